@@ -7,7 +7,7 @@
  * the parent takes a random number of bytes, spins a random while and kills. A
  * reader may find a part both plain and packed and takes either: both are tried. */
 #include "capture/log/writer.h"
-#include "tests/unit/parts.h"
+#include "tests/unit/support/parts.h"
 
 #include <setjmp.h>
 #include <signal.h>

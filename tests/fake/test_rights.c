@@ -132,7 +132,7 @@ static void says_what_is_known(void **state)
         const char *sentence;
     } cases[] = {
         {"threads", 0, "capture could not begin: the system refuses gpufl a thread"},
-        {"environment", 0, "nothing was captured: "}, /* which one: see unit.trace_why */
+        {"environment", 0, "nothing was captured: "}, /* which one: see unit.cli.trace_why */
         {"removed", 0, "1 session began, and the files are gone"},
         {"crash", 139, "the program ended (signal 11"},
         {"127", 127, "the program did not start (exit code 127)"},

@@ -1,5 +1,5 @@
 /* cupti_calls.h - the callback ids of the driver domain, by what the calls do: X(name, id). Ids are only ever added. As
- * cupti_abi.h, which has the rest of CUPTI, checked by tests/unit/test_abi_cupti.c. */
+ * cupti_abi.h, which has the rest of CUPTI, checked by tests/unit/backend/test_abi_cupti.c. */
 #ifndef GPUFL_BACKEND_NVIDIA_CUPTI_CALLS_H
 #define GPUFL_BACKEND_NVIDIA_CUPTI_CALLS_H
 

@@ -2,7 +2,7 @@
  * has it of the rest.
  *
  * Only facts that the library's binary interface fixes. Parameter structs carry their size in their
- * first member, as profiler_abi.h has it (PROFILER_SIZE). tests/unit/test_abi_cupti.c checks all of
+ * first member, as profiler_abi.h has it (PROFILER_SIZE). tests/unit/backend/test_abi_cupti.c checks all of
  * it against the vendor's headers where those are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_SASS_ABI_H
 #define GPUFL_BACKEND_NVIDIA_SASS_ABI_H

@@ -1,7 +1,7 @@
 /* dw_abi.h - what is needed of elfutils' binary interface, in our own words.
  *
  * The library is opened at run time and its headers need not be there to build
- * (docs/adr/0004-libdw.md). tests/unit/test_abi_dw.c compares all of it with them
+ * (docs/adr/0004-libdw.md). tests/unit/symbol/test_abi_dw.c compares all of it with them
  * where they are. Values of DWARF are from its standard. */
 #ifndef GPUFL_SYMBOL_DWARF_DW_ABI_H
 #define GPUFL_SYMBOL_DWARF_DW_ABI_H

@@ -1,0 +1,196 @@
+/* test_insight_memory.c - allocations in loops, pageable copies and small ones. */
+#include "tests/unit/support/finder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_alloc_loop(void **state)
+{
+    (void)state;
+    finder_begin("alloc");
+    int64_t get = finder_python("a.py", "get", 3), put = finder_python("a.py", "put", 9);
+    for (int i = 0; i < 30; i++) {
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 200000, .call = SYNC_ALLOC, .stack = get});
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 700000, .call = SYNC_FREE, .stack = put});
+    }
+    finder_look();
+    assert_non_null(finder_find("memory_alloc_loop", "a.py:3"));
+    const struct insight *i = finder_find("memory_alloc_loop", "a.py:9");
+    assert_true(i->gives_back > 29 * 250000);
+    assert_null(finder_find("sync_loop", ""));
+    finder_end();
+}
+
+/* Buffers allocated and filled one by one at the start, and freed at the end. */
+static void test_alloc_start(void **state)
+{
+    (void)state;
+    for (int async = 0; async < 2; async++) {
+        finder_begin("start");
+        int64_t get = finder_python("a.py", "get", 3), put = finder_python("a.py", "put", 9);
+        for (int i = 0; i < 30; i++) {
+            program_call(&finder.p,
+                         (struct wait_row){
+                             .duration = 20000, .call = SYNC_ALLOC, .stack = get, .async = async});
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+            if (async) /* stream-ordered ones may come and go */
+                program_call(&finder.p,
+                             (struct wait_row){
+                                 .duration = 20000, .call = SYNC_FREE, .stack = put, .async = 1});
+        }
+        for (int i = 0; i < 30 && !async; i++)
+            program_call(&finder.p,
+                         (struct wait_row){.duration = 20000, .call = SYNC_FREE, .stack = put});
+        finder_look();
+        assert_null(finder_find("memory_alloc_loop", ""));
+        finder_end();
+    }
+}
+
+static void copy(int64_t kind, int64_t src, int64_t bytes, int64_t ns, int64_t stack, bool blocks)
+{
+    struct memcpy_row row = {.start =
+                                 (finder.p.gpu > finder.p.now ? finder.p.gpu : finder.p.now) + 3000,
+                             .duration = ns,
+                             .bytes = bytes,
+                             .kind = kind,
+                             .src_memory = src,
+                             .dst_memory = 3,
+                             .stream = 1,
+                             .correlation = finder.p.correlation + 1};
+    make_log_rows(&finder.p.log, RECORD_memcpy, &row, 1);
+    finder.p.gpu = row.start + ns;
+    if (blocks)
+        program_call(&finder.p, (struct wait_row){.duration = finder.p.gpu - finder.p.now + 2000,
+                                                  .call = SYNC_COPY,
+                                                  .stack = stack,
+                                                  .bytes = bytes});
+    else
+        finder.p.correlation++;
+}
+
+/* With its call, or with a stack of its own. */
+static void small_copy(int64_t kind, int64_t stack, bool call)
+{
+    if (call) {
+        copy(kind, 2, 512, 1500, stack, true);
+        return;
+    }
+    struct memcpy_row row = {.start = finder.p.now,
+                             .duration = 1500,
+                             .bytes = 512,
+                             .kind = kind,
+                             .src_memory = 2,
+                             .dst_memory = 3,
+                             .stream = 1,
+                             .correlation = ++finder.p.correlation,
+                             .stack = stack};
+    make_log_rows(&finder.p.log, RECORD_memcpy, &row, 1);
+    finder.p.now += 3000;
+    finder.p.gpu = finder.p.now;
+}
+
+static void test_pageable(void **state)
+{
+    (void)state;
+    for (int pinned = 0; pinned < 2; pinned++) {
+        finder_begin("pageable");
+        int64_t stack = finder_python("load.py", "batch", 12);
+        for (int i = 0; i < 20; i++) {
+            copy(1, pinned ? 2 : 1, 8 << 20, 900000, stack, !pinned);
+            program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+        }
+        finder_look();
+        const struct insight *i = finder_find("pageable_copies", "load.py:12");
+        assert_int_equal(i != NULL, !pinned);
+        if (i) {
+            assert_int_equal(finder_fact(i, "copies"), 20);
+            assert_int_equal(i->gives_back, 20 * 900000);
+        }
+        finder_end();
+    }
+}
+
+static void test_small_copies(void **state)
+{
+    (void)state;
+    for (int64_t bytes = 512; bytes <= 1 << 20; bytes *= 2048) {
+        finder_begin("small");
+        int64_t stack = finder_python("put.py", "rows", 4);
+        for (int i = 0; i < 200; i++)
+            copy(1, 2, bytes, 1500, stack, true);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+        finder_look();
+        const struct insight *i = finder_find("small_copies", "put.py:4");
+        assert_int_equal(i != NULL, bytes == 512);
+        if (i)
+            assert_int_equal(finder_fact(i, "copies"), 200);
+        assert_null(finder_find("pageable_copies", ""));
+        finder_end();
+    }
+}
+
+/* Two callers of one line, and both directions: one finding for the line. */
+static void test_small_copies_together(void **state)
+{
+    (void)state;
+    for (int calls = 0; calls < 2; calls++) {
+        finder_begin("together");
+        int64_t stacks[] = {finder_python("put.py", "rows", 4), 0};
+        int64_t other = program_python(&finder.p, 0, "/srv/app/other.py", "<module>", 1);
+        stacks[1] = program_python(&finder.p, other, "put.py", "rows", 4);
+        for (int i = 0; i < 80; i++)
+            small_copy(1 + i % 4 / 2, stacks[i % 2], calls);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+        finder_look();
+        const struct insight *i = finder_find("small_copies", "put.py:4");
+        assert_non_null(i);
+        assert_int_equal(finder_fact(i, "copies"), 80);
+        size_t n = 0;
+        for (size_t k = 0; k < finder.found.count; k++)
+            n += !strcmp(finder.found.items[k].rule->id, "small_copies");
+        assert_int_equal(n, 1);
+        finder_end();
+    }
+}
+
+/* A line is named with its part, not as if all came from there. */
+static void test_pageable_places(void **state)
+{
+    (void)state;
+    finder_begin("places");
+    for (int i = 0; i < 40; i++) { /* four callers of one line outweigh the one of another */
+        char caller[32];
+        snprintf(caller, sizeof caller, "/srv/app/c%d.py", i % 4);
+        int64_t from = program_python(&finder.p, 0, caller, "f", 1);
+        copy(1, 1, 8 << 20, 300000, program_python(&finder.p, from, "load.py", "batch", 12), true);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+    }
+    for (int i = 0; i < 10; i++)
+        copy(1, 1, 8 << 20, 400000, finder_python("other.py", "get", 7), true);
+    finder_look();
+    const struct insight *i = finder_find("pageable_copies", "load.py:12");
+    assert_non_null(i);
+    assert_non_null(strstr(i->text, "; 75.0 % of their time at load.py:12 in batch()"));
+    finder_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alloc_loop),
+                                       cmocka_unit_test(test_alloc_start),
+                                       cmocka_unit_test(test_pageable),
+                                       cmocka_unit_test(test_small_copies),
+                                       cmocka_unit_test(test_small_copies_together),
+                                       cmocka_unit_test(test_pageable_places)};
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}

@@ -1,0 +1,384 @@
+/* test_insight_sync.c - waits: which line is told, how severe, and what is no wait. */
+#include "analyze/insight/findings.h"
+#include "tests/unit/support/finder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_sync_loop(void **state)
+{
+    (void)state;
+    finder_begin("loop");
+    finder_steps(50, 4, finder_python("/srv/app/train.py", "train_step", 90), true);
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "train.py:90"),
+                         *line = finder_find("sync_line", "train.py:90");
+    assert_ptr_equal(i, &finder.found.items[0]);
+    assert_int_equal(i->severity, INSIGHT_HIGH);
+    assert_int_equal(line->severity, INSIGHT_HIGH);
+    assert_string_equal(i->title, "In-loop sync × 50 — likely blocking GPU pipelining");
+    assert_string_equal(i->next,
+                        "Move the sync outside the loop or capture the loop body into a CUDA "
+                        "graph (replay amortizes launch overhead).");
+    assert_string_equal(
+        i->text,
+        "60.10ms blocked across 50 calls at train.py:90 in train_step(), 77.5% of session. The GPU "
+        "sat idle 19.6 % of the run because of it.");
+    assert_string_equal(line->title,
+                        "ContextSynchronize × 50 @ train.py:90 · 60.10ms (77.5% of session)");
+    assert_int_equal(finder_fact(i, "launches_between_median"), 4);
+    assert_int_equal(finder_fact(i, "calls"), 50);
+    assert_int_equal(i->gives_back, 49 * 310000);
+    finder_only("sync_loop", "sync_line");
+    finder_end();
+}
+
+/* The same program with the wait after the loop. */
+static void test_sync_hoisted(void **state)
+{
+    (void)state;
+    finder_begin("hoisted");
+    finder_steps(50, 4, finder_python("/srv/app/train.py", "main", 95), false);
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "train.py:95");
+    assert_non_null(i);
+    assert_int_equal(finder_fact(i, "calls"), 1);
+    assert_true(i->gives_back < 1000000);
+    finder_only("sync_line", "");
+    finder_end();
+}
+
+/* Two launches between are no loop by the seed's rule, and two calls are none either. */
+static void test_sync_no_loop(void **state)
+{
+    (void)state;
+    finder_begin("two");
+    finder_steps(50, 2, finder_python("/srv/app/train.py", "f", 1), true);
+    finder_look();
+    assert_null(finder_find("sync_loop", ""));
+    finder_end();
+    finder_begin("twice");
+    finder_steps(2, 9, finder_python("/srv/app/train.py", "f", 1), true);
+    finder_look();
+    assert_null(finder_find("sync_loop", ""));
+    finder_end();
+}
+
+/* HIGH above 50 %, MEDIUM above 10 %, else LOW; it always fires where there are stacks. */
+static void test_sync_severity(void **state)
+{
+    static const struct {
+        int64_t busy, rest;
+        enum insight_severity severity;
+    } cases[] = {{600, 300, INSIGHT_HIGH},
+                 {400, 500, INSIGHT_MEDIUM},
+                 {120, 800, INSIGHT_MEDIUM},
+                 {40, 900, INSIGHT_LOW}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        finder_begin("severity");
+        int64_t stack = finder_python("a.py", "f", 5);
+        program_launch(&finder.p, (struct program_kernel){.ns = cases[i].busy * 1000000});
+        program_sync(&finder.p, SYNC_STREAM, stack, 1);
+        program_work(&finder.p, cases[i].rest * 1000000);
+        program_launch(&finder.p, (struct program_kernel){.ns = 1000});
+        finder_look();
+        assert_int_equal(finder_find("sync_line", "a.py:5")->severity, cases[i].severity);
+        finder_end();
+    }
+}
+
+/* A well pipelined loop waits for the step before the last: the GPU never stops. */
+static void test_sync_pipelined(void **state)
+{
+    (void)state;
+    finder_begin("pipelined");
+    int64_t stack = finder_python("a.py", "loop", 5), before = 0;
+    for (int i = 0; i < 60; i++) {
+        int64_t mine = finder.p.gpu;
+        for (int k = 0; k < 4; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 300000});
+        if (before > finder.p.now)
+            program_call(&finder.p, (struct wait_row){.duration = before - finder.p.now,
+                                                      .call = SYNC_EVENT,
+                                                      .stack = stack,
+                                                      .bytes = CELL_NULL});
+        before = mine;
+    }
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "a.py:5");
+    assert_non_null(i); /* by the seed's rule */
+    assert_int_equal(i->gives_back, 0);
+    assert_non_null(strstr(i->text, "had work meanwhile"));
+    finder_end();
+}
+
+/* Waits that the driver makes by itself surface under its mark, and are in no loop of the program; other
+ * marks and waits without a stack are no line. */
+static void test_sync_no_line(void **state)
+{
+    (void)state;
+    finder_begin("mark");
+    finder_steps(20, 4, program_mark(&finder.p, "<driver-internal>"), true);
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "<driver-internal>");
+    assert_non_null(i);
+    assert_non_null(strstr(i->title, "ContextSynchronize × 20 @ <driver-internal> · "));
+    assert_non_null(strstr(i->text, "No frame of the program is on their stacks."));
+    finder_only("sync_line", "");
+    finder_end();
+    finder_begin("unknown");
+    finder_steps(20, 4, program_mark(&finder.p, "<unknown>"), true);
+    finder_steps(20, 4, 0, true);
+    finder_look();
+    finder_only("", "");
+    finder_end();
+}
+
+/* Calls that are no synchronizations and took 14 us are nothing to look at; 14 ms are, where it is
+ * a call that waits by itself. */
+static void test_other_calls(void **state)
+{
+    const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM, SYNC_FREE};
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        int call = calls[i % 4];
+        finder_begin("other");
+        for (int k = 0; k < 100; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p, (struct wait_row){.duration = i < 4 ? 14000 : 14000000,
+                                                  .call = call,
+                                                  .stack = finder_python("a.py", "end", 9)});
+        finder_look();
+        assert_int_equal(finder_find("sync_line", "a.py:9") != NULL,
+                         call == SYNC_STREAM || (i >= 4 && call != SYNC_OTHER));
+        finder_end();
+    }
+}
+
+/* One asynchronous copy that the scheduler held up is no wait; several, or a long one, are, unless the
+ * GPU was busy meanwhile: its queue was full. */
+static void test_slow_calls(void **state)
+{
+    static const struct {
+        int calls;
+        int64_t ns;
+        bool told;
+    } cases[] = {
+        {1, 8000000, false}, {2, 8000000, false}, {3, 8000000, true}, {1, 150000000, true}};
+    (void)state;
+    for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; i++) {
+        bool other = i % 2, busy = i / 2 % 2;
+        finder_begin("held up");
+        int64_t stack = finder_python("a.py", "put", 9);
+        for (int k = 0; k < (busy ? 500 : 3); k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        for (int k = 0; k < cases[i / 4].calls; k++)
+            program_call(&finder.p, (struct wait_row){.duration = cases[i / 4].ns,
+                                                      .call = other ? SYNC_OTHER : SYNC_COPY,
+                                                      .async = !other,
+                                                      .stack = stack});
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        finder_look();
+        const struct insight *at = finder_find("sync_line", "a.py:9");
+        assert_int_equal(at != NULL, cases[i / 4].told && !busy);
+        if (at)
+            assert_int_equal(finder_fact(at, "calls"), cases[i / 4].calls);
+        finder_end();
+    }
+}
+
+/* A copy that waits by itself is told whatever the GPU did, also with asynchronous ones at its line. */
+static void test_slow_beside_a_copy(void **state)
+{
+    (void)state;
+    for (int slow = 1; slow <= 100; slow += 99) {
+        finder_begin("copies");
+        int64_t stack = finder_python("a.py", "put", 9);
+        for (int k = 0; k < 500; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 14000000, .call = SYNC_COPY, .stack = stack});
+        for (int k = 0; k < slow; k++)
+            program_call(&finder.p,
+                         (struct wait_row){
+                             .duration = 20000, .call = SYNC_COPY, .async = true, .stack = stack});
+        finder_look();
+        assert_non_null(finder_find("sync_line", "a.py:9"));
+        finder_end();
+    }
+}
+
+/* Beside a synchronization of the same line it counts for nothing. */
+static void test_slow_beside(void **state)
+{
+    (void)state;
+    finder_begin("beside");
+    int64_t stack = finder_python("a.py", "put", 9);
+    program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_call(
+        &finder.p,
+        (struct wait_row){.duration = 8000000, .call = SYNC_COPY, .async = 1, .stack = stack});
+    program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "a.py:9");
+    assert_int_equal(finder_fact(i, "calls"), 1);
+    assert_true(finder_fact(i, "blocked_ns") < 1000000);
+    assert_non_null(strstr(i->title, "StreamSynchronize × 1 @ a.py:9"));
+    finder_end();
+}
+
+/* A thread of a framework: its line is not what the reader can change. */
+static void test_library(void **state)
+{
+    int64_t frame;
+    (void)state;
+    finder_begin("library");
+    int64_t stack = program_native(&finder.p, 0, "/usr/lib/python3/dist-packages/jaxlib/xla.so",
+                                   0x1000, &frame);
+    program_symbol(&finder.p, frame, 0, "xla::gpu::Executable::Run", NULL, CELL_NULL,
+                   STACKS_FUNCTION_ONLY);
+    struct thread_row thread = {77, program_name(&finder.p, "xla-worker")};
+    make_log_rows(&finder.p.log, RECORD_thread, &thread, 1);
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 4; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 300000, .thread = 77});
+        program_sync(&finder.p, SYNC_STREAM, stack, 77);
+    }
+    finder_look();
+    for (int rule = 0; rule < 2; rule++) {
+        const struct insight *i = finder_find(rule ? "sync_loop" : "sync_line", "");
+        assert_non_null(i);
+        assert_non_null(strstr(i->text, "in a library, at xla.so in xla::gpu::Executable::Run()"));
+        assert_non_null(strstr(i->text, "no frame of the program itself is on its stack. The "
+                                        "longest wait was on thread 77 (xla-worker)."));
+        assert_null(strstr(i->text, "move it out"));
+        assert_null(strstr(i->next, "outside the loop"));
+        assert_non_null(strstr(i->next, "your own code"));
+    }
+    finder_end();
+}
+
+/* The first step loads code and fills buffers at a line that waits for nothing. */
+static void test_first_step(void **state)
+{
+    (void)state;
+    finder_begin("first step");
+    int64_t stack = finder_python("a.py", "forward", 13);
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 16; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 100000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 8000, .call = SYNC_FILL, .stack = stack});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 5000000, .call = SYNC_CODE, .stack = stack});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 200000, .call = SYNC_ALLOC, .stack = stack});
+    }
+    for (int k = 0; k < 200; k++)
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    finder_look();
+    assert_null(finder_find("sync_loop", ""));
+    const struct insight *i = finder_find("sync_line", "a.py:13");
+    assert_int_equal(finder_fact(i, "calls"), 5);
+    assert_true(finder_fact(i, "blocked_ns") < 90000000); /* of the synchronization */
+    assert_non_null(strstr(i->title, "StreamSynchronize × 1 @ a.py:13"));
+    assert_non_null(strstr(i->text, "1 synchronization and 4 other calls"));
+    finder_end();
+}
+
+static void test_copy_loop(void **state)
+{
+    (void)state;
+    finder_begin("copies");
+    int64_t stack = finder_python("a.py", "item", 8);
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < 5; k++)
+            program_launch(&finder.p, (struct program_kernel){.ns = 100000});
+        program_call(&finder.p, (struct wait_row){.duration = finder.p.gpu - finder.p.now + 5000,
+                                                  .call = SYNC_COPY,
+                                                  .stack = stack,
+                                                  .bytes = 4});
+    }
+    finder_look();
+    assert_non_null(finder_find("sync_loop", "a.py:8"));
+    finder_only("sync_loop", "sync_line"); /* not told again as small copies */
+    finder_end();
+}
+
+/* A session of the engine, which collects the feature or does not. */
+static void begin_as(const char *engine, const char *feature, const char *status, bool simulated)
+{
+    struct program *p = &finder.p;
+    finder_begin("slowed");
+    buf_fini(&p->log.lines);
+    buf_init(&p->log.lines, 1u << 30);
+    p->log.engine = engine;
+    p->log.simulated = simulated;
+    make_log_header(&p->log, "device", 1);
+    p->names = 0;
+    program_name(p, "H200");
+    program_name(p, "GPU-0");
+    make_log_device(&p->log);
+    struct capability_row c = {
+        .feature = program_name(p, feature), .requested = 1, .status = program_name(p, status)};
+    make_log_rows(&p->log, RECORD_capability, &c, 1);
+}
+
+/* Waits that an engine makes long have nothing to give back, and its idle time is nobody's; where it
+ * counts nothing after all they are the program's. */
+static void test_slowed(void **state)
+{
+    static const struct {
+        const char *engine, *feature, *status, *mode;
+        bool simulated, slowed;
+    } cases[] = {
+        {"Deep", "sass_metrics", "collected", "scopes", false, true},
+        {"Deep", "sass_metrics", "unavailable", "scopes", false, false},
+        {"SassMetrics", "sass_metrics", "partial", "scopes", false, true},
+        {"SassMetrics", "sass_metrics", "collected", "scopes", true, false},
+        {"RangeProfiler", "range_counters", "collected", "kernels", false, true},
+        {"RangeProfiler", "range_counters", "collected", "scopes", false, false},
+        {"PcSampling", "pc_sampling", "collected", "kernels", false, false},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct buf said;
+        buf_init(&said, 4096);
+        begin_as(cases[k].engine, cases[k].feature, cases[k].status, cases[k].simulated);
+        struct option_row o = {.name = program_name(&finder.p, "range_mode"),
+                               .value = program_name(&finder.p, cases[k].mode),
+                               .source = program_name(&finder.p, "trace")};
+        make_log_rows(&finder.p.log, RECORD_option, &o, 1);
+        finder_steps(50, 4, finder_python("/srv/app/train.py", "train_step", 90), true);
+        finder_look();
+        findings_caveats(&finder.m, &said);
+        const struct insight *i = finder_find("sync_loop", "train.py:90");
+        assert_non_null(i);
+        assert_int_equal(strstr(buf_cstr(&said), cases[k].engine) != NULL, cases[k].slowed);
+        assert_int_equal(i->severity, cases[k].slowed ? INSIGHT_LOW : INSIGHT_HIGH);
+        assert_int_equal(i->gives_back > 0, !cases[k].slowed);
+        finder_end();
+        buf_fini(&said);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
+        cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
+        cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_no_line),
+        cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_first_step),
+        cmocka_unit_test(test_slow_calls),     cmocka_unit_test(test_slow_beside_a_copy),
+        cmocka_unit_test(test_slow_beside),    cmocka_unit_test(test_library),
+        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_slowed)};
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}

@@ -1,0 +1,129 @@
+/* test_insights.c - all rules together: clean programs, order, failing memory, and the document. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "tests/unit/support/finder.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/support/document.h"
+
+static void test_clean(void **state)
+{
+    (void)state;
+    finder_begin("clean");
+    for (int i = 0; i < 300; i++)
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_sync(&finder.p, SYNC_CONTEXT, finder_python("a.py", "main", 50), 1);
+    finder_look();
+    finder_only("sync_line", "");
+    finder_end();
+    finder_begin("nothing");
+    finder_look();
+    assert_int_equal(finder.found.count, 0);
+    finder_end();
+}
+
+/* High before medium before low; of one severity measured before estimated, each by what it gives back. */
+static void test_order(void **state)
+{
+    (void)state;
+    finder_begin("order");
+    finder_kernels((struct config_row){.occ_warps = 4, .occ_max_warps = 64, .registers = 255},
+                   program_name(&finder.p, "registers"));
+    finder_steps(30, 4, finder_python("a.py", "f", 5), true);
+    finder_gaps(20, 3000000, 2000000);
+    finder_look();
+    assert_true(finder.found.count >= 4);
+    unsigned changes = 0;
+    for (size_t i = 1; i < finder.found.count; i++) {
+        const struct insight *a = &finder.found.items[i - 1], *b = &finder.found.items[i];
+        bool same = a->severity == b->severity;
+        changes += !same;
+        assert_true(a->severity >= b->severity);
+        assert_true(!same || a->rule->bound < b->rule->bound || !b->gives_back ||
+                    (a->rule->bound == b->rule->bound && a->gives_back >= b->gives_back));
+    }
+    assert_true(changes > 0);
+    finder_end();
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    finder_begin("memory");
+    finder_kernels(
+        (struct config_row){
+            .occ_warps = 4, .occ_max_warps = 64, .registers = 255, .local_per_thread = 8},
+        program_name(&finder.p, "registers"));
+    finder_steps(30, 4, finder_python("a.py", "f", 5), true);
+    finder_gaps(20, 3000000, 2000000);
+    finder_look();
+    insights_fini(&finder.found);
+    for (int64_t fail = 0;; fail++) {
+        mem_fail_at(fail);
+        int code = insights_find(&finder.m, &finder.found);
+        bool done = mem_count() <= fail;
+        mem_fail_at(-1);
+        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        insights_fini(&finder.found);
+        if (done)
+            break;
+    }
+    finder_end();
+}
+
+static const char INSIGHTS[] = "insights.md";
+
+static void has_row(const char *text, const char *what, const char *sentence)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "| %s | %s |\n", what, sentence);
+    document_has(INSIGHTS, text, line);
+}
+
+/* docs/insights.md says of every rule and every threshold what the table says. */
+static void test_document(void **state)
+{
+    char *text, line[256];
+    (void)state;
+    document_read(INSIGHTS, &text);
+    for (size_t i = 0; i < insight_rule_count; i++) {
+        const struct insight_rule *r = &insight_rules[i];
+        snprintf(line, sizeof line, "### %s\n", r->id);
+        char *from = strstr(text, line), *to = from ? strstr(from + 4, "\n### ") : NULL;
+        if (!from)
+            fail_msg("docs/insights.md has no %s", line);
+        if (to)
+            *to = '\0';
+        has_row(from, "fires", r->fires);
+        has_row(from, "severity", r->severity);
+        has_row(from, "gives back at most", r->gives_back);
+        has_row(from, "next", r->next);
+        if (to)
+            *to = '\n';
+    }
+    for (size_t i = 0; i < insight_limit_count; i++) {
+        const struct insight_limit *l = &insight_limits[i];
+        snprintf(line, sizeof line, "| `%s` | %lld %s | %s |", l->name, (long long)l->value,
+                 l->unit, l->reason);
+        document_has(INSIGHTS, text, line);
+    }
+    mem_free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clean), cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_no_memory),
+                                       cmocka_unit_test(test_document)};
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}

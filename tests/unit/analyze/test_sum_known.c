@@ -1,0 +1,248 @@
+/* test_sum_known.c - unknown is not zero, and damage is not absence: in text, JSON and exit code. */
+#include "analyze/report/report.h"
+
+#include "tests/unit/support/make_log.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { NAMES_GPU = 1, NAME_UUID, NAME_KERNEL, NAME_KERNELS, NAME_STATUS };
+
+/* What is special about a session. */
+struct made {
+    const char *id, *engine, *status; /* of kernels; NULL: no capability */
+    int64_t launches, recorded, written, rows;
+    bool no_ledger, not_final, damaged, absent;
+};
+
+static void put_damage(struct make_log *l)
+{
+    make_log_text(l, "{\"kernel\":[[1,2,\n");
+}
+
+static void make(const struct made *s)
+{
+    struct make_log l;
+    struct ledger_row row;
+    make_log_init(&l, s->id);
+    l.engine = s->engine;
+    l.real += 1000000;
+    make_log_header(&l, "system", 1);
+    make_log_names(&l, "H200", "GPU-1", "gemm", "kernels", s->status ? s->status : "-", NULL);
+    if (s->status)
+        make_log_rows(&l, RECORD_capability,
+                      &(struct capability_row){NAME_KERNELS, 1, NAME_STATUS, 0}, 1);
+    MAKE_UNKNOWN(row);
+    row.time = 9000;
+    row.final = !s->not_final;
+    row.launches = s->launches;
+    row.kernels_recorded = s->recorded;
+    row.kernels_written = s->written;
+    row.scopes_opened = row.scopes_written = 0;
+    if (!s->no_ledger)
+        make_log_rows(&l, RECORD_ledger, &row, 1);
+    if (!s->not_final)
+        make_log_rows(&l, RECORD_end, &(struct end_row){10000, 0}, 1);
+    make_log_write(&l, tmpdir, "system.log");
+    make_log_header(&l, "device", 1);
+    make_log_names(&l, "H200", "GPU-1", "gemm", NULL);
+    make_log_device(&l);
+    make_log_config(&l, 1, NAME_KERNEL);
+    for (int64_t i = 0; i < s->rows; i++)
+        make_log_kernel(&l, 2000 + 200 * i, 100, 1, 0);
+    if (s->damaged)
+        put_damage(&l);
+    if (!s->absent)
+        make_log_write(&l, tmpdir, "device.log");
+    make_log_fini(&l);
+}
+
+static char *report(const char *id, enum gpufl_report_format format, bool brief, bool *damaged)
+{
+    struct gpufl_report_options o;
+    char *text = NULL, error[512] = "";
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = format;
+    o.brief = brief;
+    o.damaged = damaged;
+    *damaged = false;
+    assert_int_equal(gpufl_report(tmpdir_path(id), &o, out, error, sizeof error), 0);
+    fclose(out);
+    assert_int_equal(*damaged, *error != '\0');
+    return text;
+}
+
+static json_t *json(const char *id, bool *damaged)
+{
+    char *text = report(id, GPUFL_REPORT_JSON, false, damaged);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    free(text);
+    return root;
+}
+
+static json_t *at(json_t *root, const char *a, const char *b)
+{
+    return json_object_get(json_object_get(root, a), b);
+}
+
+/* Every number of kernels in the document is `expected`, or all are null. */
+static void check_numbers(json_t *root, int64_t expected)
+{
+    json_t *session = json_array_get(json_object_get(root, "sessions"), 0),
+           *device = json_array_get(json_object_get(root, "devices"), 0),
+           *busy = at(root, "kernels", "busy"), *compute = json_object_get(device, "compute");
+    json_t *const counts[] = {json_object_get(session, "kernels"), at(root, "kernels", "count"),
+                              json_object_get(device, "kernels")};
+    json_t *const times[] = {json_object_get(session, "busy_ns"),
+                             json_object_get(session, "kernel_ns"), at(root, "kernels", "total_ns"),
+                             json_object_get(busy, "busy_ns"), json_object_get(compute, "busy_ns")};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (expected < 0)
+            assert_true(!counts[i] || json_is_null(counts[i]));
+        else
+            assert_true(!counts[i] || json_integer_value(counts[i]) == expected);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (expected < 0)
+            assert_true(!times[i] || json_is_null(times[i]));
+        else
+            assert_true(!times[i] || json_integer_value(times[i]) == 100 * expected);
+    assert_true(json_is_null(at(root, "idle", "idle_ns")) == (expected < 0));
+}
+
+static const struct {
+    struct made made;
+    int64_t kernels; /* -1: unknown */
+    const char *why, *sentence;
+    bool damaged;
+} cases[] = {
+    {{"some", "Trace", "collected", 3, 3, 3, .rows = 3}, 3, NULL, "GPU busy", false},
+    {{"none", "Trace", "enabled_no_data", 0, 0, 0, .rows = 0},
+     0,
+     NULL,
+     "No kernels in 9.00 us: the program did none while it was captured.",
+     false},
+    {{"rows-gone", "Trace", "collected", 3, 3, 3, .rows = 0, .damaged = true},
+     -1,
+     "damaged",
+     "Kernels unknown: device channel damaged (3 rows were written, and none can be read).",
+     true},
+    {{"file-gone", "Trace", "collected", 3, 3, 3, .rows = 0, .absent = true},
+     -1,
+     "damaged",
+     "Kernels unknown: device channel missing (3 rows were written, and none can be read).",
+     true},
+    {{"nothing-but-damage", "Trace", NULL, 0, 0, 0, .rows = 0, .no_ledger = true, .not_final = true,
+      .damaged = true},
+     -1,
+     "damaged",
+     "Kernels unknown: device channel damaged.",
+     true},
+    {{"damage-that-held-none", "Trace", "enabled_no_data", 0, 0, 0, .rows = 0, .damaged = true},
+     0,
+     NULL,
+     "No kernels in",
+     false},
+    {{"untold", "Trace", NULL, 0, 0, 0, .rows = 0, .no_ledger = true, .not_final = true},
+     -1,
+     "not_told",
+     "Kernels unknown: the log does not tell.",
+     false},
+    {{"lost", "Trace", NULL, 7, 0, 0, .rows = 0, .not_final = true},
+     -1,
+     "lost",
+     "Kernels unknown: the program launched 7, and no record reached the log.",
+     false},
+    {{"monitor", "Monitor", "not_requested", CELL_NULL, CELL_NULL, CELL_NULL, .rows = 0},
+     -1,
+     "not_recorded",
+     "Kernels: not recorded by this engine, use engine Trace.",
+     false},
+    {{"sync", "Sync", "enabled_no_data", 5, CELL_NULL, CELL_NULL, .rows = 0},
+     -1,
+     "not_recorded",
+     "Kernels: not recorded by this engine, use engine Trace.",
+     false},
+    {{"sass", "SassMetrics", "not_requested", 5, CELL_NULL, CELL_NULL, .rows = 0},
+     -1,
+     "not_recorded",
+     "Kernels: not recorded by this engine, use --passes.",
+     false},
+    {{"in-part", "Trace", "collected", 9, 9, 9, .rows = 3, .damaged = true},
+     3,
+     NULL,
+     "Parts of the device channel are damaged: the GPU did at least what is counted here.",
+     false},
+};
+
+static void test_answers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *id = cases[i].made.id;
+        bool damaged;
+        make(&cases[i].made);
+        char *brief = report(id, GPUFL_REPORT_TEXT, true, &damaged);
+        assert_int_equal(damaged, cases[i].damaged);
+        if (!strstr(brief, cases[i].sentence))
+            fail_msg("%s: no \"%s\" in\n%s", id, cases[i].sentence, brief);
+        assert_true(cases[i].kernels == 0 || !strstr(brief, "the program did none"));
+        free(brief);
+        json_t *root = json(id, &damaged);
+        assert_int_equal(damaged, cases[i].damaged);
+        check_numbers(root, cases[i].kernels);
+        const char *why = json_string_value(json_object_get(at(root, "known", "kernels"), "why"));
+        assert_true(cases[i].why ? why && !strcmp(why, cases[i].why) : !why);
+        json_decref(root);
+    }
+}
+
+/* A part alone does not hold what others do. */
+static void test_one_part(void **state)
+{
+    bool damaged;
+    (void)state;
+    make(&(struct made){"part", "Trace", "collected", 3, 3, 3, .rows = 3});
+    char *text = report("part/system.log", GPUFL_REPORT_TEXT, true, &damaged);
+    assert_false(damaged);
+    assert_non_null(strstr(text, "Kernels unknown: this part of the log does not hold them."));
+    free(text);
+}
+
+/* Of several sessions: what is known is summed, and it is said of how many. */
+static void test_several(void **state)
+{
+    bool damaged;
+    (void)state;
+    mkdir(tmpdir_path("several"), 0777);
+    make(&(struct made){"several/a", "Trace", "collected", 3, 3, 3, .rows = 3});
+    make(&(struct made){"several/b", "Trace", "collected", 2, 2, 2, .rows = 0, .damaged = true});
+    make(&(struct made){"several/c", "Trace", "enabled_no_data", 0, 0, 0, .rows = 0});
+    json_t *root = json("several", &damaged), *known = at(root, "known", "kernels");
+    assert_true(damaged);
+    assert_int_equal(json_integer_value(at(root, "kernels", "count")), 3);
+    assert_int_equal(json_integer_value(json_object_get(known, "without")), 1);
+    assert_string_equal(json_string_value(json_object_get(known, "why")), "damaged");
+    json_decref(root);
+    char *text = report("several", GPUFL_REPORT_TEXT, true, &damaged);
+    assert_non_null(strstr(text, "Kernels of 1 of the "));
+    assert_non_null(strstr(text, "unknown: device channel damaged"));
+    free(text);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(test_answers), TEST(test_one_part), TEST(test_several)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+# The vendors' headers are looked for only to check our declarations against them.
+file(GLOB cuda_roots LIST_DIRECTORIES true /usr/local/cuda /usr/local/cuda-*)
+foreach(header cupti nvml)
+  string(TOUPPER ${header} upper)
+  find_path(GPUFL_${upper}_INCLUDE ${header}.h
+    HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} ${cuda_roots}
+    PATH_SUFFIXES include extras/CUPTI/include)
+  gpufl_test(abi_${header})
+  if(GPUFL_${upper}_INCLUDE)
+    target_compile_definitions(test-unit-backend-abi_${header} PRIVATE GPUFL_HAVE_${upper}_H)
+    target_include_directories(test-unit-backend-abi_${header} SYSTEM PRIVATE ${GPUFL_${upper}_INCLUDE})
+  endif()
+endforeach()
+
+# In C++, as one of the headers that it checks.
+add_executable(test-unit-backend-abi_profiler ${CMAKE_CURRENT_LIST_DIR}/test_abi_profiler.cpp)
+set_target_properties(test-unit-backend-abi_profiler PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+if(GPUFL_CUPTI_INCLUDE)
+  target_compile_definitions(test-unit-backend-abi_profiler PRIVATE GPUFL_HAVE_CUPTI_H)
+  target_include_directories(test-unit-backend-abi_profiler SYSTEM PRIVATE ${GPUFL_CUPTI_INCLUDE})
+endif()
+add_test(NAME unit.backend.abi_profiler COMMAND test-unit-backend-abi_profiler)
+set_tests_properties(unit.backend.abi_profiler PROPERTIES TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
+
+foreach(name registry nvidia_buffers nvidia_cubins nvidia_devices nvidia_driver_gate nvidia_graphs nvidia_hold nvidia_launches nvidia_locals
+        nvidia_nvml nvidia_metric_sets nvidia_own_kernels nvidia_range_pick nvidia_pc_tally nvidia_pm_clock nvidia_pm_device nvidia_records nvidia_sass_gate
+        nvidia_sass_tally nvidia_search
+        nvidia_waits)
+  gpufl_test(${name} DEPS backend)
+endforeach()
+add_dependencies(test-unit-backend-nvidia_locals fake-cuda)

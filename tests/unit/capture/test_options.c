@@ -1,0 +1,498 @@
+/* Options: each source over the one below, one sentence for each mistake, the
+ * rules between options, and docs/options.md against the table.
+ *
+ * GPUFL_WRITE_DOCS=1 writes docs/options.md anew. */
+#include "capture/options/options.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/support/document.h"
+
+static struct {
+    int count;
+    enum severity severity;
+    char code[64], text[768]; /* the last one */
+    char all[4096];
+} said;
+
+static void hear(void *arg, enum severity severity, const char *code, const char *text)
+{
+    (void)arg;
+    said.count++;
+    said.severity = severity;
+    snprintf(said.code, sizeof said.code, "%s", code);
+    snprintf(said.text, sizeof said.text, "%s", text);
+    size_t len = strlen(said.all);
+    snprintf(said.all + len, sizeof said.all - len, "%s\n", text);
+}
+
+static const struct options_say say = {.fn = hear};
+
+static void forget_environment(void)
+{
+    char name[80];
+    for (int i = 0; i < OPT_COUNT; i++) {
+        snprintf(name, sizeof name, "GPUFL_%s", option_table[i].name);
+        for (char *c = name; *c; c++)
+            if (*c >= 'a' && *c <= 'z')
+                *c = (char)(*c - 'a' + 'A');
+        unsetenv(name);
+    }
+    unsetenv(OPTIONS_TRACE_VARIABLE);
+    unsetenv(OPTIONS_DISABLE_VARIABLE);
+    unsetenv("GPUFL_PROFILING_ENGIN");
+    memset(&said, 0, sizeof said);
+}
+
+static int setup(void **state)
+{
+    forget_environment();
+    return tmpdir_open(state);
+}
+
+static struct gpufl_options code_defaults(void)
+{
+    struct gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    return o;
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct options o;
+    struct gpufl_options code = code_defaults();
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_string_equal(o.app_name, "gpufl");
+    assert_string_equal(o.log_path, "gpufl");
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_MONITOR);
+    assert_int_equal(o.log_rotate_bytes, 67108864);
+    assert_true(o.enabled && o.enable_synchronization && !o.enable_memory_tracking);
+    for (int i = 0; i < OPT_COUNT; i++)
+        assert_int_equal(o.source[i], SOURCE_DEFAULT);
+    assert_int_equal(said.count, 0);
+    options_free(&o);
+}
+
+static void test_precedence(void **state)
+{
+    (void)state;
+    struct options o;
+    struct gpufl_options code = code_defaults();
+    static const char config[] =
+        "{\"app_name\":\"from file\",\"system_sample_rate_ms\":11,\"flush_interval_ms\":\"20\","
+        "\"enable_memory_tracking\":true,\"log_rotate_bytes\":\"1M\",\"backend\":\"none\"}";
+    const char *path = tmpdir_write("options.json", config, sizeof config - 1);
+    setenv("GPUFL_CONFIG_FILE", path, 1);
+    setenv("GPUFL_SYSTEM_SAMPLE_RATE_MS", "22", 1);
+    setenv("GPUFL_BACKEND", "sim", 1);
+    setenv("GPUFL_ENABLE_MEMORY_TRACKING", "no", 1);
+    code.backend = GPUFL_BACKEND_NVIDIA;
+    code.profiling_engine = GPUFL_ENGINE_DEEP;
+    setenv(OPTIONS_TRACE_VARIABLE, "profiling_engine=Trace\n?app_name=run\nrun_id=r1\n", 1);
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_string_equal(o.app_name, "from file");
+    assert_int_equal(o.source[OPT_app_name], SOURCE_CONFIG_FILE);
+    assert_int_equal(o.flush_interval_ms, 20);
+    assert_int_equal(o.log_rotate_bytes, 1 << 20);
+    assert_int_equal(o.system_sample_rate_ms, 22);
+    assert_int_equal(o.source[OPT_system_sample_rate_ms], SOURCE_ENVIRONMENT);
+    assert_false(o.enable_memory_tracking);
+    assert_int_equal(o.source[OPT_enable_memory_tracking], SOURCE_ENVIRONMENT);
+    assert_int_equal(o.backend, GPUFL_BACKEND_NVIDIA);
+    assert_int_equal(o.source[OPT_backend], SOURCE_CODE);
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_TRACE);
+    assert_int_equal(o.source[OPT_profiling_engine], SOURCE_TRACE);
+    assert_string_equal(o.run_id, "r1");
+    assert_true(o.traced);
+    assert_int_equal(said.count, 0);
+    options_free(&o);
+}
+
+static void expect_said(const char *code, const char *part)
+{
+    if (said.count != 1 || !strstr(said.text, part))
+        print_error("said %d: %s\n", said.count, said.all);
+    assert_int_equal(said.count, 1);
+    assert_string_equal(said.code, code);
+    assert_non_null(strstr(said.text, part));
+}
+
+static void resolve_environment(const char *variable, const char *value, struct options *o)
+{
+    forget_environment();
+    setenv(variable, value, 1);
+    assert_int_equal(options_resolve(o, NULL, false, &say), 0);
+}
+
+static void test_bad_values(void **state)
+{
+    (void)state;
+    struct options o;
+    resolve_environment("GPUFL_PROFILING_ENGINE", "Trce", &o);
+    expect_said("bad_option_value", "GPUFL_PROFILING_ENGINE: 'Trce'");
+    assert_non_null(strstr(said.text, "did you mean Trace?"));
+    assert_non_null(strstr(said.text, "Monitor, Trace, PcSampling"));
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_MONITOR);
+    options_free(&o);
+    resolve_environment("GPUFL_BACKEND", "cuda", &o);
+    expect_said("bad_option_value", "Auto, Nvidia, Amd, None or Sim");
+    options_free(&o);
+    resolve_environment("GPUFL_ENABLED", "maybe", &o);
+    expect_said("bad_option_value", "true or false");
+    assert_true(o.enabled);
+    options_free(&o);
+    resolve_environment("GPUFL_FLUSH_INTERVAL_MS", "5", &o);
+    expect_said("bad_option_value", "from 10 to 10000");
+    assert_int_equal(o.flush_interval_ms, 200);
+    options_free(&o);
+    resolve_environment("GPUFL_SYSTEM_SAMPLE_RATE_MS", "-1", &o);
+    expect_said("bad_option_value", "GPUFL_SYSTEM_SAMPLE_RATE_MS");
+    options_free(&o);
+    resolve_environment("GPUFL_PROFILING_ENGIN", "Trace", &o);
+    expect_said("unknown_option", "did you mean GPUFL_PROFILING_ENGINE?");
+    options_free(&o);
+    resolve_environment("GPUFL_WINDOW_EVERY_MS", "1000", &o);
+    expect_said("bad_option_value", "needs window_for_ms");
+    assert_int_equal(o.window_every_ms, 0);
+    options_free(&o);
+    resolve_environment("GPUFL_LOG_FORMAT", "xml", &o);
+    expect_said("bad_option_value", "native or gpuflight");
+    assert_string_equal(o.log_format, "native");
+    options_free(&o);
+}
+
+static void test_bad_value_leaves_the_source_below(void **state)
+{
+    (void)state;
+    struct options o;
+    struct gpufl_options code = code_defaults();
+    setenv("GPUFL_SYSTEM_SAMPLE_RATE_MS", "50", 1);
+    code.system_sample_rate_ms = -3;
+    code.profiling_engine = (enum gpufl_engine)77;
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_int_equal(said.count, 2);
+    assert_int_equal(o.system_sample_rate_ms, 50);
+    assert_int_equal(o.source[OPT_system_sample_rate_ms], SOURCE_ENVIRONMENT);
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_MONITOR);
+    options_free(&o);
+}
+
+static void resolve_config(const char *text, struct options *o)
+{
+    forget_environment();
+    setenv("GPUFL_CONFIG_FILE", tmpdir_write("c.json", text, strlen(text)), 1);
+    assert_int_equal(options_resolve(o, NULL, false, &say), 0);
+}
+
+static void test_config_file(void **state)
+{
+    (void)state;
+    struct options o;
+    resolve_config("{\"sampling_auto_start\":true,\"system_sample_rate_ms\":5}", &o);
+    expect_said("deprecated_option", "continuous_system_sampling");
+    assert_true(o.continuous_system_sampling);
+    assert_int_equal(o.system_sample_rate_ms, 5);
+    options_free(&o);
+    resolve_config("{\"app_nam\":\"x\",\"enabled\":null}", &o);
+    expect_said("unknown_option", "did you mean app_name?");
+    options_free(&o);
+    resolve_config("{\"app_name\":{\"a\":[1,2]},\"run_id\":\"r\"}", &o);
+    expect_said("bad_option_value", "neither text, number nor boolean");
+    assert_string_equal(o.run_id, "r");
+    options_free(&o);
+    resolve_config("{\"run_id\":\"r\",\"app_name\":", &o);
+    expect_said("bad_config_file", "not valid JSON");
+    assert_string_equal(o.run_id, "r");
+    options_free(&o);
+    resolve_config("[1]", &o);
+    expect_said("bad_config_file", "one JSON object");
+    options_free(&o);
+    forget_environment();
+    setenv("GPUFL_CONFIG_FILE", tmpdir_path("none.json"), 1);
+    assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+    expect_said("bad_config_file", "none.json");
+    options_free(&o);
+}
+
+static void test_rules(void **state)
+{
+    (void)state;
+    struct options o;
+    struct gpufl_options code = code_defaults();
+    code.continuous_system_sampling = true;
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    expect_said("sampling_interval", "every 1000 ms");
+    assert_int_equal(o.system_sample_rate_ms, 1000);
+    options_free(&o);
+
+    forget_environment();
+    code = code_defaults();
+    code.enable_stack_trace = true;
+    code.profiling_engine = GPUFL_ENGINE_MONITOR;
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    expect_said("engine_lacks", "enable_stack_trace needs Sync or Trace");
+    options_free(&o);
+
+    forget_environment();
+    code = code_defaults();
+    code.remote_upload = true;
+    code.app_name = "a/b";
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    expect_said("deprecated_option", "gpufl_upload_logs");
+    assert_string_equal(o.log_path, "a_b");
+    options_free(&o);
+
+    forget_environment();
+    code = code_defaults();
+    code.log_path = "dir/run.log";
+    code.app_name = NULL;
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_string_equal(o.log_path, "dir/run");
+    options_free(&o);
+}
+
+/* A session begins with short flushes, unless longer ones alone are asked for. */
+static void test_first_flush(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *interval, *first; /* NULL: not given */
+        int64_t gives;
+    } cases[] = {{NULL, NULL, 5},   {"100", NULL, 5}, {"250", NULL, 5}, {"251", NULL, 0},
+                 {"500", "20", 20}, {NULL, "0", 0},   {"500", "10", 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options o;
+        forget_environment();
+        if (cases[i].interval)
+            setenv("GPUFL_FLUSH_INTERVAL_MS", cases[i].interval, 1);
+        if (cases[i].first)
+            setenv("GPUFL_FLUSH_FIRST_MS", cases[i].first, 1);
+        assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+        assert_int_equal(o.flush_first_ms, cases[i].gives);
+        options_free(&o);
+    }
+}
+
+static void test_injected_defaults(void **state)
+{
+    (void)state;
+    struct options o;
+    assert_int_equal(options_resolve(&o, NULL, true, &say), 0);
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_TRACE);
+    assert_string_equal(o.app_name, "test-unit-capture-options");
+    assert_string_equal(o.log_path, "test-unit-capture-options");
+    options_free(&o);
+    setenv("GPUFL_PROFILING_ENGINE", "monitor", 1);
+    assert_int_equal(options_resolve(&o, NULL, true, &say), 0);
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_MONITOR);
+    options_free(&o);
+}
+
+static void test_secret_is_not_told(void **state)
+{
+    (void)state;
+    struct options o;
+    char text[64];
+    setenv("GPUFL_API_KEY", "gpfl_secret", 1);
+    setenv("GPUFL_BACKEND_URL", "https://x", 1);
+    assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+    options_text(&o, OPT_api_key, text, sizeof text);
+    assert_string_equal(text, "set");
+    options_text(&o, OPT_backend_url, text, sizeof text);
+    assert_string_equal(text, "https://x");
+    options_text(&o, OPT_profiling_engine, text, sizeof text);
+    assert_string_equal(text, "Monitor");
+    options_free(&o);
+}
+
+static void test_disabled(void **state)
+{
+    (void)state;
+    static const char *const yes[] = {"1", "true", "TRUE", "Yes", "on"};
+    static const char *const no[] = {"0", "false", "", "2", "off"};
+    assert_false(options_disabled());
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
+        setenv(OPTIONS_DISABLE_VARIABLE, yes[i], 1);
+        assert_true(options_disabled());
+        setenv(OPTIONS_DISABLE_VARIABLE, no[i], 1);
+        assert_false(options_disabled());
+    }
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    struct options o;
+    struct gpufl_options code = code_defaults();
+    code.size = 3;
+    assert_int_equal(options_resolve(&o, &code, false, &say), GPUFL_E_INVAL);
+    options_free(&o);
+    /* an older caller's struct, which ends before backend */
+    code = code_defaults();
+    code.size = offsetof(struct gpufl_options, backend);
+    code.app_name = "old";
+    code.profiling_engine = GPUFL_ENGINE_TRACE;
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_string_equal(o.app_name, "old");
+    assert_int_equal(o.profiling_engine, GPUFL_ENGINE_MONITOR);
+    options_free(&o);
+}
+
+/* In ns it has to fit, too. */
+static void test_longest_duration(void **state)
+{
+    (void)state;
+    struct options o;
+    setenv("GPUFL_DURATION_MS", "9223372036854775807", 1);
+    assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+    assert_string_equal(said.code, "bad_option_value");
+    assert_int_equal(o.duration_ms, 0);
+    options_free(&o);
+    setenv("GPUFL_DURATION_MS", "3153600000000", 1);
+    assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
+    assert_true(o.duration_ms == 3153600000000);
+    options_free(&o);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    struct options o;
+    static const char config[] = "{\"app_name\":\"x\"}";
+    setenv("GPUFL_CONFIG_FILE", tmpdir_write("m.json", config, sizeof config - 1), 1);
+    setenv("GPUFL_RUN_ID", "r", 1);
+    setenv(OPTIONS_TRACE_VARIABLE, "log_path=y", 1);
+    int rc = GPUFL_E_NOMEM;
+    for (int n = 0; rc; n++) {
+        mem_fail_at(n);
+        rc = options_resolve(&o, NULL, true, &say);
+        mem_fail_at(-1);
+        assert_true(rc == 0 || rc == GPUFL_E_NOMEM);
+        options_free(&o);
+        assert_true(n < 1000);
+    }
+}
+
+/* ---- docs/options.md --------------------------------------------------------------------------- */
+
+static const char *kind_text(const struct option *o)
+{
+    switch (o->kind) {
+    case OPTION_BOOL:
+        return "true, false";
+    case OPTION_INT:
+        return strcmp(o->unit, "bytes") == 0 ? "bytes, also 64M, 4G" : "number";
+    case OPTION_BACKEND:
+    case OPTION_ENGINE:
+        return "name";
+    case OPTION_STR:
+        break;
+    }
+    return *o->unit ? o->unit : "text";
+}
+
+static void put_row(struct buf *b, const struct option *o)
+{
+    buf_printf(b, "| `%s` | `GPUFL_", o->name);
+    for (const char *c = o->name; *c; c++)
+        buf_char(b, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
+    buf_printf(b, "` | %s | %s%s%s | %s |\n", kind_text(o), *o->fallback ? "`" : "",
+               *o->fallback ? o->fallback : "empty", *o->fallback ? "`" : "", o->doc);
+}
+
+static void put_table(struct buf *b, bool field)
+{
+    buf_str(b, "| option | environment | values | default | |\n|---|---|---|---|---|\n");
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (option_table[i].field == field)
+            put_row(b, &option_table[i]);
+}
+
+static void put_document(struct buf *b)
+{
+    buf_str(b,
+            "# Options\n\n"
+            "<!-- Generated from schema/options.def by the test unit.capture.options with\n"
+            "     GPUFL_WRITE_DOCS=1; the same test fails where this file differs. -->\n\n"
+            "Every option of the capture library. Each takes its value from the highest of these\n"
+            "sources that has a good one:\n\n"
+            "1. the flags given to `gpufl trace` (`--option NAME=VALUE` for those without a flag)\n"
+            "2. `GPUFL_FORCE_ENGINE`, for `profiling_engine` alone: it lowers a program with "
+            "`Deep` in its code\n"
+            "3. a value set in code\n"
+            "4. the environment, `GPUFL_` and the name in capitals\n"
+            "5. the JSON object in `config_file`\n"
+            "6. what `gpufl trace` does by itself: `Trace`, a new directory, the command's name, a "
+            "sample every 100 ms\n"
+            "7. the default\n\n"
+            "Set in code is what differs from the default, every `profiling_engine` but\n"
+            "`GPUFL_ENGINE_DEFAULT`, and what `gpufl_options_set` (`GPUFL_OPTIONS_SET`) names; in "
+            "C++ every field\n"
+            "of `InitOptions` that is assigned, a text where it differs from its default. Under "
+            "`gpufl trace` a\n"
+            "`log_path` of the code is where the session lies; the run's directory has a link to "
+            "it. Where the\n"
+            "program first uses the GPU before it calls `gpufl_init`, the session begins without "
+            "the code's\n"
+            "values, and `gpufl_init` says which of them that are.\n\n"
+            "`GPUFL_DISABLED=1` (also `true`, `yes`, `on`) beats them all: nothing is loaded, and\n"
+            "`gpufl_upload_logs` sends nothing, as with `enabled=false`. A value\n"
+            "that is no good costs one sentence on stderr, and the next source counts. Where the\n"
+            "library is injected, `profiling_engine` defaults to `Trace` and `app_name` to the\n"
+            "program's name. Where nobody names an engine and `enable_stack_trace` is asked for, "
+            "it is `Sync`\n"
+            "(`Trace` with `launch_stacks`). What the engine does not give of what is asked for is "
+            "said once.\n"
+            "The session records the value and the source of every option.\n\n"
+            "## Fields of `gpufl::InitOptions` and `struct gpufl_options`\n\n");
+    put_table(b, true);
+    buf_str(b, "\n## Without a field: environment, config file and `gpufl trace` only\n\n");
+    put_table(b, false);
+}
+
+static void test_document(void **state)
+{
+    (void)state;
+    struct buf b;
+    char *have;
+    buf_init(&b, 1 << 20);
+    put_document(&b);
+    assert_int_equal(buf_error(&b), 0);
+    if (getenv("GPUFL_WRITE_DOCS")) {
+        FILE *f = fopen(document_path("options.md"), "w");
+        assert_non_null(f);
+        fwrite(b.data, 1, b.len, f);
+        fclose(f);
+    }
+    document_read("options.md", &have);
+    assert_string_equal(have, buf_cstr(&b));
+    mem_free(have);
+    buf_fini(&b);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_defaults),          TEST(test_precedence),
+        TEST(test_bad_values),        TEST(test_bad_value_leaves_the_source_below),
+        TEST(test_config_file),       TEST(test_rules),
+        TEST(test_first_flush),       TEST(test_secret_is_not_told),
+        TEST(test_injected_defaults), TEST(test_secret_is_not_told),
+        TEST(test_disabled),          TEST(test_sizes),
+        TEST(test_longest_duration),  TEST(test_no_memory),
+        TEST(test_document),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

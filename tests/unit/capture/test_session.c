@@ -1,0 +1,533 @@
+/* A session through the public C functions: start, options in effect, end, what
+ * is refused, and every allocation failing once. */
+#include "tests/unit/support/session_log.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "capture/session/session.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static int lines_said;
+static char last_said[1100];
+
+static void hear(enum log_level level, const char *line)
+{
+    (void)level;
+    lines_said++;
+    snprintf(last_said, sizeof last_said, "%s", line);
+}
+
+static int setup(void **state)
+{
+    unsetenv("GPUFL_DISABLED");
+    unsetenv("GPUFL_TRACE_OPTIONS");
+    lines_said = 0;
+    log_set_sink(hear);
+    return tmpdir_open(state);
+}
+
+static int teardown(void **state)
+{
+    gpufl_shutdown();
+    log_set_sink(NULL);
+    return tmpdir_close(state);
+}
+
+static void test_start_and_end(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    struct stat st;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_true(gpufl_active());
+    assert_int_equal(strlen(gpufl_session_id()), 36);
+    assert_int_equal(gpufl_session_id()[14], '4');
+    assert_string_equal(session_only(tmpdir_path("logs")), gpufl_session_dir());
+    assert_int_equal(stat(gpufl_session_dir(), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    gpufl_scope_end(gpufl_scope_begin("a", "tag"));
+    gpufl_scope_end(gpufl_scope_begin_bench("b", NULL, 10, 3));
+    gpufl_shutdown();
+    assert_false(gpufl_active());
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "shutdown");
+    assert_int_equal(log.ledger.final, 1);
+    assert_int_equal(log.ledger.scopes_opened, 2);
+    assert_int_equal(log.ledger.scopes_written, 2);
+    assert_true(log.ledger.launches == CELL_NULL);
+    assert_true(log.ledger.cost_stop >= 0);
+    assert_int_equal(log.parts.rows[RECORD_scope], 2);
+    assert_int_equal(log.parts.rows[RECORD_capability], 10);
+    assert_true(log.clocks >= 2);
+    assert_int_equal(lines_said, 0);
+}
+
+static void test_init_is_idempotent(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    char first[64];
+    assert_int_equal(gpufl_init(&o), 0);
+    snprintf(first, sizeof first, "%s", gpufl_session_id());
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(gpufl_init(NULL), 0);
+    assert_string_equal(gpufl_session_id(), first);
+    gpufl_shutdown();
+    gpufl_shutdown();
+    assert_string_equal(gpufl_session_id(), first);
+    assert_int_equal(session_count(tmpdir_path("logs")), 1);
+    assert_int_equal(gpufl_init(&o), 0); /* another session of the process */
+    assert_string_not_equal(gpufl_session_id(), first);
+    gpufl_scope_end(gpufl_scope_begin("again", NULL));
+    gpufl_shutdown();
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.ledger.scopes_opened, 1);
+    assert_int_equal(log.ledger.scopes_written, 1);
+}
+
+static void test_calls_without_a_session(void **state)
+{
+    (void)state;
+    assert_false(gpufl_active());
+    assert_int_equal(gpufl_scope_begin("x", NULL), 0);
+    gpufl_scope_end(0);
+    gpufl_scope_end(12345);
+    assert_int_equal(gpufl_system_start("x"), GPUFL_E_STATE);
+    assert_int_equal(gpufl_system_stop("x"), GPUFL_E_STATE);
+    assert_int_equal(gpufl_bench_floor(true), GPUFL_E_STATE);
+    assert_int_equal(gpufl_upload_logs(NULL), GPUFL_E_STATE);
+    gpufl_shutdown();
+}
+
+static void test_disabled(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    setenv("GPUFL_DISABLED", "Yes", 1);
+    assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
+    assert_int_equal(InitializeInjection(), 1);
+    assert_false(gpufl_active());
+    unsetenv("GPUFL_DISABLED");
+    o.enabled = false;
+    assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
+    assert_int_equal(session_count(tmpdir_path("logs")), 0);
+    assert_int_equal(lines_said, 0);
+}
+
+/* Old sessions are not sent by a program whose capture is switched off, wherever that was said. */
+static void test_disabled_sends_nothing(void **state)
+{
+    (void)state;
+    static const char script[] = "#!/bin/sh\n: > \"$MARK\"\nexit 2\n";
+    const char *mark = tmpdir_path("asked"), *cli = tmpdir_write("cli", script, sizeof script - 1);
+    static const char config[] = "{\"enabled\":false}";
+    struct gpufl_upload_result r = {.size = sizeof r, .lines = 7, .message = "old"};
+    struct gpufl_upload_options u = {.size = sizeof u, .log_path = tmpdir, .result = &r};
+    static const char *const variables[] = {"GPUFL_DISABLED", "GPUFL_ENABLED", "GPUFL_CONFIG_FILE"};
+    const char *const values[] = {"on", "false",
+                                  tmpdir_write("off.json", config, sizeof config - 1)};
+    assert_int_equal(chmod(cli, 0700), 0);
+    setenv("GPUFL_CLI", cli, 1);
+    setenv("MARK", mark, 1);
+    for (size_t i = 0; i < 4; i++) {
+        struct gpufl_options o = session_options(tmpdir_path("logs"));
+        o.enabled = i < 3;
+        if (i < 3)
+            setenv(variables[i], values[i], 1);
+        assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
+        r.lines = 7;
+        assert_int_equal(gpufl_upload_logs(&u), GPUFL_OK);
+        assert_int_equal(r.lines, 0);
+        assert_string_equal(r.message, "");
+        assert_false(file_exists(mark));
+        if (i < 3)
+            unsetenv(variables[i]);
+    }
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_shutdown();
+    assert_int_equal(gpufl_upload_logs(&u),
+                     GPUFL_E_IO); /* switched on again, the command is asked */
+    assert_true(file_exists(mark));
+    unsetenv("GPUFL_CLI");
+}
+
+/* What a person hears who asks for it: a line each for the probe, the engine, every file, the losses. */
+static char debug_lines[8192];
+
+static void hear_debug(enum log_level level, const char *line)
+{
+    size_t n = strlen(debug_lines);
+    if (level == LOG_DEBUG)
+        snprintf(debug_lines + n, sizeof debug_lines - n, "%s\n", line);
+}
+
+static void test_debug_output(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    char wanted[PATH_MAX + 64];
+    o.enable_debug_output = true;
+    o.enable_stack_trace = true;
+    debug_lines[0] = '\0';
+    log_set_sink(hear_debug);
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_scope_end(gpufl_scope_begin("a", NULL));
+    gpufl_shutdown();
+    log_set_debug(false);
+    assert_non_null(strstr(debug_lines, "debug: probe: backend none is named"));
+    assert_non_null(strstr(debug_lines, "debug: engine: Monitor, asked for Sync (default)"));
+    assert_non_null(strstr(debug_lines, "debug: loss: none"));
+    static const char *const channels[] = {"scope", "system"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(wanted, sizeof wanted, "debug: file: %s/%s.log\n", gpufl_session_dir(),
+                 channels[i]);
+        assert_non_null(strstr(debug_lines, wanted));
+    }
+}
+
+static void test_directory_that_cannot_be_made(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("file/logs"));
+    tmpdir_write("file", "x", 1);
+    assert_int_not_equal(gpufl_init(&o), 0);
+    assert_false(gpufl_active());
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said, "GPUFL_LOG_PATH"));
+    assert_int_equal(gpufl_scope_begin("x", NULL), 0);
+    o.log_path = tmpdir_path("logs");
+    assert_int_equal(gpufl_init(&o), 0); /* a second try with another one */
+}
+
+/* What the driver hears: 0 where capture was wanted and could not begin, and nothing is left then. */
+static void test_injection_tells(void **state)
+{
+    (void)state;
+    char trace[512];
+    struct stat st;
+    tmpdir_write("file", "x", 1);
+    snprintf(trace, sizeof trace, "log_path=%s/below\nbackend=None\n", tmpdir_path("file"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    assert_int_equal(InitializeInjection(), 0);
+    assert_false(gpufl_active());
+    assert_int_equal(lines_said, 1); /* no launcher hears it: it is said here, once */
+    assert_non_null(strstr(last_said, "no capture: "));
+    snprintf(trace, sizeof trace, "log_path=%s\nbackend=None\nenabled=false\n",
+             tmpdir_path("logs"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    assert_int_equal(InitializeInjection(), 1);
+    assert_int_not_equal(stat(tmpdir_path("logs"), &st), 0);
+    setenv("GPUFL_DISABLED", "1", 1);
+    assert_int_equal(InitializeInjection(), 1);
+    unsetenv("GPUFL_DISABLED");
+    snprintf(trace, sizeof trace, "log_path=%s\nbackend=None\n", tmpdir_path("logs"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    assert_int_equal(InitializeInjection(), 1);
+    assert_true(gpufl_active());
+    assert_int_equal(InitializeInjection(), 1); /* it runs already */
+    session_exit();                             /* a traced session ends with its program */
+    assert_false(gpufl_active());
+    unsetenv("GPUFL_TRACE_OPTIONS");
+}
+
+static void test_engines_fall_back(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.profiling_engine = GPUFL_ENGINE_DEEP;
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_shutdown();
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said,
+                           "there is no engine Deep without a GPU: Trace is used instead; "
+                           "profiling_engine (GPUFL_PROFILING_ENGINE)"));
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_capability], 12);
+}
+
+/* The simulated GPU has every engine of the ladder: nothing stands in for one. */
+static void test_simulated_gpu_has_every_engine(void **state)
+{
+    (void)state;
+    for (int engine = GPUFL_ENGINE_MONITOR; engine <= GPUFL_ENGINE_SYNC; engine++) {
+        struct gpufl_options o = session_options(tmpdir_path("logs"));
+        char path[PATH_MAX], *data;
+        size_t len;
+        o.backend = GPUFL_BACKEND_SIM;
+        o.profiling_engine = (enum gpufl_engine)engine;
+        lines_said = 0;
+        assert_int_equal(gpufl_init(&o), 0);
+        gpufl_shutdown();
+        assert_int_equal(lines_said, 0);
+        snprintf(path, sizeof path, "%s/system.log", gpufl_session_dir());
+        assert_int_equal(file_read_all(path, 1 << 20, &data, &len, NULL), 0);
+        assert_null(strstr(data, "engine_unavailable"));
+        assert_null(strstr(data, "not_built"));
+        free(data);
+    }
+}
+
+static void test_window_starts_sampling(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    o.system_sample_rate_ms = 1000;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(gpufl_system_stop("never"), GPUFL_E_INVAL);
+    assert_int_equal(gpufl_system_start("phase"), 0);
+    assert_int_equal(gpufl_system_start("other"), 0);
+    assert_int_equal(gpufl_system_stop("phase"), 0);
+    assert_int_equal(gpufl_system_stop("phase"), GPUFL_E_INVAL);
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_window], 3);
+}
+
+/* At a rate of 0 windows are nothing but balanced, which is said once. */
+static void test_window_without_a_rate(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(gpufl_system_stop("never"), GPUFL_E_INVAL);
+    assert_int_equal(gpufl_system_start("phase"), 0);
+    assert_int_equal(gpufl_system_start("other"), 0);
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said, "system_start samples nothing: system_sample_rate_ms "
+                                      "(GPUFL_SYSTEM_SAMPLE_RATE_MS) is 0"));
+    assert_int_equal(gpufl_system_stop("phase"), 0);
+    assert_int_equal(gpufl_system_stop("other"), 0);
+    assert_int_equal(gpufl_system_stop("other"), GPUFL_E_INVAL);
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_window], 0);
+    assert_int_equal(log.parts.rows[RECORD_host_metric], 0);
+}
+
+static void test_duration_ends_the_capture(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    setenv("GPUFL_DURATION_MS", "30", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_DURATION_MS");
+    while (gpufl_active())
+        sched_yield();
+    assert_int_equal(gpufl_scope_begin("late", NULL), 0);
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "duration");
+    assert_int_equal(gpufl_init(&o), 0);
+}
+
+static void test_spool_limit_ends_the_capture(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "65536", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_LOG_MAX_SPOOL_BYTES");
+    int64_t accepted = 0, tried = 0;
+    while (gpufl_active()) {
+        uint64_t h = gpufl_scope_begin("s", NULL);
+        tried += gpufl_active() || h;
+        accepted += h != 0;
+        gpufl_scope_end(h);
+    }
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "spool_limit");
+    assert_int_equal(log.ledger.final, 1);
+    assert_true(log.ledger.lost_spool > 0);
+    assert_int_equal(log.ledger.scopes_written, log.parts.rows[RECORD_scope]);
+    assert_true(lines_said >= 1);
+}
+
+/* A limit that would keep everything out is raised: the session says why it ended. */
+static void test_tiny_spool_limit(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "100", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_LOG_MAX_SPOOL_BYTES");
+    assert_non_null(strstr(last_said, "100 bytes hold no session; 64 KiB"));
+    while (gpufl_active())
+        gpufl_scope_end(gpufl_scope_begin("s", NULL));
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "spool_limit");
+    assert_int_equal(log.ledger.final, 1);
+    assert_true(log.parts.rows[RECORD_scope] > 0);
+}
+
+/* The disk's reserve ends a capture before it began. */
+static void test_no_room_from_the_start(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    struct session_log log;
+    char path[PATH_MAX], *data;
+    size_t len;
+    o.backend = GPUFL_BACKEND_SIM;
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    setenv("GPUFL_LOG_MIN_FREE_BYTES", "1000000T", 1);
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_LOG_MIN_FREE_BYTES");
+    while (gpufl_active())
+        sched_yield();
+    gpufl_shutdown();
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "disk_reserve");
+    snprintf(path, sizeof path, "%s/system.log", gpufl_session_dir());
+    assert_int_equal(file_read_all(path, 1 << 20, &data, &len, NULL), 0);
+    assert_non_null(strstr(data, "had ended before any came"));
+    free(data);
+}
+
+static void fail_each(const struct gpufl_options *o)
+{
+    int started = 0;
+    for (int n = 0; n < 400; n++) {
+        mem_fail_at(n);
+        int rc = gpufl_init(o);
+        started += rc == 0;
+        uint64_t a = gpufl_scope_begin("outer", "tag");
+        gpufl_scope_end(gpufl_scope_begin("inner", NULL));
+        gpufl_scope_end(a);
+        (void)gpufl_system_start("window");
+        gpufl_shutdown();
+        mem_fail_at(-1);
+        assert_false(gpufl_active());
+        assert_true(rc == 0 || rc == GPUFL_E_NOMEM);
+    }
+    assert_true(started > 100); /* at the end nothing fails any more */
+}
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.continuous_system_sampling = true;
+    o.system_sample_rate_ms = 1000;
+    fail_each(&o);
+}
+
+/* The same with an engine attached and records coming in. */
+static void test_every_allocation_fails_once_while_tracing(void **state)
+{
+    (void)state;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.backend = GPUFL_BACKEND_SIM;
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    o.enable_cuda_graphs_tracking = true;
+    o.enable_memory_tracking = true;
+    fail_each(&o);
+}
+
+static void test_traced_program(void **state)
+{
+    (void)state;
+    char trace[4200];
+    snprintf(trace, sizeof trace, "log_path=%s\nrun_id=r-1\nprofiling_engine=Monitor\n",
+             tmpdir_path("traced"));
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    setenv("GPUFL_BACKEND", "none", 1);
+    struct gpufl_options o = session_options(tmpdir_path("elsewhere"));
+    assert_int_equal(InitializeInjection(), 1);
+    assert_true(gpufl_active());
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_string_equal(session_only(tmpdir_path("traced")), gpufl_session_dir());
+    assert_int_equal(session_count(tmpdir_path("elsewhere")), 0);
+    gpufl_scope_end(gpufl_scope_begin("a", NULL));
+    gpufl_shutdown();
+    assert_true(gpufl_active()); /* it goes on until the program ends */
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    assert_int_equal(log.parts.rows[RECORD_scope], 1); /* but everything is written */
+    session_exit();
+    assert_false(gpufl_active());
+    session_log_read(gpufl_session_dir(), &log);
+    assert_string_equal(log.reason, "exit");
+    unsetenv("GPUFL_TRACE_OPTIONS");
+    unsetenv("GPUFL_BACKEND");
+}
+
+/* The code's directory beats the launcher's own, which gets a link to the session; a flag beats both. */
+static void test_directory_of_the_code(void **state)
+{
+    (void)state;
+    char trace[4200], link[PATH_MAX], there[PATH_MAX];
+    snprintf(trace, sizeof trace, "?log_path=%s\nrun_id=r-1\n?profiling_engine=Trace\n",
+             tmpdir_path("run"));
+    assert_int_equal(mkdir(tmpdir_path("run"), 0700), 0);
+    setenv("GPUFL_TRACE_OPTIONS", trace, 1);
+    struct gpufl_options o = session_options(tmpdir_path("code"));
+    o.profiling_engine = GPUFL_ENGINE_MONITOR;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_string_equal(session_only(tmpdir_path("code")), gpufl_session_dir());
+    snprintf(link, sizeof link, "%s/%s", tmpdir_path("run"), gpufl_session_id());
+    assert_non_null(realpath(link, there));
+    assert_string_equal(there, gpufl_session_dir());
+    o.profiling_engine = GPUFL_ENGINE_DEEP;
+    o.app_name = "late";
+    lines_said = 0;
+    assert_int_equal(gpufl_init(&o), 0);
+    assert_int_equal(lines_said, 1);
+    assert_non_null(strstr(last_said, "gpufl_init sets app_name=late, profiling_engine=Deep, but "
+                                      "this session had begun before, with engine Monitor"));
+    session_exit();
+    struct session_log log;
+    session_log_read(gpufl_session_dir(), &log);
+    unsetenv("GPUFL_TRACE_OPTIONS");
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_calls_without_a_session),
+        TEST(test_start_and_end),
+        TEST(test_init_is_idempotent),
+        TEST(test_disabled),
+        TEST(test_disabled_sends_nothing),
+        TEST(test_debug_output),
+        TEST(test_window_without_a_rate),
+        TEST(test_directory_of_the_code),
+        TEST(test_directory_that_cannot_be_made),
+        TEST(test_engines_fall_back),
+        TEST(test_simulated_gpu_has_every_engine),
+        TEST(test_window_starts_sampling),
+        TEST(test_duration_ends_the_capture),
+        TEST(test_spool_limit_ends_the_capture),
+        TEST(test_tiny_spool_limit),
+        TEST(test_no_room_from_the_start),
+        TEST(test_every_allocation_fails_once),
+        TEST(test_traced_program),
+        TEST(test_every_allocation_fails_once_while_tracing),
+        TEST(test_injection_tells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* gpufl_upload_logs: what the command gets, what is made of what it says, and that nothing of
+ * the program reaches it nor holds the program up. */
+#include "capture/upload.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct gpufl_upload_result result;
+
+static int setup(void **state)
+{
+    result = (struct gpufl_upload_result){.size = sizeof result};
+    unsetenv("GPUFL_API_KEY");
+    return tmpdir_open(state);
+}
+
+static int teardown(void **state)
+{
+    signal(SIGCHLD, SIG_DFL);
+    unsetenv("GPUFL_CLI");
+    return tmpdir_close(state);
+}
+
+/* Makes the script the command. */
+static void command(const char *script)
+{
+    const char *path = tmpdir_path("cli");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\n%s\n", script);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+    setenv("GPUFL_CLI", path, 1);
+    setenv("TEST_DIR", tmpdir_path(""), 1);
+}
+
+static int upload(const char *log_path, int timeout_ms)
+{
+    struct gpufl_upload_options o = {.size = sizeof o,
+                                     .log_path = log_path,
+                                     .backend_url = "https://gpufl.test",
+                                     .api_key = "gpfl_secret",
+                                     .timeout_ms = timeout_ms,
+                                     .result = &result};
+    return upload_run(&o, "/last/session");
+}
+
+static void expect_file(const char *name, const char *wanted)
+{
+    char text[4096] = "";
+    FILE *f = fopen(tmpdir_path(name), "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    assert_string_equal(text, wanted);
+}
+
+#define ALL                                                                                        \
+    "echo '{\"server\":\"x\",\"sessions\":[{\"session\":\"a\",\"message\":null,"                   \
+    "\"lines_accepted\":3},{\"lines_accepted\":4}],\"result\":\"all\"}'\n"
+
+static void test_what_the_command_gets(void **state)
+{
+    (void)state;
+    command("echo \"$@\" > $TEST_DIR/args\n"
+            "echo $GPUFL_BACKEND_URL $GPUFL_API_KEY $GPUFL_API_PATH > $TEST_DIR/env\n" ALL);
+    assert_int_equal(upload("", 0), 0);
+    expect_file("args", "upload --json --progress --time-limit 300000ms --unreachable 15000ms -- "
+                        "/last/session\n");
+    expect_file("env", "https://gpufl.test gpfl_secret\n");
+    assert_int_equal(result.lines, 7);
+    assert_string_equal(result.message, "");
+    setenv("GPUFL_API_KEY", "another", 1);
+    assert_int_equal(upload("-odd", 5000), 0);
+    expect_file("args",
+                "upload --json --progress --time-limit 5000ms --unreachable 15000ms -- -odd\n");
+    expect_file("env", "https://gpufl.test gpfl_secret\n");
+}
+
+static void test_a_path_as_init_takes_it(void **state)
+{
+    (void)state;
+    char path[4096];
+    command("echo \"$9\" > $TEST_DIR/path\n" ALL);
+    snprintf(path, sizeof path, "%s.log", tmpdir_path("logs"));
+    assert_int_equal(upload(path, 0), 0);
+    path[strlen(path) - 4] = '\n';
+    path[strlen(path) - 3] = '\0';
+    expect_file("path", path);
+}
+
+static void test_nothing_is_inherited(void **state)
+{
+    (void)state;
+    sigset_t some, was;
+    int fd = open("/dev/null", O_RDONLY);
+    assert_int_equal(dup2(fd, 200), 200); /* without close-on-exec, as programs have them */
+    sigemptyset(&some);
+    sigaddset(&some, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &some, &was), 0);
+    signal(SIGUSR1, SIG_IGN);
+    command("[ -e /proc/$$/fd/200 ] && echo 'a descriptor' >&2 && exit 1\n"
+            "grep SigBlk /proc/self/status | grep -q 0000000000000000 || exit 2\n"
+            "grep SigIgn /proc/self/status | grep -q '0000000$' || exit 3\n"
+            "read line && exit 4\n" ALL);
+    int code = upload("", 0);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    signal(SIGUSR1, SIG_DFL);
+    close(200);
+    close(fd);
+    assert_string_equal(result.message, "");
+    assert_int_equal(code, 0);
+}
+
+static void test_what_it_says_of_failures(void **state)
+{
+    (void)state;
+    command("echo '{\"sessions\":[{\"message\":\"the disk of it\",\"lines_accepted\":2}],"
+            "\"result\":\"partly\"}'; exit 1");
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+    assert_string_equal(result.message, "sent in part: the disk of it");
+    assert_int_equal(result.lines, 2);
+    command("echo 'gpufl upload: the key file is empty' >&2; echo more >&2; exit 2");
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+    assert_string_equal(result.message, "the key file is empty");
+    command("exit 69");
+    assert_int_equal(upload("", 0), GPUFL_E_NOT_BUILT);
+    command("kill -9 $$");
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+    assert_true(*result.message);
+    command("head -c 9000000 /dev/zero; exit 2"); /* more than anybody wants to hear */
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+}
+
+static char heard[4096];
+
+static void hear(enum log_level level, const char *line)
+{
+    size_t n = strlen(heard);
+    (void)level;
+    snprintf(heard + n, sizeof heard - n, "%s\n", line);
+}
+
+/* While it waits it is not silent, and speaks of what the code can set. */
+static void test_it_says_why_it_waits(void **state)
+{
+    (void)state;
+    heard[0] = '\0';
+    log_set_sink(hear);
+    command("echo 'gpufl upload: http://x: connection refused; again in 1 s' >&2\n"
+            "echo 'gpufl upload: to which server? --server URL, or GPUFL_BACKEND_URL' >&2; exit 2");
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+    log_set_sink(NULL);
+    assert_non_null(strstr(heard, "gpufl: upload: http://x: connection refused; again in 1 s\n"));
+    command("echo 'gpufl upload: to which server? --server URL, or GPUFL_BACKEND_URL' >&2; exit 2");
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+    assert_string_equal(result.message, "to which server? set backend_url, or GPUFL_BACKEND_URL");
+}
+
+/* Debug output has a line for what is sent and one for what became of it. */
+static void test_debug_lines(void **state)
+{
+    (void)state;
+    heard[0] = '\0';
+    log_set_sink(hear);
+    log_set_debug(true);
+    command(ALL);
+    assert_int_equal(upload("", 0), 0);
+    log_set_debug(false);
+    log_set_sink(NULL);
+    assert_non_null(strstr(heard, "debug: upload: /last/session to https://gpufl.test\n"));
+    assert_non_null(strstr(heard, "debug: upload: done: 7 lines sent\n"));
+    assert_null(strstr(heard, "gpfl_secret"));
+}
+
+/* Every option of the command that its messages name has its word in code. */
+static void test_words_of_code(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"x answers 401; a key that may send is named by --api-key-file or GPUFL_API_KEY",
+         "x answers 401; a key that may send is named by api_key or GPUFL_API_KEY"},
+        {"x: its certificate is not trusted (y); --ca-file names the authority that signed it",
+         "x: its certificate is not trusted (y); the system has to trust the authority that "
+         "signed it"},
+        {"no time left; the same command goes on from there",
+         "no time left; the next call goes on from there"},
+        {"--time-limit and --unreachable", "timeout_ms and unreachable_ms"},
+    };
+    char out[256];
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        upload_reword(pairs[i][0], out, sizeof out);
+        assert_string_equal(out, pairs[i][1]);
+        assert_null(strstr(out, "--"));
+    }
+    upload_reword("--server", out, 5);
+    assert_string_equal(out, "back");
+}
+
+static void test_no_command_and_no_session(void **state)
+{
+    (void)state;
+    setenv("GPUFL_CLI", "/nowhere/gpufl", 1);
+    assert_int_equal(upload("", 0), GPUFL_E_NOENT);
+    assert_non_null(strstr(result.message, "/nowhere/gpufl"));
+    assert_int_equal(upload_run(NULL, ""), GPUFL_E_STATE);
+    struct gpufl_upload_options old = {.size = offsetof(struct gpufl_upload_options, timeout_ms)};
+    old.result = (struct gpufl_upload_result *)1; /* behind what an older caller has */
+    assert_int_equal(upload_run(&old, ""), GPUFL_E_STATE);
+}
+
+static void test_it_is_not_waited_for_without_end(void **state)
+{
+    (void)state;
+    int64_t began = clock_mono();
+    command("exec sleep 600");
+    assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(result.message, "in time"));
+    command("exec sleep 600 >/dev/null 2>&1"); /* nothing to listen to */
+    assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
+    command("sleep 60 & exit 2"); /* somebody else holds its output */
+    assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
+    assert_true(clock_mono() - began < (int64_t)20 * 1000000000);
+}
+
+static void test_a_program_that_reaps_every_child(void **state)
+{
+    (void)state;
+    signal(SIGCHLD, SIG_IGN);
+    command(ALL);
+    assert_int_equal(upload("", 0), 0);
+    command("echo '{\"sessions\":[],\"result\":\"none\"}'; exit 2");
+    assert_int_equal(upload("", 0), GPUFL_E_IO);
+}
+
+static void test_a_daemon_without_standard_files(void **state)
+{
+    (void)state;
+    int status = 0;
+    command(ALL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(0);
+        close(1);
+        close(2);
+        _exit(upload("", 0) == 0 && result.lines == 7 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    command(ALL);
+    for (int64_t n = 0;; n++) {
+        mem_fail_at(n);
+        int code = upload("", 0);
+        int64_t made = mem_count();
+        mem_fail_at(-1);
+        if (made <= n) {
+            assert_int_equal(code, 0);
+            return;
+        }
+        assert_true(code == GPUFL_E_NOMEM || code == GPUFL_E_IO || code == 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_the_command_gets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_path_as_init_takes_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_inherited, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_it_says_of_failures, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_it_says_why_it_waits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_words_of_code, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_debug_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_command_and_no_session, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_it_is_not_waited_for_without_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_program_that_reaps_every_child, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_daemon_without_standard_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_allocation_fails_once, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

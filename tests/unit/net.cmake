@@ -1,7 +1,0 @@
-# HTTP without a server: what can be told from texts and threads alone (tests/e2e has the rest).
-foreach(name uri workers)
-  gpufl_test(${name} DEPS net-server)
-endforeach()
-foreach(name http http_header http_limits http_stream http_work)
-  gpufl_test(${name} SOURCES http_fixture.c wire_client.c DEPS net-server)
-endforeach()

@@ -1,0 +1,164 @@
+/* test_http.c - answers of the HTTP server, whole or not changed, and its end. */
+#include "tests/unit/support/http_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static void test_answers(void **state)
+{
+    (void)state;
+    struct answer a;
+    assert_int_equal(get("/quick"), 200);
+    assert_int_equal(get("/slow"), 200);
+    assert_int_equal(get("/none"), 500);
+    assert_int_equal(get("/elsewhere"), 404);
+    ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", &a);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(a.body, "hello");
+    assert_string_equal(answer_field(&a, "X-Content-Type-Options"), "nosniff");
+    answer_free(&a);
+    ask("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n"
+        "0\r\n\r\n",
+        &a);
+    assert_string_equal(a.body, "abcde");
+    answer_free(&a);
+    ask("HEAD /big HTTP/1.1\r\nHost: h\r\n\r\n", &a);
+    assert_int_equal(a.status, 200);
+    assert_true(atoi(answer_field(&a, "Content-Length")) > 50000);
+    answer_free(&a);
+    ask("GET /file HTTP/1.1\r\nHost: h\r\n\r\n", &a);
+    assert_int_equal(a.len, 5000);
+    assert_memory_equal(a.body, "\177ELF", 4);
+    answer_free(&a);
+}
+
+static void test_problem_is_json(void **state)
+{
+    (void)state;
+    struct answer a;
+    ask("GET /elsewhere HTTP/1.1\r\nHost: h\r\n\r\n", &a);
+    assert_string_equal(answer_field(&a, "Content-Type"), "application/problem+json");
+    assert_non_null(strstr(a.body, "\"status\":404"));
+    assert_non_null(strstr(a.body, answer_field(&a, "X-Request-Id")));
+    answer_free(&a);
+}
+
+/* Many requests on one connection, sent before the first answer was read. */
+static void test_pipelining(void **state)
+{
+    (void)state;
+    int fd = client_open(http_port(server));
+    char text[64];
+    for (int i = 0; i < 50; i++) {
+        int n = snprintf(text, sizeof text, "%d", i * 7);
+        char request[256];
+        snprintf(request, sizeof request,
+                 "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", n, text);
+        assert_true(client_say(fd, request));
+    }
+    for (int i = 0; i < 50; i++) {
+        struct answer a;
+        client_answer(fd, &a, false);
+        assert_int_equal(a.status, 200);
+        assert_int_equal(atoi(a.body), i * 7);
+        answer_free(&a);
+    }
+    close(fd);
+}
+
+static void test_tags(void **state)
+{
+    (void)state;
+    struct answer a;
+    char request[256], tag[64];
+    ask("GET /big HTTP/1.1\r\nHost: h\r\n\r\n", &a);
+    snprintf(tag, sizeof tag, "%s", answer_field(&a, "ETag"));
+    assert_true(tag[0]);
+    size_t plain = a.len;
+    answer_free(&a);
+    snprintf(request, sizeof request, "GET /big HTTP/1.1\r\nHost: h\r\nIf-None-Match: %s\r\n\r\n",
+             tag);
+    ask(request, &a);
+    assert_int_equal(a.status, 304);
+    assert_int_equal(a.len, 0);
+    answer_free(&a);
+    ask("GET /big HTTP/1.1\r\nHost: h\r\nIf-None-Match: W/\"0123456789abcdef\"\r\n\r\n", &a);
+    assert_int_equal(a.status, 200);
+    answer_free(&a);
+    ask("GET /big HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br, gzip;q=0.5\r\n\r\n", &a);
+    assert_string_equal(answer_field(&a, "Content-Encoding"), "gzip");
+    assert_string_equal(answer_field(&a, "ETag"), tag); /* the same thing */
+    assert_true(a.len < plain / 4);
+    z_stream z = {.next_in = (Bytef *)a.body, .avail_in = (uInt)a.len};
+    char *out = malloc(plain + 1);
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)plain + 1;
+    assert_int_equal(inflateInit2(&z, 15 + 32), Z_OK);
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(z.total_out, plain);
+    inflateEnd(&z);
+    free(out);
+    answer_free(&a);
+    ask("GET /packed HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", &a);
+    assert_int_equal(a.len, plain); /* and not once more */
+    answer_free(&a);
+    ask("GET /big HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip;q=0\r\n\r\n", &a);
+    assert_string_equal(answer_field(&a, "Content-Encoding"), "");
+    answer_free(&a);
+}
+
+static void test_drain(void **state)
+{
+    (void)state;
+    struct answer a;
+    int fd = client_open(http_port(server)), idle = client_open(http_port(server));
+    client_say(idle, "GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
+    client_answer(idle, &a, false);
+    answer_free(&a);
+    client_say(fd, "GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");
+    gate_wait(1);
+    http_quiesce(server);
+    assert_false(http_wait(server, 50000000)); /* it is still worked on */
+    client_say(idle, "GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
+    client_answer(idle, &a, false);
+    assert_int_equal(a.status, 200); /* who is connected is answered, and sent away */
+    assert_string_equal(answer_field(&a, "Connection"), "close");
+    answer_free(&a);
+    assert_true(client_closed(idle, 5000));
+    gate_set(true);
+    assert_int_equal(client_status(fd), 200);
+    assert_true(http_wait(server, INT64_C(5000000000)));
+    close(fd);
+    close(idle);
+}
+
+static void test_taken_port(void **state)
+{
+    (void)state;
+    struct http_server *second;
+    struct http_config c;
+    struct err e = {0};
+    http_config_init(&c);
+    c.port = http_port(server);
+    assert_int_equal(http_second(&second, &c, &e), GPUFL_E_BUSY);
+    assert_non_null(strstr(e.text, "another program"));
+    c.address = "no such host .";
+    assert_int_equal(http_second(&second, &c, &e), GPUFL_E_INVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_SERVER(test_answers), WITH_SERVER(test_problem_is_json), WITH_SERVER(test_pipelining),
+        WITH_SERVER(test_tags),    WITH_SERVER(test_drain),           WITH_SERVER(test_taken_port),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

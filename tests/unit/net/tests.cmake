@@ -1,0 +1,7 @@
+# HTTP without a server: what can be told from texts and threads alone (tests/e2e has the rest).
+foreach(name uri workers)
+  gpufl_test(${name} DEPS net-server)
+endforeach()
+foreach(name http http_header http_limits http_stream http_work)
+  gpufl_test(${name} DEPS net-server)
+endforeach()

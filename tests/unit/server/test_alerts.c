@@ -1,0 +1,349 @@
+/* test_alerts.c - rules over a fleet, with a clock of the test's own: pending, firing, resolved,
+ * what is posted of it, filters, and what is unknown. */
+#include "server/watch/alerts.h"
+
+#include "base/buf.h"
+#include "server/auth/secret.h"
+#include "server/watch/webhooks.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <string.h>
+
+#include <cmocka.h>
+
+#define S(seconds) (INT64_C(1800000000000000000) + (int64_t)(seconds)*1000000000)
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        if ((call) != 0)                                                                           \
+            fail_msg("%s: %s", #call, f.e.text);                                                   \
+    } while (0)
+
+static struct {
+    struct meta *m;
+    struct region mem;
+    struct err e;
+    struct alerts_config config;
+    unsigned told, posts;
+} f;
+
+static void told(void *arg, const char *workspace, const char *json, size_t len)
+{
+    (void)arg;
+    assert_string_equal(workspace, "w");
+    assert_true(len > 2 && json[0] == '{' && json[len - 1] == '}');
+    f.told++;
+}
+
+static void posts(void *arg)
+{
+    (void)arg;
+    f.posts++;
+}
+
+static int up(void **state)
+{
+    memset(&f, 0, sizeof f);
+    assert_int_equal(tmpdir_open(state), 0);
+    assert_int_equal(auth_secret_init(), 0);
+    const struct meta_config c = {.path = tmpdir_path("meta.db"), .migrate = true, .relaxed = true};
+    OK(meta_open(&f.m, &c, &f.e));
+    OK(meta_workspace_add(f.m, &(struct meta_workspace){"w", "W", 1}, &f.e));
+    region_init(&f.mem, 64 << 20);
+    f.config = (struct alerts_config){.meta = f.m, .holder = "t", .told = told, .posts = posts};
+    return 0;
+}
+
+static int down(void **state)
+{
+    region_fini(&f.mem);
+    meta_close(f.m);
+    return tmpdir_close(state);
+}
+
+static void gpu(const char *uuid, const char *host, int number, double temperature, int64_t at)
+{
+    char state[256];
+    snprintf(state, sizeof state,
+             "{\"time\":\"%" PRId64
+             "\",\"temperature\":%g,\"memory_used\":75,\"memory_total\":100}",
+             at, temperature);
+    OK(meta_gpu_put(f.m, "w",
+                    &(struct meta_gpu){.uuid = uuid,
+                                       .host = host,
+                                       .number = number,
+                                       .memory = META_NONE,
+                                       .state = state,
+                                       .seen = at},
+                    &f.e));
+    OK(meta_host_put(
+        f.m, "w",
+        &(struct meta_host){.name = host, .cpus = META_NONE, .memory = META_NONE, .seen = at},
+        &f.e));
+}
+
+static void rule(struct meta_alert r)
+{
+    r.kind = r.kind ? r.kind : "metric";
+    r.name = r.name ? r.name : r.id;
+    r.subject = r.subject ? r.subject : "";
+    r.host = r.host ? r.host : "";
+    r.app = r.app ? r.app : "";
+    r.url = r.url ? r.url : "";
+    r.enabled = 1;
+    OK(alerts_check(&r, &f.e));
+    OK(meta_alert_put(f.m, "w", &r, &f.e));
+}
+
+static void look(int64_t now)
+{
+    OK(alerts_round(&f.config, now, &f.e));
+}
+
+static size_t open_now(struct meta_firing_now **rows)
+{
+    size_t n = 0;
+    OK(meta_firing_now(f.m, "w", &f.mem, rows, &n, &f.e));
+    return n;
+}
+
+static struct meta_delivery *deliveries(size_t want)
+{
+    struct meta_delivery *rows = NULL;
+    struct meta_page page = {.limit = 100};
+    size_t n = 0;
+    OK(meta_delivery_list(f.m, "w", &page, &f.mem, &rows, &n, &f.e));
+    assert_int_equal(n, want);
+    return rows;
+}
+
+static void test_pending_firing_resolved(void **state)
+{
+    struct meta_firing_now *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    (void)state;
+    rule((struct meta_alert){.id = "hot",
+                             .subject = "gpu.temperature",
+                             .above = 1,
+                             .threshold = 85,
+                             .hold = 30000000000,
+                             .url = "https://hooks.example.org/a?b=c",
+                             .secret = "0123456789abcdef"});
+    gpu("GPU-1", "a", 0, 85, S(0));
+    look(S(1));
+    assert_int_equal(open_now(&rows), 0); /* above, not at */
+    gpu("GPU-1", "a", 0, 91, S(10));
+    gpu("GPU-2", "a", 1, 40, S(10));
+    look(S(10));
+    assert_int_equal(open_now(&rows), 1);
+    assert_string_equal(rows[0].state, "pending");
+    assert_string_equal(rows[0].subject, "GPU-1");
+    assert_true(rows[0].started == S(10));
+    look(S(39));
+    assert_int_equal(open_now(&rows), 1);
+    assert_string_equal(rows[0].state, "pending");
+    deliveries(0);
+    look(S(40));
+    assert_int_equal(open_now(&rows), 1);
+    assert_string_equal(rows[0].state, "firing");
+    assert_true(rows[0].fired == S(40));
+    assert_int_equal(f.told, 1);
+    assert_int_equal(f.posts, 1);
+    const struct meta_delivery *d = deliveries(1);
+    assert_string_equal(d[0].url, "https://hooks.example.org/a?b=c");
+    assert_non_null(strstr(d[0].body, "\"event\":\"firing\""));
+    assert_non_null(strstr(d[0].body, "gpu.temperature of GPU 0 of a is 91, above 85"));
+    assert_null(strstr(d[0].body, "0123456789abcdef"));
+    look(S(45));
+    look(S(60));
+    deliveries(1); /* told once */
+    gpu("GPU-1", "a", 0, 60, S(70));
+    look(S(70));
+    assert_int_equal(open_now(&rows), 0);
+    assert_non_null(strstr(deliveries(2)[0].body, "\"event\":\"resolved\""));
+    OK(meta_firing_list(f.m, "w", &page, &f.mem, &rows, &n, &f.e));
+    assert_int_equal(n, 1);
+    assert_string_equal(rows[0].state, "resolved");
+    assert_true(rows[0].ended == S(70));
+    gpu("GPU-1", "a", 0, 95, S(80)); /* a short one is forgotten, and nobody is told */
+    look(S(80));
+    gpu("GPU-1", "a", 0, 50, S(90));
+    look(S(90));
+    assert_int_equal(open_now(&rows), 0);
+    deliveries(2);
+    assert_int_equal(f.told, 2);
+}
+
+static void test_unknown_holds_nothing(void **state)
+{
+    struct meta_firing_now *rows = NULL;
+    (void)state;
+    rule((struct meta_alert){
+        .id = "cold", .subject = "gpu.temperature", .above = 0, .threshold = 50});
+    rule((struct meta_alert){
+        .id = "power", .subject = "gpu.power", .above = 0, .threshold = 1000000}); /* nobody says */
+    rule((struct meta_alert){
+        .id = "full", .subject = "gpu.memory_share", .above = 1, .threshold = 0.74});
+    rule((struct meta_alert){.id = "gone", .subject = "host.silent", .above = 1, .threshold = 300});
+    gpu("GPU-1", "a", 0, 40, S(0));
+    look(S(1));
+    assert_int_equal(open_now(&rows), 2);
+    look(S(121)); /* the sample is too old to say anything */
+    assert_int_equal(open_now(&rows), 0);
+    look(S(301));
+    assert_int_equal(open_now(&rows), 1);
+    assert_string_equal(rows[0].alert, "gone");
+    assert_string_equal(rows[0].subject, "a");
+    gpu("GPU-1", "a", 0, 60, S(302));
+    look(S(303));
+    assert_int_equal(open_now(&rows), 1);
+    assert_string_equal(rows[0].alert, "full");
+}
+
+static void test_filters(void **state)
+{
+    struct meta_firing_now *rows = NULL;
+    const struct meta_session s = {
+        .id = "s1", .app = "train", .host = "b", .pid = 1, .started = S(0)};
+    (void)state;
+    rule((struct meta_alert){
+        .id = "by-host", .subject = "gpu.temperature", .above = 1, .threshold = 10, .host = "a"});
+    rule((struct meta_alert){
+        .id = "by-app", .subject = "gpu.temperature", .above = 1, .threshold = 10, .app = "train"});
+    OK(meta_session_put(f.m, "w", &s, &(struct meta_pair){"GPU-2", "H"}, 1, NULL, 0, &f.e));
+    gpu("GPU-1", "a", 0, 40, S(0));
+    gpu("GPU-2", "b", 0, 40, S(0));
+    gpu("GPU-3", "b", 1, 40, S(0));
+    look(S(1));
+    assert_int_equal(open_now(&rows), 2);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(rows[i].subject,
+                            strcmp(rows[i].alert, "by-host") == 0 ? "GPU-1" : "GPU-2");
+    OK(meta_session_end(f.m, "w", "s1", "ended", S(2), &f.e));
+    look(S(3));
+    assert_int_equal(open_now(&rows), 1); /* nothing of that application runs */
+    assert_string_equal(rows[0].alert, "by-host");
+    OK(meta_alert_remove(f.m, "w", "by-host", S(4), &f.e));
+    look(S(5));
+    assert_int_equal(open_now(&rows), 0);
+}
+
+static void test_insights(void **state)
+{
+    struct meta_firing_now *rows = NULL;
+    const struct meta_session s = {
+        .id = "s1", .app = "train", .host = "b", .pid = 1, .started = S(0)};
+    const struct meta_analysis a = {.session = "s1", .kind = "report", .body = {"x", 1}};
+    const struct meta_finding bad = {
+        .session = "s1", .rule = "sync_line", .share = 0.3, .title = "Waits"};
+    (void)state;
+    rule((struct meta_alert){
+        .id = "slow", .kind = "insight", .subject = "sync_line", .above = 1, .threshold = 0.2});
+    rule((struct meta_alert){
+        .id = "any", .kind = "insight", .above = 1, .threshold = 0.4, .app = "train"});
+    OK(meta_session_put(f.m, "w", &s, NULL, 0, NULL, 0, &f.e));
+    OK(meta_session_grow(f.m, "w", "s1", 1, 1, 1, 0.5, S(5), &f.e));
+    OK(meta_analysis_put(f.m, "w", &a, &bad, 1, &f.e));
+    look(S(6));
+    assert_int_equal(open_now(&rows), 1);
+    assert_string_equal(rows[0].state, "firing"); /* at once: hold is 0 */
+    assert_string_equal(rows[0].text, "train on b: Waits");
+    OK(meta_session_end(f.m, "w", "s1", "ended", S(7), &f.e));
+    look(S(3000));
+    assert_int_equal(open_now(&rows), 1);
+    look(S(3606));
+    assert_int_equal(open_now(&rows), 0); /* an hour later it is history */
+}
+
+static void test_rules_are_checked(void **state)
+{
+    static const struct {
+        struct meta_alert r;
+        const char *says; /* NULL: it is one */
+    } cases[] = {
+        {{.kind = "metric", .subject = "gpu.temperature", .url = ""}, NULL},
+        {{.kind = "metric", .subject = "host.cpu", .url = "http://h:80/x?y=z"}, NULL},
+        {{.kind = "insight", .subject = "", .above = 1, .url = ""}, NULL},
+        {{.kind = "metric", .subject = "temperature", .url = ""}, "'subject'"},
+        {{.kind = "metric", .subject = "gpu.device", .url = ""}, "'subject'"},
+        {{.kind = "metric", .subject = "gpu.time", .url = ""}, "'subject'"},
+        {{.kind = "metric", .subject = "host.temperature", .url = ""}, "'subject'"},
+        {{.kind = "insight", .subject = "nonsense", .above = 1, .url = ""}, "'subject'"},
+        {{.kind = "insight", .subject = "", .above = 0, .url = ""}, "'above'"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "ftp://h/x"}, "http"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "h/x"}, "http"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "http://a:b@h/x"}, "'url'"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "http://h/x y"}, "encoded"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "http://h/x\r\nHost: y"}, "encoded"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "http:///x"}, "'url'"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "http://h/x#y"}, "#"},
+        {{.kind = "metric", .subject = "host.cpu", .url = "", .secret = "short"}, "'secret'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err e = {0};
+        int rc = alerts_check(&cases[i].r, &e);
+        if (cases[i].says ? rc != GPUFL_E_INVAL || !strstr(e.text, cases[i].says) : rc)
+            fail_msg("case %zu: %d %s", i, rc, e.text);
+    }
+}
+
+/* Where posts may go, as far as an address says. */
+static void test_where_posts_go(void **state)
+{
+    static const struct {
+        const char *url;
+        enum hooks_reach least; /* that allows it */
+    } cases[] = {
+        {"", HOOKS_OFF},
+        {"https://hooks.example.org/x", HOOKS_PUBLIC},
+        {"https://8.8.8.8:8443/x", HOOKS_PUBLIC},
+        {"http://10.1.2.3", HOOKS_PRIVATE},
+        {"http://[fd00:1::1]:9/x", HOOKS_PRIVATE},
+        {"http://localhost:9/x", HOOKS_ANY},
+        {"http://LOCALHOST?x", HOOKS_ANY},
+        {"http://127.0.0.1/x", HOOKS_ANY},
+        {"http://[::1]/x", HOOKS_ANY},
+        {"http://[::ffff:169.254.169.254]/x", HOOKS_ANY},
+        {"http://169.254.169.254/latest/meta-data", HOOKS_ANY},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (enum hooks_reach reach = HOOKS_OFF; reach <= HOOKS_ANY; reach++) {
+            struct err e = {0};
+            int rc = hooks_check(cases[i].url, reach, &e);
+            if ((rc == 0) != (reach >= cases[i].least))
+                fail_msg("%s, %d: %s", cases[i].url, (int)reach, e.text);
+        }
+}
+
+/* As Python's hmac has it. */
+static void test_signature(void **state)
+{
+    char out[HOOKS_SIGNATURE];
+    (void)state;
+    hooks_sign(out, "key", "1700000000", "{\"a\":1}");
+    assert_string_equal(out,
+                        "sha256=a438e398bfafc57e4396bb7fc2304422f0f768e965d073ca313cb52e22e6ad03");
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(test_pending_firing_resolved),
+        CASE(test_unknown_holds_nothing),
+        CASE(test_filters),
+        CASE(test_insights),
+        cmocka_unit_test(test_rules_are_checked),
+        cmocka_unit_test(test_where_posts_go),
+        cmocka_unit_test(test_signature),
+    };
+    return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);
+}

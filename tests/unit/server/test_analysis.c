@@ -1,0 +1,414 @@
+/* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
+ * what their report says. */
+#include "analyze/report/kernel_view.h"
+#include "base/file.h"
+#include "server/analysis/analysis.h"
+#include "server/analysis/columns_report.h"
+#include "tests/unit/support/intake_fixture.h"
+#include "tests/unit/support/tmpdir.h"
+#include "wire/encode.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+enum { EVERY_NS = 20000000 };
+
+static struct analysis *analysis;
+
+static void start(int64_t first_ns, int64_t every_ns)
+{
+    struct err e = {0};
+    const struct analysis_config c = {.ops = &store_duckdb,
+                                      .store = fix.store,
+                                      .meta = fix.meta,
+                                      .first_ns = first_ns,
+                                      .every_ns = every_ns};
+    if (analysis_open(&analysis, &c, &e))
+        fail_msg("%s", e.text);
+}
+
+static void tell(void *arg, const struct loader_news *n)
+{
+    (void)arg;
+    if (analysis)
+        analysis_news(analysis, n);
+}
+
+static int begin(void **state)
+{
+    int code = fixture_begin(state);
+    fix.config.news = tell;
+    if (!code)
+        fixture_up(&fix, tmpdir);
+    return code;
+}
+
+static int end(void **state)
+{
+    intake_close(&fix.intake); /* tells no more */
+    analysis_close(analysis);
+    analysis = NULL;
+    fixture_down(&fix);
+    return fixture_end(state);
+}
+
+/* ---- what is stored ------------------------------------------------------------------------------ */
+
+/* The document, inflated; NULL: none. malloc'ed. */
+static char *document(const char *session, const char *kind, struct region *mem,
+                      struct meta_analysis *row)
+{
+    region_init(mem, 64 << 20);
+    if (meta_analysis_get(fix.meta, "w", session, kind, mem, row, NULL))
+        return NULL;
+    assert_string_equal(row->encoding, "gzip");
+    assert_string_equal(row->rules, analysis_rules());
+    z_stream z = {0};
+    size_t room = 16 << 20;
+    char *out = calloc(1, room);
+    assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+    z.next_in = (Bytef *)(uintptr_t)row->body.data;
+    z.avail_in = (uInt)row->body.len;
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)room - 1;
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&z);
+    return out;
+}
+
+static void check_report(const char *session)
+{
+    struct gpufl_report_options o;
+    struct store_session *ss;
+    struct meta_analysis row;
+    struct region mem;
+    struct report r;
+    struct err e = {0};
+    char *text, *stored;
+    size_t len, count;
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = GPUFL_REPORT_JSON;
+    o.kernel = KERNEL_VIEW_ALL;
+    assert_int_equal(store_duckdb.get(fix.store, "w", session, false, &ss, &e), 0);
+    static const _Atomic bool stopped = true;
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, NULL, session, &o, &stopped, &e),
+                     GPUFL_E_STATE);
+    e = (struct err){0};
+    assert_int_equal(columns_report(&r, &store_duckdb, ss, NULL, session, &o, NULL, &e), 0);
+    assert_int_equal(columns_report_json(&r, &text, &len), 0);
+    stored = document(session, ANALYSIS_REPORT, &mem, &row);
+    assert_non_null(stored);
+    assert_string_equal(stored, text);
+    assert_true(row.final);
+    struct meta_finding *findings;
+    assert_int_equal(meta_finding_list(fix.meta, "w", session, &mem, &findings, &count, &e), 0);
+    assert_int_equal(count, r.insights.count);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(findings[i].rule, r.insights.items[i].rule->id);
+        assert_string_equal(findings[i].title, r.insights.items[i].title);
+        assert_int_equal(findings[i].gives_back, r.insights.items[i].gives_back);
+    }
+    free(stored);
+    free(text);
+    region_fini(&mem);
+    report_close(&r);
+    store_duckdb.put(ss);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+struct history {
+    int64_t rows, calls;
+    double share;
+    char shape[64];
+};
+
+static int take_history(void *arg, const struct store_chunk *c)
+{
+    struct history *h = arg;
+    for (size_t i = 0; i < c->rows; i++) {
+        h->rows++;
+        h->calls += c->columns[7].ints[i];
+        h->share += c->columns[13].reals[i];
+        snprintf(h->shape, sizeof h->shape, "%.*s", (int)c->columns[6].texts[i].len,
+                 c->columns[6].texts[i].at);
+    }
+    return 0;
+}
+
+static void send_file(char *session, const char *path)
+{
+    struct ingest_answer a;
+    struct err e = {0};
+    char *data;
+    size_t n;
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    r.encoding = INGEST_GZIP;
+    if (file_read_all(path, 1u << 30, &data, &n, &e))
+        fail_msg("%s", e.text);
+    fixture_send(&fix, &r, data, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    snprintf(session, STORE_ID_MAX, "%s", a.session);
+    free(data);
+}
+
+/* The recorded session of the examples: report, flame data, findings, history, use of the GPU. */
+static void test_final(void **state)
+{
+    static const char *const parts[] = {"system", "scope", "device", "code"};
+    char session[STORE_ID_MAX], path[4096];
+    struct ingest_answer a;
+    struct meta_analysis row;
+    struct region mem;
+    (void)state;
+    start(0, EVERY_NS);
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path,
+                 "%s/examples/data/train_loop/93a55c5d-90e8-4530-af02-a0335ad05a21/%s.1.log.gz",
+                 getenv("GPUFL_SOURCE_DIR") ? getenv("GPUFL_SOURCE_DIR") : "../..", parts[i]);
+        send_file(session, path);
+    }
+    ingest_complete(fix.intake.ingest, "w", session, &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    check_report(session);
+    char *flame = document(session, ANALYSIS_FLAME, &mem, &row);
+    assert_non_null(flame);
+    assert_non_null(strchr(flame, ';'));
+    free(flame);
+    region_fini(&mem);
+    struct history h = {0};
+    const struct store_value all[8] = {{.null = true}, {.null = true}, {.null = true},
+                                       {.null = true}, {.null = true}, {.i = 1000},
+                                       {.null = true}, {.null = true}};
+    assert_int_equal(store_duckdb.query(fix.store, "w", NULL, QUERY_kernel_history, all,
+                                        &(struct store_visitor){&h, take_history}, NULL),
+                     0);
+    assert_true(h.rows > 0);
+    assert_int_equal(h.calls, fixture_rows(&fix, session, "kernel"));
+    assert_true(h.share > 0.999 && h.share < 1.001);
+    assert_non_null(strchr(h.shape, '/'));
+    struct meta_session entry;
+    region_init(&mem, 1 << 20);
+    assert_int_equal(meta_session_get(fix.meta, "w", session, &mem, &entry, NULL), 0);
+    assert_true(entry.busy > 0 && entry.busy <= 1);
+    assert_non_null(strstr(entry.gpus, "uuid"));
+    struct meta_usage_sum *days;
+    struct meta_page page = {0};
+    size_t count;
+    assert_int_equal(
+        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, &page, &mem, &days, &count, NULL),
+        0);
+    assert_int_equal(count, 1);
+    assert_int_equal(days[0].kernels, h.calls);
+    region_fini(&mem);
+}
+
+static void send_lines(const char *session, int batches)
+{
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines(session, 0, batches, true, &n);
+    struct ingest_request r = fixture_request(session, "device", 0);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    free(text);
+}
+
+/* Waits for a report of the session; false: none came. */
+static bool await_report(const char *session, struct meta_analysis_head *head)
+{
+    bool there = false;
+    for (int i = 0; i < 2000 && !there; i++) {
+        struct region mem;
+        region_init(&mem, 1 << 20);
+        there = !meta_analysis_head(fix.meta, "w", session, ANALYSIS_REPORT, &mem, head, NULL);
+        region_fini(&mem);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return there;
+}
+
+static void put_device(struct buf *b, bool known, int64_t sm_count)
+{
+    struct device_row d;
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)&d)[c] = records[RECORD_device].columns[c].ref == RECORD_name ? 0 : CELL_NULL;
+    d.id = 1;
+    d.index = 0;
+    d.name = known ? 2 : 0;
+    d.uuid = known ? 3 : 0;
+    d.sm_count = sm_count;
+    encode_rows(b, RECORD_device, (const int64_t *)&d, 1);
+}
+
+/* Sends what stands in b behind what was sent, and has it loaded. */
+static void send_more(const char *session, struct buf *b, int64_t *offset)
+{
+    struct ingest_answer a;
+    struct ingest_request r = fixture_request(session, "device", *offset);
+    fixture_send(&fix, &r, b->data, b->len, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset += (int64_t)b->len;
+    buf_clear(b);
+    fixture_drain(&fix);
+}
+
+static int take_device(void *arg, const struct wire_batch *b)
+{
+    struct device_row *d = arg;
+    assert_int_equal(b->rows, 1);
+    assert_int_equal(d->id, 0); /* once */
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)d)[c] = b->col[c][0];
+    return 0;
+}
+
+/* A GPU whose rows come again with more, load by load: what is known in the end is what counts. */
+static void test_device_becomes_known(void **state)
+{
+    const struct config_row config = {.id = 1, .name = 1, .device = 1};
+    const struct stream_row stream = {.id = 1, .device = 1, .context = 1, .number = 7};
+    struct device_row stored = {0};
+    struct meta_usage_sum *days;
+    struct meta_session entry;
+    struct meta_page page = {0};
+    struct store_session *ss;
+    struct ingest_answer a;
+    struct region mem;
+    struct buf b;
+    size_t len, count;
+    int64_t offset = 0;
+    (void)state;
+    start(0, EVERY_NS);
+    buf_init(&b, 1 << 20);
+    char *kernels = fixture_lines("known", 0, 5, true, &len);
+    const char *behind = memchr(kernels, '\n', len);
+    buf_put(&b, kernels, (size_t)(behind + 1 - kernels)); /* the header */
+    put_device(&b, false, CELL_NULL);
+    encode_rows(&b, RECORD_stream, (const int64_t *)&stream, 1);
+    send_more("known", &b, &offset);
+    encode_names(&b, (const uint32_t[]){1, 2, 3}, (const char *const[]){"k", "Test GPU", "GPU-7"},
+                 (const size_t[]){1, 8, 5}, 3);
+    encode_rows(&b, RECORD_config, (const int64_t *)&config, 1);
+    put_device(&b, true, CELL_NULL);
+    buf_put(&b, behind + 1, len - (size_t)(behind + 1 - kernels));
+    send_more("known", &b, &offset);
+    put_device(&b, false, 132);
+    send_more("known", &b, &offset);
+    ingest_complete(fix.intake.ingest, "w", "known", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    check_report("known");
+    assert_int_equal(store_duckdb.get(fix.store, "w", "known", false, &ss, NULL), 0);
+    const struct wire_visitor rows = {.arg = &stored, .batch = take_device};
+    assert_int_equal(store_duckdb.scan(ss, RECORD_device, INT64_MIN, INT64_MAX, &rows, NULL), 0);
+    store_duckdb.put(ss);
+    assert_int_equal(stored.name, 2);
+    assert_int_equal(stored.uuid, 3);
+    assert_int_equal(stored.sm_count, 132);
+    region_init(&mem, 1 << 20);
+    assert_int_equal(
+        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, &page, &mem, &days, &count, NULL),
+        0);
+    assert_int_equal(count, 1);
+    assert_int_equal(days[0].kernels, 50);
+    assert_int_equal(meta_session_get(fix.meta, "w", "known", &mem, &entry, NULL), 0);
+    assert_non_null(strstr(entry.gpus, "GPU-7"));
+    region_fini(&mem);
+    buf_fini(&b);
+    free(kernels);
+}
+
+/* While it runs there is a report that is not final. */
+static void test_live(void **state)
+{
+    struct meta_analysis_head head = {0};
+    struct ingest_answer a;
+    (void)state;
+    start(1000000, EVERY_NS);
+    send_lines("live", 50);
+    assert_true(await_report("live", &head) && !head.final && head.records == 500);
+    ingest_complete(fix.intake.ingest, "w", "live", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    check_report("live");
+}
+
+/* A session that ended and is to be looked at again later holds up nobody. */
+static void test_turns(void **state)
+{
+    struct meta_analysis_head head = {0};
+    struct ingest_answer a;
+    (void)state;
+    start(1000000, INT64_C(3600000000000));
+    send_lines("ended", 5);
+    ingest_complete(fix.intake.ingest, "w", "ended", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    analysis_news(analysis, &(struct loader_news){.workspace = "w", .session = "ended"});
+    send_lines("live", 50);
+    assert_true(await_report("live", &head));
+}
+
+/* One of which much waits to be loaded is left alone until that is done. */
+static void test_behind(void **state)
+{
+    struct meta_analysis_head head = {0};
+    struct ingest_answer a;
+    struct region mem;
+    (void)state;
+    send_lines("behind", 5);
+    fixture_drain(&fix);
+    start(1000000, INT64_C(3600000000000));
+    analysis_news(analysis,
+                  &(struct loader_news){
+                      .workspace = "w", .session = "behind", .rows = 50, .lag = 3000000000});
+    send_lines("live", 50);
+    assert_true(await_report("live", &head));
+    region_init(&mem, 1 << 20);
+    assert_int_not_equal(
+        meta_analysis_head(fix.meta, "w", "behind", ANALYSIS_REPORT, &mem, &head, NULL), 0);
+    region_fini(&mem);
+    ingest_complete(fix.intake.ingest, "w", "behind", &a);
+    fixture_drain(&fix);
+    assert_true(await_report("behind", &head));
+    assert_true(head.final);
+}
+
+/* One that ended while nobody analysed is found later. */
+static void test_missing(void **state)
+{
+    struct ingest_answer a;
+    struct analysis_stats st;
+    (void)state;
+    send_lines("before", 5);
+    ingest_complete(fix.intake.ingest, "w", "before", &a);
+    fixture_drain(&fix);
+    start(0, EVERY_NS);
+    for (int i = 0; i < 2000; i++) {
+        analysis_stats(analysis, &st);
+        if (st.final)
+            break;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    assert_int_equal(st.final, 1);
+    check_report("before");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {T(test_final),   T(test_live),
+                                       T(test_turns),   T(test_behind),
+                                       T(test_missing), T(test_device_becomes_known)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,646 @@
+/* test_ingest.c - bodies of every kind and damage: what is accepted is in the columns once,
+ * what is not is named, and nothing that is sent can hurt. */
+#include "tests/unit/support/intake_fixture.h"
+#include "tests/unit/support/tmpdir.h"
+#include "wire/encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static int begin(void **state)
+{
+    int code = fixture_begin(state);
+    if (!code)
+        fixture_up(&fix, tmpdir);
+    return code;
+}
+
+static int end(void **state)
+{
+    fixture_down(&fix);
+    return fixture_end(state);
+}
+
+static const char S[] = "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34";
+
+static struct ingest_answer send_text(const struct ingest_request *r, const char *text, size_t n)
+{
+    struct ingest_answer a;
+    fixture_send(&fix, r, text, n, 1000, &a);
+    return a;
+}
+
+static void check_kernels(const char *session, int64_t count)
+{
+    fixture_drain(&fix);
+    struct fixture_kernels k = fixture_kernels(&fix, session);
+    assert_int_equal(k.count, count);
+    assert_int_equal(k.correlation, count * (count - 1) / 2);
+}
+
+/* ---- by offset --------------------------------------------------------------------------------- */
+
+/* Plain, gzip, zstd, in pieces of every awkward size. */
+static void test_encodings(void **state)
+{
+    size_t n, packed;
+    static const size_t pieces[] = {1, 7, 4096, 0};
+    (void)state;
+    for (int encoding = INGEST_PLAIN; encoding <= INGEST_ZSTD; encoding++)
+        for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+            char session[64];
+            struct ingest_answer a;
+            snprintf(session, sizeof session, "session-%d-%zu", encoding, p);
+            char *text = fixture_lines(session, 0, 300, true, &n);
+            char *sent = encoding == INGEST_GZIP   ? fixture_gzip(text, n, &packed)
+                         : encoding == INGEST_ZSTD ? fixture_zstd(text, n, &packed)
+                                                   : memcpy(malloc(n), text, packed = n);
+            struct ingest_request r = fixture_request(session, "device", 0);
+            r.encoding = (enum ingest_encoding)encoding;
+            fixture_send(&fix, &r, sent, packed, pieces[p], &a);
+            assert_int_equal(a.status, 200);
+            assert_int_equal(a.accepted, 301);
+            assert_int_equal(a.rejected, 0);
+            assert_int_equal(a.offset, n);
+            check_kernels(session, 3000);
+            free(text);
+            free(sent);
+        }
+}
+
+/* A part of our log says itself whose it is and where it stands. */
+static void test_header_tells(void **state)
+{
+    size_t n;
+    char *text = fixture_lines(S, 0, 20, true, &n);
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    struct ingest_answer a = send_text(&r, text, n);
+    (void)state;
+    assert_int_equal(a.status, 200);
+    assert_string_equal(a.session, S);
+    assert_string_equal(a.channel, "device");
+    assert_int_equal(a.offset, n);
+    check_kernels(S, 200);
+    a = send_text(&r, text, n);
+    assert_true(a.status == 200 && a.repeated && a.accepted == 21);
+    check_kernels(S, 200);
+    assert_int_equal(fixture_unknown(&fix, S, LOADER_HEADERS), 1);
+    free(text);
+}
+
+/* A header that cannot be true is not taken for a repetition. */
+static void test_header_lies(void **state)
+{
+    size_t n;
+    (void)state;
+    char *text = fixture_lines(S, 0, 20, true, &n);
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    assert_int_equal(send_text(&r, text, n).status, 200);
+    memcpy(strstr(text, "\"part\":1"), "\"part\":2", 8);
+    struct ingest_answer a = send_text(&r, text, n);
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.text, "X-GpuFlight-Offset"));
+    free(text);
+}
+
+/* The same bytes again, whole or overlapping, are accepted and there once; also after a restart. */
+static void test_repeated(void **state)
+{
+    size_t n;
+    char *text = fixture_lines(S, 0, 200, true, &n);
+    struct ingest_request r = fixture_request(S, "device", 0);
+    (void)state;
+    size_t half = (size_t)(strchr(text + n / 2, '\n') - text) + 1;
+    assert_int_equal(send_text(&r, text, half).offset, half);
+    for (int restart = 0; restart < 3; restart++) {
+        struct ingest_answer a = send_text(&r, text, half);
+        assert_true(a.status == 200 && a.repeated && a.offset == (int64_t)half);
+        if (restart == 1)
+            fixture_drain(&fix); /* the store knows; else the journal does */
+        fixture_down(&fix);
+        fixture_up(&fix, tmpdir);
+    }
+    struct ingest_answer a = send_text(&r, text, n);
+    assert_true(a.status == 200 && !a.repeated && a.offset == (int64_t)n);
+    assert_int_equal(a.accepted, 201);
+    check_kernels(S, 2000);
+    free(text);
+}
+
+static void test_gap(void **state)
+{
+    size_t n;
+    char *text = fixture_lines(S, 0, 10, true, &n);
+    struct ingest_request r = fixture_request(S, "device", 100);
+    struct ingest_answer a = send_text(&r, text, n);
+    struct buf json;
+    (void)state;
+    assert_int_equal(a.status, 409);
+    assert_int_equal(a.offset, 0);
+    buf_init(&json, 1 << 16);
+    ingest_answer_json(&a, &json);
+    assert_non_null(strstr(buf_cstr(&json), "\"expected_offset\":0"));
+    assert_non_null(strstr(buf_cstr(&json), "\"status\":409"));
+    buf_fini(&json);
+    assert_int_equal(fixture_rows(&fix, S, "kernel"), -1); /* nothing was made for it */
+    r.offset = 0;
+    assert_int_equal(send_text(&r, text, n).status, 200);
+    check_kernels(S, 100);
+    r.offset = (int64_t)n + 1;
+    a = send_text(&r, text, n);
+    assert_true(a.status == 409 && a.offset == (int64_t)n);
+    r.offset = (int64_t)n - 5; /* not where a line begins: other text than what is there */
+    a = send_text(&r, text, n);
+    assert_true(a.status == 409 || a.status == 400);
+    check_kernels(S, 100);
+    free(text);
+}
+
+/* A sender that goes on the way: what came counts, and the rest goes on there. */
+static void test_broken_off(void **state)
+{
+    size_t n;
+    char *text = fixture_lines(S, 0, 20000, true, &n);
+    struct ingest_request r = fixture_request(S, "device", 0);
+    struct ingest_body *b;
+    struct ingest_answer a;
+    (void)state;
+    assert_true(n > 3u << 18);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
+    assert_int_equal(ingest_data(b, text, n - n / 3), 0);
+    ingest_close(b);
+    r.offset = (int64_t)n;
+    a = send_text(&r, "{\"a\":1}\n", 8);
+    assert_int_equal(a.status, 409);
+    assert_true(a.offset > 1 << 18 && a.offset < (int64_t)n);
+    r.offset = a.offset;
+    a = send_text(&r, text + a.offset, n - (size_t)a.offset);
+    assert_true(a.status == 200 && a.offset == (int64_t)n);
+    check_kernels(S, 200000);
+    free(text);
+}
+
+/* ---- lines that are left out ------------------------------------------------------------------- */
+
+static void test_damaged_lines(void **state)
+{
+    static const char text[] =
+        "{\"type\":\"kernel\",\"rows\":1,\"start\":5,\"duration\":1,\"correlation\":0}\n"
+        "{\"type\":\"kernel\",\"rows\":2,\"start\":[5],\"duration\":1}\n"
+        "not json at all\n"
+        "\n"
+        "{\"type\":\"later\",\"x\":[1,2]}\n"
+        "{\"type\":\"kernel\",\"rows\":\"two\"}\n"
+        "{\"type\":\"kernel\",\"rows\":1,\"start\":9,\"duration\":1,\"correlation\":1}\n";
+    struct ingest_request r = fixture_request(S, "device", 0);
+    struct ingest_answer a = send_text(&r, text, sizeof text - 1);
+    (void)state;
+    assert_int_equal(a.status, 200);
+    assert_int_equal(a.accepted, 3);
+    assert_int_equal(a.rejected, 3);
+    assert_int_equal(a.error_count, 3);
+    assert_int_equal(a.errors[0].line, 2);
+    assert_string_equal(a.errors[0].type, "kernel");
+    assert_non_null(strstr(a.errors[0].reason, "columns"));
+    assert_int_equal(a.errors[1].line, 3);
+    assert_string_equal(a.errors[1].type, "");
+    assert_non_null(strstr(a.errors[1].reason, "JSON"));
+    assert_int_equal(a.errors[2].line, 6);
+    assert_int_equal(a.offset, sizeof text - 1); /* what is left out is passed */
+    check_kernels(S, 2);
+    assert_int_equal(fixture_unknown(&fix, S, "device"), 1); /* kept aside */
+    a = send_text(&r, text, sizeof text - 1);
+    assert_true(a.repeated && a.accepted == 3 && a.rejected == 3);
+    check_kernels(S, 2);
+}
+
+/* A body of which nothing is sound: refused; where the channel has begun it goes on behind. */
+static void test_nothing_sound(void **state)
+{
+    struct ingest_request r = fixture_request(S, "device", 0);
+    struct ingest_answer a = send_text(&r, "x\ny\n", 4);
+    (void)state;
+    assert_int_equal(a.status, 400);
+    assert_int_equal(a.rejected, 2);
+    assert_int_equal(fixture_rows(&fix, S, "kernel"), -1);
+    size_t n;
+    char *text = fixture_lines(S, 0, 1, true, &n);
+    assert_int_equal(send_text(&r, text, n).status, 200);
+    r.offset = (int64_t)n;
+    a = send_text(&r, "x\ny\n", 4);
+    assert_int_equal(a.status, 400);
+    assert_int_equal(a.offset, n + 4);
+    free(text);
+    text = fixture_lines(S, 10, 1, false, &n);
+    r.offset = a.offset;
+    assert_int_equal(send_text(&r, text, n).status, 200);
+    check_kernels(S, 20);
+    free(text);
+}
+
+/* A line of 100 MB costs itself: it is passed over in little memory. */
+static void test_long_line(void **state)
+{
+    struct ingest_request r = fixture_request(S, "device", 0);
+    struct ingest_body *b;
+    struct ingest_answer a;
+    size_t n;
+    (void)state;
+    char *text = fixture_lines(S, 0, 10, true, &n), *junk = malloc(1 << 20);
+    memset(junk, 'x', 1 << 20);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
+    assert_int_equal(ingest_data(b, text, n), 0);
+    assert_int_equal(ingest_data(b, "{\"type\":\"kernel\",\"x\":\"", 22), 0);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(ingest_data(b, junk, 1 << 20), 0);
+    assert_int_equal(ingest_data(b, "\"}\n", 3), 0);
+    char *more = fixture_lines(S, 100, 10, false, &n);
+    assert_int_equal(ingest_data(b, more, n), 0);
+    ingest_finish(b, &a);
+    ingest_close(b);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(a.rejected, 1);
+    assert_int_equal(a.accepted, 21);
+    assert_int_equal(a.errors[0].line, 12);
+    assert_string_equal(a.errors[0].type, "kernel");
+    assert_non_null(strstr(a.errors[0].reason, "MiB"));
+    check_kernels(S, 200);
+    free(text);
+    free(more);
+    free(junk);
+}
+
+/* Lines just below and above the limit, whatever pieces they come in. */
+static void test_line_limit(void **state)
+{
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        char session[16];
+        snprintf(session, sizeof session, "limit-%d", over);
+        size_t len = WIRE_MAX_LINE + (size_t)over;
+        char *line = malloc(len + 1);
+        memset(line, ' ', len);
+        memcpy(line, "{\"type\":\"later\"}", 16);
+        line[len] = '\n';
+        struct ingest_request r = fixture_request(session, "device", 0);
+        size_t n;
+        char *text = fixture_lines(session, 0, 1, true, &n);
+        struct ingest_answer a;
+        fixture_send(&fix, &r, text, n, 0, &a);
+        r.offset = (int64_t)n;
+        fixture_send(&fix, &r, line, len + 1, over ? 0 : 100000, &a);
+        assert_int_equal(a.accepted, !over);
+        assert_int_equal(a.rejected, over);
+        assert_int_equal(a.offset, n + len + 1);
+        free(line);
+        free(text);
+    }
+}
+
+/* A line that is not whole yet stays with the sender. */
+static void test_tail(void **state)
+{
+    size_t n;
+    char *text = fixture_lines(S, 0, 10, true, &n);
+    struct ingest_request r = fixture_request(S, "device", 0);
+    struct ingest_answer a = send_text(&r, text, n - 20);
+    (void)state;
+    assert_int_equal(a.status, 200);
+    assert_int_equal(a.rejected, 1);
+    assert_true(a.offset < (int64_t)n - 20);
+    r.offset = a.offset;
+    a = send_text(&r, text + a.offset, n - (size_t)a.offset - 1); /* whole, without its LF */
+    assert_true(a.status == 200 && a.offset == (int64_t)n - 1 && a.rejected == 0);
+    r.offset = a.offset;
+    a = send_text(&r, text + a.offset, 1);
+    assert_true(a.status == 200 && a.offset == (int64_t)n);
+    check_kernels(S, 100);
+    free(text);
+}
+
+/* ---- windows ----------------------------------------------------------------------------------- */
+
+static const char window_1[] =
+    "{\"version\":1,\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\","
+    "\"ts_ns\":1770000000000000000,\"hostname\":\"h1\"}\n"
+    "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"peer-1\",\"kernel_dict\":"
+    "{\"1\":\"axpy\"}}\n"
+    "{\"version\":1,\"type\":\"kernel_event_batch\",\"session_id\":\"peer-1\",\"batch_id\":1,"
+    "\"base_time_ns\":1770000000000001000,\"columns\":[\"dt_ns\",\"kernel_id\",\"stream_id\","
+    "\"duration_ns\",\"corr_id\"],\"rows\":[[0,1,7,420,0],[900,1,7,415,1]]}\n";
+static const char window_2[] =
+    "{\"version\":1,\"type\":\"kernel_event_batch\",\"session_id\":\"peer-1\",\"batch_id\":2,"
+    "\"base_time_ns\":1770000000000009000,\"columns\":[\"dt_ns\",\"kernel_id\",\"stream_id\","
+    "\"duration_ns\",\"corr_id\"],\"rows\":[[0,1,7,420,2],[900,1,7,415,3]]}\n"
+    "{\"type\":\"shutdown\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\",\"ts_ns\":"
+    "1770000000000099000}\n";
+
+static struct ingest_answer send_window(const char *text, size_t n, int64_t sequence)
+{
+    struct ingest_request r = fixture_request("peer-1", NULL, 0);
+    size_t packed;
+    char *gz = fixture_gzip(text, n, &packed);
+    r.encoding = INGEST_GZIP;
+    r.channel = sequence >= 0 ? "device" : NULL;
+    r.offset = INGEST_NO_OFFSET;
+    r.window_sequence = sequence;
+    r.window_crc32 = (int64_t)crc32(0, (const Bytef *)gz, (uInt)packed);
+    struct ingest_answer a = send_text(&r, gz, packed);
+    free(gz);
+    return a;
+}
+
+/* Windows of the public client, by number and by content; each once, over restarts, and names that
+ * an earlier window defined are known to a later one. */
+static void test_windows(void **state)
+{
+    (void)state;
+    for (int64_t sequence = 1; sequence >= -1; sequence -= 2) {
+        fixture_down(&fix);
+        tmpdir_close(NULL);
+        tmpdir_open(NULL);
+        fixture_up(&fix, tmpdir);
+        struct ingest_answer a = send_window(window_1, sizeof window_1 - 1, sequence);
+        assert_true(a.status == 200 && a.window && !a.repeated && a.accepted == 3);
+        a = send_window(window_1, sizeof window_1 - 1, sequence);
+        assert_true(a.status == 200 && a.window && a.repeated);
+        fixture_drain(&fix); /* its last rows wait for their details, over the restart */
+        fixture_down(&fix);
+        fixture_up(&fix, tmpdir);
+        a = send_window(window_1, sizeof window_1 - 1, sequence);
+        assert_true(a.status == 200 && a.repeated);
+        a = send_window(window_2, sizeof window_2 - 1, sequence < 0 ? -1 : 2);
+        assert_true(a.status == 200 && !a.repeated && a.accepted == 2);
+        check_kernels("peer-1", 4);
+        assert_int_equal(fixture_rows(&fix, "peer-1", "config"), 1); /* one kernel, one shape */
+        struct buf json;
+        buf_init(&json, 1 << 16);
+        ingest_answer_json(&a, &json);
+        assert_non_null(strstr(buf_cstr(&json), "\"window_acknowledged\":true"));
+        buf_fini(&json);
+    }
+}
+
+/* A window that did not come whole counts not at all. */
+static void test_window_broken(void **state)
+{
+    struct ingest_request r = fixture_request("peer-1", "device", 0);
+    struct ingest_answer a;
+    struct ingest_body *b;
+    size_t packed;
+    (void)state;
+    char *gz = fixture_gzip(window_1, sizeof window_1 - 1, &packed);
+    r.encoding = INGEST_GZIP;
+    r.offset = INGEST_NO_OFFSET;
+    r.window_sequence = 1;
+    r.window_crc32 = 12345;
+    a = send_text(&r, gz, packed);
+    assert_int_equal(a.status, 400);
+    r.window_crc32 = -1;
+    a = send_text(&r, gz, packed - 9);
+    assert_int_equal(a.status, 400);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
+    assert_int_equal(ingest_data(b, gz, packed), 0);
+    ingest_close(b); /* the sender went */
+    fixture_drain(&fix);
+    assert_true(fixture_rows(&fix, "peer-1", "kernel") <= 0);
+    a = send_text(&r, gz, packed);
+    assert_true(a.status == 200 && a.accepted == 3 && !a.repeated);
+    ingest_complete(fix.intake.ingest, "w", "peer-1", &a);
+    assert_int_equal(a.status, 200);
+    check_kernels("peer-1", 2);
+    struct journal_stats st;
+    journal_stats(fix.intake.journal, &st);
+    assert_int_equal(st.unreleased, 0); /* pieces of broken ones are let go of */
+    free(gz);
+}
+
+/* ---- whose it is ------------------------------------------------------------------------------- */
+
+static void test_owner(void **state)
+{
+    size_t n, m;
+    char *text = fixture_lines(S, 0, 1, true, &n), *other = strdup(text);
+    struct ingest_request r = fixture_request(S, "device", 0);
+    (void)state;
+    assert_int_equal(send_text(&r, text, n).status, 200);
+    char *pid = strstr(other, "\"pid\":77");
+    memcpy(pid, "\"pid\":78", 8);
+    r.channel = "scope";
+    struct ingest_answer a = send_text(&r, other, n);
+    assert_int_equal(a.status, 409);
+    assert_non_null(strstr(a.text, "another process"));
+    fixture_drain(&fix);
+    fixture_down(&fix); /* the small tables know it too */
+    fixture_up(&fix, tmpdir);
+    assert_int_equal(send_text(&r, other, n).status, 409);
+    char *foreign = fixture_lines("another-session", 0, 1, true, &m);
+    a = send_text(&r, foreign, m);
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.text, "another-session"));
+    free(text);
+    free(other);
+    free(foreign);
+}
+
+static void test_bad_requests(void **state)
+{
+    static const char *const ids[] = {
+        "", "../../etc/passwd", "a b", "x'; DROP TABLE kernel; --", "a/b", "\xff\xfe", "<script>"};
+    struct ingest_answer a;
+    struct ingest_body *b;
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct ingest_request r = fixture_request(ids[i], "device", 0);
+        assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
+        r = fixture_request(S, ids[i], 0);
+        assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
+        ingest_complete(fix.intake.ingest, "w", ids[i], &a);
+        assert_int_equal(a.status, 400);
+    }
+    char longest[200];
+    memset(longest, 'a', sizeof longest);
+    longest[199] = 0;
+    struct ingest_request r = fixture_request(longest, "device", 0);
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
+    r = fixture_request(NULL, NULL, 0);
+    a = send_text(&r, "{\"type\":\"kernel\",\"rows\":1}\n", 27);
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.text, "X-GpuFlight-Session-Id"));
+    r = fixture_request(S, "device", 0);
+    r.size = INT64_MAX;
+    assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 413);
+}
+
+/* What is too long for an id is not cut to one: it could be another session's. */
+static void test_ids_in_lines(void **state)
+{
+    size_t n;
+    char longest[201], cut[64];
+    (void)state;
+    for (size_t len = 64; len <= 200; len += 136) {
+        memset(longest, 'a', len);
+        longest[len] = 0;
+        char *text = fixture_lines(longest, 0, 3, true, &n);
+        struct ingest_request r = fixture_request(NULL, NULL, 0);
+        struct ingest_answer a = send_text(&r, text, n);
+        assert_int_equal(a.status, 400);
+        assert_int_equal(a.accepted, 0);
+        assert_non_null(strstr(a.text, "1 to 63"));
+        free(text);
+    }
+    snprintf(cut, sizeof cut, "%.63s", longest);
+    assert_false(sessions_known(fix.intake.sessions, "w", cut));
+    /* The same of the public client's lines. */
+    char line[400];
+    int len = snprintf(line, sizeof line,
+                       "{\"type\":\"job_start\",\"session_id\":\"%.200s\",\"pid\":1}\n", longest);
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    assert_int_equal(send_text(&r, line, (size_t)len).status, 400);
+    /* And of a channel. */
+    static const char other[] = "{\"type\":\"header\",\"format\":1,\"session\":\"s\",\"channel\":"
+                                "\"abcdefghijklmnopqrstuvwxyz\",\"part\":1,\"offset\":0}\n";
+    struct ingest_answer a = send_text(&r, other, sizeof other - 1);
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.text, "channel"));
+    /* A NUL ends no id. */
+    static const char nul[] =
+        "{\"type\":\"header\",\"format\":1,\"session\":\"s\\u0000t\",\"channel\":"
+        "\"device\",\"part\":1,\"offset\":0}\n";
+    assert_int_equal(send_text(&r, nul, sizeof nul - 1).status, 400);
+    r = fixture_request("s", "device", 0);
+    assert_int_equal(send_text(&r, nul, sizeof nul - 1).status, 400);
+}
+
+static void test_deleted(void **state)
+{
+    size_t n;
+    char *text = fixture_lines(S, 0, 1, true, &n);
+    struct ingest_request r = fixture_request(S, "device", 0);
+    (void)state;
+    assert_int_equal(send_text(&r, text, n).status, 200);
+    fixture_drain(&fix);
+    assert_int_equal(meta_session_drop(fix.meta, "w", S, 5, NULL), 0);
+    assert_int_equal(sessions_drop(fix.intake.sessions, "w", S, NULL), 0);
+    assert_int_equal(send_text(&r, text, n).status, 410);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
+    assert_int_equal(send_text(&r, text, n).status, 410);
+    free(text);
+}
+
+/* ---- bombs -------------------------------------------------------------------------------------- */
+
+static void test_bombs(void **state)
+{
+    enum { SIZE = 64 << 20 };
+    char *zeros = calloc(1, SIZE);
+    size_t n;
+    (void)state;
+    memset(zeros, ' ', SIZE);
+    for (int encoding = INGEST_GZIP; encoding <= INGEST_ZSTD; encoding++) {
+        struct ingest_request r = fixture_request(S, "device", 0);
+        r.encoding = (enum ingest_encoding)encoding;
+        char *bomb =
+            encoding == INGEST_GZIP ? fixture_gzip(zeros, SIZE, &n) : fixture_zstd(zeros, SIZE, &n);
+        struct ingest_answer a = send_text(&r, bomb, n);
+        assert_int_equal(a.status, 413);
+        a = send_text(&r, "{\"type\":\"kernel\"}\n", 18); /* not packed at all */
+        assert_int_equal(a.status, 400);
+        bomb[n / 2] ^= 0x55;
+        a = send_text(&r, bomb, n);
+        assert_true(a.status == 400 || a.status == 413);
+        free(bomb);
+    }
+    free(zeros);
+    struct ingest_counts counts;
+    ingest_counts(fix.intake.ingest, &counts);
+    assert_true(counts.plain < 32 << 20); /* it was stopped on the way */
+}
+
+/* Random bytes, and sound bodies with a few bytes changed: an answer each time, never a crash, and
+ * what is acknowledged is there. */
+static void test_random(void **state)
+{
+    uint64_t x = 88172645463325252ull;
+    size_t n;
+    char *text = fixture_lines(S, 0, 40, true, &n);
+    (void)state;
+    for (int round = 0; round < 150; round++) {
+        char session[32];
+        struct ingest_answer a;
+        snprintf(session, sizeof session, "random-%d", round);
+        char *copy = malloc(n);
+        memcpy(copy, text, n);
+        for (int i = 0; i < (round % 10) * (round % 10); i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            copy[x % n] = (char)(x >> 40);
+        }
+        struct ingest_request r =
+            fixture_request(round % 3 ? session : NULL, round % 2 ? "device" : NULL, 0);
+        r.encoding = round % 20 == 19 ? INGEST_GZIP : INGEST_PLAIN;
+        fixture_send(&fix, &r, copy, n, 1 + x % 3000, &a);
+        assert_true(a.status == 200 || a.status == 400 || a.status == 409 || a.status == 413);
+        free(copy);
+    }
+    fixture_drain(&fix);
+    struct loader_stats st;
+    loader_stats(fix.intake.loader, &st);
+    assert_int_equal(st.damaged, 0); /* all that was accepted could be decoded */
+    assert_int_equal(st.retries, 0);
+    free(text);
+}
+
+/* ---- back-pressure ------------------------------------------------------------------------------ */
+
+static void test_pressure(void **state)
+{
+    struct ingest_answer a = {0};
+    size_t n;
+    int i;
+    (void)state;
+    fixture_down(&fix);
+    fix.config.journal_most = 600 << 10;
+    fix.config.segment_bytes = 64 << 10;
+    fix.config.commit_ns = 3600000000000; /* nothing is released before the test says so */
+    fix.config.commit_rows = UINT64_MAX;
+    fixture_up(&fix, tmpdir);
+    int64_t offset = 0, rows = 0;
+    for (i = 0; i < 2000; i++) {
+        char *text = fixture_lines(S, rows, 300, i == 0, &n);
+        struct ingest_request r = fixture_request(S, "device", offset);
+        a = send_text(&r, text, n);
+        free(text);
+        if (a.status != 200)
+            break;
+        offset += (int64_t)n;
+        rows += 3000;
+    }
+    assert_int_equal(a.status, 429);
+    assert_true(a.retry_after > 0);
+    check_kernels(S, rows);
+    char *text = fixture_lines(S, rows, 300, false, &n);
+    struct ingest_request r = fixture_request(S, "device", offset);
+    assert_int_equal(send_text(&r, text, n).status, 200); /* the loader got on */
+    check_kernels(S, rows + 3000);
+    free(text);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        T(test_encodings),     T(test_header_tells), T(test_header_lies),   T(test_repeated),
+        T(test_gap),           T(test_broken_off),   T(test_damaged_lines), T(test_nothing_sound),
+        T(test_long_line),     T(test_line_limit),   T(test_tail),          T(test_windows),
+        T(test_window_broken), T(test_owner),        T(test_bad_requests),  T(test_deleted),
+        T(test_bombs),         T(test_random),       T(test_pressure),      T(test_ids_in_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* test_kept.c - frames that a session keeps are read back, and nothing is cut off that could not
+ * be read. */
+#include "server/intake/session_frames.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FRAMES = 9 }; /* two pieces and their seal, three times */
+
+static int reads_left = -1; /* until the disk fails; negative: it does not */
+static bool failed;
+
+ssize_t __real_pread(int fd, void *data, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at);
+
+ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at)
+{
+    if (reads_left == 0) {
+        failed = true;
+        errno = EIO;
+        return -1;
+    }
+    reads_left -= reads_left > 0;
+    return __real_pread(fd, data, n, at);
+}
+
+static int open_kept(struct kept **k, struct err *e)
+{
+    return kept_open(k, tmpdir, "w", "s", true, e);
+}
+
+static void write_frames(void)
+{
+    struct kept *k;
+    static char text[300000]; /* the reader's memory must grow for it */
+    assert_int_equal(open_kept(&k, NULL), 0);
+    for (uint64_t i = 1; i <= FRAMES; i++) {
+        size_t n = i == 5 ? sizeof text : 10 * i;
+        struct journal_frame f = {.number = i,
+                                  .kind = i % 3 ? JOURNAL_PIECE : JOURNAL_SEAL,
+                                  .identity = i,
+                                  .plain = i % 3 ? (uint32_t)n : 0};
+        for (size_t at = 0; at < n; at++)
+            text[at] = (char)(at * 2654435761u >> 24);
+        assert_int_equal(kept_append(k, &f, text, NULL), 0);
+    }
+    assert_int_equal(kept_sync(k, NULL), 0);
+    kept_close(k);
+}
+
+static int count(void *arg, const struct journal_frame *f, char *payload)
+{
+    int *n = arg;
+    (void)payload;
+    *n += f->number > 0;
+    return 0;
+}
+
+/* Opens, does one of three things, closes; *n frames were seen. */
+static int act(int what, int *n)
+{
+    struct kept *k;
+    struct err e = {0};
+    const struct kept_visitor v = {n, count};
+    int code = open_kept(&k, &e);
+    *n = 0;
+    if (code)
+        return code;
+    code = what == 0   ? kept_list(k, &v, &e)
+           : what == 1 ? kept_read(k, UINT64_MAX, &v, &e)
+                       : kept_shrink(k, &e);
+    kept_close(k);
+    return code;
+}
+
+static void expect(int what, int frames)
+{
+    int n;
+    assert_int_equal(act(what, &n), 0);
+    assert_int_equal(n, frames);
+}
+
+static void test_read_back(void **state)
+{
+    struct kept *k;
+    struct err e;
+    int n = 0;
+    (void)state;
+    assert_int_equal(kept_open(&k, tmpdir, "w", "s", false, &e), GPUFL_E_NOENT);
+    write_frames();
+    expect(0, FRAMES);
+    expect(1, FRAMES);
+    assert_int_equal(open_kept(&k, &e), 0);
+    assert_int_equal(kept_read(k, 7, &(struct kept_visitor){&n, count}, &e), 0);
+    assert_int_equal(n, 6); /* the third window's seal came later: it is cut off */
+    kept_close(k);
+    expect(0, 6);
+    expect(2, 0);
+    expect(0, 2); /* the seals */
+}
+
+static void test_a_torn_tail(void **state)
+{
+    int n;
+    (void)state;
+    write_frames();
+    const char *path = tmpdir_path("w/s.frames");
+    assert_int_equal(truncate(path, file_size(path) - 1), 0);
+    assert_int_equal(act(0, &n), 0);
+    assert_int_equal(n, FRAMES - 1);
+    expect(1, FRAMES - 3);
+}
+
+static void test_without_memory(void **state)
+{
+    (void)state;
+    write_frames();
+    for (int what = 0; what < 3; what++)
+        for (int64_t at = 0;; at++) {
+            int n;
+            mem_fail_at(at);
+            int code = act(what, &n);
+            bool done = mem_count() <= at;
+            mem_fail_at(-1);
+            assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+            if (done)
+                break;
+            expect(0, FRAMES);
+        }
+    expect(0, FRAMES / 3);
+}
+
+static void test_a_disk_that_fails(void **state)
+{
+    (void)state;
+    write_frames();
+    for (int what = 0; what < 3; what++)
+        for (int after = 0;; after++) {
+            int n;
+            reads_left = after;
+            failed = false;
+            int code = act(what, &n);
+            reads_left = -1;
+            assert_int_equal(code, failed ? GPUFL_E_IO : 0);
+            if (!failed)
+                break;
+            expect(0, FRAMES);
+        }
+    expect(0, FRAMES / 3);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, tmpdir_open, tmpdir_close)
+    const struct CMUnitTest tests[] = {
+        T(test_read_back),
+        T(test_a_torn_tail),
+        T(test_without_memory),
+        T(test_a_disk_that_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,690 @@
+/* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
+ * failures of a session's store, and ends of every kind. */
+#include "base/file.h"
+#include "tests/unit/support/intake_fixture.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- kills ------------------------------------------------------------------------------------- */
+
+enum { SESSIONS = 3, BATCHES = 60 };
+
+/* How far a session is, as its sender knows. */
+struct progress {
+    int64_t offset, rows;
+};
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed % below;
+}
+
+static void name_of(int i, char *out, size_t size)
+{
+    snprintf(out, size, "killed-%d", i);
+}
+
+/* Rows in the text of a session before an offset: it is the same however it was cut. */
+static int64_t rows_before(const char *session, int64_t offset)
+{
+    size_t len;
+    int64_t lines = 0;
+    char *all = fixture_lines(session, 0, 80000, true, &len);
+    if (offset > (int64_t)len)
+        _exit(5);
+    for (int64_t i = 0; i < offset; i++)
+        lines += all[i] == '\n';
+    free(all);
+    return lines ? 10 * (lines - 1) : 0;
+}
+
+/* Sends until it is killed; says each acknowledgement, in one write. */
+static void child(const struct progress *from, int said)
+{
+    struct progress at[SESSIONS];
+    struct fixture c = {0};
+    memcpy(at, from, sizeof at);
+    c.config.commit_ns = 15000000;
+    c.config.commit_rows = 3000;
+    c.config.threads = 2;
+    c.config.idle_ns = 50000000;
+    fixture_up(&c, tmpdir);
+    for (unsigned n = 0;; n++) {
+        int i = (int)draw(SESSIONS);
+        char session[32];
+        size_t len;
+        struct ingest_answer a;
+        name_of(i, session, sizeof session);
+        int batches = 1 + (int)draw(BATCHES);
+        char *text = fixture_lines(session, at[i].rows, batches, at[i].offset == 0, &len);
+        struct ingest_request r = fixture_request(session, "device", at[i].offset);
+        fixture_send(&c, &r, text, len, 1 + draw(40000), &a);
+        free(text);
+        if (a.status != 200 && a.status != 409)
+            _exit(3);
+        /* More may have been accepted than had been said when the sender before was killed. */
+        bool more = a.offset != at[i].offset + (int64_t)len;
+        at[i].rows = more ? rows_before(session, a.offset) : at[i].rows + 10 * batches;
+        at[i].offset = a.offset;
+        const struct {
+            int i;
+            struct progress p;
+        } say = {i, at[i]};
+        if (write(said, &say, sizeof say) != sizeof say)
+            _exit(4);
+        if (n % 16 == 7) { /* beside the writer, as retention or an end would */
+            struct store_session *ss;
+            if (!store_duckdb.get(c.store, "w", session, false, &ss, NULL)) {
+                store_duckdb.settle(ss, NULL);
+                store_duckdb.put(ss);
+            }
+        }
+    }
+}
+
+/* Starts a sender, and kills it after so many ns: of its begin, or of its first acknowledgement. */
+static void run_and_kill(struct progress *at, bool early, int64_t ns)
+{
+    int said[2];
+    struct {
+        int i;
+        struct progress p;
+    } one;
+    assert_int_equal(pipe(said), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(said[0]);
+        child(at, said[1]);
+    }
+    close(said[1]);
+    if (!early && read(said[0], &one, sizeof one) == sizeof one)
+        at[one.i] = one.p;
+    struct timespec wait = {ns / 1000000000, ns % 1000000000}, left;
+    while (nanosleep(&wait, &left) && errno == EINTR)
+        wait = left;
+    kill(pid, SIGKILL);
+    while (read(said[0], &one, sizeof one) == sizeof one)
+        at[one.i] = one.p;
+    close(said[0]);
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFSIGNALED(status)); /* it did not end by itself */
+}
+
+static void test_killed(void **state)
+{
+    struct progress at[SESSIONS] = {{0, 0}};
+    const char *fixed = getenv("GPUFL_TEST_SEED");
+    (void)state;
+    seed = fixed ? strtoull(fixed, NULL, 0) : 0x9e3779b97f4a7c15;
+    for (int round = 0; round < 12; round++)
+        run_and_kill(at, round % 3 == 0, (int64_t)draw(round % 3 ? 500000000 : 150000000));
+    fixture_up(&fix, tmpdir);
+    fixture_drain(&fix);
+    int64_t all = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        char session[32];
+        name_of(i, session, sizeof session);
+        if (!at[i].offset)
+            continue;
+        struct fixture_kernels k = fixture_kernels(&fix, session);
+        assert_true(k.count >= at[i].rows); /* all that was acknowledged … */
+        assert_int_equal(k.correlation, k.count * (k.count - 1) / 2); /* … each row once */
+        all += k.count;
+    }
+    assert_true(all > 0);
+    struct journal_stats st;
+    journal_stats(fix.intake.journal, &st);
+    assert_int_equal(st.unreleased, 0);
+    assert_int_equal(st.damaged, 0);
+    fixture_down(&fix);
+}
+
+/* ---- the pyramid and counts go with the rows ------------------------------------------------------ */
+
+static int sum_lanes(void *arg, const struct store_chunk *c)
+{
+    int64_t *sum = arg;
+    for (size_t i = 0; i < c->rows; i++)
+        *sum += c->columns[1].ints[i];
+    return 0;
+}
+
+static void test_pyramid(void **state)
+{
+    size_t n;
+    struct ingest_answer a;
+    struct store_session *ss;
+    int64_t events = 0;
+    (void)state;
+    fix.config.commit_rows = 700;
+    fixture_up(&fix, tmpdir);
+    char *text = fixture_lines("s", 0, 500, true, &n);
+    struct ingest_request r = fixture_request("s", "device", 0);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    fixture_drain(&fix);
+    assert_int_equal(store_duckdb.get(fix.store, "w", "s", false, &ss, NULL), 0);
+    assert_int_equal(store_duckdb.query(fix.store, "w", ss, QUERY_lanes, NULL,
+                                        &(struct store_visitor){&events, sum_lanes}, NULL),
+                     0);
+    assert_int_equal(events, 5000);
+    store_duckdb.put(ss);
+    free(text);
+    fixture_down(&fix);
+}
+
+/* ---- registering, ending ------------------------------------------------------------------------- */
+
+static struct meta_session entry(const char *session, struct region *mem)
+{
+    struct meta_session row = {.state = "none"};
+    region_init(mem, 1 << 20);
+    meta_session_get(fix.meta, "w", session, mem, &row, NULL);
+    return row;
+}
+
+/* Waits for a session's state, as a reader of the registry sees it. */
+static bool reaches(const char *session, const char *want)
+{
+    for (int i = 0; i < 2000; i++) {
+        struct region mem;
+        bool there = strcmp(entry(session, &mem).state, want) == 0;
+        region_fini(&mem);
+        if (there)
+            return true;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return false;
+}
+
+static void send_rows(const char *session, int64_t first, int batches, int64_t *offset)
+{
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines(session, first, batches, first == 0, &n);
+    struct ingest_request r = fixture_request(session, "device", *offset);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset = a.offset;
+    free(text);
+}
+
+static void test_registered(void **state)
+{
+    struct region mem;
+    struct ingest_answer a;
+    int64_t offset = 0;
+    (void)state;
+    fixture_up(&fix, tmpdir);
+    send_rows("s", 0, 10, &offset);
+    fixture_drain(&fix);
+    struct meta_session row = entry("s", &mem);
+    assert_string_equal(row.app, "app");
+    assert_string_equal(row.host, "host");
+    assert_string_equal(row.state, "live");
+    assert_string_equal(row.format, "gpufl");
+    assert_int_equal(row.pid, 77);
+    assert_int_equal(row.started, 1770000000000000000);
+    assert_true(row.simulated);
+    region_fini(&mem);
+    ingest_complete(fix.intake.ingest, "w", "s", &a);
+    assert_int_equal(a.status, 200);
+    fixture_drain(&fix);
+    assert_true(reaches("s", "ended"));
+    row = entry("s", &mem);
+    assert_int_equal(row.kernels, 100);
+    assert_int_equal(row.records, 100);
+    assert_true(row.bytes > 0);
+    region_fini(&mem);
+    ingest_complete(fix.intake.ingest, "w", "never-seen", &a); /* makes nothing */
+    assert_int_equal(a.status, 200);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_rows(&fix, "never-seen", "kernel"), -1);
+    fixture_down(&fix);
+}
+
+/* One GPU, whose model others share and whose UUID has a name of its own. */
+static void send_gpu(int64_t id, const char *header, const uint32_t *names,
+                     const char *const *texts, size_t n, int64_t *offset)
+{
+    struct device_row d;
+    struct ingest_answer a;
+    size_t lens[4];
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    buf_str(&b, header);
+    for (size_t i = 0; i < n; i++)
+        lens[i] = strlen(texts[i]);
+    encode_names(&b, names, texts, lens, n);
+    for (unsigned c = 0; c < COL_device_COUNT; c++)
+        ((int64_t *)&d)[c] = records[RECORD_device].columns[c].ref == RECORD_name ? 0 : CELL_NULL;
+    d.id = id;
+    d.index = id - 1;
+    d.name = 2;
+    d.uuid = names[n - 1];
+    encode_rows(&b, RECORD_device, (const int64_t *)&d, 1);
+    struct ingest_request r = fixture_request("g", "device", *offset);
+    fixture_send(&fix, &r, b.data, b.len, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset = a.offset;
+    buf_fini(&b);
+    fixture_drain(&fix);
+}
+
+/* GPUs that are told of one by one, with names of which a log writes each once: in a commit of before, or
+ * before a restart, and behind more names than are remembered for rows to come. */
+static void test_gpus_one_by_one(void **state)
+{
+#define GPU(uuid) "{\"uuid\":\"" uuid "\",\"name\":\"H\"}"
+    struct region mem;
+    int64_t offset = 0;
+    size_t n;
+    (void)state;
+    char *header = fixture_lines("g", 0, 1, true, &n);
+    header[strcspn(header, "\n") + 1] = '\0';
+    fixture_up(&fix, tmpdir);
+    send_gpu(1, header, (const uint32_t[]){2, 144, 400}, (const char *const[]){"H", "other", "U-1"},
+             3, &offset);
+    send_gpu(2, "", (const uint32_t[]){401}, (const char *const[]){"U-2"}, 1, &offset);
+    struct meta_session row = entry("g", &mem);
+    assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "]");
+    region_fini(&mem);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
+    send_gpu(3, "", (const uint32_t[]){402}, (const char *const[]){"U-3"}, 1, &offset);
+    row = entry("g", &mem);
+    assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "," GPU("U-3") "]");
+    region_fini(&mem);
+    fixture_down(&fix);
+    free(header);
+}
+
+/* An `end` row and then quiet; silence; and what comes late is still taken, over restarts. */
+static void test_ends(void **state)
+{
+    static const char done[] = "{\"type\":\"end\",\"rows\":1,\"time\":99000}\n";
+    int64_t offset = 0, other = 0;
+    struct ingest_answer a;
+    struct region mem;
+    (void)state;
+    fix.config.quiet_ns = 100000000;
+    fix.config.silence_ns = 400000000;
+    fix.config.idle_ns = 50000000;
+    fixture_up(&fix, tmpdir);
+    send_rows("ending", 0, 5, &offset);
+    struct ingest_request r = fixture_request("ending", "system", 0);
+    fixture_send(&fix, &r, done, sizeof done - 1, 0, &a);
+    assert_int_equal(a.status, 200);
+    send_rows("silent", 0, 5, &other);
+    assert_true(reaches("ending", "ended"));
+    struct meta_session row = entry("ending", &mem);
+    assert_int_equal(row.ended, 1770000000000000000 + 98000);
+    region_fini(&mem);
+    assert_true(reaches("silent", "aborted"));
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
+    send_rows("ending", 50, 5, &offset);
+    send_rows("silent", 50, 5, &other);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "ending").correlation, 100 * 99 / 2);
+    assert_int_equal(fixture_kernels(&fix, "silent").correlation, 100 * 99 / 2);
+    assert_true(reaches("ending", "ended"));
+    assert_true(reaches("silent", "aborted"));
+    row = entry("ending", &mem);
+    assert_int_equal(row.kernels, 100);
+    region_fini(&mem);
+    fixture_down(&fix);
+}
+
+enum { SAID = 3 }; /* descriptor of a child's pipe */
+
+/* Sends a whole session, says that it is complete, and waits to be killed. */
+static _Noreturn void complete_main(const char *dir, const char *session)
+{
+    struct ingest_answer a;
+    int64_t offset = 0;
+    snprintf(tmpdir, sizeof tmpdir, "%s", dir);
+    fixture_up(&fix, tmpdir);
+    send_rows(session, 0, 5, &offset);
+    ingest_complete(fix.intake.ingest, "w", session, &a);
+    if (a.status != 200 || write(SAID, "", 1) != 1)
+        _exit(3);
+    for (;;)
+        pause();
+}
+
+/* Another process of this program; when it has said so it is killed after so many ns. */
+static void complete_and_kill(const char *session, int64_t ns)
+{
+    char *argv[] = {(char *)(uintptr_t) "test", (char *)(uintptr_t) "complete", tmpdir,
+                    (char *)(uintptr_t)session, NULL};
+    posix_spawn_file_actions_t actions;
+    int said[2], status;
+    pid_t pid;
+    char byte;
+    assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, said[1], SAID);
+    fflush(NULL);
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(said[1]);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    nanosleep(&(struct timespec){0, ns}, NULL);
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    close(said[0]);
+}
+
+/* An acknowledged end is written, whenever the server is killed after that. */
+static void test_ends_over_kills(void **state)
+{
+    enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* beyond the loader's next look */
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        char session[32];
+        snprintf(session, sizeof session, "ends-%d", i);
+        complete_and_kill(session, (int64_t)i * WITHIN_NS / ROUNDS);
+        fixture_up(&fix, tmpdir);
+        assert_true(reaches(session, "ended"));
+        fixture_down(&fix);
+    }
+}
+
+/* It is written by a loader that stops before it looked at the session again. */
+static void test_ends_when_stopped(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        char session[32];
+        struct ingest_answer a;
+        struct loader_stats stats;
+        int64_t offset = 0;
+        snprintf(session, sizeof session, "stopped-%d", i);
+        fixture_up(&fix, tmpdir);
+        send_rows(session, 0, 5, &offset);
+        fixture_drain(&fix);
+        ingest_complete(fix.intake.ingest, "w", session, &a);
+        assert_int_equal(a.status, 200);
+        do
+            loader_stats(fix.intake.loader, &stats);
+        while (stats.waiting);
+        fixture_down(&fix);
+        fixture_up(&fix, tmpdir);
+        assert_true(reaches(session, "ended"));
+        fixture_down(&fix);
+    }
+}
+
+/* ---- a session that cannot be loaded ------------------------------------------------------------- */
+
+/* A file in place of a session's columns. */
+static void write_file(const char *path, const char *text)
+{
+    assert_int_equal(file_mkdirs(tmpdir_path("columns/w"), 0700, NULL), 0);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
+    close(fd);
+}
+
+/* Its file is no database: tried again, and loaded once it is well. The others are not held up. */
+static void test_retry(void **state)
+{
+    int64_t offset = 0, other = 0;
+    (void)state;
+    fix.config.idle_ns = 20000000;
+    fixture_up(&fix, tmpdir);
+    send_rows("well", 0, 1, &other);
+    fixture_drain(&fix);
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    write_file(path, "this is no database");
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines("sick", 0, 10, true, &n);
+    struct ingest_request r = fixture_request("sick", "device", 0);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 503); /* nothing is accepted for what cannot be opened */
+    assert_true(a.retry_after > 0);
+    unlink(path);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    send_rows("well", 10, 1, &other);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
+    assert_int_equal(fixture_kernels(&fix, "well").count, 20);
+    free(text);
+    (void)offset;
+    fixture_down(&fix);
+}
+
+/* A process that accepts 100 rows, commits none of them, and is gone: this program once more, since
+ * one that has DuckDB's threads is not forked. */
+static void accept_and_crash(const char *session)
+{
+    char *argv[] = {"test", "accept", tmpdir, (char *)(uintptr_t)session, NULL};
+    pid_t pid;
+    int status;
+    fflush(NULL);
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static const char peer_window[] =
+    "{\"version\":1,\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\","
+    "\"ts_ns\":1770000000000000000,\"hostname\":\"h1\",\"devices\":[{\"id\":0,\"name\":\"G\"}]}\n"
+    "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"peer-1\",\"kernel_dict\":"
+    "{\"1\":\"axpy\"}}\n"
+    "{\"version\":1,\"type\":\"kernel_event_batch\",\"session_id\":\"peer-1\",\"batch_id\":1,"
+    "\"base_time_ns\":1770000000000001000,\"columns\":[\"dt_ns\",\"kernel_id\",\"stream_id\","
+    "\"duration_ns\",\"corr_id\"],\"rows\":[[0,1,7,420,0],[900,1,7,415,1]]}\n"
+    "{\"type\":\"shutdown\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\",\"ts_ns\":"
+    "1770000000000099000}\n";
+
+static void send_peer_window(void)
+{
+    struct ingest_request r = fixture_request(NULL, NULL, 0);
+    struct ingest_answer a;
+    r.window_sequence = 1;
+    fixture_send(&fix, &r, peer_window, sizeof peer_window - 1, 0, &a);
+    assert_int_equal(a.status, 200);
+}
+
+/* The public client's session, until the loader has heard it, and has not committed. */
+static _Noreturn void hear_main(void)
+{
+    struct stat st;
+    send_peer_window();
+    while (stat(tmpdir_path("kept/w/peer-1.frames"), &st) || st.st_size == 0)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    _exit(0);
+}
+
+static _Noreturn void accept_main(const char *dir, const char *session)
+{
+    int64_t offset = 0;
+    snprintf(tmpdir, sizeof tmpdir, "%s", dir);
+    fix.config.commit_ns = 3600000000000;
+    fixture_up(&fix, tmpdir);
+    if (strcmp(session, "peer-1") == 0)
+        hear_main();
+    send_rows(session, 0, 10, &offset);
+    _exit(0);
+}
+
+static struct loader_stats wait_for(bool (*done)(const struct loader_stats *))
+{
+    struct loader_stats st;
+    for (int i = 0; i < 4000; i++) {
+        loader_stats(fix.intake.loader, &st);
+        if (done(&st))
+            return st;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    fail_msg("it did not come to that in 20 s");
+    return st;
+}
+
+static bool has_retried(const struct loader_stats *st)
+{
+    return st->retries >= 3;
+}
+
+static bool has_set_aside(const struct loader_stats *st)
+{
+    return st->set_aside > 0;
+}
+
+static bool has_loaded(const struct loader_stats *st)
+{
+    return st->kernels >= 100;
+}
+
+/* Accepted, and then the file breaks: loaded when it is well again; another session is not held
+ * up meanwhile. */
+static void test_breaks_later(void **state)
+{
+    int64_t other = 0;
+    (void)state;
+    accept_and_crash("sick");
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    unlink(path);
+    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
+    write_file(path, "this is no database");
+    fix.config.retry_ns = 30000000;
+    fixture_up(&fix, tmpdir);
+    send_rows("well", 0, 1, &other);
+    wait_for(has_retried);
+    assert_true(loader_drain(fix.intake.loader, 20000000000));
+    assert_int_equal(fixture_kernels(&fix, "well").count, 10);
+    unlink(path);
+    wait_for(has_loaded);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
+    fixture_down(&fix);
+}
+
+/* What a decoder heard before a commit that never came it hears once more, and not twice: else what is
+ * said once, as whose a session is and which GPUs it has, would be left out. */
+static void test_heard_and_not_committed(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++)
+        accept_and_crash("peer-1");
+    fixture_up(&fix, tmpdir);
+    send_peer_window(); /* again: it is there */
+    fixture_drain(&fix);
+    assert_int_equal(fixture_rows(&fix, "peer-1", "kernel"), 2);
+    assert_int_equal(fixture_rows(&fix, "peer-1", "device"), 1);
+    fixture_down(&fix);
+}
+
+/* It stays broken: its frames are set aside, and the journal is free of them. */
+static void test_set_aside(void **state)
+{
+    struct journal_stats st;
+    (void)state;
+    accept_and_crash("sick");
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
+    write_file(path, "this is no database");
+    fix.config.retry_ns = 2000000;
+    fixture_up(&fix, tmpdir);
+    wait_for(has_set_aside);
+    journal_stats(fix.intake.journal, &st);
+    assert_int_equal(st.unreleased, 0);
+    assert_true(file_size(tmpdir_path("aside/w/sick.frames")) > 200);
+    fixture_down(&fix);
+}
+
+static _Atomic int away; /* enum gpufl_error: why nobody can write; 0: one can */
+
+static int begin_unless_away(struct store_session *ss, struct err *e)
+{
+    return away ? err_set(e, away, "nobody is there") : store_duckdb.begin(ss, e);
+}
+
+static bool has_tried_often(const struct loader_stats *st)
+{
+    return st->retries > 2 * LOADER_TRIES;
+}
+
+static bool has_two_loaded(const struct loader_stats *st)
+{
+    return st->kernels == 20;
+}
+
+/* A store that is not reached, or that another server writes to, is waited for: that is no
+ * session's fault. */
+static void test_away(void **state)
+{
+    static const int why[] = {GPUFL_E_UNAVAILABLE, GPUFL_E_BUSY};
+    struct store_ops ops = store_duckdb;
+    (void)state;
+    ops.begin = begin_unless_away;
+    for (size_t i = 0; i < sizeof why / sizeof *why; i++) {
+        const char *session = i ? "busy" : "away";
+        int64_t offset = 0;
+        fix.config.retry_ns = 20000;
+        fix.config.ops = &ops;
+        fixture_up(&fix, tmpdir);
+        away = why[i];
+        send_rows(session, 0, 1, &offset);
+        assert_int_equal(wait_for(has_tried_often).set_aside, 0);
+        away = 0;
+        send_rows(session, 10, 1, &offset);
+        if (why[i] == GPUFL_E_BUSY)
+            fixture_drain(&fix); /* for so long others do not write */
+        else
+            wait_for(has_two_loaded);
+        assert_int_equal(fixture_kernels(&fix, session).count, 20);
+        fixture_down(&fix);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "accept") == 0)
+        accept_main(argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], "complete") == 0)
+        complete_main(argv[2], argv[3]);
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
+    const struct CMUnitTest tests[] = {
+        T(test_killed),
+        T(test_pyramid),
+        T(test_registered),
+        T(test_gpus_one_by_one),
+        T(test_ends),
+        T(test_retry),
+        T(test_breaks_later),
+        T(test_set_aside),
+        T(test_heard_and_not_committed),
+        T(test_ends_over_kills),
+        T(test_ends_when_stopped),
+        T(test_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+# The server's tables and what reads them.
+foreach(name alerts columns openapi origin param route)
+  gpufl_test(${name} DEPS server)
+endforeach()
+
+# Who asks, and what they may.
+foreach(name auth auth_limit auth_password auth_secret rights)
+  gpufl_test(${name} DEPS auth)
+endforeach()
+
+# From what a sender says to committed columns, and from columns to the report.
+gpufl_test(journal DEPS intake)
+gpufl_test(journal_damage DEPS intake)
+if(TARGET gpufl-intake)
+  # The test holds the disk up.
+  target_link_options(test-unit-server-journal PRIVATE -Wl,--wrap=fdatasync)
+  # These let it fail.
+  gpufl_test(kept DEPS intake)
+  foreach(name journal_damage kept)
+    target_link_options(test-unit-server-${name} PRIVATE -Wl,--wrap=pread)
+  endforeach()
+  foreach(name ingest loader)
+    gpufl_test(${name} DEPS intake)
+  endforeach()
+  gpufl_test(janitor DEPS server intake)
+  gpufl_test(columns_report DEPS server-analysis PkgConfig::JANSSON)
+  gpufl_test(analysis DEPS server-analysis PkgConfig::JANSSON)
+  add_dependencies(test-unit-server-columns_report gpufl-main)
+endif()

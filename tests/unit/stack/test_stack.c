@@ -1,0 +1,661 @@
+/* test_stack.c - stacks captured, cut, folded, interned; threads, forks, no memory, no room. */
+#include "stack/stack.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "stack/modules.h"
+#include "tests/stack/shapes.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/support/tmpdir.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { CAPTURES = 100000, SANITIZED = 1 };
+#else
+enum { CAPTURES = 1000000, SANITIZED = 0 };
+#endif
+
+/* As a callback of the library captures: innermost is whoever called it. */
+static __attribute__((noinline)) void capture(void *arg)
+{
+    *(uint32_t *)arg = stacks_capture(__builtin_return_address(0));
+}
+
+static __attribute__((noinline)) const struct stack *stack_of(shape_fn *shape, int n)
+{
+    uint32_t id = 0;
+    shape(capture, &id, n);
+    return stacks_get(id);
+}
+
+/* One call site, however the loops around it are compiled. */
+static __attribute__((noinline, noclone)) uint32_t path_id(int path)
+{
+    uint32_t id = 0;
+    shape_path(capture, &id, path);
+    return id;
+}
+
+static __attribute__((noinline, noclone)) uint32_t path_id_elsewhere(int path)
+{
+    uint32_t id = 1;
+    shape_path(capture, &id, path);
+    return id;
+}
+
+struct asked {
+    int path;
+    uint32_t id;
+};
+
+static void *answer(void *arg)
+{
+    struct asked *a = arg;
+    a->id = path_id(a->path);
+    return NULL;
+}
+
+/* One stack for one path, whoever asks. */
+static uint32_t id_on_a_thread(int path)
+{
+    struct asked a = {path, 0};
+    pthread_t t;
+    if (pthread_create(&t, NULL, answer, &a) == 0)
+        pthread_join(t, NULL);
+    return a.id;
+}
+
+static bool in_function(const struct stack_place *p, void *function)
+{
+    uintptr_t at = p->module ? p->module->base + p->offset : p->offset;
+    return p->kind == STACK_NATIVE && at - (uintptr_t)function < 400;
+}
+
+static bool is_mark(const struct stack_place *p, const char *text)
+{
+    return p->kind == STACK_MARK && strcmp(p->mark, text) == 0;
+}
+
+static void *library(const char *path, const char *function, void **handle)
+{
+    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*handle)
+        fail_msg("%s", dlerror());
+    void *f = dlsym(*handle, function);
+    assert_non_null(f);
+    return f;
+}
+
+static void test_closed(void **state)
+{
+    (void)state;
+    uint32_t id = 7;
+    shape_plain(capture, &id, 1);
+    assert_int_equal(id, 0);
+    assert_null(stacks_get(0));
+    assert_null(stacks_get(1));
+    assert_null(stacks_get(UINT32_MAX));
+    stacks_refresh();
+}
+
+static void *capture_on_a_thread(void *arg)
+{
+    shape_plain(capture, arg, 1);
+    return NULL;
+}
+
+/* In a child each, since what was opened once stays open: every allocation of opening, first
+ * captures and second threads fails once, and all that follows works. */
+static void test_every_allocation_failing_once(void **state)
+{
+    (void)state;
+    int64_t last = -1;
+    for (int64_t n = 0; last < 0 || n <= last; n++) {
+        int pid = fork(), status;
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            uint32_t id[4] = {0};
+            pthread_t t;
+            struct err e = {0};
+            mem_fail_at(n);
+            int rc = stacks_open(false, &e);
+            shape_plain(capture, &id[0], 1);
+            shape_deep(capture, &id[1], 3);
+            pthread_create(&t, NULL, capture_on_a_thread, &id[2]);
+            pthread_join(t, NULL);
+            int64_t count = mem_count();
+            mem_fail_at(-1);
+            if (rc != 0 && (rc != GPUFL_E_NOMEM || !e.text[0]))
+                _exit(200);
+            if (rc != 0 && (id[0] || id[1] || id[2] || stacks_open(false, &e) != 0))
+                _exit(201);
+            shape_plain(capture, &id[3], 1);
+            if (!id[3] || !stacks_get(id[3]))
+                _exit(202);
+            _exit(count > 100 ? 203 : (int)count);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) >= 200)
+            fail_msg("allocation %ld: %d", (long)n, WEXITSTATUS(status));
+        last = WEXITSTATUS(status) > last ? WEXITSTATUS(status) : last;
+    }
+    assert_true(last >= 3);
+}
+
+static void test_opens_once(void **state)
+{
+    (void)state;
+    struct err e;
+    assert_int_equal(stacks_open(false, &e), 0);
+    assert_int_equal(stacks_open(false, &e), 0);
+    assert_non_null(stacks_python());
+}
+
+static void test_begins_at_the_caller(void **state)
+{
+    (void)state;
+    errno = 79;
+    const struct stack *s = stack_of(shape_deep, 5);
+    assert_int_equal(errno, 79);
+    assert_non_null(s);
+    assert_true(in_function(&s->places[0], (void *)shape_plain));
+    for (unsigned i = 1; i <= 5; i++) /* the sixth has jumped to shape_plain */
+        assert_true(in_function(&s->places[i], (void *)shape_deep));
+    assert_true(in_function(&s->places[6], (void *)stack_of));
+    assert_true(in_function(&s->places[7], (void *)test_begins_at_the_caller));
+    assert_ptr_equal(s->places[0].module, s->places[7].module);
+    char exe[512] = {0};
+    assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+    assert_string_equal(s->places[0].module->path, exe);
+    assert_int_equal(s->places[s->depth - 1].kind, STACK_NATIVE); /* no mark at the end */
+
+    uint32_t whole = stacks_capture(NULL);
+    assert_non_null(stacks_get(whole));
+    assert_ptr_equal(stacks_get(whole)->places[0].module, s->places[0].module);
+}
+
+static void test_equal_stacks_have_one_id(void **state)
+{
+    (void)state;
+    uint32_t a[3], b[3];
+    for (int i = 0; i < 3; i++) {
+        a[i] = id_on_a_thread(0x1234);
+        b[i] = id_on_a_thread(0x1235);
+    }
+    assert_int_not_equal(path_id(0x1234), a[0]);
+    assert_int_not_equal(a[0], 0);
+    assert_int_equal(a[0], a[1]);
+    assert_int_equal(a[0], a[2]);
+    assert_int_equal(b[0], b[2]);
+    assert_int_not_equal(a[0], b[0]);
+}
+
+static void test_driver_frames_are_folded(void **state)
+{
+    (void)state;
+    void *handle;
+    shape_fn *call = library("stack-driver/libcuda.so.1", "library_call", &handle);
+    const struct stack *s = stack_of(call, 1);
+    assert_non_null(s);
+    assert_true(in_function(&s->places[0], (void *)stack_of));
+    for (unsigned i = 0; i < s->depth; i++)
+        assert_null(strstr(s->places[i].module->path, "libcuda"));
+}
+
+static void test_a_thread_of_the_driver(void **state)
+{
+    (void)state;
+    void *handle;
+    shape_fn *call = library("stack-driver/libcuda.so.1", "library_thread", &handle);
+    const struct stack *s = stack_of(call, 1);
+    assert_non_null(s);
+    assert_int_equal(s->depth, 1);
+    assert_true(is_mark(&s->places[0], "<driver-internal>"));
+}
+
+static void test_libraries_at_the_same_place(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"./stack-one.so", "./stack-two.so", "./stack-one.so"};
+    const struct stack *s[3];
+    uintptr_t base[3];
+    for (int i = 0; i < 3; i++) {
+        void *handle;
+        shape_fn *call = library(files[i], "library_call", &handle);
+        base[i] = ((struct link_map *)handle)->l_addr;
+        for (int k = 0; k < 3; k++)
+            s[i] = stack_of(call, 1);
+        assert_non_null(s[i]);
+        const struct stack_place *p = &s[i]->places[0];
+        assert_non_null(strstr(p->module->path, files[i] + 2));
+        assert_true(in_function(p, (void *)call));
+        assert_true(in_function(&s[i]->places[1], (void *)stack_of));
+        dlclose(handle);
+    }
+    assert_int_equal(base[0], base[1]);
+    assert_int_equal(base[0], base[2]);
+    assert_int_not_equal(s[0]->id, s[1]->id);
+    assert_int_equal(s[0]->id, s[2]->id);
+}
+
+/* The linker was told to leave out the table of the entries: they are found all the same. */
+static void test_entries_without_a_table(void **state)
+{
+    (void)state;
+    void *handle;
+    shape_fn *call = library("./stack-nohdr.so", "library_call", &handle);
+    const struct stack *s = stack_of(call, 1);
+    assert_non_null(s);
+    assert_true(in_function(&s->places[0], (void *)call));
+    assert_true(in_function(&s->places[1], (void *)stack_of));
+    assert_true(in_function(&s->places[2], (void *)test_entries_without_a_table));
+    assert_true(s->places[0].module->unwinds);
+    dlclose(handle);
+}
+
+/* Without entries a walk goes no further than it can be sure of. */
+static void test_no_entries(void **state)
+{
+    (void)state;
+    void *handle;
+    shape_fn *call = library("./stack-notables.so", "library_call", &handle);
+    const struct stack *s = stack_of(call, 1);
+    assert_non_null(s);
+    assert_true(in_function(&s->places[0], (void *)call));
+    assert_false(s->places[0].module->unwinds);
+    for (unsigned i = 1; i < s->depth; i++) /* whole, or ended with a mark: nothing is left out */
+        assert_true(i == 1 ? is_mark(&s->places[1], "<truncated>") ||
+                                 in_function(&s->places[1], (void *)stack_of)
+                           : s->depth > 3);
+    dlclose(handle);
+}
+
+static void test_deeper_than_a_stack_is_kept(void **state)
+{
+    (void)state;
+    const struct stack *s = stack_of(shape_deep, 3000);
+    assert_non_null(s);
+    assert_int_equal(s->depth, STACK_DEPTH + 1);
+    assert_true(is_mark(&s->places[STACK_DEPTH], "<truncated>"));
+    assert_true(in_function(&s->places[STACK_DEPTH - 1], (void *)shape_deep));
+    assert_ptr_equal(stack_of(shape_deep, 3001), s); /* the same innermost frames */
+}
+
+#if defined(__x86_64__)
+/* What compilers at run time make: code without a frame pointer, and its table, told to libgcc. */
+static const unsigned char generated[] = {
+    0x48, 0x83, 0xec, 0x38, /* sub rsp, 56 */
+    0x48, 0x89, 0xf8,       /* mov rax, rdi */
+    0x48, 0x89, 0xf7,       /* mov rdi, rsi */
+    0xff, 0xd0,             /* call rax */
+    0x48, 0x83, 0xc4, 0x38, /* add rsp, 56 */
+    0xc3,                   /* ret */
+};
+
+struct __attribute__((packed)) generated_table {
+    uint32_t cie_length, cie_id;
+    unsigned char cie[16];
+    uint32_t fde_length, fde_back;
+    uint64_t begin, bytes;
+    unsigned char fde[8];
+    uint32_t end;
+};
+
+extern void __register_frame(void *);
+extern void __deregister_frame(void *);
+
+struct registered {
+    void (*code)(void (*)(void *), void *);
+    uint32_t id;
+    size_t libgcc; /* frames that libgcc sees */
+};
+
+static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *arg)
+{
+    (void)context;
+    ++*(size_t *)arg;
+    return _URC_NO_REASON;
+}
+
+static void capture_registered(void *arg)
+{
+    struct registered *r = arg;
+    _Unwind_Backtrace(count_frame, &r->libgcc);
+    capture(&r->id);
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+static __attribute__((optimize("no-omit-frame-pointer"))) void call_registered(void *arg)
+{
+    struct registered *r = arg;
+    r->code(capture_registered, r);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* libgcc's list of such tables has a lock and may be read by libgcc alone: the stack ends at the
+ * generated code, and says so. */
+static void test_registered_code_ends_the_stack(void **state)
+{
+    (void)state;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    memcpy(page, generated, sizeof generated);
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    static struct generated_table t = {
+        .cie_length = 20,
+        /* Version 1, "zR", 1, -8, rip, absolute pointers; CFA rsp + 8, rip at CFA - 8. */
+        .cie = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1, 0, 0},
+        .fde_length = 28,
+        .fde_back = 28,
+        .bytes = sizeof generated,
+        .fde = {0, 0x44, 0x0e, 64, 0x4c, 0x0e, 8, 0}, /* CFA rsp + 64 from 4 on, + 8 from 16 on */
+    };
+    t.begin = (uintptr_t)page;
+    struct registered r = {.code = (void (*)(void (*)(void *), void *))page};
+    __register_frame(&t);
+    shape_keeps_fp(call_registered, &r, 1);
+    __deregister_frame(&t);
+    const struct stack *s = stacks_get(r.id);
+    assert_non_null(s);
+    assert_int_equal(s->depth, 3);
+    assert_true(in_function(&s->places[0], (void *)capture_registered));
+    assert_int_equal(s->places[1].kind, STACK_NATIVE);
+    assert_null(s->places[1].module);
+    assert_in_range(s->places[1].offset, (uintptr_t)page, (uintptr_t)page + sizeof generated);
+    assert_true(is_mark(&s->places[2], "<truncated>"));
+    assert_true(r.libgcc > 5); /* the table was right */
+    munmap(page, 4096);
+}
+#endif
+
+enum { THREADS = 8, PATHS = 400 };
+
+struct worker {
+    int number;
+    uint32_t ids[PATHS];
+};
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < PATHS; i++) {
+            int path = w->number % 2 ? i : (i * 7 + w->number) % PATHS;
+            uint32_t id = path_id(path);
+            if (w->ids[path] && w->ids[path] != id)
+                id = UINT32_MAX; /* shows below */
+            w->ids[path] = id;
+        }
+    return NULL;
+}
+
+static void test_threads_agree_on_ids(void **state)
+{
+    (void)state;
+    static struct worker workers[THREADS];
+    pthread_t t[THREADS];
+    struct stacks_stats before, after;
+    stacks_stats(&before);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].number = i;
+        assert_int_equal(pthread_create(&t[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    stacks_stats(&after);
+    for (int p = 0; p < PATHS; p++) {
+        const struct stack *s = stacks_get(workers[0].ids[p]);
+        assert_non_null(s);
+        assert_int_equal(s->id, workers[0].ids[p]);
+        for (int i = 1; i < THREADS; i++)
+            assert_int_equal(workers[i].ids[p], workers[0].ids[p]);
+        for (int q = 0; q < p; q++)
+            assert_int_not_equal(workers[0].ids[p], workers[0].ids[q]);
+    }
+    assert_int_equal(after.distinct - before.distinct, PATHS);
+    assert_int_equal(after.captured - before.captured, THREADS * PATHS * 3);
+    assert_int_equal(after.lost, before.lost);
+}
+
+static void test_memory_grows_with_sites_only(void **state)
+{
+    (void)state;
+    struct stacks_stats before, after;
+    stacks_stats(&before);
+    mem_fail_at(-1);
+    for (int i = 0; i < CAPTURES; i++) {
+        assert_int_not_equal(path_id(1000 + i % 100), 0);
+        if (i == 100) {
+            stacks_stats(&after);
+            assert_int_equal(after.distinct - before.distinct, 100);
+            mem_fail_at(-1);
+        }
+    }
+    assert_int_equal(mem_count(), 0); /* none for those that are known */
+    stacks_stats(&after);
+    assert_int_equal(after.captured - before.captured, CAPTURES);
+    assert_int_equal(after.distinct - before.distinct, 100);
+    assert_true(after.bytes - before.bytes < 1 << 20);
+}
+
+/* ---- captures inside captures ---- */
+
+static volatile sig_atomic_t interruptions;
+static uint32_t interrupted_ids[64];
+
+static void interrupt(int signal)
+{
+    (void)signal;
+    uint32_t id = 0;
+    int saved = errno;
+    capture(&id);
+    interrupted_ids[interruptions % 64] = id;
+    interruptions = interruptions + 1;
+    errno = saved;
+}
+
+static void test_a_signal_in_the_middle(void **state)
+{
+    (void)state;
+    struct sigaction sa = {.sa_handler = interrupt, .sa_flags = SA_RESTART}, old;
+    struct itimerval often = {{0, 200}, {0, 200}}, off = {{0, 0}, {0, 0}};
+    sigaction(SIGALRM, &sa, &old);
+    uint32_t first = 0, wrong = 0;
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (volatile int i = 0; interruptions < 300 && i < 50000000; i++) {
+        uint32_t id = path_id(99);
+        first = first ? first : id;
+        wrong += id != first;
+    }
+    setitimer(ITIMER_REAL, &off, NULL);
+    sigaction(SIGALRM, &old, NULL);
+    assert_int_equal(wrong, 0);
+    assert_true(interruptions >= 300);
+    for (int i = 0; i < 64; i++) {
+        const struct stack *s = stacks_get(interrupted_ids[i]);
+        assert_non_null(s);
+        /* Through the interrupted function to the beginning of the program. */
+        assert_int_equal(s->places[s->depth - 1].kind, STACK_NATIVE);
+        assert_true(s->depth > 4);
+    }
+}
+
+static void test_a_forked_child(void **state)
+{
+    (void)state;
+    uint32_t mine = id_on_a_thread(4242);
+    int pid = fork(), status;
+    if (pid == 0) {
+        stacks_forget();
+        _exit(id_on_a_thread(4242) == mine && id_on_a_thread(4243) && stacks_get(mine) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* In a child, which may fill it: more different stacks than there is room for. */
+static void test_a_full_table(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    int pid = fork(), status;
+    if (pid == 0) {
+        uint64_t lost = 0;
+        struct stacks_stats s;
+        stacks_stats(&s);
+        uint64_t before = s.lost;
+        uint32_t first = id_on_a_thread(0);
+        for (int i = 0; i < 40000; i++) {
+            lost += path_id(i) == 0;
+            lost += path_id_elsewhere(i) == 0;
+        }
+        stacks_stats(&s);
+        bool good = lost > 0 && s.lost - before == lost && id_on_a_thread(0) == first &&
+                    s.distinct <= STACK_DISTINCT && s.distinct > STACK_DISTINCT / 2 &&
+                    s.bytes < 200u << 20;
+        _exit(good ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static __attribute__((noinline, noclone)) uint32_t id_of(shape_fn *call)
+{
+    uint32_t id = 0;
+    call(capture, &id, 1);
+    return id;
+}
+
+/* A library that is opened under one name after the other: without a build id each is a module of
+ * its own, all at one address, where another one's rows are still known. */
+static __attribute__((noinline)) uint32_t capture_in(const char *name, uintptr_t *base)
+{
+    static char path[PATH_MAX + 32];
+    void *handle;
+    snprintf(path, sizeof path, "%s/%s", tmpdir, name);
+    if (symlink(realpath("stack-none.so", (char[PATH_MAX]){0}), path) != 0)
+        fail_msg("symlink %s", path);
+    shape_fn *call = library(path, "library_call", &handle);
+    *base = ((struct link_map *)handle)->l_addr;
+    uint32_t id = id_of(call);
+    dlclose(handle);
+    unlink(path);
+    return id;
+}
+
+static bool is_in(const struct stack *s, const char *name)
+{
+    const char *path = s->places[0].module ? s->places[0].module->path : "";
+    return strlen(path) > strlen(name) && !strcmp(path + strlen(path) - strlen(name), name);
+}
+
+/* As flushes do, for as long as three of them take. */
+static void flushes(void)
+{
+    struct timespec from, now;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do {
+        stacks_refresh();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < 70);
+}
+
+static bool until_numbers_end; /* takes long: all that a process has */
+
+/* In a child, since it uses up the numbers that a process has. More modules than there are slots, one
+ * at a time: every stack is whole and keeps the module that it went through. Only when the numbers
+ * are used up stacks are cut, and each is counted. */
+static void test_more_libraries_than_slots(void **state)
+{
+    (void)state;
+    enum { BEYOND = 20, NAME = 16 };
+    const int most = until_numbers_end ? MODULES_EVER : MODULES_MAX + 1000;
+    int pid = fork(), status;
+    if (pid == 0) {
+        static uint32_t ids[MODULES_EVER + BEYOND];
+        uintptr_t first = 0, base = 0, moved = 0;
+        uint64_t cut = 0;
+        char name[NAME];
+        struct stacks_stats s;
+        stacks_stats(&s);
+        uint64_t before = s.cut;
+        for (int i = 0; i < most + BEYOND; i++) {
+            snprintf(name, sizeof name, "l%d.so", i);
+            ids[i] = capture_in(name, &base);
+            first = first ? first : base;
+            moved += base != first;
+            const struct stack *st = stacks_get(ids[i]);
+            bool whole = st && st->depth > 3 && in_function(&st->places[1], (void *)id_of);
+            if (whole && !is_in(st, name))
+                _exit(3); /* another module's stack */
+            cut += !whole;
+            stacks_stats(&s);
+            if (s.cut - before != cut || (cut && i < MODULES_EVER - 100))
+                _exit(4);
+            if (i % 1000 == 999)
+                flushes();
+        }
+        for (int i = 0; i < most - 100; i++) {
+            snprintf(name, sizeof name, "l%d.so", i);
+            if (!is_in(stacks_get(ids[i]), name))
+                _exit(5); /* it was told of another module later */
+        }
+        _exit(moved > 100 ? 6 : cut < BEYOND && until_numbers_end ? 7 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    until_numbers_end = argc > 1;
+    const struct CMUnitTest libraries[] = {
+        cmocka_unit_test(test_opens_once),
+        cmocka_unit_test_setup_teardown(test_more_libraries_than_slots, tmpdir_open, tmpdir_close),
+    };
+    if (until_numbers_end)
+        return cmocka_run_group_tests(libraries, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_closed),
+        cmocka_unit_test(test_every_allocation_failing_once),
+        cmocka_unit_test(test_opens_once),
+        cmocka_unit_test(test_begins_at_the_caller),
+        cmocka_unit_test(test_equal_stacks_have_one_id),
+        cmocka_unit_test(test_driver_frames_are_folded),
+        cmocka_unit_test(test_a_thread_of_the_driver),
+        cmocka_unit_test(test_libraries_at_the_same_place),
+        cmocka_unit_test(test_entries_without_a_table),
+        cmocka_unit_test(test_no_entries),
+        cmocka_unit_test(test_deeper_than_a_stack_is_kept),
+#if defined(__x86_64__)
+        cmocka_unit_test(test_registered_code_ends_the_stack),
+#endif
+        cmocka_unit_test(test_threads_agree_on_ids),
+        cmocka_unit_test(test_memory_grows_with_sites_only),
+        cmocka_unit_test(test_a_signal_in_the_middle),
+        cmocka_unit_test(test_a_forked_child),
+        cmocka_unit_test(test_a_full_table),
+        cmocka_unit_test_setup_teardown(test_more_libraries_than_slots, tmpdir_open, tmpdir_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

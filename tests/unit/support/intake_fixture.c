@@ -1,0 +1,246 @@
+/* intake_fixture.c - see intake_fixture.h. */
+#include "tests/unit/support/intake_fixture.h"
+
+#include "tests/unit/support/tmpdir.h"
+#include "wire/encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#define WORKSPACE "w"
+
+struct fixture fix;
+
+int fixture_begin(void **state)
+{
+    fix = (struct fixture){0};
+    return tmpdir_open(state);
+}
+
+int fixture_end(void **state)
+{
+    return tmpdir_close(state);
+}
+
+void fixture_up(struct fixture *f, const char *dir)
+{
+    char db[512];
+    struct err e = {0};
+    snprintf(db, sizeof db, "%s/meta.db", dir);
+    const struct store_config store = {.data = dir};
+    const struct meta_config meta = {.path = db, .migrate = true};
+    if (store_duckdb.open(&f->store, &store, &e) || meta_open(&f->meta, &meta, &e))
+        fail_msg("%s", e.text);
+    int code = meta_workspace_add(
+        f->meta, &(struct meta_workspace){.id = WORKSPACE, .name = "W", .created = 1}, &e);
+    if (code && code != GPUFL_E_STATE)
+        fail_msg("%s", e.text);
+    f->config.data = dir;
+    f->config.ops = f->config.ops ? f->config.ops : &store_duckdb;
+    f->config.store = f->store;
+    f->config.meta = f->meta;
+    f->config.keep_free = 1;
+    f->config.segment_bytes = f->config.segment_bytes ? f->config.segment_bytes : 1 << 20;
+    if (intake_open(&f->intake, &f->config, &e))
+        fail_msg("%s", e.text);
+}
+
+void fixture_down(struct fixture *f)
+{
+    intake_close(&f->intake);
+    store_duckdb.close(f->store);
+    meta_close(f->meta);
+}
+
+/* ---- what the columns say ------------------------------------------------------------------------ */
+
+struct sum {
+    const char *channel;
+    int64_t n;
+    struct fixture_kernels kernels;
+};
+
+static struct store_session *open_session(struct fixture *f, const char *session)
+{
+    struct store_session *ss;
+    struct err e = {0};
+    int code = store_duckdb.get(f->store, WORKSPACE, session, false, &ss, &e);
+    if (code && code != GPUFL_E_NOENT)
+        fail_msg("%s", e.text);
+    return code ? NULL : ss;
+}
+
+static int add_batch(void *arg, const struct wire_batch *b)
+{
+    struct sum *s = arg;
+    s->n += (int64_t)b->rows;
+    for (size_t i = 0; b->type == RECORD_kernel && i < b->rows; i++) {
+        s->kernels.count++;
+        s->kernels.duration += b->col[COL_kernel_duration][i];
+        s->kernels.correlation += b->col[COL_kernel_correlation][i];
+    }
+    return 0;
+}
+
+static struct sum scan(struct fixture *f, const char *session, int record)
+{
+    struct sum s = {0};
+    struct err e = {0};
+    struct store_session *ss = open_session(f, session);
+    if (!ss) {
+        s.n = -1;
+        return s;
+    }
+    const struct wire_visitor v = {.arg = &s, .batch = add_batch};
+    if (store_duckdb.scan(ss, (enum record_type)record, INT64_MIN, INT64_MAX, &v, &e))
+        fail_msg("%s", e.text);
+    store_duckdb.put(ss);
+    return s;
+}
+
+int64_t fixture_rows(struct fixture *f, const char *session, const char *record)
+{
+    return scan(f, session, record_find(record, strlen(record))).n;
+}
+
+struct fixture_kernels fixture_kernels(struct fixture *f, const char *session)
+{
+    return scan(f, session, RECORD_kernel).kernels;
+}
+
+static int add_unknown(void *arg, const struct store_chunk *c)
+{
+    struct sum *s = arg;
+    for (size_t i = 0; i < c->rows; i++) {
+        const struct store_text *t = &c->columns[0].texts[i];
+        s->n += t->len == strlen(s->channel) && memcmp(t->at, s->channel, t->len) == 0;
+    }
+    return 0;
+}
+
+int64_t fixture_unknown(struct fixture *f, const char *session, const char *channel)
+{
+    struct sum s = {.channel = channel};
+    struct err e = {0};
+    struct store_session *ss = open_session(f, session);
+    if (!ss)
+        return -1;
+    if (store_duckdb.scan_unknown(ss, &(struct store_visitor){&s, add_unknown}, &e))
+        fail_msg("%s", e.text);
+    store_duckdb.put(ss);
+    return s.n;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------ */
+
+struct ingest_request fixture_request(const char *session, const char *channel, int64_t offset)
+{
+    return (struct ingest_request){.workspace = WORKSPACE,
+                                   .session = session,
+                                   .channel = channel,
+                                   .offset = channel ? offset : INGEST_NO_OFFSET,
+                                   .size = -1,
+                                   .window_sequence = INGEST_NO_SEQUENCE,
+                                   .window_crc32 = -1};
+}
+
+void fixture_send(struct fixture *f, const struct ingest_request *r, const void *data, size_t n,
+                  size_t piece, struct ingest_answer *a)
+{
+    struct ingest_body *b;
+    if (ingest_open(f->intake.ingest, r, &b, a))
+        return;
+    piece = piece ? piece : n;
+    for (size_t at = 0; at < n; at += piece) {
+        /* A copy that ends where the heap block ends, so that reading beyond shows. */
+        size_t len = n - at < piece ? n - at : piece;
+        char *copy = malloc(len);
+        memcpy(copy, (const char *)data + at, len);
+        int stop = ingest_data(b, copy, len);
+        free(copy);
+        if (stop)
+            break;
+    }
+    ingest_finish(b, a);
+    ingest_close(b);
+}
+
+void fixture_drain(struct fixture *f)
+{
+    assert_int_equal(journal_wait(f->intake.journal, 0, NULL), 0);
+    assert_true(loader_drain(f->intake.loader, 60000000000));
+}
+
+/* ---- text ---------------------------------------------------------------------------------------- */
+
+char *fixture_lines(const char *session, int64_t first, int batches, bool header, size_t *len)
+{
+    struct buf b;
+    buf_init(&b, 256u << 20);
+    if (header) {
+        struct wire_header h = {.session = session,
+                                .channel = "device",
+                                .part = 1,
+                                .app = "app",
+                                .pid = 77,
+                                .host = "host",
+                                .run = "",
+                                .command = "app --fast",
+                                .engine = "Trace",
+                                .backend = "sim",
+                                .version = "1",
+                                .system = "",
+                                .start = 1000,
+                                .clock_monotonic = 1000,
+                                .clock_real = 1770000000000000000,
+                                .clock_uncertainty = 10};
+        encode_header(&b, &h);
+    }
+    for (int i = 0; i < batches; i++) {
+        struct kernel_row rows[10];
+        memset(rows, 0, sizeof rows);
+        for (int k = 0; k < 10; k++)
+            rows[k] = (struct kernel_row){.start = 1000 + 100 * (first + 10 * i + k),
+                                          .duration = 50 + k,
+                                          .config = 1,
+                                          .stream = 1,
+                                          .correlation = first + 10 * i + k};
+        encode_rows(&b, RECORD_kernel, (const int64_t *)rows, 10);
+    }
+    assert_int_equal(buf_error(&b), 0);
+    *len = b.len;
+    return b.data ? b.data : malloc(1);
+}
+
+char *fixture_gzip(const char *text, size_t n, size_t *len)
+{
+    z_stream z = {0};
+    size_t room = compressBound(n) + 64;
+    char *out = malloc(room);
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = (Bytef *)(uintptr_t)text;
+    z.avail_in = (uInt)n;
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)room;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *len = room - z.avail_out;
+    deflateEnd(&z);
+    return out;
+}
+
+char *fixture_zstd(const char *text, size_t n, size_t *len)
+{
+    size_t room = ZSTD_compressBound(n);
+    char *out = malloc(room);
+    *len = ZSTD_compress(out, room, text, n, 3);
+    assert_false(ZSTD_isError(*len));
+    return out;
+}

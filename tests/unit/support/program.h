@@ -1,0 +1,66 @@
+/* program.h - for tests: a program with stacks, waits and kernels, as the rows of its log.
+ *
+ * Rows collect as lines of text; program_read decodes them into a model as a
+ * session's parts would be. Names are given as text and interned by the helper. */
+#ifndef GPUFL_TESTS_PROGRAM_H
+#define GPUFL_TESTS_PROGRAM_H
+
+#include "analyze/model/model.h"
+#include "base/intern.h"
+#include "tests/unit/support/make_log.h"
+
+#include <stdbool.h>
+
+struct program {
+    struct make_log log;
+    uint32_t names;       /* given out */
+    int64_t ids;          /* of modules, frames and stacks */
+    int64_t correlation;  /* the last one */
+    int64_t launches[16]; /* by thread */
+    int64_t now;          /* ns on the host */
+    int64_t gpu;          /* ns: until then the GPU has work */
+    bool told;            /* kernel rows tell the thread that launched them */
+};
+
+struct program_kernel {
+    int64_t ns;     /* its time on the GPU */
+    int64_t config; /* of make_log_config; 0: unknown */
+    int64_t thread;
+    int64_t stack;
+};
+
+void program_init(struct program *p, const char *session);
+void program_fini(struct program *p);
+
+int64_t program_name(struct program *p, const char *text);
+
+/* A Python frame, called by stack `parent` (0: outermost); the stack's id. */
+int64_t program_python(struct program *p, int64_t parent, const char *file, const char *function,
+                       int64_t line);
+/* A native frame at offset of a module; the stack's id. *frame gets the frame's (NULL: none). */
+int64_t program_native(struct program *p, int64_t parent, const char *module, int64_t offset,
+                       int64_t *frame);
+/* A mark instead of a stack. */
+int64_t program_mark(struct program *p, const char *text);
+/* One symbol row of a native frame. */
+void program_symbol(struct program *p, int64_t frame, int64_t level, const char *function,
+                    const char *file, int64_t line, int64_t status);
+
+/* Launches a kernel: the host takes 2 us, the GPU begins when it is free and 3 us have passed. */
+void program_launch(struct program *p, struct program_kernel k);
+/* The host works for itself. */
+void program_work(struct program *p, int64_t ns);
+/* A call that waits until the GPU is done, and returns 5 us after that; without work it takes 1
+ * us. */
+void program_sync(struct program *p, int64_t call, int64_t stack, int64_t thread);
+/* The same with a length of its own. */
+void program_call(struct program *p, struct wait_row w);
+/* The end of a clean session. */
+void program_end(struct program *p);
+
+/* Reads what has been put into m, which is initialized; finishes it. */
+void program_read(struct program *p, struct model *m);
+/* The same with the lines in another order, by seed; headers and names stay in front. */
+void program_read_shuffled(struct program *p, struct model *m, unsigned seed);
+
+#endif

@@ -1,0 +1,204 @@
+/* test_disassemble.c - nvdisasm's text, and nvdisasm as a program that may be missing, refuse, or
+ * never end: a script stands in for it. */
+#include "base/clock.h"
+#include "symbol/cubin/disassemble.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define SECOND INT64_C(1000000000)
+
+/* As CUDA 13.0's prints it with -c -gi, shortened. */
+static const char text[] =
+    "\t.target\tsm_90\n"
+    "//--------------------- .text._Z4workPf --------------------------\n"
+    "\t.section\t.text._Z4workPf,\"ax\",@progbits\n"
+    "\t.align\t128\n"
+    ".text._Z4workPf:\n"
+    "        .type           _Z4workPf,@function\n"
+    "_Z4workPf:\n"
+    "\t//## File \"/src/work.cu\", line 3\n"
+    "        /*0000*/                   LDC R1, c[0x0][0x28] ;\n"
+    "\t//## File \"/src/half.hpp\", line 626 inlined at \"/src/work.cu\", line 5\n"
+    "\t//## File \"/src/work.cu\", line 5\n"
+    "        /*0010*/                   IMAD R5, R5, UR4, R0 ;       /* 0x0000000405057c24 */\n"
+    "                                                                /* 0x001fe2000f8e0200 */\n"
+    ".L_x_0:\n"
+    "        /*0020*/              @!P0 BRA `(.L_x_0) ;\n"
+    "$__internal_0_$sqrt:\n"
+    "        /*0030*/                   NOP;\n"
+    "        /*0040*/                   RET.REL.NODEC R2 `(_Z4workPf) ;\n"
+    "\t.section\t.nv.constant0._Z4workPf,\"a\",@progbits\n"
+    "        /*0000*/        .byte\t0x00 ;\n"
+    "        /*zz*/ broken ;\n";
+
+struct told {
+    size_t count;
+    char function[16][32], text[16][64], file[16][2][32];
+    uint64_t offset[16];
+    int64_t line[16][2];
+    size_t places[16];
+};
+
+static void take(void *arg, const struct disassembled *d)
+{
+    struct told *t = arg;
+    size_t i = t->count++;
+    assert_true(i < 16 && d->place_count <= 2);
+    snprintf(t->function[i], sizeof t->function[i], "%s", d->function);
+    snprintf(t->text[i], sizeof t->text[i], "%s", d->text);
+    t->offset[i] = d->offset;
+    t->places[i] = d->place_count;
+    for (size_t k = 0; k < d->place_count; k++) {
+        snprintf(t->file[i][k], sizeof t->file[i][k], "%s", d->places[k].file);
+        t->line[i][k] = d->places[k].line;
+    }
+}
+
+static void check(const struct told *t)
+{
+    assert_int_equal(t->count, 7);
+    assert_string_equal(t->function[0], "_Z4workPf");
+    assert_string_equal(t->text[0], "LDC R1, c[0x0][0x28] ;");
+    assert_int_equal(t->line[0][0], 3);
+    assert_string_equal(t->text[1], "IMAD R5, R5, UR4, R0 ;");
+    assert_int_equal(t->places[1], 2);
+    assert_string_equal(t->file[1][0], "/src/half.hpp");
+    assert_int_equal(t->line[1][0], 626);
+    assert_string_equal(t->file[1][1], "/src/work.cu");
+    assert_int_equal(t->line[1][1], 5);
+    assert_string_equal(t->text[2], "@!P0 BRA `(.L_x_0) ;");
+    assert_int_equal(t->places[2], 2); /* places hold until others come */
+    /* A function of the kernel's own section: by both names. */
+    assert_string_equal(t->function[3], "_Z4workPf");
+    assert_int_equal(t->offset[3], 0x30);
+    assert_string_equal(t->function[4], "$__internal_0_$sqrt");
+    assert_int_equal(t->offset[4], 0);
+    assert_int_equal(t->offset[6], 0x10);
+    assert_int_equal(t->places[6], 0);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct disassembly *r = disassembly_open(take, &t);
+    char copy[sizeof text], *save;
+    assert_non_null(r);
+    memcpy(copy, text, sizeof text);
+    for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        disassembly_line(r, line);
+    disassembly_close(r);
+    check(&t);
+}
+
+/* Anything may stand in a line. */
+static void test_damaged(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct disassembly *r = disassembly_open(take, &t);
+    static const char *const lines[] = {
+        "",
+        ":",
+        "/*",
+        "/*0*/",
+        "\t.section",
+        "\t.section\t.text.",
+        "/*0*/",
+        "//## File \"",
+        "//## File \"a\", line ",
+        "\t.section\t.text.,",
+        "/*10*/ ;",
+        "x:",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char copy[64];
+        snprintf(copy, sizeof copy, "%s", lines[i]);
+        disassembly_line(r, copy);
+    }
+    disassembly_close(r);
+    assert_int_equal(t.count, 0);
+}
+
+/* A program that says what it was given, and then what the script says. */
+static const char *script(const char *body)
+{
+    static char path[PATH_MAX];
+    char whole[4096];
+    int n = snprintf(whole, sizeof whole, "#!/bin/sh\n%s\n", body);
+    snprintf(path, sizeof path, "%s", tmpdir_write("nvdisasm", whole, (size_t)n));
+    assert_int_equal(chmod(path, 0755), 0);
+    return path;
+}
+
+static void test_program(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct err e = {0};
+    const uint32_t functions[] = {12, 148};
+    char body[4096];
+    tmpdir_write("text", text, sizeof text - 1);
+    snprintf(body, sizeof body,
+             "test \"$*\" = \"-c -gi -fun 12,148 some.cubin\" && exec cat %s/text", tmpdir);
+    assert_int_equal(disassemble(script(body), "some.cubin", functions, 2,
+                                 clock_mono() + 60 * SECOND, take, &t, &e),
+                     0);
+    check(&t);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct err e = {0};
+    const uint32_t one = 1;
+    assert_int_equal(
+        disassemble(script("exit 1"), "a.cubin", &one, 1, clock_mono() + 60 * SECOND, take, &t, &e),
+        GPUFL_E_CORRUPT);
+    assert_non_null(strstr(e.text, "cannot read a.cubin"));
+    assert_int_equal(disassemble(script("exec sleep 60"), "a.cubin", &one, 1,
+                                 clock_mono() + SECOND / 5, take, &t, &e),
+                     GPUFL_E_TIMEOUT);
+    assert_int_equal(disassemble(script("exec 1>&-; exec sleep 60"), "a.cubin", &one, 1,
+                                 clock_mono() + SECOND / 5, take, &t, &e),
+                     GPUFL_E_TIMEOUT);
+    assert_int_equal(disassemble("/nowhere/nvdisasm", "a.cubin", &one, 1,
+                                 clock_mono() + 60 * SECOND, take, &t, &e),
+                     GPUFL_E_NOENT);
+    assert_int_equal(t.count, 0);
+}
+
+static void test_find(void **state)
+{
+    (void)state;
+    char path[PATH_MAX];
+    struct err e = {0};
+    const char *mine = script("exit 0");
+    setenv("GPUFL_NVDISASM", mine, 1);
+    assert_int_equal(disassemble_find(path, sizeof path, &e), 0);
+    assert_string_equal(path, mine);
+    setenv("GPUFL_NVDISASM", "/nowhere/nvdisasm", 1);
+    assert_int_equal(disassemble_find(path, sizeof path, &e), GPUFL_E_NOENT);
+    assert_non_null(strstr(e.text, "GPUFL_NVDISASM"));
+    unsetenv("GPUFL_NVDISASM");
+    setenv("PATH", tmpdir, 1);
+    assert_int_equal(disassemble_find(path, sizeof path, &e), 0);
+    assert_string_equal(path, mine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_program), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_find),
+    };
+    return cmocka_run_group_tests_name("disassemble", tests, tmpdir_open, tmpdir_close);
+}

@@ -1,0 +1,140 @@
+/* test_sources.c - texts of source files: what is kept, what is refused, where they are cut. */
+#include "symbol/source_file.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static int read_text(struct source_file *f, const void *data, size_t n)
+{
+    struct err e = {0};
+    int code = source_file_read(f, tmpdir_write("text", data, n), &e);
+    assert_int_equal(code != 0, *e.text != '\0');
+    assert_int_equal(code != 0, f->text == NULL);
+    return code;
+}
+
+#define READ(f, text) read_text(f, text, sizeof(text) - 1)
+
+static void test_texts(void **state)
+{
+    struct source_file f;
+    (void)state;
+    assert_int_equal(READ(&f, "int a;\r\n\tf();\n"), 0);
+    assert_string_equal(f.text, "int a;\r\n\tf();\n");
+    assert_int_equal(f.len, 14);
+    assert_true(f.hash == source_hash(f.text, f.len));
+    assert_true(f.mtime > 1600000000000000000);
+    source_file_fini(&f);
+    assert_int_equal(READ(&f, "# \xc3\xa9t\xc3\xa9 \xe2\x82\xac \xf0\x9f\x9a\x80\n"), 0);
+    assert_int_equal(f.len, 17);
+    source_file_fini(&f);
+    assert_int_equal(READ(&f, ""), 0);
+    assert_int_equal(f.len, 0);
+    assert_true(f.hash == 0xcbf29ce484222325u);
+    assert_int_equal(source_file_piece(&f, 0), 0);
+    source_file_fini(&f);
+    assert_true(source_hash("a", 1) == 0xaf63dc4c8601ec8cu); /* from the algorithm's own examples */
+    assert_true(source_hash("foobar", 6) == 0x85944171f73967e8u);
+}
+
+static void test_latin_1(void **state)
+{
+    struct source_file f;
+    (void)state;
+    assert_int_equal(READ(&f, "// caf\xe9 \xfc\n"), 0);
+    assert_string_equal(f.text, "// caf\xc3\xa9 \xc3\xbc\n");
+    assert_int_equal(f.len, 12);
+    source_file_fini(&f);
+    /* One that begins like UTF-8 and is not. */
+    assert_int_equal(READ(&f, "\xc3\xa9 \xe9\n"), 0);
+    assert_string_equal(f.text, "\xc3\x83\xc2\xa9 \xc3\xa9\n");
+    source_file_fini(&f);
+}
+
+static void test_refused(void **state)
+{
+    struct source_file f;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(READ(&f, "int a;\0"), GPUFL_E_INVAL);
+    assert_int_equal(READ(&f, "\x7f"
+                              "ELF"),
+                     GPUFL_E_INVAL);
+    assert_int_equal(READ(&f, "\x93\xfa\x96{\n"), GPUFL_E_INVAL); /* Shift JIS */
+    assert_int_equal(READ(&f, "a\x01"), GPUFL_E_INVAL);
+    char *large = mem_zalloc(SOURCE_MAX + 1);
+    memset(large, 'x', SOURCE_MAX + 1);
+    assert_int_equal(read_text(&f, large, SOURCE_MAX + 1), GPUFL_E_FULL);
+    assert_int_equal(read_text(&f, large, SOURCE_MAX), 0);
+    source_file_fini(&f);
+    memset(large, 0xe9, SOURCE_MAX); /* twice as long when converted */
+    assert_int_equal(read_text(&f, large, SOURCE_MAX), GPUFL_E_FULL);
+    mem_free(large);
+    assert_int_equal(source_file_read(&f, "train.py", &e), GPUFL_E_INVAL);
+    assert_int_equal(source_file_read(&f, "<frozen os>", &e), GPUFL_E_INVAL);
+    assert_int_equal(source_file_read(&f, tmpdir_path("none"), &e), GPUFL_E_NOENT);
+    assert_int_equal(source_file_read(&f, tmpdir, &e), GPUFL_E_INVAL);
+    assert_int_equal(source_file_read(&f, "/dev/zero", &e), GPUFL_E_INVAL);
+    assert_int_equal(mkfifo(tmpdir_path("pipe"), 0600), 0);
+    assert_int_equal(source_file_read(&f, tmpdir_path("pipe"), &e), GPUFL_E_INVAL);
+}
+
+/* Pieces of texts of characters of every length, at every offset, put together again. */
+static void test_pieces(void **state)
+{
+    static const char *const characters[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x9a\x80"};
+    struct source_file f;
+    struct buf text;
+    (void)state;
+    buf_init(&text, SOURCE_MAX);
+    for (size_t c = 0; c < 4; c++)
+        for (int shift = 0; shift < 4; shift++) {
+            buf_clear(&text);
+            buf_put(&text, "    ", (size_t)shift);
+            while (text.len < 100000)
+                buf_str(&text, characters[c]);
+            assert_int_equal(read_text(&f, text.data, text.len), 0);
+            size_t from = 0, n;
+            while ((n = source_file_piece(&f, from))) {
+                assert_true(n <= SOURCE_PIECE_MAX);
+                assert_true(((unsigned char)f.text[from] & 0xc0) != 0x80);
+                assert_true(from + n == f.len || n > SOURCE_PIECE_MAX - 4);
+                from += n;
+            }
+            assert_int_equal(from, f.len);
+            source_file_fini(&f);
+        }
+    buf_fini(&text);
+}
+
+static void test_no_memory(void **state)
+{
+    struct source_file f;
+    (void)state;
+    const char *path = tmpdir_write("latin", "\xe9", 1);
+    for (int i = 0; i < 2; i++) {
+        mem_fail_at(i);
+        assert_int_equal(source_file_read(&f, path, NULL), GPUFL_E_NOMEM);
+    }
+    mem_fail_at(-1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_texts, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_latin_1, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_refused, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_pieces, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_no_memory, tmpdir_open, tmpdir_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* test_schema_doc.c - docs/format.md says what the tables say, and the JSON is JSON. */
+#include "wire/schema_doc.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/support/document.h"
+
+static const char BEGIN[] = "<!-- generated -->\n", END
+[] = "<!-- end of generated -->\n";
+
+/* What a function writes; the caller frees. */
+static char *written(int (*fn)(FILE *), size_t *len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+    assert_int_equal(fn(f), 0);
+    fclose(f);
+    return text;
+}
+
+static void test_docs_are_current(void **state)
+{
+    (void)state;
+    size_t want_len;
+    char *doc;
+    document_read("format.md", &doc);
+    char *begin = strstr(doc, BEGIN), *end = begin ? strstr(begin, END) : NULL;
+    assert_non_null(end);
+    *end = 0;
+    char *want = written(schema_markdown, &want_len);
+    if (strcmp(begin + strlen(BEGIN), want) != 0)
+        fail_msg("docs/format.md is behind schema/records.def: put the output of `gpufl schema` "
+                 "between its marks");
+    free(want);
+    mem_free(doc);
+}
+
+/* A bar or a line break would break the tables. */
+static void test_docs_fit_tables(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RECORD_COUNT; i++)
+        for (unsigned c = 0; c < records[i].column_count; c++) {
+            assert_null(strpbrk(records[i].columns[c].doc, "|\n"));
+            assert_null(strpbrk(records[i].columns[c].unit, "|\n"));
+        }
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    size_t len;
+    char key[64], *text = written(schema_json, &len);
+    struct json j;
+    int columns = 0, types = 0, want = 0;
+    json_init(&j, text, len);
+    assert_int_equal(json_read(&j).type, JSON_OBJECT);
+    for (struct json_value v; (v = json_key(&j, key, sizeof key)).type != JSON_END;) {
+        assert_int_not_equal(v.type, JSON_ERROR);
+        assert_true(json_skip(&j, v));
+    }
+    for (const char *at = text; (at = strstr(at, "\"coding\":")); at++)
+        columns++;
+    for (const char *at = text; (at = strstr(at, "{\"type\":")); at++)
+        types++;
+    for (int i = 0; i < RECORD_COUNT; i++)
+        want += (int)records[i].column_count;
+    assert_int_equal(columns, want);
+    assert_int_equal(types, RECORD_COUNT);
+    free(text);
+}
+
+static void test_write_error(void **state)
+{
+    (void)state;
+    FILE *full = fopen("/dev/full", "w");
+    if (!full)
+        skip();
+    setvbuf(full, NULL, _IONBF, 0);
+    assert_int_equal(schema_markdown(full), GPUFL_E_IO);
+    fclose(full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_docs_are_current),
+        cmocka_unit_test(test_docs_fit_tables),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_write_error),
+    };
+    return cmocka_run_group_tests_name("schema_doc", tests, NULL, NULL);
+}
