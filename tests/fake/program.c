@@ -23,7 +23,8 @@
  *     fork=after   forks when all is done, and the child launches KERNELS more
  *     distinct     every launch of a thread is of a kernel of its own name
  *     namesake     half of the kernels have the name of one of the profiling library's own
- *     storm=S      S threads launch on and on, also while the process ends
+ *     rate=N       each thread launches at most N kernels a millisecond (pace.h; 20), 0: as many as it can
+ *     storm=S      S threads launch on and on, as fast as they can, also while the process ends
  *     stuck        a thread is inside of a launch that never returns while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
@@ -31,8 +32,9 @@
  * after it: init-late; and where its thread has no context: apart), a scope around its work, shutdown; with engine PcSampling (sampled),
  * PmSampling (counted), RangeProfiler (ranged) or SassMetrics (instrumented) instead of Trace,
  * sessions=S times; alone-first: the first without kernel records; windows-then: the others with
- * windows of them; beside: a thread that launches on; busy: three that launch without a pause. */
+ * windows of them; beside: a thread that launches on; busy: three that launch on at the rate. */
 #include "hooks.h"
+#include "pace.h"
 
 #ifdef FAKE_LINKED
 #include <gpufl/gpufl.h>
@@ -82,6 +84,7 @@ enum { REPEATS = 5, THREADS = 64, NAMES = 100000, NO_DEVICE_EXIT = 4, BROKEN_EXI
 static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
+static int rate = PACE_PER_MS;
 static int huge, error;
 static int contexts, modules, milliseconds, rounds, steps, benches, managed, allocations;
 static struct {
@@ -181,9 +184,11 @@ static char *kernel_at(int i)
 
 static void launch_all(cuda_stream s)
 {
-    for (int i = 0; i < kernels; i++)
+    for (int i = 0; i < kernels; i++) {
+        pace(rate);
         if (cuLaunchKernel(kernel_at(i), 1 + (unsigned)i % 4, 1, 1, 128, 1, 1, 0, s, NULL, NULL))
             exit(BROKEN_EXIT);
+    }
     for (int i = 0; i < failures; i++)
         if (!cuLaunchKernel(gemm, 1, 1, 1, 128, 1, 1, 1 << 20, s, NULL, NULL))
             exit(BROKEN_EXIT);
@@ -204,11 +209,14 @@ static void *work(void *unused)
     return NULL;
 }
 
-static void *work_on(void *unused)
+/* Launches on and on, at the rate that *per_ms is. */
+static void *work_on(void *per_ms)
 {
-    for (;;)
+    for (;;) {
+        pace(*(const int *)per_ms);
         if (cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
-            return unused;
+            return NULL;
+    }
 }
 
 static void *work_stuck(void *unused)
@@ -462,7 +470,8 @@ static void parse(int argc, char **argv)
             sscanf(argv[i], "huge=%d", &huge) == 1 ||
             sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
             sscanf(argv[i], "sessions=%d", &sessions) == 1 ||
-            sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "exit=%d", &exit_code) == 1)
+            sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "rate=%d", &rate) == 1 ||
+            sscanf(argv[i], "exit=%d", &exit_code) == 1)
             continue;
         if (!strncmp(argv[i], "preload=", 8))
             preload = argv[i] + 8;
@@ -550,7 +559,7 @@ int main(int argc, char **argv)
         }
     }
     for (int i = 0; i < 3 && busy; i++)
-        pthread_create(&stormers[i], NULL, work_on, NULL);
+        pthread_create(&stormers[i], NULL, work_on, &rate);
     work_all();
     int pools = large_mappings();
     for (int i = 1; i < sessions; i++) {
@@ -574,8 +583,9 @@ int main(int argc, char **argv)
         }
         await_child(child);
     }
+    static int flat_out;
     for (int i = 0; i < storm; i++)
-        pthread_create(&stormers[i], NULL, work_on, NULL);
+        pthread_create(&stormers[i], NULL, work_on, &flat_out);
     if (stuck) {
         pthread_create(&stormers[0], NULL, work_stuck, NULL);
         fake_cuda_await_stuck();

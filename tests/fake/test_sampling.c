@@ -95,10 +95,11 @@ static void kernels_without_number(void **state)
     (void)state;
     enum { MANY = 100000 };
     struct run r;
-    struct pc_given g = pc_run(&r, "FAKE_CUPTI=",
-                               (struct run_setup){.options = LIST("-e", "PcSampling"),
-                                                  .program = LIST("100000", "distinct", "exit=5"),
-                                                  .top = "100"});
+    struct pc_given g =
+        pc_run(&r, "FAKE_CUPTI=",
+               (struct run_setup){.options = LIST("-e", "PcSampling"),
+                                  .program = LIST("100000", "distinct", "rate=100", "exit=5"),
+                                  .top = "100"});
     check_program(&r, EXIT_CODE);
     pc_check_samples(&r, &g);
     pc_check_setting(&r, "ran_as", "PcSampling");

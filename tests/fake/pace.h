@@ -1,0 +1,45 @@
+/* pace.h - launches at a rate that real programs have. Launched flat out, a fake kernel costs a microsecond: how
+ * many there are would depend on the machine, and whether each can be kept on who gets the processor. A thread may
+ * launch PACE_BURST kernels at once, a quarter of its ring (capture/threads.h), and the rate beyond that.
+ * Each thread has a pace of its own. */
+#ifndef GPUFL_TESTS_FAKE_PACE_H
+#define GPUFL_TESTS_FAKE_PACE_H
+
+#include <stdint.h>
+#include <time.h>
+
+enum {
+    PACE_PER_MS = 20, /* launches of a thread; a driver takes about 2 us for each at best */
+    PACE_BURST = 4096,
+    PACE_MS_NS = 1000000,
+};
+
+static inline int64_t pace_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* Before each launch. per_ms: the rate; 0: flat out. Sleeps a millisecond at a time, so that a thread wakes once
+ * for many launches. */
+static inline void pace(int per_ms)
+{
+    static _Thread_local int64_t
+        due_ns; /* when the launches so far would be done, one after the other */
+    if (per_ms == 0)
+        return;
+    int64_t each_ns = PACE_MS_NS / per_ms, now_ns = pace_now_ns();
+    if (due_ns < now_ns)
+        due_ns = now_ns;
+    int64_t early_ns = due_ns - now_ns - PACE_BURST * each_ns;
+    if (early_ns > 0) {
+        int64_t until_ns = now_ns + early_ns + PACE_MS_NS;
+        struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL)) {
+        }
+    }
+    due_ns += each_ns;
+}
+
+#endif
