@@ -7,14 +7,16 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGS_MOST = 64, DEADLINE_S = 60, PAUSE_NS = 20000000 };
+enum { ARGS_MOST = 64, DEADLINE_S = 60, PAUSE_NS = 20000000, COPY_BYTES = 1 << 30 };
 
 /* ---- running ----------------------------------------------------------------------------- */
 
@@ -37,6 +39,27 @@ static int put_list(const char **out, int n, const char *const *list)
     return n;
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    ssize_t n;
+    assert_true(in >= 0 && out >= 0);
+    while ((n = sendfile(out, in, NULL, COPY_BYTES)) > 0)
+        continue;
+    assert_int_equal(n, 0);
+    close(in);
+    assert_int_equal(close(out), 0);
+}
+
+/* The variable that names the run's own copy of libgpufl.so. */
+static const char *own_library(const struct run *r)
+{
+    static char variable[PATH_MAX + 32];
+    snprintf(variable, sizeof variable, "GPUFL_LIBRARY=%.4000s/libgpufl.so", r->w.dir);
+    copy_file(built_file("lib/libgpufl.so"), strchr(variable, '=') + 1);
+    return variable;
+}
+
 void run_start(struct run *r, const struct run_setup *s)
 {
     static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32], device[32];
@@ -49,12 +72,13 @@ void run_start(struct run *r, const struct run_setup *s)
     /* Not left to the search: a toolkit of this machine would come first. */
     snprintf(cupti, sizeof cupti, "GPUFL_CUPTI_PATH=%s", built_file("fake"));
     snprintf(device, sizeof device, "FAKE_DEVICE=%08x", (unsigned)getpid());
-    put_list(env,
-             put_list(env, 0,
-                      LIST(libraries, cupti, device, "GPUFL_BACKEND=Auto",
-                           "ASAN_OPTIONS=detect_leaks=1")),
-             s->env);
-    int n = 0;
+    int n = put_list(
+        env, 0,
+        LIST(libraries, cupti, device, "GPUFL_BACKEND=Auto", "ASAN_OPTIONS=detect_leaks=1"));
+    if (s->own_library)
+        n = put_list(env, n, LIST(own_library(r)));
+    put_list(env, n, s->env);
+    n = 0;
     if (!s->alone) {
         n = put_list(argv, n, LIST(path_gpufl(), "trace", "-o", r->logs));
         n = put_list(argv, n, s->options);

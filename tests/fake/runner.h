@@ -18,7 +18,9 @@ struct run_setup {
     const char *binary;         /* below the build directory; NULL: fake_program or, linked: */
     bool linked;                /* the program that calls libgpufl itself */
     bool alone;                 /* without `gpufl trace` */
-    const char *top;            /* rows of the report's tables of kernels and scopes; NULL: all */
+    bool own_library; /* a copy of libgpufl.so that no other test opens: `gpufl trace` takes
+                                   note of who opens the file, and cannot tell whose processes those are */
+    const char *top;  /* rows of the report's tables of kernels and scopes; NULL: all */
 };
 
 struct run {

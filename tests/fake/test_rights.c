@@ -20,11 +20,12 @@ static void run_it(struct run *r, const char *what, const char *rotate)
 {
     char option[64];
     snprintf(option, sizeof option, "log_rotate_bytes=%s", rotate);
-    /* the sanitizer's search for leaks needs rights that these programs give up */
-    run_all(r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
+    /* The search for leaks needs rights that these programs give up, and a crash is to be a signal. */
+    run_all(r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0:handle_segv=0"),
                                    .options = LIST("-e", "Trace", "--option", option),
                                    .binary = "fake/fake_rights",
-                                   .program = LIST(what)});
+                                   .program = LIST(what),
+                                   .own_library = true});
 }
 
 /* Every kernel before and after is in the log, with small parts and with none. */
