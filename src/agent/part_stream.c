@@ -148,7 +148,7 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
     if (!s->zst) {
         s->in = gzdopen(fd, "rb");
         if (!s->in)
-            return err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
+            return err_nomem(&s->error);
         s->fd = -1; /* gzclose closes it */
         gzbuffer(s->in, CHUNK);
     }
@@ -156,7 +156,7 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
     int code = pass_over(s, skip);
     if (!code && s->pack &&
         deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        code = err_set(&s->error, GPUFL_E_NOMEM, "out of memory");
+        code = err_nomem(&s->error);
     s->deflating = !code && s->pack;
     return code ? code : fill(s);
 }
@@ -169,7 +169,7 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
     unsigned char magic[UNZST_MAGIC] = {0};
     *out = NULL;
     if (!s)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     s->path = path;
     s->most = most;
     s->pack = pack;

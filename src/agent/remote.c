@@ -71,7 +71,7 @@ int remote_open(struct remote **out, const struct remote_config *c, struct err *
     struct remote *r = mem_zalloc(sizeof *r);
     *out = NULL;
     if (!r)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     http_client_answer_init(&r->answer);
     int code = open_client(r, c, e);
     if (code) {

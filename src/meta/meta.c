@@ -333,24 +333,24 @@ int meta_open(struct meta **out, const struct meta_config *c, struct err *e)
         return c->url && !meta_has_postgres() ? GPUFL_E_NOT_BUILT : GPUFL_E_INVAL;
     struct meta *m = mem_zalloc(sizeof *m);
     if (!m)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     m->engine = engine;
     unsigned most = c->connections ? c->connections : engine->one_writer ? 4 : 8;
     if (pool_init(&m->read, most, !engine->one_writer)) {
         mem_free(m);
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     }
     if (pool_init(&m->write, 1, true)) {
         pool_fini(&m->read, engine);
         mem_free(m);
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     }
     m->config = *c;
     m->config.path = c->path ? mem_strdup(c->path) : NULL;
     m->config.url = c->url ? mem_strdup(c->url) : NULL;
     int rc = 0;
     if ((c->path && !m->config.path) || (c->url && !m->config.url))
-        rc = err_set(e, GPUFL_E_NOMEM, "out of memory");
+        rc = err_nomem(e);
     else if ((rc = sql_expand_all(m, e)) == 0)
         rc = schema_prepare(m, e);
     if (rc) {

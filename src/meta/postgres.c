@@ -123,13 +123,12 @@ static int postgres_connect(struct meta_conn **out, const struct meta_config *co
     *out = NULL;
     struct meta_conn *c = mem_zalloc(sizeof *c);
     if (!c)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     c->sql = sql;
     c->pg = PQconnectdbParams(keys, values, 1);
     int rc = 0;
     if (PQstatus(c->pg) != CONNECTION_OK) {
-        rc = c->pg ? said(e, GPUFL_E_UNAVAILABLE, PQerrorMessage(c->pg))
-                   : err_set(e, GPUFL_E_NOMEM, "out of memory");
+        rc = c->pg ? said(e, GPUFL_E_UNAVAILABLE, PQerrorMessage(c->pg)) : err_nomem(e);
         goto fail;
     }
     PQsetNoticeReceiver(c->pg, notice_drop, NULL);
@@ -210,7 +209,7 @@ static int statement_prepare(struct meta_conn *c, enum meta_statement_id s, cons
     Oid types[META_ARGS_MAX + 1];
     char *sql = mem_strdup(c->sql[s]);
     if (!sql)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     for (unsigned i = 0; i < n; i++)
         types[i] = oid_of(args[i].kind);
     for (char *at = sql; (at = strchr(at, '?')); at++)

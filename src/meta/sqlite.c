@@ -161,11 +161,11 @@ static int sqlite_connect(struct meta_conn **out, const struct meta_config *conf
         return rc;
     struct meta_conn *c = mem_zalloc(sizeof *c);
     if (!c)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     c->sql = sql;
     if (sqlite3_open_v2(config->path, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {
-        rc = c->db ? failed(c->db, e) : err_set(e, GPUFL_E_NOMEM, "out of memory");
+        rc = c->db ? failed(c->db, e) : err_nomem(e);
         goto fail;
     }
     sqlite3_extended_result_codes(c->db, 1);

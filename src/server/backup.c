@@ -56,7 +56,7 @@ static int copy_open(int in, int out, const char *to, int64_t *bytes, struct err
     bool by_hand = false;
     char *room = mem_alloc(BLOCK);
     if (!room)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     ssize_t n = 1;
     while (n > 0 || (n < 0 && errno == EINTR)) {
         n = copy_block(in, out, &by_hand, room);

@@ -7,11 +7,6 @@
 
 enum { CLEAN_MAX = 16 << 20 };
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 static int not_begun(struct err *e)
 {
     return err_set(e, GPUFL_E_STATE, "no transaction of the session has begun");
@@ -82,7 +77,7 @@ int append_load(struct append *a, struct err *e)
     code = code ? code : a->engine->rest(a->session, a->summed, take_rest, &a->kernels, e);
     ids_commit(&a->ids);
     a->loaded = !code;
-    return code == GPUFL_E_NOMEM ? no_memory(e) : code;
+    return code == GPUFL_E_NOMEM ? err_nomem(e) : code;
 }
 
 int append_finish(struct append *a, struct err *e)
@@ -113,13 +108,13 @@ int append_names(struct append *a, const uint32_t *ids, const char *const *texts
         return not_begun(e);
     for (size_t i = 0; !code && i < n; i++) {
         if (ids_add(&a->ids, RECORD_name, ids[i], &added))
-            return no_memory(e);
+            return err_nomem(e);
         if (!added)
             continue;
         const int64_t cells[] = {ids[i], 0};
         const struct store_text row[] = {{0}, text_clean(&a->text, texts[i], lens[i])};
         if (buf_error(&a->text))
-            return no_memory(e);
+            return err_nomem(e);
         code = a->engine->row(a->session, TABLE_names, cells, row, e);
     }
     return code;
@@ -136,7 +131,7 @@ static int put_dictionary(struct append *a, const struct wire_batch *b, struct e
         if (id == CELL_NULL)
             continue;
         if (ids_add(&a->ids, b->type, id, &added))
-            return no_memory(e);
+            return err_nomem(e);
         if (!added)
             continue;
         for (unsigned c = 0; c < b->record->column_count; c++)
@@ -173,7 +168,7 @@ int append_tiles(struct append *a, int level, const struct tile *rows, size_t n,
 {
     int code = check_level(a, level, e);
     if (!code && level == 0 && lane_sums_tiles(&a->lanes, rows, n))
-        code = no_memory(e);
+        code = err_nomem(e);
     for (size_t i = 0; !code && i < n; i++) {
         const struct tile *t = &rows[i];
         const int64_t cells[] = {t->lane,    t->bucket, t->events,   t->busy,
@@ -187,7 +182,7 @@ int append_spans(struct append *a, int level, const struct tile_span *rows, size
 {
     int code = check_level(a, level, e);
     if (!code && lane_sums_spans(&a->lanes, rows, n))
-        code = no_memory(e);
+        code = err_nomem(e);
     for (size_t i = 0; !code && i < n; i++) {
         const struct tile_span *t = &rows[i];
         const int64_t cells[] = {t->lane, t->start, t->duration, t->name, t->ref};
@@ -204,6 +199,6 @@ int append_unknown(struct append *a, const char *channel, const char *line, size
         return not_begun(e);
     const struct store_text row[] = {text_clean(&a->text, channel, strlen(channel)), {line, len}};
     if (buf_error(&a->text))
-        return no_memory(e);
+        return err_nomem(e);
     return a->engine->row(a->session, TABLE_unknown, cells, row, e);
 }

@@ -22,11 +22,6 @@ static const struct {
     uint32_t most;
 } kept[APPEND_COMPLETED] = {{RECORD_device, 4096}, {RECORD_thread, 1 << 22}};
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 void completed_init(struct append *a)
 {
     for (int i = 0; i < APPEND_COMPLETED; i++) {
@@ -93,7 +88,7 @@ int completed_add(struct append *a, const struct wire_batch *b, struct err *e)
             continue;
         int64_t *row = rowset_put(&d->rows, cells, &added);
         if (!row)
-            return no_memory(e);
+            return err_nomem(e);
         if (added) {
             memcpy(row, cells, columns * sizeof *row);
             row[columns] = ROW_NEW;

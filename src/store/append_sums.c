@@ -63,7 +63,7 @@ int append_kernels(struct append *a, const struct wire_batch *b, struct err *e)
         for (unsigned i = 0; i < 4; i++)
             at[i] = b->col[columns[i]] ? b->col[columns[i]] + done : NULL;
         if (kernel_sums_add(k, at[0], at[1], at[2], at[3], n))
-            return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+            return err_nomem(e);
         if (k->rows == KERNEL_SLICE)
             code = put_slice(a, e);
     }

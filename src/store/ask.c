@@ -232,7 +232,7 @@ void ask_text(struct ask *a, const char *template)
 int ask_pages(struct ask *a, ask_take take, void *arg)
 {
     if (buf_error(&a->text))
-        return err_set(a->e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(a->e);
     int code = a->engine->run(a, take, arg);
     if (code == GPUFL_E_NOMEM)
         err_set(a->e, code, "%s", err_text(code));

@@ -13,11 +13,6 @@
 
 enum { COMMIT_ROWS = 1 << 20, NAMES = 512, ROWS = 1024 };
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 /* ---- a session --------------------------------------------------------------------------------- */
 
 struct copying {
@@ -115,7 +110,7 @@ static int put_rows(struct copying *c, enum record_type type, const struct page 
 {
     int code = c->batches.cells && c->batches.batch.type != type ? end_record(c) : 0;
     if (!code && !c->batches.cells && batches_open(&c->batches, type, &c->visitor))
-        return no_memory(c->e);
+        return err_nomem(c->e);
     code = code ? code : batches_take(&c->batches, p);
     if (code || c->fresh < COMMIT_ROWS)
         return code;
@@ -154,7 +149,7 @@ static int copy_rows(const struct store_ops *from, struct store_session *source,
 {
     struct copying *c = mem_zalloc(sizeof *c);
     if (!c)
-        return no_memory(e);
+        return err_nomem(e);
     c->ops = to;
     c->session = target;
     c->visitor = (struct wire_visitor){.arg = c, .batch = put_batch};
@@ -264,7 +259,7 @@ static int hand_over(struct history *h)
     size_t words = (h->rows + 63) / 64, room = h->rows * sizeof(struct store_text) + words * 8;
     char *at = mem_array(columns, room + 8), *next = at;
     if (!at)
-        return no_memory(h->e);
+        return err_nomem(h->e);
     memset(at, 0, columns * (room + 8));
     for (unsigned c = 0; c < columns; c++) {
         enum cell_type type = h->table->columns[c].type;
@@ -301,7 +296,7 @@ static int hand_over(struct history *h)
 static int keep_row(struct history *h, const struct page *p, size_t row)
 {
     if (mem_grow(&h->kept, &h->cap, h->rows + 1, sizeof *h->kept, 1 << 24))
-        return no_memory(h->e);
+        return err_nomem(h->e);
     struct kept *k = &h->kept[h->rows++];
     for (unsigned c = 0; c < h->table->column_count; c++) {
         bool text = h->table->columns[c].type == CELL_TEXT;
@@ -316,7 +311,7 @@ static int keep_row(struct history *h, const struct page *p, size_t row)
             memcpy(&k->cells[c], (const int64_t *)p->data[c] + row, sizeof k->cells[c]);
         }
     }
-    return buf_error(&h->text) ? no_memory(h->e) : 0;
+    return buf_error(&h->text) ? err_nomem(h->e) : 0;
 }
 
 static int take_history(void *arg, const struct page *p)

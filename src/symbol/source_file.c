@@ -116,7 +116,7 @@ static int read_open(struct source_file *f, int fd, const char *path, struct err
         return err_set(e, GPUFL_E_FULL, "%s is larger than 1 MiB", path);
     char *data = mem_alloc((size_t)st.st_size + 1);
     if (!data)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     ssize_t n = read_up_to(fd, data, (size_t)st.st_size);
     if (n < 0) {
         int why = errno;

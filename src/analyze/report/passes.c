@@ -95,7 +95,7 @@ static int find(struct passes *p, int64_t number, struct model **at, struct err 
         return err_set(e, GPUFL_E_FULL, "a run of more than %d passes", PASSES_MAX);
     struct model *m = mem_array(1, sizeof *m);
     if (!m)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     model_init(m, p->names);
     p->open[p->count].number = number;
     p->open[p->count++].model = *at = m;

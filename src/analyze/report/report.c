@@ -45,7 +45,7 @@ static int keep_failure(struct report *r, struct report_session *line, struct er
 {
     line->failure = mem_strdup(e->text);
     r->failed++;
-    return line->failure ? 0 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    return line->failure ? 0 : err_nomem(e);
 }
 
 static int read_one(struct report *r, const struct discover_session *s, struct err *e)
@@ -208,7 +208,7 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
         for (; !code && r->count < d.count; r->count++) {
             r->sessions[r->count].dir = mem_strdup(d.sessions[r->count].dir);
             if (!r->sessions[r->count].dir)
-                code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+                code = err_nomem(e);
         }
         code = code ? code : read_all(r, &d, e);
         if (!code && (code = report_shared(r, NULL)))

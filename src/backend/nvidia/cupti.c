@@ -141,7 +141,7 @@ int cupti_open(const struct cupti **out, struct err *e)
             "start the container with access to the GPUs (docker run --gpus all)");
     mine = mem_zalloc(sizeof *mine);
     if (!mine)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     int rc = table_load(mine, e);
     if (rc == 0 && atomic_compare_exchange_strong_explicit(
                        &published, &first, mine, memory_order_acq_rel, memory_order_acquire)) {

@@ -367,7 +367,7 @@ static int devices_enumerate(struct devices *d, struct err *e)
                        "to the GPUs (docker run --gpus all), or check nvidia-smi");
     d->items = mem_array(count, sizeof *d->items);
     if (!d->items)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     for (unsigned i = 0; i < count; i++) {
         struct device *item = &d->items[i];
         if (d->nvml->nvmlDeviceGetHandleByIndex_v2(i, &item->handle) != NVML_OK)
@@ -389,7 +389,7 @@ static int devices_open(struct devices **out, struct err *e)
     struct devices *d = mem_zalloc(sizeof *d);
     if (!d) {
         nvml_put();
-        err_set(e, GPUFL_E_NOMEM, "out of memory");
+        err_nomem(e);
         return GPUFL_E_NOMEM;
     }
     d->nvml = nvml;

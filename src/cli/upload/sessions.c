@@ -206,7 +206,7 @@ static int read_session(struct upload_session *s, const struct discover_session 
     s->missing = d->missing;
     if (!left || !s->parts) {
         mem_free(left);
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     }
     size_t lefts = 0;
     int code = 0;
@@ -280,7 +280,7 @@ int upload_sessions_open(struct upload_sessions *u, const char *path, const char
     u->items = mem_array(u->found.count, sizeof *u->items);
     if (!u->items) {
         discover_close(&u->found);
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     }
     while (!code && u->count < u->found.count) {
         code = read_session(&u->items[u->count], &u->found.sessions[u->count], e);

@@ -218,7 +218,7 @@ static int make_authorization(struct http_client *c, const char *key, struct err
     size_t n = sizeof lead + strlen(key);
     c->authorization = mem_alloc(n);
     if (!c->authorization)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     memcpy(c->authorization, lead, sizeof lead - 1);
     memcpy(c->authorization + sizeof lead - 1, key, strlen(key) + 1);
     return 0;
@@ -230,7 +230,7 @@ int http_client_open(struct http_client **out, const struct http_client_config *
     struct http_client *c = mem_zalloc(sizeof *c);
     *out = NULL;
     if (!c)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     c->config = *config;
     c->config.key = NULL;
     int code = http_client_clean_url(config->url, c->url, sizeof c->url, e);
@@ -407,7 +407,7 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
                        "that signed it",
                        c->place, why);
     if (code == CURLE_OUT_OF_MEMORY)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     if (code == CURLE_URL_MALFORMAT)
         return err_set(e, GPUFL_E_INVAL, "'%s' is no address of a server", c->place);
     const char *known = cause(f, code);
@@ -461,7 +461,7 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     if (!ok || buf_error(&url)) {
         curl.slist_free_all(fields);
         buf_fini(&url);
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     }
     curl.easy_reset(c->easy);
     c->error[0] = '\0';

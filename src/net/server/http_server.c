@@ -166,7 +166,7 @@ int http_open(struct http_server **out, const struct http_config *c, const struc
     *out = NULL;
     struct http_server *s = mem_zalloc(sizeof *s);
     if (!s)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     s->config = *c;
     s->app = *app;
     s->listening = -1;

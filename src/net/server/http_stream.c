@@ -86,7 +86,7 @@ int http_hub_open(struct http_hub **out, const struct http_hub_config *c, struct
     *out = NULL;
     struct http_hub *h = mem_zalloc(sizeof *h);
     if (!h)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     h->config = *c;
     pthread_mutex_init(&h->lock, NULL);
     int rc = wakeup_init(&h->stop);

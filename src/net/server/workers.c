@@ -56,13 +56,13 @@ int workers_open(struct workers **out, const char *name, unsigned threads, size_
                        THREADS_MAX, threads);
     struct workers *w = mem_zalloc(sizeof *w);
     if (!w)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->more, NULL);
     w->room = queue;
     w->jobs = mem_array(queue, sizeof *w->jobs);
     w->threads = mem_array(threads, sizeof *w->threads);
-    int rc = w->jobs && w->threads ? 0 : err_set(e, GPUFL_E_NOMEM, "out of memory");
+    int rc = w->jobs && w->threads ? 0 : err_nomem(e);
     for (unsigned i = 0; i < threads && rc == 0; i++) {
         char text[24];
         snprintf(text, sizeof text, "%.11s-%u", name, i % 1000);

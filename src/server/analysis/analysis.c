@@ -368,7 +368,7 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
     *out = NULL;
     if (!a || pthread_condattr_init(&attr)) {
         mem_free(a);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&a->some, &attr);

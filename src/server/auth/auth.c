@@ -30,7 +30,7 @@ int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, st
     if (auth_secret_init())
         return err_set(e, GPUFL_E_UNAVAILABLE, "the system gives no random numbers");
     if (auth_limit_init(&a->limit))
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     if (auth_password_init(&a->password, c->password_passes, c->password_memory, 0)) {
         auth_limit_fini(&a->limit);
         return err_set(e, GPUFL_E_NOMEM, "not enough memory to hash passwords");

@@ -148,7 +148,7 @@ static int account_for(struct auth *a, const char *address, const char *name, co
 {
     char *hash = region_take(mem, PASSWORD_HASH), *id = region_take(mem, SECRET_ID);
     if (!hash || !id)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     int rc = meta_user_by_email(a->meta, address, mem, user, e);
     if (rc == 0)
         return auth_try(a, user, address, password, from, wait, e);

@@ -320,7 +320,7 @@ int fleet_open(struct fleet **out, const struct fleet_config *c, struct err *e)
     *out = NULL;
     if (!f || wakeup_init(&f->wake)) {
         mem_free(f);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     pthread_mutex_init(&f->lock, NULL);
     f->config = *c;

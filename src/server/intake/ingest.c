@@ -23,7 +23,7 @@ int ingest_start(struct ingest **out, const struct ingest_config *c, struct err 
     struct ingest *in = mem_zalloc(sizeof *in);
     *out = in;
     if (!in)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     in->config = *c;
     in->config.body_max = c->body_max > 0 ? c->body_max : BODY_MAX;
     in->config.plain_max = c->plain_max > 0 ? c->plain_max : PLAIN_MAX;

@@ -108,7 +108,7 @@ static int begin_segment(struct journal *j, struct err *e)
     int fd;
     if (mem_grow(&j->segments, &j->segment_cap, j->segment_count + 1, sizeof *j->segments,
                  SEGMENTS_MAX))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     int code = segment_file(j, &fd, e);
     if (code)
         return code;
@@ -203,7 +203,7 @@ static int append_packed(struct journal *j, struct journal_frame *f, char *bytes
                        (long long)(j->bytes >> 20));
     if (mem_grow(&j->pending, &j->pending_cap, j->pending_count + 1, sizeof *j->pending,
                  PENDING_MAX))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     struct segment *s = last_segment(j);
     if (s->frames && s->bytes + (int64_t)size > j->config.segment_bytes) {
         int code = begin_segment(j, e);
@@ -408,7 +408,7 @@ int journal_open(struct journal **out, const struct journal_config *c, struct er
     struct journal *j = mem_zalloc(sizeof *j);
     if (!j || init_conds(j)) {
         mem_free(j);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     j->config = *c;
     j->config.segment_bytes = c->segment_bytes > 0 ? c->segment_bytes : SEGMENT_BYTES;

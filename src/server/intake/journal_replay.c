@@ -234,7 +234,7 @@ static int replay_segment(struct journal *j, uint64_t first, bool last, struct e
         code = put_aside(&r, first, path, e);
     } else if (mem_grow(&j->segments, &j->segment_cap, j->segment_count + 1, sizeof *j->segments,
                         SEGMENTS_MAX)) {
-        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        code = err_nomem(e);
     } else {
         struct segment *s = &j->segments[j->segment_count++];
         *s = (struct segment){.first = first, .fd = -1};
@@ -363,7 +363,7 @@ int journal_read(struct journal_reader *r, struct journal_place p, struct journa
         return code;
     buf_clear(&r->bytes);
     if (buf_reserve(&r->bytes, p.size))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     ssize_t n = read_at(r->fd, r->bytes.data, p.size, p.at);
     if (n < 0)
         return err_set_vendor(e, GPUFL_E_IO, -n, "segment %llu of the journal",

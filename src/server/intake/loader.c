@@ -284,7 +284,7 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
         l->aside = mem_strdup(c->aside);
     if (!l || !l->aside) {
         mem_free(l);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     unsigned threads = sessions_config(c->sessions)->threads;
     l->config = *c;
@@ -299,7 +299,7 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
         if (thread_init(&l->threads[i], l)) {
             l->thread_count = i;
             loader_close(l);
-            return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+            return err_nomem(e);
         }
     *out = l;
     return 0;

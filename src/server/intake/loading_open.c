@@ -193,7 +193,7 @@ int loading_open(struct loading *l, struct err *e)
     l->watermark = p ? (uint64_t)p->offset : 0;
     l->err = e;
     if (!code && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
-        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        code = err_nomem(e);
     code = code ? code : open_kept(l, p != NULL, e);
     code = !code && were ? recall(l, e) : code;
     if (!code) {

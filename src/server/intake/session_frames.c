@@ -34,7 +34,7 @@ int kept_open(struct kept **out, const char *folder, const char *workspace, cons
     struct kept *k = mem_zalloc(sizeof *k);
     *out = NULL;
     if (!k)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     k->fd = -1;
     buf_init(&k->bytes, 2 * (size_t)JOURNAL_PAYLOAD_MAX);
     buf_init(&k->payload, JOURNAL_PAYLOAD_MAX);
@@ -49,7 +49,7 @@ int kept_open(struct kept **out, const char *folder, const char *workspace, cons
                                   k->path);
     }
     if (!code && frame_packer_open(&k->packer))
-        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        code = err_nomem(e);
     if (code) {
         kept_close(k);
         return code;
@@ -206,7 +206,7 @@ static int write_small(struct kept *k, struct kept *small, struct err *e)
     if (small->fd < 0)
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", small->path);
     if (frame_packer_open(&small->packer))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     int code = kept_list(k, &v, e);
     code = code ? code : kept_sync(small, e);
     if (!code && rename(small->path, k->path))

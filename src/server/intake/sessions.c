@@ -37,7 +37,7 @@ int sessions_open(struct sessions **out, const struct sessions_config *c, struct
         t->folder = mem_strdup(c->folder);
     if (!t || !t->folder) {
         mem_free(t);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     t->config = *c;
     t->config.folder = t->folder;
@@ -265,7 +265,7 @@ int sessions_drop(struct sessions *t, const char *workspace, const char *session
 {
     struct intake_session *s = sessions_get(t, workspace, session);
     if (!s)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     pthread_mutex_lock(&s->lock);
     s->dropped = s->taken_in = true;
     pthread_mutex_unlock(&s->lock);

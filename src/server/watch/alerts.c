@@ -329,7 +329,7 @@ int alerts_open(struct alerts **out, const struct alerts_config *c, struct err *
     *out = NULL;
     if (!a || wakeup_init(&a->wake)) {
         mem_free(a);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     a->config = *c;
     a->config.period_ns = c->period_ns > 0 ? c->period_ns : PERIOD_NS;

@@ -157,7 +157,7 @@ int click_ask_question(struct store *s, const char *workspace, struct store_sess
 {
     struct click_ask *c = mem_zalloc(sizeof *c);
     if (!c)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     ask_init(&c->ask, &engine, q, args, e);
     state_init(&c->state);
     c->store = s;
@@ -166,7 +166,7 @@ int click_ask_question(struct store *s, const char *workspace, struct store_sess
     c->until = clock_mono() + s->query_limit;
     int code = ask_check(&c->ask);
     if (!code && !c->workspace)
-        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        code = err_nomem(e);
     if (!code && c->ask.def->of_workspace) {
         c->session = NULL;
         code = ask_answer(&c->ask, v);

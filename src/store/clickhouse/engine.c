@@ -64,7 +64,7 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
         return err_set(e, GPUFL_E_INVAL, "ClickHouse has no address");
     struct store *s = mem_zalloc(sizeof *s);
     if (!s)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     s->turns = c->turns;
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     session_list_init(&s->open, click_session_close, click_session_free);

@@ -126,8 +126,7 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
                        store_queries[QUERY_kernel_history].column_count);
     struct workspace *w = workspace_of(s, workspace);
     unsigned host = place_host(place_key(session), s->links.place.host_count);
-    int code = w ? place_ready(s, w, TABLE_history, e)
-                 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    int code = w ? place_ready(s, w, TABLE_history, e) : err_nomem(e);
     code = code ? code : find_version(s, host, workspace, session, &was, e);
     if (code || (!was.count && !rows->rows))
         return code;
@@ -137,7 +136,7 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
     buf_init(&into, 4096);
     put_history(&body, session, rows, version);
     place_put(&into, s, workspace, place_name(TABLE_history));
-    code = buf_error(&body) ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+    code = buf_error(&body) ? err_nomem(e)
                             : link_insert(&s->links, host, buf_cstr(&into), body.data, body.len, e);
     if (!code && was.count)
         code = drop_versions(s, host, workspace, session, version, e);

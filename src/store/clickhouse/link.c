@@ -154,7 +154,7 @@ static int link_open(struct links *l, unsigned host, struct link **out, struct e
                                               .stall_timeout = STALL};
     struct link *k = mem_zalloc(sizeof *k);
     if (!k)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     k->host = host;
     http_client_answer_init(&k->answer);
     native_in_init(&k->in);
@@ -403,7 +403,7 @@ static int request(struct links *l, unsigned host, struct flight *f, struct buf 
                    int64_t until, struct err *e)
 {
     if (buf_error(path))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     int code = take_link(l, host, &f->link, e);
     if (code || !f->link)
         return code;

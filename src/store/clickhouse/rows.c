@@ -169,7 +169,7 @@ int click_rows_send(struct rows *r, const struct store_session *ss, int64_t comm
     put_block(r, ss, commit, body);
     buf_init(&into, 4096);
     place_put(&into, ss->store, ss->workspace->name, place_name(r->place));
-    code = buf_error(body) ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+    code = buf_error(body) ? err_nomem(e)
                            : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body->data,
                                          body->len, e);
     buf_fini(&into);

@@ -35,7 +35,7 @@ static int scan_piece(const struct store_session *ss, const struct state *t, uns
                "%s ORDER BY rowid FORMAT Native",
                first >> RUN_SHIFT, first, first + PIECE_ROWS - 1, bounds);
     int code = buf_error(&text)
-                   ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+                   ? err_nomem(e)
                    : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
     buf_fini(&text);
     return code;
@@ -79,7 +79,7 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
 {
     struct batches b;
     if (batches_open(&b, type, v))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     int code = scan_records(&b, ss, from, to, e);
     batches_close(&b);
     return code;
@@ -101,7 +101,7 @@ static int scan_whole(const struct store_session *ss, const struct state *t, uns
     state_where(&text, ss, t);
     buf_str(&text, " FORMAT Native");
     int code = buf_error(&text)
-                   ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+                   ? err_nomem(e)
                    : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
     buf_fini(&text);
     return code;

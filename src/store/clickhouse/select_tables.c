@@ -21,7 +21,7 @@ int select_tables_open(struct select_tables *t, struct store *s, const char *wor
     *t = (struct select_tables){.store = s, .workspace = workspace, .q = q};
     t->states = mem_array(q->session_count + 1, sizeof *t->states);
     if (!t->states)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     for (size_t i = 0; i < q->session_count; i++)
         state_init(&t->states[i]);
     int code = 0;

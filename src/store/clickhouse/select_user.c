@@ -126,7 +126,7 @@ int select_user_check(struct store *s, const char *workspace, unsigned host, int
                        "(docs/server.md)");
     struct workspace *w = workspace_of(s, workspace);
     if (!w)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     int64_t now = clock_mono(),
             good = atomic_load_explicit(&w->select_good[host], memory_order_relaxed);
     *rows = atomic_load_explicit(&w->select_rows[host], memory_order_relaxed);

@@ -15,11 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 /* A session by itself, in no list. */
 static void name_session(struct store_session *ss, struct store *s, struct workspace *w,
                          const char *id)
@@ -170,7 +165,7 @@ static int attach(struct store *s, struct workspace *w, const char *id, bool cre
 {
     struct store_session *ss = mem_zalloc(sizeof *ss);
     if (!ss)
-        return no_memory(e);
+        return err_nomem(e);
     name_session(ss, s, w, id);
     pthread_mutex_init(&ss->write_lock, NULL);
     session_list_add(&s->open, &ss->at);
@@ -208,7 +203,7 @@ int click_session_get(struct store *s, const char *workspace, const char *sessio
         return code;
     struct workspace *w = workspace_of(s, workspace);
     if (!w)
-        return no_memory(e);
+        return err_nomem(e);
     pthread_mutex_lock(&s->open.lock);
     struct listed *at = session_list_find_settled(&s->open, workspace, session);
     if (!at) {
@@ -242,7 +237,7 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
     int code = session_check_ids(workspace, session, e);
     struct workspace *w = code ? NULL : workspace_of(s, workspace);
     if (code || !w)
-        return code ? code : no_memory(e);
+        return code ? code : err_nomem(e);
     name_session(&ss, s, w, session);
     state_init(&t);
     code = state_read(&ss, &t, e);
@@ -288,7 +283,7 @@ int click_session_drop(struct store *s, const char *workspace, const char *sessi
     int code = session_check_ids(workspace, session, e);
     struct workspace *w = code ? NULL : workspace_of(s, workspace);
     if (code || !w)
-        return code ? code : no_memory(e);
+        return code ? code : err_nomem(e);
     pthread_mutex_lock(&s->open.lock);
     ss = (struct store_session *)session_list_find_settled(&s->open, workspace, session);
     if (ss && ss->dropped) {

@@ -273,7 +273,7 @@ int state_write(const struct store_session *ss, const struct state *t, struct er
     put_ranges(&text, t);
     put_text(&body, "ranges", &text);
     code = code || buf_error(&text) || buf_error(&body)
-               ? err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM))
+               ? err_nomem(e)
                : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body.data, body.len, e);
     buf_fini(&body);
     buf_fini(&text);

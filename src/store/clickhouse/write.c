@@ -24,12 +24,6 @@ enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
  * name all of them. */
 enum { RANGES_MANY = 200 };
 
-static int no_memory(struct err *e)
-{
-    err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-    return GPUFL_E_NOMEM;
-}
-
 static struct writer *writer_of(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -92,7 +86,7 @@ static int place_rows(struct store_session *ss, unsigned table, size_t n, struct
     if (!r) {
         r = mem_alloc(sizeof *r);
         if (!r)
-            return no_memory(e);
+            return err_nomem(e);
         click_rows_init(r, place);
         click_rows_clear(r, w->next.rows[place]);
         w->places[place] = r;
@@ -136,7 +130,7 @@ static int put_marked(struct store_session *ss, unsigned table, const int64_t *c
             click_rows_int(r, c, cells[c]);
         }
     }
-    return click_rows_end(r, mark) ? no_memory(e) : 0;
+    return click_rows_end(r, mark) ? err_nomem(e) : 0;
 }
 
 static int put_row(struct store_session *ss, unsigned table, const int64_t *cells,
@@ -170,7 +164,7 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
             return code;
         ss->writer->next.rows[table] += (int64_t)step;
         if (click_rows_put_columns(r, from, step))
-            return no_memory(e);
+            return err_nomem(e);
     }
     return 0;
 }
@@ -196,7 +190,7 @@ static int read_columns(struct store_session *ss, unsigned table, unsigned colum
         buf_printf(&text, " AND run >= %" PRId64, run);
     buf_str(&text, place_completed(table) ? " ORDER BY rowid FORMAT Native" : " FORMAT Native");
     int code = buf_error(&text)
-                   ? no_memory(e)
+                   ? err_nomem(e)
                    : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
     buf_fini(&text);
     return code;
@@ -238,7 +232,7 @@ static int make_writer(struct store_session *ss, struct err *e)
         return 0;
     struct writer *w = mem_zalloc(sizeof *w);
     if (!w)
-        return no_memory(e);
+        return err_nomem(e);
     state_init(&w->state);
     state_init(&w->next);
     append_init(&w->append, &appending, ss);
@@ -279,7 +273,7 @@ static int begin_in(struct store_session *ss, struct err *e)
         w->number = state_number(&w->state) - 1;
     code = code ? code : append_load(&w->append, e);
     if (!code && state_copy(&w->next, &w->state))
-        code = no_memory(e);
+        code = err_nomem(e);
     if (code)
         return code;
     w->begun = true;
@@ -362,7 +356,7 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
         w->next.position_count = n;
     }
     if (!code && state_count(&w->next, w->number))
-        code = no_memory(e);
+        code = err_nomem(e);
     code = code ? code : write_state(ss, e);
     code = code ? code : turn_give(ss, e);
     if (!code && state_copy(&w->state, &w->next))

@@ -141,7 +141,7 @@ int ask_question(struct store *s, const char *workspace, struct store_session *s
 {
     struct duck_ask *d = mem_zalloc(sizeof *d);
     if (!d)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     ask_init(&d->ask, &engine, q, args, e);
     d->store = s;
     d->session = ss;

@@ -36,7 +36,7 @@ int engine_take(struct store *s, struct connection **out, struct err *e)
         return 0;
     struct connection *c = mem_zalloc(sizeof *c);
     if (!c)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     if (s->duck->connect(s->db, &c->handle) != DUCK_OK) {
         mem_free(c);
         return err_set(e, GPUFL_E_NOMEM, "DuckDB gives no connection");
@@ -111,7 +111,7 @@ static int open_instance(struct store *s, const struct store_config *c, struct e
     snprintf(memory, sizeof memory, "%" PRId64 "KiB", limit / 1024 + 1);
     snprintf(threads, sizeof threads, "%d", c->threads > 0 ? c->threads : default_threads());
     if (d->create_config(&config) != DUCK_OK)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     const char *const settings[][2] = {
         {"memory_limit", memory},
         {"threads", threads},
@@ -171,7 +171,7 @@ static int open_folder(struct store *s, const char *data, struct err *e)
         return err_set(e, GPUFL_E_IO, "cannot find %s again", folder);
     s->root = mem_strdup(real);
     free(real); /* NOLINT: realpath's own */
-    return s->root ? 0 : err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    return s->root ? 0 : err_nomem(e);
 }
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e)
@@ -186,7 +186,7 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
                        duck_path(), (unsigned long long)d->vector_size(), SQL_CHUNK_MAX);
     struct store *s = mem_zalloc(sizeof *s);
     if (!s)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     s->duck = d;
     session_list_init(&s->open, session_close, session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
@@ -195,7 +195,7 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     code = code ? code : confine(s, e);
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     if (!code && c->program && !(s->program = mem_strdup(c->program)))
-        code = err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        code = err_nomem(e);
     if (!code) {
         select_clean(s->root);
         keep_clean(s);

@@ -94,7 +94,7 @@ static int copy_open(int from, const char *from_path, int to, const char *to_pat
     ssize_t n = 0;
     int code = 0;
     if (!room)
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     while (!code && (n = read(from, room, STEP)) > 0)
         if (file_write_all(to, room, (size_t)n))
             code = io_failed("write", to_path, e);

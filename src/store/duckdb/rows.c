@@ -49,7 +49,7 @@ int rows_open(struct rows *r, const struct duck *d, struct duck_connection *c, c
         d->destroy_logical_type(&types[i]);
     if (!r->chunk) {
         rows_close(r);
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     }
     r->size = d->vector_size();
     look_up(r);

@@ -57,7 +57,7 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
     struct batches b;
     struct buf text;
     if (batches_open(&b, type, v))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     buf_init(&text, SQL_TEXT_MAX);
     scan_text(&text, ss, type, bounded);
     int code = run(ss, &text, bounds, bounded ? 2 : 0, batches_take, &b, e);

@@ -371,7 +371,7 @@ int select_ask(struct store *s, const char *workspace, const struct store_select
     if (!s->program)
         return err_set(e, GPUFL_E_UNAVAILABLE, "this program cannot ask statements of others");
     if (!(a = mem_zalloc(sizeof *a)))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     a->s = s;
     a->workspace = workspace;
     a->q = q;

@@ -117,7 +117,7 @@ static int read_request(struct child *c, struct err *e)
 static int run(struct child *c, struct err *e)
 {
     if (buf_error(&c->text))
-        return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+        return err_nomem(e);
     int code = sql_run(c->duck, c->connection, buf_cstr(&c->text), e);
     buf_clear(&c->text);
     return code;

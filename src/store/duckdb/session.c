@@ -21,11 +21,6 @@ enum { FORMAT = 1 /* layout of the files; kept in table about */ };
 
 static const char history[] = ".history"; /* no id of a session: those have no dot */
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 /* ---- statements of a session --------------------------------------------------------------- */
 
 void session_name(struct buf *b, const struct store_session *ss, unsigned table)
@@ -343,7 +338,7 @@ static int open_session(struct store *s, const char *workspace, const char *id, 
 {
     struct store_session *ss = new_session(s, workspace, id, path);
     if (!ss)
-        return no_memory(e);
+        return err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
     int code = open_file(ss, e);
     pthread_mutex_lock(&s->open.lock);
@@ -480,7 +475,7 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
     else if (ss || !file_exists(path))
         code = session_absent(id, e);
     else if (!(ss = new_session(s, workspace, id, path))) /* not attached: whoever wants it waits */
-        code = no_memory(e);
+        code = err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
     if (code || !ss)
         return code;

@@ -12,11 +12,6 @@
 
 #include <string.h>
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 static struct writer *writer_of(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -50,7 +45,7 @@ int write_table(struct store_session *ss, unsigned table, struct rows **out, str
         return code;
     struct rows *r = mem_zalloc(sizeof *r);
     if (!r)
-        return no_memory(e);
+        return err_nomem(e);
     code = rows_open(r, ss->store->duck, w->connection->handle, ss->alias, store_table(table), e);
     if (code) {
         mem_free(r);
@@ -219,7 +214,7 @@ static int make_writer(struct store_session *ss, struct err *e)
         return 0;
     struct writer *w = mem_zalloc(sizeof *w);
     if (!w)
-        return no_memory(e);
+        return err_nomem(e);
     append_init(&w->append, &appending, ss);
     buf_init(&w->text, SQL_TEXT_MAX);
     ss->writer = w;

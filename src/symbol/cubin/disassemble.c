@@ -172,7 +172,7 @@ int disassemble(const char *program, const char *cubin, const uint32_t *function
     o.len = 0;
     o.skipping = false;
     if (!o.text)
-        return err_set(e, GPUFL_E_NOMEM, "out of memory");
+        return err_nomem(e);
     int rc = spawn_pipe(ends);
     struct spawned p = SPAWNED_NONE;
     struct spawn s = {.program = program,

@@ -33,6 +33,8 @@ static void test_set_returns_code_and_fills(void **state)
     assert_string_equal(e.text, "bad thing 7");
     assert_int_equal(err_set(NULL, GPUFL_E_IO, "%s", "nobody listens"), GPUFL_E_IO);
     assert_int_equal(err_set_vendor(NULL, GPUFL_E_IO, 3, "%s", "nobody"), GPUFL_E_IO);
+    assert_int_equal(err_nomem(&e), GPUFL_E_NOMEM);
+    assert_string_equal(e.text, err_text(GPUFL_E_NOMEM));
 }
 
 static void test_vendor_appends_errno_text(void **state)
