@@ -63,28 +63,28 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     if (report_open(&r, path, &options, &e))
         return fail(&e, error, error_size);
     bool kernel = options.kernel && *options.kernel;
-    int code = options.format == GPUFL_REPORT_JSON    ? report_json(&r, out)
-               : options.format == GPUFL_REPORT_FLAME ? report_flame(&r, out)
-               : kernel                               ? report_kernel(&r, out)
-                                                      : report_text(&r, out);
-    if (!code && fflush(out))
-        code = GPUFL_E_IO;
+    int rc = options.format == GPUFL_REPORT_JSON    ? report_json(&r, out)
+             : options.format == GPUFL_REPORT_FLAME ? report_flame(&r, out)
+             : kernel                               ? report_kernel(&r, out)
+                                                    : report_text(&r, out);
+    if (!rc && fflush(out))
+        rc = GPUFL_E_IO;
     int error_number = errno;
     if (options.damaged)
         *options.damaged = is_damaged(&r.model, error, error_size);
     report_close(&r);
-    if (code == GPUFL_E_IO)
-        err_set(&e, code, "the report could not be written: %s", strerror(error_number));
-    else if (code == GPUFL_E_NOENT && options.format != GPUFL_REPORT_FLAME)
+    if (rc == GPUFL_E_IO)
+        err_set(&e, rc, "the report could not be written: %s", strerror(error_number));
+    else if (rc == GPUFL_E_NOENT && options.format != GPUFL_REPORT_FLAME)
         err_no_kernel(&e, path, options.kernel);
-    else if (code == GPUFL_E_NOENT)
-        err_set(&e, code,
+    else if (rc == GPUFL_E_NOENT)
+        err_set(&e, rc,
                 "%s: nothing in it has a stack: gpufl trace captures them where the program waits, "
                 "and with --stacks=launch at launches",
                 path);
-    else if (code)
-        err_set(&e, code, "%s", err_text(code));
-    return code ? fail(&e, error, error_size) : 0;
+    else if (rc)
+        err_set(&e, rc, "%s", err_text(rc));
+    return rc ? fail(&e, error, error_size) : 0;
 }
 
 /* As much of it as the caller's struct has. */
@@ -110,18 +110,18 @@ int gpufl_symbolize(const char *path, int flags, struct gpufl_symbolized *result
     struct symbolize_stats all = {0}, one;
     struct discover d = {0};
     struct err e = {0};
-    int code = path ? discover_open(&d, path, &e) : err_set(&e, GPUFL_E_INVAL, "no path was given");
-    if (code)
+    int rc = path ? discover_open(&d, path, &e) : err_set(&e, GPUFL_E_INVAL, "no path was given");
+    if (rc)
         return fail(&e, error, error_size);
-    for (size_t i = 0; i < d.count && !code; i++) {
-        code = symbolize_session(&d.sessions[i], flags, &one);
-        if (!code)
+    for (size_t i = 0; i < d.count && !rc; i++) {
+        rc = symbolize_session(&d.sessions[i], flags, &one);
+        if (!rc)
             symbolize_stats_add(&all, &one);
     }
     size_t sessions = d.count;
     discover_close(&d);
-    if (code) {
-        err_set(&e, code, "%s: %s", path, err_text(code));
+    if (rc) {
+        err_set(&e, rc, "%s: %s", path, err_text(rc));
         return fail(&e, error, error_size);
     }
     if (result)

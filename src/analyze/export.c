@@ -57,8 +57,8 @@ static int open_files(struct exporter *x, const char *session)
     char path[PATH_MAX], file[32];
     if (path_join(x->home, sizeof x->home, x->dir, session))
         return err_set(x->err, GPUFL_E_INVAL, "the path below %s is too long", x->dir);
-    int code = file_mkdirs(x->home, 0777, x->err);
-    for (int c = 0; !code && c < PEER_CHANNEL_COUNT; c++) {
+    int rc = file_mkdirs(x->home, 0777, x->err);
+    for (int c = 0; !rc && c < PEER_CHANNEL_COUNT; c++) {
         snprintf(file, sizeof file, "%s.1.log.gz", peer_channel_names[c]);
         if (path_join(path, sizeof path, x->home, file))
             return err_set(x->err, GPUFL_E_INVAL, "the path below %s is too long", x->dir);
@@ -67,11 +67,11 @@ static int open_files(struct exporter *x, const char *session)
             return err_set(x->err, GPUFL_E_STATE,
                            "%s is there already: remove it, or name another directory", path);
         if (!x->files[c])
-            code = err_set_vendor(x->err, err_from_errno(errno), errno, "cannot write %s", path);
+            rc = err_set_vendor(x->err, err_from_errno(errno), errno, "cannot write %s", path);
         else
             gzbuffer(x->files[c], FLUSH_AT);
     }
-    return code;
+    return rc;
 }
 
 static int write_failed(struct exporter *x)
@@ -112,19 +112,19 @@ static void remove_files(const struct exporter *x, const bool made[PEER_CHANNEL_
     rmdir(x->home); /* stays where there is something else in it */
 }
 
-static int close_files(struct exporter *x, int code)
+static int close_files(struct exporter *x, int rc)
 {
     bool made[PEER_CHANNEL_COUNT];
     for (int c = 0; c < PEER_CHANNEL_COUNT; c++) {
         made[c] = x->files[c] != NULL;
         errno = 0;
-        if (x->files[c] && gzclose(x->files[c]) != Z_OK && !code)
-            code = write_failed(x);
+        if (x->files[c] && gzclose(x->files[c]) != Z_OK && !rc)
+            rc = write_failed(x);
         x->files[c] = NULL;
     }
-    if (code && *x->home)
+    if (rc && *x->home)
         remove_files(x, made);
-    return code;
+    return rc;
 }
 
 /* ---- the two passes -------------------------------------------------------------------- */
@@ -133,9 +133,9 @@ static int take_header(void *arg, const struct wire_header *h)
 {
     struct exporter *x = arg;
     if (x->writing && !*x->home) {
-        int code = open_files(x, is_plain(h->session) ? h->session : "session");
-        if (code)
-            return code;
+        int rc = open_files(x, is_plain(h->session) ? h->session : "session");
+        if (rc)
+            return rc;
     }
     return peer_encoder_header(x->encoder, h);
 }
@@ -150,8 +150,8 @@ static int take_batch(void *arg, const struct wire_batch *b)
     struct exporter *x = arg;
     if (!x->writing)
         return peer_encoder_learn(x->encoder, b);
-    int code = peer_encoder_batch(x->encoder, b);
-    return code || !*x->home ? code : flush(x, false);
+    int rc = peer_encoder_batch(x->encoder, b);
+    return rc || !*x->home ? rc : flush(x, false);
 }
 
 static int take_line(void *arg, char *line, size_t len, bool complete)
@@ -167,17 +167,17 @@ static int run_pass(struct exporter *x, const struct discover_session *s, bool w
     struct feed f = {.arg = x, .line = take_line};
     struct feed_stats stats;
     x->writing = writing;
-    int code = decoder_open(&x->decoder);
-    if (code)
-        return code;
-    code = feed_session(s, &f, &stats);
-    code = code ? code : decoder_finish(x->decoder, &x->visitor);
+    int rc = decoder_open(&x->decoder);
+    if (rc)
+        return rc;
+    rc = feed_session(s, &f, &stats);
+    rc = rc ? rc : decoder_finish(x->decoder, &x->visitor);
     const struct decode_stats *d = decoder_stats(x->decoder);
     *lines = d->lines - d->damaged - d->unknown_records;
     decoder_close(x->decoder);
-    if (!code && !stats.parts)
-        code = err_set(x->err, GPUFL_E_IO, "%s", stats.first_error);
-    return code;
+    if (!rc && !stats.parts)
+        rc = err_set(x->err, GPUFL_E_IO, "%s", stats.first_error);
+    return rc;
 }
 
 static int export_session(const struct discover_session *s, const char *dir, struct err *e)
@@ -188,23 +188,23 @@ static int export_session(const struct discover_session *s, const char *dir, str
     x.visitor = (struct wire_visitor){
         .arg = &x, .header = take_header, .name = take_name, .batch = take_batch};
     buf_init(&x.name, DEMANGLE_ROOM);
-    int code = peer_encoder_open(&x.encoder, &config);
-    code = code ? code : run_pass(&x, s, false, &lines);
-    if (!code && !lines)
-        code =
+    int rc = peer_encoder_open(&x.encoder, &config);
+    rc = rc ? rc : run_pass(&x, s, false, &lines);
+    if (!rc && !lines)
+        rc =
             err_set(e, GPUFL_E_CORRUPT, "%s: not a session log: nothing in it can be read", s->dir);
-    code = code ? code : run_pass(&x, s, true, &lines);
-    if (!code && !*x.home)
-        code = err_set(e, GPUFL_E_CORRUPT, "%s: no header in it tells which session it is", s->dir);
-    code = code ? code : peer_encoder_finish(x.encoder);
-    code = code ? code : flush(&x, true);
-    code = close_files(&x, code);
+    rc = rc ? rc : run_pass(&x, s, true, &lines);
+    if (!rc && !*x.home)
+        rc = err_set(e, GPUFL_E_CORRUPT, "%s: no header in it tells which session it is", s->dir);
+    rc = rc ? rc : peer_encoder_finish(x.encoder);
+    rc = rc ? rc : flush(&x, true);
+    rc = close_files(&x, rc);
     if (x.encoder)
         peer_encoder_close(x.encoder);
     buf_fini(&x.name);
-    if (code && !*e->text)
-        err_set(e, code, "%s: %s", s->dir, err_text(code));
-    return code;
+    if (rc && !*e->text)
+        err_set(e, rc, "%s: %s", s->dir, err_text(rc));
+    return rc;
 }
 
 /* One session that cannot be read does not cost the others; the first such is told. */
@@ -214,11 +214,11 @@ static int export_all(const struct discover *d, const char *dir, struct err *e)
     struct err first = {0};
     for (size_t i = 0; i < d->count; i++) {
         struct err one = {0};
-        int code = export_session(&d->sessions[i], dir, &one);
-        written += !code;
-        if (code && code != GPUFL_E_CORRUPT)
-            return err_set(e, code, "%s", one.text);
-        if (code && !first.code)
+        int rc = export_session(&d->sessions[i], dir, &one);
+        written += !rc;
+        if (rc && rc != GPUFL_E_CORRUPT)
+            return err_set(e, rc, "%s", one.text);
+        if (rc && !first.code)
             first = one;
     }
     if (first.code && written)
@@ -231,15 +231,15 @@ int gpufl_export_gpuflight(const char *path, const char *dir, char *error, size_
 {
     struct err e = {0};
     struct discover d;
-    int code = path && dir ? 0 : err_set(&e, GPUFL_E_INVAL, "no path or no directory was given");
-    if (!code)
-        code = discover_open(&d, path, &e);
-    if (!code) {
-        code = file_mkdirs(dir, 0777, &e);
-        code = code ? code : export_all(&d, dir, &e);
+    int rc = path && dir ? 0 : err_set(&e, GPUFL_E_INVAL, "no path or no directory was given");
+    if (!rc)
+        rc = discover_open(&d, path, &e);
+    if (!rc) {
+        rc = file_mkdirs(dir, 0777, &e);
+        rc = rc ? rc : export_all(&d, dir, &e);
         discover_close(&d);
     }
-    if (code && error && error_size)
-        snprintf(error, error_size, "%s", *e.text ? e.text : err_text(code));
-    return code;
+    if (rc && error && error_size)
+        snprintf(error, error_size, "%s", *e.text ? e.text : err_text(rc));
+    return rc;
 }

@@ -46,10 +46,10 @@ static int rehash(struct keyed *k)
 
 static int append(struct keyed *k)
 {
-    int code = mem_grow(&k->items, &k->cap, k->count + 1, k->item_size, k->max);
-    if (!code)
+    int rc = mem_grow(&k->items, &k->cap, k->count + 1, k->item_size, k->max);
+    if (!rc)
         memset(keyed_at(k, k->count++), 0, k->item_size);
-    return code;
+    return rc;
 }
 
 uint32_t keyed_find(const struct keyed *k, const void *key)
@@ -59,23 +59,23 @@ uint32_t keyed_find(const struct keyed *k, const void *key)
 
 int keyed_put(struct keyed *k, const void *key, uint32_t *index, bool *added)
 {
-    int code = k->count ? 0 : append(k);
+    int rc = k->count ? 0 : append(k);
     *index = 0;
     if (added)
         *added = false;
-    if (!code && k->count * 2 >= k->slot_count)
-        code = rehash(k);
-    if (code)
-        return code;
+    if (!rc && k->count * 2 >= k->slot_count)
+        rc = rehash(k);
+    if (rc)
+        return rc;
     size_t slot = slot_of(k, key);
     if (k->slots[slot] || k->count >= k->max) {
         *index = k->slots[slot];
         k->refused += !*index;
         return 0;
     }
-    code = append(k);
-    if (code)
-        return code;
+    rc = append(k);
+    if (rc)
+        return rc;
     *index = k->slots[slot] = (uint32_t)k->count - 1;
     memcpy(keyed_at(k, *index), key, k->key_size);
     if (added)

@@ -125,11 +125,10 @@ static int read_open(struct source_file *f, int fd, const char *path, struct err
     }
     data[n] = '\0';
     f->mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    int code = take_text(f, data, (size_t)n);
-    if (code)
-        return err_set(e, code, "%s: %s", path,
-                       code == GPUFL_E_INVAL ? "neither UTF-8 nor ISO 8859-1 text"
-                                             : err_text(code));
+    int rc = take_text(f, data, (size_t)n);
+    if (rc)
+        return err_set(e, rc, "%s: %s", path,
+                       rc == GPUFL_E_INVAL ? "neither UTF-8 nor ISO 8859-1 text" : err_text(rc));
     return 0;
 }
 
@@ -142,11 +141,11 @@ int source_file_read(struct source_file *f, const char *path, struct err *e)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);
-    int code = read_open(f, fd, path, e);
+    int rc = read_open(f, fd, path, e);
     close(fd);
-    if (code)
+    if (rc)
         source_file_fini(f);
-    return code;
+    return rc;
 }
 
 void source_file_fini(struct source_file *f)

@@ -72,13 +72,13 @@ static enum symbol_status open_program(struct elf_file *f, const struct symbol_m
     if (len >= PATH_MAX)
         return SYMBOL_MISSING;
     memcpy(path, wanted->path, len + 1);
-    int code = elf_file_open(f, path, NULL);
-    if (code == GPUFL_E_NOENT && len > mark && !strcmp(path + len - mark, gone)) {
+    int rc = elf_file_open(f, path, NULL);
+    if (rc == GPUFL_E_NOENT && len > mark && !strcmp(path + len - mark, gone)) {
         path[len - mark] = '\0';
-        code = elf_file_open(f, path, NULL);
+        rc = elf_file_open(f, path, NULL);
     }
-    if (code)
-        return code == GPUFL_E_NOENT ? SYMBOL_MISSING : SYMBOL_UNREADABLE;
+    if (rc)
+        return rc == GPUFL_E_NOENT ? SYMBOL_MISSING : SYMBOL_UNREADABLE;
     if (is_same(f, wanted))
         return SYMBOL_LINE;
     elf_file_close(f);
@@ -100,42 +100,42 @@ static bool open_kept(struct elf_file *f, const struct symbol_module *wanted)
 static int read_left_symbols(struct module *m)
 {
     struct elf_file small;
-    int code = elf_symbols_read(&m->exported, &m->program, true);
-    if (!code && debug_file_small(&small, &m->program)) {
-        code = elf_symbols_read(&m->symbols, &small, false);
+    int rc = elf_symbols_read(&m->exported, &m->program, true);
+    if (!rc && debug_file_small(&small, &m->program)) {
+        rc = elf_symbols_read(&m->symbols, &small, false);
         elf_file_close(&small);
     }
-    return code;
+    return rc;
 }
 
 /* The fullest of what is there, from the debug file where the program is stripped. */
 static int read_symbols(struct module *m)
 {
-    int code = 0;
+    int rc = 0;
     if (m->program.fd >= 0)
-        code = elf_symbols_read(&m->symbols, &m->program, false);
-    if (!code && !m->symbols.count && m->debug.fd >= 0) {
+        rc = elf_symbols_read(&m->symbols, &m->program, false);
+    if (!rc && !m->symbols.count && m->debug.fd >= 0) {
         elf_symbols_fini(&m->symbols);
-        code = elf_symbols_read(&m->symbols, &m->debug, false);
+        rc = elf_symbols_read(&m->symbols, &m->debug, false);
     }
-    if (!code && !m->symbols.count && m->program.fd >= 0) {
+    if (!rc && !m->symbols.count && m->program.fd >= 0) {
         elf_symbols_fini(&m->symbols);
-        code = read_left_symbols(m);
+        rc = read_left_symbols(m);
     }
-    return code;
+    return rc;
 }
 
 static int read_lines(struct symbolizer *s, struct module *m)
 {
-    int code = GPUFL_E_NOENT;
+    int rc = GPUFL_E_NOENT;
     if (!s->dw)
         return 0;
     if (m->program.fd >= 0)
-        code = dwarf_lines_open(&m->lines, s->dw, &m->program);
-    if (code && code != GPUFL_E_NOMEM && m->debug.fd >= 0)
-        code = dwarf_lines_open(&m->lines, s->dw, &m->debug);
-    m->has_lines = !code;
-    return code == GPUFL_E_NOMEM ? code : 0;
+        rc = dwarf_lines_open(&m->lines, s->dw, &m->program);
+    if (rc && rc != GPUFL_E_NOMEM && m->debug.fd >= 0)
+        rc = dwarf_lines_open(&m->lines, s->dw, &m->debug);
+    m->has_lines = !rc;
+    return rc == GPUFL_E_NOMEM ? rc : 0;
 }
 
 /* Where the program is gone or another one, a debug file of its build id still tells. */
@@ -158,8 +158,8 @@ static int module_open(struct symbolizer *s, struct module *m, const struct symb
         m->status = SYMBOL_LINE;
     if (m->status != SYMBOL_LINE)
         return 0;
-    int code = read_symbols(m);
-    return code ? code : read_lines(s, m);
+    int rc = read_symbols(m);
+    return rc ? rc : read_lines(s, m);
 }
 
 static bool is_text(const char *a, const char *b)
@@ -183,11 +183,11 @@ static int find_module(struct symbolizer *s, const struct symbol_module *wanted,
             oldest = m;
     }
     module_close(oldest);
-    int code = module_open(s, oldest, wanted);
-    if (code)
+    int rc = module_open(s, oldest, wanted);
+    if (rc)
         module_close(oldest);
     *found = oldest;
-    return code;
+    return rc;
 }
 
 /* ---- answers --------------------------------------------------------------------------- */
@@ -287,16 +287,16 @@ int symbolizer_find(struct symbolizer *s, const struct symbol_module *m, uint64_
                     const struct symbol_level **levels, size_t *count)
 {
     struct module *module = NULL;
-    int code = 0;
+    int rc = 0;
     s->calls++;
     *levels = s->levels;
     if (m->kind != SYMBOL_ELF) {
         *count = answer(s, m->kind == SYMBOL_CODE ? SYMBOL_GENERATED : SYMBOL_MISSING, NULL);
         return 0;
     }
-    code = find_module(s, m, &module);
-    if (code)
-        return code;
+    rc = find_module(s, m, &module);
+    if (rc)
+        return rc;
     module->used = s->calls;
     *count = module->status == SYMBOL_LINE ? find_levels(s, module, address)
                                            : answer(s, module->status, NULL);

@@ -53,15 +53,15 @@ static void note_gap(struct busy_gaps *g, int64_t start, int64_t end)
 static int middle_gap(const struct busy *b, size_t n, int64_t *limit)
 {
     struct histogram h;
-    int code = 0;
+    int rc = 0;
     histogram_init(&h);
-    for (size_t i = 1; !code && i < n; i++)
-        code = histogram_add(&h, b->spans[i].start - b->spans[i - 1].end);
+    for (size_t i = 1; !rc && i < n; i++)
+        rc = histogram_add(&h, b->spans[i].start - b->spans[i - 1].end);
     /* The quantile is the middle of a bucket: half a bucket above it takes the rest of it. */
     int64_t middle = histogram_quantile(&h, 0.5);
     *limit = middle + middle / HISTOGRAM_PAGE + 1;
     histogram_fini(&h);
-    return code;
+    return rc;
 }
 
 /* Closes the shorter half of the gaps, but for the newest. */
@@ -69,8 +69,8 @@ static int close_gaps(struct busy *b)
 {
     int64_t limit;
     size_t recent = b->max_spans / 4 < RECENT ? b->max_spans / 4 : RECENT, out = 0;
-    int code = middle_gap(b, b->count - recent, &limit);
-    for (size_t i = 1; !code && i < b->count; i++) {
+    int rc = middle_gap(b, b->count - recent, &limit);
+    for (size_t i = 1; !rc && i < b->count; i++) {
         int64_t gap = b->spans[i].start - b->spans[out].end;
         if (gap <= limit && i + recent < b->count) {
             note_gap(&b->gaps, b->spans[out].end, b->spans[i].start);
@@ -82,9 +82,9 @@ static int close_gaps(struct busy *b)
             b->spans[++out] = b->spans[i];
         }
     }
-    if (!code)
+    if (!rc)
         b->count = out + 1;
-    return code;
+    return rc;
 }
 
 /* Room for one more span. */
@@ -118,9 +118,9 @@ static int put_at(struct busy *b, size_t at, struct busy_span s)
     }
     if (to == at) {
         size_t before = b->count;
-        int code = make_room(b);
-        if (code)
-            return code;
+        int rc = make_room(b);
+        if (rc)
+            return rc;
         if (b->count < before) /* gaps were closed: the place has moved */
             return busy_add_slow(b, s.start, s.end);
         memmove(&b->spans[at + 1], &b->spans[at], (b->count - at) * sizeof s);
@@ -136,14 +136,14 @@ static int put_at(struct busy *b, size_t at, struct busy_span s)
 static int put_late(struct busy *b, struct busy_span s)
 {
     if (b->late_count == BUSY_LATE) {
-        int code = busy_settle(b);
-        if (code)
-            return code;
+        int rc = busy_settle(b);
+        if (rc)
+            return rc;
     }
-    int code = mem_grow(&b->late, &b->late_cap, b->late_count + 1, sizeof *b->late, BUSY_LATE);
-    if (!code)
+    int rc = mem_grow(&b->late, &b->late_cap, b->late_count + 1, sizeof *b->late, BUSY_LATE);
+    if (!rc)
         b->late[b->late_count++] = s;
-    return code;
+    return rc;
 }
 
 int busy_add_slow(struct busy *b, int64_t start, int64_t end)
@@ -207,22 +207,22 @@ int busy_settle(struct busy *b)
     mem_free(merged);
     b->count = low + n;
     b->late_count = 0;
-    int code = 0;
-    while (!code && b->count > b->max_spans)
-        code = close_gaps(b);
-    return code;
+    int rc = 0;
+    while (!rc && b->count > b->max_spans)
+        rc = close_gaps(b);
+    return rc;
 }
 
 int busy_merge(struct busy *b, const struct busy *other, int64_t shift)
 {
-    int code = 0;
+    int rc = 0;
     /* Before, so that overlaps count as doubt. */
     if (other->closed && other->closed_until + shift > b->closed_until)
         b->closed_until = other->closed_until + shift;
-    for (size_t i = 0; !code && i < other->count; i++)
-        code = busy_add(b, other->spans[i].start + shift, other->spans[i].end + shift);
-    if (code)
-        return code;
+    for (size_t i = 0; !rc && i < other->count; i++)
+        rc = busy_add(b, other->spans[i].start + shift, other->spans[i].end + shift);
+    if (rc)
+        return rc;
     b->closed = cells_sum(b->closed, other->closed);
     b->doubtful = cells_sum(b->doubtful, other->doubtful);
     for (int i = 0; i < BUSY_GAP_CLASSES; i++) {

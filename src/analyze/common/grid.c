@@ -100,9 +100,9 @@ static int shorten_column(const struct grid *g, unsigned column, size_t width, s
     for (size_t i = 0; i < g->cells; i++, at += strlen(at) + 1)
         if (i % g->count == column)
             cells[rows++] = at;
-    int code = shorten_rows(shown, cells, rows, width);
+    int rc = shorten_rows(shown, cells, rows, width);
     mem_free(cells);
-    return code;
+    return rc;
 }
 
 /* The cell as it is shown, in shown. */
@@ -135,7 +135,7 @@ int grid_print(const struct grid *g, FILE *out, int width, bool color)
 {
     size_t widths[GRID_COLUMNS];
     struct buf shown, names;
-    int code = 0;
+    int rc = 0;
     if (buf_error(&g->text))
         return GPUFL_E_NOMEM;
     if (!g->count)
@@ -143,16 +143,16 @@ int grid_print(const struct grid *g, FILE *out, int width, bool color)
     buf_init(&shown, TEXT_MAX);
     buf_init(&names, TEXT_MAX);
     measure(g, width, widths);
-    for (unsigned c = 0; c < g->count && !code; c++)
+    for (unsigned c = 0; c < g->count && !rc; c++)
         if (g->columns[c].kind == GRID_NAME)
-            code = shorten_column(g, c, widths[c], &names);
+            rc = shorten_column(g, c, widths[c], &names);
     size_t blanks = 0;
     fputs(color ? "\033[2m" : "", out);
     for (unsigned c = 0; c < g->count; c++)
         print_cell(out, g, c, g->columns[c].title, strlen(g->columns[c].title), widths[c], &blanks);
     fputs(color ? "\033[0m\n" : "\n", out);
     const char *at = g->text.data, *name = names.data;
-    for (size_t i = 0; !code && i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
+    for (size_t i = 0; !rc && i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
         unsigned c = (unsigned)(i % g->count);
         blanks = c ? blanks : 0;
         if (g->columns[c].kind == GRID_NAME) {
@@ -165,8 +165,8 @@ int grid_print(const struct grid *g, FILE *out, int width, bool color)
         if (c + 1 == g->count)
             fputc('\n', out);
     }
-    code = code ? code : buf_error(&shown) ? GPUFL_E_NOMEM : 0;
+    rc = rc ? rc : buf_error(&shown) ? GPUFL_E_NOMEM : 0;
     buf_fini(&shown);
     buf_fini(&names);
-    return code;
+    return rc;
 }

@@ -45,15 +45,15 @@ static int put_bucket(struct histogram *h, unsigned bucket, uint64_t n)
 static int to_buckets(struct histogram *h)
 {
     h->pages = mem_array(HISTOGRAM_PAGES, sizeof *h->pages);
-    int code = h->pages ? 0 : GPUFL_E_NOMEM;
-    for (uint64_t i = 0; !code && i < h->count; i++)
-        code = put_bucket(h, histogram_bucket(h->samples[i]), 1);
-    if (code) {
+    int rc = h->pages ? 0 : GPUFL_E_NOMEM;
+    for (uint64_t i = 0; !rc && i < h->count; i++)
+        rc = put_bucket(h, histogram_bucket(h->samples[i]), 1);
+    if (rc) {
         for (int i = 0; h->pages && i < HISTOGRAM_PAGES; i++)
             mem_free(h->pages[i]);
         mem_free(h->pages);
         h->pages = NULL;
-        return code;
+        return rc;
     }
     mem_free(h->samples);
     h->samples = NULL;
@@ -88,37 +88,37 @@ static void note(struct histogram *h, uint64_t n, int64_t total, int64_t low, in
 
 int histogram_add_slow(struct histogram *h, int64_t v)
 {
-    int code = 0;
+    int rc = 0;
     v = v < 0 ? 0 : v;
     if (!h->pages && h->count == HISTOGRAM_EXACT)
-        code = to_buckets(h);
-    if (!code)
-        code = h->pages ? put_bucket(h, histogram_bucket(v), 1) : put_sample(h, v);
-    if (!code)
+        rc = to_buckets(h);
+    if (!rc)
+        rc = h->pages ? put_bucket(h, histogram_bucket(v), 1) : put_sample(h, v);
+    if (!rc)
         note(h, 1, v, v, v);
-    return code;
+    return rc;
 }
 
 static int merge_buckets(struct histogram *h, const struct histogram *other)
 {
-    int code = h->pages ? 0 : to_buckets(h);
-    for (unsigned p = 0; !code && p < HISTOGRAM_PAGES; p++)
-        for (unsigned i = 0; !code && other->pages[p] && i < HISTOGRAM_PAGE; i++)
+    int rc = h->pages ? 0 : to_buckets(h);
+    for (unsigned p = 0; !rc && p < HISTOGRAM_PAGES; p++)
+        for (unsigned i = 0; !rc && other->pages[p] && i < HISTOGRAM_PAGE; i++)
             if (other->pages[p][i])
-                code = put_bucket(h, p * HISTOGRAM_PAGE + i, other->pages[p][i]);
-    if (!code)
+                rc = put_bucket(h, p * HISTOGRAM_PAGE + i, other->pages[p][i]);
+    if (!rc)
         note(h, other->count, other->total, other->min, other->max);
-    return code;
+    return rc;
 }
 
 int histogram_merge(struct histogram *h, const struct histogram *other)
 {
-    int code = 0;
+    int rc = 0;
     if (other->pages)
         return merge_buckets(h, other);
-    for (uint64_t i = 0; !code && i < other->count; i++)
-        code = histogram_add(h, other->samples[i]);
-    return code;
+    for (uint64_t i = 0; !rc && i < other->count; i++)
+        rc = histogram_add(h, other->samples[i]);
+    return rc;
 }
 
 static int compare_values(const void *a, const void *b)

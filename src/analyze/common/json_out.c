@@ -35,9 +35,9 @@ int json_out_finish(struct json_out *j)
     if (!j->file)
         return buf_error(&j->buf);
     flush(j);
-    int code = buf_error(&j->buf) ? GPUFL_E_NOMEM : ferror(j->file) ? GPUFL_E_IO : 0;
+    int rc = buf_error(&j->buf) ? GPUFL_E_NOMEM : ferror(j->file) ? GPUFL_E_IO : 0;
     buf_fini(&j->buf);
-    return code;
+    return rc;
 }
 
 static void begin(struct json_out *j, const char *key)

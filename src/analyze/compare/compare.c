@@ -115,15 +115,15 @@ static int sum_side(struct comparison *c, struct compare_side *s, const struct f
                     unsigned side, double logs[COMPARE_SESSIONS])
 {
     double each = (double)c->counts[side], gpu = 0;
-    int code = 0;
-    for (size_t i = 0; !code && i < n;) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n;) {
         int64_t calls = 0, total = 0;
         unsigned session = f[i].session;
-        for (; !code && i < n && f[i].session == session; i++) {
+        for (; !rc && i < n && f[i].session == session; i++) {
             calls += f[i].item->calls;
             total += f[i].item->total;
             gpu += f[i].item->gpu == CELL_NULL ? NAN : (double)f[i].item->gpu;
-            code = add_shapes(c, s, f[i].item);
+            rc = add_shapes(c, s, f[i].item);
         }
         s->calls += calls;
         s->total += total;
@@ -134,7 +134,7 @@ static int sum_side(struct comparison *c, struct compare_side *s, const struct f
     s->gpu = s->calls ? gpu / (double)s->calls : NAN;
     s->calls_each = (double)s->calls / each;
     s->total_each = (double)s->total / each;
-    return code;
+    return rc;
 }
 
 /* ---- a row ------------------------------------------------------------------------------------- */
@@ -206,13 +206,13 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
                               .better = NAN,
                               .p = NAN,
                               .q = NAN};
-    int code = sum_side(c, &r->sides[0], f, na, 0, logs[0]);
-    code = code ? code : sum_side(c, &r->sides[1], f + na, n - na, 1, logs[1]);
-    code = code ? code : test_row(r, f, na, n - na, logs);
+    int rc = sum_side(c, &r->sides[0], f, na, 0, logs[0]);
+    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, 1, logs[1]);
+    rc = rc ? rc : test_row(r, f, na, n - na, logs);
     r->difference = r->sides[1].total_each - r->sides[0].total_each;
     r->shapes_differ =
         r->sides[0].calls && r->sides[1].calls && !same_shapes(&r->sides[0], &r->sides[1]);
-    return code;
+    return rc;
 }
 
 /* All sessions of a side know which kernels they ran. */
@@ -261,15 +261,15 @@ static int judge(struct comparison *c, struct compare_row *rows, size_t n, bool 
         return GPUFL_E_NOMEM;
     for (size_t i = 0; i < n; i++)
         q[i] = rows[i].p;
-    int code = stats_false_alarms(q, n);
-    for (size_t i = 0; !code && i < n; i++) {
+    int rc = stats_false_alarms(q, n);
+    for (size_t i = 0; !rc && i < n; i++) {
         rows[i].q = q[i];
         rows[i].verdict = decide(c, &rows[i], kernels);
     }
     mem_free(q);
-    if (!code)
+    if (!rc)
         qsort(rows, n, sizeof *rows, by_difference);
-    return code;
+    return rc;
 }
 
 /* ---- a table ----------------------------------------------------------------------------------- */
@@ -279,20 +279,20 @@ static int make_rows(struct comparison *c, struct found *f, size_t n, bool kerne
     struct compare_row **rows = kernels ? &c->kernels : &c->scopes;
     size_t *count = kernels ? &c->kernel_count : &c->scope_count;
     size_t keys = 0;
-    int code = 0;
+    int rc = 0;
     qsort(f, n, sizeof *f, by_key);
     for (size_t i = 0; i < n; i++)
         keys += i == 0 || strcmp(f[i].item->key, f[i - 1].item->key) != 0;
     *rows = region_array(&c->memory, keys + 1, sizeof **rows);
     if (!*rows)
         return GPUFL_E_NOMEM;
-    for (size_t from = 0, to; !code && from < n; from = to) {
+    for (size_t from = 0, to; !rc && from < n; from = to) {
         for (to = from + 1; to < n && strcmp(f[to].item->key, f[from].item->key) == 0; to++)
             ;
-        code = make_row(c, &(*rows)[*count], f + from, to - from);
+        rc = make_row(c, &(*rows)[*count], f + from, to - from);
         ++*count;
     }
-    return code ? code : judge(c, *rows, *count, kernels);
+    return rc ? rc : judge(c, *rows, *count, kernels);
 }
 
 static int make_table(struct comparison *c, bool kernels)
@@ -313,9 +313,9 @@ static int make_table(struct comparison *c, bool kernels)
             for (size_t k = 0; k < items; k++)
                 f[at++] = (struct found){kernels ? &d->kernels[k] : &d->scopes[k], side, i};
         }
-    int code = make_rows(c, f, n, kernels);
+    int rc = make_rows(c, f, n, kernels);
     mem_free(f);
-    return code;
+    return rc;
 }
 
 /* ---- the runs as a whole ------------------------------------------------------------------------ */
@@ -434,10 +434,10 @@ static int make_facts(struct comparison *c)
             room += c->sides[side][i]->fact_count;
     const char **keys = mem_array(room + 1, sizeof(char *));
     c->facts = region_array(&c->memory, room + 1, sizeof *c->facts);
-    int code = keys && c->facts ? 0 : GPUFL_E_NOMEM;
-    for (unsigned side = 0; !code && side < COMPARE_SIDES; side++)
-        for (size_t i = 0; !code && i < c->counts[side]; i++)
-            for (size_t k = 0; !code && k < c->sides[side][i]->fact_count; k++) {
+    int rc = keys && c->facts ? 0 : GPUFL_E_NOMEM;
+    for (unsigned side = 0; !rc && side < COMPARE_SIDES; side++)
+        for (size_t i = 0; !rc && i < c->counts[side]; i++)
+            for (size_t k = 0; !rc && k < c->sides[side][i]->fact_count; k++) {
                 const char *key = c->sides[side][i]->facts[k].key;
                 bool known = false;
                 for (size_t s = 0; s < seen && !known; s++)
@@ -445,10 +445,10 @@ static int make_facts(struct comparison *c)
                 if (known)
                     continue;
                 keys[seen++] = key;
-                code = add_fact(c, key);
+                rc = add_fact(c, key);
             }
     mem_free(keys);
-    return code;
+    return rc;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
@@ -461,9 +461,9 @@ int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
     if (!na || !nb || na > COMPARE_SESSIONS || nb > COMPARE_SESSIONS)
         return GPUFL_E_INVAL;
     make_totals(c);
-    int code = make_facts(c);
-    code = code ? code : make_table(c, true);
-    return code ? code : make_table(c, false);
+    int rc = make_facts(c);
+    rc = rc ? rc : make_table(c, true);
+    return rc ? rc : make_table(c, false);
 }
 
 void compare_close(struct comparison *c)

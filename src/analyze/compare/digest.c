@@ -134,23 +134,23 @@ static int put_shape(struct digest *d, struct digest_item *item, const struct ke
 static int put_kernels(struct digest *d, const struct sum_kernels *k, const struct model *m)
 {
     size_t n = k->name_count < DIGEST_ITEMS ? k->name_count : DIGEST_ITEMS;
-    int code = 0;
+    int rc = 0;
     d->kernels = region_array(&d->memory, n + 1, sizeof *d->kernels);
     if (!d->kernels)
         return GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < n; i++) {
+    for (size_t i = 0; !rc && i < n; i++) {
         const struct kernel_name *name = &k->names[i];
         struct digest_item *item = &d->kernels[d->kernel_item_count];
         if (!name->time.count || !name->name)
             continue;
-        code = put_item(d, item, model_text(m, name->name), true, &name->time);
+        rc = put_item(d, item, model_text(m, name->name), true, &name->time);
         item->shapes = region_array(&d->memory, DIGEST_SHAPES, sizeof *item->shapes);
-        code = code ? code : item->shapes ? 0 : GPUFL_E_NOMEM;
-        for (uint32_t c = 0; !code && c < name->configs && item->shape_count < DIGEST_SHAPES; c++)
-            code = put_shape(d, item, &k->configs[k->by_name[name->first + c]]);
+        rc = rc ? rc : item->shapes ? 0 : GPUFL_E_NOMEM;
+        for (uint32_t c = 0; !rc && c < name->configs && item->shape_count < DIGEST_SHAPES; c++)
+            rc = put_shape(d, item, &k->configs[k->by_name[name->first + c]]);
         d->kernel_item_count++;
     }
-    return code;
+    return rc;
 }
 
 void digest_path(const struct model *m, uint32_t node, char *out, size_t size)
@@ -184,22 +184,22 @@ static int put_scopes(struct digest *d, const struct model *m)
     bool told = sum_scopes_told(m, SCOPE_KERNELS);
     size_t n = s->live < DIGEST_ITEMS ? s->live : DIGEST_ITEMS;
     char *path = mem_alloc(DIGEST_PATH);
-    int code = path ? 0 : GPUFL_E_NOMEM;
+    int rc = path ? 0 : GPUFL_E_NOMEM;
     d->scopes = region_array(&d->memory, n + 1, sizeof *d->scopes);
-    code = d->scopes ? code : GPUFL_E_NOMEM;
-    for (uint32_t at = 0; !code && d->scope_count < n && scope_tree_next(s, &at);) {
+    rc = d->scopes ? rc : GPUFL_E_NOMEM;
+    for (uint32_t at = 0; !rc && d->scope_count < n && scope_tree_next(s, &at);) {
         const struct scope_node *node = &s->nodes[at];
         if (!node->self.calls)
             continue;
         digest_path(m, at, path, DIGEST_PATH);
         struct digest_item *item = &d->scopes[d->scope_count++];
-        code = put_item(d, item, path, false, &node->walls);
+        rc = put_item(d, item, path, false, &node->walls);
         item->gpu = told ? node->all.gpu : CELL_NULL;
     }
     mem_free(path);
-    if (!code)
+    if (!rc)
         qsort(d->scopes, d->scope_count, sizeof *d->scopes, by_total);
-    return code;
+    return rc;
 }
 
 /* ---- facts ------------------------------------------------------------------------------------- */
@@ -242,29 +242,28 @@ static int put_devices(struct digest *d, const struct model *m)
 {
     unsigned used = 0;
     char text[FACT_TEXT];
-    int code = 0;
-    for (uint32_t i = 0; i < m->devices.count && !code; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; i < m->devices.count && !rc; i++) {
         const struct device_sum *s = &m->devices.items[i];
         if (!s->named || !s->compute.count)
             continue;
         used++;
-        code = put_fact(d, "GPU", model_text(m, (uint32_t)known(s->row.name)), NAN);
-        code =
-            code ? code : put_fact(d, "driver", model_text(m, (uint32_t)known(s->row.driver)), NAN);
-        if (!code && s->row.clock_max_sm != CELL_NULL) {
+        rc = put_fact(d, "GPU", model_text(m, (uint32_t)known(s->row.name)), NAN);
+        rc = rc ? rc : put_fact(d, "driver", model_text(m, (uint32_t)known(s->row.driver)), NAN);
+        if (!rc && s->row.clock_max_sm != CELL_NULL) {
             snprintf(text, sizeof text, "%" PRId64 " MHz", s->row.clock_max_sm);
-            code = put_fact(d, "highest SM clock", text, NAN);
+            rc = put_fact(d, "highest SM clock", text, NAN);
         }
-        if (code || i >= m->metrics.device_count)
+        if (rc || i >= m->metrics.device_count)
             continue;
         const struct device_metrics *x = &m->metrics.devices[i];
-        code = put_measured(d, "SM clock, mean", "MHz", &x->metrics[COL_device_metric_clock_sm]);
-        code = code ? code
-                    : put_measured(d, "memory clock, mean", "MHz",
-                                   &x->metrics[COL_device_metric_clock_mem]);
+        rc = put_measured(d, "SM clock, mean", "MHz", &x->metrics[COL_device_metric_clock_sm]);
+        rc = rc ? rc
+                : put_measured(d, "memory clock, mean", "MHz",
+                               &x->metrics[COL_device_metric_clock_mem]);
     }
     snprintf(text, sizeof text, "%u", used);
-    return code ? code : put_fact(d, "GPUs in use", text, NAN);
+    return rc ? rc : put_fact(d, "GPUs in use", text, NAN);
 }
 
 static int put_facts(struct digest *d, const struct model *m)
@@ -277,21 +276,21 @@ static int put_facts(struct digest *d, const struct model *m)
                 {"command", f->command},    {"engine", f->engine}, {"backend", f->backend},
                 {"recorded by", f->version}};
     char key[FACT_TEXT];
-    int code = 0;
+    int rc = 0;
     d->facts = region_array(&d->memory, FACTS, sizeof *d->facts);
     if (!d->facts)
         return GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < sizeof rows / sizeof *rows; i++)
-        code = put_fact(d, rows[i].key, model_text(m, rows[i].name), NAN);
-    code = code ? code : put_devices(d, m);
-    for (size_t i = 0; !code && i < f->option_count; i++) {
+    for (size_t i = 0; !rc && i < sizeof rows / sizeof *rows; i++)
+        rc = put_fact(d, rows[i].key, model_text(m, rows[i].name), NAN);
+    rc = rc ? rc : put_devices(d, m);
+    for (size_t i = 0; !rc && i < f->option_count; i++) {
         const char *name = model_text(m, f->options[i].name);
         if (of_the_log(name))
             continue;
         snprintf(key, sizeof key, "option %.200s", name);
-        code = put_fact(d, key, model_text(m, f->options[i].value), NAN);
+        rc = put_fact(d, key, model_text(m, f->options[i].value), NAN);
     }
-    return code;
+    return rc;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */
@@ -315,9 +314,9 @@ int digest_open(struct digest *d, const struct model *m)
     d->kernel_time = known ? m->kernels.time.total : CELL_NULL;
     d->busy = known ? busy.busy : CELL_NULL;
     d->simulated = m->facts.simulated;
-    int code = put_facts(d, m);
-    code = code ? code : put_kernels(d, &m->kernels, m);
-    return code ? code : put_scopes(d, m);
+    int rc = put_facts(d, m);
+    rc = rc ? rc : put_kernels(d, &m->kernels, m);
+    return rc ? rc : put_scopes(d, m);
 }
 
 void digest_close(struct digest *d)

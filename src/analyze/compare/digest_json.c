@@ -157,15 +157,15 @@ static int read_item(struct reading *r, struct digest_item *item, bool kernel)
     } ints[] = {{"calls", &item->calls}, {"total", &item->total}, {"gpu", &item->gpu},
                 {"p50", &item->p50},     {"p99", &item->p99},     {"longest", &item->longest}};
     char key[32];
-    int code = 0;
+    int rc = 0;
     *item = (struct digest_item){.gpu = CELL_NULL};
-    for (struct json_value v; !code && (v = json_key(&r->j, key, sizeof key), v.type > JSON_END);) {
+    for (struct json_value v; !rc && (v = json_key(&r->j, key, sizeof key), v.type > JSON_END);) {
         if (strcmp(key, "bins") == 0 && v.type == JSON_ARRAY) {
-            code = read_bins(r, item);
+            rc = read_bins(r, item);
             continue;
         }
         if (strcmp(key, "shapes") == 0 && v.type == JSON_ARRAY) {
-            code = read_shapes(r, item);
+            rc = read_shapes(r, item);
             continue;
         }
         if (strcmp(key, "name") == 0)
@@ -175,8 +175,8 @@ static int read_item(struct reading *r, struct digest_item *item, bool kernel)
                 *ints[i].at = v.integer;
         json_skip(&r->j, v);
     }
-    if (code || !item->name || item->calls < 0 || item->total < 0)
-        return code ? code : GPUFL_E_CORRUPT;
+    if (rc || !item->name || item->calls < 0 || item->total < 0)
+        return rc ? rc : GPUFL_E_CORRUPT;
     char *own = region_take(&r->d->memory, strlen(item->name) + 1);
     if (!own)
         return GPUFL_E_NOMEM;
@@ -189,16 +189,16 @@ static int read_item(struct reading *r, struct digest_item *item, bool kernel)
 static int read_items(struct reading *r, struct digest_item **items, size_t *count, bool kernels)
 {
     size_t n = count_values(r->j);
-    int code = 0;
+    int rc = 0;
     *items = region_array(&r->d->memory, n + 1, sizeof **items);
     if (!*items)
         return GPUFL_E_NOMEM;
-    for (struct json_value v; !code && (v = json_next(&r->j), v.type > JSON_END);) {
-        code = v.type == JSON_OBJECT && *count < n ? read_item(r, &(*items)[*count], kernels)
-                                                   : GPUFL_E_CORRUPT;
-        *count += !code;
+    for (struct json_value v; !rc && (v = json_next(&r->j), v.type > JSON_END);) {
+        rc = v.type == JSON_OBJECT && *count < n ? read_item(r, &(*items)[*count], kernels)
+                                                 : GPUFL_E_CORRUPT;
+        *count += !rc;
     }
-    return code;
+    return rc;
 }
 
 static int read_facts(struct reading *r)
@@ -261,18 +261,18 @@ int digest_read(struct digest *d, const char *text, size_t len)
     struct reading r = {.d = d};
     int64_t format = 0, simulated = 0;
     char key[32];
-    int code = 0;
+    int rc = 0;
     memset(d, 0, sizeof *d);
     region_init(&d->memory, DIGEST_MEMORY);
     json_init(&r.j, text, len);
     struct json_value v = json_read(&r.j);
     if (v.type != JSON_OBJECT)
         return GPUFL_E_CORRUPT;
-    while (!code && (v = json_key(&r.j, key, sizeof key), v.type > JSON_END))
-        code = read_member(&r, key, v, &format, &simulated);
+    while (!rc && (v = json_key(&r.j, key, sizeof key), v.type > JSON_END))
+        rc = read_member(&r, key, v, &format, &simulated);
     d->simulated = simulated != 0;
-    if (code || r.j.error)
-        return code ? code : GPUFL_E_CORRUPT;
+    if (rc || r.j.error)
+        return rc ? rc : GPUFL_E_CORRUPT;
     if (format > DIGEST_FORMAT)
         return GPUFL_E_STATE;
     return format == DIGEST_FORMAT && d->session && d->app && d->host && d->kernels && d->scopes &&

@@ -195,14 +195,14 @@ static int judge(struct history_group *g, size_t n)
         return GPUFL_E_NOMEM;
     for (size_t i = 0; i < n; i++)
         q[i] = g[i].p;
-    int code = stats_false_alarms(q, n);
+    int rc = stats_false_alarms(q, n);
     for (size_t i = 0; i < n; i++) {
         g[i].q = q[i];
         g[i].outlying = g[i].q < HISTORY_ALPHA && fabs(log(g[i].ratio)) >= log1p(HISTORY_LEAST);
     }
     mem_free(q);
     qsort(g, n, sizeof *g, by_ratio);
-    return code;
+    return rc;
 }
 
 /* Which group each point, in order, belongs to: HISTORY_GROUPS where its name is not known. How
@@ -245,20 +245,20 @@ int history_find(struct history *h, struct history_point *points, size_t n, stru
     w.ranks = mem_array(n + 1, sizeof *w.ranks);
     w.order = mem_array(n + 1, sizeof(struct history_point *));
     w.groups = mem_array(n + 1, sizeof *w.groups);
-    int code = w.logs && w.room && w.ranks && w.order && w.groups ? 0 : GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < n; i++)
+    int rc = w.logs && w.room && w.ranks && w.order && w.groups ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < n; i++)
         w.logs[i] = log(points[i].mean);
-    code = code || !n ? code : find_steps(&w);
-    if (!code && n) {
+    rc = rc || !n ? rc : find_steps(&w);
+    if (!rc && n) {
         find_outliers(&w);
         rank_points(&w);
     }
-    code = code ? code : find_groups(&w, false, mem, &h->hosts, &h->host_count);
-    code = code ? code : find_groups(&w, true, mem, &h->gpus, &h->gpu_count);
+    rc = rc ? rc : find_groups(&w, false, mem, &h->hosts, &h->host_count);
+    rc = rc ? rc : find_groups(&w, true, mem, &h->gpus, &h->gpu_count);
     mem_free(w.logs);
     mem_free(w.room);
     mem_free(w.ranks);
     mem_free(w.order);
     mem_free(w.groups);
-    return code;
+    return rc;
 }

@@ -64,9 +64,9 @@ static int put_facts(const struct writing *w)
         put_values(&g, &w->c->facts[i], 0);
         put_values(&g, &w->c->facts[i], 1);
     }
-    int code = grid_print(&g, w->out, w->width, w->color);
+    int rc = grid_print(&g, w->out, w->width, w->color);
     grid_fini(&g);
-    return code;
+    return rc;
 }
 
 static void put_ratio(struct grid *g, double ratio)
@@ -126,9 +126,9 @@ static int put_totals(const struct writing *w)
         put_ratio(&g, t->ratio);
         put_sure(&g, t->p);
     }
-    int code = grid_print(&g, w->out, w->width, w->color);
+    int rc = grid_print(&g, w->out, w->width, w->color);
     grid_fini(&g);
-    return code;
+    return rc;
 }
 
 static void put_counts(const struct writing *w, const struct compare_row *rows, size_t n)
@@ -199,11 +199,11 @@ static int put_rows(const struct writing *w, const char *title, const struct com
         put_row(&g, r, kernels);
         shown++;
     }
-    int code = grid_print(&g, w->out, w->width, w->color);
+    int rc = grid_print(&g, w->out, w->width, w->color);
     grid_fini(&g);
     if (w->top && n > w->top)
         fprintf(w->out, "  … %zu more\n", n - w->top);
-    return code;
+    return rc;
 }
 
 static void put_shape_list(const struct writing *w, char side, const struct compare_side *s)
@@ -255,11 +255,11 @@ int compare_text(const struct comparison *c, FILE *out, size_t top, int width, b
     const struct writing w = {c, out, top, width, color};
     put_side(&w, 0);
     put_side(&w, 1);
-    int code = put_facts(&w);
-    code = code ? code : put_totals(&w);
-    code = code ? code : put_rows(&w, "KERNELS", c->kernels, c->kernel_count, true);
-    code = code ? code : put_rows(&w, "SCOPES", c->scopes, c->scope_count, false);
+    int rc = put_facts(&w);
+    rc = rc ? rc : put_totals(&w);
+    rc = rc ? rc : put_rows(&w, "KERNELS", c->kernels, c->kernel_count, true);
+    rc = rc ? rc : put_rows(&w, "SCOPES", c->scopes, c->scope_count, false);
     put_shapes(&w);
     put_how(&w);
-    return code ? code : ferror(out) ? GPUFL_E_IO : 0;
+    return rc ? rc : ferror(out) ? GPUFL_E_IO : 0;
 }

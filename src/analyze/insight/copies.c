@@ -16,9 +16,9 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, "small_copies", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "small_copies", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->place = place;
     i->gives_back = ns;
@@ -26,14 +26,14 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
     insight_fact(i, "copies", (int64_t)count);
     insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
     buf_printf(&text, "Small copies × %llu", (unsigned long long)count);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s copies of at most 16 KiB", units_count(a, (int64_t)count));
     insight_put_where(m, place, &text);
     buf_printf(&text, " took %s of the %s's time: each costs its call, not its data.",
                units_time(b, ns), host ? "host" : "GPU");
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* Small copies of one place: by the calls that were recorded (of asynchronous ones those that took
@@ -69,18 +69,18 @@ static struct small *count_small(const struct model *m)
 int insight_small_copies(const struct model *m, struct insights *to)
 {
     struct small *all = count_small(m);
-    int code = all ? 0 : GPUFL_E_NOMEM;
-    for (uint32_t i = 1; !code && i < m->stacks.places.count; i++) {
+    int rc = all ? 0 : GPUFL_E_NOMEM;
+    for (uint32_t i = 1; !rc && i < m->stacks.places.count; i++) {
         const struct small *s = &all[i];
         bool host = s->calls >= s->records;
         uint64_t count = host ? s->calls : s->records;
         int64_t ns = host ? s->call_time : s->record_time;
         if (!stacks_place_at(&m->stacks, i)->mark && !s->told && count >= INSIGHT_small_copies &&
             insight_is_share(m, ns, INSIGHT_worth, 1000))
-            code = add_small(m, i, count, ns, host, to);
+            rc = add_small(m, i, count, ns, host, to);
     }
     mem_free(all);
-    return code;
+    return rc;
 }
 
 /* ---- pageable copies ---------------------------------------------------------------------- */
@@ -108,10 +108,10 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     struct insight *i;
     struct buf text;
     struct insight_heaviest where;
-    int code = insight_add(to, "pageable_copies", &i);
-    code = code ? code : pageable_place(m, kind, &where);
-    if (code)
-        return code;
+    int rc = insight_add(to, "pageable_copies", &i);
+    rc = rc ? rc : pageable_place(m, kind, &where);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->place = where.place;
     i->gives_back = gain;
@@ -121,30 +121,30 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     insight_fact(i, "gpu_ns", t->time);
     buf_printf(&text, "Pageable copies %s × %llu", sum_transfers_kind((int)kind),
                (unsigned long long)t->count);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s in %s %s copies of host memory that is not pinned",
                units_bytes(a, t->bytes), units_count(b, (int64_t)t->count),
                sum_transfers_kind((int)kind));
     insight_put_heaviest(m, &where, " of their time", &text);
     buf_printf(&text, ": %s at %s, and the host is held up by each.", units_time(c, t->time),
                units_rate(d, t->bytes, t->time));
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int insight_pageable_copies(const struct model *m, struct insights *to)
 {
     struct busy_result compute, any;
-    int code = 0;
+    int rc = 0;
     busy_result(&m->devices.compute, &compute);
     busy_result(&m->devices.any, &any);
     int64_t alone = any.busy - compute.busy;
-    for (uint32_t k = 0; !code && k < TRANSFER_KINDS; k++) {
+    for (uint32_t k = 0; !rc && k < TRANSFER_KINDS; k++) {
         const struct transfer_sum *t = &m->transfers.pageable[k];
         if (t->bytes >= INSIGHT_pageable_bytes &&
             insight_is_share(m, sum_windows_of_whole(m, t->time), INSIGHT_worth, 1000))
-            code = add_pageable(m, k, t, t->time < alone ? t->time : alone, to);
+            rc = add_pageable(m, k, t, t->time < alone ? t->time : alone, to);
     }
-    return code;
+    return rc;
 }

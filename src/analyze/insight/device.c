@@ -43,9 +43,9 @@ static int add(const struct model *m, const char *rule, uint32_t device, uint64_
     char name[160], a[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, rule, &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, rule, &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->device = device;
     i->gives_back = lost(m, device, cells_share((double)count, (double)d->throttle_known));
@@ -54,7 +54,7 @@ static int add(const struct model *m, const char *rule, uint32_t device, uint64_
     insight_fact(i, "samples", (int64_t)d->throttle_known);
     insight_fact(i, "throttled_samples", (int64_t)count);
     buf_str(&text, power ? "Held down by its power limit" : "Held down by heat");
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     findings_device(m, device, name, sizeof name);
     buf_printf(&text, "%s: ", name);
     if (count)
@@ -67,28 +67,28 @@ static int add(const struct model *m, const char *rule, uint32_t device, uint64_
                    sum_metrics_mean(heat), (long long)heat->max);
     }
     buf_str(&text, ".");
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int insight_throttle_power(const struct model *m, struct insights *to)
 {
-    int code = 0;
-    for (uint32_t i = 1; !code && i < m->metrics.device_count && i < m->devices.count; i++) {
+    int rc = 0;
+    for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
         uint64_t n = samples(d, THROTTLE_POWER_SOFTWARE, THROTTLE_POWER_BRAKE);
         if (d->throttle_known >= INSIGHT_throttle_samples &&
             n * 100 >= d->throttle_known * INSIGHT_throttle_power)
-            code = add(m, "throttle_power", i, n, to);
+            rc = add(m, "throttle_power", i, n, to);
     }
-    return code;
+    return rc;
 }
 
 int insight_throttle_thermal(const struct model *m, struct insights *to)
 {
-    int code = 0;
-    for (uint32_t i = 1; !code && i < m->metrics.device_count && i < m->devices.count; i++) {
+    int rc = 0;
+    for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
         const struct metric_sum *heat = &d->metrics[COL_device_metric_temperature];
         uint64_t n = samples(d, THROTTLE_THERMAL_SOFTWARE, THROTTLE_THERMAL_HARDWARE);
@@ -97,7 +97,7 @@ int insight_throttle_thermal(const struct model *m, struct insights *to)
         bool hot = heat->count >= INSIGHT_throttle_samples &&
                    sum_metrics_mean(heat) >= INSIGHT_temperature;
         if (slowed || hot)
-            code = add(m, "throttle_thermal", i, slowed ? n : 0, to);
+            rc = add(m, "throttle_thermal", i, slowed ? n : 0, to);
     }
-    return code;
+    return rc;
 }

@@ -53,9 +53,9 @@ static const struct insight_rule *find_rule(const char *id)
 
 int insight_add(struct insights *to, const char *id, struct insight **at)
 {
-    int code = mem_grow(&to->items, &to->cap, to->count + 1, sizeof *to->items, SIZE_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&to->items, &to->cap, to->count + 1, sizeof *to->items, SIZE_MAX);
+    if (rc)
+        return rc;
     *at = &to->items[to->count++];
     **at = (struct insight){.rule = find_rule(id)};
     (*at)->next = (*at)->rule->next;
@@ -64,11 +64,11 @@ int insight_add(struct insights *to, const char *id, struct insight **at)
 
 int insight_say(char **to, struct buf *text)
 {
-    int code = buf_error(text);
-    if (!code && !(*to = mem_strdup(buf_cstr(text))))
-        code = GPUFL_E_NOMEM;
+    int rc = buf_error(text);
+    if (!rc && !(*to = mem_strdup(buf_cstr(text))))
+        rc = GPUFL_E_NOMEM;
     buf_clear(text);
-    return code ? GPUFL_E_NOMEM : 0;
+    return rc ? GPUFL_E_NOMEM : 0;
 }
 
 void insight_fact(struct insight *i, const char *key, int64_t value)
@@ -194,21 +194,21 @@ static bool is_of_idle(const struct insight_rule *r)
 
 int insights_find(const struct model *m, struct insights *out)
 {
-    int code = 0;
+    int rc = 0;
     bool slowed = findings_slowed(m);
     memset(out, 0, sizeof *out);
-    for (size_t r = 0; !code && r < insight_rule_count; r++) {
+    for (size_t r = 0; !rc && r < insight_rule_count; r++) {
         size_t first = out->count;
         if (slowed && is_of_idle(&insight_rules[r]))
             continue;
-        code = insight_rules[r].find(m, out);
-        for (size_t i = first; !code && i < out->count; i++)
+        rc = insight_rules[r].find(m, out);
+        for (size_t i = first; !rc && i < out->count; i++)
             if (!out->items[i].title || !out->items[i].text)
-                code = GPUFL_E_NOMEM;
-        if (!code)
+                rc = GPUFL_E_NOMEM;
+        if (!rc)
             keep_most(out, first);
     }
-    if (code) {
+    if (rc) {
         insights_fini(out);
         return GPUFL_E_NOMEM;
     }

@@ -83,9 +83,9 @@ static int add_occupancy(const struct model *m, uint32_t name, const struct low 
     char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, "occupancy", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "occupancy", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->kernel = name;
     i->next = limit->next;
@@ -100,23 +100,23 @@ static int add_occupancy(const struct model *m, uint32_t name, const struct low 
     insight_fact(i, "shared_dynamic", c->shared_dynamic);
     units_percent(a, (double)c->occ_warps, (double)c->occ_max_warps);
     buf_printf(&text, "Occupancy %s, limited by %s", a, limit->text);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     insight_put_kernel(m, name, &text);
     buf_printf(&text,
                ": %lld of %lld warps of an SM at most (%s), limited by %s, in %s launches of "
                "%s together.",
                (long long)c->occ_warps, (long long)c->occ_max_warps, a, limit->text,
                units_count(b, (int64_t)l->calls), units_time(d, l->time));
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int insight_occupancy(const struct model *m, struct insights *to)
 {
     const struct sum_kernels *k = &m->kernels;
-    int code = 0;
-    for (size_t n = 0; !code && n < k->name_count; n++) {
+    int rc = 0;
+    for (size_t n = 0; !rc && n < k->name_count; n++) {
         struct low low = {0};
         for (uint32_t c = 0; c < k->names[n].configs; c++) {
             const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
@@ -125,9 +125,9 @@ int insight_occupancy(const struct model *m, struct insights *to)
         }
         if (low.worst && low.time > 0 &&
             insight_is_share(m, sum_windows_of_whole(m, low.time), INSIGHT_worth, 1000))
-            code = add_occupancy(m, k->names[n].name, &low, to);
+            rc = add_occupancy(m, k->names[n].name, &low, to);
     }
-    return code;
+    return rc;
 }
 
 /* ---- spills ------------------------------------------------------------------------------ */
@@ -158,9 +158,9 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     char a[UNITS_TEXT], b[UNITS_TEXT], d[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, "spills", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "spills", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->kernel = name;
     i->gives_back = insight_of_run(m, s->waste);
@@ -171,7 +171,7 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     insight_fact(i, "registers", c->registers);
     units_bytes(a, c->local_per_thread);
     buf_printf(&text, "Local memory: %s a thread", a);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     insight_put_kernel(m, name, &text);
     buf_printf(&text, ": each thread keeps %s in local memory", a);
     if (c->registers > 0)
@@ -179,9 +179,9 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     buf_printf(&text,
                ": spilled registers, or arrays that did not fit; in %s launches of %s together.",
                units_count(b, (int64_t)s->calls), units_time(d, s->time));
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* Kernels with counted instructions, by place in model.kernels.names, where sectors of local memory were
@@ -204,8 +204,8 @@ int insight_spills(const struct model *m, struct insights *to)
 {
     const struct sum_kernels *k = &m->kernels;
     bool *counted = list_counted(m);
-    int code = counted ? profile_spills(m, to) : GPUFL_E_NOMEM;
-    for (size_t n = 0; !code && n < k->name_count; n++) {
+    int rc = counted ? profile_spills(m, to) : GPUFL_E_NOMEM;
+    for (size_t n = 0; !rc && n < k->name_count; n++) {
         struct spill spill = {0};
         for (uint32_t c = 0; !counted[n] && c < k->names[n].configs; c++) {
             const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
@@ -214,8 +214,8 @@ int insight_spills(const struct model *m, struct insights *to)
         }
         if (spill.worst && spill.time > 0 &&
             insight_is_share(m, sum_windows_of_whole(m, spill.time), INSIGHT_worth, 1000))
-            code = add_spills(m, k->names[n].name, &spill, to);
+            rc = add_spills(m, k->names[n].name, &spill, to);
     }
     mem_free(counted);
-    return code;
+    return rc;
 }

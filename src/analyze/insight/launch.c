@@ -84,10 +84,10 @@ int insight_launch_storm(const struct model *m, struct insights *to)
         !insight_is_share(m, idle, INSIGHT_storm_idle, 1000) ||
         100 * gaps < INSIGHT_storm_share * (gaps + (double)s.time))
         return 0;
-    int code = insight_add(to, "launch_storm", &i);
-    code = code ? code : main_launcher(m, &launcher);
-    if (code)
-        return code;
+    int rc = insight_add(to, "launch_storm", &i);
+    rc = rc ? rc : main_launcher(m, &launcher);
+    if (rc)
+        return rc;
     i->place = launcher.place;
     buf_init(&text, TEXT_MAX);
     i->gives_back = idle;
@@ -98,15 +98,15 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     insight_fact(i, "gpu_ns", s.time);
     insight_fact(i, "gpu_idle_ns", cells_sum(slow.all, between.all));
     buf_printf(&text, "Tiny kernels × %llu, launched one by one", (unsigned long long)s.tiny);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
     insight_put_heaviest(m, &launcher, " of all launches", &text);
     buf_printf(&text, "; the GPU was idle for %s between them, for launches take longer.",
                units_time(a, cells_sum(slow.all, between.all)));
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* ---- gaps -------------------------------------------------------------------------------- */
@@ -138,10 +138,10 @@ static int add_gaps(const struct model *m, const char *rule, enum idle_cause c, 
     struct insight *i;
     struct buf text;
     struct insight_heaviest late;
-    int code = insight_add(to, rule, &i);
-    code = code ? code : late_place(m, c, &late);
-    if (code)
-        return code;
+    int rc = insight_add(to, rule, &i);
+    rc = rc ? rc : late_place(m, c, &late);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->place = late.place;
     i->gives_back = idle.time;
@@ -150,16 +150,16 @@ static int add_gaps(const struct model *m, const char *rule, enum idle_cause c, 
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);
     buf_printf(&text, "%s", title);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     buf_printf(&text, "The GPU%s sat idle for ", idle.devices > 1 ? "s" : "");
     sum_idle_put(m, idle.all, &text);
     buf_printf(&text, " in %s gap%s: %s", units_count(a, (int64_t)idle.gaps),
                idle.gaps == 1 ? "" : "s", sum_idle_text(c));
     insight_put_heaviest(m, &late, " of it ended with launches", &text);
     buf_str(&text, ".");
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int insight_late_launch(const struct model *m, struct insights *to)
@@ -180,10 +180,10 @@ int insight_idle_cause(const struct model *m, struct insights *to)
         {IDLE_QUEUED, "Work held up by other work"},
         {IDLE_CODE, "Loading code"},
     };
-    int code = 0;
-    for (size_t i = 0; !code && i < sizeof told / sizeof *told; i++)
+    int rc = 0;
+    for (size_t i = 0; !rc && i < sizeof told / sizeof *told; i++)
         if (insight_is_share(m, idle_of(m, told[i].cause).time, INSIGHT_idle_share, 100) &&
             idle_of(m, told[i].cause).gaps)
-            code = add_gaps(m, "idle_cause", told[i].cause, told[i].title, to);
-    return code;
+            rc = add_gaps(m, "idle_cause", told[i].cause, told[i].title, to);
+    return rc;
 }

@@ -113,24 +113,24 @@ int profile_lines_add(const struct model *m, struct profile_lines *l, uint32_t f
     w.kind = kind;
     w.file = line->file;
     w.line = line->line;
-    int code = keyed_put(&l->lines, &w, &index, NULL);
-    if (!code && index)
+    int rc = keyed_put(&l->lines, &w, &index, NULL);
+    if (!rc && index)
         ((struct weighed *)keyed_at(&l->lines, index))->weight += weight;
-    return code;
+    return rc;
 }
 
 int profile_lines_finish(struct profile_lines *l)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < l->lines.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < l->lines.count; i++) {
         const struct weighed *w = keyed_at(&l->lines, i);
         uint32_t index, key[2] = {w->kernel, w->kind};
-        code = keyed_put(&l->best, key, &index, NULL);
-        struct heaviest *h = code ? NULL : keyed_at(&l->best, index);
+        rc = keyed_put(&l->best, key, &index, NULL);
+        struct heaviest *h = rc ? NULL : keyed_at(&l->best, index);
         if (h && w->weight > h->line.weight)
             h->line = (struct profile_line){w->file, w->line, w->weight};
     }
-    return code;
+    return rc;
 }
 
 struct profile_line profile_lines_best(const struct profile_lines *l, uint32_t kernel,

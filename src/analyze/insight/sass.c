@@ -70,16 +70,16 @@ static struct pair *list_pairs(const struct model *m, enum pair_kind kind,
     struct pair *list = mem_array(s->places.count + 1, sizeof *list);
     int64_t warp = profile_warp(m);
     size_t n = 0, joined = 0;
-    int code = 0;
-    for (size_t i = 1; list && !code && i < s->places.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; list && !rc && i < s->places.count; i++) {
         const struct sass_place *p = sum_sass_place(s, i);
         struct pair x = {profile_kernel(m, p->function), p->function, 0, 0};
         if (!read_pair(&p->values, kind, warp, &x.done, &x.ideal) || !x.kernel)
             continue;
         list[n++] = x;
-        code = profile_lines_add(m, lines, p->function, p->offset, 0, waste_of(kind, &x));
+        rc = profile_lines_add(m, lines, p->function, p->offset, 0, waste_of(kind, &x));
     }
-    if (!list || code || profile_lines_finish(lines)) {
+    if (!list || rc || profile_lines_finish(lines)) {
         mem_free(list);
         return NULL;
     }
@@ -124,9 +124,9 @@ static int begin_finding(const struct model *m, const char *rule, const struct p
                          struct insight **at)
 {
     bool estimated;
-    int code = insight_add(to, rule, at);
-    if (code)
-        return code;
+    int rc = insight_add(to, rule, at);
+    if (rc)
+        return rc;
     struct insight *i = *at;
     int64_t time = profile_time(m, p->function, &estimated);
     profile_place(m, i, p->function, line);
@@ -165,9 +165,9 @@ static int add_divergence(const struct model *m, const struct pair *p, uint32_t 
     struct insight *i;
     struct buf text;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    int code = begin_finding(m, "divergence", p, line, 1 - share, to, &i);
-    if (code)
-        return code;
+    int rc = begin_finding(m, "divergence", p, line, 1 - share, to, &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->scope = scope;
     i->severity = severity_of(100 * share);
@@ -176,7 +176,7 @@ static int add_divergence(const struct model *m, const struct pair *p, uint32_t 
     insight_fact(i, "efficiency_permille", (int64_t)(1000 * share));
     units_percent(a, (double)p->done, (double)p->ideal);
     buf_printf(&text, "Divergent warps: %s of their threads at work", a);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     insight_put_kernel(m, device_code_at(&m->code, p->function)->name, &text);
     if (scope) {
         size_t from = text.len;
@@ -187,9 +187,9 @@ static int add_divergence(const struct model *m, const struct pair *p, uint32_t 
     buf_printf(&text, ": %.1f of %lld threads at work (%s) on average, over %s instructions",
                threads, (long long)warp, a, units_count(b, inst));
     put_most(m, line, &text);
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static bool is_divergent(const struct pair *p, int64_t warp, int64_t limit)
@@ -213,16 +213,16 @@ static int scopes_divergence(const struct model *m, size_t from, struct insights
 {
     static const struct profile_line none = {0, 0, 0};
     int64_t warp = profile_warp(m);
-    int code = 0;
-    for (size_t i = 1; !code && i < m->sass.groups.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < m->sass.groups.count; i++) {
         const struct sass_group *g = sum_sass_group(&m->sass, i);
         struct pair p = {profile_kernel(m, g->function), g->function, 0, 0};
         if (g->scope && p.kernel && read_pair(&g->values, PAIR_THREADS, warp, &p.done, &p.ideal) &&
             is_divergent(&p, warp, INSIGHT_divergence_medium) && profile_worth(m, p.function) &&
             !told_already(to, from, m, g->function))
-            code = add_divergence(m, &p, g->scope, &none, to);
+            rc = add_divergence(m, &p, g->scope, &none, to);
     }
-    return code;
+    return rc;
 }
 
 int insight_divergence(const struct model *m, struct insights *to)
@@ -234,16 +234,16 @@ int insight_divergence(const struct model *m, struct insights *to)
         return 0;
     profile_lines_init(&lines);
     struct pair *list = list_pairs(m, PAIR_THREADS, &lines, &count);
-    int code = list ? 0 : GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < count; i++) {
+    int rc = list ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < count; i++) {
         struct profile_line line = profile_lines_best(&lines, list[i].kernel, 0);
         if (is_divergent(&list[i], warp, INSIGHT_divergence) && profile_worth(m, list[i].function))
-            code = add_divergence(m, &list[i], 0, &line, to);
+            rc = add_divergence(m, &list[i], 0, &line, to);
     }
-    code = code ? code : scopes_divergence(m, from, to);
+    rc = rc ? rc : scopes_divergence(m, from, to);
     mem_free(list);
     profile_lines_fini(&lines);
-    return code;
+    return rc;
 }
 
 /* ---- memory ------------------------------------------------------------------------------ */
@@ -257,10 +257,10 @@ static int add_memory(const struct model *m, enum pair_kind kind, const struct p
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = begin_finding(m, sectors ? "uncoalesced" : "bank_conflicts", p, line,
-                             wait < waste ? wait : waste, to, &i);
-    if (code)
-        return code;
+    int rc = begin_finding(m, sectors ? "uncoalesced" : "bank_conflicts", p, line,
+                           wait < waste ? wait : waste, to, &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     insight_fact(i, sectors ? "sectors" : "wavefronts", p->done);
     insight_fact(i, sectors ? "sectors_ideal" : "wavefronts_ideal", p->ideal);
@@ -271,7 +271,7 @@ static int add_memory(const struct model *m, enum pair_kind kind, const struct p
         buf_printf(&text, "Uncoalesced access: %s of the traffic needed", a);
     else
         buf_printf(&text, "Bank conflicts: %.1f-way", (double)p->done / (double)p->ideal);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     insight_put_kernel(m, device_code_at(&m->code, p->function)->name, &text);
     if (sectors)
         buf_printf(&text, ": its accesses to global memory took %s sectors where %s (%s) would do",
@@ -280,9 +280,9 @@ static int add_memory(const struct model *m, enum pair_kind kind, const struct p
         buf_printf(&text, ": its accesses to shared memory took %s wavefronts where %s would do", b,
                    c);
     put_most(m, line, &text);
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int add_local(const struct model *m, const struct pair *p, const struct profile_line *line,
@@ -294,9 +294,9 @@ static int add_local(const struct model *m, const struct pair *p, const struct p
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = begin_finding(m, "spills", p, line, wait < share ? wait : share, to, &i);
-    if (code)
-        return code;
+    int rc = begin_finding(m, "spills", p, line, wait < share ? wait : share, to, &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     insight_fact(i, "local_sectors", p->done);
     insight_fact(i, "global_sectors", global ? p->ideal : CELL_NULL);
@@ -305,16 +305,16 @@ static int add_local(const struct model *m, const struct pair *p, const struct p
     units_count(c, p->ideal);
     buf_printf(&text, "Local memory: %s%s", global ? a : b,
                global ? " of the traffic" : " sectors");
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     insight_put_kernel(m, device_code_at(&m->code, p->function)->name, &text);
     buf_printf(&text, ": its accesses to local memory took %s sectors", b);
     if (global)
         buf_printf(&text, " beside %s of global memory", c);
     buf_str(&text, ": spilled registers, or arrays that did not fit");
     put_most(m, line, &text);
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static bool is_wasteful(enum pair_kind kind, const struct pair *p)
@@ -336,16 +336,16 @@ static int find_memory(const struct model *m, enum pair_kind kind, struct insigh
         return 0;
     profile_lines_init(&lines);
     struct pair *list = list_pairs(m, kind, &lines, &count);
-    int code = list ? 0 : GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < count; i++) {
+    int rc = list ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < count; i++) {
         struct profile_line line = profile_lines_best(&lines, list[i].kernel, 0);
         if (is_wasteful(kind, &list[i]) && profile_worth(m, list[i].function))
-            code = kind == PAIR_LOCAL ? add_local(m, &list[i], &line, to)
-                                      : add_memory(m, kind, &list[i], &line, to);
+            rc = kind == PAIR_LOCAL ? add_local(m, &list[i], &line, to)
+                                    : add_memory(m, kind, &list[i], &line, to);
     }
     mem_free(list);
     profile_lines_fini(&lines);
-    return code;
+    return rc;
 }
 
 int insight_uncoalesced(const struct model *m, struct insights *to)

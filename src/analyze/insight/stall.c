@@ -61,21 +61,21 @@ struct counted {
 
 static int list_counted(const struct model *m, struct keyed *to)
 {
-    int code = 0;
+    int rc = 0;
     keyed_init(to, sizeof(struct counted), sizeof(uint32_t), SIZE_MAX / 64);
-    for (size_t i = 1; !code && i < m->sass.groups.count; i++) {
+    for (size_t i = 1; !rc && i < m->sass.groups.count; i++) {
         const struct sass_group *g = sum_sass_group(&m->sass, i);
         uint32_t index, kernel = profile_kernel(m, g->function);
         if (g->scope)
             continue;
-        code = keyed_put(to, &kernel, &index, NULL);
-        struct counted *c = code ? NULL : keyed_at(to, index);
+        rc = keyed_put(to, &kernel, &index, NULL);
+        struct counted *c = rc ? NULL : keyed_at(to, index);
         if (c) {
             c->sectors |= g->values.value[SASS_SECTORS] > 0;
             c->ideal |= sass_ideal_sectors(&g->values) > 0;
         }
     }
-    return code;
+    return rc;
 }
 
 /* What the rule goes by, beside the samples. */
@@ -206,9 +206,9 @@ static int add_finding(const struct model *m, const struct owner *o, const struc
     bool estimated;
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, "stall", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "stall", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     profile_place(m, i, o->entries->function, line);
     i->scope = o->entries->function ? 0 : o->entries->owner;
@@ -221,29 +221,29 @@ static int add_finding(const struct model *m, const struct owner *o, const struc
     buf_str(&text, "Stalled: ");
     put_reason(m, top->reason, &text);
     buf_printf(&text, " %s", units_percent(a, (double)n->all, (double)o->stalled));
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     put_text(m, o, top, line, margin, &text);
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int judge_owner(struct judge *j, const struct owner *o)
 {
     static const struct profile_line none = {0, 0, 0};
     const struct entry *first = o->entries;
-    int code = 0;
+    int rc = 0;
     if (first->function && !profile_worth(j->m, first->function))
         return 0;
-    for (int class = 0; !code && class < STALL_CLASSES; class ++) {
+    for (int class = 0; !rc && class < STALL_CLASSES; class ++) {
         const struct entry *top = top_reason(j->m, o, (enum stall_class) class);
         if (!top || !is_dominant(j, o, (enum stall_class) class, top))
             continue;
         struct profile_line line =
             first->function ? profile_lines_best(&j->lines, first->owner, (uint32_t) class) : none;
-        code = add_finding(j->m, o, top, &line, j->to);
+        rc = add_finding(j->m, o, top, &line, j->to);
     }
-    return code;
+    return rc;
 }
 
 /* Entries of a table of groups, by owner. */
@@ -280,16 +280,16 @@ static int judge_all(struct judge *j, const struct keyed *groups, bool scopes)
 {
     size_t count;
     struct entry *list = list_entries(j->m, groups, scopes, &count);
-    int code = list ? 0 : GPUFL_E_NOMEM;
+    int rc = list ? 0 : GPUFL_E_NOMEM;
     count = list ? join_equal(list, count) : 0;
-    for (size_t i = 0, n; !code && i < count; i += n) {
+    for (size_t i = 0, n; !rc && i < count; i += n) {
         for (n = 1; i + n < count && list[i + n].owner == list[i].owner;)
             n++;
         struct owner o = sum_owner(j->m, list + i, n);
-        code = judge_owner(j, &o);
+        rc = judge_owner(j, &o);
     }
     mem_free(list);
-    return code;
+    return rc;
 }
 
 int insight_stall(const struct model *m, struct insights *to)
@@ -299,16 +299,16 @@ int insight_stall(const struct model *m, struct insights *to)
     if (s->total.all < INSIGHT_stall_samples)
         return 0;
     profile_lines_init(&j.lines);
-    int code = list_counted(m, &j.counted);
-    for (size_t i = 1; !code && i < s->places.count; i++) {
+    int rc = list_counted(m, &j.counted);
+    for (size_t i = 1; !rc && i < s->places.count; i++) {
         const struct sample_place *p = sum_samples_place(s, i);
-        code = profile_lines_add(m, &j.lines, p->function, p->offset,
-                                 profile_stall(m, p->reason)->class, (double)p->count.all);
+        rc = profile_lines_add(m, &j.lines, p->function, p->offset,
+                               profile_stall(m, p->reason)->class, (double)p->count.all);
     }
-    code = code ? code : profile_lines_finish(&j.lines);
-    code = code ? code : judge_all(&j, &s->functions, false);
-    code = code ? code : judge_all(&j, &s->scopes, true);
+    rc = rc ? rc : profile_lines_finish(&j.lines);
+    rc = rc ? rc : judge_all(&j, &s->functions, false);
+    rc = rc ? rc : judge_all(&j, &s->scopes, true);
     profile_lines_fini(&j.lines);
     keyed_fini(&j.counted);
-    return code;
+    return rc;
 }

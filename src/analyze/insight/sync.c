@@ -186,9 +186,9 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, "sync_line", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "sync_line", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w->ns);
     i->place = l->place;
@@ -199,7 +199,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     buf_printf(&text, " · %s (%s of %s)", units_time_short(a, w->ns),
                units_percent_short(b, (double)w->ns, (double)sum_windows_time(m)),
                sum_windows_any(m) ? sum_windows_whole(m) : "session");
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     put_blocked(m, l, w, &text);
     buf_str(&text, ".");
     put_idle(m, l, &text);
@@ -210,9 +210,9 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     } else {
         tell_library(m, l, i, &text);
     }
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* What of a line's waits is weighed. Where all of its calls need not wait, only what the GPU was idle
@@ -225,16 +225,16 @@ static int64_t weight(const struct model *m, const struct sync_line *l, const st
 /* A synchronization is told whatever it took; what else waited where it can be seen. */
 int insight_sync_line(const struct model *m, struct insights *to)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
         if ((insight_line_told(m, l) || is_driver(m, l)) &&
             (explicit_calls(l) ||
              (w.calls && insight_is_share(m, weight(m, l, &w), INSIGHT_worth, 1000))))
-            code = add_line(m, l, &w, to);
+            rc = add_line(m, l, &w, to);
     }
-    return code;
+    return rc;
 }
 
 /* Median of launches between calls of one sort, where there are enough of them for a loop. */
@@ -269,9 +269,9 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     struct insight *i;
     struct buf text;
     char a[UNITS_TEXT];
-    int code = insight_add(to, "sync_loop", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "sync_loop", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w.ns);
     i->place = l->place;
@@ -280,7 +280,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     add_facts(m, l, w.calls, w.ns, i);
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
                (unsigned long long)calls);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s blocked across %llu calls", units_time_short(a, w.ns),
                (unsigned long long)w.calls);
     insight_put_where(m, l->place, &text);
@@ -289,9 +289,9 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
                sum_windows_any(m) ? sum_windows_whole(m) : "session");
     put_idle(m, l, &text);
     tell_library(m, l, i, &text);
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 bool insight_line_loops(const struct model *m, const struct sync_line *l)
@@ -303,15 +303,15 @@ bool insight_line_loops(const struct model *m, const struct sync_line *l)
 
 int insight_sync_loop(const struct model *m, struct insights *to)
 {
-    int code = 0;
+    int rc = 0;
     uint64_t calls;
     int64_t median;
-    for (size_t i = 0; !code && i < m->sync.lines.count; i++) {
+    for (size_t i = 0; !rc && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         if (is_loop(m, l, &calls, &median))
-            code = add_loop(m, l, calls, median, to);
+            rc = add_loop(m, l, calls, median, to);
     }
-    return code;
+    return rc;
 }
 
 /* ---- allocations ------------------------------------------------------------------------- */
@@ -346,36 +346,36 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
             all = sum_sync_blocked(m, l), blocked = all < spent ? all : spent;
     struct insight *i;
     struct buf text;
-    int code = insight_add(to, "memory_alloc_loop", &i);
-    if (code)
-        return code;
+    int rc = insight_add(to, "memory_alloc_loop", &i);
+    if (rc)
+        return rc;
     buf_init(&text, TEXT_MAX);
     i->place = l->place;
     i->gives_back = gives_back(m, l, blocked);
     i->severity = insight_by_share(m, i->gives_back);
     add_facts(m, l, calls, blocked, i);
     buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)calls);
-    code = insight_say(&i->title, &text);
+    rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)calls), api);
     insight_put_where(m, l->place, &text);
     buf_printf(&text, " with launches between took %s; cudaFree also waits for the GPU.",
                units_time(b, spent));
     tell_library(m, l, i, &text);
-    code = code ? code : insight_say(&i->text, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int insight_memory_alloc_loop(const struct model *m, struct insights *to)
 {
     bool frees = frees_in_loop(m);
-    int code = 0;
-    for (size_t i = 0; frees && !code && i < m->sync.lines.count; i++) {
+    int rc = 0;
+    for (size_t i = 0; frees && !rc && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
         if (insight_line_told(m, l) && calls >= INSIGHT_alloc_calls &&
             visits(l) >= INSIGHT_alloc_calls)
-            code = add_alloc(m, l, to);
+            rc = add_alloc(m, l, to);
     }
-    return code;
+    return rc;
 }

@@ -76,10 +76,10 @@ static int add_option(struct sum_facts *f, struct facts_option o)
         }
     if (f->option_count == FACTS_ROWS)
         return 0;
-    int code = mem_grow(&f->options, &f->option_cap, f->option_count + 1, sizeof o, FACTS_ROWS);
-    if (!code)
+    int rc = mem_grow(&f->options, &f->option_cap, f->option_count + 1, sizeof o, FACTS_ROWS);
+    if (!rc)
         f->options[f->option_count++] = o;
-    return code;
+    return rc;
 }
 
 static bool same_answer(const struct facts_capability *a, const struct facts_capability *b)
@@ -104,11 +104,11 @@ static int add_capability(struct sum_facts *f, struct facts_capability c, bool m
     }
     if (f->capability_count == FACTS_ROWS)
         return 0;
-    int code = mem_grow(&f->capabilities, &f->capability_cap, f->capability_count + 1, sizeof c,
-                        FACTS_ROWS);
-    if (!code)
+    int rc = mem_grow(&f->capabilities, &f->capability_cap, f->capability_count + 1, sizeof c,
+                      FACTS_ROWS);
+    if (!rc)
         f->capabilities[f->capability_count++] = c;
-    return code;
+    return rc;
 }
 
 static void library_ends(struct sum_facts *f, int64_t time, bool handed)
@@ -158,10 +158,10 @@ static int add_setting(struct model *m, struct facts_setting g, bool sessions)
     }
     if (f->setting_count == FACTS_ROWS)
         return 0;
-    int code = mem_grow(&f->settings, &f->setting_cap, f->setting_count + 1, sizeof g, FACTS_ROWS);
-    if (!code)
+    int rc = mem_grow(&f->settings, &f->setting_cap, f->setting_count + 1, sizeof g, FACTS_ROWS);
+    if (!rc)
         f->settings[f->setting_count++] = g;
-    return code;
+    return rc;
 }
 
 static int add_message(struct sum_facts *f, struct facts_message g)
@@ -175,11 +175,11 @@ static int add_message(struct sum_facts *f, struct facts_message g)
         f->messages_dropped += g.count;
         return 0;
     }
-    int code =
+    int rc =
         mem_grow(&f->messages, &f->message_cap, f->message_count + 1, sizeof g, FACTS_MESSAGES);
-    if (!code)
+    if (!rc)
         f->messages[f->message_count++] = g;
-    return code;
+    return rc;
 }
 
 /* ---- batches --------------------------------------------------------------------------- */
@@ -270,12 +270,12 @@ int sum_facts_batch(struct model *m, const struct wire_batch *b)
 {
     const uint64_t listed = MODEL_TAKES(clock) | MODEL_TAKES(option) | MODEL_TAKES(capability) |
                             MODEL_TAKES(setting) | MODEL_TAKES(message) | MODEL_TAKES(end);
-    int code = 0;
+    int rc = 0;
     m->facts.rows[b->type] += b->rows;
     note_times(&m->facts, b);
-    for (size_t i = 0; !code && (listed & 1ull << b->type) && i < b->rows; i++)
-        code = take_row(m, b, i);
-    return code;
+    for (size_t i = 0; !rc && (listed & 1ull << b->type) && i < b->rows; i++)
+        rc = take_row(m, b, i);
+    return rc;
 }
 
 /* ---- the end --------------------------------------------------------------------------- */
@@ -431,27 +431,27 @@ static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
 static int merge_said(struct model *into, const struct sum_facts *o, int64_t shift)
 {
     struct sum_facts *f = &into->facts;
-    int code = 0;
-    for (size_t i = 0; !code && i < o->setting_count; i++)
-        code = add_setting(into, o->settings[i], true);
-    for (size_t i = 0; !code && i < o->message_count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < o->setting_count; i++)
+        rc = add_setting(into, o->settings[i], true);
+    for (size_t i = 0; !rc && i < o->message_count; i++) {
         struct facts_message g = o->messages[i];
         g.time = cells_sum(g.time, shift);
-        code = add_message(f, g);
+        rc = add_message(f, g);
     }
     f->messages_dropped += o->messages_dropped;
-    return code;
+    return rc;
 }
 
 static int merge_lists(struct model *into, const struct sum_facts *o, int64_t shift)
 {
     struct sum_facts *f = &into->facts;
-    int code = 0;
-    for (size_t i = 0; !code && i < o->option_count; i++)
-        code = add_option(f, o->options[i]);
-    for (size_t i = 0; !code && i < o->capability_count; i++)
-        code = add_capability(f, o->capabilities[i], true);
-    return code ? code : merge_said(into, o, shift);
+    int rc = 0;
+    for (size_t i = 0; !rc && i < o->option_count; i++)
+        rc = add_option(f, o->options[i]);
+    for (size_t i = 0; !rc && i < o->capability_count; i++)
+        rc = add_capability(f, o->capabilities[i], true);
+    return rc ? rc : merge_said(into, o, shift);
 }
 
 /* True where no other pass was asked for a feature. */
@@ -469,28 +469,28 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
 {
     struct sum_facts *f = &into->facts;
     const struct sum_facts *o = &from->facts;
-    int code = 0;
+    int rc = 0;
     f->simulated |= o->simulated;
-    for (size_t i = 0; !code && i < o->capability_count; i++) {
+    for (size_t i = 0; !rc && i < o->capability_count; i++) {
         struct facts_capability c = o->capabilities[i];
         c.pass = o->pass;
         if (c.requested && not_requested(into, c.feature, c.pass))
-            code = add_capability(f, c, true);
+            rc = add_capability(f, c, true);
     }
-    return code ? code : merge_said(into, o, shift);
+    return rc ? rc : merge_said(into, o, shift);
 }
 
 int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_facts *f = &into->facts;
     const struct sum_facts *o = &from->facts;
-    int code = 0;
+    int rc = 0;
     f->simulated |= o->simulated;
     f->apart += o->sessions;
     f->clock = (struct facts_clock){.known = true};
-    for (size_t i = 0; !code && i < o->capability_count; i++)
-        code = add_capability(f, o->capabilities[i], true);
-    return code ? code : merge_said(into, o, shift);
+    for (size_t i = 0; !rc && i < o->capability_count; i++)
+        rc = add_capability(f, o->capabilities[i], true);
+    return rc ? rc : merge_said(into, o, shift);
 }
 
 int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
@@ -519,6 +519,6 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
         f->rows[i] += o->rows[i];
     if (o->library_ended)
         library_ends(f, cells_sum(o->library_end, shift), o->library_handed);
-    int code = busy_add(&f->covered, start, end);
-    return code ? code : merge_lists(into, o, shift);
+    int rc = busy_add(&f->covered, start, end);
+    return rc ? rc : merge_lists(into, o, shift);
 }

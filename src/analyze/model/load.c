@@ -25,34 +25,34 @@ struct loader {
 static int take_header(void *arg, const struct wire_header *h)
 {
     struct loader *l = arg;
-    int code = model_header(l->model, h);
-    return code || !l->symbols ? code : symbolize_header(l->symbols, h);
+    int rc = model_header(l->model, h);
+    return rc || !l->symbols ? rc : symbolize_header(l->symbols, h);
 }
 
 static int take_name(void *arg, uint32_t id, const char *text, size_t len)
 {
     struct loader *l = arg;
-    int code = model_name(l->model, id, text, len);
-    return code || !l->symbols ? code : symbolize_name(l->symbols, id, text, len);
+    int rc = model_name(l->model, id, text, len);
+    return rc || !l->symbols ? rc : symbolize_name(l->symbols, id, text, len);
 }
 
 static int take_batch(void *arg, const struct wire_batch *b)
 {
     struct loader *l = arg;
-    int code = model_batch(l->model, b);
-    return code || !l->symbols ? code : symbolize_batch(l->symbols, b);
+    int rc = model_batch(l->model, b);
+    return rc || !l->symbols ? rc : symbolize_batch(l->symbols, b);
 }
 
 static int take_line(void *arg, char *line, size_t len, bool complete)
 {
     struct loader *l = arg;
     uint64_t damaged = decoder_stats(l->decoder)->damaged;
-    int code = decoder_feed(l->decoder, line, len, &l->visitor);
+    int rc = decoder_feed(l->decoder, line, len, &l->visitor);
     bool broken = decoder_stats(l->decoder)->damaged > damaged;
     l->cut_lines += !complete && broken;
     if (complete && broken)
         l->model->facts.damaged |= 1u << l->channel;
-    return code;
+    return rc;
 }
 
 static void take_channel(void *arg, enum discover_channel c)
@@ -98,17 +98,17 @@ static int take_symbols(struct loader *l, struct symbolize *z, struct load_stats
 {
     const struct buf *lines;
     struct decode_stats before = *decoder_stats(l->decoder);
-    int code = symbolize_finish(z, &stats->symbols, &lines);
+    int rc = symbolize_finish(z, &stats->symbols, &lines);
     l->symbols = NULL;
     stats->lines = before;
-    for (size_t at = 0, len; !code && at < lines->len; at += len + 1) {
+    for (size_t at = 0, len; !rc && at < lines->len; at += len + 1) {
         char *line = lines->data + at, *end = memchr(line, '\n', lines->len - at);
         len = end ? (size_t)(end - line) : lines->len - at;
         if (end)
             *end = '\0';
-        code = decoder_feed(l->decoder, line, len, &l->visitor);
+        rc = decoder_feed(l->decoder, line, len, &l->visitor);
     }
-    return code;
+    return rc;
 }
 
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
@@ -123,25 +123,25 @@ int load_session(struct model *m, const struct discover_session *s, const struct
     if (o->progress && isatty(STDERR_FILENO))
         f.progress = say_progress;
     m->facts.partial = s->parts[0].channel == DISCOVER_OTHER;
-    int code = decoder_open(&l.decoder);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
-    code = symbolize_open(&l.symbols, s, false);
+    int rc = decoder_open(&l.decoder);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
+    rc = symbolize_open(&l.symbols, s, false);
     struct symbolize *symbols = l.symbols;
-    code = code ? code : feed_session(s, &f, &stats->files);
-    code = code ? code : decoder_finish(l.decoder, &l.visitor);
+    rc = rc ? rc : feed_session(s, &f, &stats->files);
+    rc = rc ? rc : decoder_finish(l.decoder, &l.visitor);
     m->facts.damaged |= stats->files.damaged | s->gaps;
     m->facts.absent = ~s->present;
-    code = code ? code : take_symbols(&l, symbols, stats);
-    code = code ? code : model_finish(m);
+    rc = rc ? rc : take_symbols(&l, symbols, stats);
+    rc = rc ? rc : model_finish(m);
     stats->cut_lines = l.cut_lines;
     stats->missing = s->missing;
     symbolize_close(symbols);
     decoder_close(l.decoder);
     if (l.said)
         fprintf(stderr, "\r\033[K");
-    if (code)
-        return err_set(e, code, "%s: %s", s->dir, err_text(code));
+    if (rc)
+        return err_set(e, rc, "%s: %s", s->dir, err_text(rc));
     const struct decode_stats *d = &stats->lines;
     if (d->lines <= d->damaged + d->unknown_records)
         return nothing_read(s, stats, e);

@@ -82,9 +82,9 @@ int model_ref_put(uint32_t **at, size_t *count, size_t *cap, int64_t id, uint32_
         return 0;
     size_t i = (size_t)id;
     if (i >= *count) {
-        int code = mem_grow(at, cap, i + 1, sizeof **at, IDS_MAX);
-        if (code)
-            return code;
+        int rc = mem_grow(at, cap, i + 1, sizeof **at, IDS_MAX);
+        if (rc)
+            return rc;
         memset(*at + *count, 0, (i + 1 - *count) * sizeof **at);
         *count = i + 1;
     }
@@ -110,62 +110,62 @@ int model_name(struct model *m, uint32_t id, const char *text, size_t len)
 static int take_streams(struct model *m, const struct wire_batch *b)
 {
     struct refs *r = &m->refs;
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         uint32_t device = model_device_cell(m, cells_get(b, COL_stream_device, i));
-        code = model_ref_put(&r->streams, &r->stream_count, &r->stream_cap,
-                             cells_get(b, COL_stream_id, i), device);
+        rc = model_ref_put(&r->streams, &r->stream_count, &r->stream_cap,
+                           cells_get(b, COL_stream_id, i), device);
     }
-    return code;
+    return rc;
 }
 
 int model_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = b->type == RECORD_stream ? take_streams(m, b) : 0;
-    for (int i = 0; !code && i < PARTS; i++)
+    int rc = b->type == RECORD_stream ? take_streams(m, b) : 0;
+    for (int i = 0; !rc && i < PARTS; i++)
         if (parts[i].takes & 1ull << b->type)
-            code = parts[i].batch(m, b);
-    return code;
+            rc = parts[i].batch(m, b);
+    return rc;
 }
 
 int model_finish(struct model *m)
 {
-    int code = 0;
-    for (int i = 0; !code && i < PARTS; i++)
-        code = parts[i].finish(m);
+    int rc = 0;
+    for (int i = 0; !rc && i < PARTS; i++)
+        rc = parts[i].finish(m);
     drop_refs(m);
-    return code;
+    return rc;
 }
 
 int model_merge(struct model *into, const struct model *from)
 {
-    int code = 0;
+    int rc = 0;
     int64_t shift = sum_facts_epoch(from);
-    for (int i = 0; !code && i < PARTS; i++)
-        code = parts[i].merge(into, from, shift);
-    return code;
+    for (int i = 0; !rc && i < PARTS; i++)
+        rc = parts[i].merge(into, from, shift);
+    return rc;
 }
 
 int model_merge_apart(struct model *into, const struct model *from)
 {
     int64_t shift = sum_facts_epoch(from);
-    int code = sum_facts_merge_apart(into, from, shift);
-    code = code ? code : sum_devices_match(into, from, shift);
-    code = code ? code : sum_metrics_merge(into, from, shift);
+    int rc = sum_facts_merge_apart(into, from, shift);
+    rc = rc ? rc : sum_devices_match(into, from, shift);
+    rc = rc ? rc : sum_metrics_merge(into, from, shift);
     into->known.finished = into->windows.finished = true;
-    return code;
+    return rc;
 }
 
 int model_merge_pass(struct model *into, const struct model *from, unsigned gives)
 {
     int64_t shift = sum_facts_epoch(from);
-    int code = sum_facts_merge_pass(into, from, shift);
-    code = code ? code : sum_devices_match(into, from, shift);
-    code = code ? code : device_code_merge(into, from, shift);
-    for (int i = 0; !code && i < PARTS; i++)
+    int rc = sum_facts_merge_pass(into, from, shift);
+    rc = rc ? rc : sum_devices_match(into, from, shift);
+    rc = rc ? rc : device_code_merge(into, from, shift);
+    for (int i = 0; !rc && i < PARTS; i++)
         if (parts[i].gives & gives)
-            code = parts[i].merge(into, from, shift);
-    return code;
+            rc = parts[i].merge(into, from, shift);
+    return rc;
 }
 
 int model_settle(struct model *into)

@@ -87,10 +87,10 @@ static int reach(void *items, size_t *count, size_t *cap, int64_t id, size_t siz
     size_t need = (size_t)id + 1;
     if (need <= *count)
         return 0;
-    int code = mem_grow(items, cap, need, size, max);
+    int rc = mem_grow(items, cap, need, size, max);
     char *bytes;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     memcpy(&bytes, items, sizeof bytes); /* items points to some T * */
     memset(bytes + *count * size, 0, (need - *count) * size);
     *count = need;
@@ -115,11 +115,11 @@ static int take_module(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct stacks_raw *r = m->stacks.raw;
     uint32_t id = id_cell(b, COL_module_id, i, MODULES_MAX);
-    int code = id ? reach(&r->modules, &r->module_count, &r->module_cap, id, sizeof *r->modules,
-                          MODULES_MAX)
-                  : 0;
-    if (!id || code)
-        return code;
+    int rc = id ? reach(&r->modules, &r->module_count, &r->module_cap, id, sizeof *r->modules,
+                        MODULES_MAX)
+                : 0;
+    if (!id || rc)
+        return rc;
     int64_t kind = cells_or(b, COL_module_kind, i, 0);
     r->modules[id] =
         (struct stacks_module){.path = model_name_cell(m, cells_get(b, COL_module_path, i)),
@@ -132,12 +132,12 @@ static int take_frame(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct stacks_raw *r = m->stacks.raw;
     uint32_t id = id_cell(b, COL_frame_id, i, FRAMES_MAX);
-    int code =
+    int rc =
         id ? reach(&r->frames, &r->frame_count, &r->frame_cap, id, sizeof *r->frames, FRAMES_MAX)
            : 0;
     int64_t kind = cells_or(b, COL_frame_kind, i, 0);
-    if (!id || code || kind < STACKS_NATIVE || kind > STACKS_MARK)
-        return code;
+    if (!id || rc || kind < STACKS_NATIVE || kind > STACKS_MARK)
+        return rc;
     struct stacks_frame f = {.kind = (uint32_t)kind};
     if (kind == STACKS_NATIVE) {
         f.module = id_cell(b, COL_frame_module, i, MODULES_MAX);
@@ -155,12 +155,12 @@ static int take_stack(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct stacks_raw *r = m->stacks.raw;
     uint32_t id = id_cell(b, COL_stack_id, i, NODES_MAX);
-    int code =
+    int rc =
         id ? reach(&r->nodes, &r->node_count, &r->node_cap, id, sizeof *r->nodes, NODES_MAX) : 0;
-    if (id && !code)
+    if (id && !rc)
         r->nodes[id] = (struct raw_node){id_cell(b, COL_stack_parent, i, NODES_MAX),
                                          id_cell(b, COL_stack_frame, i, FRAMES_MAX)};
-    return code;
+    return rc;
 }
 
 static int take_symbol(struct model *m, const struct wire_batch *b, size_t i)
@@ -171,10 +171,10 @@ static int take_symbol(struct model *m, const struct wire_batch *b, size_t i)
             status = cells_or(b, COL_symbol_status, i, 0);
     if (!frame || level < 0 || level > UINT16_MAX || r->symbol_count >= SYMBOLS_MAX)
         return 0;
-    int code =
+    int rc =
         mem_grow(&r->symbols, &r->symbol_cap, r->symbol_count + 1, sizeof *r->symbols, SYMBOLS_MAX);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     r->symbols[r->symbol_count++] = (struct raw_symbol){
         .frame = frame,
         .level = (uint32_t)level,
@@ -193,35 +193,35 @@ int stacks_batch(struct model *m, const struct wire_batch *b)
         : b->type == RECORD_frame ? take_frame
         : b->type == RECORD_stack ? take_stack
                                   : take_symbol;
-    int code = 0;
+    int rc = 0;
     if (!m->stacks.raw && !(m->stacks.raw = mem_zalloc(sizeof *m->stacks.raw)))
         return GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < b->rows; i++)
-        code = take(m, b, i);
-    return code;
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = take(m, b, i);
+    return rc;
 }
 
 /* ---- from ids to content ---------------------------------------------------------------- */
 
 static int place_modules(struct stacks *s, uint32_t *twins)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < s->raw->module_count; i++)
+    int rc = 0;
+    for (size_t i = 1; !rc && i < s->raw->module_count; i++)
         if (s->raw->modules[i].kind || s->raw->modules[i].path)
-            code = keyed_put(&s->modules, &s->raw->modules[i], &twins[i], NULL);
-    return code;
+            rc = keyed_put(&s->modules, &s->raw->modules[i], &twins[i], NULL);
+    return rc;
 }
 
 static int place_frames(struct stacks *s, const uint32_t *modules, uint32_t *twins)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < s->raw->frame_count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < s->raw->frame_count; i++) {
         struct stacks_frame f = s->raw->frames[i];
         f.module = f.module < s->raw->module_count ? modules[f.module] : 0;
         if (f.kind)
-            code = keyed_put(&s->frames, &f, &twins[i], NULL);
+            rc = keyed_put(&s->frames, &f, &twins[i], NULL);
     }
-    return code;
+    return rc;
 }
 
 /* By frame, then from the innermost; the row that knows more first. */
@@ -244,10 +244,10 @@ static int compare_symbols(const void *a, const void *b)
 static int add_symbol(struct stacks *s, uint32_t frame, const struct stacks_symbol *is)
 {
     struct stacks_frame *f = keyed_at(&s->frames, frame);
-    int code =
+    int rc =
         mem_grow(&s->symbols, &s->symbol_cap, s->symbol_count + 1, sizeof *s->symbols, SYMBOLS_MAX);
-    if (code)
-        return code == GPUFL_E_FULL ? 0 : code;
+    if (rc)
+        return rc == GPUFL_E_FULL ? 0 : rc;
     if (!f->symbols)
         f->symbol = (uint32_t)s->symbol_count;
     f->symbols++;
@@ -259,10 +259,10 @@ static int add_symbol(struct stacks *s, uint32_t frame, const struct stacks_symb
 static int place_symbols(struct stacks *s, const uint32_t *frames)
 {
     struct stacks_raw *r = s->raw;
-    int code = 0;
+    int rc = 0;
     if (r->symbol_count)
         qsort(r->symbols, r->symbol_count, sizeof *r->symbols, compare_symbols);
-    for (size_t i = 0; !code && i < r->symbol_count; i++) {
+    for (size_t i = 0; !rc && i < r->symbol_count; i++) {
         const struct raw_symbol *row = &r->symbols[i];
         bool again = i && row[-1].frame == row->frame && row[-1].level == row->level;
         uint32_t frame = row->frame < r->frame_count ? frames[row->frame] : 0;
@@ -271,39 +271,39 @@ static int place_symbols(struct stacks *s, const uint32_t *frames)
         bool other = f && f->symbols && f->symbol + f->symbols != s->symbol_count;
         bool first = !i || row[-1].frame != row->frame;
         if (f && !again && !other && !(first && f->symbols))
-            code = add_symbol(s, frame, &row->is);
+            rc = add_symbol(s, frame, &row->is);
     }
-    return code;
+    return rc;
 }
 
 static int put_node(struct stacks *s, uint32_t parent, uint32_t frame, uint32_t *at)
 {
     struct stacks_node node = {.parent = parent, .frame = frame};
     bool added;
-    int code = keyed_put(&s->nodes, &node, at, &added);
-    if (!code && added) {
+    int rc = keyed_put(&s->nodes, &node, at, &added);
+    if (!rc && added) {
         uint32_t depth = parent ? stacks_node_at(s, parent)->depth + 1 : 1;
         ((struct stacks_node *)keyed_at(&s->nodes, *at))->depth = depth;
     }
-    return code;
+    return rc;
 }
 
 /* A caller has a smaller id, so that there are no circles. A frame that is not known is passed
  * over by those who walk. */
 static int place_nodes(struct stacks *s, const uint32_t *frames)
 {
-    int code = 0;
-    for (uint32_t i = 1; !code && i < s->raw->node_count; i++) {
+    int rc = 0;
+    for (uint32_t i = 1; !rc && i < s->raw->node_count; i++) {
         const struct raw_node *r = &s->raw->nodes[i];
         uint32_t parent = r->parent < i ? s->ids[r->parent] : 0;
         bool deep = parent && stacks_node_at(s, parent)->depth >= STACKS_DEPTH;
         if (!r->frame)
             continue;
         s->cut += deep || r->parent >= i;
-        code = put_node(s, deep ? 0 : parent, r->frame < s->raw->frame_count ? frames[r->frame] : 0,
-                        &s->ids[i]);
+        rc = put_node(s, deep ? 0 : parent, r->frame < s->raw->frame_count ? frames[r->frame] : 0,
+                      &s->ids[i]);
     }
-    return code;
+    return rc;
 }
 
 /* ---- places ----------------------------------------------------------------------------- */
@@ -383,7 +383,7 @@ int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
 {
     struct stacks *s = &m->stacks;
     struct stacks_place p;
-    int code = 0;
+    int rc = 0;
     *place = 0;
     if (!node || node >= s->nodes.count)
         return 0;
@@ -393,10 +393,10 @@ int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
             return GPUFL_E_NOMEM;
         n->placed = true;
         bool any;
-        code = find_place(m, s->room, node, &p, &any);
-        if (code || !any)
-            return code;
-        code = keyed_put(&s->places, &p, &n->place, NULL);
+        rc = find_place(m, s->room, node, &p, &any);
+        if (rc || !any)
+            return rc;
+        rc = keyed_put(&s->places, &p, &n->place, NULL);
         struct stacks_place *at = n->place ? keyed_at(&s->places, n->place) : NULL;
         if (at) {
             name_place(m, at, p.function);
@@ -406,7 +406,7 @@ int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
         }
     }
     *place = n->place;
-    return code;
+    return rc;
 }
 
 static int place_all(struct stacks *s)
@@ -414,24 +414,24 @@ static int place_all(struct stacks *s)
     struct stacks_raw *r = s->raw;
     uint32_t *modules = mem_array(r->module_count + 1, sizeof *modules),
              *frames = mem_array(r->frame_count + 1, sizeof *frames);
-    int code = GPUFL_E_NOMEM;
+    int rc = GPUFL_E_NOMEM;
     s->ids = mem_array(r->node_count + 1, sizeof *s->ids);
     s->id_count = s->ids ? r->node_count : 0;
     if (modules && frames && s->ids)
-        code = place_modules(s, modules);
-    code = code ? code : place_frames(s, modules, frames);
-    code = code ? code : place_symbols(s, frames);
-    code = code ? code : place_nodes(s, frames);
+        rc = place_modules(s, modules);
+    rc = rc ? rc : place_frames(s, modules, frames);
+    rc = rc ? rc : place_symbols(s, frames);
+    rc = rc ? rc : place_nodes(s, frames);
     mem_free(modules);
     mem_free(frames);
-    return code;
+    return rc;
 }
 
 int stacks_finish(struct model *m)
 {
-    int code = m->stacks.raw ? place_all(&m->stacks) : 0;
+    int rc = m->stacks.raw ? place_all(&m->stacks) : 0;
     drop_raw(&m->stacks);
-    return code;
+    return rc;
 }
 
 void stacks_drop_ids(struct stacks *s)
@@ -447,37 +447,37 @@ void stacks_drop_ids(struct stacks *s)
 
 static int merge_modules(struct stacks *s, const struct stacks *o, uint32_t *twins)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < o->modules.count; i++)
-        code = keyed_put(&s->modules, keyed_at(&o->modules, i), &twins[i], NULL);
-    return code;
+    int rc = 0;
+    for (size_t i = 1; !rc && i < o->modules.count; i++)
+        rc = keyed_put(&s->modules, keyed_at(&o->modules, i), &twins[i], NULL);
+    return rc;
 }
 
 static int merge_frames(struct stacks *s, const struct stacks *o, const uint32_t *modules,
                         uint32_t *twins)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < o->frames.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < o->frames.count; i++) {
         struct stacks_frame f = *(const struct stacks_frame *)keyed_at(&o->frames, i);
         f.module = modules[f.module];
-        code = keyed_put(&s->frames, &f, &twins[i], NULL);
-        bool named = code || !twins[i] ||
+        rc = keyed_put(&s->frames, &f, &twins[i], NULL);
+        bool named = rc || !twins[i] ||
                      ((const struct stacks_frame *)keyed_at(&s->frames, twins[i]))->symbols;
-        for (uint32_t k = 0; !code && !named && k < f.symbols; k++)
-            code = add_symbol(s, twins[i], &o->symbols[f.symbol + k]);
+        for (uint32_t k = 0; !rc && !named && k < f.symbols; k++)
+            rc = add_symbol(s, twins[i], &o->symbols[f.symbol + k]);
     }
-    return code;
+    return rc;
 }
 
 /* Callers have smaller indices than what they call. */
 static int merge_nodes(struct stacks *s, const struct stacks *o, const uint32_t *frames)
 {
-    int code = 0;
-    for (uint32_t i = 1; !code && i < o->nodes.count; i++) {
+    int rc = 0;
+    for (uint32_t i = 1; !rc && i < o->nodes.count; i++) {
         const struct stacks_node *n = stacks_node_at(o, i);
-        code = put_node(s, s->merged[n->parent], frames[n->frame], &s->merged[i]);
+        rc = put_node(s, s->merged[n->parent], frames[n->frame], &s->merged[i]);
     }
-    return code;
+    return rc;
 }
 
 int stacks_merge(struct model *into, const struct model *from, int64_t shift)
@@ -486,18 +486,18 @@ int stacks_merge(struct model *into, const struct model *from, int64_t shift)
     const struct stacks *o = &from->stacks;
     uint32_t *modules = mem_array(o->modules.count + 1, sizeof *modules),
              *frames = mem_array(o->frames.count + 1, sizeof *frames);
-    int code = modules && frames ? 0 : GPUFL_E_NOMEM;
+    int rc = modules && frames ? 0 : GPUFL_E_NOMEM;
     (void)shift;
     mem_free(s->merged);
     s->merged = mem_array(o->nodes.count + 1, sizeof *s->merged);
-    code = s->merged ? code : GPUFL_E_NOMEM;
-    code = code ? code : merge_modules(s, o, modules);
-    code = code ? code : merge_frames(s, o, modules, frames);
-    code = code ? code : merge_nodes(s, o, frames);
+    rc = s->merged ? rc : GPUFL_E_NOMEM;
+    rc = rc ? rc : merge_modules(s, o, modules);
+    rc = rc ? rc : merge_frames(s, o, modules, frames);
+    rc = rc ? rc : merge_nodes(s, o, frames);
     s->cut += o->cut;
     mem_free(modules);
     mem_free(frames);
-    return code;
+    return rc;
 }
 
 /* ---- walking ---------------------------------------------------------------------------- */

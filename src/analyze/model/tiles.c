@@ -197,19 +197,19 @@ static int find_bucket(struct tiles *t, int level, int64_t lane, int64_t at,
     *out = level_bucket(l, lane, at);
     if (*out)
         return 0;
-    int code = l->cap < TILES_MOST ? level_grow(l) : hand_out(t, level, sink);
-    if (!code)
+    int rc = l->cap < TILES_MOST ? level_grow(l) : hand_out(t, level, sink);
+    if (!rc)
         *out = level_bucket(l, lane, at);
-    return code;
+    return rc;
 }
 
 static int add_to_above(struct tiles *t, int level, const struct bucket *from,
                         const struct tiles_sink *sink)
 {
     struct bucket *b;
-    int code = find_bucket(t, level + 1, from->lane, from->at >> TILE_SHIFT_STEP, sink, &b);
-    if (code)
-        return code;
+    int rc = find_bucket(t, level + 1, from->lane, from->at >> TILE_SHIFT_STEP, sink, &b);
+    if (rc)
+        return rc;
     b->events += from->events;
     b->busy = cells_sum(b->busy, from->busy);
     b->longest = from->longest > b->longest ? from->longest : b->longest;
@@ -223,17 +223,17 @@ static int hand_out(struct tiles *t, int level, const struct tiles_sink *sink)
 {
     struct level *l = &t->levels[level];
     struct tile rows[ROWS_AT_ONCE];
-    int code = 0;
-    for (size_t i = 0, n; !code && i < l->count; i += n) {
-        for (n = 0; !code && n < ROWS_AT_ONCE && i + n < l->count; n++) {
+    int rc = 0;
+    for (size_t i = 0, n; !rc && i < l->count; i += n) {
+        for (n = 0; !rc && n < ROWS_AT_ONCE && i + n < l->count; n++) {
             rows[n] = bucket_row(&l->items[i + n]);
             if (level + 1 < TILE_LEVELS)
-                code = add_to_above(t, level, &l->items[i + n], sink);
+                rc = add_to_above(t, level, &l->items[i + n], sink);
         }
-        code = code ? code : sink->tiles(sink->arg, level, rows, n);
+        rc = rc ? rc : sink->tiles(sink->arg, level, rows, n);
     }
     level_clear(l);
-    return code;
+    return rc;
 }
 
 static int hand_out_spans(struct tiles *t, int level, const struct tiles_sink *sink)
@@ -245,12 +245,12 @@ static int hand_out_spans(struct tiles *t, int level, const struct tiles_sink *s
 
 int tiles_flush(struct tiles *t, const struct tiles_sink *sink)
 {
-    int code = 0;
-    for (int i = 0; !code && i < TILE_LEVELS; i++) {
-        code = hand_out_spans(t, i, sink);
-        code = code ? code : hand_out(t, i, sink);
+    int rc = 0;
+    for (int i = 0; !rc && i < TILE_LEVELS; i++) {
+        rc = hand_out_spans(t, i, sink);
+        rc = rc ? rc : hand_out(t, i, sink);
     }
-    return code;
+    return rc;
 }
 
 void tiles_drop(struct tiles *t)
@@ -341,9 +341,9 @@ static inline int add_short(struct tiles *t, int level, int64_t lane, int64_t st
     int64_t at = start >> TILE_LEVEL_SHIFT(level);
     struct bucket *b = level_bucket(&t->levels[level], lane, at);
     if (!b) {
-        int code = find_bucket(t, level, lane, at, sink, &b);
-        if (code)
-            return code;
+        int rc = find_bucket(t, level, lane, at, sink, &b);
+        if (rc)
+            return rc;
     }
     b->events++;
     b->busy = cells_sum(b->busy, ns);
@@ -362,8 +362,8 @@ static int add_span(struct tiles *t, int level, const struct tile_span *row,
 static int take_events(struct tiles *t, const struct source *s, const struct wire_batch *b,
                        const struct tiles_sink *sink)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t start = cells_get(b, (unsigned)s->start, i), end;
         int64_t ns = cells_get(b, (unsigned)s->duration, i);
         if (!cells_interval(start, ns, &end)) {
@@ -374,13 +374,13 @@ static int take_events(struct tiles *t, const struct source *s, const struct wir
         uint32_t name = event_name(t, s, b, i);
         int level = tile_span_level(ns);
         if (level >= 0)
-            code =
+            rc =
                 add_span(t, level,
                          &(struct tile_span){lane, start, ns, name, cell_or_0(b, s->ref, i)}, sink);
-        if (!code && level + 1 < TILE_LEVELS)
-            code = add_short(t, level + 1, lane, start, ns, name, sink);
+        if (!rc && level + 1 < TILE_LEVELS)
+            rc = add_short(t, level + 1, lane, start, ns, name, sink);
     }
-    return code;
+    return rc;
 }
 
 /* Names of launch configurations, which kernels refer to. */
@@ -391,10 +391,10 @@ static int take_configs(struct tiles *t, const struct wire_batch *b)
         if (id <= 0 || id >= CONFIGS_MAX || name <= 0 || name > UINT32_MAX)
             continue;
         if ((size_t)id >= t->name_count) {
-            int code =
+            int rc =
                 mem_grow(&t->names, &t->name_cap, (size_t)id + 1, sizeof *t->names, CONFIGS_MAX);
-            if (code)
-                return code;
+            if (rc)
+                return rc;
             memset(t->names + t->name_count, 0,
                    ((size_t)id + 1 - t->name_count) * sizeof *t->names);
             t->name_count = (size_t)id + 1;

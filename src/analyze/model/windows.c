@@ -34,17 +34,17 @@ static int take(struct windows *w, bool opens, int64_t time)
 int sum_windows_batch(struct model *m, const struct wire_batch *b)
 {
     enum { CAPTURE = 1, KERNELS };
-    int code = 0;
+    int rc = 0;
     m->windows.finished = false;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t time = cells_get(b, COL_window_time, i);
         int64_t kind = cells_or(b, COL_window_capture, i, 0);
         bool opens = cells_or(b, COL_window_phase, i, 0) == 0;
         if (!cells_time_ok(time) || (kind != CAPTURE && kind != KERNELS))
             continue;
-        code = take(kind == CAPTURE ? &m->windows.capture : &m->windows.kernels, opens, time);
+        rc = take(kind == CAPTURE ? &m->windows.capture : &m->windows.kernels, opens, time);
     }
-    return code;
+    return rc;
 }
 
 /* No kernel of the session is known, since its engine records none or since they cannot be read. */
@@ -60,15 +60,15 @@ static int merge(struct windows *into, const struct windows *from, int64_t shift
     into->open += from->open;
     into->without |= from->without;
     into->cut |= from->cut;
-    int code = busy_merge(&into->recorded, &from->recorded, shift);
-    return code ? code : busy_settle(&into->recorded);
+    int rc = busy_merge(&into->recorded, &from->recorded, shift);
+    return rc ? rc : busy_settle(&into->recorded);
 }
 
 int sum_windows_merge(struct model *into, const struct model *from, int64_t shift)
 {
     into->windows.finished = true;
-    int code = merge(&into->windows.capture, &from->windows.capture, shift);
-    return code ? code : merge(&into->windows.kernels, &from->windows.kernels, shift);
+    int rc = merge(&into->windows.capture, &from->windows.capture, shift);
+    return rc ? rc : merge(&into->windows.kernels, &from->windows.kernels, shift);
 }
 
 /* until: where the session ends. */
@@ -83,11 +83,11 @@ static int finish(struct windows *w, const struct sum_facts *f, int64_t until)
 /* What was captured of the GPU, up to then. */
 static int add_until(struct busy *to, const struct busy *from, int64_t until)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < from->count && from->spans[i].start < until; i++)
-        code = busy_add(to, from->spans[i].start,
-                        from->spans[i].end < until ? from->spans[i].end : until);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < from->count && from->spans[i].start < until; i++)
+        rc = busy_add(to, from->spans[i].start,
+                      from->spans[i].end < until ? from->spans[i].end : until);
+    return rc;
 }
 
 /* Of one session; those that were merged have been finished. */
@@ -95,22 +95,22 @@ static int finish_session(struct model *m)
 {
     struct windows *c = &m->windows.capture, *k = &m->windows.kernels;
     int64_t end = m->facts.end, ended = sum_facts_ended(m), until = ended < end ? ended : end;
-    int code = finish(c, &m->facts, end);
-    code = code ? code : busy_settle(&c->recorded);
+    int rc = finish(c, &m->facts, end);
+    rc = rc ? rc : busy_settle(&c->recorded);
     k->without = !k->opened && without_kernels(m);
     k->cut = ended < end;
     m->windows.finished = true;
-    if (code || k->without)
-        return code;
+    if (rc || k->without)
+        return rc;
     return c->opened && !k->opened ? add_until(&k->recorded, &c->recorded, until)
                                    : finish(k, &m->facts, until);
 }
 
 int sum_windows_finish(struct model *m)
 {
-    int code = m->windows.finished ? 0 : finish_session(m);
-    code = code ? code : busy_settle(&m->windows.capture.recorded);
-    return code ? code : busy_settle(&m->windows.kernels.recorded);
+    int rc = m->windows.finished ? 0 : finish_session(m);
+    rc = rc ? rc : busy_settle(&m->windows.capture.recorded);
+    return rc ? rc : busy_settle(&m->windows.kernels.recorded);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */

@@ -59,10 +59,10 @@ static void sum(struct work *to, const struct work *from)
 /* The key of `one` says where it goes. */
 static int put(struct keyed *k, const struct work *one, uint32_t *at)
 {
-    int code = keyed_put(k, one, at, NULL);
-    if (!code && *at)
+    int rc = keyed_put(k, one, at, NULL);
+    if (!rc && *at)
         sum(keyed_at(k, *at), one);
-    return code;
+    return rc;
 }
 
 static struct work of_copy(const struct work_copy *c, uint32_t stack)
@@ -86,8 +86,8 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
     const int64_t *start = b->col[COL_kernel_start], *ns = b->col[COL_kernel_duration],
                   *stack = b->col[COL_kernel_stack];
     int64_t end;
-    int code = 0;
-    for (size_t i = 0; stack && start && ns && !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; stack && start && ns && !rc && i < b->rows; i++) {
         if (stack[i] <= 0 || stack[i] > UINT32_MAX || !cells_interval(start[i], ns[i], &end))
             continue;
         uint32_t config = id_cell(b, COL_kernel_config, i), at;
@@ -97,9 +97,9 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
                            .name = (uint32_t)m->kernels.configs[config].row.name,
                            .count = 1,
                            .time = ns[i]};
-        code = put(&m->work.rows, &one, &at);
+        rc = put(&m->work.rows, &one, &at);
     }
-    return code;
+    return rc;
 }
 
 /* Ids begin with small numbers. A program that instantiates anew for each launch has no use for them. */
@@ -111,8 +111,8 @@ static uint32_t graph_cell(const struct wire_batch *b, size_t i)
 
 static int take_graphs(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t end;
         uint32_t at;
         struct work one = {.stack = id_cell(b, COL_graph_run_stack, i),
@@ -121,9 +121,9 @@ static int take_graphs(struct model *m, const struct wire_batch *b)
                            .count = 1,
                            .time = cells_get(b, COL_graph_run_duration, i)};
         if (one.stack && cells_interval(cells_get(b, COL_graph_run_start, i), one.time, &end))
-            code = put(&m->work.rows, &one, &at);
+            rc = put(&m->work.rows, &one, &at);
     }
-    return code;
+    return rc;
 }
 
 static int take_copy(struct sum_work *s, const struct wire_batch *b, size_t i)
@@ -139,27 +139,27 @@ static int take_copy(struct sum_work *s, const struct wire_batch *b, size_t i)
     c.kind = kind > 0 && kind < TRANSFER_KINDS ? (uint8_t)kind : 0;
     c.pageable = cells_get(b, COL_memcpy_src_memory, i) == MEMORY_PAGEABLE ||
                  cells_get(b, COL_memcpy_dst_memory, i) == MEMORY_PAGEABLE;
-    int code = stack || !c.correlation
-                   ? GPUFL_E_FULL
-                   : mem_grow(&s->copies, &s->copy_cap, s->copy_count + 1, sizeof c, COPIES_MAX);
-    if (!code)
+    int rc = stack || !c.correlation
+                 ? GPUFL_E_FULL
+                 : mem_grow(&s->copies, &s->copy_cap, s->copy_count + 1, sizeof c, COPIES_MAX);
+    if (!rc)
         s->copies[s->copy_count++] = c;
-    if (code != GPUFL_E_FULL)
-        return code;
+    if (rc != GPUFL_E_FULL)
+        return rc;
     struct work one = of_copy(&c, stack);
     return put(&s->rows, &one, &at);
 }
 
 int sum_work_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
+    int rc = 0;
     if (b->type == RECORD_kernel)
         return take_kernels(m, b);
     if (b->type == RECORD_graph_run)
         return take_graphs(m, b);
-    for (size_t i = 0; !code && i < b->rows; i++)
-        code = take_copy(&m->work, b, i);
-    return code;
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = take_copy(&m->work, b, i);
+    return rc;
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -208,53 +208,53 @@ static int join_copies(struct model *m)
     const struct sync_list *waits = sum_sync_waits(m);
     size_t count = 0;
     struct call *calls = waits ? list_calls(waits, &count) : NULL;
-    int code = calls ? 0 : GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < s->copy_count; i++) {
+    int rc = calls ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < s->copy_count; i++) {
         uint32_t at;
         struct work one = of_copy(&s->copies[i], stack_of(calls, count, s->copies[i].correlation));
-        code = put(&s->rows, &one, &at);
+        rc = put(&s->rows, &one, &at);
     }
     mem_free(calls);
     mem_free(s->copies);
     s->copies = NULL;
     s->copy_count = s->copy_cap = 0;
-    return code;
+    return rc;
 }
 
 /* One more item, whose stack is a node of m. */
 static int put_item(struct model *m, struct work one)
 {
     uint32_t at, place;
-    int code = stacks_find_place(m, one.stack, &place);
-    code = code ? code : put(&m->work.items, &one, &at);
-    if (!code && at)
+    int rc = stacks_find_place(m, one.stack, &place);
+    rc = rc ? rc : put(&m->work.items, &one, &at);
+    if (!rc && at)
         ((struct work *)keyed_at(&m->work.items, at))->place = place;
-    return code;
+    return rc;
 }
 
 int sum_work_finish(struct model *m)
 {
     struct sum_work *s = &m->work;
-    int code = s->copy_count ? join_copies(m) : 0;
-    for (size_t i = 1; !code && i < s->rows.count; i++) {
+    int rc = s->copy_count ? join_copies(m) : 0;
+    for (size_t i = 1; !rc && i < s->rows.count; i++) {
         struct work one = *(const struct work *)keyed_at(&s->rows, i);
         one.stack = stacks_node_of(&m->stacks, one.stack);
-        code = put_item(m, one);
+        rc = put_item(m, one);
     }
     keyed_fini(&s->rows);
-    return code;
+    return rc;
 }
 
 int sum_work_merge(struct model *into, const struct model *from, int64_t shift)
 {
-    int code = 0;
+    int rc = 0;
     (void)shift;
-    for (size_t i = 1; !code && i < from->work.items.count; i++) {
+    for (size_t i = 1; !rc && i < from->work.items.count; i++) {
         struct work one = *sum_work_item(&from->work, i);
         one.stack = into->stacks.merged[one.stack];
         if (one.kind == WORK_GRAPH)
             one.name = 0; /* the same id is another graph in each session */
-        code = put_item(into, one);
+        rc = put_item(into, one);
     }
-    return code;
+    return rc;
 }

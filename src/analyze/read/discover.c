@@ -119,9 +119,9 @@ static int find_session(struct discover *d, size_t from, const char *dir, const 
             *out = &d->sessions[i];
             return 0;
         }
-    int code = mem_grow(&d->sessions, &d->cap, d->count + 1, sizeof *d->sessions, SESSIONS_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&d->sessions, &d->cap, d->count + 1, sizeof *d->sessions, SESSIONS_MAX);
+    if (rc)
+        return rc;
     struct discover_session s = {.dir = mem_strdup(dir), .name = mem_strndup(name, len)};
     if (!s.dir || !s.name) {
         close_session(&s);
@@ -157,12 +157,12 @@ static int add_part(struct discover_session *s, struct discover_part p)
         mem_free(p.path);
         return 0;
     }
-    int code = mem_grow(&s->parts, &s->cap, s->count + 1, sizeof p, PARTS_MAX);
-    if (code)
+    int rc = mem_grow(&s->parts, &s->cap, s->count + 1, sizeof p, PARTS_MAX);
+    if (rc)
         mem_free(p.path);
     else
         s->parts[s->count++] = p;
-    return code;
+    return rc;
 }
 
 static int make_part(const char *path, const struct file_name *n, bool left,
@@ -200,11 +200,11 @@ static int take_file(const struct scan_dir *s, const char *file, const char *pat
         return 0;
     }
     const char *name = n.prefix ? file : path_base(s->home);
-    int code =
+    int rc =
         find_session(s->d, s->first, s->home, name, n.prefix ? n.prefix : strlen(name), &session);
-    if (!code)
-        code = make_part(path, &n, s->left, &part);
-    return code ? code : add_part(session, part);
+    if (!rc)
+        rc = make_part(path, &n, s->left, &part);
+    return rc ? rc : add_part(session, part);
 }
 
 static int scan_files(const struct scan_dir *s)
@@ -213,17 +213,17 @@ static int scan_files(const struct scan_dir *s)
     struct dirent *entry;
     char path[PATH_MAX];
     struct stat st;
-    int code = 0;
+    int rc = 0;
     if (!dir) {
         s->d->unreadable += errno != ENOENT;
         return 0;
     }
-    while (!code && (entry = readdir(dir)))
+    while (!rc && (entry = readdir(dir)))
         if (!path_join(path, sizeof path, s->dir, entry->d_name) && !stat(path, &st) &&
             S_ISREG(st.st_mode))
-            code = take_file(s, entry->d_name, path);
+            rc = take_file(s, entry->d_name, path);
     closedir(dir);
-    return code;
+    return rc;
 }
 
 /* The sessions whose files lie in dir itself. */
@@ -231,35 +231,35 @@ static int scan_session(struct discover *d, const char *dir)
 {
     char tmp[PATH_MAX];
     struct scan_dir s = {.d = d, .dir = dir, .home = dir, .first = d->count};
-    int code = scan_files(&s);
-    if (code || path_join(tmp, sizeof tmp, dir, ".tmp"))
-        return code;
+    int rc = scan_files(&s);
+    if (rc || path_join(tmp, sizeof tmp, dir, ".tmp"))
+        return rc;
     s.dir = tmp;
     s.left = true;
     uint64_t foreign = d->foreign;
-    code = scan_files(&s);
+    rc = scan_files(&s);
     d->foreign = foreign;
-    return code;
+    return rc;
 }
 
 /* Sessions below dir, depth levels down at most; one that is a session is not looked into. */
 static int scan_tree(struct discover *d, const char *dir, int depth)
 {
     size_t before = d->count;
-    int code = scan_session(d, dir);
-    if (code || d->count > before || depth == 0)
-        return code;
+    int rc = scan_session(d, dir);
+    if (rc || d->count > before || depth == 0)
+        return rc;
     DIR *handle = opendir(dir);
     struct dirent *entry;
     char path[PATH_MAX];
     struct stat st;
-    while (handle && !code && (entry = readdir(handle)))
+    while (handle && !rc && (entry = readdir(handle)))
         if (entry->d_name[0] != '.' && !path_join(path, sizeof path, dir, entry->d_name) &&
             !stat(path, &st) && S_ISDIR(st.st_mode))
-            code = scan_tree(d, path, depth - 1);
+            rc = scan_tree(d, path, depth - 1);
     if (handle)
         closedir(handle);
-    return code;
+    return rc;
 }
 
 /* ---- order ----------------------------------------------------------------------------- */
@@ -312,9 +312,9 @@ static int open_file(struct discover *d, const char *path)
     if (!parse_name(base, &n))
         n = (struct file_name){.number = DISCOVER_LIVE};
     n.channel = DISCOVER_OTHER;
-    int code = find_session(d, 0, len ? dir : ".", base, strlen(base), &s);
-    code = code ? code : make_part(path, &n, false, &part);
-    return code ? code : add_part(s, part);
+    int rc = find_session(d, 0, len ? dir : ".", base, strlen(base), &s);
+    rc = rc ? rc : make_part(path, &n, false, &part);
+    return rc ? rc : add_part(s, part);
 }
 
 static int nothing(const struct discover *d, const char *path, struct err *e)
@@ -350,15 +350,15 @@ int discover_open(struct discover *d, const char *path, struct err *e)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(e, GPUFL_E_INVAL, "%s is neither a file nor a directory", path);
-    int code = S_ISDIR(st.st_mode) ? scan_tree(d, clean, DEPTH) : open_file(d, clean);
-    if (code) {
+    int rc = S_ISDIR(st.st_mode) ? scan_tree(d, clean, DEPTH) : open_file(d, clean);
+    if (rc) {
         discover_close(d);
-        return err_set(e, code, "%s: %s", path, err_text(code));
+        return err_set(e, rc, "%s: %s", path, err_text(rc));
     }
     if (!d->count) {
-        code = nothing(d, path, e);
+        rc = nothing(d, path, e);
         discover_close(d);
-        return code;
+        return rc;
     }
     for (size_t i = 0; i < d->count; i++)
         order_parts(&d->sessions[i]);

@@ -53,10 +53,10 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
     char *line;
     size_t len;
     bool complete;
-    int code = lines_open(&l, p->path, WIRE_MAX_LINE, &e);
-    if (code) {
-        if (code == GPUFL_E_NOMEM)
-            return code;
+    int rc = lines_open(&l, p->path, WIRE_MAX_LINE, &e);
+    if (rc) {
+        if (rc == GPUFL_E_NOMEM)
+            return rc;
         stats->unreadable++;
         stats->damaged |= 1u << p->channel;
         if (!*stats->first_error)
@@ -64,28 +64,28 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
         return 0;
     }
     stats->parts++;
-    while (!code && lines_next(l, &line, &len, &complete)) {
+    while (!rc && lines_next(l, &line, &len, &complete)) {
         stats->unfinished += !complete;
-        code = fn(arg, line, len, complete);
+        rc = fn(arg, line, len, complete);
     }
     stats->too_long += lines_too_long(l);
     stats->cut += lines_truncated(l);
     if (lines_too_long(l) || lines_truncated(l))
         stats->damaged |= 1u << p->channel;
     lines_close(l);
-    return code;
+    return rc;
 }
 
 static int feed_here(const struct discover_session *s, const struct feed *f,
                      struct feed_stats *stats)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < s->count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < s->count; i++) {
         if (f->channel)
             f->channel(f->arg, s->parts[i].channel);
-        code = read_part(&s->parts[i], f->line, f->arg, stats);
+        rc = read_part(&s->parts[i], f->line, f->arg, stats);
     }
-    return code;
+    return rc;
 }
 
 /* ---- the reader's side ----------------------------------------------------------------- */
@@ -159,19 +159,19 @@ static void *reader_main(void *arg)
 {
     struct pipe *p = arg;
     struct reader r = {.pipe = p};
-    int code = 0;
-    for (size_t i = 0; !code && i < p->session->count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->session->count; i++) {
         const struct discover_part *part = &p->session->parts[i];
         if (part->channel != r.channel)
             reader_flush(&r);
         r.channel = part->channel;
-        code = read_part(part, reader_line, &r, p->stats);
+        rc = read_part(part, reader_line, &r, p->stats);
         r.done += part->bytes > 0 ? part->bytes : 0;
     }
-    if (!code)
+    if (!rc)
         reader_flush(&r);
     pthread_mutex_lock(&p->lock);
-    p->code = code == GPUFL_E_STATE ? 0 : code;
+    p->code = rc == GPUFL_E_STATE ? 0 : rc;
     p->ended = true;
     pthread_cond_signal(&p->moved);
     pthread_mutex_unlock(&p->lock);
@@ -202,17 +202,17 @@ static void pipe_give_back(struct pipe *p, bool stop)
 
 static int consume(struct block *b, const struct feed *f)
 {
-    int code = 0;
+    int rc = 0;
     if (f->channel)
         f->channel(f->arg, b->channel);
-    for (size_t at = 0; !code && at < b->len;) {
+    for (size_t at = 0; !rc && at < b->len;) {
         uint32_t head;
         memcpy(&head, b->data + at, sizeof head);
         size_t len = head & ~UNFINISHED;
-        code = f->line(f->arg, b->data + at + sizeof head, len, !(head & UNFINISHED));
+        rc = f->line(f->arg, b->data + at + sizeof head, len, !(head & UNFINISHED));
         at += sizeof head + len + 1;
     }
-    return code;
+    return rc;
 }
 
 static int feed_piped(const struct discover_session *s, const struct feed *f,
@@ -221,26 +221,26 @@ static int feed_piped(const struct discover_session *s, const struct feed *f,
     struct pipe p = {.session = s, .stats = stats};
     struct thread reader = {0};
     struct block *b;
-    int code = 0;
+    int rc = 0;
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.moved, NULL);
     if (thread_start(&reader, "gpufl-read", 0, reader_main, &p)) {
-        code = feed_here(s, f, stats);
+        rc = feed_here(s, f, stats);
     } else {
-        while (!code && (b = pipe_filled(&p))) {
-            code = consume(b, f);
+        while (!rc && (b = pipe_filled(&p))) {
+            rc = consume(b, f);
             if (f->progress)
                 f->progress(f->arg, b->done, s->bytes);
-            pipe_give_back(&p, code != 0);
+            pipe_give_back(&p, rc != 0);
         }
         thread_join(&reader);
-        code = code ? code : p.code;
+        rc = rc ? rc : p.code;
     }
     for (unsigned i = 0; i < BLOCKS; i++)
         mem_free(p.blocks[i].data);
     pthread_cond_destroy(&p.moved);
     pthread_mutex_destroy(&p.lock);
-    return code;
+    return rc;
 }
 
 int feed_session(const struct discover_session *s, const struct feed *f, struct feed_stats *stats)

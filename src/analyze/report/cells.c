@@ -6,8 +6,8 @@
 
 void report_cells_print(struct page *p, struct grid *g)
 {
-    int code = grid_print(g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : code;
+    int rc = grid_print(g, p->out, p->width, p->color);
+    p->code = p->code ? p->code : rc;
     grid_fini(g);
 }
 

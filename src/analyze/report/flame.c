@@ -54,16 +54,16 @@ static int put_stack(const struct model *m, uint32_t node, struct buf *line)
     struct stacks_walk w = {.node = node};
     struct stacks_step step, *steps = NULL;
     size_t count = 0, cap = 0;
-    int code = 0;
-    while (!code && stacks_next(&m->stacks, &w, &step)) {
-        code = mem_grow(&steps, &cap, count + 1, sizeof *steps, SIZE_MAX);
-        if (!code)
+    int rc = 0;
+    while (!rc && stacks_next(&m->stacks, &w, &step)) {
+        rc = mem_grow(&steps, &cap, count + 1, sizeof *steps, SIZE_MAX);
+        if (!rc)
             steps[count++] = step;
     }
-    while (!code && count-- > 0)
+    while (!rc && count-- > 0)
         put_step(m, &steps[count], line);
     mem_free(steps);
-    return code;
+    return rc;
 }
 
 static int print(struct buf *line, const char *leaf, int64_t ns, FILE *out)
@@ -79,8 +79,8 @@ static int print(struct buf *line, const char *leaf, int64_t ns, FILE *out)
 
 static int put_waits(const struct model *m, struct buf *line, FILE *out)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < m->sync.stacks.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < m->sync.stacks.count; i++) {
         const struct sync_stack *s = keyed_at(&m->sync.stacks, i);
         const struct sync_line *l = sum_sync_line(&m->sync, s->line);
         if (l->apart)
@@ -89,25 +89,25 @@ static int put_waits(const struct model *m, struct buf *line, FILE *out)
         buf_str(line, "host blocked");
         if (!s->node)
             buf_str(line, ";(no stack)");
-        code = put_stack(m, s->node, line);
-        code = code ? code : print(line, sum_sync_calls(sum_sync_main_call(l)), s->time, out);
+        rc = put_stack(m, s->node, line);
+        rc = rc ? rc : print(line, sum_sync_calls(sum_sync_main_call(l)), s->time, out);
     }
-    return code;
+    return rc;
 }
 
 static int put_work(const struct model *m, struct buf *line, FILE *out)
 {
     struct buf name;
-    int code = 0;
+    int rc = 0;
     buf_init(&name, DEMANGLE_ROOM);
-    for (size_t i = 1; !code && i < m->work.items.count; i++) {
+    for (size_t i = 1; !rc && i < m->work.items.count; i++) {
         const struct work *w = sum_work_item(&m->work, i);
         if (!w->stack)
             continue;
         buf_clear(line);
         buf_clear(&name);
         buf_str(line, "GPU");
-        code = put_stack(m, w->stack, line);
+        rc = put_stack(m, w->stack, line);
         if (w->kind == WORK_KERNEL)
             demangle_put(&name, w->name ? model_text(m, w->name) : "(kernel not known)");
         else if (w->kind == WORK_GRAPH && w->name)
@@ -116,11 +116,11 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
             buf_str(&name, "CUDA graphs");
         else
             buf_printf(&name, "copy %s", sum_transfers_kind((int)w->kind));
-        code = code ? code : buf_error(&name);
-        code = code ? code : print(line, buf_cstr(&name), w->time, out);
+        rc = rc ? rc : buf_error(&name);
+        rc = rc ? rc : print(line, buf_cstr(&name), w->time, out);
     }
     buf_fini(&name);
-    return code;
+    return rc;
 }
 
 static bool has_stacks(const struct model *m)
@@ -139,8 +139,8 @@ int report_flame(const struct report *r, FILE *out)
     if (!has_stacks(&r->model))
         return GPUFL_E_NOENT;
     buf_init(&line, LINE_MAX_BYTES);
-    int code = put_waits(&r->model, &line, out);
-    code = code ? code : put_work(&r->model, &line, out);
+    int rc = put_waits(&r->model, &line, out);
+    rc = rc ? rc : put_work(&r->model, &line, out);
     buf_fini(&line);
-    return code;
+    return rc;
 }

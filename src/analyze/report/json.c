@@ -686,6 +686,6 @@ int report_json(const struct report *r, FILE *out)
     if (json_scopes(r, &p.out))
         p.code = GPUFL_E_NOMEM;
     json_out_close_object(&p.out);
-    int code = json_out_finish(&p.out);
-    return code ? code : p.code;
+    int rc = json_out_finish(&p.out);
+    return rc ? rc : p.code;
 }

@@ -64,7 +64,7 @@ static int find(const struct model *m, const char *name, struct found *f)
 {
     size_t kept = 0;
     struct buf shown;
-    int code = 0;
+    int rc = 0;
     *f = (struct found){.items = mem_array(m->counters.items.count + 1, sizeof *f->items)};
     if (!f->items)
         return GPUFL_E_NOMEM;
@@ -74,21 +74,21 @@ static int find(const struct model *m, const char *name, struct found *f)
     if (f->count)
         qsort(f->items, f->count, sizeof *f->items, compare_items);
     buf_init(&shown, DEMANGLE_ROOM);
-    for (size_t i = 0, n = 0; !code && i < f->count; i += n) {
+    for (size_t i = 0, n = 0; !rc && i < f->count; i += n) {
         n = of_kernel(f, i);
-        code = put_shown(m, f->items[i]->kernel, &shown);
-        if (code || !is_named(m, f->items[i]->kernel, name, &shown))
+        rc = put_shown(m, f->items[i]->kernel, &shown);
+        if (rc || !is_named(m, f->items[i]->kernel, name, &shown))
             continue;
         memmove(f->items + kept, f->items + i, n * sizeof *f->items);
         kept += n;
     }
     buf_fini(&shown);
     f->count = kept;
-    if (!code)
+    if (!rc)
         return 0;
     mem_free(f->items);
     *f = (struct found){0};
-    return code;
+    return rc;
 }
 
 /* ---- text -------------------------------------------------------------------------------- */
@@ -118,8 +118,8 @@ static size_t put_rows(struct page *p, const struct counter_sum *const *items, s
         grid_put(&g, "%s", model_text(m, c->metric));
         report_put_values(&g, c);
     }
-    int code = grid_print(&g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : code;
+    int rc = grid_print(&g, p->out, p->width, p->color);
+    p->code = p->code ? p->code : rc;
     grid_fini(&g);
     return n;
 }
@@ -129,14 +129,14 @@ size_t page_kernel_counters(struct page *p)
     struct found f;
     struct buf shown;
     size_t kernels = 0;
-    int code = find(p->model, p->report->options.kernel, &f);
+    int rc = find(p->model, p->report->options.kernel, &f);
     buf_init(&shown, DEMANGLE_ROOM);
-    for (size_t i = 0, n = 0; !code && !p->code && i < f.count; i += n, kernels++) {
+    for (size_t i = 0, n = 0; !rc && !p->code && i < f.count; i += n, kernels++) {
         n = of_kernel(&f, i);
         if (kernels >= report_top(p->report))
             continue;
-        code = put_shown(p->model, f.items[i]->kernel, &shown);
-        if (code)
+        rc = put_shown(p->model, f.items[i]->kernel, &shown);
+        if (rc)
             break;
         if (shown.len)
             printable_clean(shown.data, shown.len);
@@ -146,10 +146,10 @@ size_t page_kernel_counters(struct page *p)
         page_counters_note(p, f.items[i]->kernel);
         page_of_pass(p, MODEL_COUNTERS);
     }
-    if (!p->code && !code && kernels > report_top(p->report))
+    if (!p->code && !rc && kernels > report_top(p->report))
         page_text(p, "… and %zu more kernels with counters and %s in their names (--top 0: all)",
                   kernels - report_top(p->report), p->report->options.kernel);
-    p->code = p->code ? p->code : code;
+    p->code = p->code ? p->code : rc;
     buf_fini(&shown);
     mem_free(f.items);
     return kernels;
@@ -175,14 +175,14 @@ int json_kernel_counters(const struct report *r, struct json_out *j)
     const struct model *m = &r->model;
     struct found f;
     struct buf shown;
-    int code = find(m, r->options.kernel, &f);
+    int rc = find(m, r->options.kernel, &f);
     buf_init(&shown, DEMANGLE_ROOM);
     json_out_array(j, "kernel_counters");
-    for (size_t i = 0, n = 0; !code && i < f.count; i += n) {
+    for (size_t i = 0, n = 0; !rc && i < f.count; i += n) {
         n = of_kernel(&f, i);
-        code = put_shown(m, f.items[i]->kernel, &shown);
+        rc = put_shown(m, f.items[i]->kernel, &shown);
         json_out_object(j, NULL);
-        json_out_text(j, "kernel", code ? "" : buf_cstr(&shown));
+        json_out_text(j, "kernel", rc ? "" : buf_cstr(&shown));
         json_out_text(j, "symbol", model_text(m, f.items[i]->kernel));
         json_out_array(j, "counters");
         for (size_t k = 0; k < n; k++)
@@ -193,5 +193,5 @@ int json_kernel_counters(const struct report *r, struct json_out *j)
     json_out_close_array(j);
     buf_fini(&shown);
     mem_free(f.items);
-    return code;
+    return rc;
 }

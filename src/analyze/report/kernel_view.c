@@ -76,9 +76,9 @@ static int add_to_line(struct kernel_view *v, const struct kernel_instruction *a
     if (!at->line || !at->line->file)
         return 0;
     struct kernel_line key = line_key(at->line), *l;
-    int code = keyed_put(&v->lines, &key, &index, NULL);
-    if (code)
-        return code;
+    int rc = keyed_put(&v->lines, &key, &index, NULL);
+    if (rc)
+        return rc;
     l = keyed_at(&v->lines, index);
     l->samples += at->samples;
     if (at->values)
@@ -107,10 +107,10 @@ struct line_reason {
 static int add_reasons(const struct model *m, struct kernel_view *v)
 {
     struct keyed sums;
-    int code = 0;
+    int rc = 0;
     keyed_init(&sums, sizeof(struct line_reason), offsetof(struct line_reason, samples),
                SIZE_MAX / 256);
-    for (size_t i = 1; !code && i < m->samples.places.count; i++) {
+    for (size_t i = 1; !rc && i < m->samples.places.count; i++) {
         const struct sample_place *p = sum_samples_place(&m->samples, i);
         struct kernel_instruction key = {.offset = p->offset};
         uint32_t index;
@@ -122,8 +122,8 @@ static int add_reasons(const struct model *m, struct kernel_view *v)
             continue;
         struct line_reason sum = {.line = (uint32_t)keyed_index(&v->lines, line),
                                   .reason = p->reason};
-        code = keyed_put(&sums, &sum, &index, NULL);
-        if (code || !index)
+        rc = keyed_put(&sums, &sum, &index, NULL);
+        if (rc || !index)
             continue;
         struct line_reason *s = keyed_at(&sums, index);
         struct kernel_line *l = keyed_at(&v->lines, s->line);
@@ -134,7 +134,7 @@ static int add_reasons(const struct model *m, struct kernel_view *v)
         }
     }
     keyed_fini(&sums);
-    return code;
+    return rc;
 }
 
 int kernel_view_open(const struct model *m, uint32_t function, struct kernel_view *v)
@@ -142,22 +142,22 @@ int kernel_view_open(const struct model *m, uint32_t function, struct kernel_vie
     *v = (struct kernel_view){.function = function};
     keyed_init(&v->lines, sizeof(struct kernel_line), offsetof(struct kernel_line, samples),
                SIZE_MAX / 256);
-    int code = list_offsets(m, v);
-    if (!code)
+    int rc = list_offsets(m, v);
+    if (!rc)
         add_samples(m, v);
-    for (size_t i = 0; !code && i < v->count; i++) {
+    for (size_t i = 0; !rc && i < v->count; i++) {
         struct kernel_instruction *at = &v->items[i];
         const struct sass_place *p = sum_sass_find(&m->sass, function, at->offset);
         at->line = device_code_line(&m->code, function, at->offset, 0);
         at->values = p ? &p->values : NULL;
         if (p)
             sass_values_add(&v->values, &p->values);
-        code = add_to_line(v, at);
+        rc = add_to_line(v, at);
     }
-    code = code ? code : add_reasons(m, v);
-    if (code)
+    rc = rc ? rc : add_reasons(m, v);
+    if (rc)
         kernel_view_close(v);
-    return code;
+    return rc;
 }
 
 static int compare_lines(const void *a, const void *b)

@@ -63,8 +63,8 @@ void page_occupancy(struct page *p)
         p->code = p->code ? p->code : buf_error(&g.text);
     if (any) {
         page_heading(p, "What limits occupancy: the blocks that fit on an SM by each resource");
-        int code = grid_print(&g, p->out, p->width, p->color);
-        p->code = p->code ? p->code : code;
+        int rc = grid_print(&g, p->out, p->width, p->color);
+        p->code = p->code ? p->code : rc;
         page_text(p,
                   "at once: the least of the four. # as above, the heaviest configuration of each "
                   "kernel; threads of one block.");

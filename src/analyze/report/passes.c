@@ -107,10 +107,10 @@ int passes_take(struct passes *p, const struct model *m, struct err *e)
     struct model *into = NULL;
     p->run = m->facts.run;
     p->announced = m->facts.passes > p->announced || !p->count ? m->facts.passes : p->announced;
-    int code = find(p, m->facts.pass, &into, e);
-    if (!code && (code = model_merge(into, m)))
-        err_set(e, code, "%s", err_text(code));
-    return code;
+    int rc = find(p, m->facts.pass, &into, e);
+    if (!rc && (rc = model_merge(into, m)))
+        err_set(e, rc, "%s", err_text(rc));
+    return rc;
 }
 
 /* ---- what a pass is --------------------------------------------------------------------- */
@@ -137,9 +137,9 @@ static int say_missing(struct pass *p, const struct model *m)
     buf_init(&text, TEXT_MAX);
     p->verdict = sum_ledger_judge(m, &text);
     p->missing = mem_strdup(buf_cstr(&text));
-    int code = buf_error(&text) || !p->missing ? GPUFL_E_NOMEM : 0;
+    int rc = buf_error(&text) || !p->missing ? GPUFL_E_NOMEM : 0;
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int describe(struct pass *p, const struct model *m, int64_t number)
@@ -173,8 +173,8 @@ struct shape {
 
 static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < m->kernels.config_count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < m->kernels.config_count; i++) {
         const struct kernel_config *c = &m->kernels.configs[i];
         const struct config_row *r = &c->row;
         struct shape s;
@@ -185,11 +185,11 @@ static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
         memcpy(s.block, (int64_t[]){r->block_x, r->block_y, r->block_z}, sizeof s.block);
         memcpy(s.cluster, (int64_t[]){r->cluster_x, r->cluster_y, r->cluster_z}, sizeof s.cluster);
         s.shared = r->shared_dynamic;
-        code = c->time.count ? keyed_put(to, &s, &at, NULL) : 0;
-        if (!code && c->time.count && at)
+        rc = c->time.count ? keyed_put(to, &s, &at, NULL) : 0;
+        if (!rc && c->time.count && at)
             ((struct shape *)keyed_at(to, at))->launches[which] += (int64_t)c->time.count;
     }
-    return code;
+    return rc;
 }
 
 /* All that was launched has a row. */
@@ -248,14 +248,14 @@ static int keep_different(struct pass_group *g, const struct keyed *shapes)
 static int compare_shapes(struct passes *p, struct pass_group *g)
 {
     struct keyed shapes;
-    int code = 0;
+    int rc = 0;
     keyed_init(&shapes, sizeof(struct shape), offsetof(struct shape, launches), SIZE_MAX / 256);
-    for (unsigned i = 0; !code && i < g->count; i++)
+    for (unsigned i = 0; !rc && i < g->count; i++)
         if (all_recorded(&g->passes[i]))
-            code = count_shapes(p->open[i].model, &shapes, i);
-    code = code ? code : keep_different(g, &shapes);
+            rc = count_shapes(p->open[i].model, &shapes, i);
+    rc = rc ? rc : keep_different(g, &shapes);
     keyed_fini(&shapes);
-    return code;
+    return rc;
 }
 
 /* Compares all passes with that of the times. */
@@ -273,12 +273,12 @@ static int compare_passes(struct passes *p, struct pass_group *g)
         unknown |= !counted && !recorded;
         g->by_kernel &= recorded;
     }
-    int code = all_recorded(first) ? compare_shapes(p, g) : 0;
+    int rc = all_recorded(first) ? compare_shapes(p, g) : 0;
     if (g->kernel_count)
         g->alike = PASSES_DIFFER;
     else if (g->alike == PASSES_ALIKE && unknown)
         g->alike = PASSES_UNKNOWN;
-    return code;
+    return rc;
 }
 
 /* ---- together --------------------------------------------------------------------------- */
@@ -293,56 +293,56 @@ static int compare_open(const void *a, const void *b)
 static int describe_all(struct passes *p, struct pass_group *g, bool *timed)
 {
     _Static_assert(offsetof(typeof(p->open[0]), number) == 0, "compare_open reads it there");
-    int code = 0;
+    int rc = 0;
     qsort(p->open, p->count, sizeof *p->open, compare_open);
     g->passes = mem_array(p->count, sizeof *g->passes);
     if (!g->passes)
         return GPUFL_E_NOMEM;
-    for (; !code && g->count < p->count; g->count++)
-        code = describe(&g->passes[g->count], p->open[g->count].model, p->open[g->count].number);
-    *timed = !code && g->passes[0].gives == PASS_TIMES;
-    return code;
+    for (; !rc && g->count < p->count; g->count++)
+        rc = describe(&g->passes[g->count], p->open[g->count].model, p->open[g->count].number);
+    *timed = !rc && g->passes[0].gives == PASS_TIMES;
+    return rc;
 }
 
 static int merge_group(struct passes *p, struct model *into, struct pass_group *g)
 {
     unsigned given = 0;
-    int code = model_merge(into, p->open[0].model);
-    for (unsigned i = 1; !code && i < g->count; i++) {
+    int rc = model_merge(into, p->open[0].model);
+    for (unsigned i = 1; !rc && i < g->count; i++) {
         struct pass *one = &g->passes[i];
         /* Counters of both engines go side by side: they are of different sources. */
         one->gives &= ~(given & ~(unsigned)MODEL_COUNTERS);
         given |= one->gives;
-        code = model_merge_pass(into, p->open[i].model, one->gives);
+        rc = model_merge_pass(into, p->open[i].model, one->gives);
     }
-    return code ? code : compare_passes(p, g);
+    return rc ? rc : compare_passes(p, g);
 }
 
 int passes_close(struct passes *p, struct model *into, struct pass_group *out, struct err *e)
 {
     struct pass_group g = {.run = p->run, .announced = p->announced};
     bool timed = true;
-    int code = 0;
+    int rc = 0;
     *out = (struct pass_group){0};
-    for (unsigned i = 0; !code && i < p->count; i++)
-        code = model_settle(p->open[i].model);
-    if (!code && p->count == 1)
-        code = model_merge(into, p->open[0].model);
-    else if (!code && p->count)
-        code = describe_all(p, &g, &timed);
-    if (!code && p->count > 1 && timed)
-        code = merge_group(p, into, &g);
-    if (code)
-        err_set(e, code, "%s", err_text(code));
+    for (unsigned i = 0; !rc && i < p->count; i++)
+        rc = model_settle(p->open[i].model);
+    if (!rc && p->count == 1)
+        rc = model_merge(into, p->open[0].model);
+    else if (!rc && p->count)
+        rc = describe_all(p, &g, &timed);
+    if (!rc && p->count > 1 && timed)
+        rc = merge_group(p, into, &g);
+    if (rc)
+        err_set(e, rc, "%s", err_text(rc));
     else if (!timed)
-        code = err_set(e, GPUFL_E_STATE,
-                       "passes of run %s are here without that of engine Trace, which has the "
-                       "times; name the directory of one pass to have it alone",
-                       model_text(into, p->run));
+        rc = err_set(e, GPUFL_E_STATE,
+                     "passes of run %s are here without that of engine Trace, which has the "
+                     "times; name the directory of one pass to have it alone",
+                     model_text(into, p->run));
     drop(p);
-    if (code || !g.count)
+    if (rc || !g.count)
         pass_group_fini(&g);
     else
         *out = g;
-    return code;
+    return rc;
 }

@@ -82,17 +82,17 @@ static void put_scopes(const struct model *m, struct json_out *j)
 /* Of each kernel as people know it, its share of all samples. */
 static int put_shares(const struct model *m, struct json_out *j)
 {
-    int code = 0;
+    int rc = 0;
     const struct keyed *k = &m->code.functions;
     uint64_t all = m->samples.total.all;
     struct keyed seen;
     keyed_init(&seen, sizeof(uint32_t), sizeof(uint32_t), SIZE_MAX / 64);
     json_out_array(j, "shares");
-    for (size_t i = 1; !code && all && i < k->count; i++) {
+    for (size_t i = 1; !rc && all && i < k->count; i++) {
         const struct code_function *f = keyed_at(k, i);
         uint32_t index;
         bool is_new = false;
-        code = f->samples ? keyed_put(&seen, &f->shown, &index, &is_new) : 0;
+        rc = f->samples ? keyed_put(&seen, &f->shown, &index, &is_new) : 0;
         if (!is_new)
             continue;
         json_out_object(j, NULL);
@@ -104,7 +104,7 @@ static int put_shares(const struct model *m, struct json_out *j)
     }
     json_out_close_array(j);
     keyed_fini(&seen);
-    return code;
+    return rc;
 }
 
 static int put_samples(const struct model *m, struct json_out *j)
@@ -117,10 +117,10 @@ static int put_samples(const struct model *m, struct json_out *j)
     json_out_count(j, "invalid", m->samples.invalid);
     json_out_count(j, "rows_only_counted", m->samples.places.refused);
     put_functions(m, j);
-    int code = put_shares(m, j);
+    int rc = put_shares(m, j);
     put_scopes(m, j);
     json_out_close_object(j);
-    return code;
+    return rc;
 }
 
 /* The known metrics as members, the others are null. */
@@ -236,7 +236,7 @@ static int put_function(const struct report *r, struct json_out *j, uint32_t fun
     json_out_text_or_null(j, "arch", model_text(m, f->arch));
     json_out_count(j, "samples", v.samples);
     json_out_text_or_null(j, "no_text", kernel_view_has_text(&v) ? "" : report_no_text(r));
-    int code = put_lines(m, j, &v);
+    int rc = put_lines(m, j, &v);
     json_out_array(j, "instructions");
     for (size_t i = 0; i < v.count; i++)
         put_instruction(m, j, &v.items[i]);
@@ -244,7 +244,7 @@ static int put_function(const struct report *r, struct json_out *j, uint32_t fun
     json_out_close_object(j);
     *put += v.count;
     kernel_view_close(&v);
-    return code;
+    return rc;
 }
 
 /* Of functions that nobody named, those with most samples, up to a size that readers can take. */
@@ -254,7 +254,7 @@ static int put_code(const struct report *r, struct json_out *j)
 {
     const char *name = r->options.kernel;
     size_t count;
-    int code = 0;
+    int rc = 0;
     if (!name || !*name)
         return 0;
     uint32_t *functions = kernel_view_find(&r->model, name, &count);
@@ -263,19 +263,19 @@ static int put_code(const struct report *r, struct json_out *j)
     bool all = strcmp(name, KERNEL_VIEW_ALL) == 0;
     size_t i = 0, put = 0;
     json_out_array(j, "code");
-    for (; !code && i < count && !(all && put >= CODE_INSTRUCTIONS); i++)
-        code = put_function(r, j, functions[i], &put);
+    for (; !rc && i < count && !(all && put >= CODE_INSTRUCTIONS); i++)
+        rc = put_function(r, j, functions[i], &put);
     json_out_close_array(j);
     json_out_count(j, "code_left_out", count - i);
     mem_free(functions);
     /* Of all kernels, the member counters has them. */
-    return code || all ? code : json_kernel_counters(r, j);
+    return rc || all ? rc : json_kernel_counters(r, j);
 }
 
 int json_profile(const struct report *r, struct json_out *j)
 {
-    int code = put_samples(&r->model, j);
+    int rc = put_samples(&r->model, j);
     put_instructions(&r->model, j);
     put_counters(&r->model, j);
-    return code ? code : put_code(r, j);
+    return rc ? rc : put_code(r, j);
 }

@@ -35,9 +35,9 @@ static void note_session(struct report_session *line, const struct model *m)
     line->cut_short = f->cut_short > 0;
 }
 
-static bool fatal(int code)
+static bool fatal(int rc)
 {
-    return code == GPUFL_E_NOMEM;
+    return rc == GPUFL_E_NOMEM;
 }
 
 /* A session that cannot be read is a line of the list; only a single one is a failure. */
@@ -51,10 +51,10 @@ static int keep_failure(struct report *r, struct report_session *line, struct er
 static int read_one(struct report *r, const struct discover_session *s, struct err *e)
 {
     struct load_options o = {.progress = r->options.progress};
-    int code = load_session(&r->model, s, &o, &r->stats, e);
-    if (!code)
+    int rc = load_session(&r->model, s, &o, &r->stats, e);
+    if (!rc)
         note_session(&r->sessions[0], &r->model);
-    return code;
+    return rc;
 }
 
 /* A copy of a session lies beside it, or its directory is there under two names. */
@@ -71,13 +71,13 @@ static bool seen_before(const struct report *r, const struct report_session *lin
 static int close_group(struct report *r, struct passes *p, struct err *e)
 {
     struct pass_group g;
-    int code = passes_close(p, &r->model, &g, e);
-    if (code || !g.count)
-        return code;
-    code = mem_grow(&r->groups, &r->group_cap, r->group_count + 1, sizeof g, SIZE_MAX);
-    if (code) {
+    int rc = passes_close(p, &r->model, &g, e);
+    if (rc || !g.count)
+        return rc;
+    rc = mem_grow(&r->groups, &r->group_cap, r->group_count + 1, sizeof g, SIZE_MAX);
+    if (rc) {
         pass_group_fini(&g);
-        return err_set(e, code, "%s", err_text(code));
+        return err_set(e, rc, "%s", err_text(rc));
     }
     r->groups[r->group_count++] = g;
     return 0;
@@ -88,17 +88,17 @@ static int add_session(struct report *r, struct passes *p, const struct model *m
 {
     bool apart = !r->none_worked && !sum_known_worked(m);
     if (apart || !passes_has(m)) {
-        int code = apart ? model_merge_apart(&r->model, m) : model_merge(&r->model, m);
-        return code ? err_set(e, code, "%s", err_text(code)) : 0;
+        int rc = apart ? model_merge_apart(&r->model, m) : model_merge(&r->model, m);
+        return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
     }
-    int code = passes_fits(p, m) ? 0 : close_group(r, p, e);
-    for (size_t i = 0; !code && i < r->group_count; i++)
+    int rc = passes_fits(p, m) ? 0 : close_group(r, p, e);
+    for (size_t i = 0; !rc && i < r->group_count; i++)
         if (r->groups[i].run == m->facts.run)
-            code = err_set(e, GPUFL_E_STATE,
-                           "passes of run %s lie in different places; put their directories into "
-                           "one",
-                           model_text(m, m->facts.run));
-    return code ? code : passes_take(p, m, e);
+            rc = err_set(e, GPUFL_E_STATE,
+                         "passes of run %s lie in different places; put their directories into "
+                         "one",
+                         model_text(m, m->facts.run));
+    return rc ? rc : passes_take(p, m, e);
 }
 
 /* Reads a session into a model of its own and adds it. */
@@ -109,21 +109,21 @@ static int read_and_merge(struct report *r, struct passes *p, const struct disco
     struct load_stats stats;
     struct model m;
     model_init(&m, r->names);
-    int code = load_session(&m, s, &o, &stats, e);
-    if (!code)
+    int rc = load_session(&m, s, &o, &stats, e);
+    if (!rc)
         note_session(line, &m);
-    if (!code && seen_before(r, line)) {
+    if (!rc && seen_before(r, line)) {
         err_set(e, GPUFL_E_STATE, "a second copy of session %s: left out",
                 model_text(&m, line->session));
-        code = keep_failure(r, line, e);
-    } else if (!code) {
+        rc = keep_failure(r, line, e);
+    } else if (!rc) {
         load_stats_add(&r->stats, &stats);
-        code = add_session(r, p, &m, e);
-    } else if (!fatal(code)) {
-        code = keep_failure(r, line, e);
+        rc = add_session(r, p, &m, e);
+    } else if (!fatal(rc)) {
+        rc = keep_failure(r, line, e);
     }
     model_fini(&m);
-    return code;
+    return rc;
 }
 
 static int compare_start(const void *a, const void *b)
@@ -147,14 +147,14 @@ static void count_runs(struct report *r)
 static int read_each(struct report *r, const struct discover *d, struct err *e)
 {
     struct passes p;
-    int code = 0;
+    int rc = 0;
     passes_init(&p, r->names);
-    for (size_t i = 0; !code && i < d->count; i++)
-        code = d->count == 1 ? read_one(r, &d->sessions[i], e)
-                             : read_and_merge(r, &p, &d->sessions[i], &r->sessions[i], e);
-    code = code ? code : close_group(r, &p, e);
+    for (size_t i = 0; !rc && i < d->count; i++)
+        rc = d->count == 1 ? read_one(r, &d->sessions[i], e)
+                           : read_and_merge(r, &p, &d->sessions[i], &r->sessions[i], e);
+    rc = rc ? rc : close_group(r, &p, e);
     passes_fini(&p);
-    return code;
+    return rc;
 }
 
 /* No session did any work on a GPU: then there is nobody whose numbers the others would blur. They are
@@ -175,17 +175,17 @@ static int read_idle(struct report *r, const struct discover *d, struct err *e)
 
 static int read_all(struct report *r, const struct discover *d, struct err *e)
 {
-    int code = read_each(r, d, e);
-    if (!code && d->count > 1 && !r->model.facts.sessions && r->model.facts.apart)
-        code = read_idle(r, d, e);
-    if (!code && r->failed == d->count)
+    int rc = read_each(r, d, e);
+    if (!rc && d->count > 1 && !r->model.facts.sessions && r->model.facts.apart)
+        rc = read_idle(r, d, e);
+    if (!rc && r->failed == d->count)
         return err_set(e, GPUFL_E_CORRUPT, "none of the %zu sessions can be read: %s", d->count,
                        r->sessions[0].failure);
-    if (!code && d->count > 1 && (code = model_settle(&r->model)))
-        err_set(e, code, "%s", err_text(code));
+    if (!rc && d->count > 1 && (rc = model_settle(&r->model)))
+        err_set(e, rc, "%s", err_text(rc));
     qsort(r->sessions, r->count, sizeof *r->sessions, compare_start);
     count_runs(r);
-    return code;
+    return rc;
 }
 
 int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
@@ -194,47 +194,47 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
     struct discover d;
     memset(r, 0, sizeof *r);
     r->options = *o;
-    int code = discover_open(&d, path, e);
-    if (code)
-        return code;
+    int rc = discover_open(&d, path, e);
+    if (rc)
+        return rc;
     r->foreign = d.foreign;
     r->losses = d.losses;
     r->sessions = mem_array(d.count, sizeof *r->sessions);
-    code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
-    if (code) {
-        err_set(e, code, "%s", err_text(code));
+    rc = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (rc) {
+        err_set(e, rc, "%s", err_text(rc));
     } else {
         model_init(&r->model, r->names);
-        for (; !code && r->count < d.count; r->count++) {
+        for (; !rc && r->count < d.count; r->count++) {
             r->sessions[r->count].dir = mem_strdup(d.sessions[r->count].dir);
             if (!r->sessions[r->count].dir)
-                code = err_nomem(e);
+                rc = err_nomem(e);
         }
-        code = code ? code : read_all(r, &d, e);
-        if (!code && (code = report_shared(r, NULL)))
-            err_set(e, code, "%s", err_text(code));
-        if (!code && (code = insights_find(&r->model, &r->insights)))
-            err_set(e, code, "%s", err_text(code));
+        rc = rc ? rc : read_all(r, &d, e);
+        if (!rc && (rc = report_shared(r, NULL)))
+            err_set(e, rc, "%s", err_text(rc));
+        if (!rc && (rc = insights_find(&r->model, &r->insights)))
+            err_set(e, rc, "%s", err_text(rc));
     }
     discover_close(&d);
-    if (code)
+    if (rc)
         report_close(r);
-    return code;
+    return rc;
 }
 
 static int read_source(struct report *r, const struct report_source *s, struct err *e)
 {
-    int code = s->read(s->arg, &r->model, &r->stats, e);
-    if (code)
-        return code;
-    code = model_finish(&r->model);
-    if (!code) {
+    int rc = s->read(s->arg, &r->model, &r->stats, e);
+    if (rc)
+        return rc;
+    rc = model_finish(&r->model);
+    if (!rc) {
         note_session(&r->sessions[0], &r->model);
         count_runs(r);
-        code = report_shared(r, s);
-        code = code ? code : insights_find(&r->model, &r->insights);
+        rc = report_shared(r, s);
+        rc = rc ? rc : insights_find(&r->model, &r->insights);
     }
-    return code ? err_set(e, code, "%s", err_text(code)) : 0;
+    return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
 }
 
 int report_open_source(struct report *r, const struct report_source *s,
@@ -243,17 +243,17 @@ int report_open_source(struct report *r, const struct report_source *s,
     memset(r, 0, sizeof *r);
     r->options = *o;
     r->sessions = mem_array(1, sizeof *r->sessions);
-    int code = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
-    if (!code) {
+    int rc = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (!rc) {
         model_init(&r->model, r->names);
         r->count = 1;
         r->sessions[0].dir = mem_strdup(s->dir);
-        code = r->sessions[0].dir ? 0 : GPUFL_E_NOMEM;
+        rc = r->sessions[0].dir ? 0 : GPUFL_E_NOMEM;
     }
-    code = code ? err_set(e, code, "%s", err_text(code)) : read_source(r, s, e);
-    if (code)
+    rc = rc ? err_set(e, rc, "%s", err_text(rc)) : read_source(r, s, e);
+    if (rc)
         report_close(r);
-    return code;
+    return rc;
 }
 
 void report_close(struct report *r)

@@ -22,9 +22,9 @@ struct scope_samples {
 static int find(struct keyed *scopes, uint32_t scope, struct scope_samples **out)
 {
     uint32_t index;
-    int code = keyed_put(scopes, &scope, &index, NULL);
-    *out = code ? NULL : keyed_at(scopes, index);
-    return code;
+    int rc = keyed_put(scopes, &scope, &index, NULL);
+    *out = rc ? NULL : keyed_at(scopes, index);
+    return rc;
 }
 
 static void add_reason(const struct model *m, struct scope_samples *s, uint32_t reason,
@@ -40,25 +40,25 @@ static int sum_scopes_samples(const struct model *m, struct keyed *scopes)
 {
     const struct sum_samples *s = &m->samples;
     struct scope_samples *one;
-    int code = 0;
-    for (size_t i = 1; !code && i < s->scopes.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < s->scopes.count; i++) {
         const struct sample_group *g = sum_samples_group(&s->scopes, i);
-        code = find(scopes, g->owner, &one);
-        if (code)
+        rc = find(scopes, g->owner, &one);
+        if (rc)
             break;
         one->measured += g->count.all;
         if (!s->estimated)
             add_reason(m, one, g->reason, (double)g->count.all);
     }
-    for (size_t i = 1; !code && i < s->estimates.count; i++) {
+    for (size_t i = 1; !rc && i < s->estimates.count; i++) {
         const struct sample_estimate *e = sum_samples_estimate(s, i);
-        code = find(scopes, e->scope, &one);
-        if (code)
+        rc = find(scopes, e->scope, &one);
+        if (rc)
             break;
         one->estimated += e->samples;
         add_reason(m, one, e->reason, e->samples);
     }
-    return code;
+    return rc;
 }
 
 static int compare(const void *a, const void *b)
@@ -136,10 +136,10 @@ void page_scope_samples(struct page *p)
     if (!scope_tree_next(&p->model->scopes, &any) && p->model->samples.scopes.count < 2)
         return;
     keyed_init(&scopes, sizeof(struct scope_samples), sizeof(uint32_t), SIZE_MAX / 64);
-    int code = sum_scopes_samples(p->model, &scopes);
-    p->code = p->code ? p->code : code;
+    int rc = sum_scopes_samples(p->model, &scopes);
+    p->code = p->code ? p->code : rc;
     page_heading(p, "Samples by scope");
-    if (!code && scopes.count > 1) {
+    if (!rc && scopes.count > 1) {
         struct scope_samples *list = keyed_at(&scopes, 1);
         qsort(list, scopes.count - 1, sizeof *list, compare); /* nobody looks for one any more */
         put_table(p, list, scopes.count - 1);

@@ -81,8 +81,8 @@ int scope_view_open(struct scope_view *v, const struct model *m, size_t top)
     struct place *places = mem_array(room, sizeof *places);
     *v = (struct scope_view){.nodes = mem_array(room, sizeof *v->nodes),
                              .numbers = mem_array(room, sizeof *v->numbers)};
-    int code = list && places && v->nodes && v->numbers ? 0 : GPUFL_E_NOMEM;
-    if (!code) {
+    int rc = list && places && v->nodes && v->numbers ? 0 : GPUFL_E_NOMEM;
+    if (!rc) {
         v->all = rank(m, list, places);
         size_t shown = top && top < v->all ? top : v->all;
         for (size_t i = shown;
@@ -95,9 +95,9 @@ int scope_view_open(struct scope_view *v, const struct model *m, size_t top)
     }
     mem_free(list);
     mem_free(places);
-    if (code)
+    if (rc)
         scope_view_close(v);
-    return code;
+    return rc;
 }
 
 void scope_view_close(struct scope_view *v)

@@ -192,11 +192,11 @@ static int demangle_names(const struct scope_table *t, struct buf *text, const c
         demangle_put(text, name ? model_text(t->page->model, name) : "(kernel not known)");
         buf_char(text, '\0');
     }
-    int code = !from || buf_error(text) ? GPUFL_E_NOMEM : 0;
-    for (size_t i = 0; !code && i < t->name_count; i++)
+    int rc = !from || buf_error(text) ? GPUFL_E_NOMEM : 0;
+    for (size_t i = 0; !rc && i < t->name_count; i++)
         full[i] = text->data + from[i];
     mem_free(from);
-    return code;
+    return rc;
 }
 
 static int shorten_names(struct scope_table *t, size_t room)
@@ -205,14 +205,14 @@ static int shorten_names(struct scope_table *t, size_t room)
     struct buf text;
     t->short_texts = mem_array(t->name_count + 1, sizeof *t->short_texts);
     buf_init(&text, TEXT_MAX);
-    int code = full && t->short_texts ? demangle_names(t, &text, full) : GPUFL_E_NOMEM;
-    code = code ? code : shorten_rows(&t->short_names, full, t->name_count, room);
+    int rc = full && t->short_texts ? demangle_names(t, &text, full) : GPUFL_E_NOMEM;
+    rc = rc ? rc : shorten_rows(&t->short_names, full, t->name_count, room);
     const char *at = t->short_names.data;
-    for (size_t i = 0; !code && i < t->name_count; i++, at += strlen(at) + 1)
+    for (size_t i = 0; !rc && i < t->name_count; i++, at += strlen(at) + 1)
         t->short_texts[i] = at;
     buf_fini(&text);
     mem_free(full);
-    return code;
+    return rc;
 }
 
 static const char *short_text(const struct scope_table *t, uint32_t name)
@@ -313,21 +313,21 @@ static int put_table(struct page *p, const struct scope_view *v)
     choose_columns(&t, v, columns);
     grid_init(&t.grid, columns, t.count + 1);
     buf_init(&t.short_names, TEXT_MAX);
-    int code = list_names(&t, v);
-    if (!code) {
+    int rc = list_names(&t, v);
+    if (!rc) {
         put_rows(&t, v);
-        code = buf_error(&t.grid.text) ? GPUFL_E_NOMEM : shorten_names(&t, name_room(&t));
+        rc = buf_error(&t.grid.text) ? GPUFL_E_NOMEM : shorten_names(&t, name_room(&t));
         grid_fini(&t.grid);
         grid_init(&t.grid, columns, t.count + 1);
     }
-    if (!code)
+    if (!rc)
         put_rows(&t, v);
-    code = code ? code : grid_print(&t.grid, p->out, p->width, p->color);
+    rc = rc ? rc : grid_print(&t.grid, p->out, p->width, p->color);
     buf_fini(&t.short_names);
     grid_fini(&t.grid);
     mem_free(t.short_texts);
     mem_free(t.names);
-    return code;
+    return rc;
 }
 
 /* Where kernels got their scope from, and which have none. */
@@ -361,18 +361,17 @@ void page_scopes(struct page *p)
 {
     struct scope_view v;
     char a[UNITS_TEXT];
-    int code =
-        scope_view_open(&v, p->model, p->report->options.top > 0 ? report_top(p->report) : 0);
-    p->code = p->code ? p->code : code;
-    if (code)
+    int rc = scope_view_open(&v, p->model, p->report->options.top > 0 ? report_top(p->report) : 0);
+    p->code = p->code ? p->code : rc;
+    if (rc)
         return;
     page_heading(p, "Scopes");
     if (!v.all) {
         page_none(p, "scopes");
         return scope_view_close(&v);
     }
-    code = put_table(p, &v);
-    p->code = p->code ? p->code : code;
+    rc = put_table(p, &v);
+    p->code = p->code ? p->code : rc;
     if (v.count < v.all)
         page_text(p, "… and %s scopes that took less", units_count(a, (int64_t)(v.all - v.count)));
     put_notes(p);

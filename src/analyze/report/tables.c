@@ -14,8 +14,8 @@ enum { CONFIGS_EACH = 2 };
 
 static void print_grid(struct page *p, struct grid *g)
 {
-    int code = grid_print(g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : code;
+    int rc = grid_print(g, p->out, p->width, p->color);
+    p->code = p->code ? p->code : rc;
 }
 
 /* A kernel's demangled name as a cell. */

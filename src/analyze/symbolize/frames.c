@@ -97,10 +97,10 @@ static uint32_t number_of(struct symbolize *z, const char *text)
 static int add_answer(struct symbolize *z, struct group *g, const int64_t *frame,
                       const struct symbol_level *levels, size_t count)
 {
-    int code = mem_grow(&g->symbols, &g->symbol_cap, g->symbol_count + count, sizeof *g->symbols,
-                        SYMBOLS_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&g->symbols, &g->symbol_cap, g->symbol_count + count, sizeof *g->symbols,
+                      SYMBOLS_MAX);
+    if (rc)
+        return rc;
     memcpy(g->frames[g->frame_count++], frame, sizeof *g->frames);
     for (size_t i = 0; i < count; i++) {
         char text[SPELLING_ROOM];
@@ -135,7 +135,7 @@ static int look_up(struct symbolize *z, struct symbolizer *s, struct group *g, c
     size_t count = 1;
     const int64_t *module =
         frame[COL_frame_module] > 0 ? rowset_find(&z->modules, &frame[COL_frame_module]) : NULL;
-    int code = 0;
+    int rc = 0;
     if (module) {
         char name[KEPT_MODULE_ROOM], kept[PATH_MAX], path[PATH_MAX];
         kept_module_name(name, module[0]);
@@ -149,42 +149,42 @@ static int look_up(struct symbolize *z, struct symbolizer *s, struct group *g, c
             .size = module[COL_module_size],
             .mtime = module[COL_module_mtime],
         };
-        code = symbolizer_find(s, &m, (uint64_t)frame[COL_frame_offset], &levels, &count);
+        rc = symbolizer_find(s, &m, (uint64_t)frame[COL_frame_offset], &levels, &count);
     }
     put_module(z, g, module);
-    return code ? code : add_answer(z, g, frame, levels, count);
+    return rc ? rc : add_answer(z, g, frame, levels, count);
 }
 
 static int look_up_all(struct symbolize *z, int64_t **open, size_t count, char *lacks)
 {
     struct symbolizer *s = NULL;
     struct group g = {0};
-    int code = symbolizer_open(&s, DEBUG_ROOT);
+    int rc = symbolizer_open(&s, DEBUG_ROOT);
     g.frames = mem_array(GROUP_FRAMES, sizeof *g.frames);
-    if (!code && !g.frames)
-        code = GPUFL_E_NOMEM;
-    for (size_t i = 0; i < count && !code && !z->code; i++) {
-        code = look_up(z, s, &g, open[i]);
+    if (!rc && !g.frames)
+        rc = GPUFL_E_NOMEM;
+    for (size_t i = 0; i < count && !rc && !z->code; i++) {
+        rc = look_up(z, s, &g, open[i]);
         if (g.frame_count == GROUP_FRAMES)
             put_group(z, &g);
     }
     put_group(z, &g);
-    if (!code && symbolizer_lacks(s))
+    if (!rc && symbolizer_lacks(s))
         snprintf(lacks, sizeof z->stats.note, "%s", symbolizer_lacks(s));
     symbolizer_close(s);
     mem_free(g.frames);
     mem_free(g.symbols);
-    return code;
+    return rc;
 }
 
 int symbolize_frames(struct symbolize *z, char *lacks)
 {
     size_t count;
     int64_t **open = find_open(z, &count);
-    int code = open ? 0 : GPUFL_E_NOMEM;
+    int rc = open ? 0 : GPUFL_E_NOMEM;
     *lacks = '\0';
-    if (!code && count)
-        code = look_up_all(z, open, count, lacks);
+    if (!rc && count)
+        rc = look_up_all(z, open, count, lacks);
     mem_free(open);
-    return code;
+    return rc;
 }

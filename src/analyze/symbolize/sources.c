@@ -52,9 +52,9 @@ static int keep_file(struct symbolize *z, uint32_t path)
 {
     struct source_file f;
     char bytes[PATH_MAX];
-    int code = source_file_read(&f, spelling_path(symbolize_text(z, path), bytes), NULL);
-    if (code)
-        return code == GPUFL_E_NOMEM ? code : 0;
+    int rc = source_file_read(&f, spelling_path(symbolize_text(z, path), bytes), NULL);
+    if (rc)
+        return rc == GPUFL_E_NOMEM ? rc : 0;
     if (z->source_bytes + f.len <= SOURCE_SESSION_MAX) {
         z->source_bytes += f.len;
         symbolize_keep(z, path, &f);
@@ -67,12 +67,12 @@ static int keep_file(struct symbolize *z, uint32_t path)
 int symbolize_sources(struct symbolize *z)
 {
     want_python(z);
-    int code = symbolize_show(z);
+    int rc = symbolize_show(z);
     for (int user = 1; user >= 0; user--)
-        for (uint32_t i = 1; i < z->text_count && !code && !z->code; i++) {
+        for (uint32_t i = 1; i < z->text_count && !rc && !z->code; i++) {
             const struct symbolize_text *t = &z->text[i];
             if (t->wanted && !t->kept && t->user == user && (t->user || t->shown))
-                code = keep_file(z, i);
+                rc = keep_file(z, i);
         }
-    return code;
+    return rc;
 }

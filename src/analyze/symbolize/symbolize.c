@@ -42,7 +42,7 @@ enum {
 static int keep_header(struct symbolize *z, const struct wire_header *h)
 {
     struct wire_header kept = *h;
-    int code = 0;
+    int rc = 0;
     for (unsigned i = 0; i < HEADER_FIELD_COUNT; i++) {
         const struct header_field *f = &header_fields[i];
         if (f->kind != HEADER_TEXT)
@@ -53,17 +53,17 @@ static int keep_header(struct symbolize *z, const struct wire_header *h)
         mem_free(*own);
         *own = NULL;
         memcpy((char *)&kept + f->offset, &copy, sizeof copy);
-        code = copy ? code : GPUFL_E_NOMEM;
+        rc = copy ? rc : GPUFL_E_NOMEM;
     }
     z->header = kept;
-    return code;
+    return rc;
 }
 
 int symbolize_header(struct symbolize *z, const struct wire_header *h)
 {
-    int code = z->has_header ? 0 : keep_header(z, h);
+    int rc = z->has_header ? 0 : keep_header(z, h);
     z->has_header = true;
-    return code;
+    return rc;
 }
 
 uint32_t symbolize_text_number(struct symbolize *z, const char *text, size_t len)
@@ -89,10 +89,10 @@ int symbolize_name(struct symbolize *z, uint32_t id, const char *text, size_t le
     if (!number)
         return GPUFL_E_NOMEM;
     if (id >= before) {
-        int code = mem_grow(&z->number_of, &z->name_cap, (size_t)id + 1, sizeof *z->number_of,
-                            NAME_IDS_MAX);
-        if (code)
-            return code;
+        int rc = mem_grow(&z->number_of, &z->name_cap, (size_t)id + 1, sizeof *z->number_of,
+                          NAME_IDS_MAX);
+        if (rc)
+            return rc;
         memset(z->number_of + before, 0, (id + 1 - before) * sizeof *z->number_of);
         z->name_count = (size_t)id + 1;
     }
@@ -230,11 +230,11 @@ static bool is_taken(enum record_type t)
 
 int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
 {
-    int code = 0;
+    int rc = 0;
     note_ids(z, b);
-    for (size_t i = 0; is_taken(b->type) && !code && i < b->rows; i++)
-        code = take_row(z, b, i);
-    return code;
+    for (size_t i = 0; is_taken(b->type) && !rc && i < b->rows; i++)
+        rc = take_row(z, b, i);
+    return rc;
 }
 
 /* ---- answers --------------------------------------------------------------------------- */
@@ -277,9 +277,9 @@ void symbolize_end_batch(struct symbolize *z, bool last)
     size_t from = z->end_count ? z->ends[z->end_count - 1] : 0;
     if (z->lines.len - from < (last ? 1 : BATCH_BYTES))
         return;
-    int code = mem_grow(&z->ends, &z->end_cap, z->end_count + 1, sizeof *z->ends, BATCHES_MAX);
-    if (code)
-        z->code = code;
+    int rc = mem_grow(&z->ends, &z->end_cap, z->end_count + 1, sizeof *z->ends, BATCHES_MAX);
+    if (rc)
+        z->code = rc;
     else
         z->ends[z->end_count++] = z->lines.len;
 }
@@ -367,24 +367,24 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     char lacks[sizeof z->stats.note] = "", code_lacks[sizeof z->stats.note] = "";
     bool here = is_this_host(z);
     z->over |= here && has_died(z);
-    int code = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
+    int rc = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
     symbolize_end_batch(z, true);
     size_t frames_end = z->end_count;
     if (*lacks) /* these lines stay unwritten: names in them have to be put again */
         for (size_t i = 0; i < z->text_count; i++)
             z->text[i].written = false;
-    if (!code)
+    if (!rc)
         symbolize_ending(z);
-    if (!code)
-        code = symbolize_code(z, here, code_lacks);
+    if (!rc)
+        rc = symbolize_code(z, here, code_lacks);
     symbolize_end_batch(z, true);
-    if (!code && here && z->sources)
-        code = symbolize_sources(z);
-    if (!code && here && z->sources && z->over)
+    if (!rc && here && z->sources)
+        rc = symbolize_sources(z);
+    if (!rc && here && z->sources && z->over)
         symbolize_ptx(z);
     symbolize_end_batch(z, true);
-    code = code ? code : z->code ? z->code : buf_error(&z->lines);
-    if (code) { /* all or nothing: ids must agree */
+    rc = rc ? rc : z->code ? z->code : buf_error(&z->lines);
+    if (rc) { /* all or nothing: ids must agree */
         buf_clear(&z->lines);
         z->stats.lines = z->stats.functions = z->stats.unknown = z->stats.sources = 0;
         note(&z->stats, "there are too many frames or names to look them up");
@@ -396,7 +396,7 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     *stats = z->stats;
     if (lines)
         *lines = &z->lines;
-    return code == GPUFL_E_NOMEM ? code : 0;
+    return rc == GPUFL_E_NOMEM ? rc : 0;
 }
 
 /* ---- a session alone ------------------------------------------------------------------- */
@@ -450,8 +450,8 @@ static int alone_line(void *arg, char *line, size_t len, bool complete)
     (void)complete;
     if (!is_worth_decoding(line, len))
         return 0;
-    int code = decoder_feed(a->decoder, line, len, &a->visitor);
-    return code || !decoder_stats(a->decoder)->foreign ? code : OTHER_FORMAT;
+    int rc = decoder_feed(a->decoder, line, len, &a->visitor);
+    return rc || !decoder_stats(a->decoder)->foreign ? rc : OTHER_FORMAT;
 }
 
 int symbolize_session(const struct discover_session *s, int flags, struct symbolize_stats *stats)
@@ -462,17 +462,17 @@ int symbolize_session(const struct discover_session *s, int flags, struct symbol
     a.visitor = (struct wire_visitor){
         .arg = &a, .header = alone_header, .name = alone_name, .batch = alone_batch};
     memset(stats, 0, sizeof *stats);
-    int code = symbolize_open(&a.z, s, flags & GPUFL_SYMBOLIZE_ENDED);
-    if (!code)
+    int rc = symbolize_open(&a.z, s, flags & GPUFL_SYMBOLIZE_ENDED);
+    if (!rc)
         a.z->flags = flags;
-    code = code ? code : decoder_open(&a.decoder);
-    code = code ? code : feed_session(s, &f, &read);
-    if (!code)
-        code = symbolize_finish(a.z, stats, NULL);
+    rc = rc ? rc : decoder_open(&a.decoder);
+    rc = rc ? rc : feed_session(s, &f, &read);
+    if (!rc)
+        rc = symbolize_finish(a.z, stats, NULL);
     if (a.decoder)
         decoder_close(a.decoder);
     symbolize_close(a.z);
-    return code == OTHER_FORMAT ? 0 : code;
+    return rc == OTHER_FORMAT ? 0 : rc;
 }
 
 /* ---- open and close -------------------------------------------------------------------- */
@@ -496,10 +496,10 @@ int symbolize_open(struct symbolize **out, const struct discover_session *s, boo
     rowset_init(&z->apart, 1, 1);
     rowset_init(&z->lined, 1, 1);
     buf_init(&z->lines, LINES_MAX);
-    int code = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
-    if (code) {
+    int rc = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
+    if (rc) {
         symbolize_close(z);
-        return code;
+        return rc;
     }
     *out = z;
     return 0;

@@ -369,23 +369,23 @@ static int run_standard(struct table *t, const struct unit *u, struct reader *r,
 static int run_program(struct table *t, const struct unit *u, struct reader *r)
 {
     struct state s = START;
-    int code = 0;
+    int rc = 0;
     t->row_count = 0;
-    while (!code && !r->bad && r->at < r->end) {
+    while (!rc && !r->bad && r->at < r->end) {
         unsigned op = (unsigned)take(r, 1);
         if (!op) {
             run_extended(t, r, &s);
         } else if (op < u->opcode_base) {
-            code = run_standard(t, u, r, op, &s);
+            rc = run_standard(t, u, r, op, &s);
         } else {
             unsigned special = op - u->opcode_base;
             s.now.address += special / u->line_range * u->least;
             s.now.line =
                 (uint32_t)((int64_t)s.now.line + u->line_base + (int)(special % u->line_range));
-            code = put_row(t, &s);
+            rc = put_row(t, &s);
         }
     }
-    return code;
+    return rc;
 }
 
 /* r: from behind the unit's length to its end. Versions that are not known are passed over. */
@@ -405,32 +405,32 @@ static int run_unit(struct table *t, struct reader *r, size_t offset_bytes)
     u.opcode_base = (unsigned)take(r, 1);
     for (unsigned i = 1; i < u.opcode_base; i++)
         u.operands[i] = (unsigned char)take(r, 1);
-    int code = take_names(t, r);
-    if (code || r->bad || !u.line_range || !u.opcode_base) {
+    int rc = take_names(t, r);
+    if (rc || r->bad || !u.line_range || !u.opcode_base) {
         r->bad = true;
-        return code;
+        return rc;
     }
-    code = run_program(t, &u, &program);
+    rc = run_program(t, &u, &program);
     r->bad |= program.bad;
-    return code;
+    return rc;
 }
 
 static int run_table(struct table *t, const char *cubin, struct err *e)
 {
     struct reader r = {(unsigned char *)t->lines, (unsigned char *)t->lines + t->lines_len, false};
-    int code = 0;
-    while (!code && !r.bad && r.at < r.end) {
+    int rc = 0;
+    while (!rc && !r.bad && r.at < r.end) {
         uint64_t len = take(&r, 4);
         size_t offset_bytes = len == UINT32_MAX ? 8 : 4;
         len = offset_bytes == 8 ? take(&r, 8) : len;
         r.bad |= len > (uint64_t)(r.end - r.at);
         struct reader unit = {r.at, r.bad ? r.at : r.at + len, false};
         r.at = unit.end;
-        code = r.bad ? 0 : run_unit(t, &unit, offset_bytes);
+        rc = r.bad ? 0 : run_unit(t, &unit, offset_bytes);
         r.bad |= unit.bad;
     }
-    if (code)
-        return err_set(e, code, "the lines of %.200s are too many for the memory they may take",
+    if (rc)
+        return err_set(e, rc, "the lines of %.200s are too many for the memory they may take",
                        path_base(cubin));
     if (r.bad || !t->budget)
         return err_set(e, GPUFL_E_CORRUPT, "the line table of %.200s is damaged", path_base(cubin));
@@ -468,18 +468,18 @@ int cubin_lines(const char *cubin, const uint32_t *functions, size_t count,
 {
     struct elf_file f;
     struct table t = {.fn = fn, .arg = arg, .elf = &f};
-    int code = elf_file_open(&f, cubin, e);
-    if (code)
-        return code;
+    int rc = elf_file_open(&f, cubin, e);
+    if (rc)
+        return rc;
     if (read_all(&t)) {
-        code = list_functions(&t, functions, count);
-        code = code ? err_set(e, code, "out of memory for the lines of %.200s", path_base(cubin))
-                    : run_table(&t, cubin, e);
+        rc = list_functions(&t, functions, count);
+        rc = rc ? err_set(e, rc, "out of memory for the lines of %.200s", path_base(cubin))
+                : run_table(&t, cubin, e);
     }
     void *const owned[] = {t.lines,  t.relocations, t.symbols, t.names, t.functions,
                            t.wanted, t.rows,        t.dirs,    t.files};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         mem_free(owned[i]);
     elf_file_close(&f);
-    return code;
+    return rc;
 }

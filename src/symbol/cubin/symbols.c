@@ -13,9 +13,9 @@ int cubin_symbols_open(struct cubin_symbols *s, const char *path, struct err *e)
     struct elf_file f;
     size_t len;
     memset(s, 0, sizeof *s);
-    int code = elf_file_open(&f, path, e);
-    if (code)
-        return code;
+    int rc = elf_file_open(&f, path, e);
+    if (rc)
+        return rc;
     const Elf64_Shdr *h = elf_file_section(&f, ".symtab");
     if (h && h->sh_link < f.section_count) {
         s->table = elf_file_read(&f, h, TABLE_MAX, &len);

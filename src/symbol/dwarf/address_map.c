@@ -23,10 +23,10 @@ int address_map_add(struct address_map *m, uint64_t begin, uint64_t end, void *v
 {
     if (begin >= end)
         return 0;
-    int code = mem_grow(&m->items, &m->cap, m->count + 1, sizeof *m->items, RANGES_MAX);
-    if (!code)
+    int rc = mem_grow(&m->items, &m->cap, m->count + 1, sizeof *m->items, RANGES_MAX);
+    if (!rc)
         m->items[m->count++] = (struct address_range){begin, end, end, value};
-    return code;
+    return rc;
 }
 
 /* A range that encloses another comes before it, also where both begin together. */

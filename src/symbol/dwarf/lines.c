@@ -79,15 +79,15 @@ static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_di
 {
     uint64_t base, begin, end;
     ptrdiff_t at = 0;
-    int code = 0;
-    for (int i = 0; i < RANGES_MAX && !code && d->steps-- > 0; i++) {
+    int rc = 0;
+    for (int i = 0; i < RANGES_MAX && !rc && d->steps-- > 0; i++) {
         at = d->dw->dwarf_ranges(die, at, &base, &begin, &end);
         if (at <= 0)
             break;
         if (begin)
-            code = address_map_add(m, begin, end, value);
+            rc = address_map_add(m, begin, end, value);
     }
-    return code;
+    return rc;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -246,17 +246,17 @@ static int add_functions(struct dwarf_lines *d, struct dwarf_unit *u, struct dw_
                          int depth)
 {
     struct dw_die die;
-    int code = 0;
+    int rc = 0;
     if (depth == FUNCTION_DEPTH || !first_child(d, parent, &die))
         return 0;
     do {
         int tag = d->dw->dwarf_tag(&die);
         if (tag == DW_TAG_SUBPROGRAM)
-            code = add_ranges(d, &u->functions, &die, die.addr);
-        if (!code && may_hold_functions(tag, u->deep))
-            code = add_functions(d, u, &die, depth + 1);
-    } while (!code && next_sibling(d, &die));
-    return code;
+            rc = add_ranges(d, &u->functions, &die, die.addr);
+        if (!rc && may_hold_functions(tag, u->deep))
+            rc = add_functions(d, u, &die, depth + 1);
+    } while (!rc && next_sibling(d, &die));
+    return rc;
 }
 
 /* Memory that runs out costs answers here, as all that is too much does. */
@@ -412,53 +412,53 @@ static int read_units(struct dwarf_lines *d)
 {
     struct dw_unit *unit = NULL;
     struct dw_die die;
-    int code = 0;
-    while (!code && d->steps-- > 0 &&
+    int rc = 0;
+    while (!rc && d->steps-- > 0 &&
            d->dw->dwarf_get_units(d->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
         int tag = die.addr ? d->dw->dwarf_tag(&die) : 0;
         if (tag != DW_TAG_COMPILE_UNIT && tag != DW_TAG_SKELETON_UNIT)
             continue;
-        code = mem_grow(&d->units, &d->unit_cap, d->unit_count + 1, sizeof *d->units, UNITS_MAX);
-        if (!code)
+        rc = mem_grow(&d->units, &d->unit_cap, d->unit_count + 1, sizeof *d->units, UNITS_MAX);
+        if (!rc)
             d->units[d->unit_count++] = (struct dwarf_unit){.die = die};
     }
-    return code;
+    return rc;
 }
 
 /* A unit that does not say where its code is has it where its functions are. */
 static int add_unit(struct dwarf_lines *d, struct dwarf_unit *u)
 {
     size_t before = d->extents.count;
-    int code = add_ranges(d, &d->extents, &u->die, u);
-    if (code || d->extents.count > before)
-        return code;
+    int rc = add_ranges(d, &d->extents, &u->die, u);
+    if (rc || d->extents.count > before)
+        return rc;
     read_functions(d, u, false);
-    for (size_t i = 0; i < u->functions.count && !code; i++)
-        code =
+    for (size_t i = 0; i < u->functions.count && !rc; i++)
+        rc =
             address_map_add(&d->extents, u->functions.items[i].begin, u->functions.items[i].end, u);
-    return code;
+    return rc;
 }
 
 int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct elf_file *f)
 {
     memset(d, 0, sizeof *d);
     d->dw = dw;
-    int code = debug_image_open(&d->image, f, DEBUG_BYTES_MAX);
-    if (code)
-        return code;
+    int rc = debug_image_open(&d->image, f, DEBUG_BYTES_MAX);
+    if (rc)
+        return rc;
     d->steps = STEPS_MAX;
     d->elf = dw->elf_memory(d->image.base, d->image.size);
     d->dwarf = d->elf ? dw->dwarf_begin_elf(d->elf, DW_READ, NULL) : NULL;
-    code = d->dwarf ? intern_open(&d->names, NAMES_MAX, NAMES_BYTES) : GPUFL_E_CORRUPT;
-    code = code ? code : read_units(d);
-    for (size_t i = 0; i < d->unit_count && !code; i++)
-        code = add_unit(d, &d->units[i]);
+    rc = d->dwarf ? intern_open(&d->names, NAMES_MAX, NAMES_BYTES) : GPUFL_E_CORRUPT;
+    rc = rc ? rc : read_units(d);
+    for (size_t i = 0; i < d->unit_count && !rc; i++)
+        rc = add_unit(d, &d->units[i]);
     address_map_settle(&d->extents);
-    if (!code && !d->extents.count)
-        code = GPUFL_E_NOENT;
-    if (code)
+    if (!rc && !d->extents.count)
+        rc = GPUFL_E_NOENT;
+    if (rc)
         dwarf_lines_close(d);
-    return code;
+    return rc;
 }
 
 void dwarf_lines_close(struct dwarf_lines *d)

@@ -99,10 +99,10 @@ int debug_image_open(struct debug_image *d, const struct elf_file *f, uint64_t m
     if (base == MAP_FAILED)
         return GPUFL_E_NOMEM;
     *d = (struct debug_image){base, 0, mapped};
-    int code = fill(d, f);
-    if (code)
+    int rc = fill(d, f);
+    if (rc)
         debug_image_close(d);
-    return code;
+    return rc;
 }
 
 void debug_image_close(struct debug_image *d)

@@ -91,12 +91,12 @@ char *unpack_xz(const char *from, size_t n, size_t max, size_t *len)
         char *to = mem_alloc(room + 1);
         if (!to)
             return NULL;
-        int code = libraries.lzma.lzma_stream_buffer_decode(&memory, 0, NULL, (const uint8_t *)from,
-                                                            &at, n, (uint8_t *)to, len, room);
-        if (code == LZMA_FINE)
+        int rc = libraries.lzma.lzma_stream_buffer_decode(&memory, 0, NULL, (const uint8_t *)from,
+                                                          &at, n, (uint8_t *)to, len, room);
+        if (rc == LZMA_FINE)
             return to;
         mem_free(to);
-        if (code != LZMA_NO_ROOM || room == max)
+        if (rc != LZMA_NO_ROOM || room == max)
             return NULL;
     }
     return NULL;

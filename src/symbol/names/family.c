@@ -84,9 +84,9 @@ static void add_item(struct family *f, struct item item)
 static size_t add_spans(struct family *f)
 {
     size_t at = f->span_count;
-    int code = mem_grow(&f->spans, &f->span_cap, at + f->count, sizeof *f->spans, SIZE_MAX / 64);
-    if (code) {
-        f->code = code;
+    int rc = mem_grow(&f->spans, &f->span_cap, at + f->count, sizeof *f->spans, SIZE_MAX / 64);
+    if (rc) {
+        f->code = rc;
         return 0;
     }
     f->span_count = at + f->count;
@@ -274,9 +274,9 @@ int family_fit(struct family *f, size_t width)
         if (t->dropped)
             most = longest_of(f, &scratch, &longest);
     }
-    int code = buf_error(&scratch) ? GPUFL_E_NOMEM : 0;
+    int rc = buf_error(&scratch) ? GPUFL_E_NOMEM : 0;
     buf_fini(&scratch);
-    return code;
+    return rc;
 }
 
 int family_compare(struct family *f, const struct span *texts, size_t count)

@@ -252,11 +252,11 @@ static int put_family(struct table *t, struct family *f, struct row *rows, size_
         const char *text = t->texts.data + rows[i].at;
         spans[i] = (struct span){text, strlen(text)};
     }
-    int code = family_compare(f, spans, count);
-    code = code ? code : family_fit(f, t->width);
+    int rc = family_compare(f, spans, count);
+    rc = rc ? rc : family_fit(f, t->width);
     buf_init(&scratch, TEXT_MAX);
     /* The spans point into texts, which moves when it grows. */
-    for (size_t i = 0; i < count && !code && !buf_error(&scratch); i++) {
+    for (size_t i = 0; i < count && !rc && !buf_error(&scratch); i++) {
         size_t at = scratch.len;
         family_put(f, i, &scratch);
         if (!buf_error(&scratch))
@@ -264,12 +264,12 @@ static int put_family(struct table *t, struct family *f, struct row *rows, size_
         buf_char(&scratch, '\0');
         rows[i].at = t->texts.len + at;
     }
-    if (!code && !buf_error(&scratch))
+    if (!rc && !buf_error(&scratch))
         buf_put(&t->texts, scratch.data, scratch.len);
-    code = code ? code : buf_error(&scratch) ? GPUFL_E_NOMEM : 0;
+    rc = rc ? rc : buf_error(&scratch) ? GPUFL_E_NOMEM : 0;
     buf_fini(&scratch);
     mem_free(spans);
-    return code;
+    return rc;
 }
 
 /* Texts of every row on its own. */
@@ -296,16 +296,16 @@ static int put_alone(struct table *t, const char *const *names)
 static int put_families(struct table *t)
 {
     struct family *f = mem_zalloc(sizeof *f);
-    int code = f ? 0 : GPUFL_E_NOMEM;
+    int rc = f ? 0 : GPUFL_E_NOMEM;
     qsort(t->rows, t->count, sizeof *t->rows, by_family);
-    for (size_t i = 0, n; i < t->count && !code; i += n) {
+    for (size_t i = 0, n; i < t->count && !rc; i += n) {
         bool cut = false;
         for (n = 0; i + n < t->count && span_same(t->rows[i].family, t->rows[i + n].family); n++)
             cut |= t->rows[i + n].cut;
         if (n > 1 && (cut || alike(t, t->rows + i, n)))
-            code = put_family(t, f, t->rows + i, n);
-        if (code == GPUFL_E_FULL) { /* too many pieces: each on its own again */
-            code = 0;
+            rc = put_family(t, f, t->rows + i, n);
+        if (rc == GPUFL_E_FULL) { /* too many pieces: each on its own again */
+            rc = 0;
             for (size_t k = i; k < i + n; k++) {
                 t->rows[k].at = t->texts.len;
                 put_one(&t->texts, t->rows[k].name, t->width);
@@ -316,7 +316,7 @@ static int put_families(struct table *t)
     if (f)
         family_fini(f);
     mem_free(f);
-    return buf_error(&t->texts) ? GPUFL_E_NOMEM : code;
+    return buf_error(&t->texts) ? GPUFL_E_NOMEM : rc;
 }
 
 /* Rows that still look alike get the number of their row, but for the first of them. */
@@ -343,9 +343,9 @@ static int number_twins(struct table *t)
             t->rows[i].at = t->texts.len + t->rows[i].place;
     if (again.len)
         buf_put(&t->texts, again.data, again.len);
-    int code = buf_error(&again) || buf_error(&t->texts) ? GPUFL_E_NOMEM : 0;
+    int rc = buf_error(&again) || buf_error(&t->texts) ? GPUFL_E_NOMEM : 0;
     buf_fini(&again);
-    return code;
+    return rc;
 }
 
 int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t width)
@@ -356,17 +356,17 @@ int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t
     buf_init(&t.names, TEXT_MAX);
     buf_init(&t.texts, TEXT_MAX);
     t.rows = mem_array(count, sizeof *t.rows);
-    int code = t.rows ? put_alone(&t, names) : GPUFL_E_NOMEM;
-    code = code ? code : put_families(&t);
-    code = code ? code : number_twins(&t);
-    if (!code) {
+    int rc = t.rows ? put_alone(&t, names) : GPUFL_E_NOMEM;
+    rc = rc ? rc : put_families(&t);
+    rc = rc ? rc : number_twins(&t);
+    if (!rc) {
         qsort(t.rows, count, sizeof *t.rows, by_index);
         for (size_t i = 0; i < count; i++)
             buf_put(out, t.texts.data + t.rows[i].at, strlen(t.texts.data + t.rows[i].at) + 1);
-        code = buf_error(out) ? GPUFL_E_NOMEM : 0;
+        rc = buf_error(out) ? GPUFL_E_NOMEM : 0;
     }
     mem_free(t.rows);
     buf_fini(&t.names);
     buf_fini(&t.texts);
-    return code;
+    return rc;
 }

@@ -9,10 +9,9 @@ int idle_engines_add(struct idle_engines *e, int64_t start, int64_t end, uint32_
 {
     if (e->count == IDLE_ENGINES_MAX)
         return 0;
-    int code =
-        mem_grow(&e->stretches, &e->cap, e->count + 1, sizeof *e->stretches, IDLE_ENGINES_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&e->stretches, &e->cap, e->count + 1, sizeof *e->stretches, IDLE_ENGINES_MAX);
+    if (rc)
+        return rc;
     e->stretches[e->count++] = (struct idle_stretch){.start = start, .end = end, .thread = thread};
     e->sorted = false;
     return 0;

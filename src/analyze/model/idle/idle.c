@@ -106,14 +106,14 @@ static struct idle_thread *find_thread(struct sum_idle *s, uint32_t id)
 static int count_threads(struct sum_idle *s, const struct sync_list *l)
 {
     size_t cap = 0;
-    int code = 0;
+    int rc = 0;
     struct idle_thread *t = NULL;
-    for (size_t i = 0; !code && i < l->count; i++) {
+    for (size_t i = 0; !rc && i < l->count; i++) {
         if (!t || t->id != l->items[i].thread)
             t = find_thread(s, l->items[i].thread);
         if (!t && s->thread_count < THREADS_MAX) {
-            code = mem_grow(&s->threads, &cap, s->thread_count + 1, sizeof *t, THREADS_MAX);
-            if (code)
+            rc = mem_grow(&s->threads, &cap, s->thread_count + 1, sizeof *t, THREADS_MAX);
+            if (rc)
                 break;
             t = &s->threads[s->thread_count++];
             *t = (struct idle_thread){.id = l->items[i].thread};
@@ -121,25 +121,25 @@ static int count_threads(struct sum_idle *s, const struct sync_list *l)
         if (t)
             t->count++;
     }
-    return code;
+    return rc;
 }
 
 static int list_calls(struct sum_idle *s, const struct sync_list *l)
 {
-    int code = 0;
+    int rc = 0;
     struct idle_thread *t = NULL;
     for (size_t i = 0; i < s->thread_count; i++) {
         s->threads[i].calls = mem_array(s->threads[i].count + 1, sizeof(uint32_t));
-        code = s->threads[i].calls ? code : GPUFL_E_NOMEM;
+        rc = s->threads[i].calls ? rc : GPUFL_E_NOMEM;
         s->threads[i].count = 0;
     }
-    for (size_t i = 0; !code && i < l->count; i++) {
+    for (size_t i = 0; !rc && i < l->count; i++) {
         if (!t || t->id != l->items[i].thread)
             t = find_thread(s, l->items[i].thread);
         if (t && sum_sync_blocks(l->items[i].call))
             t->calls[t->count++] = (uint32_t)i;
     }
-    return code;
+    return rc;
 }
 
 /* The list as it is now, by thread. */
@@ -152,10 +152,10 @@ static int prepare(struct model *m, const struct sync_list **list)
     if (s->waits == (*list)->count)
         return 0;
     drop_threads(s);
-    int code = count_threads(s, *list);
-    code = code ? code : list_calls(s, *list);
+    int rc = count_threads(s, *list);
+    rc = rc ? rc : list_calls(s, *list);
     s->waits = (*list)->count;
-    return code;
+    return rc;
 }
 
 /* How many of the thread's calls begin before t. */
@@ -219,13 +219,13 @@ static int note(struct keyed *k, uint32_t stack, uint32_t what, int64_t ns)
 {
     struct blame key = {.stack = stack, .what = what};
     uint32_t at;
-    int code = keyed_put(k, &key, &at, NULL);
-    if (!code && at) {
+    int rc = keyed_put(k, &key, &at, NULL);
+    if (!rc && at) {
         struct blame *b = keyed_at(k, at);
         b->gaps++;
         b->time = cells_sum(b->time, ns);
     }
-    return code;
+    return rc;
 }
 
 /* A cause's part of the gap; there may be several. */
@@ -419,13 +419,13 @@ static int tell_gap(void *arg, const struct idle_span *before, const struct idle
 static int ensure_device(struct model *m, uint32_t index)
 {
     struct sum_idle *s = &m->idle;
-    int code = mem_grow(&s->devices, &s->device_cap, index + 1, sizeof *s->devices, DEVICES_MAX);
-    for (; !code && s->device_count <= index; s->device_count++) {
+    int rc = mem_grow(&s->devices, &s->device_cap, index + 1, sizeof *s->devices, DEVICES_MAX);
+    for (; !rc && s->device_count <= index; s->device_count++) {
         s->devices[s->device_count] = (struct idle_device){0};
         idle_spans_init(&s->devices[s->device_count].spans, tell_gap, m);
         s->devices[s->device_count].spans.max_spans = s->max_spans;
     }
-    return code;
+    return rc;
 }
 
 struct columns {
@@ -443,16 +443,16 @@ static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
  * some, as that of its compiler, are there without a profiler, too. */
 static int take_overhead(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
+    int rc = 0;
     int64_t end;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         uint32_t kind = model_name_cell(m, cells_get(b, COL_overhead_kind, i));
         if (kind && strcmp(model_text(m, kind), OVERHEAD_ENGINE) == 0 &&
             cells_interval(b->col[0][i], b->col[1][i], &end))
-            code = idle_engines_add(&m->idle.engines, b->col[0][i], end,
-                                    id_cell(b, COL_overhead_thread, i));
+            rc = idle_engines_add(&m->idle.engines, b->col[0][i], end,
+                                  id_cell(b, COL_overhead_thread, i));
     }
-    return code;
+    return rc;
 }
 
 int sum_idle_batch(struct model *m, const struct wire_batch *b)
@@ -468,12 +468,12 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
                               : b->type == RECORD_graph_run ? &graph
                               : b->type == RECORD_memcpy    ? &copy
                                                             : &fill;
-    int code = 0;
+    int rc = 0;
     if (!b->col[0] || !b->col[1])
         return 0;
     if (b->type == RECORD_overhead)
         return take_overhead(m, b);
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         struct idle_span a = {.start = b->col[0][i]};
         uint32_t device = model_stream_device(m, cells_get(b, c->stream, i));
         if (!cells_interval(a.start, b->col[1][i], &a.end))
@@ -482,13 +482,13 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
         a.stack = id_cell(b, c->stack, i);
         a.thread = id_cell(b, c->thread, i);
         if (device >= m->idle.device_count)
-            code = ensure_device(m, device);
-        if (code)
+            rc = ensure_device(m, device);
+        if (rc)
             break;
         m->idle.telling = &m->idle.devices[device];
-        code = idle_spans_add(&m->idle.devices[device].spans, &a);
+        rc = idle_spans_add(&m->idle.devices[device].spans, &a);
     }
-    return code;
+    return rc;
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -506,11 +506,11 @@ static int give_to_only(struct model *m)
     }
     if (!only)
         return 0;
-    int code = ensure_device(m, only);
-    code = code ? code : idle_spans_settle(&s->devices[0].spans);
+    int rc = ensure_device(m, only);
+    rc = rc ? rc : idle_spans_settle(&s->devices[0].spans);
     s->telling = &s->devices[only];
-    for (size_t i = 0; !code && i < s->devices[0].spans.count; i++)
-        code = idle_spans_add(&s->devices[only].spans, &s->devices[0].spans.spans[i]);
+    for (size_t i = 0; !rc && i < s->devices[0].spans.count; i++)
+        rc = idle_spans_add(&s->devices[only].spans, &s->devices[0].spans.spans[i]);
     for (int c = 0; c < IDLE_CAUSES; c++) {
         s->devices[only].causes[c].gaps += s->devices[0].causes[c].gaps;
         s->devices[only].causes[c].time += s->devices[0].causes[c].time;
@@ -518,7 +518,7 @@ static int give_to_only(struct model *m)
     }
     s->devices[only].spans.doubtful += s->devices[0].spans.doubtful;
     idle_spans_fini(&s->devices[0].spans);
-    return code;
+    return rc;
 }
 
 /* Before the first work of the session, or after its last. */
@@ -536,9 +536,9 @@ static int finish_device(struct model *m, struct idle_device *d)
 {
     const struct sum_facts *f = &m->facts;
     m->idle.telling = d;
-    int code = idle_spans_tell(&d->spans);
-    if (code || !d->spans.count)
-        return code;
+    int rc = idle_spans_tell(&d->spans);
+    if (rc || !d->spans.count)
+        return rc;
     d->any = true;
     d->watched = sum_windows_gpu_time(m);
     if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
@@ -554,64 +554,64 @@ static int add_launch(struct model *m, uint32_t node, uint32_t cause, uint64_t g
 {
     struct idle_launch key = {.node = node, .cause = cause};
     uint32_t at, place;
-    int code = stacks_find_place(m, node, &place);
-    code = code || !node ? code : keyed_put(&m->idle.launches, &key, &at, NULL);
-    if (!code && node && at) {
+    int rc = stacks_find_place(m, node, &place);
+    rc = rc || !node ? rc : keyed_put(&m->idle.launches, &key, &at, NULL);
+    if (!rc && node && at) {
         struct idle_launch *l = keyed_at(&m->idle.launches, at);
         l->gaps += gaps;
         l->time = cells_sum(l->time, ns);
     }
-    return code;
+    return rc;
 }
 
 int sum_idle_finish(struct model *m)
 {
     struct sum_idle *s = &m->idle;
-    int code = give_to_only(m);
-    for (size_t i = 0; !code && i < s->device_count; i++)
+    int rc = give_to_only(m);
+    for (size_t i = 0; !rc && i < s->device_count; i++)
         if (i || !s->unknown_device)
-            code = finish_device(m, &s->devices[i]);
-    for (size_t i = 1; !code && i < s->calls.count; i++) {
+            rc = finish_device(m, &s->devices[i]);
+    for (size_t i = 1; !rc && i < s->calls.count; i++) {
         const struct blame *b = keyed_at(&s->calls, i);
-        code = sum_sync_blame(m, b->stack, (int)b->what, b->time);
+        rc = sum_sync_blame(m, b->stack, (int)b->what, b->time);
     }
-    for (size_t i = 1; !code && i < s->by_stack.count; i++) {
+    for (size_t i = 1; !rc && i < s->by_stack.count; i++) {
         const struct blame *b = keyed_at(&s->by_stack, i);
-        code = add_launch(m, stacks_node_of(&m->stacks, b->stack), b->what, b->gaps, b->time);
+        rc = add_launch(m, stacks_node_of(&m->stacks, b->stack), b->what, b->gaps, b->time);
     }
     drop_threads(s);
     idle_engines_fini(&s->engines);
     keyed_fini(&s->calls);
     keyed_fini(&s->by_stack);
-    return code;
+    return rc;
 }
 
 int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_idle *s = &into->idle;
     const struct sum_idle *o = &from->idle;
-    int code = 0;
+    int rc = 0;
     (void)shift;
-    for (uint32_t i = 0; !code && i < o->device_count; i++) {
+    for (uint32_t i = 0; !rc && i < o->device_count; i++) {
         uint32_t at = into->devices.merged[i];
-        code = ensure_device(into, at);
-        for (int c = 0; !code && c < IDLE_CAUSES; c++) {
+        rc = ensure_device(into, at);
+        for (int c = 0; !rc && c < IDLE_CAUSES; c++) {
             struct idle_sum *to = &s->devices[at].causes[c];
             to->gaps += o->devices[i].causes[c].gaps;
             to->time = cells_sum(to->time, o->devices[i].causes[c].time);
         }
-        if (code)
+        if (rc)
             break;
         s->devices[at].any |= o->devices[i].any;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
     }
-    for (size_t i = 1; !code && i < o->launches.count; i++) {
+    for (size_t i = 1; !rc && i < o->launches.count; i++) {
         const struct idle_launch *l = keyed_at(&o->launches, i);
-        code = add_launch(into, into->stacks.merged[l->node], l->cause, l->gaps, l->time);
+        rc = add_launch(into, into->stacks.merged[l->node], l->cause, l->gaps, l->time);
     }
     s->doubtful = cells_sum(s->doubtful, o->doubtful);
     s->unknown_device |= o->unknown_device;
-    return code;
+    return rc;
 }
 
 unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES], int64_t *all)

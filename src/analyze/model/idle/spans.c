@@ -42,44 +42,44 @@ static void join(struct idle_span *a, const struct idle_span *b)
 static int middle_gap(const struct idle_spans *s, size_t n, int64_t *limit)
 {
     struct histogram h;
-    int code = 0;
+    int rc = 0;
     histogram_init(&h);
-    for (size_t i = 1; !code && i < n; i++)
-        code = histogram_add(&h, s->spans[i].start - s->spans[i - 1].end);
+    for (size_t i = 1; !rc && i < n; i++)
+        rc = histogram_add(&h, s->spans[i].start - s->spans[i - 1].end);
     int64_t middle = histogram_quantile(&h, 0.5);
     *limit = middle + middle / HISTOGRAM_PAGE + 1;
     histogram_fini(&h);
-    return code;
+    return rc;
 }
 
 static int close_gaps(struct idle_spans *s)
 {
     int64_t limit;
     size_t recent = s->max_spans / 4 < RECENT ? s->max_spans / 4 : RECENT, out = 0;
-    int code = middle_gap(s, s->count - recent, &limit);
-    for (size_t i = 1; !code && i < s->count; i++) {
+    int rc = middle_gap(s, s->count - recent, &limit);
+    for (size_t i = 1; !rc && i < s->count; i++) {
         struct idle_span *a = &s->spans[out], *b = &s->spans[i];
         if (b->start - a->end > limit || i + recent >= s->count) {
             s->spans[++out] = *b;
             continue;
         }
-        code = s->tell(s->arg, a, b);
+        rc = s->tell(s->arg, a, b);
         if (b->start > s->told_until)
             s->told_until = b->start;
         join(a, b);
     }
-    if (!code)
+    if (!rc)
         s->count = out + 1;
-    return code;
+    return rc;
 }
 
 static int append(struct idle_spans *s, const struct idle_span *a)
 {
-    int code = s->count < s->max_spans ? 0 : close_gaps(s);
-    code = code ? code : mem_grow(&s->spans, &s->cap, s->count + 1, sizeof *s->spans, s->max_spans);
-    if (!code)
+    int rc = s->count < s->max_spans ? 0 : close_gaps(s);
+    rc = rc ? rc : mem_grow(&s->spans, &s->cap, s->count + 1, sizeof *s->spans, s->max_spans);
+    if (!rc)
         s->spans[s->count++] = *a;
-    return code;
+    return rc;
 }
 
 int idle_spans_add(struct idle_spans *s, const struct idle_span *a)
@@ -95,13 +95,12 @@ int idle_spans_add(struct idle_spans *s, const struct idle_span *a)
         join(last, a);
         return 0;
     }
-    int code = s->late_count < IDLE_UNSORTED ? 0 : idle_spans_settle(s);
-    code =
-        code ? code
-             : mem_grow(&s->late, &s->late_cap, s->late_count + 1, sizeof *s->late, IDLE_UNSORTED);
-    if (!code)
+    int rc = s->late_count < IDLE_UNSORTED ? 0 : idle_spans_settle(s);
+    rc = rc ? rc
+            : mem_grow(&s->late, &s->late_cap, s->late_count + 1, sizeof *s->late, IDLE_UNSORTED);
+    if (!rc)
         s->late[s->late_count++] = *a;
-    return code;
+    return rc;
 }
 
 static int compare(const void *a, const void *b)
@@ -134,12 +133,12 @@ int idle_spans_settle(struct idle_spans *s)
     qsort(s->late, s->late_count, sizeof *s->late, compare);
     size_t low = first_touched(s), tail = s->count - low, n = 0;
     struct idle_span *old = mem_array(tail + 1, sizeof *old);
-    int code =
+    int rc =
         old ? mem_grow(&s->spans, &s->cap, s->count + s->late_count, sizeof *s->spans, SIZE_MAX)
             : GPUFL_E_NOMEM;
-    if (code) {
+    if (rc) {
         mem_free(old);
-        return code;
+        return rc;
     }
     memcpy(old, s->spans + low, tail * sizeof *old);
     struct idle_span *out = s->spans + low;
@@ -154,19 +153,19 @@ int idle_spans_settle(struct idle_spans *s)
     mem_free(old);
     s->count = low + n;
     s->late_count = 0;
-    while (!code && s->count > s->max_spans)
-        code = close_gaps(s);
-    return code;
+    while (!rc && s->count > s->max_spans)
+        rc = close_gaps(s);
+    return rc;
 }
 
 int idle_spans_tell(struct idle_spans *s)
 {
-    int code = idle_spans_settle(s);
-    for (size_t i = 1; !code && i < s->count; i++) {
-        code = s->tell(s->arg, &s->spans[0], &s->spans[i]);
+    int rc = idle_spans_settle(s);
+    for (size_t i = 1; !rc && i < s->count; i++) {
+        rc = s->tell(s->arg, &s->spans[0], &s->spans[i]);
         join(&s->spans[0], &s->spans[i]);
     }
-    if (!code && s->count)
+    if (!rc && s->count)
         s->count = 1;
-    return code;
+    return rc;
 }

@@ -27,9 +27,9 @@ void sum_counters_fini(struct model *m)
 static int add(struct keyed *k, const struct counter_sum *c)
 {
     uint32_t index;
-    int code = keyed_put(k, c, &index, NULL);
-    if (code || !index)
-        return code;
+    int rc = keyed_put(k, c, &index, NULL);
+    if (rc || !index)
+        return rc;
     struct counter_sum *to = keyed_at(k, index);
     to->least = !to->count || c->least < to->least ? c->least : to->least;
     to->most = !to->count || c->most > to->most ? c->most : to->most;
@@ -41,9 +41,9 @@ static int add(struct keyed *k, const struct counter_sum *c)
 int sum_counters_batch(struct model *m, const struct wire_batch *b)
 {
     struct sum_counters *s = &m->counters;
-    int code = 0;
+    int rc = 0;
     s->reading = true;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         struct decimal d = {cells_get(b, COL_counter_value, i),
                             cells_or(b, COL_counter_exponent, i, 0)};
         int64_t scope = cells_get(b, COL_counter_scope, i);
@@ -63,41 +63,41 @@ int sum_counters_batch(struct model *m, const struct wire_batch *b)
         c.count = 1;
         c.sum = c.least = c.most = decimal_double(d);
         if (scope > 0)
-            code = scope_path_handle(m, scope, &c.scope);
-        code = code ? code : add(&s->items, &c);
+            rc = scope_path_handle(m, scope, &c.scope);
+        rc = rc ? rc : add(&s->items, &c);
     }
-    return code;
+    return rc;
 }
 
 int sum_counters_merge(struct model *into, const struct model *from, int64_t shift)
 {
     const struct sum_counters *o = &from->counters;
-    int code = 0;
+    int rc = 0;
     (void)shift;
     into->counters.invalid += o->invalid;
-    for (size_t i = 1; !code && i < o->items.count; i++) {
+    for (size_t i = 1; !rc && i < o->items.count; i++) {
         struct counter_sum c = *sum_counters_at(o, i);
         c.device = into->devices.merged[c.device];
-        code = add(&into->counters.items, &c);
+        rc = add(&into->counters.items, &c);
     }
-    return code;
+    return rc;
 }
 
 int sum_counters_finish(struct model *m)
 {
     struct sum_counters *s = &m->counters;
     struct keyed named;
-    int code = 0;
+    int rc = 0;
     if (!s->reading)
         return 0;
     s->reading = false;
     keyed_init(&named, s->items.item_size, s->items.key_size, s->items.max);
-    for (size_t i = 1; !code && i < s->items.count; i++) {
+    for (size_t i = 1; !rc && i < s->items.count; i++) {
         struct counter_sum c = *sum_counters_at(s, i);
-        code = scope_path_name(m, c.scope, &c.scope);
-        code = code ? code : add(&named, &c);
+        rc = scope_path_name(m, c.scope, &c.scope);
+        rc = rc ? rc : add(&named, &c);
     }
     keyed_fini(&s->items);
     s->items = named;
-    return code;
+    return rc;
 }

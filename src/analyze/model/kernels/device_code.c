@@ -62,9 +62,9 @@ static int take_object(struct model *m, const struct wire_batch *b, size_t i)
     if (id <= 0 || id >= OBJECTS_MAX)
         return 0;
     size_t n = (size_t)id + 1;
-    int code = mem_grow(&c->objects, &c->object_cap, n, sizeof *c->objects, OBJECTS_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&c->objects, &c->object_cap, n, sizeof *c->objects, OBJECTS_MAX);
+    if (rc)
+        return rc;
     for (; c->object_count < n; c->object_count++)
         c->objects[c->object_count] = (struct code_object){CELL_NULL, 0};
     c->objects[id].crc = cells_get(b, COL_code_object_crc, i);
@@ -82,9 +82,9 @@ static int take_function(struct model *m, const struct wire_batch *b, size_t i)
     memset(&key, 0, sizeof key);
     key.crc = known ? c->objects[object].crc : CELL_NULL;
     key.name = model_name_cell(m, cells_get(b, COL_function_name, i));
-    int code = key.name ? keyed_put(&c->functions, &key, &index, NULL) : 0;
-    if (code || !key.name || !index)
-        return code;
+    int rc = key.name ? keyed_put(&c->functions, &key, &index, NULL) : 0;
+    if (rc || !key.name || !index)
+        return rc;
     struct code_function *f = function_at(c, index);
     uint32_t file = model_name_cell(m, cells_get(b, COL_function_file, i));
     f->file = file ? file : f->file;
@@ -104,10 +104,10 @@ static void add_line(struct code_line *to, const struct code_line *from)
 static int put_line(struct device_code *c, const struct code_line *l)
 {
     uint32_t index;
-    int code = keyed_put(&c->lines, l, &index, NULL);
-    if (!code && index)
+    int rc = keyed_put(&c->lines, l, &index, NULL);
+    if (!rc && index)
         add_line(keyed_at(&c->lines, index), l);
-    return code;
+    return rc;
 }
 
 static int take_instruction(struct model *m, const struct wire_batch *b, size_t i)
@@ -137,9 +137,9 @@ static int take_source(struct model *m, const struct wire_batch *b, size_t i)
     s.offset = cells_get(b, COL_source_offset, i);
     if (!s.path || s.offset < 0)
         return 0;
-    int code = keyed_put(&m->code.sources, &s, &index, NULL);
-    if (code || !index)
-        return code;
+    int rc = keyed_put(&m->code.sources, &s, &index, NULL);
+    if (rc || !index)
+        return rc;
     at = keyed_at(&m->code.sources, index);
     at->hash = (uint64_t)cells_or(b, COL_source_hash, i, 0);
     at->size = cells_or(b, COL_source_size, i, 0);
@@ -149,56 +149,56 @@ static int take_source(struct model *m, const struct wire_batch *b, size_t i)
 
 int device_code_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++)
-        code = b->type == RECORD_code_object   ? take_object(m, b, i)
-               : b->type == RECORD_function    ? take_function(m, b, i)
-               : b->type == RECORD_instruction ? take_instruction(m, b, i)
-                                               : take_source(m, b, i);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = b->type == RECORD_code_object   ? take_object(m, b, i)
+             : b->type == RECORD_function    ? take_function(m, b, i)
+             : b->type == RECORD_instruction ? take_instruction(m, b, i)
+                                             : take_source(m, b, i);
+    return rc;
 }
 
 /* ---- merging ----------------------------------------------------------------------------- */
 
 static int merge_functions(struct device_code *c, const struct device_code *o)
 {
-    int code = 0;
+    int rc = 0;
     mem_free(c->merged);
     c->merged = mem_array(o->functions.count ? o->functions.count : 1, sizeof *c->merged);
     if (!c->merged)
         return GPUFL_E_NOMEM;
-    for (size_t i = 1; !code && i < o->functions.count; i++) {
+    for (size_t i = 1; !rc && i < o->functions.count; i++) {
         const struct code_function *from = function_at(o, (uint32_t)i);
-        code = keyed_put(&c->functions, from, &c->merged[i], NULL);
-        if (code || !c->merged[i])
+        rc = keyed_put(&c->functions, from, &c->merged[i], NULL);
+        if (rc || !c->merged[i])
             continue;
         struct code_function *to = function_at(c, c->merged[i]);
         to->file = to->file ? to->file : from->file;
         to->arch = to->arch ? to->arch : from->arch;
     }
-    return code;
+    return rc;
 }
 
 int device_code_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct device_code *c = &into->code;
     const struct device_code *o = &from->code;
-    int code = merge_functions(c, o);
+    int rc = merge_functions(c, o);
     (void)shift;
-    for (size_t i = 1; !code && i < o->lines.count; i++) {
+    for (size_t i = 1; !rc && i < o->lines.count; i++) {
         struct code_line l = *(const struct code_line *)keyed_at(&o->lines, i);
         l.function = c->merged[l.function];
-        code = l.function ? put_line(c, &l) : 0;
+        rc = l.function ? put_line(c, &l) : 0;
     }
-    for (size_t i = 1; !code && i < o->sources.count; i++) {
+    for (size_t i = 1; !rc && i < o->sources.count; i++) {
         const struct code_source *s = keyed_at(&o->sources, i);
         uint32_t index;
         bool added;
-        code = keyed_put(&c->sources, s, &index, &added);
+        rc = keyed_put(&c->sources, s, &index, &added);
         if (added)
             *(struct code_source *)keyed_at(&c->sources, index) = *s;
     }
-    return code;
+    return rc;
 }
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -220,20 +220,20 @@ struct named {
 /* Names of kernel rows, as they are and demangled, by place. */
 static int list_kernels(struct model *m, struct buf *text, struct keyed *by_name)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < m->kernels.name_count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < m->kernels.name_count; i++) {
         uint32_t names[2] = {m->kernels.names[i].name, 0}, index;
         bool added;
         if (!names[0])
             continue;
-        code = find_shown(m, names[0], text, &names[1]);
-        for (int n = 0; !code && n < 2; n++) {
-            code = keyed_put(by_name, &names[n], &index, &added);
+        rc = find_shown(m, names[0], text, &names[1]);
+        for (int n = 0; !rc && n < 2; n++) {
+            rc = keyed_put(by_name, &names[n], &index, &added);
             if (added)
                 ((struct named *)keyed_at(by_name, index))->value = (uint32_t)i + 1;
         }
     }
-    return code;
+    return rc;
 }
 
 static uint32_t value_of(const struct keyed *k, uint32_t name)
@@ -245,18 +245,18 @@ static uint32_t value_of(const struct keyed *k, uint32_t name)
 /* By demangled name: the only function with a checksum; 0 where there are several. */
 static int list_known(struct device_code *c, struct keyed *known)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < c->functions.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < c->functions.count; i++) {
         const struct code_function *f = function_at(c, (uint32_t)i);
         uint32_t index;
         bool added;
         if (f->crc == CELL_NULL)
             continue;
-        code = keyed_put(known, &f->shown, &index, &added);
-        if (!code && index)
+        rc = keyed_put(known, &f->shown, &index, &added);
+        if (!rc && index)
             ((struct named *)keyed_at(known, index))->value = added ? (uint32_t)i : 0;
     }
-    return code;
+    return rc;
 }
 
 int device_code_finish(struct model *m)
@@ -264,7 +264,7 @@ int device_code_finish(struct model *m)
     struct device_code *c = &m->code;
     struct keyed kernels, known;
     struct buf text;
-    int code = 0;
+    int rc = 0;
     mem_free(c->merged);
     c->merged = NULL;
     if (c->functions.count < 2)
@@ -272,15 +272,15 @@ int device_code_finish(struct model *m)
     buf_init(&text, DEMANGLE_ROOM);
     keyed_init(&kernels, sizeof(struct named), sizeof(uint32_t), SIZE_MAX / 64);
     keyed_init(&known, sizeof(struct named), sizeof(uint32_t), SIZE_MAX / 64);
-    code = list_kernels(m, &text, &kernels);
-    for (size_t i = 1; !code && i < c->functions.count; i++) {
+    rc = list_kernels(m, &text, &kernels);
+    for (size_t i = 1; !rc && i < c->functions.count; i++) {
         struct code_function *f = function_at(c, (uint32_t)i);
-        code = find_shown(m, f->name, &text, &f->shown);
+        rc = find_shown(m, f->name, &text, &f->shown);
         f->kernel = value_of(&kernels, f->name);
         f->kernel = f->kernel ? f->kernel : value_of(&kernels, f->shown);
     }
-    code = code ? code : list_known(c, &known);
-    for (size_t i = 1; !code && i < c->functions.count; i++) {
+    rc = rc ? rc : list_known(c, &known);
+    for (size_t i = 1; !rc && i < c->functions.count; i++) {
         struct code_function *f = function_at(c, (uint32_t)i);
         uint32_t other = f->crc == CELL_NULL ? value_of(&known, f->shown) : 0;
         f->alias = other ? other : (uint32_t)i;
@@ -288,7 +288,7 @@ int device_code_finish(struct model *m)
     keyed_fini(&kernels);
     keyed_fini(&known);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

@@ -36,9 +36,9 @@ void sum_external_fini(struct model *m)
 static int add(struct sum_external *s, const struct external_sum *what)
 {
     uint32_t index;
-    int code = keyed_put(&s->ids, what, &index, NULL);
-    if (code)
-        return code;
+    int rc = keyed_put(&s->ids, what, &index, NULL);
+    if (rc)
+        return rc;
     struct external_sum *at = keyed_at(&s->ids, index);
     at->kernels += what->kernels;
     at->ns = cells_sum(at->ns, what->ns);
@@ -49,29 +49,29 @@ static int add(struct sum_external *s, const struct external_sum *what)
 
 int sum_external_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; !code && b->col[COL_kernel_external_kind] && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && b->col[COL_kernel_external_kind] && i < b->rows; i++) {
         int64_t ns = cells_or(b, COL_kernel_duration, i, 0);
         const struct external_sum one = {.kind = cells_or(b, COL_kernel_external_kind, i, 0),
                                          .id = cells_or(b, COL_kernel_external_id, i, 0),
                                          .kernels = 1,
                                          .ns = ns > 0 ? ns : 0};
         if (one.kind > 0)
-            code = add(&m->external, &one);
+            rc = add(&m->external, &one);
     }
-    return code;
+    return rc;
 }
 
 int sum_external_merge(struct model *into, const struct model *from, int64_t shift)
 {
-    int code = 0;
+    int rc = 0;
     (void)shift;
-    for (size_t i = 0; !code && i < from->external.ids.count; i++) {
+    for (size_t i = 0; !rc && i < from->external.ids.count; i++) {
         const struct external_sum *one = keyed_at(&from->external.ids, i);
         if (one->kernels)
-            code = add(&into->external, one);
+            rc = add(&into->external, one);
     }
-    return code;
+    return rc;
 }
 
 static int longer(const void *a, const void *b, void *arg)

@@ -41,9 +41,9 @@ static void sum(struct graph_sum *at, const struct graph_sum *one)
 static int add(struct sum_graphs *s, const struct graph_sum *one)
 {
     uint32_t index;
-    int code = keyed_put(&s->graphs, one, &index, NULL);
-    if (code)
-        return code;
+    int rc = keyed_put(&s->graphs, one, &index, NULL);
+    if (rc)
+        return rc;
     sum(keyed_at(&s->graphs, index), one);
     sum(&s->all, one);
     return 0;
@@ -58,9 +58,9 @@ static int complete(struct sum_graphs *s, struct graph_run *r)
                             .time = r->end - r->start,
                             .max = r->end - r->start,
                             .kernel_time = r->kernel_time};
-    int code = r->kernels ? add(s, &one) : 0;
+    int rc = r->kernels ? add(s, &one) : 0;
     *r = (struct graph_run){0};
-    return code;
+    return rc;
 }
 
 static int take_kernel(struct sum_graphs *s, const struct graph_run *k)
@@ -71,16 +71,16 @@ static int take_kernel(struct sum_graphs *s, const struct graph_run *k)
         return GPUFL_E_NOMEM;
     struct graph_run *r = &s->under[(uint64_t)k->correlation % GRAPHS_UNDER_WAY];
     bool same = r->graph == k->graph && r->correlation == k->correlation && r->node != k->node;
-    int code = same ? 0 : complete(s, r);
+    int rc = same ? 0 : complete(s, r);
     if (!r->kernels) {
         *r = *k;
-        return code;
+        return rc;
     }
     r->kernels++;
     r->start = k->start < r->start ? k->start : r->start;
     r->end = k->end > r->end ? k->end : r->end;
     r->kernel_time = cells_sum(r->kernel_time, k->kernel_time);
-    return code;
+    return rc;
 }
 
 int sum_graphs_batch(struct model *m, const struct wire_batch *b)
@@ -93,8 +93,8 @@ int sum_graphs_batch(struct model *m, const struct wire_batch *b)
     const int64_t *graph = b->col[whole ? COL_graph_run_graph : COL_kernel_graph];
     const int64_t *start = b->col[0], *duration = b->col[1];
     int64_t end;
-    int code = 0;
-    for (size_t i = 0; !code && graph && start && duration && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && graph && start && duration && i < b->rows; i++) {
         if ((graph[i] <= 0 && !whole) || !cells_interval(start[i], duration[i], &end))
             continue;
         if (!whole) {
@@ -105,15 +105,15 @@ int sum_graphs_batch(struct model *m, const struct wire_batch *b)
                                         .end = end,
                                         .kernels = 1,
                                         .kernel_time = duration[i]};
-            code = take_kernel(s, &k);
+            rc = take_kernel(s, &k);
             continue;
         }
         const struct graph_sum one = {
             .graph = graph[i], .launches = 1, .time = duration[i], .max = duration[i]};
         s->whole++;
-        code = add(s, &one);
+        rc = add(s, &one);
     }
-    return code;
+    return rc;
 }
 
 /* Graphs of different processes have nothing in common but their number. */
@@ -121,15 +121,15 @@ int sum_graphs_merge(struct model *into, const struct model *from, int64_t shift
 {
     const struct sum_graphs *o = &from->graphs;
     int64_t before = (int64_t)into->facts.sessions - (int64_t)from->facts.sessions;
-    int code = 0;
+    int rc = 0;
     (void)shift;
-    for (size_t i = 0; !code && i < o->graphs.count; i++) {
+    for (size_t i = 0; !rc && i < o->graphs.count; i++) {
         struct graph_sum one = *(const struct graph_sum *)keyed_at(&o->graphs, i);
         one.session += before;
-        code = one.launches ? add(&into->graphs, &one) : 0;
+        rc = one.launches ? add(&into->graphs, &one) : 0;
     }
     into->graphs.whole += o->whole;
-    return code;
+    return rc;
 }
 
 static int longer(const void *a, const void *b, void *arg)
@@ -145,12 +145,12 @@ static int longer(const void *a, const void *b, void *arg)
 int sum_graphs_finish(struct model *m)
 {
     struct sum_graphs *s = &m->graphs;
-    int code = 0;
-    for (size_t i = 0; !code && s->under && i < GRAPHS_UNDER_WAY; i++)
-        code = complete(s, &s->under[i]);
+    int rc = 0;
+    for (size_t i = 0; !rc && s->under && i < GRAPHS_UNDER_WAY; i++)
+        rc = complete(s, &s->under[i]);
     let_go(s);
-    if (code || s->by_time || !s->graphs.count)
-        return code;
+    if (rc || s->by_time || !s->graphs.count)
+        return rc;
     s->by_time = mem_array(s->graphs.count, sizeof *s->by_time);
     if (!s->by_time)
         return GPUFL_E_NOMEM;

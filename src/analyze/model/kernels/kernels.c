@@ -58,10 +58,10 @@ static int rehash(struct sum_kernels *k)
 
 static int append(struct sum_kernels *k, const struct config_row *row)
 {
-    int code =
+    int rc =
         mem_grow(&k->configs, &k->config_cap, k->config_count + 1, sizeof *k->configs, CONFIGS_MAX);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     struct kernel_config *c = &k->configs[k->config_count++];
     c->row = *row;
     c->graph = 0;
@@ -78,12 +78,12 @@ static int ensure_unknown(struct sum_kernels *k)
 /* Index of the configuration with that content, added where it is new. */
 static int find(struct sum_kernels *k, const struct config_row *row, uint32_t *index)
 {
-    int code = ensure_unknown(k);
+    int rc = ensure_unknown(k);
     *index = 0;
-    if (!code && k->config_count * 2 >= k->slot_count)
-        code = rehash(k);
-    if (code)
-        return code;
+    if (!rc && k->config_count * 2 >= k->slot_count)
+        rc = rehash(k);
+    if (rc)
+        return rc;
     size_t at = slot_of(k, row);
     while (k->slots[at]) {
         *index = k->slots[at];
@@ -94,16 +94,16 @@ static int find(struct sum_kernels *k, const struct config_row *row, uint32_t *i
     *index = 0;
     if (k->config_count == CONFIGS_MAX)
         return 0;
-    code = append(k, row);
-    if (!code)
+    rc = append(k, row);
+    if (!rc)
         *index = k->slots[at] = (uint32_t)k->config_count - 1;
-    return code;
+    return rc;
 }
 
 static int take_configs(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         struct config_row row;
         int64_t *cells = (int64_t *)&row, id = cells_get(b, COL_config_id, i);
         uint32_t index;
@@ -114,12 +114,12 @@ static int take_configs(struct model *m, const struct wire_batch *b)
         }
         row.id = 0;
         row.device = model_device_cell(m, row.device);
-        code = find(&m->kernels, &row, &index);
-        if (!code)
-            code = model_ref_put(&m->refs.configs, &m->refs.config_count, &m->refs.config_cap, id,
-                                 index);
+        rc = find(&m->kernels, &row, &index);
+        if (!rc)
+            rc = model_ref_put(&m->refs.configs, &m->refs.config_count, &m->refs.config_cap, id,
+                               index);
     }
-    return code;
+    return rc;
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
@@ -129,9 +129,9 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
     struct sum_kernels *k = &m->kernels;
     const int64_t *start = b->col[COL_kernel_start], *duration = b->col[COL_kernel_duration],
                   *config = b->col[COL_kernel_config], *graph = b->col[COL_kernel_graph];
-    int code = ensure_unknown(k);
+    int rc = ensure_unknown(k);
     int64_t end;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         if (!start || !duration || !cells_interval(start[i], duration[i], &end)) {
             k->invalid++;
             continue;
@@ -140,9 +140,9 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
         uint32_t at = id > 0 && (uint64_t)id < m->refs.config_count ? m->refs.configs[id] : 0;
         struct kernel_config *c = &k->configs[at];
         c->graph += graph && graph[i] > 0;
-        code = histogram_add(&c->time, duration[i]);
+        rc = histogram_add(&c->time, duration[i]);
     }
-    return code;
+    return rc;
 }
 
 int sum_kernels_batch(struct model *m, const struct wire_batch *b)
@@ -153,22 +153,22 @@ int sum_kernels_batch(struct model *m, const struct wire_batch *b)
 int sum_kernels_merge(struct model *into, const struct model *from, int64_t shift)
 {
     const struct sum_kernels *o = &from->kernels;
-    int code = ensure_unknown(&into->kernels);
+    int rc = ensure_unknown(&into->kernels);
     (void)shift;
     into->kernels.invalid += o->invalid;
-    for (size_t i = 0; !code && i < o->config_count; i++) {
+    for (size_t i = 0; !rc && i < o->config_count; i++) {
         struct config_row row = o->configs[i].row;
         uint32_t at = 0;
         if (i) {
             row.device = into->devices.merged[row.device];
-            code = find(&into->kernels, &row, &at);
+            rc = find(&into->kernels, &row, &at);
         }
-        if (code)
+        if (rc)
             break;
         into->kernels.configs[at].graph += o->configs[i].graph;
-        code = histogram_merge(&into->kernels.configs[at].time, &o->configs[i].time);
+        rc = histogram_merge(&into->kernels.configs[at].time, &o->configs[i].time);
     }
-    return code;
+    return rc;
 }
 
 /* ---- by name --------------------------------------------------------------------------- */
@@ -218,22 +218,22 @@ static int add_config(struct sum_kernels *k, uint32_t place)
     }
     n->configs++;
     n->graph += c->graph;
-    int code = histogram_merge(&n->time, &c->time);
-    return code ? code : histogram_merge(&k->time, &c->time);
+    int rc = histogram_merge(&n->time, &c->time);
+    return rc ? rc : histogram_merge(&k->time, &c->time);
 }
 
 int sum_kernels_finish(struct model *m)
 {
     struct sum_kernels *k = &m->kernels;
     size_t count;
-    int code = list_configs(k, &count);
-    if (code)
-        return code;
+    int rc = list_configs(k, &count);
+    if (rc)
+        return rc;
     k->names = mem_array(count ? count : 1, sizeof *k->names);
     if (!k->names)
         return GPUFL_E_NOMEM;
-    for (uint32_t i = 0; !code && i < count; i++)
-        code = add_config(k, i);
+    for (uint32_t i = 0; !rc && i < count; i++)
+        rc = add_config(k, i);
     qsort(k->names, k->name_count, sizeof *k->names, compare_names);
-    return code;
+    return rc;
 }

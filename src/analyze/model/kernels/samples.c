@@ -52,12 +52,12 @@ void sum_samples_fini(struct model *m)
 static int put_reason(struct model *m, uint32_t name, uint32_t *index)
 {
     bool added;
-    int code = keyed_put(&m->samples.reasons, &name, index, &added);
+    int rc = keyed_put(&m->samples.reasons, &name, index, &added);
     if (added) {
         struct sample_reason *r = keyed_at(&m->samples.reasons, *index);
         r->stall = stall_find(model_text(m, name));
     }
-    return code;
+    return rc;
 }
 
 static int take_reason(struct model *m, const struct wire_batch *b, size_t i)
@@ -68,11 +68,11 @@ static int take_reason(struct model *m, const struct wire_batch *b, size_t i)
     if (id <= 0 || id >= IDS_MAX)
         return 0;
     size_t n = (size_t)id + 1;
-    int code = mem_grow(&s->ids, &s->id_cap, n, sizeof *s->ids, IDS_MAX);
-    for (; !code && s->id_count < n; s->id_count++)
+    int rc = mem_grow(&s->ids, &s->id_cap, n, sizeof *s->ids, IDS_MAX);
+    for (; !rc && s->id_count < n; s->id_count++)
         s->ids[s->id_count] = (struct sample_source){0, -1};
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     s->ids[id].issued = (int8_t)(issued == 0 || issued == 1 ? issued : -1);
     uint32_t name = model_name_cell(m, cells_get(b, COL_stall_reason_name, i));
     return name ? put_reason(m, name, &s->ids[id].reason) : 0;
@@ -83,18 +83,18 @@ static int take_reason(struct model *m, const struct wire_batch *b, size_t i)
 static int add_group(struct keyed *k, uint32_t owner, uint32_t reason, const struct sample_count *n)
 {
     uint32_t key[2] = {owner, reason}, index;
-    int code = keyed_put(k, key, &index, NULL);
-    if (!code)
+    int rc = keyed_put(k, key, &index, NULL);
+    if (!rc)
         sample_count_add(&((struct sample_group *)keyed_at(k, index))->count, n);
-    return code;
+    return rc;
 }
 
 int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more)
 {
     uint32_t index;
-    int code = keyed_put(&m->samples.estimates, more, &index, NULL);
-    if (code)
-        return code;
+    int rc = keyed_put(&m->samples.estimates, more, &index, NULL);
+    if (rc)
+        return rc;
     if (index)
         ((struct sample_estimate *)keyed_at(&m->samples.estimates, index))->samples +=
             more->samples;
@@ -109,20 +109,20 @@ static int add_scope(struct model *m, const struct sample_place *p, int64_t inst
     struct sum_samples *s = &m->samples;
     struct sample_pool pool;
     uint32_t index;
-    int code = 0;
+    int rc = 0;
     memset(&pool, 0, sizeof pool);
     pool.scope = instance >= 0 ? 0 : SAMPLES_NO_SCOPE;
     pool.function = p->function;
     pool.reason = p->reason;
     if (instance > 0)
-        code = scope_path_handle(m, instance, &pool.scope);
-    if (!code && instance > 0 && pool.scope)
-        code = add_group(&s->scopes, pool.scope, p->reason, &p->count);
+        rc = scope_path_handle(m, instance, &pool.scope);
+    if (!rc && instance > 0 && pool.scope)
+        rc = add_group(&s->scopes, pool.scope, p->reason, &p->count);
     else if (instance > 0) /* more than are followed: it is in one, and none knows in which */
         pool.scope = SAMPLES_NO_SCOPE;
-    code = code ? code : keyed_put(&s->pools, &pool, &index, NULL);
-    if (code)
-        return code;
+    rc = rc ? rc : keyed_put(&s->pools, &pool, &index, NULL);
+    if (rc)
+        return rc;
     if (index)
         ((struct sample_pool *)keyed_at(&s->pools, index))->samples += p->count.all;
     else
@@ -133,10 +133,10 @@ static int add_scope(struct model *m, const struct sample_place *p, int64_t inst
 static int add_place(struct sum_samples *s, const struct sample_place *p)
 {
     uint32_t index;
-    int code = keyed_put(&s->places, p, &index, NULL);
-    if (!code && index)
+    int rc = keyed_put(&s->places, p, &index, NULL);
+    if (!rc && index)
         sample_count_add(&((struct sample_place *)keyed_at(&s->places, index))->count, &p->count);
-    return code;
+    return rc;
 }
 
 static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
@@ -158,35 +158,35 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
     p.count.idle = from->issued == 0 ? (uint64_t)n : 0;
     p.count.told = from->issued >= 0 ? (uint64_t)n : 0;
     sample_count_add(&s->total, &p.count);
-    int code = add_group(&s->functions, p.function, p.reason, &p.count);
-    if (!code && p.function && p.offset >= 0)
-        code = add_place(s, &p);
-    return code ? code : add_scope(m, &p, cells_get(b, COL_pc_sample_scope, i));
+    int rc = add_group(&s->functions, p.function, p.reason, &p.count);
+    if (!rc && p.function && p.offset >= 0)
+        rc = add_place(s, &p);
+    return rc ? rc : add_scope(m, &p, cells_get(b, COL_pc_sample_scope, i));
 }
 
 /* The windows of a batch: the rows of one drain have the same. */
 static int take_windows(struct sum_samples *s, const struct wire_batch *b)
 {
     int64_t last = CELL_NULL, end;
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t start = cells_get(b, COL_pc_sample_start, i);
         if (start == last)
             continue;
         last = start;
         if (cells_interval(start, cells_get(b, COL_pc_sample_duration, i), &end) && end > start)
-            code = busy_add(&s->windows, start, end);
+            rc = busy_add(&s->windows, start, end);
     }
-    return code;
+    return rc;
 }
 
 int sum_samples_batch(struct model *m, const struct wire_batch *b)
 {
     m->samples.reading = true;
-    int code = b->type == RECORD_pc_sample ? take_windows(&m->samples, b) : 0;
-    for (size_t i = 0; !code && i < b->rows; i++)
-        code = b->type == RECORD_pc_sample ? take_sample(m, b, i) : take_reason(m, b, i);
-    return code;
+    int rc = b->type == RECORD_pc_sample ? take_windows(&m->samples, b) : 0;
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = b->type == RECORD_pc_sample ? take_sample(m, b, i) : take_reason(m, b, i);
+    return rc;
 }
 
 /* ---- merging, the end -------------------------------------------------------------------- */
@@ -203,48 +203,48 @@ static int twin_reason(struct model *into, const struct sum_samples *o, uint32_t
 static int merge_groups(struct model *into, struct keyed *to, const struct sum_samples *o,
                         const struct keyed *from, const uint32_t *owners)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < from->count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < from->count; i++) {
         const struct sample_group *g = sum_samples_group(from, i);
         uint32_t reason;
         if (!g->count.all)
             continue;
-        code = twin_reason(into, o, g->reason, &reason);
-        if (!code)
-            code = add_group(to, owners ? owners[g->owner] : g->owner, reason, &g->count);
+        rc = twin_reason(into, o, g->reason, &reason);
+        if (!rc)
+            rc = add_group(to, owners ? owners[g->owner] : g->owner, reason, &g->count);
     }
-    return code;
+    return rc;
 }
 
 /* What was measured of scopes, where nothing was estimated. */
 static int estimate_as_measured(struct model *into, const struct sum_samples *o)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < o->scopes.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < o->scopes.count; i++) {
         const struct sample_group *g = sum_samples_group(&o->scopes, i);
         struct sample_estimate e = {.scope = g->owner, .samples = (double)g->count.all};
-        code = twin_reason(into, o, g->reason, &e.reason);
-        code = code ? code : sum_samples_add_estimate(into, &e);
+        rc = twin_reason(into, o, g->reason, &e.reason);
+        rc = rc ? rc : sum_samples_add_estimate(into, &e);
     }
-    return code;
+    return rc;
 }
 
 /* Before the measured ones are. Where one side has estimates, both have: scopes are ranked by them. */
 static int merge_estimates(struct model *into, const struct sum_samples *o)
 {
     struct sum_samples *s = &into->samples;
-    int code = 0;
+    int rc = 0;
     if (s->estimated != o->estimated)
-        code = estimate_as_measured(into, s->estimated ? o : s);
-    for (size_t i = 1; !code && i < o->estimates.count; i++) {
+        rc = estimate_as_measured(into, s->estimated ? o : s);
+    for (size_t i = 1; !rc && i < o->estimates.count; i++) {
         struct sample_estimate e = *sum_samples_estimate(o, i);
-        code = twin_reason(into, o, e.reason, &e.reason);
-        code = code ? code : sum_samples_add_estimate(into, &e);
+        rc = twin_reason(into, o, e.reason, &e.reason);
+        rc = rc ? rc : sum_samples_add_estimate(into, &e);
     }
     s->estimated |= o->estimated;
     s->shared += o->shared;
     s->left_out += o->left_out;
-    return code;
+    return rc;
 }
 
 int sum_samples_merge(struct model *into, const struct model *from, int64_t shift)
@@ -254,18 +254,18 @@ int sum_samples_merge(struct model *into, const struct model *from, int64_t shif
     const uint32_t *functions = into->code.merged;
     sample_count_add(&s->total, &o->total);
     s->invalid += o->invalid;
-    int code = busy_merge(&s->windows, &o->windows, shift);
-    code = code ? code : merge_groups(into, &s->functions, o, &o->functions, functions);
-    code = code ? code : merge_estimates(into, o);
-    code = code ? code : merge_groups(into, &s->scopes, o, &o->scopes, NULL);
-    for (size_t i = 1; !code && i < o->places.count; i++) {
+    int rc = busy_merge(&s->windows, &o->windows, shift);
+    rc = rc ? rc : merge_groups(into, &s->functions, o, &o->functions, functions);
+    rc = rc ? rc : merge_estimates(into, o);
+    rc = rc ? rc : merge_groups(into, &s->scopes, o, &o->scopes, NULL);
+    for (size_t i = 1; !rc && i < o->places.count; i++) {
         struct sample_place p = *sum_samples_place(o, i);
-        code = twin_reason(into, o, p.reason, &p.reason);
+        rc = twin_reason(into, o, p.reason, &p.reason);
         p.function = functions[p.function];
-        if (!code && p.function)
-            code = add_place(s, &p);
+        if (!rc && p.function)
+            rc = add_place(s, &p);
     }
-    return code;
+    return rc;
 }
 
 /* Scopes by the names of their paths. */
@@ -273,18 +273,18 @@ static int name_scopes(struct model *m)
 {
     struct sum_samples *s = &m->samples;
     struct keyed named;
-    int code = 0;
+    int rc = 0;
     keyed_init(&named, s->scopes.item_size, s->scopes.key_size, s->scopes.max);
-    for (size_t i = 1; !code && i < s->scopes.count; i++) {
+    for (size_t i = 1; !rc && i < s->scopes.count; i++) {
         const struct sample_group *g = sum_samples_group(&s->scopes, i);
         uint32_t name;
-        code = scope_path_name(m, g->owner, &name);
-        if (!code && name)
-            code = add_group(&named, name, g->reason, &g->count);
+        rc = scope_path_name(m, g->owner, &name);
+        if (!rc && name)
+            rc = add_group(&named, name, g->reason, &g->count);
     }
     keyed_fini(&s->scopes);
     s->scopes = named;
-    return code;
+    return rc;
 }
 
 /* Tells every function how many samples its kernel has. */
@@ -293,42 +293,42 @@ static int sum_kernels(struct model *m)
     struct sum_samples *s = &m->samples;
     struct keyed kernels;
     uint32_t index;
-    int code = 0;
+    int rc = 0;
     keyed_init(&kernels, sizeof(struct sample_group), sizeof(uint32_t), SIZE_MAX / 64);
-    for (size_t i = 1; !code && i < s->functions.count; i++) {
+    for (size_t i = 1; !rc && i < s->functions.count; i++) {
         const struct sample_group *g = sum_samples_group(&s->functions, i);
         const struct code_function *f = device_code_at(&m->code, g->owner);
         if (!f)
             continue;
-        code = keyed_put(&kernels, &f->shown, &index, NULL);
-        if (!code)
+        rc = keyed_put(&kernels, &f->shown, &index, NULL);
+        if (!rc)
             sample_count_add(&((struct sample_group *)keyed_at(&kernels, index))->count, &g->count);
     }
-    for (size_t i = 1; !code && i < m->code.functions.count; i++) {
+    for (size_t i = 1; !rc && i < m->code.functions.count; i++) {
         struct code_function *f = keyed_at(&m->code.functions, i);
         index = keyed_find(&kernels, &f->shown);
         f->samples = index ? sum_samples_group(&kernels, index)->count.all : 0;
     }
     keyed_fini(&kernels);
-    return code;
+    return rc;
 }
 
 int sum_samples_finish(struct model *m)
 {
     struct sum_samples *s = &m->samples;
-    int code = busy_settle(&s->windows);
-    if (!code && s->reading)
-        code = scope_samples_estimate(m);
+    int rc = busy_settle(&s->windows);
+    if (!rc && s->reading)
+        rc = scope_samples_estimate(m);
     s->left_out = s->estimated ? s->left_out : 0;
     keyed_fini(&s->pools);
-    if (!code && s->reading)
-        code = name_scopes(m);
-    code = code ? code : sum_kernels(m);
+    if (!rc && s->reading)
+        rc = name_scopes(m);
+    rc = rc ? rc : sum_kernels(m);
     s->reading = false;
     mem_free(s->ids);
     s->ids = NULL;
     s->id_count = s->id_cap = 0;
-    return code;
+    return rc;
 }
 
 double sample_margin(double share, uint64_t n)

@@ -75,30 +75,30 @@ static enum sass_metric metric_of(struct model *m, uint32_t name)
 static int add_place(struct sum_sass *s, const struct sass_place *p)
 {
     uint32_t index;
-    int code = keyed_put(&s->places, p, &index, NULL);
-    if (!code && index)
+    int rc = keyed_put(&s->places, p, &index, NULL);
+    if (!rc && index)
         sass_values_add(&((struct sass_place *)keyed_at(&s->places, index))->values, &p->values);
-    return code;
+    return rc;
 }
 
 static int add_group(struct keyed *k, const struct sass_group *g)
 {
     uint32_t index;
-    int code = keyed_put(k, g, &index, NULL);
-    if (!code && index)
+    int rc = keyed_put(k, g, &index, NULL);
+    if (!rc && index)
         sass_values_add(&((struct sass_group *)keyed_at(k, index))->values, &g->values);
-    return code;
+    return rc;
 }
 
 static int add_other(struct sum_sass *s, uint32_t function, uint32_t metric, int64_t value)
 {
     uint32_t key[2] = {function, metric}, index;
-    int code = keyed_put(&s->others, key, &index, NULL);
-    if (!code && index) {
+    int rc = keyed_put(&s->others, key, &index, NULL);
+    if (!rc && index) {
         struct sass_other *o = keyed_at(&s->others, index);
         o->value = cells_sum(o->value, value);
     }
-    return code;
+    return rc;
 }
 
 static int take_known(struct model *m, struct sass_place *p, int64_t scope)
@@ -108,24 +108,24 @@ static int take_known(struct model *m, struct sass_place *p, int64_t scope)
     memset(&g, 0, sizeof g);
     g.function = p->function;
     g.values = p->values;
-    int code = add_group(&s->groups, &g);
-    if (!code && p->offset >= 0)
-        code = add_place(s, p);
-    if (!code && scope > 0) {
-        code = scope_path_handle(m, scope, &g.scope);
-        if (!code && g.scope)
-            code = add_group(&s->groups, &g);
+    int rc = add_group(&s->groups, &g);
+    if (!rc && p->offset >= 0)
+        rc = add_place(s, p);
+    if (!rc && scope > 0) {
+        rc = scope_path_handle(m, scope, &g.scope);
+        if (!rc && g.scope)
+            rc = add_group(&s->groups, &g);
     }
-    return code;
+    return rc;
 }
 
 int sum_sass_batch(struct model *m, const struct wire_batch *b)
 {
     struct sum_sass *s = &m->sass;
-    int code = 0;
+    int rc = 0;
     s->rows += b->rows;
     s->reading = true;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t value = cells_get(b, COL_sass_metric_value, i);
         uint32_t name = model_name_cell(m, cells_get(b, COL_sass_metric_metric, i));
         struct sass_place p;
@@ -138,14 +138,14 @@ int sum_sass_batch(struct model *m, const struct wire_batch *b)
         }
         enum sass_metric metric = metric_of(m, name);
         if (metric == SASS_COUNT) {
-            code = add_other(s, p.function, name, value);
+            rc = add_other(s, p.function, name, value);
             continue;
         }
         p.values.value[metric] = value;
         p.values.known = 1u << metric;
-        code = take_known(m, &p, cells_get(b, COL_sass_metric_scope, i));
+        rc = take_known(m, &p, cells_get(b, COL_sass_metric_scope, i));
     }
-    return code;
+    return rc;
 }
 
 /* ---- merging, the end -------------------------------------------------------------------- */
@@ -155,44 +155,44 @@ int sum_sass_merge(struct model *into, const struct model *from, int64_t shift)
     struct sum_sass *s = &into->sass;
     const struct sum_sass *o = &from->sass;
     const uint32_t *functions = into->code.merged;
-    int code = 0;
+    int rc = 0;
     (void)shift;
     s->rows += o->rows;
     s->invalid += o->invalid;
-    for (size_t i = 1; !code && i < o->places.count; i++) {
+    for (size_t i = 1; !rc && i < o->places.count; i++) {
         struct sass_place p = *sum_sass_place(o, i);
         p.function = functions[p.function];
-        code = p.function ? add_place(s, &p) : 0;
+        rc = p.function ? add_place(s, &p) : 0;
     }
-    for (size_t i = 1; !code && i < o->groups.count; i++) {
+    for (size_t i = 1; !rc && i < o->groups.count; i++) {
         struct sass_group g = *sum_sass_group(o, i);
         g.function = functions[g.function];
-        code = g.function ? add_group(&s->groups, &g) : 0;
+        rc = g.function ? add_group(&s->groups, &g) : 0;
     }
-    for (size_t i = 1; !code && i < o->others.count; i++) {
+    for (size_t i = 1; !rc && i < o->others.count; i++) {
         const struct sass_other *x = keyed_at(&o->others, i);
         uint32_t f = functions[x->function];
-        code = f ? add_other(s, f, x->metric, x->value) : 0;
+        rc = f ? add_other(s, f, x->metric, x->value) : 0;
     }
-    return code;
+    return rc;
 }
 
 static int name_scopes(struct model *m)
 {
     struct sum_sass *s = &m->sass;
     struct keyed named;
-    int code = 0;
+    int rc = 0;
     keyed_init(&named, s->groups.item_size, s->groups.key_size, s->groups.max);
-    for (size_t i = 1; !code && i < s->groups.count; i++) {
+    for (size_t i = 1; !rc && i < s->groups.count; i++) {
         struct sass_group g = *sum_sass_group(s, i);
         uint32_t handle = g.scope;
-        code = scope_path_name(m, handle, &g.scope);
-        if (!code && (g.scope || !handle))
-            code = add_group(&named, &g);
+        rc = scope_path_name(m, handle, &g.scope);
+        if (!rc && (g.scope || !handle))
+            rc = add_group(&named, &g);
     }
     keyed_fini(&s->groups);
     s->groups = named;
-    return code;
+    return rc;
 }
 
 int sum_sass_finish(struct model *m)

@@ -98,9 +98,9 @@ int scope_kernels_add(struct sum_scopes *s, const struct scope_kernel *more)
     if (!is_last(k, more)) {
         size_t at = k->slot_count ? slot_of(k, more->handle, more->name) : 0;
         if (!k->slot_count || !k->slots[at]) {
-            int code = k->full ? 0 : reserve(s);
-            if (code || k->full)
-                return code;
+            int rc = k->full ? 0 : reserve(s);
+            if (rc || k->full)
+                return rc;
             if (mem_grow(&k->items, &k->cap, k->count + 1, sizeof *k->items, SCOPE_PAIRS))
                 return GPUFL_E_NOMEM;
             at = slot_of(k, more->handle, more->name);

@@ -12,10 +12,10 @@ enum { DEPTH_MAX = 64, PATH_MAX_BYTES = 64 << 10 };
 int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle)
 {
     uint32_t node = 0;
-    int code = sum_scopes_ensure(m);
-    code = code ? code : scope_tree_instance(&m->scopes, instance, &node);
-    *handle = code || !node ? 0 : m->scopes.nodes[node].handle;
-    return code;
+    int rc = sum_scopes_ensure(m);
+    rc = rc ? rc : scope_tree_instance(&m->scopes, instance, &node);
+    *handle = rc || !node ? 0 : m->scopes.nodes[node].handle;
+    return rc;
 }
 
 int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
@@ -36,11 +36,11 @@ int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
             buf_char(&path, '|');
     }
     *name = intern_id(m->names, path.data, path.len);
-    int code = *name || (!path.len && !buf_error(&path)) ? 0 : GPUFL_E_NOMEM;
+    int rc = *name || (!path.len && !buf_error(&path)) ? 0 : GPUFL_E_NOMEM;
     if (buf_error(&path) == GPUFL_E_FULL)
-        code = 0; /* a path that long is told as none */
+        rc = 0; /* a path that long is told as none */
     buf_fini(&path);
-    return code;
+    return rc;
 }
 
 static uint32_t find_child(const struct sum_scopes *s, uint32_t parent, uint32_t name)

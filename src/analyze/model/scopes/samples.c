@@ -81,14 +81,14 @@ static int number_scopes(struct sharing *s)
 
 static int place_kernels(const struct sum_kernels *k, struct keyed *places)
 {
-    int code = 0;
-    for (uint32_t i = 0; !code && i < k->name_count; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < k->name_count; i++) {
         uint32_t index;
-        code = keyed_put(places, &k->names[i].name, &index, NULL);
-        if (!code)
+        rc = keyed_put(places, &k->names[i].name, &index, NULL);
+        if (!rc)
             ((struct kernel_place *)keyed_at(places, index))->place = i;
     }
-    return code;
+    return rc;
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -106,13 +106,13 @@ static int list_parts(struct sharing *s)
     const struct scope_kernels *in = &s->m->scopes.by_kernel;
     struct keyed places;
     keyed_init(&places, sizeof(struct kernel_place), sizeof(uint32_t), SIZE_MAX / 64);
-    int code = place_kernels(k, &places);
+    int rc = place_kernels(k, &places);
     s->parts = mem_array(k->name_count + in->count + 1, sizeof *s->parts);
-    code = code || s->parts ? code : GPUFL_E_NOMEM;
-    for (uint32_t i = 0; !code && i < k->name_count; i++)
+    rc = rc || s->parts ? rc : GPUFL_E_NOMEM;
+    for (uint32_t i = 0; !rc && i < k->name_count; i++)
         s->parts[i] = (struct part){.kernel = i, .ns = (double)k->names[i].time.total};
-    s->part_count = code ? 0 : k->name_count;
-    for (size_t i = 0; !code && i < in->count; i++) {
+    s->part_count = rc ? 0 : k->name_count;
+    for (size_t i = 0; !rc && i < in->count; i++) {
         const struct scope_kernel *one = &in->items[i];
         uint32_t index = keyed_find(&places, &one->name);
         if (!index)
@@ -124,12 +124,12 @@ static int list_parts(struct sharing *s)
                                                   .node = one->handle,
                                                   .ns = (double)one->ns};
     }
-    for (size_t i = 0; !code && i < k->name_count; i++)
+    for (size_t i = 0; !rc && i < k->name_count; i++)
         s->parts[i].ns = s->parts[i].ns > 0 ? s->parts[i].ns : 0;
     if (s->part_count)
         qsort(s->parts, s->part_count, sizeof *s->parts, compare_parts);
     keyed_fini(&places);
-    return code;
+    return rc;
 }
 
 /* ---- pools ------------------------------------------------------------------------------- */
@@ -150,9 +150,9 @@ static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, doubl
     uint32_t key[2] = {node, reason}, index;
     if (!node || node == SAMPLES_NO_SCOPE || samples <= 0)
         return 0;
-    int code = keyed_put(&s->sums, key, &index, NULL);
-    if (code)
-        return code;
+    int rc = keyed_put(&s->sums, key, &index, NULL);
+    if (rc)
+        return rc;
     if (index)
         ((struct sample_estimate *)keyed_at(&s->sums, index))->samples += samples;
     else
@@ -172,13 +172,13 @@ static int add_pool(struct sharing *s, uint32_t kernel, uint32_t node, uint32_t 
                     double samples)
 {
     bool added = true;
-    int code = 0;
-    for (uint32_t at = node; !code && added; at = around(s, at)) {
+    int rc = 0;
+    for (uint32_t at = node; !rc && added; at = around(s, at)) {
         struct pool key = {.kernel = kernel, .node = at, .reason = reason};
         uint32_t index;
-        code = keyed_put(&s->pools, &key, &index, &added);
-        if (code)
-            return code;
+        rc = keyed_put(&s->pools, &key, &index, &added);
+        if (rc)
+            return rc;
         struct pool *pool = keyed_at(&s->pools, index);
         bool any = at == SAMPLES_NO_SCOPE;
         pool->number = any ? 0 : s->number[at];
@@ -187,30 +187,30 @@ static int add_pool(struct sharing *s, uint32_t kernel, uint32_t node, uint32_t 
         if (any)
             break;
     }
-    return code;
+    return rc;
 }
 
 /* Samples of kernels without records stay where they were measured. */
 static int list_pools(struct sharing *s)
 {
     const struct keyed *from = &s->m->samples.pools;
-    int code = 0;
-    for (size_t i = 1; !code && i < from->count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < from->count; i++) {
         const struct sample_pool *p = keyed_at(from, i);
         const struct code_function *f = device_code_at(&s->m->code, p->function);
         uint32_t node = p->scope;
         if (node && node != SAMPLES_NO_SCOPE)
             node = scope_tree_node(&s->m->scopes, node);
         if (!f || !f->kernel) {
-            code = add_estimate(s, node, p->reason, (double)p->samples);
+            rc = add_estimate(s, node, p->reason, (double)p->samples);
             continue;
         }
-        code = add_pool(s, f->kernel - 1, node, p->reason, (double)p->samples);
+        rc = add_pool(s, f->kernel - 1, node, p->reason, (double)p->samples);
         s->m->samples.shared += p->samples;
     }
-    if (!code && s->pools.count > 1) /* found by their order from now on */
+    if (!rc && s->pools.count > 1) /* found by their order from now on */
         qsort(keyed_at(&s->pools, 1), s->pools.count - 1, sizeof(struct pool), compare_pools);
-    return code;
+    return rc;
 }
 
 /* ---- sharing ----------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ static int share_alike(struct sharing *s, const struct pool *pools, size_t count
 {
     bool last = pools->node == SAMPLES_NO_SCOPE;
     double all = 0, sum = weigh(parts, part_count, per_ns);
-    int code = 0;
+    int rc = 0;
     for (size_t p = 0; p < count; p++)
         all += pools[p].samples;
     if (all <= LEAST)
@@ -262,39 +262,39 @@ static int share_alike(struct sharing *s, const struct pool *pools, size_t count
     if (last && sum <= 0)
         sum = weigh_by_time(parts, part_count);
     double taken = last || sum >= all ? 1 : sum / all;
-    for (size_t p = 0; !code && p < count; p++) {
-        for (size_t i = 0; !code && sum > 0 && i < part_count; i++) {
+    for (size_t p = 0; !rc && p < count; p++) {
+        for (size_t i = 0; !rc && sum > 0 && i < part_count; i++) {
             double samples = pools[p].samples * taken * parts[i].weight / sum;
             parts[i].given += samples;
-            code = add_estimate(s, parts[i].node, pools[p].reason, samples);
+            rc = add_estimate(s, parts[i].node, pools[p].reason, samples);
         }
         if (taken < 1)
             hand_up(s, &pools[p], pools[p].samples * (1 - taken));
     }
-    return code;
+    return rc;
 }
 
 /* Records without a time tell nothing of where a kernel ran. */
 static int keep_measured(struct sharing *s, const struct pool *pools, size_t count)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < count; i++)
-        code = add_estimate(s, pools[i].node, pools[i].reason, pools[i].samples);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = add_estimate(s, pools[i].node, pools[i].reason, pools[i].samples);
+    return rc;
 }
 
 static int share_kernel(struct sharing *s, const struct pool *pools, size_t count,
                         struct part *parts, size_t part_count)
 {
     double samples = 0, ns = 0;
-    int code = 0;
+    int rc = 0;
     for (size_t i = 0; i < count; i++)
         samples += pools[i].samples;
     for (size_t i = 0; i < part_count; i++)
         ns += parts[i].ns;
     if (ns <= 0)
         return keep_measured(s, pools, count);
-    for (size_t at = 0, next; !code && at < count; at = next) {
+    for (size_t at = 0, next; !rc && at < count; at = next) {
         const struct pool *p = &pools[at];
         size_t first = 0, end;
         for (next = at + 1;
@@ -304,16 +304,16 @@ static int share_kernel(struct sharing *s, const struct pool *pools, size_t coun
             first++;
         for (end = first; end < part_count && parts[end].number < p->end; end++)
             ;
-        code = share_alike(s, p, next - at, parts + first, end - first, samples / ns);
+        rc = share_alike(s, p, next - at, parts + first, end - first, samples / ns);
     }
-    return code;
+    return rc;
 }
 
 static int share_all(struct sharing *s)
 {
     const struct pool *pools = (const struct pool *)s->pools.items;
-    int code = 0;
-    for (size_t at = 1, next, part = 0; !code && at < s->pools.count; at = next) {
+    int rc = 0;
+    for (size_t at = 1, next, part = 0; !rc && at < s->pools.count; at = next) {
         uint32_t kernel = pools[at].kernel;
         size_t first, end;
         for (next = at + 1; next < s->pools.count && pools[next].kernel == kernel; next++)
@@ -322,22 +322,22 @@ static int share_all(struct sharing *s)
             ;
         for (end = first; end < s->part_count && s->parts[end].kernel == kernel; end++)
             ;
-        code = share_kernel(s, pools + at, next - at, s->parts + first, end - first);
+        rc = share_kernel(s, pools + at, next - at, s->parts + first, end - first);
         part = end;
     }
-    return code;
+    return rc;
 }
 
 /* Scopes by the names of their paths. */
 static int name_sums(struct sharing *s)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < s->sums.count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < s->sums.count; i++) {
         struct sample_estimate e = *(const struct sample_estimate *)keyed_at(&s->sums, i);
-        code = scope_path_name(s->m, s->m->scopes.nodes[e.scope].handle, &e.scope);
-        code = code || !e.scope ? code : sum_samples_add_estimate(s->m, &e);
+        rc = scope_path_name(s->m, s->m->scopes.nodes[e.scope].handle, &e.scope);
+        rc = rc || !e.scope ? rc : sum_samples_add_estimate(s->m, &e);
     }
-    return code;
+    return rc;
 }
 
 int scope_samples_estimate(struct model *m)
@@ -351,15 +351,15 @@ int scope_samples_estimate(struct model *m)
                m->samples.estimates.max);
     keyed_init(&s.pools, sizeof(struct pool), offsetof(struct pool, number), SIZE_MAX / 64);
     m->samples.estimated = true;
-    int code = number_scopes(&s);
-    code = code ? code : list_parts(&s);
-    code = code ? code : list_pools(&s);
-    code = code ? code : share_all(&s);
-    code = code ? code : name_sums(&s);
+    int rc = number_scopes(&s);
+    rc = rc ? rc : list_parts(&s);
+    rc = rc ? rc : list_pools(&s);
+    rc = rc ? rc : share_all(&s);
+    rc = rc ? rc : name_sums(&s);
     keyed_fini(&s.sums);
     keyed_fini(&s.pools);
     mem_free(s.number);
     mem_free(s.end);
     mem_free(s.parts);
-    return code;
+    return rc;
 }

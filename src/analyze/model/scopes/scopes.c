@@ -41,10 +41,10 @@ static int take_scope(struct model *m, const struct wire_batch *b, size_t i)
         s->invalid++;
         return 0;
     }
-    int code = scope_tree_place(s, instance, cells_or(b, COL_scope_parent, i, 0),
-                                model_name_cell(m, cells_get(b, COL_scope_name, i)), &node);
-    if (code || path)
-        return code;
+    int rc = scope_tree_place(s, instance, cells_or(b, COL_scope_parent, i, 0),
+                              model_name_cell(m, cells_get(b, COL_scope_name, i)), &node);
+    if (rc || path)
+        return rc;
     struct scope_sum one = {.calls = 1,
                             .wall = ns,
                             .wall_min = ns,
@@ -63,10 +63,10 @@ static int take_open(struct model *m, const struct wire_batch *b, size_t i)
     struct sum_scopes *s = &m->scopes;
     int64_t instance = cells_or(b, COL_scope_open_instance, i, 0);
     uint32_t node;
-    int code = scope_tree_place(s, instance, cells_or(b, COL_scope_open_parent, i, 0),
-                                model_name_cell(m, cells_get(b, COL_scope_open_name, i)), &node);
-    if (code)
-        return code;
+    int rc = scope_tree_place(s, instance, cells_or(b, COL_scope_open_parent, i, 0),
+                              model_name_cell(m, cells_get(b, COL_scope_open_name, i)), &node);
+    if (rc)
+        return rc;
     uint32_t tag = model_name_cell(m, cells_get(b, COL_scope_open_tag, i));
     struct scope_sum one = {.tag = tag, .tags = tag != 0};
     scope_tree_add(&s->nodes[node].self, &one);
@@ -134,55 +134,55 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
     const int64_t *scope = b->col[column], *start = b->col[0], *duration = b->col[1];
     int64_t last = 0, end;
     uint32_t node = 0;
-    int code = 0;
-    for (size_t i = 0; !code && start && duration && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && start && duration && i < b->rows; i++) {
         int64_t instance = scope ? scope[i] : CELL_NULL;
         s->joins[kind].rows++;
         s->joins[kind].told += instance != CELL_NULL;
         if (instance != last)
-            code = scope_tree_instance(s, instance, &node);
+            rc = scope_tree_instance(s, instance, &node);
         last = instance;
-        if (code || !cells_interval(start[i], duration[i], &end))
+        if (rc || !cells_interval(start[i], duration[i], &end))
             continue;
         if (kind == SCOPE_KERNELS)
-            code = add_kernel(m, node, b, i);
+            rc = add_kernel(m, node, b, i);
         else if (b->type != RECORD_sync || sum_waits_blocks((int)cells_or(b, COL_sync_kind, i, 0)))
             add_activity(&s->nodes[node].self, b->type, duration[i]);
     }
-    return code;
+    return rc;
 }
 
 int sum_scopes_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = sum_scopes_ensure(m);
+    int rc = sum_scopes_ensure(m);
     switch (b->type) {
     case RECORD_kernel:
-        return code ? code : take_activities(m, b, COL_kernel_scope, SCOPE_KERNELS);
+        return rc ? rc : take_activities(m, b, COL_kernel_scope, SCOPE_KERNELS);
     case RECORD_graph_run:
-        return code ? code : take_activities(m, b, COL_graph_run_scope, SCOPE_GRAPHS);
+        return rc ? rc : take_activities(m, b, COL_graph_run_scope, SCOPE_GRAPHS);
     case RECORD_memcpy:
-        return code ? code : take_activities(m, b, COL_memcpy_scope, SCOPE_COPIES);
+        return rc ? rc : take_activities(m, b, COL_memcpy_scope, SCOPE_COPIES);
     case RECORD_memset:
-        return code ? code : take_activities(m, b, COL_memset_scope, SCOPE_FILLS);
+        return rc ? rc : take_activities(m, b, COL_memset_scope, SCOPE_FILLS);
     case RECORD_sync:
-        return code ? code : take_activities(m, b, COL_sync_scope, SCOPE_WAITS);
+        return rc ? rc : take_activities(m, b, COL_sync_scope, SCOPE_WAITS);
     default:
         break;
     }
-    for (size_t i = 0; !code && i < b->rows; i++)
-        code = b->type == RECORD_scope ? take_scope(m, b, i) : take_open(m, b, i);
-    return code;
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = b->type == RECORD_scope ? take_scope(m, b, i) : take_open(m, b, i);
+    return rc;
 }
 
 static int merge_kernels(struct sum_scopes *s, const struct sum_scopes *from, const uint32_t *twins)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < from->by_kernel.count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < from->by_kernel.count; i++) {
         struct scope_kernel more = from->by_kernel.items[i];
         more.handle = s->nodes[twins[more.handle]].handle;
-        code = scope_kernels_add(s, &more);
+        rc = scope_kernels_add(s, &more);
     }
-    return code;
+    return rc;
 }
 
 /* Each node of from to its twin in into: parents come first, so that the twin of the
@@ -191,43 +191,43 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
 {
     struct sum_scopes *s = &into->scopes;
     const struct sum_scopes *o = &from->scopes;
-    int code = sum_scopes_ensure(into);
+    int rc = sum_scopes_ensure(into);
     uint32_t *twins = o->node_count ? mem_array(o->node_count, sizeof *twins) : NULL;
     (void)shift;
-    if (code || !twins) {
+    if (rc || !twins) {
         mem_free(twins);
-        return code ? code : o->node_count ? GPUFL_E_NOMEM : 0;
+        return rc ? rc : o->node_count ? GPUFL_E_NOMEM : 0;
     }
     for (int a = 0; a < SCOPE_ACTIVITIES; a++) {
         s->joins[a].rows += o->joins[a].rows;
         s->joins[a].told += o->joins[a].told;
     }
     scope_tree_add(&s->nodes[0].self, &o->nodes[0].self);
-    for (uint32_t n = 0; !code && scope_tree_next(o, &n);) {
-        code = scope_tree_child(s, twins[o->nodes[n].parent], o->nodes[n].name, &twins[n]);
-        if (!code)
+    for (uint32_t n = 0; !rc && scope_tree_next(o, &n);) {
+        rc = scope_tree_child(s, twins[o->nodes[n].parent], o->nodes[n].name, &twins[n]);
+        if (!rc)
             scope_tree_add(&s->nodes[twins[n]].self, &o->nodes[n].self);
-        code = code ? code : histogram_merge(&s->nodes[twins[n]].walls, &o->nodes[n].walls);
+        rc = rc ? rc : histogram_merge(&s->nodes[twins[n]].walls, &o->nodes[n].walls);
     }
-    if (!code)
-        code = merge_kernels(s, o, twins);
+    if (!rc)
+        rc = merge_kernels(s, o, twins);
     s->invalid += o->invalid;
     mem_free(twins);
-    return code;
+    return rc;
 }
 
 static int count_open(struct sum_scopes *s)
 {
-    int code = 0;
-    for (size_t i = 1; !code && i < s->instance_count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < s->instance_count; i++) {
         uint32_t node;
         if ((s->instances[i] & (SCOPE_OPEN | SCOPE_ENDED)) != SCOPE_OPEN)
             continue;
-        code = scope_tree_instance(s, (int64_t)i, &node);
-        if (!code)
+        rc = scope_tree_instance(s, (int64_t)i, &node);
+        if (!rc)
             s->nodes[node].self.open++;
     }
-    return code;
+    return rc;
 }
 
 /* Sums with all below: nodes in reverse order of a walk, so that children come first. */
@@ -262,13 +262,13 @@ static int sum_up(struct sum_scopes *s)
 int sum_scopes_finish(struct model *m)
 {
     struct sum_scopes *s = &m->scopes;
-    int code = sum_scopes_ensure(m);
-    code = code ? code : count_open(s);
-    code = code ? code : scope_tree_adopt(s);
-    code = code ? code : sum_up(s);
-    code = code ? code : scope_kernels_finish(s);
+    int rc = sum_scopes_ensure(m);
+    rc = rc ? rc : count_open(s);
+    rc = rc ? rc : scope_tree_adopt(s);
+    rc = rc ? rc : sum_up(s);
+    rc = rc ? rc : scope_kernels_finish(s);
     mem_free(s->instances);
     s->instances = NULL;
     s->instance_count = s->instance_cap = 0;
-    return code;
+    return rc;
 }

@@ -16,9 +16,9 @@ static int new_node(struct sum_scopes *s, uint32_t name, uint32_t *node)
 {
     uint32_t at = s->free_node;
     if (!at) {
-        int code =
+        int rc =
             mem_grow(&s->nodes, &s->node_cap, s->node_count + 1, sizeof *s->nodes, HANDLE_MASK);
-        if (code)
+        if (rc)
             return GPUFL_E_NOMEM;
         at = (uint32_t)s->node_count;
     }
@@ -141,9 +141,9 @@ static void drop_slot(struct sum_scopes *s, uint32_t node)
 /* Links a nameless or loose node as a child with that name. */
 static int attach(struct sum_scopes *s, uint32_t node, uint32_t parent, uint32_t name)
 {
-    int code = reserve_slot(s);
-    if (code)
-        return code;
+    int rc = reserve_slot(s);
+    if (rc)
+        return rc;
     struct scope_node *n = &s->nodes[node];
     n->parent = parent;
     n->name = name;
@@ -162,8 +162,8 @@ int scope_tree_child(struct sum_scopes *s, uint32_t parent, uint32_t name, uint3
     }
     if (*node)
         return 0;
-    int code = new_node(s, name, node);
-    return code ? code : attach(s, *node, parent, name);
+    int rc = new_node(s, name, node);
+    return rc ? rc : attach(s, *node, parent, name);
 }
 
 /* ---- merging --------------------------------------------------------------------------- */
@@ -211,13 +211,13 @@ static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32
     while (s->nodes[from].child) {
         uint32_t child = s->nodes[from].child, name = s->nodes[child].name;
         uint32_t twin = find_child(s, into, name);
-        int code = twin ? push(s, depth, twin, child) : 0;
-        if (code)
-            return code;
+        int rc = twin ? push(s, depth, twin, child) : 0;
+        if (rc)
+            return rc;
         s->nodes[from].child = s->nodes[child].next;
         drop_slot(s, child);
-        if (!twin && (code = attach(s, child, into, name)))
-            return code;
+        if (!twin && (rc = attach(s, child, into, name)))
+            return rc;
     }
     s->handles[s->nodes[from].handle] = s->nodes[into].handle | FORWARD;
     histogram_fini(&s->nodes[from].walls);
@@ -232,13 +232,13 @@ static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32
 static int merge_nodes(struct sum_scopes *s, uint32_t into, uint32_t from)
 {
     size_t depth = 0;
-    int code = push(s, &depth, into, from);
-    while (!code && depth) {
+    int rc = push(s, &depth, into, from);
+    while (!rc && depth) {
         from = s->stack[--depth];
         into = s->stack[--depth];
-        code = merge_pair(s, &depth, into, from);
+        rc = merge_pair(s, &depth, into, from);
     }
-    return code;
+    return rc;
 }
 
 /* ---- instances ------------------------------------------------------------------------- */
@@ -264,45 +264,45 @@ static int instance_at(struct sum_scopes *s, int64_t instance, uint32_t **at)
 int scope_tree_instance(struct sum_scopes *s, int64_t instance, uint32_t *node)
 {
     uint32_t *at;
-    int code = instance_at(s, instance, &at);
+    int rc = instance_at(s, instance, &at);
     *node = 0;
-    if (code || !at)
-        return code;
+    if (rc || !at)
+        return rc;
     if (*at & HANDLE_MASK) {
         *node = scope_tree_node(s, *at & HANDLE_MASK);
         return 0;
     }
-    code = new_node(s, SCOPE_PENDING, node);
-    if (!code)
+    rc = new_node(s, SCOPE_PENDING, node);
+    if (!rc)
         *at |= s->nodes[*node].handle;
-    return code;
+    return rc;
 }
 
 int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uint32_t name,
                      uint32_t *node)
 {
     uint32_t *at, above = 0;
-    int code = instance_at(s, instance, &at);
-    uint32_t pending = !code && at && *at & HANDLE_MASK ? scope_tree_node(s, *at & HANDLE_MASK) : 0;
+    int rc = instance_at(s, instance, &at);
+    uint32_t pending = !rc && at && *at & HANDLE_MASK ? scope_tree_node(s, *at & HANDLE_MASK) : 0;
     *node = pending;
-    if (code || (pending && s->nodes[pending].name != SCOPE_PENDING))
-        return code;
+    if (rc || (pending && s->nodes[pending].name != SCOPE_PENDING))
+        return rc;
     /* A scope cannot be inside itself, whatever a damaged log says. */
-    code = parent == instance ? GPUFL_E_CORRUPT : scope_tree_instance(s, parent, &above);
-    for (uint32_t up = code ? 0 : above; pending && up; up = s->nodes[up].parent)
+    rc = parent == instance ? GPUFL_E_CORRUPT : scope_tree_instance(s, parent, &above);
+    for (uint32_t up = rc ? 0 : above; pending && up; up = s->nodes[up].parent)
         if (up == pending)
-            code = GPUFL_E_CORRUPT;
-    if (code == GPUFL_E_CORRUPT) {
+            rc = GPUFL_E_CORRUPT;
+    if (rc == GPUFL_E_CORRUPT) {
         above = 0;
-        code = 0;
+        rc = 0;
     }
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (!pending) {
-        code = scope_tree_child(s, above, name, node);
-        if (!code && at && !(code = instance_at(s, instance, &at)))
+        rc = scope_tree_child(s, above, name, node);
+        if (!rc && at && !(rc = instance_at(s, instance, &at)))
             *at |= s->nodes[*node].handle;
-        return code;
+        return rc;
     }
     if (s->live >= SCOPE_NODES && !find_child(s, above, name))
         name = s->other;
@@ -322,16 +322,16 @@ void scope_tree_flag(struct sum_scopes *s, int64_t instance, uint32_t flag)
 int scope_tree_adopt(struct sum_scopes *s)
 {
     uint32_t home = 0;
-    int code = 0;
-    for (size_t i = 1; !code && i < s->node_count; i++) {
+    int rc = 0;
+    for (size_t i = 1; !rc && i < s->node_count; i++) {
         if (s->nodes[i].name != SCOPE_PENDING)
             continue;
         if (!home)
-            code = scope_tree_child(s, 0, s->lost, &home);
-        if (!code)
-            code = merge_nodes(s, home, (uint32_t)i);
+            rc = scope_tree_child(s, 0, s->lost, &home);
+        if (!rc)
+            rc = merge_nodes(s, home, (uint32_t)i);
     }
-    return code;
+    return rc;
 }
 
 bool scope_tree_next(const struct sum_scopes *s, uint32_t *node)

@@ -29,9 +29,9 @@ void sum_devices_fini(struct model *m)
 
 static int append(struct sum_devices *d, const struct device_row *row, uint32_t host, bool named)
 {
-    int code = mem_grow(&d->items, &d->cap, d->count + 1, sizeof *d->items, DEVICES_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&d->items, &d->cap, d->count + 1, sizeof *d->items, DEVICES_MAX);
+    if (rc)
+        return rc;
     struct device_sum *s = &d->items[d->count++];
     *s = (struct device_sum){.row = *row, .host = host, .named = named};
     busy_init(&s->compute);
@@ -50,8 +50,8 @@ static int ensure_unknown(struct sum_devices *d)
 static int find(struct sum_devices *d, const struct device_row *row, uint32_t host, uint32_t *at)
 {
     *at = 0;
-    int code = ensure_unknown(d);
-    for (uint32_t i = 1; !code && i < d->count; i++) {
+    int rc = ensure_unknown(d);
+    for (uint32_t i = 1; !rc && i < d->count; i++) {
         const struct device_sum *s = &d->items[i];
         bool same = row->uuid ? s->row.uuid == row->uuid
                               : !s->row.uuid && s->row.index == row->index && s->host == host;
@@ -60,9 +60,9 @@ static int find(struct sum_devices *d, const struct device_row *row, uint32_t ho
             return 0;
         }
     }
-    if (!code && d->count < DEVICES_MAX && !(code = append(d, row, host, true)))
+    if (!rc && d->count < DEVICES_MAX && !(rc = append(d, row, host, true)))
         *at = (uint32_t)d->count - 1;
-    return code;
+    return rc;
 }
 
 /* Name cells become ids of model.names; unknown ones 0. */
@@ -79,16 +79,16 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at)
     struct sum_devices *d = &m->devices;
     struct device_row none;
     *at = model_device_cell(m, id);
-    int code = ensure_unknown(d);
-    if (code || *at || id <= 0 || d->count == DEVICES_MAX)
-        return code;
+    int rc = ensure_unknown(d);
+    if (rc || *at || id <= 0 || d->count == DEVICES_MAX)
+        return rc;
     for (unsigned c = 0; c < COL_device_COUNT; c++)
         ((int64_t *)&none)[c] =
             records[RECORD_device].columns[c].ref == RECORD_name ? 0 : CELL_NULL;
     none.id = 0;
-    code = append(d, &none, 0, false);
-    if (code)
-        return code;
+    rc = append(d, &none, 0, false);
+    if (rc)
+        return rc;
     *at = (uint32_t)d->count - 1;
     return model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, *at);
 }
@@ -112,8 +112,8 @@ static bool fulfil(struct model *m, int64_t id, const struct device_row *row)
 
 static int take_devices(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         struct device_row row = {0};
         uint32_t at;
         read_row(m, b, i, (int64_t *)&row);
@@ -121,35 +121,35 @@ static int take_devices(struct model *m, const struct wire_batch *b)
         row.id = 0;
         if (fulfil(m, id, &row))
             continue;
-        code = find(&m->devices, &row, m->facts.host, &at);
-        if (!code && at) /* a later description may know more, or less */
+        rc = find(&m->devices, &row, m->facts.host, &at);
+        if (!rc && at) /* a later description may know more, or less */
             record_complete(RECORD_device, (int64_t *)&m->devices.items[at].row,
                             (const int64_t *)&row);
-        if (!code)
-            code =
+        if (!rc)
+            rc =
                 model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, at);
     }
-    return code;
+    return rc;
 }
 
 /* Rows with start, duration, stream in the given columns. */
 static int take_activity(struct model *m, const struct wire_batch *b, unsigned stream, bool compute)
 {
-    int code = ensure_unknown(&m->devices);
+    int rc = ensure_unknown(&m->devices);
     const int64_t *start = b->col[0], *duration = b->col[1];
     int64_t end;
-    if (code || !start || !duration)
-        return code;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    if (rc || !start || !duration)
+        return rc;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         struct device_sum *d = &m->devices.items[model_stream_device(m, cells_get(b, stream, i))];
         if (!cells_interval(start[i], duration[i], &end))
             continue;
         d->kernels += b->type == RECORD_kernel;
-        code = busy_add(&d->any, start[i], end);
-        if (compute && !code)
-            code = busy_add(&d->compute, start[i], end);
+        rc = busy_add(&d->any, start[i], end);
+        if (compute && !rc)
+            rc = busy_add(&d->compute, start[i], end);
     }
-    return code;
+    return rc;
 }
 
 int sum_devices_batch(struct model *m, const struct wire_batch *b)
@@ -177,12 +177,12 @@ int sum_devices_match(struct model *into, const struct model *from, int64_t shif
 {
     struct sum_devices *d = &into->devices;
     const struct sum_devices *o = &from->devices;
-    int code = ensure_unknown(d);
+    int rc = ensure_unknown(d);
     (void)shift;
-    for (uint32_t i = 0; !code && i < o->count; i++) {
+    for (uint32_t i = 0; !rc && i < o->count; i++) {
         uint32_t at = 0;
         if (i)
-            code = find(d, &o->items[i].row, o->items[i].host, &at);
+            rc = find(d, &o->items[i].row, o->items[i].host, &at);
         if (at) { /* one session may know what another does not */
             record_complete(RECORD_device, (int64_t *)&d->items[at].row,
                             (const int64_t *)&o->items[i].row);
@@ -190,25 +190,25 @@ int sum_devices_match(struct model *into, const struct model *from, int64_t shif
         }
         d->merged[i] = at;
     }
-    return code;
+    return rc;
 }
 
 int sum_devices_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_devices *d = &into->devices;
     const struct sum_devices *o = &from->devices;
-    int code = sum_devices_match(into, from, shift);
-    for (uint32_t i = 0; !code && i < o->count; i++) {
+    int rc = sum_devices_match(into, from, shift);
+    for (uint32_t i = 0; !rc && i < o->count; i++) {
         const struct device_sum *s = &o->items[i];
         struct device_sum *to = &d->items[d->merged[i]];
         to->kernels += s->kernels;
         to->untold |= s->untold ||
                       (from->facts.sessions == 1 && s->named && !sum_known_is(from, KNOWN_KERNELS));
-        code = busy_merge(&to->compute, &s->compute, shift);
-        if (!code)
-            code = busy_merge(&to->any, &s->any, shift);
+        rc = busy_merge(&to->compute, &s->compute, shift);
+        if (!rc)
+            rc = busy_merge(&to->any, &s->any, shift);
     }
-    return code;
+    return rc;
 }
 
 uint32_t sum_devices_resolve(const struct model *m, int64_t index)
@@ -222,35 +222,35 @@ static int give_to_only(struct model *m)
     struct device_sum *unknown = &m->devices.items[0], *only = &m->devices.items[1];
     if (sum_devices_resolve(m, 0) == 0)
         return 0;
-    int code = busy_settle(&unknown->compute);
-    code = code ? code : busy_settle(&unknown->any);
-    code = code ? code : busy_merge(&only->compute, &unknown->compute, 0);
-    code = code ? code : busy_merge(&only->any, &unknown->any, 0);
+    int rc = busy_settle(&unknown->compute);
+    rc = rc ? rc : busy_settle(&unknown->any);
+    rc = rc ? rc : busy_merge(&only->compute, &unknown->compute, 0);
+    rc = rc ? rc : busy_merge(&only->any, &unknown->any, 0);
     only->kernels += unknown->kernels;
     unknown->kernels = 0;
     busy_fini(&unknown->compute);
     busy_fini(&unknown->any);
-    return code;
+    return rc;
 }
 
 int sum_devices_finish(struct model *m)
 {
     struct sum_devices *d = &m->devices;
-    int code = ensure_unknown(d);
-    code = code ? code : give_to_only(m);
+    int rc = ensure_unknown(d);
+    rc = rc ? rc : give_to_only(m);
     d->compute_ns = d->computing = 0;
-    for (size_t i = 0; !code && i < d->count; i++) {
+    for (size_t i = 0; !rc && i < d->count; i++) {
         struct device_sum *s = &d->items[i];
-        code = busy_settle(&s->compute);
-        code = code ? code : busy_settle(&s->any);
-        code = code ? code : busy_merge(&d->compute, &s->compute, 0);
-        code = code ? code : busy_merge(&d->any, &s->any, 0);
+        rc = busy_settle(&s->compute);
+        rc = rc ? rc : busy_settle(&s->any);
+        rc = rc ? rc : busy_merge(&d->compute, &s->compute, 0);
+        rc = rc ? rc : busy_merge(&d->any, &s->any, 0);
         struct busy_result r;
         busy_result(&s->compute, &r);
         d->compute_ns = cells_sum(d->compute_ns, r.busy);
         d->computing += r.busy > 0;
     }
-    return code;
+    return rc;
 }
 
 bool sum_devices_known(const struct model *m, uint32_t device)

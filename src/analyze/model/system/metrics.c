@@ -55,9 +55,9 @@ static int ensure(struct sum_metrics *s, uint32_t device)
 {
     if (device < s->device_count)
         return 0;
-    int code = mem_grow(&s->devices, &s->device_cap, device + 1, sizeof *s->devices, DEVICES_MAX);
-    if (code)
-        return code;
+    int rc = mem_grow(&s->devices, &s->device_cap, device + 1, sizeof *s->devices, DEVICES_MAX);
+    if (rc)
+        return rc;
     memset(s->devices + s->device_count, 0, (device + 1 - s->device_count) * sizeof *s->devices);
     for (; s->device_count <= device; s->device_count++) {
         struct device_metrics *d = &s->devices[s->device_count];
@@ -114,14 +114,14 @@ static int take_device(struct model *m, const struct wire_batch *b, size_t i)
     uint32_t device;
     int64_t time = cells_get(b, COL_device_metric_time, i);
     enum shared_row row = SHARED_WITHIN;
-    int code = sum_devices_expect(m, cells_get(b, COL_device_metric_device, i), &device);
-    if (!code && m->metrics.filter)
+    int rc = sum_devices_expect(m, cells_get(b, COL_device_metric_device, i), &device);
+    if (!rc && m->metrics.filter)
         row = sum_shared_takes(m->metrics.filter, m, device, time);
     if (row == SHARED_NONE)
         return 0;
-    code = code ? code : ensure(&m->metrics, device);
-    if (code)
-        return code;
+    rc = rc ? rc : ensure(&m->metrics, device);
+    if (rc)
+        return rc;
     struct device_metrics *d = &m->metrics.devices[device];
     d->samples++;
     for (unsigned c = COL_device_metric_device + 1; c < COL_device_metric_COUNT; c++)
@@ -157,13 +157,13 @@ static void take_host(struct model *m, const struct wire_batch *b, size_t i)
 
 int sum_metrics_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < b->rows; i++)
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++)
         if (b->type == RECORD_device_metric)
-            code = take_device(m, b, i);
+            rc = take_device(m, b, i);
         else
             take_host(m, b, i);
-    return code;
+    return rc;
 }
 
 static void merge(struct metric_sum *s, const struct metric_sum *o)
@@ -271,20 +271,20 @@ int sum_metrics_merge(struct model *into, const struct model *from, int64_t shif
 {
     struct sum_metrics *s = &into->metrics;
     const struct sum_metrics *o = &from->metrics;
-    int code = 0;
-    for (size_t i = 0; !code && i < o->device_count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < o->device_count; i++) {
         uint32_t at = into->devices.merged[i];
         if (!o->devices[i].samples)
             continue;
-        code = ensure(s, at);
-        if (!code)
-            code = merge_device(&s->devices[at], &o->devices[i], shift);
+        rc = ensure(s, at);
+        if (!rc)
+            rc = merge_device(&s->devices[at], &o->devices[i], shift);
     }
     s->host_samples += o->host_samples;
     s->process_samples += o->process_samples;
     for (unsigned c = 0; c < COL_host_metric_COUNT; c++)
         merge(&s->host[c], &o->host[c]);
-    return code;
+    return rc;
 }
 
 int sum_metrics_finish(struct model *m)

@@ -115,12 +115,12 @@ static int keep(struct model *m, struct sync_list *l, const struct sync_wait *w)
 {
     struct rest key = {.stack = w->stack, .call = w->call, .syncs = l == &m->sync.syncs};
     uint32_t at;
-    int code = sync_list_add(l, w);
-    if (code != GPUFL_E_FULL)
-        return code;
-    code = keyed_put(&m->sync.rest, &key, &at, NULL);
-    if (code)
-        return code;
+    int rc = sync_list_add(l, w);
+    if (rc != GPUFL_E_FULL)
+        return rc;
+    rc = keyed_put(&m->sync.rest, &key, &at, NULL);
+    if (rc)
+        return rc;
     struct rest *r = keyed_at(&m->sync.rest, at);
     r->count++;
     r->time = cells_sum(r->time, w->end - w->start);
@@ -164,21 +164,21 @@ static int take_sync(struct model *m, const struct wire_batch *b, size_t i)
 static int take_kernels(struct corr_set *s, const struct wire_batch *b)
 {
     const int64_t *correlation = b->col[COL_kernel_correlation];
-    int code = 0;
-    for (size_t i = 0; correlation && !code && i < b->rows; i++)
+    int rc = 0;
+    for (size_t i = 0; correlation && !rc && i < b->rows; i++)
         if (correlation[i] > 0 && correlation[i] <= UINT32_MAX)
-            code = corr_set_add(s, (uint32_t)correlation[i]);
-    return code;
+            rc = corr_set_add(s, (uint32_t)correlation[i]);
+    return rc;
 }
 
 static int take_thread(struct model *m, const struct wire_batch *b, size_t i)
 {
     uint32_t id = id_cell(b, COL_thread_id, i), at;
     uint32_t name = model_name_cell(m, cells_get(b, COL_thread_name, i));
-    int code = id ? keyed_put(&m->sync.threads, &id, &at, NULL) : 0;
-    if (!code && id && at && name)
+    int rc = id ? keyed_put(&m->sync.threads, &id, &at, NULL) : 0;
+    if (!rc && id && at && name)
         ((struct thread_name *)keyed_at(&m->sync.threads, at))->name = name;
-    return code;
+    return rc;
 }
 
 static uint32_t thread_name(const struct sum_sync *s, uint32_t id)
@@ -189,18 +189,18 @@ static uint32_t thread_name(const struct sum_sync *s, uint32_t id)
 
 int sum_sync_batch(struct model *m, const struct wire_batch *b)
 {
-    int code = 0;
-    for (size_t i = 0; b->type == RECORD_thread && !code && i < b->rows; i++)
-        code = take_thread(m, b, i);
+    int rc = 0;
+    for (size_t i = 0; b->type == RECORD_thread && !rc && i < b->rows; i++)
+        rc = take_thread(m, b, i);
     if (b->type == RECORD_thread)
-        return code;
+        return rc;
     if (b->type == RECORD_kernel)
         return take_kernels(&m->sync.kernels, b);
     if (b->type == RECORD_sync && m->facts.rows[RECORD_wait])
         return 0; /* the same calls, known better */
-    for (size_t i = 0; !code && i < b->rows; i++)
-        code = b->type == RECORD_wait ? take_wait(m, b, i) : take_sync(m, b, i);
-    return code;
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = b->type == RECORD_wait ? take_wait(m, b, i) : take_sync(m, b, i);
+    return rc;
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */
@@ -220,9 +220,9 @@ static void ensure_line(struct sync_line *l)
 static int find_line(struct sum_sync *s, uint32_t place, bool apart, uint32_t node, uint32_t *at)
 {
     struct sync_line key = {.place = place, .apart = apart};
-    int code = keyed_put(&s->lines, &key, at, NULL);
-    if (code)
-        return code;
+    int rc = keyed_put(&s->lines, &key, at, NULL);
+    if (rc)
+        return rc;
     struct sync_line *l = keyed_at(&s->lines, *at);
     ensure_line(l);
     l->node = l->node ? l->node : node;
@@ -233,9 +233,9 @@ static int add_stack(struct sum_sync *s, uint32_t line, uint32_t node, uint64_t 
 {
     struct sync_stack key = {.line = line, .node = node};
     uint32_t at;
-    int code = keyed_put(&s->stacks, &key, &at, NULL);
-    if (code || !at)
-        return code;
+    int rc = keyed_put(&s->stacks, &key, &at, NULL);
+    if (rc || !at)
+        return rc;
     struct sync_stack *k = keyed_at(&s->stacks, at);
     k->calls += count;
     k->time = cells_sum(k->time, ns);
@@ -290,9 +290,9 @@ static int note_thread(struct sum_sync *s, struct keyed *threads, uint32_t line,
     const uint32_t key[2] = {line, thread};
     uint32_t at;
     bool added;
-    int code = keyed_put(threads, key, &at, &added);
-    ((struct sync_line *)keyed_at(&s->lines, line))->threads += !code && added;
-    return code;
+    int rc = keyed_put(threads, key, &at, &added);
+    ((struct sync_line *)keyed_at(&s->lines, line))->threads += !rc && added;
+    return rc;
 }
 
 /* A call's part inside the session. */
@@ -336,10 +336,10 @@ static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
         l->longest = *w;
         l->thread = thread_name(&m->sync, w->thread);
     }
-    int code = histogram_add(&l->wait, ns);
-    code = code ? code : busy_add(&l->blocked, start, end);
-    if (code || !calls[w->call].blocks)
-        return code;
+    int rc = histogram_add(&l->wait, ns);
+    rc = rc ? rc : busy_add(&l->blocked, start, end);
+    if (rc || !calls[w->call].blocks)
+        return rc;
     m->sync.calls++;
     return busy_add(&m->sync.blocked, start, end);
 }
@@ -348,41 +348,41 @@ static int line_of(struct model *m, uint32_t stack, int call, uint32_t *line, ui
 {
     uint32_t place;
     *node = stacks_node_of(&m->stacks, stack);
-    int code = stacks_find_place(m, *node, &place);
-    return code ? code : find_line(&m->sync, place, !calls[call].blocks, *node, line);
+    int rc = stacks_find_place(m, *node, &place);
+    return rc ? rc : find_line(&m->sync, place, !calls[call].blocks, *node, line);
 }
 
 static int add_all(struct model *m, const struct sync_list *list, struct keyed *lasts,
                    struct keyed *threads)
 {
     struct sum_sync *s = &m->sync;
-    int code = 0;
-    for (size_t i = 0; !code && i < list->count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < list->count; i++) {
         const struct sync_wait *w = &list->items[i];
         uint32_t line, node;
-        code = line_of(m, w->stack, w->call, &line, &node);
-        code = code ? code : add_call(m, line, w);
-        code = code ? code : note_between(s, lasts, line, w);
-        code = code ? code : note_thread(s, threads, line, w->thread);
-        code = code ? code : add_stack(s, line, node, 1, w->end - w->start);
+        rc = line_of(m, w->stack, w->call, &line, &node);
+        rc = rc ? rc : add_call(m, line, w);
+        rc = rc ? rc : note_between(s, lasts, line, w);
+        rc = rc ? rc : note_thread(s, threads, line, w->thread);
+        rc = rc ? rc : add_stack(s, line, node, 1, w->end - w->start);
         s->unstacked += !node;
     }
-    return code;
+    return rc;
 }
 
 static int add_rest(struct model *m)
 {
     struct sum_sync *s = &m->sync;
     bool syncs = !m->facts.rows[RECORD_wait];
-    int code = 0;
-    for (size_t i = 0; !code && i < s->rest.count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < s->rest.count; i++) {
         const struct rest *r = keyed_at(&s->rest, i);
         uint32_t line, node;
         if (!r->count || r->syncs != syncs)
             continue;
         s->beyond += r->count;
-        code = line_of(m, r->stack, (int)r->call, &line, &node);
-        if (code)
+        rc = line_of(m, r->stack, (int)r->call, &line, &node);
+        if (rc)
             break;
         struct sync_line *l = keyed_at(&s->lines, line);
         l->count += r->count;
@@ -390,10 +390,10 @@ static int add_rest(struct model *m)
         l->time[r->call] = cells_sum(l->time[r->call], r->time);
         l->rest = cells_sum(l->rest, r->time);
         s->calls += calls[r->call].blocks ? r->count : 0;
-        code = add_stack(s, line, node, r->count, r->time);
+        rc = add_stack(s, line, node, r->count, r->time);
     }
     keyed_fini(&s->rest);
-    return code;
+    return rc;
 }
 
 const struct sync_list *sum_sync_waits(struct model *m)
@@ -404,13 +404,13 @@ const struct sync_list *sum_sync_waits(struct model *m)
 
 static int settle_lines(struct sum_sync *s)
 {
-    int code = busy_settle(&s->blocked);
-    for (size_t i = 0; !code && i < s->lines.count; i++) {
+    int rc = busy_settle(&s->blocked);
+    for (size_t i = 0; !rc && i < s->lines.count; i++) {
         struct sync_line *l = keyed_at(&s->lines, i);
         ensure_line(l);
-        code = busy_settle(&l->blocked);
+        rc = busy_settle(&l->blocked);
     }
-    return code;
+    return rc;
 }
 
 int sum_sync_finish(struct model *m)
@@ -423,13 +423,13 @@ int sum_sync_finish(struct model *m)
     corr_set_seal(&s->kernels);
     keyed_init(&lasts, sizeof(struct last), offsetof(struct last, correlation), LAST_MAX);
     keyed_init(&threads, 2 * sizeof(uint32_t), 2 * sizeof(uint32_t), LAST_MAX);
-    int code = add_all(m, list, &lasts, &threads);
-    code = code ? code : add_rest(m);
+    int rc = add_all(m, list, &lasts, &threads);
+    rc = rc ? rc : add_rest(m);
     keyed_fini(&lasts);
     keyed_fini(&threads);
     keyed_fini(&s->threads);
     corr_set_fini(&s->kernels);
-    return code ? code : settle_lines(s);
+    return rc ? rc : settle_lines(s);
 }
 
 void sum_sync_drop_waits(struct sum_sync *s)
@@ -441,19 +441,19 @@ void sum_sync_drop_waits(struct sum_sync *s)
 int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
 {
     uint32_t line, node;
-    int code = line_of(m, stack, known(call), &line, &node);
-    if (!code) {
+    int rc = line_of(m, stack, known(call), &line, &node);
+    if (!rc) {
         struct sync_line *l = keyed_at(&m->sync.lines, line);
         l->idle = cells_sum(l->idle, ns);
     }
-    return code;
+    return rc;
 }
 
 /* ---- two sessions ----------------------------------------------------------------------- */
 
 static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t shift)
 {
-    int code = busy_merge(&l->blocked, &o->blocked, shift);
+    int rc = busy_merge(&l->blocked, &o->blocked, shift);
     bool known = o->first != INT64_MAX, none = l->first == INT64_MAX;
     if (known && (none || o->longest.end - o->longest.start > l->longest.end - l->longest.start)) {
         l->longest = o->longest;
@@ -474,26 +474,26 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
         l->time[c] = cells_sum(l->time[c], o->time[c]);
         add_slow(&l->slow[c], o->slow[c].calls, o->slow[c].time, o->slow[c].longest);
     }
-    code = code ? code : histogram_merge(&l->wait, &o->wait);
-    for (int c = 0; !code && c < SYNC_CLASSES; c++)
-        code = histogram_merge(&l->between[c], &o->between[c]);
-    return code;
+    rc = rc ? rc : histogram_merge(&l->wait, &o->wait);
+    for (int c = 0; !rc && c < SYNC_CLASSES; c++)
+        rc = histogram_merge(&l->between[c], &o->between[c]);
+    return rc;
 }
 
 static int merge_lines(struct model *into, const struct model *from, int64_t shift, uint32_t *twins)
 {
     struct sum_sync *s = &into->sync;
-    int code = 0;
-    for (size_t i = 0; !code && i < from->sync.lines.count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < from->sync.lines.count; i++) {
         const struct sync_line *o = sum_sync_line(&from->sync, i);
         if (!o->count && !o->idle)
             continue;
         uint32_t node = o->node ? into->stacks.merged[o->node] : 0, place;
-        code = stacks_find_place(into, node, &place);
-        code = code ? code : find_line(s, place, o->apart, node, &twins[i]);
-        code = code ? code : merge_line(keyed_at(&s->lines, twins[i]), o, shift);
+        rc = stacks_find_place(into, node, &place);
+        rc = rc ? rc : find_line(s, place, o->apart, node, &twins[i]);
+        rc = rc ? rc : merge_line(keyed_at(&s->lines, twins[i]), o, shift);
     }
-    return code;
+    return rc;
 }
 
 int sum_sync_merge(struct model *into, const struct model *from, int64_t shift)
@@ -501,16 +501,16 @@ int sum_sync_merge(struct model *into, const struct model *from, int64_t shift)
     struct sum_sync *s = &into->sync;
     const struct sum_sync *o = &from->sync;
     uint32_t *twins = mem_array(o->lines.count + 1, sizeof *twins);
-    int code = twins ? busy_merge(&s->blocked, &o->blocked, shift) : GPUFL_E_NOMEM;
-    code = code ? code : merge_lines(into, from, shift, twins);
-    for (size_t i = 1; !code && i < o->stacks.count; i++) {
+    int rc = twins ? busy_merge(&s->blocked, &o->blocked, shift) : GPUFL_E_NOMEM;
+    rc = rc ? rc : merge_lines(into, from, shift, twins);
+    for (size_t i = 1; !rc && i < o->stacks.count; i++) {
         const struct sync_stack *k = keyed_at(&o->stacks, i);
-        code = add_stack(s, twins[k->line], into->stacks.merged[k->node], k->calls, k->time);
+        rc = add_stack(s, twins[k->line], into->stacks.merged[k->node], k->calls, k->time);
     }
     s->calls += o->calls;
     s->beyond += o->beyond;
     s->invalid += o->invalid;
     s->unstacked += o->unstacked;
     mem_free(twins);
-    return code;
+    return rc;
 }

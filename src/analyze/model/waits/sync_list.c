@@ -34,9 +34,9 @@ static int compare(const struct sync_wait *a, const struct sync_wait *b)
 
 int sync_list_add(struct sync_list *l, const struct sync_wait *w)
 {
-    int code = mem_grow(&l->items, &l->cap, l->count + 1, sizeof *l->items, SYNC_KEPT);
-    if (code)
-        return code;
+    int rc = mem_grow(&l->items, &l->cap, l->count + 1, sizeof *l->items, SYNC_KEPT);
+    if (rc)
+        return rc;
     if (l->sorted == l->count && (!l->count || compare(&l->items[l->count - 1], w) <= 0))
         l->sorted++;
     l->items[l->count++] = *w;

@@ -52,10 +52,10 @@ static int take_sync(struct sum_waits *w, const struct wire_batch *b, size_t i, 
     int64_t kind = cells_or(b, COL_sync_kind, i, 0);
     if (kind < 0 || kind >= WAIT_KINDS)
         kind = 0;
-    int code = histogram_add(&w->kinds[kind], b->col[COL_sync_duration][i]);
-    if (!code && kinds[kind].blocks)
-        code = busy_add(&w->blocked, b->col[COL_sync_start][i], end);
-    return code;
+    int rc = histogram_add(&w->kinds[kind], b->col[COL_sync_duration][i]);
+    if (!rc && kinds[kind].blocks)
+        rc = busy_add(&w->blocked, b->col[COL_sync_start][i], end);
+    return rc;
 }
 
 static void add_overhead(struct sum_waits *w, struct overhead_sum o)
@@ -98,30 +98,30 @@ int sum_waits_batch(struct model *m, const struct wire_batch *b)
                        COL_overhead_duration == 1,
                    "these columns are read by place");
     struct sum_waits *w = &m->waits;
-    int code = 0;
+    int rc = 0;
     int64_t end;
-    for (size_t i = 0; !code && i < b->rows; i++) {
+    for (size_t i = 0; !rc && i < b->rows; i++) {
         if (b->type == RECORD_graph_launch)
             take_graph(w, b, i);
         else if (!b->col[0] || !b->col[1] || !cells_interval(b->col[0][i], b->col[1][i], &end))
             w->invalid++;
         else if (b->type == RECORD_sync)
-            code = take_sync(w, b, i, end);
+            rc = take_sync(w, b, i, end);
         else
             add_overhead(
                 w, (struct overhead_sum){model_name_cell(m, cells_get(b, COL_overhead_kind, i)), 1,
                                          b->col[COL_overhead_duration][i]});
     }
-    return code;
+    return rc;
 }
 
 int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_waits *w = &into->waits;
     const struct sum_waits *o = &from->waits;
-    int code = busy_merge(&w->blocked, &o->blocked, shift);
-    for (int i = 0; !code && i < WAIT_KINDS; i++)
-        code = histogram_merge(&w->kinds[i], &o->kinds[i]);
+    int rc = busy_merge(&w->blocked, &o->blocked, shift);
+    for (int i = 0; !rc && i < WAIT_KINDS; i++)
+        rc = histogram_merge(&w->kinds[i], &o->kinds[i]);
     for (unsigned i = 0; i < o->overhead_count; i++)
         add_overhead(w, o->overheads[i]);
     w->graph_launches += o->graph_launches;
@@ -130,7 +130,7 @@ int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
     w->graph_kernels = cells_sum(w->graph_kernels, o->graph_kernels);
     w->graph_unknown += o->graph_unknown;
     w->invalid += o->invalid;
-    return code;
+    return rc;
 }
 
 int sum_waits_finish(struct model *m)
