@@ -12,8 +12,8 @@
 #ifndef GPUFL_ANALYZE_MODEL_STACKS_H
 #define GPUFL_ANALYZE_MODEL_STACKS_H
 
-#include "analyze/keyed.h"
 #include "base/buf.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
 #ifndef GPUFL_ANALYZE_MODEL_WORK_H
 #define GPUFL_ANALYZE_MODEL_WORK_H
 
-#include "analyze/keyed.h"
 #include "analyze/model/system/transfers.h"
+#include "base/keyed.h"
 
 struct model;
 struct wire_batch;

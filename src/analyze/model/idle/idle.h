@@ -18,11 +18,11 @@
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
-#include "analyze/keyed.h"
 #include "analyze/model/idle/engines.h"
 #include "analyze/model/idle/spans.h"
 #include "analyze/model/system/devices.h"
 #include "base/buf.h"
+#include "base/keyed.h"
 
 struct model;
 struct wire_batch;

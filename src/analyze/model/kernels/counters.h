@@ -3,7 +3,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_COUNTERS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_COUNTERS_H
 
-#include "analyze/keyed.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 
-#include "analyze/keyed.h"
 #include "base/buf.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 #include <stddef.h>

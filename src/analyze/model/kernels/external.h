@@ -3,7 +3,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_EXTERNAL_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_EXTERNAL_H
 
-#include "analyze/keyed.h"
+#include "base/keyed.h"
 
 struct model;
 struct wire_batch;

@@ -9,7 +9,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 
-#include "analyze/keyed.h"
+#include "base/keyed.h"
 
 #include <stdint.h>
 

@@ -10,8 +10,8 @@
 #define GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 
 #include "analyze/common/busy.h"
-#include "analyze/keyed.h"
 #include "analyze/model/kernels/stall.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 #include <stdint.h>

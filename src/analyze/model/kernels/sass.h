@@ -7,7 +7,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 
-#include "analyze/keyed.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 #include <stdint.h>

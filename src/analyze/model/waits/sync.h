@@ -15,8 +15,8 @@
 
 #include "analyze/common/busy.h"
 #include "analyze/common/histogram.h"
-#include "analyze/keyed.h"
 #include "analyze/model/waits/sync_list.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 

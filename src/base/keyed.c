@@ -1,5 +1,5 @@
 /* keyed.c - open addressing over indices, half full at most. */
-#include "analyze/keyed.h"
+#include "base/keyed.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -5,8 +5,8 @@
  * for none: what has no room beyond `max` items is told to be that. Items never
  * move down and are never removed, so that an index names one for good; a pointer
  * to one is valid until the next is added. Owner's thread. */
-#ifndef GPUFL_ANALYZE_KEYED_H
-#define GPUFL_ANALYZE_KEYED_H
+#ifndef GPUFL_BASE_KEYED_H
+#define GPUFL_BASE_KEYED_H
 
 #include <stdbool.h>
 #include <stddef.h>
