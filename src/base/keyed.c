@@ -1,4 +1,4 @@
-/* keyed.c - open addressing over indices, half full at most. */
+/* keyed.c - open addressing over indexes of items, half full at most. */
 #include "base/keyed.h"
 
 #include "base/alloc.h"
@@ -57,9 +57,14 @@ uint32_t keyed_find(const struct keyed *k, const void *key)
     return k->slot_count ? k->slots[slot_of(k, key)] : 0;
 }
 
+int keyed_ensure_none(struct keyed *k)
+{
+    return k->count ? 0 : append(k);
+}
+
 int keyed_put(struct keyed *k, const void *key, uint32_t *index, bool *added)
 {
-    int rc = k->count ? 0 : append(k);
+    int rc = keyed_ensure_none(k);
     *index = 0;
     if (added)
         *added = false;

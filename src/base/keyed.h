@@ -1,10 +1,9 @@
-/* keyed.h - an array whose items are found by what they begin with.
+/* keyed.h - an array whose items are found by a key, which each item begins with.
  *
- * The first key_size bytes of an item are its key, compared as bytes: keys are
- * to be zeroed before they are filled. Item 0 is there from the start and stands
- * for none: what has no room beyond `max` items is told to be that. Items never
- * move down and are never removed, so that an index names one for good; a pointer
- * to one is valid until the next is added. Owner's thread. */
+ * The first key_size bytes of an item are its key, compared as bytes: the caller zeroes a
+ * key, padding included, before filling it in. Item 0 means "none": a key that finds no room
+ * within `max` items gets index 0. Items are never removed and keep their index for good; a
+ * pointer to an item is valid until the next item is added. Owner's thread. */
 #ifndef GPUFL_BASE_KEYED_H
 #define GPUFL_BASE_KEYED_H
 
@@ -17,17 +16,21 @@ struct keyed {
     size_t count, cap;
     size_t item_size, key_size; /* bytes */
     size_t max;                 /* items, the first one included */
-    uint32_t *slots;            /* owned: index by hash; 0: free */
+    uint32_t *slots;            /* owned: indexes of items by hash; 0: free */
     size_t slot_count;          /* a power of two, or 0 */
     uint64_t refused;           /* keys that found no room */
 };
 
 void keyed_init(struct keyed *k, size_t item_size, size_t key_size, size_t max);
-void keyed_fini(struct keyed *k); /* what items own is the caller's to free before */
+void keyed_fini(struct keyed *k); /* the caller frees first what items own */
 
-/* Index of the item with that key, added with the rest zeroed where it is new (*added, may be
- * NULL). 0 where there is no room. Returns 0 or GPUFL_E_NOMEM. */
+/* Finds the item with that key, or adds one whose other bytes are 0. *index is 0 where there is
+ * no room; *added (may be NULL) says whether the item is new. Makes item 0, too. 0 or
+ * GPUFL_E_NOMEM. */
 int keyed_put(struct keyed *k, const void *key, uint32_t *index, bool *added);
+
+/* Makes item 0, for a caller that writes to it before the first keyed_put. 0 or GPUFL_E_NOMEM. */
+int keyed_ensure_none(struct keyed *k);
 
 /* Index of the item with that key; 0: there is none. */
 uint32_t keyed_find(const struct keyed *k, const void *key);

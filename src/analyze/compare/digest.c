@@ -147,7 +147,7 @@ static int put_kernels(struct digest *d, const struct sum_kernels *k, const stru
         item->shapes = region_array(&d->memory, DIGEST_SHAPES, sizeof *item->shapes);
         rc = rc ? rc : item->shapes ? 0 : GPUFL_E_NOMEM;
         for (uint32_t c = 0; !rc && c < name->configs && item->shape_count < DIGEST_SHAPES; c++)
-            rc = put_shape(d, item, &k->configs[k->by_name[name->first + c]]);
+            rc = put_shape(d, item, sum_kernels_config(k, k->by_name[name->first + c]));
         d->kernel_item_count++;
     }
     return rc;

@@ -119,7 +119,8 @@ int insight_occupancy(const struct model *m, struct insights *to)
     for (size_t n = 0; !rc && n < k->name_count; n++) {
         struct low low = {0};
         for (uint32_t c = 0; c < k->names[n].configs; c++) {
-            const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
+            const struct kernel_config *config =
+                sum_kernels_config(k, k->by_name[k->names[n].first + c]);
             if (is_low(m, &config->row))
                 add_low(&low, config);
         }
@@ -208,7 +209,8 @@ int insight_spills(const struct model *m, struct insights *to)
     for (size_t n = 0; !rc && n < k->name_count; n++) {
         struct spill spill = {0};
         for (uint32_t c = 0; !counted[n] && c < k->names[n].configs; c++) {
-            const struct kernel_config *config = &k->configs[k->by_name[k->names[n].first + c]];
+            const struct kernel_config *config =
+                sum_kernels_config(k, k->by_name[k->names[n].first + c]);
             if (config->row.local_per_thread > 0)
                 add_spilling(&spill, config);
         }

@@ -39,8 +39,8 @@ struct storm {
 static struct storm count_tiny(const struct model *m)
 {
     struct storm s = {0};
-    for (size_t i = 0; i < m->kernels.config_count; i++) {
-        const struct kernel_config *c = &m->kernels.configs[i];
+    for (size_t i = 0; i < m->kernels.configs.count; i++) {
+        const struct kernel_config *c = sum_kernels_config(&m->kernels, i);
         uint64_t single = c->time.count > c->graph ? c->time.count - c->graph : 0;
         s.all += single;
         if (!single || histogram_quantile(&c->time, 0.5) >= INSIGHT_storm_kernel)

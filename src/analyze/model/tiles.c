@@ -75,6 +75,8 @@ uint64_t tiles_left_out(const struct tiles *t)
 
 /* ---- the buckets of a level ---------------------------------------------------------------- */
 
+/* Not a struct keyed: a level is emptied again and again, and every row of a session is looked up in
+ * each of them (bench_tiles). */
 static inline uint64_t hash_key(int64_t lane, int64_t at)
 {
     uint64_t h = (uint64_t)lane * 0x9e3779b97f4a7c15 ^ (uint64_t)at * 0xd1b54a32d192ed03;

@@ -94,7 +94,7 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
         config = config < m->refs.config_count ? m->refs.configs[config] : 0;
         struct work one = {.stack = (uint32_t)stack[i],
                            .kind = WORK_KERNEL,
-                           .name = (uint32_t)m->kernels.configs[config].row.name,
+                           .name = (uint32_t)sum_kernels_config(&m->kernels, config)->row.name,
                            .count = 1,
                            .time = ns[i]};
         rc = put(&m->work.rows, &one, &at);

@@ -403,7 +403,7 @@ static void put_kernel(struct page_json *p, const struct kernel_name *n)
     json_out_array(j, "configs");
     for (uint32_t c = 0; c < n->configs; c++)
         if (k->by_name[n->first + c])
-            put_config(p, &k->configs[k->by_name[n->first + c]]);
+            put_config(p, sum_kernels_config(k, k->by_name[n->first + c]));
     json_out_close_array(j);
     json_out_close_object(j);
     if (buf_error(&name))

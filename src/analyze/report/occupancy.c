@@ -56,8 +56,8 @@ void page_occupancy(struct page *p)
         uint32_t heaviest = n->configs ? k->by_name[n->first] : 0;
         if (!heaviest)
             continue;
-        any |= has_limits(&k->configs[heaviest].row);
-        put_row(p->model, &g, i + 1, &k->configs[heaviest].row);
+        any |= has_limits(&sum_kernels_config(k, heaviest)->row);
+        put_row(p->model, &g, i + 1, &sum_kernels_config(k, heaviest)->row);
     }
     if (buf_error(&g.text))
         p->code = p->code ? p->code : buf_error(&g.text);

@@ -174,8 +174,8 @@ struct shape {
 static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
 {
     int rc = 0;
-    for (size_t i = 1; !rc && i < m->kernels.config_count; i++) {
-        const struct kernel_config *c = &m->kernels.configs[i];
+    for (size_t i = 1; !rc && i < m->kernels.configs.count; i++) {
+        const struct kernel_config *c = sum_kernels_config(&m->kernels, i);
         const struct config_row *r = &c->row;
         struct shape s;
         uint32_t at;

@@ -194,7 +194,7 @@ static int pick_configs(const struct sum_kernels *k, const struct kernel_name *n
 {
     int count = 0;
     for (uint32_t i = 0; i < n->configs; i++) {
-        const struct kernel_config *c = &k->configs[k->by_name[n->first + i]];
+        const struct kernel_config *c = sum_kernels_config(k, k->by_name[n->first + i]);
         int at = 0;
         if (k->by_name[n->first + i] == 0)
             continue;

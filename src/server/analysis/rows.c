@@ -249,16 +249,16 @@ static int history_kernel(const struct report *r, struct history *h, const char 
     const struct sum_kernels *k = &r->model.kernels;
     int code = 0;
     for (uint32_t i = 0; !code && i < n->configs && h->rows < h->room; i++) {
-        const struct kernel_config *c = &k->configs[k->by_name[n->first + i]];
+        const struct kernel_config *c = sum_kernels_config(k, k->by_name[n->first + i]);
         struct histogram time;
         bool first = c->time.count > 0;
         for (uint32_t p = 0; p < i && first; p++)
-            first = !same_shape(&k->configs[k->by_name[n->first + p]].row, &c->row);
+            first = !same_shape(&sum_kernels_config(k, k->by_name[n->first + p])->row, &c->row);
         if (!first)
             continue;
         histogram_init(&time);
         for (uint32_t q = i; !code && q < n->configs; q++) {
-            const struct kernel_config *o = &k->configs[k->by_name[n->first + q]];
+            const struct kernel_config *o = sum_kernels_config(k, k->by_name[n->first + q]);
             if (same_shape(&o->row, &c->row))
                 code = histogram_merge(&time, &o->time);
         }
@@ -275,7 +275,7 @@ int analysis_history(const struct report *r, const char *session, struct region 
     const struct sum_kernels *k = &r->model.kernels;
     const struct store_query_def *def = &store_queries[QUERY_kernel_history];
     size_t scopes = r->model.scopes.live < HISTORY_SCOPES ? r->model.scopes.live : HISTORY_SCOPES;
-    size_t kernels = k->config_count < HISTORY_MAX ? k->config_count : HISTORY_MAX;
+    size_t kernels = k->configs.count < HISTORY_MAX ? k->configs.count : HISTORY_MAX;
     struct history h = {.memory = memory, .room = kernels};
     struct store_vec *columns = region_array(memory, H_COUNT, sizeof *columns);
     _Static_assert(sizeof(int64_t) == sizeof(double), "one size of cell");

@@ -137,7 +137,7 @@ static void test_damage(void **state)
     assert_int_equal(stats.lines.unknown_records, 1);
     assert_int_equal(m->kernels.time.count, 11);
     assert_int_equal(m->kernels.invalid, 3);
-    assert_int_equal(m->kernels.configs[0].time.count, 1);
+    assert_int_equal(sum_kernels_config(&m->kernels, 0)->time.count, 1);
     model_fini(m);
 }
 

@@ -1,4 +1,4 @@
-/* kernels.c - configurations by content, rows into them, names out of them. */
+/* kernels.c - adds rows to configurations, and configurations to names. */
 #include "analyze/model/kernels/kernels.h"
 
 #include "analyze/common/cells.h"
@@ -14,91 +14,26 @@ enum { CONFIGS_MAX = 1 << 22 }; /* different launch configurations; further ones
 void sum_kernels_init(struct model *m)
 {
     histogram_init(&m->kernels.time);
+    keyed_init(&m->kernels.configs, sizeof(struct kernel_config), sizeof(struct config_row),
+               CONFIGS_MAX);
 }
 
 void sum_kernels_fini(struct model *m)
 {
     struct sum_kernels *k = &m->kernels;
-    for (size_t i = 0; i < k->config_count; i++)
-        histogram_fini(&k->configs[i].time);
+    for (size_t i = 0; i < k->configs.count; i++)
+        histogram_fini(&sum_kernels_config(k, i)->time);
     for (size_t i = 0; i < k->name_count; i++)
         histogram_fini(&k->names[i].time);
     histogram_fini(&k->time);
-    mem_free(k->configs);
-    mem_free(k->slots);
+    keyed_fini(&k->configs);
     mem_free(k->names);
     mem_free(k->by_name);
     memset(k, 0, sizeof *k);
+    sum_kernels_init(m);
 }
 
-/* ---- configurations by content --------------------------------------------------------- */
-
-static size_t slot_of(const struct sum_kernels *k, const struct config_row *row)
-{
-    return intern_hash((const char *)row, sizeof *row) & (k->slot_count - 1);
-}
-
-static int rehash(struct sum_kernels *k)
-{
-    size_t count = k->slot_count ? k->slot_count * 2 : 64;
-    uint32_t *slots = mem_array(count, sizeof *slots);
-    if (!slots)
-        return GPUFL_E_NOMEM;
-    mem_free(k->slots);
-    k->slots = slots;
-    k->slot_count = count;
-    for (size_t i = 1; i < k->config_count; i++) {
-        size_t at = slot_of(k, &k->configs[i].row);
-        while (slots[at])
-            at = (at + 1) & (count - 1);
-        slots[at] = (uint32_t)i;
-    }
-    return 0;
-}
-
-static int append(struct sum_kernels *k, const struct config_row *row)
-{
-    int rc =
-        mem_grow(&k->configs, &k->config_cap, k->config_count + 1, sizeof *k->configs, CONFIGS_MAX);
-    if (rc)
-        return rc;
-    struct kernel_config *c = &k->configs[k->config_count++];
-    c->row = *row;
-    c->graph = 0;
-    histogram_init(&c->time);
-    return 0;
-}
-
-static int ensure_unknown(struct sum_kernels *k)
-{
-    struct config_row none = {0};
-    return k->config_count ? 0 : append(k, &none);
-}
-
-/* Index of the configuration with that content, added where it is new. */
-static int find(struct sum_kernels *k, const struct config_row *row, uint32_t *index)
-{
-    int rc = ensure_unknown(k);
-    *index = 0;
-    if (!rc && k->config_count * 2 >= k->slot_count)
-        rc = rehash(k);
-    if (rc)
-        return rc;
-    size_t at = slot_of(k, row);
-    while (k->slots[at]) {
-        *index = k->slots[at];
-        if (!memcmp(&k->configs[*index].row, row, sizeof *row))
-            return 0;
-        at = (at + 1) & (k->slot_count - 1);
-    }
-    *index = 0;
-    if (k->config_count == CONFIGS_MAX)
-        return 0;
-    rc = append(k, row);
-    if (!rc)
-        *index = k->slots[at] = (uint32_t)k->config_count - 1;
-    return rc;
-}
+/* ---- rows ------------------------------------------------------------------------------ */
 
 static int take_configs(struct model *m, const struct wire_batch *b)
 {
@@ -114,7 +49,7 @@ static int take_configs(struct model *m, const struct wire_batch *b)
         }
         row.id = 0;
         row.device = model_device_cell(m, row.device);
-        rc = find(&m->kernels, &row, &index);
+        rc = keyed_put(&m->kernels.configs, &row, &index, NULL);
         if (!rc)
             rc = model_ref_put(&m->refs.configs, &m->refs.config_count, &m->refs.config_cap, id,
                                index);
@@ -122,14 +57,12 @@ static int take_configs(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
-
 static int take_kernels(struct model *m, const struct wire_batch *b)
 {
     struct sum_kernels *k = &m->kernels;
     const int64_t *start = b->col[COL_kernel_start], *duration = b->col[COL_kernel_duration],
                   *config = b->col[COL_kernel_config], *graph = b->col[COL_kernel_graph];
-    int rc = ensure_unknown(k);
+    int rc = keyed_ensure_none(&k->configs);
     int64_t end;
     for (size_t i = 0; !rc && i < b->rows; i++) {
         if (!start || !duration || !cells_interval(start[i], duration[i], &end)) {
@@ -138,7 +71,7 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
         }
         int64_t id = config ? config[i] : 0;
         uint32_t at = id > 0 && (uint64_t)id < m->refs.config_count ? m->refs.configs[id] : 0;
-        struct kernel_config *c = &k->configs[at];
+        struct kernel_config *c = sum_kernels_config(k, at);
         c->graph += graph && graph[i] > 0;
         rc = histogram_add(&c->time, duration[i]);
     }
@@ -153,20 +86,22 @@ int sum_kernels_batch(struct model *m, const struct wire_batch *b)
 int sum_kernels_merge(struct model *into, const struct model *from, int64_t shift)
 {
     const struct sum_kernels *o = &from->kernels;
-    int rc = ensure_unknown(&into->kernels);
+    int rc = keyed_ensure_none(&into->kernels.configs);
     (void)shift;
     into->kernels.invalid += o->invalid;
-    for (size_t i = 0; !rc && i < o->config_count; i++) {
-        struct config_row row = o->configs[i].row;
+    for (size_t i = 0; !rc && i < o->configs.count; i++) {
+        const struct kernel_config *other = sum_kernels_config(o, i);
+        struct config_row row = other->row;
         uint32_t at = 0;
         if (i) {
             row.device = into->devices.merged[row.device];
-            rc = find(&into->kernels, &row, &at);
+            rc = keyed_put(&into->kernels.configs, &row, &at, NULL);
         }
         if (rc)
             break;
-        into->kernels.configs[at].graph += o->configs[i].graph;
-        rc = histogram_merge(&into->kernels.configs[at].time, &o->configs[i].time);
+        struct kernel_config *to = sum_kernels_config(&into->kernels, at);
+        to->graph += other->graph;
+        rc = histogram_merge(&to->time, &other->time);
     }
     return rc;
 }
@@ -176,8 +111,9 @@ int sum_kernels_merge(struct model *into, const struct model *from, int64_t shif
 /* qsort has no argument of its own for what is compared, qsort_r has. */
 static int compare_by_name(const void *a, const void *b, void *arg)
 {
-    const struct kernel_config *configs = arg, *x = &configs[*(const uint32_t *)a],
-                               *y = &configs[*(const uint32_t *)b];
+    const struct sum_kernels *k = arg;
+    const struct kernel_config *x = sum_kernels_config(k, *(const uint32_t *)a),
+                               *y = sum_kernels_config(k, *(const uint32_t *)b);
     if (x->row.name != y->row.name)
         return x->row.name < y->row.name ? -1 : 1;
     if (x->time.total != y->time.total)
@@ -196,20 +132,20 @@ static int compare_names(const void *a, const void *b)
 /* Configurations that rows refer to, sorted by name. */
 static int list_configs(struct sum_kernels *k, size_t *count)
 {
-    k->by_name = mem_array(k->config_count ? k->config_count : 1, sizeof *k->by_name);
+    k->by_name = mem_array(k->configs.count + 1, sizeof *k->by_name);
     if (!k->by_name)
         return GPUFL_E_NOMEM;
     *count = 0;
-    for (size_t i = 0; i < k->config_count; i++)
-        if (k->configs[i].time.count)
+    for (size_t i = 0; i < k->configs.count; i++)
+        if (sum_kernels_config(k, i)->time.count)
             k->by_name[(*count)++] = (uint32_t)i;
-    qsort_r(k->by_name, *count, sizeof *k->by_name, compare_by_name, k->configs);
+    qsort_r(k->by_name, *count, sizeof *k->by_name, compare_by_name, k);
     return 0;
 }
 
 static int add_config(struct sum_kernels *k, uint32_t place)
 {
-    const struct kernel_config *c = &k->configs[k->by_name[place]];
+    const struct kernel_config *c = sum_kernels_config(k, k->by_name[place]);
     bool first = !k->name_count || k->names[k->name_count - 1].name != (uint32_t)c->row.name;
     struct kernel_name *n = &k->names[first ? k->name_count++ : k->name_count - 1];
     if (first) {

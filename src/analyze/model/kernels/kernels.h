@@ -7,6 +7,7 @@
 #define GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
 
 #include "analyze/common/histogram.h"
+#include "base/keyed.h"
 #include "wire/record.h"
 
 struct model;
@@ -15,10 +16,10 @@ struct wire_batch;
 #define SUM_KERNELS_TAKES (MODEL_TAKES(config) | MODEL_TAKES(kernel))
 
 struct kernel_config {
-    struct config_row
-        row; /* id 0; name cells: ids of model.names; device: index in model.devices */
+    /* The key. Its id is 0, its names are ids of model.names, its device is an index in model.devices. */
+    struct config_row row;
     struct histogram time; /* ns on the GPU */
-    uint64_t graph;        /* of the rows: launched by a graph */
+    uint64_t graph;        /* rows that a graph launched */
 };
 
 struct kernel_name {
@@ -30,17 +31,20 @@ struct kernel_name {
 };
 
 struct sum_kernels {
-    struct kernel_config *configs; /* owned; [0]: not known */
-    size_t config_count, config_cap;
-    uint32_t *slots;   /* owned: index of a configuration by hash, 0: free */
-    size_t slot_count; /* a power of two, or 0 */
-    uint64_t invalid;  /* rows without a usable interval, in no sum */
+    struct keyed configs; /* of struct kernel_config; item 0: not known */
+    uint64_t invalid;     /* rows without a usable interval, in no sum */
     /* after finish: */
     struct kernel_name *names; /* owned; by total time, descending */
     size_t name_count;
     uint32_t *by_name;     /* owned: configs by name, each name's by total time, descending */
     struct histogram time; /* of all */
 };
+
+/* A configuration by its index; valid until the next one is added. */
+static inline struct kernel_config *sum_kernels_config(const struct sum_kernels *k, size_t index)
+{
+    return keyed_at(&k->configs, index);
+}
 
 void sum_kernels_init(struct model *m);
 void sum_kernels_fini(struct model *m);

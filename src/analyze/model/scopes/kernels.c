@@ -1,10 +1,13 @@
-/* kernels.c - a hash table of pairs whose keys become alike while it fills. */
+/* kernels.c - a hash table of pairs whose keys become alike while it fills.
+ *
+ * Not a struct keyed, whose keys are fixed: folding changes keys and puts items together in place. */
 #include "analyze/model/scopes/kernels.h"
 
 #include "analyze/common/cells.h"
 #include "analyze/model/scopes/tree.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +24,7 @@ void scope_kernels_fini(struct scope_kernels *k)
 /* The slot of a pair: its own, or the free one where it would go. */
 static size_t slot_of(const struct scope_kernels *k, uint32_t handle, uint32_t name)
 {
-    /* The product's upper half takes bits of both; its lower ones know the name only. */
-    uint64_t h = ((uint64_t)handle * 0xd1b54a32d192ed03ull ^ name) * 0x9e3779b97f4a7c15ull;
-    size_t at = (size_t)(h >> 32) & (k->slot_count - 1);
+    size_t at = hash_pair(handle, name) & (k->slot_count - 1);
     while (k->slots[at]) {
         const struct scope_kernel *item = &k->items[k->slots[at] - 1];
         if (item->handle == handle && item->name == name)

@@ -103,7 +103,7 @@ static uint32_t kernel_name(const struct model *m, int64_t config)
 {
     bool known = config > 0 && (uint64_t)config < m->refs.config_count;
     uint32_t at = known ? m->refs.configs[config] : 0;
-    return at ? (uint32_t)m->kernels.configs[at].row.name : 0;
+    return at ? (uint32_t)sum_kernels_config(&m->kernels, at)->row.name : 0;
 }
 
 /* A kernel of a node. Those outside all scopes are not kept by name: sum_kernels has them. */

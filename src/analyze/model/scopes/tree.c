@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/hash.h"
 
 #include <string.h>
 
@@ -73,11 +74,10 @@ void scope_tree_free(struct sum_scopes *s)
 
 /* ---- children by name ------------------------------------------------------------------ */
 
+/* Not a struct keyed, which never removes: a merge takes nodes out and hangs them elsewhere. */
 static size_t slot_of(const struct sum_scopes *s, uint32_t parent, uint32_t name)
 {
-    /* The product's upper half takes bits of both; its lower ones know the name only. */
-    uint64_t h = ((uint64_t)parent * 0xd1b54a32d192ed03ull ^ name) * 0x9e3779b97f4a7c15ull;
-    return (size_t)(h >> 32) & (s->slot_count - 1);
+    return hash_pair(parent, name) & (s->slot_count - 1);
 }
 
 static void put_slot(struct sum_scopes *s, uint32_t node)

@@ -1,0 +1,17 @@
+/* hash.h - hashes for tables in memory. Never written to a file: they may change. [any]
+ *
+ * Bytes are hashed by intern_hash (base/intern.h). */
+#ifndef GPUFL_BASE_HASH_H
+#define GPUFL_BASE_HASH_H
+
+#include <stdint.h>
+
+/* Two small numbers. The product's upper half takes bits of both, its lower half of b alone: so the
+ * upper half is returned. */
+static inline uint32_t hash_pair(uint32_t a, uint32_t b)
+{
+    uint64_t h = ((uint64_t)a * 0xd1b54a32d192ed03ull ^ b) * 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(h >> 32);
+}
+
+#endif
