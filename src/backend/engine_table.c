@@ -4,16 +4,13 @@
 #include <stddef.h>
 
 const struct engine_row engine_table[] = {
-#define E(id, name, asks, next, counters, compute, feature, brings, needs, costs, windows, late)   \
-    [GPUFL_ENGINE_##                                                                               \
-        id] = {name, feature, brings,  needs, costs, windows, late, GPUFL_ENGINE_##next,           \
-               asks, compute, counters},
+#define ENGINE(id, engine, ...) [GPUFL_ENGINE_##id] = {.name = engine, __VA_ARGS__},
 #include "schema/engines.def"
     {0},
 };
 
 const struct engine_pair engine_pairs[] = {
-#define P(a, b, rule, why) {why, a, b, ENGINES_##rule},
+#define PAIR(a, b, rule, why) {why, a, b, ENGINES_##rule},
 #include "schema/engines.def"
     {0},
 };

@@ -38,11 +38,11 @@ const char *gpufl_version(void)
 void gpufl_options_init(struct gpufl_options *opts, size_t size)
 {
     static const struct gpufl_options defaults = {
-#define O(kind, name, fallback, unit, doc) .name = fallback,
-#define X(kind, name, fallback, unit, doc)
+#define OPTION(kind, name, fallback, unit, doc) .name = fallback,
+#define OPTION_NO_FIELD(kind, name, fallback, unit, doc)
 #include "schema/options.def"
-#undef O
-#undef X
+#undef OPTION
+#undef OPTION_NO_FIELD
     };
     if (!opts)
         return;

@@ -1,6 +1,6 @@
 /* inside.h - between the functions of meta.h and the two engines.
  *
- * An engine is one connection that runs statements of meta_sql.def; the core has
+ * An engine is one connection that runs statements of sql.def; the core has
  * the pools of connections, the transactions with their retries, and the turning
  * of rows into structs, once for both. Workspaces are put into statements here, in
  * one place (meta_run): a statement of tenants cannot be run without one. */
@@ -51,11 +51,11 @@ enum meta_scope { META_TENANT, META_GLOBAL, META_FIND, META_ACROSS };
 struct meta_statement {
     const char *id;
     enum meta_scope of;
-    const char *sql; /* as it stands in meta_sql.def */
+    const char *sql; /* as it stands in sql.def */
 };
 
 enum meta_statement_id {
-#define S(id, of, sql) META_S_##id,
+#define STATEMENT(id, of, sql) META_S_##id,
 #include "meta/sql.def"
     META_S_COUNT
 };

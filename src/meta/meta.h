@@ -1,7 +1,7 @@
 /* meta.h - the small tables: who may do what, which sessions there are, what was
  * found in them, what the fleet does, and what has been done.
  *
- * One set of statements (meta_sql.def) runs on two engines: SQLite for one server,
+ * One set of statements (sql.def) runs on two engines: SQLite for one server,
  * PostgreSQL for several side by side. Nobody but the two folders knows which; both
  * pass one conformance suite (tests/store).
  *
@@ -56,6 +56,7 @@ struct meta_bytes {
     size_t len;
 };
 
+/* clang-format off */
 #define META_C_TEXT   const char *
 #define META_C_JSON   const char *
 #define META_C_SECRET const char *
@@ -65,12 +66,11 @@ struct meta_bytes {
 #define META_C_REAL   double
 #define META_C_BYTES  struct meta_bytes
 
-#define ROW(name, of, doc)       struct meta_##name {
-#define F(row, field, type, doc) META_C_##type field;
-#define END(name)                                                                                  \
-    }                                                                                              \
-    ;
+#define ROW(name, of, doc)           struct meta_##name {
+#define FIELD(row, field, type, doc) META_C_##type field;
+#define ROW_END(name)                };
 #include "schema/meta.def"
+/* clang-format on */
 
 enum meta_type {
     META_TEXT,

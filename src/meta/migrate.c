@@ -13,18 +13,17 @@ struct migration {
     const char *const *statements; /* NULL ends them */
 };
 
+/* clang-format off */
 #define MIGRATION(version, about) static const char *const statements_##version[] = {
-#define M(sql)                    sql,
-#define END_MIGRATION                                                                              \
-    NULL                                                                                           \
-    }                                                                                              \
-    ;
+#define STATEMENT(sql)            sql,
+#define MIGRATION_END             NULL};
 #include "meta/migrations.def"
+/* clang-format on */
 
 static const struct migration MIGRATIONS[] = {
 #define MIGRATION(version, about) {version, about, statements_##version},
-#define M(sql)
-#define END_MIGRATION
+#define STATEMENT(sql)
+#define MIGRATION_END
 #include "meta/migrations.def"
 };
 

@@ -1,17 +1,17 @@
 /* row.c - rows of schema/meta.def as tables, and between structs, cells and JSON.
  *
  * Nothing else knows the layout of a row: statements name its columns by the same
- * table (meta_sql.c), so structs, columns and answers cannot drift apart. */
+ * table (sql.c), so structs, columns and answers cannot drift apart. */
 #include "meta/inside.h"
 
 #include <string.h>
 
-#define ROW(name, of, doc)       static const struct meta_field fields_##name[] = {
-#define F(row, field, type, doc) {#field, META_##type, offsetof(struct meta_##row, field), doc},
-#define END(name)                                                                                  \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define ROW(name, of, doc)           static const struct meta_field fields_##name[] = {
+#define FIELD(row, field, type, doc) {#field, META_##type, offsetof(struct meta_##row, field), doc},
+#define ROW_END(name)                };
 #include "schema/meta.def"
+/* clang-format on */
 
 enum { ROW_TENANT = 1, ROW_GLOBAL = 0 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 const struct meta_statement meta_statements[META_S_COUNT] = {
-#define S(id, of, sql) {#id, META_##of, sql},
+#define STATEMENT(id, of, sql) {#id, META_##of, sql},
 #include "meta/sql.def"
 };
 

@@ -28,7 +28,7 @@ static const char *const log_level_words[] = {"debug", "info", "warning", "error
 static void defaults(struct options *o)
 {
     *o = (struct options){
-#define O(kind, field, name, letter, standard, arg, help) .field = standard,
+#define OPTION(kind, field, name, letter, standard, arg, help) .field = standard,
 #include "server/options.def"
     };
 }
@@ -37,7 +37,7 @@ static void defaults(struct options *o)
 static void table_make(struct options *o, struct opt table[OPTION_COUNT_MAX])
 {
     const struct opt rows[] = {
-#define O(kind, field, name, letter, standard, arg, help)                                          \
+#define OPTION(kind, field, name, letter, standard, arg, help)                                     \
     {name, letter, KIND_##kind, &o->field, arg, WORDS_##kind(field), help},
 #include "server/options.def"
         {"help", 'h', OPT_FLAG, &o->help, NULL, NULL, "Print this help."}, {0}};

@@ -20,7 +20,7 @@
 #define OPTION_C_CHOICE   int
 
 struct options {
-#define O(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;
+#define OPTION(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;
 #include "server/options.def"
     bool help;
 };

@@ -1,22 +1,19 @@
 /* queries.c - the table of the store's questions, expanded from schema/queries.def. */
 #include "store/store.h"
 
-#define QUERY(id, of, doc)        static const struct store_param params_##id[] = {
-#define P(query, name, type, doc) {#name, STORE_##type, doc},
-#define END(id)                                                                                    \
-    {                                                                                              \
-        NULL, STORE_INT, NULL                                                                      \
-    }                                                                                              \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define QUERY(id, of, doc)            static const struct store_param params_##id[] = {
+#define PARAM(query, name, type, doc) {#name, STORE_##type, doc},
+#define QUERY_END(id)                 {NULL, STORE_INT, NULL}};
 #include "schema/queries.def"
+/* clang-format on */
 
-#define QUERY(id, of, doc)              static const struct store_column columns_##id[] = {
-#define A(query, name, type, unit, doc) {#name, STORE_##type, unit, doc},
-#define END(id)                                                                                    \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define QUERY(id, of, doc)                   static const struct store_column columns_##id[] = {
+#define ANSWER(query, name, type, unit, doc) {#name, STORE_##type, unit, doc},
+#define QUERY_END(id)                        };
 #include "schema/queries.def"
+/* clang-format on */
 
 enum { OF_SESSION, OF_WORKSPACE };
 

@@ -27,8 +27,8 @@ static void add_column(unsigned table, const char *name, enum cell_type type)
 
 static void fill_own(void)
 {
-#define T(table, doc)           tables[TABLE_##table].name = #table;
-#define TC(table, column, type) add_column(TABLE_##table, #column, CELL_##type);
+#define TABLE(table, doc)                 tables[TABLE_##table].name = #table;
+#define TABLE_COLUMN(table, column, type) add_column(TABLE_##table, #column, CELL_##type);
 #include "store/tables.def"
 }
 

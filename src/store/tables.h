@@ -11,7 +11,7 @@
 
 enum store_table {
     TABLE_BEFORE_OWN = RECORD_COUNT - 1, /* up to here: enum record_type */
-#define T(table, doc) TABLE_##table,
+#define TABLE(table, doc) TABLE_##table,
 #include "store/tables.def"
     TABLE_COUNT
 };

@@ -3,22 +3,23 @@
 
 #include <string.h>
 
-#define R(type, channel, kind, doc)             static const struct column columns_##type[] = {
-#define C(type, column, coding, ref, unit, doc) {#column, CODING_##coding, RECORD_##ref, unit, doc},
-#define END(type)                                                                                  \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define RECORD(type, channel, kind, doc) static const struct column columns_##type[] = {
+#define COLUMN(type, column, coding, ref, unit, doc) \
+    {#column, CODING_##coding, RECORD_##ref, unit, doc},
+#define RECORD_END(type) };
 #include "schema/records.def"
+/* clang-format on */
 
 const struct record records[] = {
-#define R(type, channel, kind, doc)                                                                \
+#define RECORD(type, channel, kind, doc)                                                           \
     {#type, CHANNEL_##channel, RECORD_KIND_##kind, doc, columns_##type, COL_##type##_COUNT},
 #include "schema/records.def"
 };
 
-#define R(type, channel, kind, doc)
-#define C(type, column, coding, ref, unit, doc)
-#define END(type) _Static_assert(COL_##type##_COUNT <= RECORD_MAX_COLUMNS, #type);
+#define RECORD(type, channel, kind, doc)
+#define COLUMN(type, column, coding, ref, unit, doc)
+#define RECORD_END(type) _Static_assert(COL_##type##_COUNT <= RECORD_MAX_COLUMNS, #type);
 #include "schema/records.def"
 
 const char *const channel_names[CHANNEL_COUNT] = {"device", "scope", "system", "code"};

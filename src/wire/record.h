@@ -18,7 +18,7 @@
 
 /* Type ids, in the order of the table: RECORD_kernel, … */
 enum record_type {
-#define R(type, channel, kind, doc) RECORD_##type,
+#define RECORD(type, channel, kind, doc) RECORD_##type,
 #include "schema/records.def"
     RECORD_COUNT,
     RECORD_NONE = -1, /* a column that refers to nothing */

@@ -6,19 +6,18 @@
 
 #include <stdint.h>
 
-#define R(type, channel, kind, doc)             struct type##_row {
-#define C(type, column, coding, ref, unit, doc) int64_t column;
-#define END(type)                                                                                  \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define RECORD(type, channel, kind, doc)             struct type##_row {
+#define COLUMN(type, column, coding, ref, unit, doc) int64_t column;
+#define RECORD_END(type)                             };
 #include "schema/records.def"
+/* clang-format on */
 
-#define R(type, channel, kind, doc)             enum {
-#define C(type, column, coding, ref, unit, doc) COL_##type##_##column,
-#define END(type)                                                                                  \
-    COL_##type##_COUNT                                                                             \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define RECORD(type, channel, kind, doc)             enum {
+#define COLUMN(type, column, coding, ref, unit, doc) COL_##type##_##column,
+#define RECORD_END(type)                             COL_##type##_COUNT };
 #include "schema/records.def"
+/* clang-format on */
 
 #endif

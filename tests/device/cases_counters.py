@@ -137,7 +137,7 @@ def metrics_of_kernels():
     """The metrics of each named set that are counted of kernels, by the engine's own table."""
     sets, table = {}, HERE.parent.parent / "src/backend/nvidia/metric_sets.def"
     for line in table.read_text().splitlines():
-        begins, metric = re.match(r"S\((\w+),", line), re.match(r'M\("([^"]+)", (.*)\)', line)
+        begins, metric = re.match(r"SET\((\w+),", line), re.match(r'METRIC\("([^"]+)", (.*)\)', line)
         if begins:
             of = sets.setdefault(begins.group(1), [])
         elif metric and "RANGED" in metric.group(2):

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #define MIGRATION(version, about)
-#define M(sql) sql,
-#define END_MIGRATION
+#define STATEMENT(sql) sql,
+#define MIGRATION_END
 static const char *const SCHEMA[] = {
 #include "meta/migrations.def"
 };

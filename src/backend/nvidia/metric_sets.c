@@ -13,8 +13,8 @@ static const struct {
     const char *set, *metric;
     int kinds;
 } rows[] = {
-#define S(name, doc)     {#name, NULL, 0},
-#define M(metric, kinds) {NULL, metric, kinds},
+#define SET(name, doc)        {#name, NULL, 0},
+#define METRIC(metric, kinds) {NULL, metric, kinds},
 #include "backend/nvidia/metric_sets.def"
 };
 enum { ROWS = sizeof rows / sizeof *rows };

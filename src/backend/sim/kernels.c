@@ -2,7 +2,7 @@
 #include "backend/sim/kernels.h"
 
 const struct sim_kernel_info sim_kernels[SIM_KERNEL_COUNT] = {
-#define K(id, registers, shared, dynamic, block, grid, usual, name)                                \
+#define KERNEL(id, registers, shared, dynamic, block, grid, usual, name)                           \
     {name, registers, shared, dynamic, block, grid, usual},
 #include "backend/sim/kernels.def"
 };

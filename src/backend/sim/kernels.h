@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum sim_kernel {
-#define K(id, registers, shared, dynamic, block, grid, usual, name) SIM_KERNEL_##id,
+#define KERNEL(id, registers, shared, dynamic, block, grid, usual, name) SIM_KERNEL_##id,
 #include "backend/sim/kernels.def"
     SIM_KERNEL_COUNT
 };

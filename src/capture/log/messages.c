@@ -31,9 +31,9 @@ static unsigned queued, dropped;
 static struct feature_state features[FEATURE_COUNT + EXTRA_FEATURES];
 
 static const char *const feature_names[] = {
-#define F(name) #name,
-    FEATURES(F)
-#undef F
+#define FEATURE(name) #name,
+    FEATURES(FEATURE)
+#undef FEATURE
 };
 
 /* What stderr hears. */

@@ -30,19 +30,19 @@ void messages_forget(void);
 
 /* ---- features ------------------------------------------------------------------------------- */
 
-#define FEATURES(F)                                                                                \
-    F(kernels)                                                                                     \
-    F(copies)                                                                                      \
-    F(synchronizations)                                                                            \
-    F(memory)                                                                                      \
-    F(graphs) F(external_correlation) F(stacks) F(device_metrics) F(host_metrics) F(scopes)
+/* clang-format off */
+#define FEATURES(FEATURE) \
+    FEATURE(kernels) FEATURE(copies) FEATURE(synchronizations) FEATURE(memory) FEATURE(graphs) \
+    FEATURE(external_correlation) FEATURE(stacks) FEATURE(device_metrics) FEATURE(host_metrics) \
+    FEATURE(scopes)
 
 enum feature {
-#define F(name) FEATURE_##name,
-    FEATURES(F)
-#undef F
-        FEATURE_COUNT
+#define FEATURE(name) FEATURE_##name,
+    FEATURES(FEATURE)
+#undef FEATURE
+    FEATURE_COUNT
 };
+/* clang-format on */
 
 /* Notes what became of a feature; the last word counts. status and reason are copied. [any] */
 void feature_set(const char *feature, bool requested, const char *status, const char *reason);

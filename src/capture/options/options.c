@@ -25,20 +25,19 @@ extern char **environ;
 #define TEXT_ENGINE(v)  "Monitor"
 
 const struct option option_table[OPT_COUNT] = {
-#define O(kind, name, fallback, unit, doc)                                                         \
+#define OPTION(kind, name, fallback, unit, doc)                                                    \
     {#name, OPTION_##kind, TEXT_##kind(fallback),          unit,                                   \
      doc,   true,          offsetof(struct options, name), offsetof(struct gpufl_options, name)},
-#define X(kind, name, fallback, unit, doc)                                                         \
+#define OPTION_NO_FIELD(kind, name, fallback, unit, doc)                                           \
     {#name, OPTION_##kind, TEXT_##kind(fallback),          unit,                                   \
      doc,   false,         offsetof(struct options, name), 0},
 #include "schema/options.def"
-#undef O
-#undef X
+#undef OPTION
+#undef OPTION_NO_FIELD
 };
 
 const char *const option_engines[] = {
-#define E(id, name, asks, next, counters, compute, feature, brings, needs, costs, windows, late)   \
-    [GPUFL_ENGINE_##id] = name,
+#define ENGINE(id, name, ...) [GPUFL_ENGINE_##id] = name,
 #include "schema/engines.def"
     [GPUFL_ENGINE_SYNC + 1] = NULL,
 };

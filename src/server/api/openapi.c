@@ -27,12 +27,12 @@ struct object {
     unsigned member_count;
 };
 
-#define OBJECT(name, doc)          static const struct member object_##name[] = {
-#define M(object, name, type, doc) {#name, #type, doc},
-#define OEND(name)                                                                                 \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define OBJECT(name, doc)               static const struct member object_##name[] = {
+#define MEMBER(object, name, type, doc) {#name, #type, doc},
+#define OBJECT_END(name)                };
 #include "schema/routes.def"
+/* clang-format on */
 
 static const struct object OBJECTS[] = {
 #define OBJECT(name, doc) {#name, doc, object_##name, sizeof object_##name / sizeof(struct member)},

@@ -8,21 +8,18 @@
 
 const char NEEDED[] = "";
 
-#define ROUTE(id, method, path, rights, handler, answer, of, doc)                                  \
+/* clang-format off */
+#define ROUTE(id, method, path, rights, handler, answer, of, doc) \
     static const struct param id##_params[] = {
-#define P(route, name, type, standard, limits, doc)                                                \
+#define PARAM(route, name, type, standard, limits, doc) \
     {#name, PARAM_##type, PLACE_ADDRESS, NULL, standard, limits, doc},
-#define B(route, name, type, standard, limits, doc)                                                \
+#define BODY(route, name, type, standard, limits, doc) \
     {#name, PARAM_##type, PLACE_BODY, NULL, standard, limits, doc},
-#define H(route, name, field, type, standard, limits, doc)                                         \
+#define HEADER(route, name, field, type, standard, limits, doc) \
     {#name, PARAM_##type, PLACE_HEADER, field, standard, limits, doc},
-#define END(route)                                                                                 \
-    {                                                                                              \
-        0                                                                                          \
-    }                                                                                              \
-    }                                                                                              \
-    ;
+#define ROUTE_END(route) {0}};
 #include "schema/routes.def"
+/* clang-format on */
 
 /* The word of an answer's `of`: a name, or a media type in quotes. */
 #define OF_QUERY(x)   #x

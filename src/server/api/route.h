@@ -53,17 +53,15 @@ extern const char NEEDED[]; /* told by its address */
 enum { ROUTE_PARAMS_MAX = 24 };
 
 /* Where the parameters of a route stand: IN_<route>_<name>. */
-#define ROUTE(id, method, path, rights, handler, answer, of, doc)                                  \
-    enum in_##id                                                                                   \
-    {
-#define P(route, name, type, standard, limits, doc)        IN_##route##_##name,
-#define B(route, name, type, standard, limits, doc)        IN_##route##_##name,
-#define H(route, name, field, type, standard, limits, doc) IN_##route##_##name,
-#define END(route)                                                                                 \
-    IN_##route##_COUNT                                                                             \
-    }                                                                                              \
-    ;
+/* clang-format off */
+#define ROUTE(id, method, path, rights, handler, answer, of, doc) \
+    enum in_##id {
+#define PARAM(route, name, type, standard, limits, doc)         IN_##route##_##name,
+#define BODY(route, name, type, standard, limits, doc)          IN_##route##_##name,
+#define HEADER(route, name, field, type, standard, limits, doc) IN_##route##_##name,
+#define ROUTE_END(route)                                        IN_##route##_COUNT };
 #include "schema/routes.def"
+/* clang-format on */
 
 enum route_id {
 #define ROUTE(id, method, path, rights, handler, answer, of, doc) ROUTE_##id,

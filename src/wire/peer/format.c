@@ -4,18 +4,18 @@
 #include <string.h>
 #include <strings.h>
 
-#define B(batch, type, version)                                                                    \
-    }                                                                                              \
-    ;                                                                                              \
-    static const char *const columns_##batch[] = {
-#define P(batch, column) #column,
+/* clang-format off */
+#define BATCH(batch, type, version) \
+    }; static const char *const columns_##batch[] = {
+#define COLUMN(batch, column) #column,
 static const char *const columns_none[] __attribute__((unused)) = {
     NULL,
 #include "wire/peer/format.def"
 };
+/* clang-format on */
 
 const struct peer_batch_format peer_batches[PEER_BATCH_COUNT] = {
-#define B(batch, type, version)                                                                    \
+#define BATCH(batch, type, version)                                                                \
     {type, version, columns_##batch, sizeof columns_##batch / sizeof *columns_##batch},
 #include "wire/peer/format.def"
 };

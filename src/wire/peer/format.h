@@ -1,5 +1,5 @@
 /* format.h - facts of the public GPUFlight client's format that reading
- * (peer.c) and writing (encode.c) share. Constant; any thread. */
+ * (read.c) and writing (encode.c) share. Constant; any thread. */
 #ifndef GPUFL_WIRE_PEER_FORMAT_H
 #define GPUFL_WIRE_PEER_FORMAT_H
 
@@ -8,21 +8,20 @@
 #include <stdint.h>
 
 enum peer_batch {
-#define B(batch, type, version) PEER_##batch,
+#define BATCH(batch, type, version) PEER_##batch,
 #include "wire/peer/format.def"
     PEER_BATCH_COUNT
 };
 
 /* Place of each column in its batch: PEER_kernel_dt_ns, … */
-#define P(batch, column) PEER_##batch##_##column,
-#define B(batch, type, version)                                                                    \
-    }                                                                                              \
-    ;                                                                                              \
-    enum {
+/* clang-format off */
+#define COLUMN(batch, column) PEER_##batch##_##column,
+#define BATCH(batch, type, version) }; enum {
 enum {
     PEER_COLUMNS_MAX = 24,
 #include "wire/peer/format.def"
 };
+/* clang-format on */
 
 struct peer_batch_format {
     const char *type;

@@ -76,7 +76,7 @@ static void json_has_what_the_table_has(void **state)
     (void)state;
     static const char *const members[] = {
         "\"name\":\"RangeProfiler\",",
-        "\"costs\":\"the device is waited for",
+        "\"costs\":\"the program waits for the device",
         "\"excludes\":[\"PcSampling\",\"SassMetrics\",\"Deep\",\"PmSampling\"]",
         "\"excludes\":[]",
         "\"late\":\"",

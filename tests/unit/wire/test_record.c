@@ -12,9 +12,9 @@
 static void test_structs_are_arrays(void **state)
 {
     (void)state;
-#define R(type, channel, kind, doc)                                                                \
+#define RECORD(type, channel, kind, doc)                                                           \
     assert_int_equal(sizeof(struct type##_row), COL_##type##_COUNT * sizeof(int64_t));
-#define C(type, column, coding, ref, unit, doc)                                                    \
+#define COLUMN(type, column, coding, ref, unit, doc)                                               \
     assert_int_equal(offsetof(struct type##_row, column), COL_##type##_##column * sizeof(int64_t));
 #include "schema/records.def"
 }
