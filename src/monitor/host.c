@@ -37,7 +37,7 @@ static void open_files(void *arg)
 void host_open(struct host *h, const char *proc, int pid)
 {
     *h = (struct host){0};
-    aside_run(open_files, &(struct opening){h, proc, pid});
+    fd_thread_run(open_files, &(struct opening){h, proc, pid});
 }
 
 static void close_files(void *arg)
@@ -52,7 +52,7 @@ static void close_files(void *arg)
 
 void host_close(struct host *h)
 {
-    aside_run(close_files, h);
+    fd_thread_run(close_files, h);
 }
 
 static bool host_read(struct host *h, enum host_file f, char *out, size_t size)
@@ -149,7 +149,7 @@ bool host_sample(struct host *h, int64_t now, bool whole, struct host_metric_row
     const struct host_ticks *before = &h->before;
     *row =
         (struct host_metric_row){CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL};
-    aside_run(read_files, &r);
+    fd_thread_run(read_files, &r);
     struct host_ticks t = r.ticks;
     if (t.host && before->host)
         row->cpu = host_share(t.busy - before->busy, t.total - before->total);

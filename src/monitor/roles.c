@@ -401,7 +401,7 @@ int roles_open(struct roles **out, const struct roles_config *c)
     r->path = mem_strdup(c->folder);
     struct opening o = {.roles = r, .rc = r->path ? 0 : GPUFL_E_NOMEM};
     if (!o.rc)
-        aside_run(first_open, &o);
+        fd_thread_run(first_open, &o);
     if (o.rc) {
         mem_free(r->path);
         mem_free(r);
@@ -426,7 +426,7 @@ void roles_close(struct roles *r)
 {
     if (!r)
         return;
-    aside_run(close_all, r);
+    fd_thread_run(close_all, r);
     mem_free(r->path);
     mem_free(r);
 }
@@ -452,7 +452,7 @@ static void step(void *arg)
 void roles_step(struct roles *r, int64_t now)
 {
     r->now = now;
-    aside_run(step, r);
+    fd_thread_run(step, r);
 }
 
 static void leave(void *arg)
@@ -468,7 +468,7 @@ static void leave(void *arg)
 
 void roles_leave(struct roles *r)
 {
-    aside_run(leave, r);
+    fd_thread_run(leave, r);
 }
 
 enum role_who roles_who(const struct roles *r, int number)

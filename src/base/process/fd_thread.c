@@ -43,7 +43,7 @@ static bool close_all(void)
     return true;
 }
 
-bool aside_own_table(void)
+bool fd_thread_own_table(void)
 {
 #ifdef __SANITIZE_THREAD__
     return false;
@@ -63,10 +63,10 @@ static void await(sem_t *s)
         continue;
 }
 
-static void *aside_main(void *unused)
+static void *fd_thread_main(void *unused)
 {
     (void)unused;
-    has_table = aside_own_table();
+    has_table = fd_thread_own_table();
     sem_post(&done);
     for (;;) {
         await(&asked);
@@ -87,11 +87,11 @@ static void stop(void)
     sem_destroy(&done);
 }
 
-bool aside_begin(void)
+bool fd_thread_start(void)
 {
     pthread_mutex_lock(&lock);
     if (!thread.running && sem_init(&asked, 0, 0) == 0 && sem_init(&done, 0, 0) == 0 &&
-        thread_start(&thread, ASIDE_THREAD, 0, aside_main, NULL) == 0) {
+        thread_start(&thread, FD_THREAD_NAME, 0, fd_thread_main, NULL) == 0) {
         await(&done);
         if (!has_table)
             stop();
@@ -101,7 +101,7 @@ bool aside_begin(void)
     return runs;
 }
 
-void aside_end(void)
+void fd_thread_stop(void)
 {
     pthread_mutex_lock(&lock);
     if (thread.running)
@@ -109,7 +109,7 @@ void aside_end(void)
     pthread_mutex_unlock(&lock);
 }
 
-void aside_run(void (*fn)(void *arg), void *arg)
+void fd_thread_run(void (*fn)(void *arg), void *arg)
 {
     pthread_mutex_lock(&lock);
     if (thread.running) {
@@ -123,7 +123,7 @@ void aside_run(void (*fn)(void *arg), void *arg)
     pthread_mutex_unlock(&lock);
 }
 
-int64_t aside_cpu_ns(void)
+int64_t fd_thread_cpu_ns(void)
 {
     struct timespec t = {0};
     clockid_t clock;
@@ -135,7 +135,7 @@ int64_t aside_cpu_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void aside_forget(void)
+void fd_thread_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
     thread.running = false;

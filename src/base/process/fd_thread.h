@@ -1,39 +1,39 @@
-/* fd_thread.h - work on files where a foreign program cannot reach their descriptors.
+/* fd_thread.h - a thread with its own descriptor table, for work on files inside a foreign program.
  *
- * Descriptors belong to the process: a host program that closes all it finds, as daemons do, closes
- * ours, and gets their numbers for files of its own; one of its threads may do so between any two
- * instructions of ours. No look at a descriptor before it is used can rule out that our bytes go into a
- * file of the program's. So files are opened, written and closed on a thread with a descriptor table
- * of its own, which holds nothing of the program's either: its pipes end when it closes them.
+ * Why: descriptors belong to the process. A program that closes every descriptor it finds, as daemons
+ * do, closes ours, and then gets their numbers for its own files; one of its threads may do so between
+ * any two of our instructions. A check before each use cannot rule out that our bytes go into a file of
+ * the program. So our files are opened, written and closed on a thread whose descriptor table is its own.
+ * That table holds none of the program's descriptors, so a pipe still ends when the program closes it.
  *
- * Not for what calls a vendor's library: that has descriptors of its own among the program's. */
+ * Limits: a vendor's library must not be called here, because its descriptors are in the program's table. */
 #ifndef GPUFL_BASE_PROCESS_FD_THREAD_H
 #define GPUFL_BASE_PROCESS_FD_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ASIDE_THREAD "gpufl-files" /* its name */
+#define FD_THREAD_NAME "gpufl-files" /* its name */
 
 /* Starts the thread; false where the system refuses (before Linux 5.9 without unshare(2), a
- * sandbox) or under ThreadSanitizer, which knows descriptors by their numbers. Between begin and
- * end the table stays what it is. [owner] */
-bool aside_begin(void);
-void aside_end(void);
+ * sandbox) or under ThreadSanitizer, which identifies descriptors by number. The table lives from
+ * start to stop. [owner] */
+bool fd_thread_start(void);
+void fd_thread_stop(void);
 
-/* Runs fn(arg) on it and waits for that; without it, here. Descriptors that fn keeps are to be used
- * inside such calls only. One at a time. [any] */
-void aside_run(void (*fn)(void *arg), void *arg);
+/* Runs fn(arg) on the thread and waits; where there is no thread, runs it on the caller's. Descriptors
+ * that fn keeps are valid inside such calls only. Calls run one at a time. [any] */
+void fd_thread_run(void (*fn)(void *arg), void *arg);
 
-/* CPU time of the thread since it began, ns; 0: there is none. [any] */
-int64_t aside_cpu_ns(void);
+/* CPU time of the thread since its start, ns; 0: there is no thread. [any] */
+int64_t fd_thread_cpu_ns(void);
 
-/* Gives the calling thread a descriptor table of its own, with nothing in it but that 0 to 2 cannot be
- * written to, so that no message ends up in a file. For threads of ours that do nothing else than read
- * and write files; false as above. */
-bool aside_own_table(void);
+/* Gives the calling thread a descriptor table of its own. The table is empty, except that 0 to 2 are
+ * open and refuse writes, so that no message ends up in a file. Use it on threads of ours that only read
+ * and write files; false as for fd_thread_start. */
+bool fd_thread_own_table(void);
 
-/* In a forked child, which has neither the thread nor its files. */
-void aside_forget(void);
+/* Resets the state in a forked child, which has neither the thread nor its files. */
+void fd_thread_forget(void);
 
 #endif

@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 #if defined __x86_64__
-#define CAGE_ABI   AUDIT_ARCH_X86_64
-#define CAGE_OTHER 0x40000000u /* from here on: numbers of x32 */
+#define SANDBOX_ABI   AUDIT_ARCH_X86_64
+#define SANDBOX_OTHER 0x40000000u /* from here on: numbers of x32 */
 #elif defined __aarch64__
-#define CAGE_ABI   AUDIT_ARCH_AARCH64
-#define CAGE_OTHER 0xffffffffu
+#define SANDBOX_ABI   AUDIT_ARCH_AARCH64
+#define SANDBOX_OTHER 0xffffffffu
 #else
 #error "system calls of this architecture are not known here"
 #endif
@@ -44,7 +44,7 @@ enum { NOBODY = 65534 };
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-int cage_close_from(unsigned first)
+int sandbox_close_from(unsigned first)
 {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, first, ~0u, 0) == 0)
@@ -91,7 +91,7 @@ static int limit_memory(int64_t more)
 }
 #endif
 
-int cage_limit(const struct cage_limits *l)
+int sandbox_limit(const struct sandbox_limits *l)
 {
     int code = l->memory ? limit_memory(l->memory) : 0;
     code = code ? code : limit(RLIMIT_CPU, l->cpu);
@@ -104,7 +104,7 @@ int cage_limit(const struct cage_limits *l)
     return code;
 }
 
-int cage_drop_user(void)
+int sandbox_drop_user(void)
 {
     if (geteuid() != 0)
         return 0;
@@ -122,11 +122,11 @@ static int install(struct sock_filter *code, size_t n)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? err_from_errno(errno) : 0;
 }
 
-int cage_keep_names(void)
+int sandbox_keep_names(void)
 {
     struct sock_filter code[] = {
         LOAD(CALL(arch)),
-        IF(BPF_JEQ, CAGE_ABI, 1, 0),
+        IF(BPF_JEQ, SANDBOX_ABI, 1, 0),
         REFUSE,
         LOAD(CALL(nr)),
 #ifdef SYS_readlink
@@ -185,13 +185,13 @@ static const unsigned allowed[] = {
 
 enum { ALLOWED = sizeof allowed / sizeof *allowed, PROGRAM_MAX = 24 + 2 * ALLOWED };
 
-int cage_shut(void)
+int sandbox_enter(void)
 {
     struct sock_filter code[PROGRAM_MAX];
     size_t n = 0;
     const struct sock_filter head[] = {
-        LOAD(CALL(arch)), IF(BPF_JEQ, CAGE_ABI, 1, 0),   REFUSE,
-        LOAD(CALL(nr)),   IF(BPF_JGE, CAGE_OTHER, 0, 1), REFUSE,
+        LOAD(CALL(arch)), IF(BPF_JEQ, SANDBOX_ABI, 1, 0),   REFUSE,
+        LOAD(CALL(nr)),   IF(BPF_JGE, SANDBOX_OTHER, 0, 1), REFUSE,
     };
     /* Memory that is both written and run is refused by refusing all that is run. */
     const struct sock_filter tail[] = {

@@ -1,35 +1,36 @@
-/* sandbox.h - a process of ours gives up what it will not need, before it runs somebody else's words.
+/* sandbox.h - a child process gives up rights before it runs input of others, such as SQL.
  *
- * For a child that was started for one task. Nothing here can be taken back. Linux; each step
- * fails rather than leaving the process freer than its caller thinks. */
+ * The child was started for one task. No step can be undone. Each step fails rather than leaving the
+ * process with more rights than its caller expects. Linux only. */
 #ifndef GPUFL_BASE_PROCESS_SANDBOX_H
 #define GPUFL_BASE_PROCESS_SANDBOX_H
 
 #include <stdint.h>
 
-struct cage_limits {
+struct sandbox_limits {
     int64_t memory; /* bytes of address space beyond what is mapped now; 0: none */
     int64_t cpu;    /* seconds of CPU time; then the process is killed */
     int files;      /* descriptors */
 };
 
 /* Closes every descriptor from `first` on. */
-int cage_close_from(unsigned first);
+int sandbox_close_from(unsigned first);
 
-/* Limits, no core files, no file that grows, no new privileges; dies with its parent. */
-int cage_limit(const struct cage_limits *l);
+/* Sets the limits, forbids core files, growing files and new privileges; the process dies with its
+ * parent. */
+int sandbox_limit(const struct sandbox_limits *l);
 
-/* For whoever opens files that another process has open: record locks are granted without being taken
- * (who started the process holds the files still meanwhile, and has them locked itself), and names
- * stay as they are given, because nothing tells where a link leads. Needs cage_limit. */
-int cage_keep_names(void);
+/* Prepares opening files that another process has open: calls that take a record lock succeed without
+ * taking one (the parent has locked the files and leaves them unchanged meanwhile), and readlink fails,
+ * so that names stay as they are given. Needs sandbox_limit. */
+int sandbox_keep_names(void);
 
-/* Of a root process: becomes nobody. */
-int cage_drop_user(void);
+/* Changes the user to nobody where the process runs as root. */
+int sandbox_drop_user(void);
 
-/* From here on the process computes, reads and writes descriptors that it has, asks for memory and
- * ends; every other system call fails with EPERM: no file is opened, no program or thread is
- * started, no socket made. Needs cage_limit. */
-int cage_shut(void);
+/* From here on the process can compute, read and write the descriptors that it has, allocate memory and
+ * exit. Every other system call fails with EPERM: no file is opened, no program or thread is started,
+ * no socket is made. Needs sandbox_limit. */
+int sandbox_enter(void);
 
 #endif

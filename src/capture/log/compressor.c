@@ -75,7 +75,7 @@ int compressor_init(struct compressor *c, struct spool *spool, bool durable)
     return wakeup_init(&c->wake);
 }
 
-/* In aside_run: the new thread shares the descriptor table of the one that starts it. */
+/* In fd_thread_run: the new thread shares the descriptor table of the one that starts it. */
 static void start(void *arg)
 {
     struct compressor *c = arg;
@@ -91,7 +91,7 @@ void compressor_add(struct compressor *c, const char *name)
     memcpy(job->name, name, size);
     queue_push(&c->jobs, &job->node);
     if (!c->thread.running)
-        aside_run(start, c);
+        fd_thread_run(start, c);
     if (c->thread.running) /* else the part waits in the queue for the next try */
         wakeup_signal(&c->wake);
 }

@@ -45,7 +45,7 @@ int log_dir_open(struct log_dir *d, const char *path)
     d->fd = -1;
     if ((size_t)snprintf(d->path, sizeof d->path, "%s", path) >= sizeof d->path)
         return -ENAMETOOLONG;
-    aside_run(work_open, d);
+    fd_thread_run(work_open, d);
     return d->fd < 0 ? d->fd : 0;
 }
 
@@ -61,7 +61,7 @@ static void work_close(void *arg)
 void log_dir_close(struct log_dir *d)
 {
     if (d->fd >= 0)
-        aside_run(work_close, d);
+        fd_thread_run(work_close, d);
 }
 
 struct look {
@@ -81,6 +81,6 @@ static void work_look(void *arg)
 int64_t log_dir_free_bytes(struct log_dir *d)
 {
     struct look l = {.dir = d, .bytes = -1};
-    aside_run(work_look, &l);
+    fd_thread_run(work_look, &l);
     return l.bytes;
 }

@@ -5,7 +5,7 @@
  * paths up.
  *
  * Why not the path: it is looked up anew by each call, with the rights that the program has by then.
- * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside aside_run only, whose descriptor
+ * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only, whose descriptor
  * table holds the descriptor (base/process/fd_thread.h), or on a thread that was started inside it. */
 #ifndef GPUFL_CAPTURE_LOG_DIR_H
 #define GPUFL_CAPTURE_LOG_DIR_H

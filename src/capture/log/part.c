@@ -1,4 +1,4 @@
-/* part.c - one channel's file. All that touches it is done aside: see aside.h.
+/* part.c - one channel's file. All work on it runs on the file thread: see base/process/fd_thread.h.
  *
  * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. Our threads block
  * it, but the last flush can run on a thread of the program (exit, shutdown):
@@ -281,7 +281,7 @@ static bool deleted(const struct part *p)
     return file_is(p->fd, p->id) && fstat(p->fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* ---- aside ------------------------------------------------------------------------------- */
+/* ---- on the file thread --------------------------------------------------------------------- */
 
 struct work {
     struct part *part;
@@ -304,7 +304,7 @@ static void work_open(void *arg)
 int part_open(struct part *p)
 {
     struct work w = {.part = p};
-    aside_run(work_open, &w);
+    fd_thread_run(work_open, &w);
     return w.rc;
 }
 
@@ -317,7 +317,7 @@ static void work_append(void *arg)
 int part_write(struct part *p, const void *data, size_t n, int how)
 {
     struct work w = {.part = p, .data = data, .n = n, .how = how};
-    aside_run(work_append, &w);
+    fd_thread_run(work_append, &w);
     return w.rc;
 }
 
@@ -330,7 +330,7 @@ static void work_leave(void *arg)
 void part_leave(struct part *p)
 {
     if (p->fd >= 0)
-        aside_run(work_leave, p);
+        fd_thread_run(work_leave, p);
 }
 
 static void work_finish(void *arg)
@@ -342,7 +342,7 @@ static void work_finish(void *arg)
 int part_finish(struct part *p, bool last, char *name)
 {
     struct work w = {.part = p, .last = last, .name = name};
-    aside_run(work_finish, &w);
+    fd_thread_run(work_finish, &w);
     return w.rc;
 }
 
@@ -361,6 +361,6 @@ bool part_deleted(const struct part *p)
 {
     struct look l = {.part = p};
     if (p->fd >= 0)
-        aside_run(work_look, &l);
+        fd_thread_run(work_look, &l);
     return l.deleted;
 }

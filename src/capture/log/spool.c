@@ -74,7 +74,7 @@ static void rescan(struct spool *s)
 {
     pthread_mutex_lock(&s->lock);
     struct scan now = {.log = s->dir};
-    aside_run(scan, &now);
+    fd_thread_run(scan, &now);
     if (now.bytes >= 0)
         atomic_store_explicit(&s->bytes, now.bytes, memory_order_relaxed);
     pthread_mutex_unlock(&s->lock);

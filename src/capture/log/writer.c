@@ -620,7 +620,7 @@ bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t s
         (s->limit && used + (int64_t)size > s->limit / 2))
         return false;
     struct keep k = {.dir = &w->dir, .name = file, .bytes = bytes, .size = size};
-    aside_run(keep, &k);
+    fd_thread_run(keep, &k);
     if (k.done)
         spool_add(&w->spool, SPOOL_ROWS, (int64_t)size);
     return k.done;

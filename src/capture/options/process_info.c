@@ -13,30 +13,30 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Whom this process stands for; 0: itself. */
-static int stands_for;
+/* The process that sessions name; 0: this one. */
+static int acted_for;
 static char its_command[1025];
 
-void about_stand_for(int pid, const char *command)
+void process_info_act_for(int pid, const char *command)
 {
-    stands_for = pid;
+    acted_for = pid;
     snprintf(its_command, sizeof its_command, "%s", command);
 }
 
-bool about_stands_in(void)
+bool process_info_acts_for_other(void)
 {
-    return stands_for != 0;
+    return acted_for != 0;
 }
 
-int about_pid(void)
+int process_info_pid(void)
 {
-    return stands_for ? stands_for : getpid();
+    return acted_for ? acted_for : getpid();
 }
 
 /* Reads the arguments, NUL between them; returns their length. */
 static size_t read_arguments(char *out, size_t size)
 {
-    if (stands_for) {
+    if (acted_for) {
         snprintf(out, size, "%s", its_command);
         return strlen(out);
     }
@@ -61,7 +61,7 @@ static const char *script_of(const char *arguments, size_t len)
     return at < end ? at : NULL;
 }
 
-void about_program(char *out, unsigned long size)
+void process_info_program(char *out, unsigned long size)
 {
     char arguments[1024];
     size_t len = read_arguments(arguments, sizeof arguments);
@@ -94,10 +94,10 @@ static int make_uuid(char out[37])
     return 0;
 }
 
-int about_read(struct about *a)
+int process_info_read(struct process_info *a)
 {
     struct utsname u;
-    *a = (struct about){0};
+    *a = (struct process_info){0};
     if (gethostname(a->host, sizeof a->host - 1))
         a->host[0] = '\0';
     if (uname(&u) == 0)
@@ -106,6 +106,6 @@ int about_read(struct about *a)
     for (size_t i = 0; i < len; i++)
         if (a->command[i] == '\0')
             a->command[i] = ' ';
-    about_program(a->program, sizeof a->program);
+    process_info_program(a->program, sizeof a->program);
     return make_uuid(a->session);
 }

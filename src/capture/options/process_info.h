@@ -1,10 +1,10 @@
-/* process_info.h - who is being captured: the texts of a session's header. [owner] */
+/* process_info.h - which process is captured: the texts of a session's header. [owner] */
 #ifndef GPUFL_CAPTURE_OPTIONS_PROCESS_INFO_H
 #define GPUFL_CAPTURE_OPTIONS_PROCESS_INFO_H
 
 #include <stdbool.h>
 
-struct about {
+struct process_info {
     char host[256];
     char system[256];   /* "Linux 6.1.0 x86_64" */
     char command[1025]; /* arguments, a blank between them, cut */
@@ -13,18 +13,19 @@ struct about {
 };
 
 /* 0, or GPUFL_E_IO where there is no randomness. */
-int about_read(struct about *a);
+int process_info_read(struct process_info *a);
 
-/* From here on it is this process that is captured, with that command: for one that samples in another's name. */
-void about_stand_for(int pid, const char *command);
+/* From here on sessions name process pid and its command instead of this process: `gpufl trace` samples
+ * the devices on behalf of the program that it runs. */
+void process_info_act_for(int pid, const char *command);
 
-/* True where it does. [any] */
-bool about_stands_in(void);
+/* True after process_info_act_for. [any] */
+bool process_info_acts_for_other(void);
 
-/* The captured process. */
-int about_pid(void);
+/* Id of the captured process. */
+int process_info_pid(void);
 
-/* Name of the program alone. */
-void about_program(char *out, unsigned long size);
+/* Name of the program alone, without reading the rest. */
+void process_info_program(char *out, unsigned long size);
 
 #endif

@@ -192,7 +192,7 @@ int options_injected(struct options *o)
         o->enable_stack_trace = o->profiling_engine != GPUFL_ENGINE_MONITOR;
     if (o->source[OPT_app_name] != SOURCE_DEFAULT)
         return 0;
-    about_program(program, sizeof program);
+    process_info_program(program, sizeof program);
     char *copy = mem_strdup(program);
     if (!copy)
         return GPUFL_E_NOMEM;

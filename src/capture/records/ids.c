@@ -260,7 +260,7 @@ void ids_thread(struct ids *t, int32_t tid, const char *name)
     if (!e || e->id)
         return;
     table_add(&t->threads, e, key);
-    aside_run(thread_name, &of);
+    fd_thread_run(thread_name, &of);
     struct thread_row row = {
         .id = tid,
         .name = intern_str(t->names, *of.text || !name ? of.text : name),

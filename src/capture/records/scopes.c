@@ -9,8 +9,8 @@
 
 #include "base/tick.h"
 #include "capture/records/uncounted.h"
-#include "capture/session/collector.h"
 #include "capture/stacks/stacking.h"
+#include "capture/threads/collector_wake.h"
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
 #include "capture/windows/windows.h"
@@ -215,6 +215,14 @@ static __attribute__((noinline)) void window_end(struct thread_state *t)
     uint64_t instance = t->window_scope;
     t->window_scope = 0;
     windows_scope_switch(false, instance);
+}
+
+void scopes_thread_ends(struct thread_state *t)
+{
+    if (t->window_scope &&
+        atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session())
+        windows_scope_switch(false, t->window_scope);
+    t->window_scope = 0;
 }
 
 /* A range: an outermost scope, or one that has opened a window. */

@@ -35,6 +35,9 @@ void scopes_leave(uint64_t handle);
  * a session, or none. [owner] */
 void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes);
 
+/* The thread, which is the calling one, ends: closes the window that a scope of it has opened. */
+void scopes_thread_ends(struct thread_state *t);
+
 /* The calling thread is about to end: see RANGE_SETTLES. */
 void scopes_settle(void);
 

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "capture/log/messages.h"
 #include "capture/records/scopes.h"
-#include "capture/session/collector.h"
-#include "capture/session/fork.h"
 #include "capture/stacks/stacking.h"
+#include "capture/threads/collector_wake.h"
+#include "capture/threads/exits.h"
 #include "capture/threads/gate.h"
 #include "capture/windows/windows.h"
 
@@ -290,7 +290,7 @@ static void op_wake(struct sink *s)
 static void op_began(struct sink *s, unsigned engine)
 {
     (void)s;
-    (void)fork_exit_first(FORK_ENGINES + (enum fork_stage)__builtin_ctz(engine));
+    (void)exits_first(EXITS_ENGINES + (enum exit_stage)__builtin_ctz(engine));
 }
 
 static const struct sink_ops ops = {

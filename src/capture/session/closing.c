@@ -220,7 +220,7 @@ static void write_end(struct collector *c)
 
 void closing_run(struct collector *c)
 {
-    c->ledger.stop_asked = about_stands_in() ? 0 : steady_ns();
+    c->ledger.stop_asked = process_info_acts_for_other() ? 0 : steady_ns();
     control_close();
     collector_expect(TRACE_STOP_MOST);
     if (c->trace_started)
@@ -246,7 +246,7 @@ void closing_run(struct collector *c)
     say_end(c);
     write_end(c);
     writer_close(c->writer);
-    aside_end();
+    fd_thread_stop();
     stacking_end();
     scopes_drain_fini(&c->drain);
     sink_end();

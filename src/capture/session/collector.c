@@ -6,18 +6,16 @@
 #include "base/thread.h"
 #include "capture/log/messages.h"
 #include "capture/session/engines.h"
-#include "capture/session/fork.h"
 #include "capture/session/pace.h"
 #include "capture/session/sampling.h"
 #include "capture/stacks/stacking.h"
+#include "capture/threads/exits.h"
 #include "capture/threads/gate.h"
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
 #include "capture/windows/windows.h"
 #include "monitor/steady.h"
 
-#include <errno.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 
 static const int64_t CLOCK_EVERY = 10ll * 1000000000;
@@ -25,40 +23,18 @@ enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still
 
 static struct collector me; /* the thread's own */
 static struct thread thread;
-static sem_t wakes;        /* posted at most once between two waits by collector_wake */
-static _Atomic bool asked; /* a post is on its way */
 static _Atomic bool running;
 static _Atomic uint64_t flush_asked, flush_done;
 static _Atomic(const char *) end_reason; /* NULL: goes on */
-static _Atomic uint64_t steps;           /* of work done; relaxed: only its changing counts */
-static _Atomic int64_t expected;         /* ns that the next step may take; relaxed */
 static struct wakeup flushed, ended;
 static bool prepared; /* the wake-ups above are initialized */
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
 
 /* ---- asking ----------------------------------------------------------------------------------- */
 
-void collector_wake(void)
-{
-    /* Pairs with the exchange of wait_until: the one of them that is second sees the other. */
-    if (!atomic_exchange_explicit(&asked, true, memory_order_acq_rel))
-        sem_post(&wakes);
-}
-
 bool collector_ended(void)
 {
     return !atomic_load_explicit(&running, memory_order_acquire);
-}
-
-void collector_step(void)
-{
-    counter_add(&steps, 1);
-}
-
-void collector_expect(int64_t ns)
-{
-    atomic_store_explicit(&expected, ns, memory_order_relaxed);
-    collector_step();
 }
 
 /* w is signalled when done may have become true. */
@@ -66,14 +42,14 @@ static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
                      const struct patience *p)
 {
     int64_t began = steady_ns(), moved = began;
-    uint64_t seen = atomic_load_explicit(&steps, memory_order_relaxed);
+    uint64_t seen = collector_steps();
     while (!done(arg)) {
         int64_t now = steady_ns();
-        uint64_t step = atomic_load_explicit(&steps, memory_order_relaxed);
+        uint64_t step = collector_steps();
         if (step != seen)
             moved = now;
         seen = step;
-        int64_t still = p->still_ns + atomic_load_explicit(&expected, memory_order_relaxed);
+        int64_t still = p->still_ns + collector_expected();
         if (now - moved >= still || now - began >= p->most_ns)
             return false;
         wakeup_wait(w, p->still_ns / LOOKS);
@@ -91,7 +67,7 @@ bool collector_flush(const struct patience *p)
     if (collector_ended())
         return true;
     uint64_t mine = atomic_fetch_add_explicit(&flush_asked, 1, memory_order_relaxed) + 1;
-    sem_post(&wakes);
+    collector_wake_now();
     return wait_for(&flushed, is_flushed, mine, p);
 }
 
@@ -105,7 +81,7 @@ void collector_ask_end(const char *reason)
                                             memory_order_release, memory_order_relaxed);
     atomic_compare_exchange_strong_explicit(&end_reason, &none, reason, memory_order_release,
                                             memory_order_relaxed);
-    sem_post(&wakes);
+    collector_wake_now();
 }
 
 static bool is_over(uint64_t unused)
@@ -200,7 +176,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     if (flush && !all)
         stacking_keep(c->writer, false);
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
-        c->exit_first = fork_exit_first(FORK_RECORDED) == 0;
+        c->exit_first = exits_first(EXITS_RECORDED) == 0;
     sampling_drain();
     windows_drain(c->writer);
     collector_say_log(c);
@@ -233,16 +209,6 @@ static void option_rows(struct collector *c)
         };
         writer_row(c->writer, RECORD_option, (const int64_t *)&row);
     }
-}
-
-/* Until the deadline or a wake-up, whichever is first. True: collector_wake was called. */
-static bool wait_until(int64_t due)
-{
-    struct timespec at = steady_timespec(due);
-    while (sem_clockwait(&wakes, CLOCK_MONOTONIC, &at) && errno == EINTR)
-        continue;
-    /* Taken back before anything is read. */
-    return atomic_exchange_explicit(&asked, false, memory_order_acq_rel);
 }
 
 /* Why the capture should end now, or NULL. */
@@ -299,7 +265,7 @@ static void collect(struct collector *c)
     begin_log(c);
     while (!(c->reason = reason_to_end(c, now))) {
         int64_t next = sooner(sooner(due, c->end_at), windows_clock(now));
-        bool woken = wait_until(sooner(next, pace_look(&pace, now)));
+        bool woken = collector_wake_wait(sooner(next, pace_look(&pace, now)));
         if (atomic_load_explicit(&end_reason, memory_order_acquire))
             continue; /* the last round is the end's */
         uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
@@ -346,7 +312,7 @@ int collector_prepare(void)
     thread_join(&thread); /* of a capture that ended by itself */
     if (prepared)
         return 0;
-    if (sem_init(&wakes, 0, 0) || wakeup_init(&flushed))
+    if (collector_wake_prepare() || wakeup_init(&flushed))
         return GPUFL_E_NOMEM;
     if (wakeup_init(&ended)) {
         wakeup_fini(&flushed);
@@ -369,7 +335,7 @@ int collector_start(const struct collector *c)
     atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
     atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);
     atomic_store_explicit(&flush_done, 0, memory_order_relaxed);
-    atomic_store_explicit(&expected, 0, memory_order_relaxed);
+    collector_wake_begin();
     atomic_store_explicit(&running, true, memory_order_release);
     (void)windows_clock(
         steady_ns()); /* one that opens at once does so before the program goes on */
@@ -386,6 +352,6 @@ void collector_forget(void)
     thread.running = false;
     prepared = false;
     atomic_store_explicit(&running, false, memory_order_relaxed);
-    atomic_store_explicit(&asked, false, memory_order_relaxed);
+    collector_wake_forget();
     pthread_mutex_init(&trace_lock, NULL);
 }

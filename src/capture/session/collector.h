@@ -14,6 +14,7 @@
 #include "capture/options/options.h"
 #include "capture/records/scopes.h"
 #include "capture/session/ledger.h"
+#include "capture/threads/collector_wake.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,14 +33,11 @@ struct collector {
     const char *reason; /* of the end; collector's */
 };
 
-/* Makes the wake-up usable: before the gate opens. 0 or GPUFL_E_NOMEM. [owner] */
+/* Makes the wake-ups usable: before the gate opens. 0 or GPUFL_E_NOMEM. [owner] */
 int collector_prepare(void);
 
 /* Takes over everything in *c; on failure the caller keeps it. 0 or GPUFL_E_NOMEM. [owner] */
 int collector_start(const struct collector *c);
-
-/* Asks for a drain soon. One load while it is asked already; never blocks. [hot] */
-void collector_wake(void);
 
 /* How long a thread of the program waits for the collector. A busy machine makes it slow, a
  * wedged driver or disk makes it stand still: only the second one is not worth waiting for. */
@@ -71,12 +69,6 @@ int collector_window(bool open, struct err *e);
 int collector_floor(bool on);
 
 void collector_forget(void); /* in a forked child */
-
-/* A step of work is done: who waits sees that it gets on. [collector] */
-void collector_step(void);
-
-/* The next step may take so long, ns, beyond what who waits has patience for: it ends by itself. [collector] */
-void collector_expect(int64_t ns);
 
 /* ---- for closing.c ---------------------------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 #include "base/process/fd_thread.h"
-#include "base/thread.h"
 #include "capture/log/messages.h"
 #include "capture/records/sink.h"
 #include "capture/session/collector.h"
@@ -18,19 +17,11 @@
 #include "capture/windows/windows.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-/* The C library's, behind C++'s thread_local: such destructors run in exit, too, and first of all. */
-extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *module)
-    __attribute__((weak));
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static void child(void)
 {
-    aside_forget();
+    fd_thread_forget();
     session_forget();
     threads_forget();
     collector_forget();
@@ -48,36 +39,8 @@ int fork_watch(void)
     static bool watching; /* guarded by the session's lock */
     if (watching)
         return 0;
-    if (pthread_atfork(NULL, NULL, child) || at_quick_exit(session_exit))
+    if (pthread_atfork(NULL, NULL, child))
         return GPUFL_E_NOMEM;
     watching = true;
     return 0;
-}
-
-int fork_exit_first(enum fork_stage stage)
-{
-    static _Atomic bool done[FORK_STAGES]; /* relaxed: two handlers do no harm */
-    if (atomic_load_explicit(&done[stage], memory_order_relaxed))
-        return 0;
-    if (atexit(session_exit))
-        return GPUFL_E_NOMEM;
-    atomic_store_explicit(&done[stage], true, memory_order_relaxed);
-    return 0;
-}
-
-/* It may also have been pthread_exit, and the process goes on: the session, too. */
-static void first_thread_ends(void *unused)
-{
-    (void)unused;
-    session_leave();
-    if (session_active())
-        (void)atexit(session_exit);
-}
-
-void fork_watch_thread(void)
-{
-    static __thread bool watched;
-    if (watched || thread_id() != (int32_t)getpid() || !__cxa_thread_atexit_impl)
-        return;
-    watched = __cxa_thread_atexit_impl(first_thread_ends, NULL, (void *)&__dso_handle) == 0;
 }

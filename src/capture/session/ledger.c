@@ -134,7 +134,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     r->lost_time = lost(s, LOSS_TIME);
     r->unknown_records = lost(s, LOSS_UNKNOWN_RECORD);
     r->lost_floor = lost(s, LOSS_FLOOR);
-    r->cost_collector = clock_thread_cpu() + aside_cpu_ns();
+    r->cost_collector = clock_thread_cpu() + fd_thread_cpu_ns();
     r->cost_sampler = l->cost_sampler;
     r->cost_vendor = s->vendor_ns;
     r->cost_start = l->cost_start;

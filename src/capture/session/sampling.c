@@ -64,7 +64,7 @@ static int start(int64_t interval_ms, bool always, bool scopes)
         .devices = devices,
         .interval_ns = interval_ms * 1000000,
         .continuous = always,
-        .pid = about_stands_in() ? about_pid() : 0,
+        .pid = process_info_acts_for_other() ? process_info_pid() : 0,
         .in_scope = scopes ? in_scope : NULL,
         .wake = wake,
         .folder = *share.folder ? share.folder : NULL,
@@ -74,15 +74,15 @@ static int start(int64_t interval_ms, bool always, bool scopes)
     return sampler_open(&sampler, &c);
 }
 
-static void share_begin(const struct options *o, const struct backend *b, const struct about *about,
-                        const char *dir)
+static void share_begin(const struct options *o, const struct backend *b,
+                        const struct process_info *process, const char *dir)
 {
     bool beside = strcasecmp(o->share_system_samples, "folder") == 0;
     char log_folder[PATH_MAX];
     struct statfs fs;
     memset(&share, 0, sizeof share);
-    snprintf(share.self.session, sizeof share.self.session, "%s", about->session);
-    snprintf(share.self.host, sizeof share.self.host, "%.*s", ROLE_HOST - 1, about->host);
+    snprintf(share.self.session, sizeof share.self.session, "%s", process->session);
+    snprintf(share.self.host, sizeof share.self.host, "%.*s", ROLE_HOST - 1, process->host);
     if (b->simulated || strcasecmp(o->share_system_samples, "none") == 0 ||
         strcasecmp(o->log_format, "gpuflight") == 0)
         return;
@@ -104,14 +104,14 @@ static void share_begin(const struct options *o, const struct backend *b, const 
         share.folder[0] = '\0';
 }
 
-int sampling_begin(const struct options *o, const struct backend *b, const struct about *about,
-                   const char *dir)
+int sampling_begin(const struct options *o, const struct backend *b,
+                   const struct process_info *process, const char *dir)
 {
     pthread_mutex_lock(&lock);
     accepting = true;
     devices = b->devices;
     simulated = b->simulated;
-    share_begin(o, b, about, dir);
+    share_begin(o, b, process, dir);
     unsampled = 0;
     unsampled_said = false;
     memset(device_ids, 0, sizeof device_ids);

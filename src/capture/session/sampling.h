@@ -11,7 +11,8 @@
 
 /* Starts the sampler where the options ask for an interval; else the first window
  * will. 0 or GPUFL_E_NOMEM. [owner] */
-int sampling_begin(const struct options *o, const struct backend *b, const struct about *about,
+int sampling_begin(const struct options *o, const struct backend *b,
+                   const struct process_info *process,
                    const char *dir); /* of the session, absolute */
 
 /* gpufl_system_start and _stop. [any] */

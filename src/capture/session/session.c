@@ -20,6 +20,7 @@
 #include "capture/session/mark.h"
 #include "capture/session/sampling.h"
 #include "capture/stacks/stacking.h"
+#include "capture/threads/exits.h"
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
 #include "capture/windows/control.h"
@@ -50,7 +51,7 @@ struct session {
     enum state state;
     struct options options;
     struct collector collector; /* as handed to collector_start */
-    struct about about;
+    struct process_info process;
     char dir[PATH_MAX]; /* absolute; "": not made */
     struct err why;     /* of a start that failed */
 };
@@ -87,7 +88,7 @@ static void link_dir(const struct session *s)
     const struct options *o = &s->options;
     char path[PATH_MAX], there[PATH_MAX];
     if (!o->trace_dir || strcmp(o->trace_dir, o->log_path) == 0 ||
-        path_join(path, sizeof path, o->trace_dir, s->about.session) ||
+        path_join(path, sizeof path, o->trace_dir, s->process.session) ||
         (realpath(path, there) && strcmp(there, s->dir) == 0))
         return;
     if (symlink(s->dir, path))
@@ -102,7 +103,7 @@ static int make_dir(struct session *s)
     char path[PATH_MAX];
     struct err e = {0};
     const struct options *o = &s->options;
-    int rc = path_join(path, sizeof path, o->log_path, s->about.session);
+    int rc = path_join(path, sizeof path, o->log_path, s->process.session);
     if (rc)
         err_set(&e, rc, "log_path is too long");
     else if (!(rc = file_mkdirs(o->log_path, 0777, &e)))
@@ -121,20 +122,20 @@ static void fill_header(const struct session *s, struct wire_header *h)
 {
     struct clock_pair now = clock_pair_read();
     *h = (struct wire_header){
-        .session = s->about.session,
+        .session = s->process.session,
         .channel = "",
         .app = s->options.app_name,
-        .pid = about_pid(),
-        .host = s->about.host,
+        .pid = process_info_pid(),
+        .host = s->process.host,
         .run = s->options.run_id,
         .pass = s->options.pass,
         .passes = s->options.passes,
-        .command = s->about.command,
+        .command = s->process.command,
         .engine = option_engines[s->collector.engine],
         .backend = s->collector.backend->name,
         .simulated = s->collector.backend->simulated,
         .version = GPUFL_VERSION,
-        .system = s->about.system,
+        .system = s->process.system,
         .start = now.monotonic,
         .clock_monotonic = now.monotonic,
         .clock_real = now.real,
@@ -202,7 +203,7 @@ static void undo(struct session *s)
         c->backend->trace->close(c->trace);
     if (c->writer)
         writer_close(c->writer);
-    aside_end();
+    fd_thread_stop();
     sink_end();
     options_free(&s->options);
     if (s->dir[0])
@@ -218,7 +219,7 @@ static void begin_windows(const struct session *s)
     struct err e = {0};
     const char *lack = c->trace_started ? engines_windows_lack(&s->options, c->backend, c->engine)
                                         : "nothing is traced";
-    windows_begin(&s->options, lack, engines_let_go(c->engine));
+    windows_begin(&s->options, lack, engines_let_go(c->engine), collector_window);
     if (windows_wanted(&s->options) && !lack && control_open(&e))
         message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
                     e.text);
@@ -246,11 +247,11 @@ static int launch(struct session *s, int64_t began)
     if (c->trace_started && (engines_bits(c->engine) & ENGINE_RANGE_PROFILER))
         scopes_ranges(c->backend->trace->range, c->trace,
                       strcasecmp(o->range_mode, "kernels") != 0);
-    rc = fork_exit_first(c->trace_started ? FORK_TRACING : FORK_STARTED);
+    rc = exits_first(c->trace_started ? EXITS_TRACING : EXITS_STARTED);
     if (rc)
         return rc;
     begin_windows(s);
-    bool sampled = sampling_begin(o, c->backend, &s->about, s->dir) == 0;
+    bool sampled = sampling_begin(o, c->backend, &s->process, s->dir) == 0;
     int64_t now = steady_ns();
     unsigned bits = engines_bits(c->engine);
     c->options = o;
@@ -265,7 +266,8 @@ static int launch(struct session *s, int64_t began)
         .counters = c->trace_started && (bits & (ENGINE_PM_SAMPLING | ENGINE_RANGE_PROFILER)),
         .profile = c->trace_started &&
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
-        .cost_start = about_stands_in() ? 0 : now - began}; /* on the program's thread */
+        .cost_start =
+            process_info_acts_for_other() ? 0 : now - began}; /* on the program's thread */
     rc = collector_start(c);
     if (rc)
         (void)err_set(&s->why, rc, "%s", thread_refusal());
@@ -306,9 +308,10 @@ static int start_new(const struct gpufl_options *code, bool injected)
     int64_t began = steady_ns();
     s->dir[0] = '\0';
     s->why = (struct err){0};
-    fork_watch_thread();
-    if (threads_init() || names_open() || fork_watch())
+    if (threads_init(scopes_thread_ends) || names_open() || fork_watch() ||
+        exits_begin(session_exit, session_leave))
         return refuse(s, GPUFL_E_NOMEM);
+    exits_watch_thread();
     s->collector = (struct collector){0};
     messages_begin();
     int rc = resolve(s, code, injected);
@@ -316,11 +319,11 @@ static int start_new(const struct gpufl_options *code, bool injected)
         return rc;
     log_set_debug(s->options.enable_debug_output);
     look_for_proc();
-    rc = about_read(&s->about);
+    rc = process_info_read(&s->process);
     if (!rc)
         rc = make_dir(s);
     if (!rc) {
-        (void)aside_begin(); /* without it files share the program's descriptors */
+        (void)fd_thread_start(); /* without it files share the program's descriptors */
         attach(s, injected);
         rc = open_log(s);
     }
@@ -332,7 +335,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
         undo(s);
         return refuse(s, rc);
     }
-    memcpy(id, s->about.session, sizeof id);
+    memcpy(id, s->process.session, sizeof id);
     memcpy(dir, s->dir, sizeof dir);
     s->state = STATE_RUNS;
     (void)mark_send(MARK_BEGAN, dir);
@@ -473,13 +476,14 @@ void session_exit(void)
     pthread_mutex_unlock(&lock);
 }
 
-void session_leave(void)
+bool session_leave(void)
 {
     if (!session_active())
-        return;
+        return false;
     FLOAT_ENV_DEFAULT;
     scopes_settle();
     (void)collector_flush(&EXIT);
+    return session_active();
 }
 
 int session_flush(void)

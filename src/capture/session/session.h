@@ -20,9 +20,10 @@ void session_shutdown(void);
  * it does not. */
 void session_exit(void);
 
-/* The calling thread ends, and perhaps the process: reads what it has counted, and waits until the
- * collector is through what it is doing, as long as session_exit would. [any] */
-void session_leave(void);
+/* The calling thread ends, and perhaps the process: reads what the thread has counted, and waits until the
+ * collector has finished what it is doing, as long as session_exit would. True: a session is still running.
+ * [any] */
+bool session_leave(void);
 
 /* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */
 int session_flush(void);

@@ -242,7 +242,7 @@ static void keep_one(struct writer *w, int64_t id, const struct stack_module *m)
     char name[KEPT_MODULE_ROOM];
     size_t left = KEEP_SESSION_MOST - kept.bytes;
     j.most = left < KEEP_MODULE_MOST ? left : KEEP_MODULE_MOST;
-    aside_run(find_and_copy, &j);
+    fd_thread_run(find_and_copy, &j);
     kept_module_name(name, id);
     if (j.rc) {
         say_not_kept(m, "its names are", why_not(j.rc));

@@ -10,9 +10,8 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/thread.h"
-#include "capture/session/collector.h"
-#include "capture/session/fork.h"
-#include "capture/windows/windows.h"
+#include "capture/threads/collector_wake.h"
+#include "capture/threads/exits.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -33,16 +32,14 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static _Atomic unsigned deaths; /* of threads, for the collector to be woken */
 static bool key_made;
+static void (*thread_ends)(struct thread_state *t); /* set before the key is made */
 
 /* The thread ends. What it still does in other destructors gets new memory. */
 static void thread_ended(void *p)
 {
     struct thread_state *t = p;
     thread_here = NULL;
-    if (t->window_scope &&
-        atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session())
-        windows_scope_switch(false, t->window_scope);
-    t->window_scope = 0;
+    thread_ends(t);
     atomic_store_explicit(&t->dead, true, memory_order_release);
     if (atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) % DEATHS == DEATHS - 1 &&
         gate_is_on())
@@ -54,8 +51,10 @@ static void key_make(void)
     key_made = pthread_key_create(&key, thread_ended) == 0;
 }
 
-int threads_init(void)
+int threads_init(void (*ends)(struct thread_state *t))
 {
+    if (!thread_ends)
+        thread_ends = ends;
     pthread_once(&key_once, key_make);
     return key_made ? 0 : GPUFL_E_NOMEM;
 }
@@ -101,7 +100,7 @@ struct thread_state *threads_enter(void)
         collector_wake();
         return t;
     }
-    fork_watch_thread();
+    exits_watch_thread();
     t = thread_make();
     if (!t || pthread_setspecific(key, t)) {
         if (t)

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/float_env.h"
 #include "capture/log/messages.h"
-#include "capture/session/collector.h"
+#include "capture/threads/collector_wake.h"
 #include "capture/threads/names.h"
 #include "monitor/steady.h"
 
@@ -25,8 +25,9 @@ _Atomic uint32_t windows_scope;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool active;
 static _Atomic uint64_t opened, failed;
-static struct {    /* guarded by lock, as what follows */
-    uint32_t name; /* id */
+static windows_engine_fn *engine_window; /* guarded by lock */
+static struct {                          /* guarded by lock, as what follows */
+    uint32_t name;                       /* id */
     uint32_t count;
 } open_names[NAMES_MOST];
 static unsigned open_count;
@@ -84,11 +85,13 @@ static void clock_begin(const struct options *o)
     by_clock.open = false;
 }
 
-void windows_begin(const struct options *o, const char *lack, bool let_go)
+void windows_begin(const struct options *o, const char *lack, bool let_go,
+                   windows_engine_fn *engine)
 {
     bool wanted = windows_wanted(o), possible = !lack;
     pthread_mutex_lock(&lock);
     active = wanted && possible;
+    engine_window = engine;
     open_count = 0;
     opened = failed = 0;
     open_since = open_ns = 0;
@@ -195,7 +198,7 @@ uint64_t windows_scope_of(int64_t start, int64_t end)
 
 static int engine_switch(bool open, struct err *e)
 {
-    int rc = collector_window(open, e);
+    int rc = engine_window(open, e);
     if (rc && open)
         failed++;
     if (rc)

@@ -21,10 +21,14 @@ bool windows_wanted(const struct options *o);
 /* Launches before the first window are counted. [any] */
 bool windows_counts_launches(const struct options *o);
 
-/* A session begins; lack: why its engine cannot be switched, NULL: it can; let_go: nothing of the
- * engine stays on between windows, and it is switched within launches, too. Other engines are switched
- * by the collector, shortly behind the launch that is the last one. [owner] */
-void windows_begin(const struct options *o, const char *lack, bool let_go);
+/* Switches the session's engine on or off. 0 or a negative code with a sentence. [any] */
+typedef int windows_engine_fn(bool open, struct err *e);
+
+/* A session begins. lack: why its engine cannot be switched, NULL: it can. let_go: nothing of the engine
+ * stays on between windows, and `engine` may be called within a launch; otherwise the collector calls it,
+ * shortly after the launch that is the last one of a window. [owner] */
+void windows_begin(const struct options *o, const char *lack, bool let_go,
+                   windows_engine_fn *engine);
 
 /* Opens or closes a window of a name, NULL: "". Returns when the engine is on or off:
  * GPUFL_E_STATE without a session with windows, GPUFL_E_INVAL for a close without its open,

@@ -156,7 +156,7 @@ static int sample(const struct trace_request *r, const struct place *p, const st
     sigprocmask(SIG_SETMASK, &run->inherited, NULL);
     log_set_sink(say_nothing);
     join_command(r->command, command, sizeof command);
-    about_stand_for(run->child, command);
+    process_info_act_for(run->child, command);
     set_environment(r, p);
     if (begin(r, p))
         return GIVES_WAY;

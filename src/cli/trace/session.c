@@ -156,7 +156,7 @@ static bool is_aside(const char *process, const char *task)
     FILE *f = fopen(path, "re");
     if (!f)
         return false;
-    bool is = fgets(name, sizeof name, f) && strcmp(name, ASIDE_THREAD "\n") == 0;
+    bool is = fgets(name, sizeof name, f) && strcmp(name, FD_THREAD_NAME "\n") == 0;
     (void)fclose(f);
     return is;
 }

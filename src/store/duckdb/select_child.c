@@ -208,10 +208,10 @@ static int attach_all(struct child *c, struct err *e)
 
 static int give_up_files(struct child *c, struct err *e)
 {
-    const struct cage_limits limits = {2 * c->memory, c->seconds, SELECT_FILES};
-    int code = cage_close_from(3);
-    code = code ? code : cage_limit(&limits);
-    code = code ? code : cage_keep_names();
+    const struct sandbox_limits limits = {2 * c->memory, c->seconds, SELECT_FILES};
+    int code = sandbox_close_from(3);
+    code = code ? code : sandbox_limit(&limits);
+    code = code ? code : sandbox_keep_names();
     return code ? err_set(e, GPUFL_E_UNAVAILABLE,
                           "the kernel of this host cannot confine a process (%s)", err_text(code))
                 : 0;
@@ -223,8 +223,8 @@ static int give_up_rest(struct child *c, struct err *e)
     int code = run(c, e);
     if (code)
         return code;
-    code = cage_drop_user();
-    code = code ? code : cage_shut();
+    code = sandbox_drop_user();
+    code = code ? code : sandbox_enter();
     return code ? err_set(e, GPUFL_E_UNAVAILABLE,
                           "the kernel of this host cannot confine a process (%s)", err_text(code))
                 : 0;

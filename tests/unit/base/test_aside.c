@@ -45,7 +45,7 @@ static void drop(void *arg)
 static int begin(void **state)
 {
     (void)state;
-    if (!aside_begin())
+    if (!fd_thread_start())
         print_message("no table of our own here: what follows shares the program's\n");
     return 0;
 }
@@ -53,8 +53,8 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    aside_end();
-    aside_end(); /* again: nothing */
+    fd_thread_stop();
+    fd_thread_stop(); /* again: nothing */
     return 0;
 }
 
@@ -62,7 +62,7 @@ static int end(void **state)
 static bool is_apart(void)
 {
     struct file f = {.fd = dup(STDOUT_FILENO)};
-    aside_run(drop, &f);
+    fd_thread_run(drop, &f);
     return !f.done && close(f.fd) == 0;
 }
 
@@ -71,11 +71,11 @@ static void work_is_done_either_way(void **state)
     (void)state;
     struct file f = {.path = "aside-XXXXXX"};
     close(mkstemp(f.path));
-    aside_run(create, &f);
+    fd_thread_run(create, &f);
     assert_true(f.done);
-    aside_run(put, &f);
+    fd_thread_run(put, &f);
     assert_true(f.done);
-    aside_run(drop, &f);
+    fd_thread_run(drop, &f);
     assert_true(f.done);
     assert_int_equal(file_size(f.path), 5);
     unlink(f.path);
@@ -89,7 +89,7 @@ static void a_program_that_closes_all(void **state)
     if (!is_apart())
         skip();
     close(mkstemp(ours.path));
-    aside_run(create, &ours);
+    fd_thread_run(create, &ours);
     for (int fd = 3; fd < LAST; fd++)
         close(fd);
     for (int i = 0; i < OWN; i++) {
@@ -97,7 +97,7 @@ static void a_program_that_closes_all(void **state)
         theirs[i].fd = mkstemp(theirs[i].path);
         assert_true(theirs[i].fd >= 0);
     }
-    aside_run(put, &ours);
+    fd_thread_run(put, &ours);
     assert_true(ours.done);
     assert_int_equal(file_size(ours.path), 5);
     for (int i = 0; i < OWN; i++) {
@@ -105,7 +105,7 @@ static void a_program_that_closes_all(void **state)
         close(theirs[i].fd);
         unlink(theirs[i].path);
     }
-    aside_run(drop, &ours);
+    fd_thread_run(drop, &ours);
     unlink(ours.path);
 }
 
@@ -116,8 +116,8 @@ static void pipes_are_not_held(void **state)
     int ends[2];
     char c;
     assert_int_equal(pipe(ends), 0);
-    aside_end();
-    if (!aside_begin())
+    fd_thread_stop();
+    if (!fd_thread_start())
         skip();
     close(ends[1]);
     assert_int_equal(read(ends[0], &c, 1), 0);
@@ -136,7 +136,7 @@ static void messages_get_into_no_file(void **state)
     bool said = true;
     if (!is_apart())
         skip();
-    aside_run(say, &said);
+    fd_thread_run(say, &said);
     assert_false(said);
 }
 
@@ -149,19 +149,19 @@ static void a_child_goes_on_without(void **state)
 {
     (void)state;
     int done = 0, status;
-    aside_run(count, &done);
+    fd_thread_run(count, &done);
     pid_t child = fork();
     if (!child) {
-        aside_forget();
-        aside_run(count, &done);
-        done += aside_begin();
-        aside_run(count, &done);
-        aside_end();
+        fd_thread_forget();
+        fd_thread_run(count, &done);
+        done += fd_thread_start();
+        fd_thread_run(count, &done);
+        fd_thread_stop();
         _exit(done);
     }
     assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), is_apart() ? 4 : 3);
-    assert_true(aside_cpu_ns() > 0 || !is_apart());
+    assert_true(fd_thread_cpu_ns() > 0 || !is_apart());
 }
 
 int main(void)

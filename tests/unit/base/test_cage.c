@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct cage_limits limits = {.memory = 256 << 20, .cpu = 20, .files = 64};
+static const struct sandbox_limits limits = {.memory = 256 << 20, .cpu = 20, .files = 64};
 
 /* Runs in a child: 0, or the line that went wrong. */
 static void in_child(int (*fn)(void))
@@ -56,8 +56,8 @@ static int shut_in(void)
     int ends[2];
     char c = 'x';
     CHECK(pipe(ends) == 0);
-    CHECK(cage_limit(&limits) == 0);
-    CHECK(cage_shut() == 0);
+    CHECK(sandbox_limit(&limits) == 0);
+    CHECK(sandbox_enter() == 0);
     /* What computing takes. */
     void *room = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(room != MAP_FAILED);
@@ -101,7 +101,7 @@ static int limited(void)
     signal(SIGXFSZ, SIG_IGN);
     int fd = mkstemp(path);
     CHECK(fd >= 0 && unlink(path) == 0);
-    CHECK(cage_limit(&limits) == 0);
+    CHECK(sandbox_limit(&limits) == 0);
     CHECK(write(fd, "x", 1) == -1 && errno == EFBIG);
     CHECK(getrlimit(RLIMIT_CORE, &l) == 0 && l.rlim_max == 0);
     CHECK(getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_max == 64);
@@ -125,7 +125,7 @@ static int closed(void)
 {
     int fd = open("/dev/null", O_RDONLY);
     CHECK(fd >= 3 && dup2(fd, 40) == 40);
-    CHECK(cage_close_from(3) == 0);
+    CHECK(sandbox_close_from(3) == 0);
     CHECK(fcntl(40, F_GETFD) == -1 && errno == EBADF);
     CHECK(fcntl(fd, F_GETFD) == -1 && errno == EBADF);
     CHECK(fcntl(2, F_GETFD) >= 0);
@@ -146,7 +146,7 @@ static int kept_names(void)
     char to[64];
     CHECK(fcntl(locked_fd, F_SETLK, &lock) == -1); /* it is taken */
     CHECK(readlink("/proc/self/exe", to, sizeof to) > 0);
-    CHECK(cage_limit(&limits) == 0 && cage_keep_names() == 0);
+    CHECK(sandbox_limit(&limits) == 0 && sandbox_keep_names() == 0);
     CHECK(fcntl(locked_fd, F_SETLK, &lock) == 0);
     CHECK(fcntl(locked_fd, F_SETLKW, &lock) == 0);
     CHECK(fcntl(locked_fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK); /* and still is */
@@ -171,7 +171,7 @@ static void test_names_and_locks(void **state)
 
 static int nobody(void)
 {
-    CHECK(cage_drop_user() == 0);
+    CHECK(sandbox_drop_user() == 0);
     CHECK(geteuid() != 0 && getuid() != 0 && getgid() != 0);
     CHECK(setuid(0) == -1);
     CHECK(getgroups(0, NULL) == 0);
@@ -194,7 +194,7 @@ static int dies(void)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        if (cage_limit(&limits) == 0 && write(ends[1], "x", 1) == 1)
+        if (sandbox_limit(&limits) == 0 && write(ends[1], "x", 1) == 1)
             for (;;)
                 pause();
         _exit(1);

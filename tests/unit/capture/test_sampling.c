@@ -32,7 +32,7 @@ int pthread_setname_np(pthread_t thread, const char *name)
 {
     int (*real)(pthread_t, const char *) =
         (int (*)(pthread_t, const char *))dlsym(RTLD_NEXT, "pthread_setname_np");
-    if (!strcmp(name, ASIDE_THREAD)) {
+    if (!strcmp(name, FD_THREAD_NAME)) {
         files = thread;
         atomic_store(&files_run, true);
     }

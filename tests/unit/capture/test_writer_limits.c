@@ -319,7 +319,7 @@ static void child_other_root(struct fixture *f)
         _exit(77);
     f->config.rotate_bytes = 5000;
     f->config.compress = true;
-    (void)aside_begin(); /* as a session does */
+    (void)fd_thread_start(); /* as a session does */
     CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
     CHECK(chroot("/proc") == 0 && chdir("/") == 0);
     define_all(f);
@@ -329,7 +329,7 @@ static void child_other_root(struct fixture *f)
     }
     give_end(f);
     writer_close(f->w);
-    aside_end();
+    fd_thread_stop();
 }
 
 static void test_other_root(void **state)
