@@ -107,12 +107,35 @@ def check(rows, shown):
         assert text in shown, (text, shown)
 
 
+def check_table(folder):
+    """The tables of docs/benchmarks.md from the JSON: rows with verdicts, nothing of the rounds, failures named."""
+    results = json.loads((folder / "out.json").read_text())
+    results["machine"] = {"gpu": "NVIDIA H100 80GB HBM3, 580.1", "date": "2026-11-26"}
+    results["graph"] = {"graph replay": {"kernels": 7, "ledger": {"kernels_written": 6, "verdict": "incomplete"}}}
+    results["scope"] = {"scope on, ns": run.aimed({"ours": 59.04}, "ours", 100), "rounds": [1, 2]}
+    results["memory"] = {"error": "exit 1\nmore"}
+    (folder / "table.json").write_text(json.dumps(results))
+    sys.argv[1:] = ["--table", str(folder / "table.json")]
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        assert not run.main()
+    text = shown.getvalue()
+    for row in ("| scope on, ns | | 59 ns | | ≤ 100 | met | H100 80GB HBM3, 2026-11-26 |",
+                "| graph replay, kernels | 7 launched | 6 written | | nothing lost | missed: the ledger is incomplete | H100",
+                "| memory | | | | | failed: exit 1 | H100", "| ≤ +300 | met |", "| upper end ≤ x1.08 | missed |",
+                "| none over bare, means, ns | 4000 ns | 4200 ns | +200 [", "## Engines beyond Trace"):
+        assert row in text, (row, text)
+    widths = {one.count("|") for one in text.splitlines() if one.startswith("|")}
+    assert widths == {8}, f"rows of {widths} bars: a table of Markdown is broken"
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(folder)
         for options in ((), ("--quick",)):
             check(*measure(folder, *options))
+        check_table(folder)
         (folder / "bin" / "bench_sampling").write_text("#!/bin/sh\necho '{}'\n")  # another shape is told, not passed over
         with contextlib.redirect_stderr(io.StringIO()):
             try:
