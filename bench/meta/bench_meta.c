@@ -68,8 +68,15 @@ static void session_put(int i)
                                    .started = 1700000000000000000 + i * 60000000000LL,
                                    .received = 1700000000000000000 + i * 60000000000LL,
                                    .created = 1};
-    must(meta_session_put(m, "w", &s, gpus, 2, labels, 3, &e), &e);
-    must(meta_session_grow(m, "w", id, i * 37 % 5000, i * 11 % 4000, i, i % 100 / 100.0, s.started,
+    must(meta_session_put(m, "w", &s, &(struct meta_pairs){gpus, 2},
+                          &(struct meta_pairs){labels, 3}, &e),
+         &e);
+    must(meta_session_grow(m, "w", id,
+                           &(struct meta_growth){.records = i * 37 % 5000,
+                                                 .kernels = i * 11 % 4000,
+                                                 .bytes = i,
+                                                 .busy = i % 100 / 100.0,
+                                                 .received = s.started},
                            &e),
          &e);
 }
@@ -94,7 +101,7 @@ static void measure(const char *what, const struct meta_session_query *q, bool c
         if (count)
             must(meta_session_count(m, "w", q, &total, &e), &e);
         else
-            must(meta_session_list(m, "w", q, &page, &mem, &rows, &n, &e), &e);
+            must(meta_session_list(&(struct meta_ask){m, "w", &mem, &e}, q, &page, &rows, &n), &e);
         took[i] = (now() - begin) * 1000;
     }
     cpu = (processor() - cpu) * 1000 / ROUNDS;

@@ -43,16 +43,14 @@ int meta_alert_put(struct meta *m, const char *workspace, const struct meta_aler
     return meta_write(m, workspace, alert_put, (void *)a, e);
 }
 
-int meta_alert_get(struct meta *m, const char *workspace, const char *alert, struct region *mem,
-                   struct meta_alert *out, struct err *e)
+int meta_alert_get(const struct meta_ask *ask, const char *alert, struct meta_alert *out)
 {
-    return meta_get_by(m, workspace, META_S_alert_get, META_ROW_alert, alert, mem, out, "rule", e);
+    return meta_get_by(ask, META_S_alert_get, META_ROW_alert, alert, out, "rule");
 }
 
-int meta_alert_list(struct meta *m, const char *workspace, struct region *mem,
-                    struct meta_alert **rows, size_t *count, struct err *e)
+int meta_alert_list(const struct meta_ask *ask, struct meta_alert **rows, size_t *count)
 {
-    return meta_list(m, workspace, META_S_alert_list, NULL, META_ROW_alert, mem, rows, count, e);
+    return meta_list(ask, META_S_alert_list, NULL, META_ROW_alert, rows, count);
 }
 
 struct alert_remove {
@@ -118,7 +116,8 @@ static int firing_find_put(struct meta_tx *tx, const struct firing_put *p, struc
     struct meta_args find = {0}, add = {0};
     meta_arg_text(&find, p->f->alert ? p->f->alert : "");
     meta_arg_text(&find, p->f->subject ? p->f->subject : "");
-    int rc = meta_get_tx(tx, META_S_firing_find, &find, &part, 1, p->mem, "firing", e);
+    int rc = meta_get_tx(tx, META_S_firing_find, &find,
+                         &(struct meta_one){&part, 1, p->mem, "firing"}, e);
     if (rc == 0)
         return firing_change(tx, p->f, p->out, e);
     if (rc != GPUFL_E_NOENT)
@@ -142,40 +141,36 @@ static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
     return meta_run(tx, META_S_delivery_tell, &a, NULL, NULL, e);
 }
 
-int meta_firing_put(struct meta *m, const char *workspace, const struct meta_firing *f,
-                    const struct meta_delivery *tell, struct region *mem, struct meta_firing *out,
-                    struct err *e)
+int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
+                    const struct meta_delivery *tell, struct meta_firing *out)
 {
-    struct firing_put p = {f, tell, mem, out};
-    return meta_write(m, workspace, firing_put, &p, e);
+    struct firing_put p = {f, tell, ask->mem, out};
+    return meta_write(ask->m, ask->workspace, firing_put, &p, ask->e);
 }
 
-int meta_firing_open(struct meta *m, const char *workspace, const char *alert, struct region *mem,
-                     struct meta_firing **rows, size_t *count, struct err *e)
+int meta_firing_open(const struct meta_ask *ask, const char *alert, struct meta_firing **rows,
+                     size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_text(&a, alert);
-    return meta_list(m, workspace, META_S_firing_open, &a, META_ROW_firing, mem, rows, count, e);
+    return meta_list(ask, META_S_firing_open, &a, META_ROW_firing, rows, count);
 }
 
-int meta_firing_now(struct meta *m, const char *workspace, struct region *mem,
-                    struct meta_firing_now **rows, size_t *count, struct err *e)
+int meta_firing_now(const struct meta_ask *ask, struct meta_firing_now **rows, size_t *count)
 {
-    return meta_list(m, workspace, META_S_firing_now, NULL, META_ROW_firing_now, mem, rows, count,
-                     e);
+    return meta_list(ask, META_S_firing_now, NULL, META_ROW_firing_now, rows, count);
 }
 
-int meta_finding_above(struct meta *m, const char *workspace, const char *rule, const char *app,
-                       const char *host, double share, int64_t since, struct region *mem,
-                       struct meta_found **rows, size_t *count, struct err *e)
+int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
+                       struct meta_found **rows, size_t *count)
 {
     struct meta_args a = {0};
-    meta_arg_text(&a, rule);
-    meta_arg_text(&a, app);
-    meta_arg_text(&a, host);
-    meta_arg_real(&a, share);
-    meta_arg_int(&a, since);
-    return meta_list(m, workspace, META_S_finding_above, &a, META_ROW_found, mem, rows, count, e);
+    meta_arg_text(&a, q->rule);
+    meta_arg_text(&a, q->app);
+    meta_arg_text(&a, q->host);
+    meta_arg_real(&a, q->share);
+    meta_arg_int(&a, q->since);
+    return meta_list(ask, META_S_finding_above, &a, META_ROW_found, rows, count);
 }
 
 static int alerts_expire(struct meta_tx *tx, void *arg, struct err *e)
@@ -191,17 +186,15 @@ int meta_alerts_expire(struct meta *m, int64_t before, struct err *e)
     return meta_write(m, NULL, alerts_expire, &before, e);
 }
 
-int meta_firing_list(struct meta *m, const char *workspace, struct meta_page *page,
-                     struct region *mem, struct meta_firing_now **rows, size_t *count,
-                     struct err *e)
+int meta_firing_list(const struct meta_ask *ask, struct meta_page *page,
+                     struct meta_firing_now **rows, size_t *count)
 {
-    int rc = meta_page_list(m, workspace, META_S_firing_list, META_ROW_firing_now, page, mem, rows,
-                            count, e);
+    int rc = meta_page_list(ask, META_S_firing_list, META_ROW_firing_now, page, rows, count);
     if (rc || *count <= meta_page_limit(page->limit))
         return rc;
     const struct meta_firing_now *last = &(*rows)[--*count - 1];
     const struct meta_value key = {.kind = META_KIND_INT, .i = last->fired};
-    return meta_page_end(page, &key, last->id, 0, mem, e);
+    return meta_page_end(ask, page, &key, last->id, 0);
 }
 
 /* ---- deliveries --------------------------------------------------------------------------- */
@@ -215,52 +208,47 @@ int meta_delivery_add(struct meta *m, const char *workspace, const struct meta_d
 }
 
 int meta_delivery_done(struct meta *m, const char *workspace, const char *delivery,
-                       const char *state, int64_t next, int64_t status, const char *error,
-                       int64_t now, struct err *e)
+                       const struct meta_attempt *attempt, struct err *e)
 {
     struct meta_args a = {0};
     meta_arg_text(&a, delivery);
-    meta_arg_text(&a, state);
-    meta_arg_int(&a, next);
-    meta_arg_int(&a, status);
-    meta_arg_text(&a, error ? error : "");
-    meta_arg_int(&a, strcmp(state, "sent") == 0 ? now : 0);
+    meta_arg_text(&a, attempt->state);
+    meta_arg_int(&a, attempt->next);
+    meta_arg_int(&a, attempt->status);
+    meta_arg_text(&a, attempt->error ? attempt->error : "");
+    meta_arg_int(&a, strcmp(attempt->state, "sent") == 0 ? attempt->now : 0);
     return meta_change_one(m, workspace, META_S_delivery_done, &a, "delivery", e);
 }
 
-int meta_delivery_list(struct meta *m, const char *workspace, struct meta_page *page,
-                       struct region *mem, struct meta_delivery **rows, size_t *count,
-                       struct err *e)
+int meta_delivery_list(const struct meta_ask *ask, struct meta_page *page,
+                       struct meta_delivery **rows, size_t *count)
 {
-    int rc = meta_page_list(m, workspace, META_S_delivery_list, META_ROW_delivery, page, mem, rows,
-                            count, e);
+    int rc = meta_page_list(ask, META_S_delivery_list, META_ROW_delivery, page, rows, count);
     if (rc || *count <= meta_page_limit(page->limit))
         return rc;
     const struct meta_delivery *last = &(*rows)[--*count - 1];
     const struct meta_value key = {.kind = META_KIND_INT, .i = last->created};
-    return meta_page_end(page, &key, last->id, 0, mem, e);
+    return meta_page_end(ask, page, &key, last->id, 0);
 }
 
 struct due_call {
     const struct meta_args *a;
-    struct region *mem;
-    struct meta_due **rows;
-    size_t *count;
+    struct meta_rows into;
 };
 
 static int delivery_due(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct due_call *c = arg;
-    return meta_list_tx(tx, META_S_delivery_due, c->a, META_ROW_due, c->mem, c->rows, c->count, e);
+    return meta_list_tx(tx, META_S_delivery_due, c->a, &c->into, e);
 }
 
-int meta_delivery_due(struct meta *m, int64_t now, int64_t again, unsigned limit,
-                      struct region *mem, struct meta_due **rows, size_t *count, struct err *e)
+int meta_delivery_due(const struct meta_ask *ask, int64_t now, int64_t again, unsigned limit,
+                      struct meta_due **rows, size_t *count)
 {
     struct meta_args a = {0};
-    struct due_call c = {&a, mem, rows, count};
+    struct due_call c = {&a, {META_ROW_due, ask->mem, rows, count}};
     meta_arg_int(&a, now);
     meta_arg_int(&a, again);
     meta_arg_int(&a, meta_page_limit(limit));
-    return meta_write(m, NULL, delivery_due, &c, e);
+    return meta_write(ask->m, NULL, delivery_due, &c, ask->e);
 }

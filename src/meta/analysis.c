@@ -52,38 +52,36 @@ static struct meta_args of_kind(const char *session, const char *kind)
     return a;
 }
 
-int meta_analysis_get(struct meta *m, const char *workspace, const char *session, const char *kind,
-                      struct region *mem, struct meta_analysis *out, struct err *e)
+int meta_analysis_get(const struct meta_ask *ask, const char *session, const char *kind,
+                      struct meta_analysis *out)
 {
     const struct meta_part part = {META_ROW_analysis, out};
     const struct meta_args a = of_kind(session, kind);
-    return meta_get(m, workspace, META_S_analysis_get, &a, &part, 1, mem, "document", e);
+    return meta_get(ask, META_S_analysis_get, &a, &part, 1, "document");
 }
 
-int meta_analysis_head(struct meta *m, const char *workspace, const char *session, const char *kind,
-                       struct region *mem, struct meta_analysis_head *out, struct err *e)
+int meta_analysis_head(const struct meta_ask *ask, const char *session, const char *kind,
+                       struct meta_analysis_head *out)
 {
     const struct meta_part part = {META_ROW_analysis_head, out};
     const struct meta_args a = of_kind(session, kind);
-    return meta_get(m, workspace, META_S_analysis_head, &a, &part, 1, mem, "document", e);
+    return meta_get(ask, META_S_analysis_head, &a, &part, 1, "document");
 }
 
-int meta_analysis_missing(struct meta *m, const char *workspace, const char *kind,
-                          const char *rules, unsigned limit, struct region *mem,
-                          struct meta_session **rows, size_t *count, struct err *e)
+int meta_analysis_missing(const struct meta_ask *ask, const char *kind, const char *rules,
+                          unsigned limit, struct meta_session **rows, size_t *count)
 {
     struct meta_args a = of_kind(kind, rules);
     meta_arg_int(&a, meta_page_limit(limit));
-    return meta_list(m, workspace, META_S_analysis_missing, &a, META_ROW_session, mem, rows, count,
-                     e);
+    return meta_list(ask, META_S_analysis_missing, &a, META_ROW_session, rows, count);
 }
 
-int meta_finding_list(struct meta *m, const char *workspace, const char *session,
-                      struct region *mem, struct meta_finding **rows, size_t *count, struct err *e)
+int meta_finding_list(const struct meta_ask *ask, const char *session, struct meta_finding **rows,
+                      size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_text(&a, session);
-    return meta_list(m, workspace, META_S_finding_list, &a, META_ROW_finding, mem, rows, count, e);
+    return meta_list(ask, META_S_finding_list, &a, META_ROW_finding, rows, count);
 }
 
 /* As META_S_finding_search orders them: by severity, then by what is given back. */
@@ -93,13 +91,12 @@ static int64_t weight(const struct meta_found *f)
     return f->severity * each + (f->gives_back < each ? f->gives_back : each - 1);
 }
 
-int meta_finding_search(struct meta *m, const char *workspace, const struct meta_finding_query *q,
-                        struct meta_page *page, struct region *mem, struct meta_found **rows,
-                        size_t *count, struct err *e)
+int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_query *q,
+                        struct meta_page *page, struct meta_found **rows, size_t *count)
 {
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
-    int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
+    int rc = meta_page_begin(ask, page, META_KIND_INT, false, &c);
     if (rc)
         return rc;
     meta_arg_text(&a, q->rule);
@@ -114,10 +111,10 @@ int meta_finding_search(struct meta *m, const char *workspace, const struct meta
     meta_arg_text(&a, c->id);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(m, workspace, META_S_finding_search, &a, META_ROW_found, mem, rows, count, e);
+    rc = meta_list(ask, META_S_finding_search, &a, META_ROW_found, rows, count);
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_found *last = &(*rows)[*count - 1];
     const struct meta_value key = {.kind = META_KIND_INT, .i = weight(last)};
-    return meta_page_end(page, &key, last->session, last->number, mem, e);
+    return meta_page_end(ask, page, &key, last->session, last->number);
 }

@@ -21,15 +21,9 @@ int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g
     return meta_change(m, workspace, META_S_gpu_put, &a, NULL, e);
 }
 
-struct fleet_put {
-    const struct meta_host *hosts;
-    const struct meta_gpu *gpus;
-    size_t host_count, gpu_count;
-};
-
 static int fleet_put(struct meta_tx *tx, void *arg, struct err *e)
 {
-    const struct fleet_put *p = arg;
+    const struct meta_fleet_state *p = arg;
     int rc = 0;
     for (size_t i = 0; i < p->host_count && rc == 0; i++) {
         struct meta_args a = {0};
@@ -44,20 +38,19 @@ static int fleet_put(struct meta_tx *tx, void *arg, struct err *e)
     return rc;
 }
 
-int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_host *hosts,
-                   size_t host_count, const struct meta_gpu *gpus, size_t gpu_count, struct err *e)
+int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_fleet_state *state,
+                   struct err *e)
 {
-    struct fleet_put p = {hosts, gpus, host_count, gpu_count};
-    return meta_write(m, workspace, fleet_put, &p, e);
+    return meta_write(m, workspace, fleet_put, (void *)state, e);
 }
 
 /* Cuts a page of one row more than it has to its limit, and says where the next one begins. */
-static int page_cut(struct meta_page *page, size_t *count, const char *key, int64_t number,
-                    struct region *mem, struct err *e)
+static int page_cut(const struct meta_ask *ask, struct meta_page *page, size_t *count,
+                    const char *key, int64_t number)
 {
     const struct meta_value v = {.kind = META_KIND_TEXT, .at = key, .len = strlen(key)};
     *count = meta_page_limit(page->limit);
-    return meta_page_end(page, &v, "", number, mem, e);
+    return meta_page_end(ask, page, &v, "", number);
 }
 
 static bool page_over(const struct meta_page *page, int rc, size_t count)
@@ -65,26 +58,25 @@ static bool page_over(const struct meta_page *page, int rc, size_t count)
     return rc == 0 && count > meta_page_limit(page->limit);
 }
 
-int meta_host_list(struct meta *m, const char *workspace, struct meta_page *page,
-                   struct region *mem, struct meta_host_now **rows, size_t *count, struct err *e)
+int meta_host_list(const struct meta_ask *ask, struct meta_page *page, struct meta_host_now **rows,
+                   size_t *count)
 {
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
-    int rc = meta_page_begin(page, META_KIND_TEXT, true, mem, &c, e);
+    int rc = meta_page_begin(ask, page, META_KIND_TEXT, true, &c);
     if (rc)
         return rc;
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(m, workspace, META_S_host_list, &a, META_ROW_host_now, mem, rows, count, e);
+    rc = meta_list(ask, META_S_host_list, &a, META_ROW_host_now, rows, count);
     return page_over(page, rc, *count)
-               ? page_cut(page, count, (*rows)[meta_page_limit(page->limit) - 1].name, 0, mem, e)
+               ? page_cut(ask, page, count, (*rows)[meta_page_limit(page->limit) - 1].name, 0)
                : rc;
 }
 
-int meta_host_get(struct meta *m, const char *workspace, const char *host, struct region *mem,
-                  struct meta_host_now *out, struct err *e)
+int meta_host_get(const struct meta_ask *ask, const char *host, struct meta_host_now *out)
 {
-    return meta_get_by(m, workspace, META_S_host_get, META_ROW_host_now, host, mem, out, "host", e);
+    return meta_get_by(ask, META_S_host_get, META_ROW_host_now, host, out, "host");
 }
 
 static int host_remove(struct meta_tx *tx, void *arg, struct err *e)
@@ -105,13 +97,13 @@ int meta_host_remove(struct meta *m, const char *workspace, const char *host, st
 
 /* A GPU's place in the list: host and UUID as one text with a line break between, which neither
  * has, and its number. */
-int meta_gpu_list(struct meta *m, const char *workspace, const char *host, struct meta_page *page,
-                  struct region *mem, struct meta_gpu_now **rows, size_t *count, struct err *e)
+int meta_gpu_list(const struct meta_ask *ask, const char *host, struct meta_page *page,
+                  struct meta_gpu_now **rows, size_t *count)
 {
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
     char key[2 * META_TEXT_MAX];
-    int rc = meta_page_begin(page, META_KIND_TEXT, true, mem, &c, e);
+    int rc = meta_page_begin(ask, page, META_KIND_TEXT, true, &c);
     if (rc)
         return rc;
     char *uuid = strchr(c->text, '\n');
@@ -122,29 +114,27 @@ int meta_gpu_list(struct meta *m, const char *workspace, const char *host, struc
     meta_arg_int(&a, c->number);
     meta_arg_text(&a, uuid ? uuid : "");
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(m, workspace, META_S_gpu_list, &a, META_ROW_gpu_now, mem, rows, count, e);
+    rc = meta_list(ask, META_S_gpu_list, &a, META_ROW_gpu_now, rows, count);
     if (!page_over(page, rc, *count))
         return rc;
     const struct meta_gpu_now *last = &(*rows)[meta_page_limit(page->limit) - 1];
     snprintf(key, sizeof key, "%s\n%s", last->host, last->uuid);
-    return page_cut(page, count, key, last->number, mem, e);
+    return page_cut(ask, page, count, key, last->number);
 }
 
-int meta_gpu_get(struct meta *m, const char *workspace, const char *gpu, struct region *mem,
-                 struct meta_gpu_now *out, struct err *e)
+int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_now *out)
 {
-    return meta_get_by(m, workspace, META_S_gpu_get, META_ROW_gpu_now, gpu, mem, out, "GPU", e);
+    return meta_get_by(ask, META_S_gpu_get, META_ROW_gpu_now, gpu, out, "GPU");
 }
 
-int meta_running_list(struct meta *m, const char *workspace, const char *host, const char *app,
-                      const char *gpu, struct region *mem, struct meta_running **rows,
-                      size_t *count, struct err *e)
+int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
+                      const char *gpu, struct meta_running **rows, size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_text(&a, host);
     meta_arg_text(&a, app);
     meta_arg_text(&a, gpu);
-    return meta_list(m, workspace, META_S_running_list, &a, META_ROW_running, mem, rows, count, e);
+    return meta_list(ask, META_S_running_list, &a, META_ROW_running, rows, count);
 }
 
 static int fleet_forget(struct meta_tx *tx, void *arg, struct err *e)
@@ -194,21 +184,20 @@ int meta_usage_put(struct meta *m, const char *workspace, const char *session,
     return meta_write(m, workspace, usage_put, &p, e);
 }
 
-/* The statement for `by`, and the days and the page's place as its parameters. */
-static int sums_begin(struct meta_args *a, enum meta_by by, int64_t from, int64_t to,
-                      struct meta_page *page, bool ascending, struct region *mem,
-                      struct meta_cursor **c, struct err *e)
+/* The days and the page's place as a statement's parameters. */
+static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
+                      struct meta_page *page, bool ascending, struct meta_args *a,
+                      struct meta_cursor **c)
 {
-    if ((unsigned)by > META_BY_GPU)
-        return err_set(e, GPUFL_E_INVAL, "days are summed by host, application or GPU");
-    meta_arg_int(a, from);
-    meta_arg_int(a, to);
-    return meta_page_begin(page, META_KIND_TEXT, ascending, mem, c, e);
+    if ((unsigned)days->by > META_BY_GPU)
+        return err_set(ask->e, GPUFL_E_INVAL, "days are summed by host, application or GPU");
+    meta_arg_int(a, days->from);
+    meta_arg_int(a, days->to);
+    return meta_page_begin(ask, page, META_KIND_TEXT, ascending, c);
 }
 
-int meta_usage_days(struct meta *m, const char *workspace, enum meta_by by, int64_t from,
-                    int64_t to, struct meta_page *page, struct region *mem,
-                    struct meta_usage_sum **rows, size_t *count, struct err *e)
+int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
+                    struct meta_page *page, struct meta_usage_sum **rows, size_t *count)
 {
     static const enum meta_statement_id statements[] = {
         [META_BY_APP] = META_S_usage_days_app,
@@ -217,22 +206,21 @@ int meta_usage_days(struct meta *m, const char *workspace, enum meta_by by, int6
     };
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
-    int rc = sums_begin(&a, by, from, to, page, true, mem, &c, e);
+    int rc = sums_begin(ask, days, page, true, &a, &c);
     if (!c || rc)
         return rc;
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(m, workspace, statements[by], &a, META_ROW_usage_sum, mem, rows, count, e);
+    rc = meta_list(ask, statements[days->by], &a, META_ROW_usage_sum, rows, count);
     if (!page_over(page, rc, *count))
         return rc;
     const struct meta_usage_sum *last = &(*rows)[meta_page_limit(page->limit) - 1];
-    return page_cut(page, count, last->name, last->day, mem, e);
+    return page_cut(ask, page, count, last->name, last->day);
 }
 
-int meta_fleet_sums(struct meta *m, const char *workspace, enum meta_by by, int64_t from,
-                    int64_t to, struct meta_page *page, struct region *mem,
-                    struct meta_fleet_sum **rows, size_t *count, struct err *e)
+int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
+                    struct meta_page *page, struct meta_fleet_sum **rows, size_t *count)
 {
     static const enum meta_statement_id statements[] = {
         [META_BY_APP] = META_S_fleet_sums_app,
@@ -241,16 +229,16 @@ int meta_fleet_sums(struct meta *m, const char *workspace, enum meta_by by, int6
     };
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
-    int rc = sums_begin(&a, by, from, to, page, false, mem, &c, e);
+    int rc = sums_begin(ask, days, page, false, &a, &c);
     if (!c || rc)
         return rc;
     meta_arg_int(&a, c->number);
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    meta_arg_int(&a, by == META_BY_GPU); /* a finding of one GPU is that GPU's */
-    rc = meta_list(m, workspace, statements[by], &a, META_ROW_fleet_sum, mem, rows, count, e);
+    meta_arg_int(&a, days->by == META_BY_GPU); /* a finding of one GPU is that GPU's */
+    rc = meta_list(ask, statements[days->by], &a, META_ROW_fleet_sum, rows, count);
     if (!page_over(page, rc, *count))
         return rc;
     const struct meta_fleet_sum *last = &(*rows)[meta_page_limit(page->limit) - 1];
-    return page_cut(page, count, last->name, last->wall, mem, e);
+    return page_cut(ask, page, count, last->name, last->wall);
 }

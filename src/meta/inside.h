@@ -78,6 +78,15 @@ struct meta_reader {
 
 struct meta_conn; /* the engine's own */
 
+/* A statement with everything that it is run with. */
+struct meta_command {
+    enum meta_statement_id s;
+    const struct meta_value *args;
+    unsigned n;
+    const struct meta_reader *reader; /* NULL: rows are dropped */
+    int64_t *changed;                 /* rows inserted, updated, deleted; may be NULL */
+};
+
 struct meta_engine {
     const char *name;
     bool one_writer;                   /* writing connections: one, apart from the readers */
@@ -95,9 +104,7 @@ struct meta_engine {
     int (*commit)(struct meta_conn *c, struct err *e);
     void (*rollback)(struct meta_conn *c);
 
-    /* changed: rows inserted, updated, deleted; may be NULL. reader: NULL, rows are dropped. */
-    int (*run)(struct meta_conn *c, enum meta_statement_id s, const struct meta_value *args,
-               unsigned n, const struct meta_reader *reader, int64_t *changed, struct err *e);
+    int (*run)(struct meta_conn *c, const struct meta_command *command, struct err *e);
     int (*script)(struct meta_conn *c, const char *sql, struct err *e);   /* without parameters */
     int (*version)(struct meta_conn *c, int64_t *version, struct err *e); /* 0: an empty database */
     int (*check)(struct meta_conn *c, struct err *e);
@@ -147,13 +154,19 @@ int meta_change(struct meta *m, const char *workspace, enum meta_statement_id s,
 int meta_change_one(struct meta *m, const char *workspace, enum meta_statement_id s,
                     const struct meta_args *a, const char *what, struct err *e);
 
-/* Reads into structs. …_tx: the same inside a transaction. */
-int meta_list(struct meta *m, const char *workspace, enum meta_statement_id s,
-              const struct meta_args *a, enum meta_row_id row, struct region *mem,
-              void *rows /* struct meta_… ** */, size_t *count, struct err *e);
+/* Where the rows of a list go: an array of the row's structs, in mem. */
+struct meta_rows {
+    enum meta_row_id row;
+    struct region *mem;
+    void *rows; /* struct meta_… ** */
+    size_t *count;
+};
+
+/* Reads rows into structs; meta_list_tx does so inside a transaction. */
+int meta_list(const struct meta_ask *ask, enum meta_statement_id s, const struct meta_args *a,
+              enum meta_row_id row, void *rows /* struct meta_… ** */, size_t *count);
 int meta_list_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
-                 enum meta_row_id row, struct region *mem, void *rows, size_t *count,
-                 struct err *e);
+                 const struct meta_rows *into, struct err *e);
 
 /* A part of a row's cells: a struct, or (row META_ROW_COUNT) one text. */
 struct meta_part {
@@ -161,17 +174,23 @@ struct meta_part {
     void *out; /* struct meta_… *, or const char ** */
 };
 
-/* The one row; NOENT and "no such <what>" where there is none. */
-int meta_get(struct meta *m, const char *workspace, enum meta_statement_id s,
-             const struct meta_args *a, const struct meta_part *parts, unsigned part_count,
-             struct region *mem, const char *what, struct err *e);
+/* Where a single row goes, and what errors call it ("session"). */
+struct meta_one {
+    const struct meta_part *parts;
+    unsigned part_count;
+    struct region *mem;
+    const char *what;
+};
+
+/* Reads one row; NOENT and "no such <what>" where there is none. */
+int meta_get(const struct meta_ask *ask, enum meta_statement_id s, const struct meta_args *a,
+             const struct meta_part *parts, unsigned part_count, const char *what);
 int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
-                const struct meta_part *parts, unsigned part_count, struct region *mem,
-                const char *what, struct err *e);
-/* The one row of a statement whose only parameter is a key. */
-int meta_get_by(struct meta *m, const char *workspace, enum meta_statement_id s,
-                enum meta_row_id row, const char *key, struct region *mem, void *out,
-                const char *what, struct err *e);
+                const struct meta_one *one, struct err *e);
+
+/* Reads the row of a statement whose only parameter is a key. */
+int meta_get_by(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
+                const char *key, void *out, const char *what);
 int meta_number(struct meta *m, const char *workspace, enum meta_statement_id s,
                 const struct meta_args *a, int64_t *out, struct err *e);
 int meta_number_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
@@ -183,7 +202,7 @@ int meta_row_take(const struct meta_row *row, const struct meta_value *cells, un
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* Where a page begins: behind this key, id and number. */
+/* The place after which a page begins: a row's key, id and number. */
 struct meta_cursor {
     struct meta_value key;
     char text[META_TEXT_MAX + 1]; /* of a key that is text */
@@ -191,22 +210,21 @@ struct meta_cursor {
     int64_t number; /* a third part, where a list has one */
 };
 
-/* Reads page->after into *out (in mem), or the place before everything; page->next is NULL then.
- * INVAL: not a cursor of such a list. */
-int meta_page_begin(struct meta_page *page, enum meta_kind kind, bool ascending, struct region *mem,
-                    struct meta_cursor **out, struct err *e);
+/* Reads page->after into *out (in the ask's region), or the place before every row; page->next
+ * becomes NULL. INVAL: the text is no cursor of such a list. */
+int meta_page_begin(const struct meta_ask *ask, struct meta_page *page, enum meta_kind kind,
+                    bool ascending, struct meta_cursor **out);
 
-/* Sets page->next: the page goes on behind this row. */
-int meta_page_end(struct meta_page *page, const struct meta_value *key, const char *id,
-                  int64_t number, struct region *mem, struct err *e);
+/* Sets page->next: the next page begins after this row. */
+int meta_page_end(const struct meta_ask *ask, struct meta_page *page, const struct meta_value *key,
+                  const char *id, int64_t number);
 unsigned meta_page_limit(unsigned limit);
-/* Of a list of one row more than a page: cuts it off. False: there is no further page. */
+/* Cuts off the row that a list has more than a page. False: there is no further page. */
 bool meta_page_more(const struct meta_page *page, size_t *count);
 
-/* A list by (time, id), newest first: one row more than a page where there is more. */
-int meta_page_list(struct meta *m, const char *workspace, enum meta_statement_id s,
-                   enum meta_row_id row, struct meta_page *page, struct region *mem, void *rows,
-                   size_t *count, struct err *e);
+/* Reads a list by (time, id), newest first: one row more than a page where there is more. */
+int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
+                   struct meta_page *page, void *rows, size_t *count);
 
 /* ---- schema ------------------------------------------------------------------------------- */
 

@@ -144,7 +144,8 @@ int meta_run(struct meta_tx *tx, enum meta_statement_id id, const struct meta_ar
         memcpy(values + n, a->v, a->n * sizeof a->v[0]);
         n += a->n;
     }
-    return tx->m->engine->run(tx->conn, id, values, n, reader, changed, e);
+    const struct meta_command command = {id, values, n, reader, changed};
+    return tx->m->engine->run(tx->conn, &command, e);
 }
 
 /* The tries of one transaction. */

@@ -5,11 +5,11 @@
  * PostgreSQL for several side by side. Nobody but the two folders knows which; both
  * pass one conformance suite (tests/store).
  *
- * Tenants: what belongs to a workspace is reached only by functions whose second
- * argument is that workspace, and every statement behind them is bound to it; a
- * test walks the statements. The few functions that look across workspaces stand
- * in a section of their own. They find out whose a secret is, or serve the server
- * itself, and no handler passes a client's words to them.
+ * Tenants: what belongs to a workspace is reached only by functions that name the workspace, in
+ * their ask or as their second argument, and every statement of theirs is bound to it; a test
+ * walks the statements. The few functions that look across workspaces have a section of their
+ * own. They find out whose a secret is, or serve the server itself, and no handler passes a
+ * client's words to them.
  *
  * Rows are the structs of schema/meta.def. What is read lies in the caller's
  * region; NULL texts that are written count as "". Times are ns since the Unix
@@ -138,6 +138,14 @@ int meta_check(struct meta *m, struct err *e); /* CORRUPT: what is wrong, thorou
 /* A copy to path, made while others go on. UNAVAILABLE with PostgreSQL: it has pg_dump. */
 int meta_backup(struct meta *m, const char *path, struct err *e);
 
+/* Who asks, and where the answer goes: the first argument of every function that reads rows. */
+struct meta_ask {
+    struct meta *m;
+    const char *workspace; /* not looked at by what belongs to no workspace: NULL */
+    struct region *mem;    /* rows and their texts lie there */
+    struct err *e;         /* NULL: nobody wants the sentence */
+};
+
 /* Where a list goes on. after is NULL or what the page before left in next. */
 struct meta_page {
     unsigned limit;
@@ -148,22 +156,19 @@ struct meta_page {
 /* ---- workspaces, users, members ------------------------------------------------------------ */
 
 int meta_workspace_add(struct meta *m, const struct meta_workspace *w, struct err *e);
-int meta_workspace_get(struct meta *m, const char *workspace, struct region *mem,
-                       struct meta_workspace *out, struct err *e);
+int meta_workspace_get(const struct meta_ask *ask, struct meta_workspace *out);
 int meta_workspace_rename(struct meta *m, const char *workspace, const char *name, struct err *e);
 
 /* Everything of it but its audit log; its sessions are left as dropped (see below). */
 int meta_workspace_remove(struct meta *m, const char *workspace, int64_t now, struct err *e);
-int meta_workspace_list(struct meta *m, struct region *mem, struct meta_workspace **rows,
-                        size_t *count, struct err *e); /* by name */
+int meta_workspace_list(const struct meta_ask *ask, struct meta_workspace **rows,
+                        size_t *count); /* by name */
 
 int meta_user_add(struct meta *m, const struct meta_user *u, struct err *e);
-int meta_user_get(struct meta *m, const char *user, struct region *mem, struct meta_user *out,
-                  struct err *e);
-int meta_user_by_email(struct meta *m, const char *email, struct region *mem, struct meta_user *out,
-                       struct err *e);
-int meta_user_list(struct meta *m, struct region *mem, struct meta_user **rows, size_t *count,
-                   struct err *e); /* by email */
+int meta_user_get(const struct meta_ask *ask, const char *user, struct meta_user *out);
+int meta_user_by_email(const struct meta_ask *ask, const char *email, struct meta_user *out);
+int meta_user_list(const struct meta_ask *ask, struct meta_user **rows,
+                   size_t *count); /* by email */
 
 /* Name, admin and disabled. STATE: it is the last admin that can log in. Whoever is disabled is
  * logged out. */
@@ -176,8 +181,8 @@ int meta_user_password(struct meta *m, const char *user, const char *password, c
 /* The same password with another hash, if `old` is the one that is there. */
 int meta_user_rehash(struct meta *m, const char *user, const char *old, const char *hash,
                      struct err *e);
-int meta_user_memberships(struct meta *m, const char *user, struct region *mem,
-                          struct meta_membership **rows, size_t *count, struct err *e);
+int meta_user_memberships(const struct meta_ask *ask, const char *user,
+                          struct meta_membership **rows, size_t *count);
 int meta_user_count(struct meta *m, int64_t *count, struct err *e);
 
 /* The first user, who is admin, and owner of the first workspace. STATE: there is a user already,
@@ -185,10 +190,9 @@ int meta_user_count(struct meta *m, int64_t *count, struct err *e);
 int meta_first_user(struct meta *m, const struct meta_user *u, const struct meta_workspace *w,
                     struct err *e);
 
-int meta_member_list(struct meta *m, const char *workspace, struct region *mem,
-                     struct meta_member **rows, size_t *count, struct err *e); /* by email */
-int meta_member_get(struct meta *m, const char *workspace, const char *user, struct region *mem,
-                    struct meta_member *out, struct err *e);
+int meta_member_list(const struct meta_ask *ask, struct meta_member **rows,
+                     size_t *count); /* by email */
+int meta_member_get(const struct meta_ask *ask, const char *user, struct meta_member *out);
 
 /* Adds a user, or gives another role. STATE: a workspace keeps an owner. */
 int meta_member_put(struct meta *m, const char *workspace, const char *user, const char *role,
@@ -201,30 +205,30 @@ int meta_login_add(struct meta *m, const struct meta_login *l, struct err *e);
 
 /* The login and its user, if it has not expired at now, was last used less than idle ns ago, and
  * the user is not disabled; its last use becomes now, unless that is less than a minute later. */
-int meta_login_use(struct meta *m, const char *hash, int64_t now, int64_t idle, struct region *mem,
-                   struct meta_login *login, struct meta_user *user, struct err *e);
+int meta_login_use(const struct meta_ask *ask, const char *hash, int64_t now, int64_t idle,
+                   struct meta_login *login, struct meta_user *user);
 int meta_login_remove(struct meta *m, const char *hash, struct err *e);
 
 int meta_key_add(struct meta *m, const char *workspace, const struct meta_key *k, struct err *e);
-int meta_key_list(struct meta *m, const char *workspace, struct region *mem, struct meta_key **rows,
-                  size_t *count, struct err *e); /* newest first */
+int meta_key_list(const struct meta_ask *ask, struct meta_key **rows,
+                  size_t *count); /* newest first */
 int meta_key_revoke(struct meta *m, const char *workspace, const char *key, int64_t now,
                     struct err *e);
 
 int meta_share_add(struct meta *m, const char *workspace, const struct meta_share *s,
                    struct err *e); /* NOENT: no such session */
-int meta_share_list(struct meta *m, const char *workspace, const char *session, /* NULL: all */
-                    struct region *mem, struct meta_share **rows, size_t *count, struct err *e);
+int meta_share_list(const struct meta_ask *ask, const char *session, struct meta_share **rows,
+                    size_t *count);
 int meta_share_revoke(struct meta *m, const char *workspace, const char *share, int64_t now,
                       struct err *e);
 
 int meta_ticket_add(struct meta *m, const struct meta_ticket *t, struct err *e);
 
 /* Looks, or takes: a ticket is taken once, however many try. NOENT: unknown, expired or taken. */
-int meta_ticket_get(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                    struct meta_ticket *out, struct err *e);
-int meta_ticket_take(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                     struct meta_ticket *out, struct err *e);
+int meta_ticket_get(const struct meta_ask *ask, const char *hash, int64_t now,
+                    struct meta_ticket *out);
+int meta_ticket_take(const struct meta_ask *ask, const char *hash, int64_t now,
+                     struct meta_ticket *out);
 
 /* Takes an invitation and makes u a member of its workspace with its role; adds u where there is no
  * user with that id. NOENT: the ticket, as above. STATE: a member already, and the ticket stays. */
@@ -233,10 +237,10 @@ int meta_accept(struct meta *m, const char *hash, int64_t now, const struct meta
 
 /* Which workspace a key or link opens. NOENT: unknown, expired or revoked. meta_key_use keeps the
  * last use as meta_login_use does. */
-int meta_key_use(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                 const char **workspace, struct meta_key *out, struct err *e);
-int meta_share_use(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                   const char **workspace, struct meta_share *out, struct err *e);
+int meta_key_use(const struct meta_ask *ask, const char *hash, int64_t now, const char **workspace,
+                 struct meta_key *out);
+int meta_share_use(const struct meta_ask *ask, const char *hash, int64_t now,
+                   const char **workspace, struct meta_share *out);
 
 /* Forgets logins, tickets and links that expired before. */
 int meta_expire(struct meta *m, int64_t before, struct err *e);
@@ -247,29 +251,40 @@ struct meta_pair {
     const char *key, *value; /* a label; or a GPU: UUID and product name */
 };
 
-/* What a session's header says; what it grows to is told by meta_session_grow. gpus, labels and
- * what is counted in *s are not read. Again for a session that is there already: fills in what is
- * new, and it is live again. STATE: that id is another session's (of another host or process), or
- * the session was deleted. */
+struct meta_pairs {
+    const struct meta_pair *at;
+    unsigned count;
+};
+
+/* Writes what a session's header says; meta_session_grow writes what the session grows to. *s's
+ * counts, gpus and labels are not read: they come from the pairs (NULL: none). A second call for the
+ * same session fills in what is new, and the session is live again. STATE: the id belongs to another
+ * session (of another host or process), or the session was deleted. */
 int meta_session_put(struct meta *m, const char *workspace, const struct meta_session *s,
-                     const struct meta_pair *gpus, unsigned gpu_count,
-                     const struct meta_pair *labels, unsigned label_count, struct err *e);
+                     const struct meta_pairs *gpus, const struct meta_pairs *labels, struct err *e);
 
 /* Sets a label of a session, or (value NULL) takes it away. NOENT: no such session, or no such label
  * to take away. STATE: it has META_LABELS_MAX others. INVAL: an empty name. */
 int meta_session_label(struct meta *m, const char *workspace, const char *session, const char *name,
                        const char *value, struct err *e);
 
-/* Totals so far; never smaller than they were, so that a replay does no harm. kernels META_NONE and
- * busy NAN: as they were, at first unknown. received 0: they are what the analysis says. */
-int meta_session_grow(struct meta *m, const char *workspace, const char *session, int64_t records,
-                      int64_t kernels, int64_t bytes, double busy, int64_t received, struct err *e);
+/* A session's totals so far. */
+struct meta_growth {
+    int64_t records;
+    int64_t kernels; /* META_NONE: as before, at first unknown */
+    int64_t bytes;
+    double busy;      /* NAN: as before, at first unknown */
+    int64_t received; /* when data came last; 0: the analysis says so, and no data came */
+};
+
+/* Totals never become smaller than they were, so that a replay does no harm. */
+int meta_session_grow(struct meta *m, const char *workspace, const char *session,
+                      const struct meta_growth *g, struct err *e);
 
 /* "ended" or "aborted", and when (0: unknown). An end that was recorded stays. */
 int meta_session_end(struct meta *m, const char *workspace, const char *session, const char *state,
                      int64_t ended, struct err *e);
-int meta_session_get(struct meta *m, const char *workspace, const char *session, struct region *mem,
-                     struct meta_session *out, struct err *e);
+int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out);
 
 /* How lists of sessions are sorted: X(key, column or expression, type). Ties by id. */
 #define META_SESSION_SORTS(X)                                                                      \
@@ -300,28 +315,25 @@ struct meta_session_query {
     bool ascending;
 };
 
-int meta_session_list(struct meta *m, const char *workspace, const struct meta_session_query *q,
-                      struct meta_page *page, struct region *mem, struct meta_session **rows,
-                      size_t *count, struct err *e);
+int meta_session_list(const struct meta_ask *ask, const struct meta_session_query *q,
+                      struct meta_page *page, struct meta_session **rows, size_t *count);
 int meta_session_count(struct meta *m, const char *workspace, const struct meta_session_query *q,
                        int64_t *count, struct err *e);
 
 /* What there is to choose among: values that sessions have, most sessions first. */
 enum meta_by { META_BY_APP, META_BY_HOST, META_BY_GPU, META_BY_ENGINE, META_BY_COUNT };
 
-int meta_session_names(struct meta *m, const char *workspace, enum meta_by by, unsigned limit,
-                       struct region *mem, struct meta_name_count **rows, size_t *count,
-                       struct err *e);
+int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned limit,
+                       struct meta_name_count **rows, size_t *count);
 
 /* Live sessions of which nothing came since: to be ended as aborted. */
-int meta_session_silent(struct meta *m, const char *workspace, int64_t since, struct region *mem,
-                        struct meta_session **rows, size_t *count, struct err *e);
+int meta_session_silent(const struct meta_ask *ask, int64_t since, struct meta_session **rows,
+                        size_t *count);
 
 /* Sessions that end (or were last heard of) before, oldest first; and what all take. For
  * retention. */
-int meta_session_oldest(struct meta *m, const char *workspace, int64_t before, unsigned limit,
-                        struct region *mem, struct meta_session **rows, size_t *count,
-                        struct err *e);
+int meta_session_oldest(const struct meta_ask *ask, int64_t before, unsigned limit,
+                        struct meta_session **rows, size_t *count);
 int meta_session_bytes(struct meta *m, const char *workspace, int64_t *bytes, struct err *e);
 
 /* Deletes a session with its findings, documents and links, and keeps its id as dropped: who frees
@@ -335,14 +347,19 @@ int meta_session_is_dropped(struct meta *m, const char *workspace, const char *s
 
 int meta_upload_add(struct meta *m, const char *workspace, const struct meta_upload *u,
                     struct err *e);
-int meta_upload_get(struct meta *m, const char *workspace, const char *upload, struct region *mem,
-                    struct meta_upload *out, struct err *e);
-int meta_upload_list(struct meta *m, const char *workspace, struct region *mem,
-                     struct meta_upload **rows, size_t *count, struct err *e); /* newest first */
+int meta_upload_get(const struct meta_ask *ask, const char *upload, struct meta_upload *out);
+int meta_upload_list(const struct meta_ask *ask, struct meta_upload **rows,
+                     size_t *count); /* newest first */
 
-/* from -> to bytes received, for one of those who try at once. STATE: it does not stand at from. */
-int meta_upload_advance(struct meta *m, const char *workspace, const char *upload, int64_t from,
-                        int64_t to, const char *session, int64_t now, struct err *e);
+struct meta_advance {
+    int64_t from, to;    /* bytes received, before and after */
+    const char *session; /* that the bytes turned out to be; NULL: not known yet */
+    int64_t now;
+};
+
+/* Of several that advance an upload concurrently one succeeds. STATE: the upload is not at from. */
+int meta_upload_advance(struct meta *m, const char *workspace, const char *upload,
+                        const struct meta_advance *to, struct err *e);
 int meta_upload_remove(struct meta *m, const char *workspace, const char *upload, struct err *e);
 
 /* ---- analysis ------------------------------------------------------------------------------- */
@@ -351,19 +368,17 @@ int meta_upload_remove(struct meta *m, const char *workspace, const char *upload
  * no such session. */
 int meta_analysis_put(struct meta *m, const char *workspace, const struct meta_analysis *a,
                       const struct meta_finding *findings, size_t count, struct err *e);
-int meta_analysis_get(struct meta *m, const char *workspace, const char *session, const char *kind,
-                      struct region *mem, struct meta_analysis *out, struct err *e);
-int meta_analysis_head(struct meta *m, const char *workspace, const char *session, const char *kind,
-                       struct region *mem, struct meta_analysis_head *out, struct err *e);
+int meta_analysis_get(const struct meta_ask *ask, const char *session, const char *kind,
+                      struct meta_analysis *out);
+int meta_analysis_head(const struct meta_ask *ask, const char *session, const char *kind,
+                       struct meta_analysis_head *out);
 
 /* Ended sessions without a final document of that kind by those rules, oldest first. */
-int meta_analysis_missing(struct meta *m, const char *workspace, const char *kind,
-                          const char *rules, unsigned limit, struct region *mem,
-                          struct meta_session **rows, size_t *count, struct err *e);
+int meta_analysis_missing(const struct meta_ask *ask, const char *kind, const char *rules,
+                          unsigned limit, struct meta_session **rows, size_t *count);
 
-int meta_finding_list(struct meta *m, const char *workspace, const char *session,
-                      struct region *mem, struct meta_finding **rows, size_t *count,
-                      struct err *e); /* by number */
+int meta_finding_list(const struct meta_ask *ask, const char *session, struct meta_finding **rows,
+                      size_t *count); /* by number */
 
 struct meta_finding_query {
     const char *rule, *app, *host, *file; /* equal; NULL: all */
@@ -374,9 +389,8 @@ struct meta_finding_query {
 
 /* Across the workspace's sessions: HIGH before MEDIUM before LOW, and of each those that give back most
  * first. */
-int meta_finding_search(struct meta *m, const char *workspace, const struct meta_finding_query *q,
-                        struct meta_page *page, struct region *mem, struct meta_found **rows,
-                        size_t *count, struct err *e);
+int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_query *q,
+                        struct meta_page *page, struct meta_found **rows, size_t *count);
 
 /* ---- fleet --------------------------------------------------------------------------------- */
 
@@ -385,26 +399,28 @@ int meta_finding_search(struct meta *m, const char *workspace, const struct meta
 int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h, struct err *e);
 int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g, struct err *e);
 
-/* Many at once, in one transaction: what a server hears within a moment. */
-int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_host *hosts,
-                   size_t host_count, const struct meta_gpu *gpus, size_t gpu_count, struct err *e);
-int meta_host_list(struct meta *m, const char *workspace, struct meta_page *page,
-                   struct region *mem, struct meta_host_now **rows, size_t *count,
-                   struct err *e); /* by name */
-int meta_host_get(struct meta *m, const char *workspace, const char *host, struct region *mem,
-                  struct meta_host_now *out, struct err *e);
+struct meta_fleet_state {
+    const struct meta_host *hosts;
+    const struct meta_gpu *gpus;
+    size_t host_count, gpu_count;
+};
+
+/* Many hosts and GPUs in one transaction: what a server hears within a moment. */
+int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_fleet_state *state,
+                   struct err *e);
+int meta_host_list(const struct meta_ask *ask, struct meta_page *page, struct meta_host_now **rows,
+                   size_t *count); /* by name */
+int meta_host_get(const struct meta_ask *ask, const char *host, struct meta_host_now *out);
 int meta_host_remove(struct meta *m, const char *workspace, const char *host,
-                     struct err *e);                                       /* with its GPUs */
-int meta_gpu_list(struct meta *m, const char *workspace, const char *host, /* NULL: all */
-                  struct meta_page *page, struct region *mem, struct meta_gpu_now **rows,
-                  size_t *count, struct err *e); /* by host and number */
-int meta_gpu_get(struct meta *m, const char *workspace, const char *gpu, struct region *mem,
-                 struct meta_gpu_now *out, struct err *e);
+                     struct err *e);                            /* with its GPUs */
+int meta_gpu_list(const struct meta_ask *ask, const char *host, /* NULL: all */
+                  struct meta_page *page, struct meta_gpu_now **rows,
+                  size_t *count); /* by host and number */
+int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_now *out);
 
 /* What runs where now: a row for each live session and GPU of it; by host and start. NULL: all. */
-int meta_running_list(struct meta *m, const char *workspace, const char *host, const char *app,
-                      const char *gpu, struct region *mem, struct meta_running **rows,
-                      size_t *count, struct err *e);
+int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
+                      const char *gpu, struct meta_running **rows, size_t *count);
 
 /* Forgets hosts and GPUs that were not seen since, and what was used on days before that. */
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e);
@@ -413,23 +429,25 @@ int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, str
 int meta_usage_put(struct meta *m, const char *workspace, const char *session,
                    const struct meta_usage *rows, size_t count, struct err *e);
 
-/* Sums of the days from <= day < to by host, application or GPU (not engine): of each day, by name
- * and day; and of all of them together, those that held GPUs longest first. */
-int meta_usage_days(struct meta *m, const char *workspace, enum meta_by by, int64_t from,
-                    int64_t to, struct meta_page *page, struct region *mem,
-                    struct meta_usage_sum **rows, size_t *count, struct err *e);
-int meta_fleet_sums(struct meta *m, const char *workspace, enum meta_by by, int64_t from,
-                    int64_t to, struct meta_page *page, struct region *mem,
-                    struct meta_fleet_sum **rows, size_t *count, struct err *e);
+struct meta_days {
+    enum meta_by by;  /* host, application or GPU; not engine */
+    int64_t from, to; /* from <= day < to */
+};
+
+/* Sums over days: of each day, by name and day; and of all days together, those that held GPUs
+ * longest first. */
+int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
+                    struct meta_page *page, struct meta_usage_sum **rows, size_t *count);
+int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
+                    struct meta_page *page, struct meta_fleet_sum **rows, size_t *count);
 
 /* ---- alerts --------------------------------------------------------------------------------- */
 
 int meta_alert_put(struct meta *m, const char *workspace, const struct meta_alert *a,
                    struct err *e); /* adds or replaces; creator and created stay */
-int meta_alert_get(struct meta *m, const char *workspace, const char *alert, struct region *mem,
-                   struct meta_alert *out, struct err *e);
-int meta_alert_list(struct meta *m, const char *workspace, struct region *mem,
-                    struct meta_alert **rows, size_t *count, struct err *e); /* by name */
+int meta_alert_get(const struct meta_ask *ask, const char *alert, struct meta_alert *out);
+int meta_alert_list(const struct meta_ask *ask, struct meta_alert **rows,
+                    size_t *count); /* by name */
 
 /* What it opened ends now; what waits to be delivered for it is given up. */
 int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, int64_t now,
@@ -439,83 +457,94 @@ int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, 
  * and text; *out is what is there then. id and started are those of the first call. One that ends
  * without having fired is forgotten. tell: a delivery that is to be made of it, put in with it; one
  * whose id is there already is not put in again. NULL: none. */
-int meta_firing_put(struct meta *m, const char *workspace, const struct meta_firing *f,
-                    const struct meta_delivery *tell, struct region *mem, struct meta_firing *out,
-                    struct err *e);
-int meta_firing_open(struct meta *m, const char *workspace, const char *alert, /* NULL: all */
-                     struct region *mem, struct meta_firing **rows, size_t *count, struct err *e);
-int meta_firing_now(struct meta *m, const char *workspace, struct region *mem,
-                    struct meta_firing_now **rows, size_t *count,
-                    struct err *e); /* those that are open, newest first */
-int meta_firing_list(struct meta *m, const char *workspace, struct meta_page *page,
-                     struct region *mem, struct meta_firing_now **rows, size_t *count,
-                     struct err *e); /* those that fired, newest first */
+int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
+                    const struct meta_delivery *tell, struct meta_firing *out);
+int meta_firing_open(const struct meta_ask *ask, const char *alert, struct meta_firing **rows,
+                     size_t *count);
+int meta_firing_now(const struct meta_ask *ask, struct meta_firing_now **rows,
+                    size_t *count); /* those that are open, newest first */
+int meta_firing_list(const struct meta_ask *ask, struct meta_page *page,
+                     struct meta_firing_now **rows,
+                     size_t *count); /* those that fired, newest first */
 
-/* Findings whose part of the run is above, of sessions that are live or were heard of since; of
- * each session the worst first. NULL: every rule, application, host. */
-int meta_finding_above(struct meta *m, const char *workspace, const char *rule, const char *app,
-                       const char *host, double share, int64_t since, struct region *mem,
-                       struct meta_found **rows, size_t *count, struct err *e);
+struct meta_above {
+    const char *rule, *app, *host; /* NULL: every one */
+    double share;                  /* part of the run that a finding takes */
+    int64_t since;                 /* when the session was heard of last, at least */
+};
+
+/* Findings that take more than the share, of sessions that are live or were heard of since; of each
+ * session the worst first. */
+int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
+                       struct meta_found **rows, size_t *count);
 
 int meta_delivery_add(struct meta *m, const char *workspace, const struct meta_delivery *d,
                       struct err *e);
 
-/* How an attempt went: "sent", "failed", or "waiting" until next. */
+/* How an attempt to deliver went. */
+struct meta_attempt {
+    const char *state; /* "sent", "failed", or "waiting" */
+    int64_t next;      /* when a waiting one is tried again */
+    int64_t status;    /* of the HTTP answer; 0: none came */
+    const char *error; /* NULL: none */
+    int64_t now;
+};
+
 int meta_delivery_done(struct meta *m, const char *workspace, const char *delivery,
-                       const char *state, int64_t next, int64_t status, const char *error,
-                       int64_t now, struct err *e);
-int meta_delivery_list(struct meta *m, const char *workspace, struct meta_page *page,
-                       struct region *mem, struct meta_delivery **rows, size_t *count,
-                       struct err *e); /* newest first */
+                       const struct meta_attempt *attempt, struct err *e);
+int meta_delivery_list(const struct meta_ask *ask, struct meta_page *page,
+                       struct meta_delivery **rows, size_t *count); /* newest first */
 
 /* ---- operations ------------------------------------------------------------------------------ */
-
-struct meta_turn_times {
-    int64_t now, until, ask; /* ns since the Unix epoch */
-};
 
 /* The audit log: only ever appended to. workspace "" is the server's own log. */
 int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audit *a,
                    struct err *e);
-int meta_audit_list(struct meta *m, const char *workspace, struct meta_page *page,
-                    struct region *mem, struct meta_audited **rows, size_t *count,
-                    struct err *e); /* newest first */
+int meta_audit_list(const struct meta_ask *ask, struct meta_page *page, struct meta_audited **rows,
+                    size_t *count); /* newest first */
 
 int meta_retention_get(struct meta *m, const char *workspace, struct meta_retention *out,
                        struct err *e); /* zeros where nothing was set */
 int meta_retention_put(struct meta *m, const char *workspace, const struct meta_retention *r,
                        struct err *e);
 
-/* Whose turn it is to write a session (store.h), until a time. *mine: the holder has it now;
- * *seized: it was another's, or its own, and was not given back. Else it is next, if it asks again
- * before `ask`. */
-int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
-                   const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e);
-/* *mine: it was still the holder's. */
-int meta_turn_keep(struct meta *m, const char *workspace, const char *session, const char *holder,
-                   int64_t until, bool *mine, struct err *e);
-int meta_turn_give(struct meta *m, const char *workspace, const char *session, const char *holder,
-                   int64_t now, bool *mine, struct err *e);
+/* The right to write a session's columns (store.h), which one of several servers holds. */
+struct meta_turn {
+    const char *session, *holder;
+    int64_t now, until; /* ns since the Unix epoch */
+    int64_t ask;        /* a holder that waits asks again before this */
+    bool mine;          /* out: the holder has it, or (keep, give) had it until now */
+    bool seized;        /* out: it was another's, or the holder's own, and was not given back */
+};
+
+/* Takes the turn until t->until, or asks to be next. */
+int meta_turn_take(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e);
+int meta_turn_keep(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e);
+int meta_turn_give(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e);
+
 /* Forgets turns that nobody gave back, and that were over before. */
 int meta_turn_expire(struct meta *m, int64_t before, struct err *e);
 
-int meta_setting_get(struct meta *m, const char *name, struct region *mem, struct meta_setting *out,
-                     struct err *e);
+int meta_setting_get(const struct meta_ask *ask, const char *name, struct meta_setting *out);
 int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e);
-int meta_setting_list(struct meta *m, struct region *mem, struct meta_setting **rows, size_t *count,
-                      struct err *e); /* by name */
+int meta_setting_list(const struct meta_ask *ask, struct meta_setting **rows,
+                      size_t *count); /* by name */
 
 /* ---- across workspaces: for the server itself, never for a client's words -------------------- */
 
-/* One of several servers does a thing: true for the holder, until `until`, or longer if it asks
- * again. */
-int meta_lease(struct meta *m, const char *name, const char *holder, int64_t now, int64_t until,
-               bool *mine, struct err *e);
+/* A task that one of several servers does at a time. */
+struct meta_lease {
+    const char *name, *holder;
+    int64_t now, until; /* ns since the Unix epoch */
+};
+
+/* *mine: the holder does the task until l->until, or longer if it asks again before. */
+int meta_lease(struct meta *m, const struct meta_lease *l, bool *mine, struct err *e);
 
 /* Sessions whose columns are to be freed, oldest first; and that they have been. Their ids stay
  * known as dropped. */
-int meta_dropped_list(struct meta *m, unsigned limit, struct region *mem,
-                      struct meta_dropped **rows, size_t *count, struct err *e);
+int meta_dropped_list(const struct meta_ask *ask, unsigned limit, struct meta_dropped **rows,
+                      size_t *count);
 int meta_dropped_freed(struct meta *m, const char *workspace, const char *session, struct err *e);
 
 /* Forgets firings that ended, and deliveries that were made or given up, before. */
@@ -523,7 +552,7 @@ int meta_alerts_expire(struct meta *m, int64_t before, struct err *e);
 
 /* Takes deliveries whose time has come, those first that were tried least; they come again at
  * `again`, if nobody says how it went. */
-int meta_delivery_due(struct meta *m, int64_t now, int64_t again, unsigned limit,
-                      struct region *mem, struct meta_due **rows, size_t *count, struct err *e);
+int meta_delivery_due(const struct meta_ask *ask, int64_t now, int64_t again, unsigned limit,
+                      struct meta_due **rows, size_t *count);
 
 #endif

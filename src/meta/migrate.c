@@ -82,6 +82,7 @@ static int migration_run(const struct meta_engine *engine, struct meta_conn *con
                          const struct migration *m, struct buf *sql, struct err *e)
 {
     const struct meta_value number = {.kind = META_KIND_INT, .i = m->version};
+    const struct meta_command set = {.s = META_S_schema_set, .args = &number, .n = 1};
     int64_t version = 0;
     int rc = engine->begin(conn, true, e);
     if (rc)
@@ -93,8 +94,7 @@ static int migration_run(const struct meta_engine *engine, struct meta_conn *con
                                              "INSERT INTO meta_schema (version) VALUES (0)",
                                              e)))
         goto done;
-    if ((rc = statements_run(engine, conn, m, sql, e)) ||
-        (rc = engine->run(conn, META_S_schema_set, &number, 1, NULL, NULL, e)) ||
+    if ((rc = statements_run(engine, conn, m, sql, e)) || (rc = engine->run(conn, &set, e)) ||
         (rc = engine->commit(conn, e)))
         goto done;
     return 0;

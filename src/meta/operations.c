@@ -13,17 +13,14 @@ int meta_upload_add(struct meta *m, const char *workspace, const struct meta_upl
     return meta_change(m, workspace, META_S_upload_add, &a, NULL, e);
 }
 
-int meta_upload_get(struct meta *m, const char *workspace, const char *upload, struct region *mem,
-                    struct meta_upload *out, struct err *e)
+int meta_upload_get(const struct meta_ask *ask, const char *upload, struct meta_upload *out)
 {
-    return meta_get_by(m, workspace, META_S_upload_get, META_ROW_upload, upload, mem, out, "upload",
-                       e);
+    return meta_get_by(ask, META_S_upload_get, META_ROW_upload, upload, out, "upload");
 }
 
-int meta_upload_list(struct meta *m, const char *workspace, struct region *mem,
-                     struct meta_upload **rows, size_t *count, struct err *e)
+int meta_upload_list(const struct meta_ask *ask, struct meta_upload **rows, size_t *count)
 {
-    return meta_list(m, workspace, META_S_upload_list, NULL, META_ROW_upload, mem, rows, count, e);
+    return meta_list(ask, META_S_upload_list, NULL, META_ROW_upload, rows, count);
 }
 
 struct advance {
@@ -41,7 +38,8 @@ static int upload_advance(struct meta_tx *tx, void *arg, struct err *e)
     int64_t changed = 0;
     region_init(&mem, 1 << 20);
     meta_arg_text(&find, v->upload);
-    int rc = meta_get_tx(tx, META_S_upload_get, &find, &part, 1, &mem, "upload", e);
+    int rc =
+        meta_get_tx(tx, META_S_upload_get, &find, &(struct meta_one){&part, 1, &mem, "upload"}, e);
     if (rc == 0)
         rc = meta_run(tx, META_S_upload_advance, v->a, NULL, &changed, e);
     if (rc == 0 && changed == 0)
@@ -51,18 +49,18 @@ static int upload_advance(struct meta_tx *tx, void *arg, struct err *e)
     return rc;
 }
 
-int meta_upload_advance(struct meta *m, const char *workspace, const char *upload, int64_t from,
-                        int64_t to, const char *session, int64_t now, struct err *e)
+int meta_upload_advance(struct meta *m, const char *workspace, const char *upload,
+                        const struct meta_advance *to, struct err *e)
 {
     struct meta_args a = {0};
     struct advance v = {upload, &a};
-    if (from < 0 || to < from)
+    if (to->from < 0 || to->to < to->from)
         return err_set(e, GPUFL_E_INVAL, "an upload goes forward");
     meta_arg_text(&a, upload);
-    meta_arg_int(&a, from);
-    meta_arg_int(&a, to);
-    meta_arg_text(&a, session ? session : "");
-    meta_arg_int(&a, now);
+    meta_arg_int(&a, to->from);
+    meta_arg_int(&a, to->to);
+    meta_arg_text(&a, to->session ? to->session : "");
+    meta_arg_int(&a, to->now);
     return meta_write(m, workspace, upload_advance, &v, e);
 }
 
@@ -88,22 +86,22 @@ int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audi
     return meta_change(m, log_of(workspace), META_S_audit_add, &a, NULL, e);
 }
 
-int meta_audit_list(struct meta *m, const char *workspace, struct meta_page *page,
-                    struct region *mem, struct meta_audited **rows, size_t *count, struct err *e)
+int meta_audit_list(const struct meta_ask *ask, struct meta_page *page, struct meta_audited **rows,
+                    size_t *count)
 {
+    const struct meta_ask log = {ask->m, log_of(ask->workspace), ask->mem, ask->e};
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
-    int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
+    int rc = meta_page_begin(ask, page, META_KIND_INT, false, &c);
     if (rc)
         return rc;
     meta_arg_int(&a, c->key.i);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(m, log_of(workspace), META_S_audit_list, &a, META_ROW_audited, mem, rows, count,
-                   e);
+    rc = meta_list(&log, META_S_audit_list, &a, META_ROW_audited, rows, count);
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_value key = {.kind = META_KIND_INT, .i = (*rows)[*count - 1].number};
-    return meta_page_end(page, &key, "", 0, mem, e);
+    return meta_page_end(ask, page, &key, "", 0);
 }
 
 /* ---- retention, settings, leases ---------------------------------------------------------- */
@@ -115,7 +113,8 @@ int meta_retention_get(struct meta *m, const char *workspace, struct meta_retent
     struct region mem;
     region_init(&mem, 0); /* numbers only */
     *out = (struct meta_retention){0};
-    int rc = meta_get(m, workspace, META_S_retention_get, NULL, &part, 1, &mem, "retention", e);
+    const struct meta_ask ask = {m, workspace, &mem, e};
+    int rc = meta_get(&ask, META_S_retention_get, NULL, &part, 1, "retention");
     region_fini(&mem);
     return rc == GPUFL_E_NOENT ? 0 : rc;
 }
@@ -130,13 +129,9 @@ int meta_retention_put(struct meta *m, const char *workspace, const struct meta_
     return meta_change(m, workspace, META_S_retention_put, &a, NULL, e);
 }
 
-int meta_setting_get(struct meta *m, const char *name, struct region *mem, struct meta_setting *out,
-                     struct err *e)
+int meta_setting_get(const struct meta_ask *ask, const char *name, struct meta_setting *out)
 {
-    const struct meta_part part = {META_ROW_setting, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, name);
-    return meta_get(m, NULL, META_S_setting_get, &a, &part, 1, mem, "setting", e);
+    return meta_get_by(ask, META_S_setting_get, META_ROW_setting, name, out, "setting");
 }
 
 int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e)
@@ -146,21 +141,19 @@ int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e
     return meta_change(m, NULL, META_S_setting_put, &a, NULL, e);
 }
 
-int meta_setting_list(struct meta *m, struct region *mem, struct meta_setting **rows, size_t *count,
-                      struct err *e)
+int meta_setting_list(const struct meta_ask *ask, struct meta_setting **rows, size_t *count)
 {
-    return meta_list(m, NULL, META_S_setting_list, NULL, META_ROW_setting, mem, rows, count, e);
+    return meta_list(ask, META_S_setting_list, NULL, META_ROW_setting, rows, count);
 }
 
-int meta_lease(struct meta *m, const char *name, const char *holder, int64_t now, int64_t until,
-               bool *mine, struct err *e)
+int meta_lease(struct meta *m, const struct meta_lease *l, bool *mine, struct err *e)
 {
     struct meta_args a = {0};
     int64_t changed = 0;
-    meta_arg_text(&a, name);
-    meta_arg_text(&a, holder);
-    meta_arg_int(&a, now);
-    meta_arg_int(&a, until);
+    meta_arg_text(&a, l->name);
+    meta_arg_text(&a, l->holder);
+    meta_arg_int(&a, l->now);
+    meta_arg_int(&a, l->until);
     int rc = meta_change(m, NULL, META_S_lease, &a, &changed, e);
     *mine = rc == 0 && changed > 0;
     return rc;
@@ -168,11 +161,12 @@ int meta_lease(struct meta *m, const char *name, const char *holder, int64_t now
 
 /* ---- turns ------------------------------------------------------------------------------------ */
 
-static void turn_args(struct meta_args *a, const char *session, const char *holder)
+static struct meta_args turn_args(const struct meta_turn *t)
 {
-    *a = (struct meta_args){0};
-    meta_arg_text(a, session);
-    meta_arg_text(a, holder);
+    struct meta_args a = {0};
+    meta_arg_text(&a, t->session);
+    meta_arg_text(&a, t->holder);
+    return a;
 }
 
 static int turn_change(struct meta *m, const char *workspace, enum meta_statement_id statement,
@@ -184,49 +178,40 @@ static int turn_change(struct meta *m, const char *workspace, enum meta_statemen
     return rc;
 }
 
-int meta_turn_take(struct meta *m, const char *workspace, const char *session, const char *holder,
-                   const struct meta_turn_times *at, bool *mine, bool *seized, struct err *e)
+int meta_turn_take(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e)
 {
-    struct meta_args a;
-    *seized = false;
-    turn_args(&a, session, holder);
-    meta_arg_int(&a, at->until);
-    int rc = turn_change(m, workspace, META_S_turn_take, &a, mine, e);
-    if (rc || *mine)
+    struct meta_args take = turn_args(t), seize = take, ask = take;
+    t->seized = false;
+    meta_arg_int(&take, t->until);
+    int rc = turn_change(m, workspace, META_S_turn_take, &take, &t->mine, e);
+    if (rc || t->mine)
         return rc;
-    turn_args(&a, session, holder);
-    meta_arg_int(&a, at->now);
-    meta_arg_int(&a, at->until);
-    rc = turn_change(m, workspace, META_S_turn_seize, &a, mine, e);
-    *seized = *mine;
-    if (rc || *mine)
+    meta_arg_int(&seize, t->now);
+    meta_arg_int(&seize, t->until);
+    rc = turn_change(m, workspace, META_S_turn_seize, &seize, &t->mine, e);
+    t->seized = t->mine;
+    if (rc || t->mine)
         return rc;
-    turn_args(&a, session, holder);
-    meta_arg_int(&a, at->now);
-    meta_arg_int(&a, at->ask);
-    return meta_change(m, workspace, META_S_turn_ask, &a, NULL, e);
+    meta_arg_int(&ask, t->now);
+    meta_arg_int(&ask, t->ask);
+    return meta_change(m, workspace, META_S_turn_ask, &ask, NULL, e);
 }
 
-int meta_turn_keep(struct meta *m, const char *workspace, const char *session, const char *holder,
-                   int64_t until, bool *mine, struct err *e)
+int meta_turn_keep(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e)
 {
-    struct meta_args a;
-    turn_args(&a, session, holder);
-    meta_arg_int(&a, until);
-    return turn_change(m, workspace, META_S_turn_keep, &a, mine, e);
+    struct meta_args a = turn_args(t);
+    meta_arg_int(&a, t->until);
+    return turn_change(m, workspace, META_S_turn_keep, &a, &t->mine, e);
 }
 
-int meta_turn_give(struct meta *m, const char *workspace, const char *session, const char *holder,
-                   int64_t now, bool *mine, struct err *e)
+int meta_turn_give(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e)
 {
-    struct meta_args a;
-    turn_args(&a, session, holder);
-    meta_arg_int(&a, now);
-    int rc = turn_change(m, workspace, META_S_turn_give, &a, mine, e);
-    if (rc || *mine)
+    struct meta_args give = turn_args(t), pass = give;
+    meta_arg_int(&give, t->now);
+    int rc = turn_change(m, workspace, META_S_turn_give, &give, &t->mine, e);
+    if (rc || t->mine)
         return rc;
-    turn_args(&a, session, holder);
-    return turn_change(m, workspace, META_S_turn_pass, &a, mine, e);
+    return turn_change(m, workspace, META_S_turn_pass, &pass, &t->mine, e);
 }
 
 int meta_turn_expire(struct meta *m, int64_t before, struct err *e)

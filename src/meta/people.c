@@ -15,13 +15,10 @@ int meta_workspace_add(struct meta *m, const struct meta_workspace *w, struct er
     return meta_change(m, NULL, META_S_workspace_add, &a, NULL, e);
 }
 
-int meta_workspace_get(struct meta *m, const char *workspace, struct region *mem,
-                       struct meta_workspace *out, struct err *e)
+int meta_workspace_get(const struct meta_ask *ask, struct meta_workspace *out)
 {
-    const struct meta_part part = {META_ROW_workspace, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, workspace);
-    return meta_get(m, NULL, META_S_workspace_get, &a, &part, 1, mem, "workspace", e);
+    return meta_get_by(ask, META_S_workspace_get, META_ROW_workspace, ask->workspace, out,
+                       "workspace");
 }
 
 int meta_workspace_rename(struct meta *m, const char *workspace, const char *name, struct err *e)
@@ -51,10 +48,9 @@ int meta_workspace_remove(struct meta *m, const char *workspace, int64_t now, st
     return meta_write(m, workspace, workspace_remove, &now, e);
 }
 
-int meta_workspace_list(struct meta *m, struct region *mem, struct meta_workspace **rows,
-                        size_t *count, struct err *e)
+int meta_workspace_list(const struct meta_ask *ask, struct meta_workspace **rows, size_t *count)
 {
-    return meta_list(m, NULL, META_S_workspace_list, NULL, META_ROW_workspace, mem, rows, count, e);
+    return meta_list(ask, META_S_workspace_list, NULL, META_ROW_workspace, rows, count);
 }
 
 /* ---- users -------------------------------------------------------------------------------- */
@@ -66,31 +62,19 @@ int meta_user_add(struct meta *m, const struct meta_user *u, struct err *e)
     return meta_change(m, NULL, META_S_user_add, &a, NULL, e);
 }
 
-static int user_get_by(struct meta *m, enum meta_statement_id s, const char *by, struct region *mem,
-                       struct meta_user *out, struct err *e)
+int meta_user_get(const struct meta_ask *ask, const char *user, struct meta_user *out)
 {
-    const struct meta_part part = {META_ROW_user, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, by);
-    return meta_get(m, NULL, s, &a, &part, 1, mem, "user", e);
+    return meta_get_by(ask, META_S_user_get, META_ROW_user, user, out, "user");
 }
 
-int meta_user_get(struct meta *m, const char *user, struct region *mem, struct meta_user *out,
-                  struct err *e)
+int meta_user_by_email(const struct meta_ask *ask, const char *email, struct meta_user *out)
 {
-    return user_get_by(m, META_S_user_get, user, mem, out, e);
+    return meta_get_by(ask, META_S_user_by_email, META_ROW_user, email, out, "user");
 }
 
-int meta_user_by_email(struct meta *m, const char *email, struct region *mem, struct meta_user *out,
-                       struct err *e)
+int meta_user_list(const struct meta_ask *ask, struct meta_user **rows, size_t *count)
 {
-    return user_get_by(m, META_S_user_by_email, email, mem, out, e);
-}
-
-int meta_user_list(struct meta *m, struct region *mem, struct meta_user **rows, size_t *count,
-                   struct err *e)
-{
-    return meta_list(m, NULL, META_S_user_list, NULL, META_ROW_user, mem, rows, count, e);
+    return meta_list(ask, META_S_user_list, NULL, META_ROW_user, rows, count);
 }
 
 /* Ends the logins of a user but one. */
@@ -163,13 +147,12 @@ int meta_user_rehash(struct meta *m, const char *user, const char *old, const ch
     return meta_change(m, NULL, META_S_user_rehash, &a, NULL, e);
 }
 
-int meta_user_memberships(struct meta *m, const char *user, struct region *mem,
-                          struct meta_membership **rows, size_t *count, struct err *e)
+int meta_user_memberships(const struct meta_ask *ask, const char *user,
+                          struct meta_membership **rows, size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_text(&a, user);
-    return meta_list(m, NULL, META_S_user_memberships, &a, META_ROW_membership, mem, rows, count,
-                     e);
+    return meta_list(ask, META_S_user_memberships, &a, META_ROW_membership, rows, count);
 }
 
 int meta_user_count(struct meta *m, int64_t *count, struct err *e)
@@ -179,19 +162,14 @@ int meta_user_count(struct meta *m, int64_t *count, struct err *e)
 
 /* ---- members ------------------------------------------------------------------------------ */
 
-int meta_member_list(struct meta *m, const char *workspace, struct region *mem,
-                     struct meta_member **rows, size_t *count, struct err *e)
+int meta_member_list(const struct meta_ask *ask, struct meta_member **rows, size_t *count)
 {
-    return meta_list(m, workspace, META_S_member_list, NULL, META_ROW_member, mem, rows, count, e);
+    return meta_list(ask, META_S_member_list, NULL, META_ROW_member, rows, count);
 }
 
-int meta_member_get(struct meta *m, const char *workspace, const char *user, struct region *mem,
-                    struct meta_member *out, struct err *e)
+int meta_member_get(const struct meta_ask *ask, const char *user, struct meta_member *out)
 {
-    const struct meta_part part = {META_ROW_member, out};
-    struct meta_args a = {0};
-    meta_arg_text(&a, user);
-    return meta_get(m, workspace, META_S_member_get, &a, &part, 1, mem, "member", e);
+    return meta_get_by(ask, META_S_member_get, META_ROW_member, user, out, "member");
 }
 
 struct member_change {

@@ -311,25 +311,23 @@ static int rows_hand_over(const PGresult *r, const struct meta_reader *reader, s
     return 0;
 }
 
-static int postgres_run(struct meta_conn *c, enum meta_statement_id s,
-                        const struct meta_value *args, unsigned n, const struct meta_reader *reader,
-                        int64_t *changed, struct err *e)
+static int postgres_run(struct meta_conn *c, const struct meta_command *k, struct err *e)
 {
     char name[16];
     struct wire_args w;
-    snprintf(name, sizeof name, "s%u", (unsigned)s);
-    int rc = c->prepared[s] ? 0 : statement_prepare(c, s, name, args, n, e);
+    snprintf(name, sizeof name, "s%u", (unsigned)k->s);
+    int rc = c->prepared[k->s] ? 0 : statement_prepare(c, k->s, name, k->args, k->n, e);
     if (rc)
         return rc;
-    args_encode(&w, args, n);
-    PGresult *r = PQexecPrepared(c->pg, name, (int)n, w.values, w.lengths, w.formats, 1);
+    args_encode(&w, k->args, k->n);
+    PGresult *r = PQexecPrepared(c->pg, name, (int)k->n, w.values, w.lengths, w.formats, 1);
     ExecStatusType status = PQresultStatus(r);
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
         rc = failed(c, r, e);
-    else if (reader)
-        rc = rows_hand_over(r, reader, e);
-    if (changed && rc == 0)
-        *changed = strtoll(PQcmdTuples(r), NULL, 10);
+    else if (k->reader)
+        rc = rows_hand_over(r, k->reader, e);
+    if (k->changed && rc == 0)
+        *k->changed = strtoll(PQcmdTuples(r), NULL, 10);
     PQclear(r);
     return rc;
 }

@@ -48,9 +48,9 @@ static int answer_error(int rc, const struct meta_row *row, struct err *e)
 }
 
 int meta_list_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
-                 enum meta_row_id row, struct region *mem, void *rows, size_t *count, struct err *e)
+                 const struct meta_rows *into, struct err *e)
 {
-    struct list l = {.row = &meta_rows[row], .mem = mem};
+    struct list l = {.row = &meta_rows[into->row], .mem = into->mem};
     const struct meta_reader reader = {list_row, &l};
     struct err said = {0};
     int rc = meta_run(tx, s, a, &reader, NULL, &said);
@@ -58,40 +58,34 @@ int meta_list_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta
         answer_error(rc, l.row, &said);
     if (rc && e)
         *e = said;
-    memcpy(rows, &l.items, sizeof l.items);
-    *count = rc ? 0 : l.count;
+    memcpy(into->rows, &l.items, sizeof l.items);
+    *into->count = rc ? 0 : l.count;
     return rc;
 }
 
 struct list_call {
     enum meta_statement_id s;
     const struct meta_args *a;
-    enum meta_row_id row;
-    struct region *mem;
-    void *rows;
-    size_t *count;
+    struct meta_rows into;
 };
 
 static int list_call_run(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct list_call *c = arg;
-    return meta_list_tx(tx, c->s, c->a, c->row, c->mem, c->rows, c->count, e);
+    return meta_list_tx(tx, c->s, c->a, &c->into, e);
 }
 
-int meta_list(struct meta *m, const char *workspace, enum meta_statement_id s,
-              const struct meta_args *a, enum meta_row_id row, struct region *mem, void *rows,
-              size_t *count, struct err *e)
+int meta_list(const struct meta_ask *ask, enum meta_statement_id s, const struct meta_args *a,
+              enum meta_row_id row, void *rows, size_t *count)
 {
-    struct list_call c = {s, a, row, mem, rows, count};
-    return meta_read(m, workspace, list_call_run, &c, e);
+    struct list_call c = {s, a, {row, ask->mem, rows, count}};
+    return meta_read(ask->m, ask->workspace, list_call_run, &c, ask->e);
 }
 
 /* ---- one row ------------------------------------------------------------------------------ */
 
-struct one {
-    const struct meta_part *parts;
-    unsigned part_count;
-    struct region *mem;
+struct one_reading {
+    const struct meta_one *one;
     unsigned rows; /* seen */
 };
 
@@ -112,12 +106,12 @@ static int one_part(const struct meta_part *p, const struct meta_value *cells, u
 
 static int one_row(void *arg, const struct meta_value *cells, unsigned n)
 {
-    struct one *o = arg;
+    struct one_reading *r = arg;
     unsigned at = 0, taken = 0;
-    if (o->rows++)
+    if (r->rows++)
         return 0;
-    for (unsigned i = 0; i < o->part_count; i++, at += taken) {
-        int rc = one_part(&o->parts[i], cells + at, n - at, o->mem, &taken);
+    for (unsigned i = 0; i < r->one->part_count; i++, at += taken) {
+        int rc = one_part(&r->one->parts[i], cells + at, n - at, r->one->mem, &taken);
         if (rc)
             return rc;
     }
@@ -125,17 +119,16 @@ static int one_row(void *arg, const struct meta_value *cells, unsigned n)
 }
 
 int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
-                const struct meta_part *parts, unsigned part_count, struct region *mem,
-                const char *what, struct err *e)
+                const struct meta_one *one, struct err *e)
 {
-    struct one o = {parts, part_count, mem, 0};
-    const struct meta_reader reader = {one_row, &o};
+    struct one_reading r = {one, 0};
+    const struct meta_reader reader = {one_row, &r};
     struct err said = {0};
     int rc = meta_run(tx, s, a, &reader, NULL, &said);
-    if (rc == 0 && o.rows == 0)
-        rc = err_set(&said, GPUFL_E_NOENT, "no such %s", what);
+    if (rc == 0 && r.rows == 0)
+        rc = err_set(&said, GPUFL_E_NOENT, "no such %s", one->what);
     if (rc && rc != META_AGAIN && said.code == 0)
-        err_set(&said, rc, "%s: %s", what, err_text(rc));
+        err_set(&said, rc, "%s: %s", one->what, err_text(rc));
     if (rc && e)
         *e = said;
     return rc;
@@ -144,34 +137,29 @@ int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_
 struct get_call {
     enum meta_statement_id s;
     const struct meta_args *a;
-    const struct meta_part *parts;
-    unsigned part_count;
-    struct region *mem;
-    const char *what;
+    struct meta_one one;
 };
 
 static int get_call_run(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct get_call *c = arg;
-    return meta_get_tx(tx, c->s, c->a, c->parts, c->part_count, c->mem, c->what, e);
+    return meta_get_tx(tx, c->s, c->a, &c->one, e);
 }
 
-int meta_get(struct meta *m, const char *workspace, enum meta_statement_id s,
-             const struct meta_args *a, const struct meta_part *parts, unsigned part_count,
-             struct region *mem, const char *what, struct err *e)
+int meta_get(const struct meta_ask *ask, enum meta_statement_id s, const struct meta_args *a,
+             const struct meta_part *parts, unsigned part_count, const char *what)
 {
-    struct get_call c = {s, a, parts, part_count, mem, what};
-    return meta_read(m, workspace, get_call_run, &c, e);
+    struct get_call c = {s, a, {parts, part_count, ask->mem, what}};
+    return meta_read(ask->m, ask->workspace, get_call_run, &c, ask->e);
 }
 
-int meta_get_by(struct meta *m, const char *workspace, enum meta_statement_id s,
-                enum meta_row_id row, const char *key, struct region *mem, void *out,
-                const char *what, struct err *e)
+int meta_get_by(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
+                const char *key, void *out, const char *what)
 {
     const struct meta_part part = {row, out};
     struct meta_args a = {0};
     meta_arg_text(&a, key);
-    return meta_get(m, workspace, s, &a, &part, 1, mem, what, e);
+    return meta_get(ask, s, &a, &part, 1, what);
 }
 
 /* ---- one number --------------------------------------------------------------------------- */
@@ -298,25 +286,25 @@ static int no_room(struct err *e)
     return err_set(e, GPUFL_E_FULL, "the answer is larger than a request may take");
 }
 
-int meta_page_begin(struct meta_page *page, enum meta_kind kind, bool ascending, struct region *mem,
-                    struct meta_cursor **out, struct err *e)
+int meta_page_begin(const struct meta_ask *ask, struct meta_page *page, enum meta_kind kind,
+                    bool ascending, struct meta_cursor **out)
 {
-    struct meta_cursor *c = region_array(mem, 1, sizeof *c);
+    struct meta_cursor *c = region_array(ask->mem, 1, sizeof *c);
     page->next = NULL;
     *out = c;
     if (!c)
-        return no_room(e);
+        return no_room(ask->e);
     c->key.kind = kind;
     c->key.at = c->text;
     if (!page->after || !*page->after)
         cursor_first(kind, ascending, c);
     else if (!cursor_read(page->after, kind, c))
-        return err_set(e, GPUFL_E_INVAL, "the page's cursor is none of this list");
+        return err_set(ask->e, GPUFL_E_INVAL, "the page's cursor is none of this list");
     return 0;
 }
 
-int meta_page_end(struct meta_page *page, const struct meta_value *key, const char *id,
-                  int64_t number, struct region *mem, struct err *e)
+int meta_page_end(const struct meta_ask *ask, struct meta_page *page, const struct meta_value *key,
+                  const char *id, int64_t number)
 {
     struct buf b;
     uint64_t bits = 0;
@@ -332,9 +320,9 @@ int meta_page_end(struct meta_page *page, const struct meta_value *key, const ch
             buf_printf(&b, "%02x", (unsigned)(unsigned char)key->at[i]);
     }
     buf_printf(&b, "~%s~%" PRId64, id, number);
-    page->next = buf_error(&b) ? NULL : region_copy(mem, b.data, b.len);
+    page->next = buf_error(&b) ? NULL : region_copy(ask->mem, b.data, b.len);
     buf_fini(&b);
-    return page->next ? 0 : no_room(e);
+    return page->next ? 0 : no_room(ask->e);
 }
 
 bool meta_page_more(const struct meta_page *page, size_t *count)
@@ -346,17 +334,16 @@ bool meta_page_more(const struct meta_page *page, size_t *count)
     return true;
 }
 
-int meta_page_list(struct meta *m, const char *workspace, enum meta_statement_id s,
-                   enum meta_row_id row, struct meta_page *page, struct region *mem, void *rows,
-                   size_t *count, struct err *e)
+int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
+                   struct meta_page *page, void *rows, size_t *count)
 {
     struct meta_cursor *c = NULL;
     struct meta_args a = {0};
-    int rc = meta_page_begin(page, META_KIND_INT, false, mem, &c, e);
+    int rc = meta_page_begin(ask, page, META_KIND_INT, false, &c);
     if (rc)
         return rc;
     meta_arg_int(&a, c->key.i);
     meta_arg_text(&a, c->id);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    return meta_list(m, workspace, s, &a, row, mem, rows, count, e);
+    return meta_list(ask, s, &a, row, rows, count);
 }

@@ -23,18 +23,18 @@ static struct meta_args hash_at(const char *hash, int64_t now)
     return a;
 }
 
-int meta_login_use(struct meta *m, const char *hash, int64_t now, int64_t idle, struct region *mem,
-                   struct meta_login *login, struct meta_user *user, struct err *e)
+int meta_login_use(const struct meta_ask *ask, const char *hash, int64_t now, int64_t idle,
+                   struct meta_login *login, struct meta_user *user)
 {
     const struct meta_part parts[] = {{META_ROW_login, login}, {META_ROW_user, user}};
     const struct meta_args touch = hash_at(hash, now);
     struct meta_args a = touch;
     meta_arg_int(&a, now - idle);
-    int rc = meta_get(m, NULL, META_S_login_find, &a, parts, 2, mem, "login", e);
+    int rc = meta_get(ask, META_S_login_find, &a, parts, 2, "login");
     if (rc || now - login->used < MINUTE_NS)
         return rc;
     login->used = now;
-    return meta_change(m, NULL, META_S_login_touch, &touch, NULL, e);
+    return meta_change(ask->m, NULL, META_S_login_touch, &touch, NULL, ask->e);
 }
 
 int meta_login_remove(struct meta *m, const char *hash, struct err *e)
@@ -53,10 +53,9 @@ int meta_key_add(struct meta *m, const char *workspace, const struct meta_key *k
     return meta_change(m, workspace, META_S_key_add, &a, NULL, e);
 }
 
-int meta_key_list(struct meta *m, const char *workspace, struct region *mem, struct meta_key **rows,
-                  size_t *count, struct err *e)
+int meta_key_list(const struct meta_ask *ask, struct meta_key **rows, size_t *count)
 {
-    return meta_list(m, workspace, META_S_key_list, NULL, META_ROW_key, mem, rows, count, e);
+    return meta_list(ask, META_S_key_list, NULL, META_ROW_key, rows, count);
 }
 
 int meta_key_revoke(struct meta *m, const char *workspace, const char *key, int64_t now,
@@ -66,17 +65,17 @@ int meta_key_revoke(struct meta *m, const char *workspace, const char *key, int6
     return meta_change_one(m, workspace, META_S_key_revoke, &a, "key", e);
 }
 
-int meta_key_use(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                 const char **workspace, struct meta_key *out, struct err *e)
+int meta_key_use(const struct meta_ask *ask, const char *hash, int64_t now, const char **workspace,
+                 struct meta_key *out)
 {
     const struct meta_part parts[] = {{META_ROW_COUNT, workspace}, {META_ROW_key, out}};
     struct meta_args a = hash_at(hash, now);
-    int rc = meta_get(m, NULL, META_S_key_find, &a, parts, 2, mem, "key", e);
+    int rc = meta_get(ask, META_S_key_find, &a, parts, 2, "key");
     if (rc || now - out->used < MINUTE_NS)
         return rc;
     out->used = now;
     struct meta_args touch = hash_at(out->id, now);
-    return meta_change(m, *workspace, META_S_key_touch, &touch, NULL, e);
+    return meta_change(ask->m, *workspace, META_S_key_touch, &touch, NULL, ask->e);
 }
 
 /* ---- links to sessions -------------------------------------------------------------------- */
@@ -88,12 +87,12 @@ int meta_share_add(struct meta *m, const char *workspace, const struct meta_shar
     return meta_change(m, workspace, META_S_share_add, &a, NULL, e);
 }
 
-int meta_share_list(struct meta *m, const char *workspace, const char *session, struct region *mem,
-                    struct meta_share **rows, size_t *count, struct err *e)
+int meta_share_list(const struct meta_ask *ask, const char *session, struct meta_share **rows,
+                    size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_text(&a, session);
-    return meta_list(m, workspace, META_S_share_list, &a, META_ROW_share, mem, rows, count, e);
+    return meta_list(ask, META_S_share_list, &a, META_ROW_share, rows, count);
 }
 
 int meta_share_revoke(struct meta *m, const char *workspace, const char *share, int64_t now,
@@ -103,12 +102,12 @@ int meta_share_revoke(struct meta *m, const char *workspace, const char *share, 
     return meta_change_one(m, workspace, META_S_share_revoke, &a, "link", e);
 }
 
-int meta_share_use(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                   const char **workspace, struct meta_share *out, struct err *e)
+int meta_share_use(const struct meta_ask *ask, const char *hash, int64_t now,
+                   const char **workspace, struct meta_share *out)
 {
     const struct meta_part parts[] = {{META_ROW_COUNT, workspace}, {META_ROW_share, out}};
     struct meta_args a = hash_at(hash, now);
-    return meta_get(m, NULL, META_S_share_find, &a, parts, 2, mem, "link", e);
+    return meta_get(ask, META_S_share_find, &a, parts, 2, "link");
 }
 
 /* ---- tickets ------------------------------------------------------------------------------ */
@@ -120,12 +119,12 @@ int meta_ticket_add(struct meta *m, const struct meta_ticket *t, struct err *e)
     return meta_change(m, NULL, META_S_ticket_add, &a, NULL, e);
 }
 
-int meta_ticket_get(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                    struct meta_ticket *out, struct err *e)
+int meta_ticket_get(const struct meta_ask *ask, const char *hash, int64_t now,
+                    struct meta_ticket *out)
 {
     const struct meta_part part = {META_ROW_ticket, out};
     struct meta_args a = hash_at(hash, now);
-    return meta_get(m, NULL, META_S_ticket_find, &a, &part, 1, mem, "link", e);
+    return meta_get(ask, META_S_ticket_find, &a, &part, 1, "link");
 }
 
 struct ticket_call {
@@ -138,15 +137,16 @@ static int ticket_take(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct ticket_call *c = arg;
     const struct meta_part part = {META_ROW_ticket, c->out};
-    return meta_get_tx(tx, META_S_ticket_take, c->a, &part, 1, c->mem, "link", e);
+    return meta_get_tx(tx, META_S_ticket_take, c->a, &(struct meta_one){&part, 1, c->mem, "link"},
+                       e);
 }
 
-int meta_ticket_take(struct meta *m, const char *hash, int64_t now, struct region *mem,
-                     struct meta_ticket *out, struct err *e)
+int meta_ticket_take(const struct meta_ask *ask, const char *hash, int64_t now,
+                     struct meta_ticket *out)
 {
     struct meta_args a = hash_at(hash, now);
-    struct ticket_call c = {&a, mem, out};
-    return meta_write(m, NULL, ticket_take, &c, e);
+    struct ticket_call c = {&a, ask->mem, out};
+    return meta_write(ask->m, NULL, ticket_take, &c, ask->e);
 }
 
 struct acceptance {
@@ -168,7 +168,8 @@ static int accept_ticket(struct meta_tx *tx, void *arg, struct err *e)
     region_clear(&c->mem);
     tx->workspace = NULL;
     meta_arg_text(&user, c->user->id);
-    int rc = meta_get_tx(tx, META_S_ticket_take, &find, &part, 1, &c->mem, "link", e);
+    int rc = meta_get_tx(tx, META_S_ticket_take, &find,
+                         &(struct meta_one){&part, 1, &c->mem, "link"}, e);
     if (rc || (rc = meta_number_tx(tx, META_S_user_here, &user, &here, e)))
         return rc;
     tx->workspace = t.workspace;

@@ -95,29 +95,27 @@ void meta_arg_words(struct meta_args *a, const char *text)
     }
 }
 
-int meta_session_list(struct meta *m, const char *workspace, const struct meta_session_query *q,
-                      struct meta_page *page, struct region *mem, struct meta_session **rows,
-                      size_t *count, struct err *e)
+int meta_session_list(const struct meta_ask *ask, const struct meta_session_query *q,
+                      struct meta_page *page, struct meta_session **rows, size_t *count)
 {
     if ((unsigned)q->sort >= META_SORT_COUNT)
-        return err_set(e, GPUFL_E_INVAL, "no such order of sessions");
+        return err_set(ask->e, GPUFL_E_INVAL, "no such order of sessions");
     const struct sort *sort = &SORTS[q->sort];
     struct meta_args a = {0};
     filter(&a, q);
     struct meta_cursor *c = NULL;
-    int rc = meta_page_begin(page, sort->kind, q->ascending, mem, &c, e);
+    int rc = meta_page_begin(ask, page, sort->kind, q->ascending, &c);
     if (rc)
         return rc;
     a.v[a.n++] = c->key;
     meta_arg_text(&a, c->id);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(m, workspace, q->ascending ? sort->up : sort->down, &a, META_ROW_session, mem,
-                   rows, count, e);
+    rc = meta_list(ask, q->ascending ? sort->up : sort->down, &a, META_ROW_session, rows, count);
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_session *last = &(*rows)[*count - 1];
     const struct meta_value key = sort_key(q->sort, last);
-    return meta_page_end(page, &key, last->id, 0, mem, e);
+    return meta_page_end(ask, page, &key, last->id, 0);
 }
 
 int meta_session_count(struct meta *m, const char *workspace, const struct meta_session_query *q,
@@ -128,9 +126,8 @@ int meta_session_count(struct meta *m, const char *workspace, const struct meta_
     return meta_number(m, workspace, META_S_session_count, &a, count, e);
 }
 
-int meta_session_names(struct meta *m, const char *workspace, enum meta_by by, unsigned limit,
-                       struct region *mem, struct meta_name_count **rows, size_t *count,
-                       struct err *e)
+int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned limit,
+                       struct meta_name_count **rows, size_t *count)
 {
     static const enum meta_statement_id statements[META_BY_COUNT] = {
         [META_BY_APP] = META_S_session_names_app,
@@ -140,29 +137,26 @@ int meta_session_names(struct meta *m, const char *workspace, enum meta_by by, u
     };
     struct meta_args a = {0};
     if ((unsigned)by >= META_BY_COUNT)
-        return err_set(e, GPUFL_E_INVAL, "no such grouping of sessions");
+        return err_set(ask->e, GPUFL_E_INVAL, "no such grouping of sessions");
     meta_arg_int(&a, meta_page_limit(limit));
-    return meta_list(m, workspace, statements[by], &a, META_ROW_name_count, mem, rows, count, e);
+    return meta_list(ask, statements[by], &a, META_ROW_name_count, rows, count);
 }
 
-int meta_session_silent(struct meta *m, const char *workspace, int64_t since, struct region *mem,
-                        struct meta_session **rows, size_t *count, struct err *e)
+int meta_session_silent(const struct meta_ask *ask, int64_t since, struct meta_session **rows,
+                        size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_int(&a, since);
-    return meta_list(m, workspace, META_S_session_silent, &a, META_ROW_session, mem, rows, count,
-                     e);
+    return meta_list(ask, META_S_session_silent, &a, META_ROW_session, rows, count);
 }
 
-int meta_session_oldest(struct meta *m, const char *workspace, int64_t before, unsigned limit,
-                        struct region *mem, struct meta_session **rows, size_t *count,
-                        struct err *e)
+int meta_session_oldest(const struct meta_ask *ask, int64_t before, unsigned limit,
+                        struct meta_session **rows, size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_int(&a, before);
     meta_arg_int(&a, meta_page_limit(limit));
-    return meta_list(m, workspace, META_S_session_oldest, &a, META_ROW_session, mem, rows, count,
-                     e);
+    return meta_list(ask, META_S_session_oldest, &a, META_ROW_session, rows, count);
 }
 
 int meta_session_bytes(struct meta *m, const char *workspace, int64_t *bytes, struct err *e)

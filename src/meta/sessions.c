@@ -98,8 +98,9 @@ static int session_index(struct meta_tx *tx, const struct meta_session *s, struc
 }
 
 static int pairs_put(struct meta_tx *tx, const char *session, bool labels,
-                     const struct meta_pair *pairs, unsigned count, struct err *e)
+                     const struct meta_pairs *pairs, struct err *e)
 {
+    unsigned count = pairs ? pairs->count : 0;
     const struct meta_args clear = of_session(session);
     int rc = count ? meta_run(tx, labels ? META_S_label_clear : META_S_session_gpu_clear, &clear,
                               NULL, NULL, e)
@@ -108,8 +109,8 @@ static int pairs_put(struct meta_tx *tx, const char *session, bool labels,
         struct meta_args a = of_session(session);
         if (!labels)
             meta_arg_int(&a, i);
-        meta_arg_text(&a, pairs[i].key ? pairs[i].key : "");
-        meta_arg_text(&a, pairs[i].value ? pairs[i].value : "");
+        meta_arg_text(&a, pairs->at[i].key ? pairs->at[i].key : "");
+        meta_arg_text(&a, pairs->at[i].value ? pairs->at[i].value : "");
         rc = meta_run(tx, labels ? META_S_label_add : META_S_session_gpu_add, &a, NULL, NULL, e);
     }
     return rc;
@@ -119,9 +120,8 @@ static int pairs_put(struct meta_tx *tx, const char *session, bool labels,
 
 struct put {
     const struct meta_session *s;
-    const struct meta_pair *gpus, *labels;
-    unsigned gpu_count, label_count;
-    struct region mem; /* of the row that was there */
+    const struct meta_pairs *gpus, *labels; /* NULL: none */
+    struct region mem;                      /* of the row that was there */
 };
 
 static void keep_text(const char **at, const char *was)
@@ -191,31 +191,30 @@ static int session_put(struct meta_tx *tx, void *arg, struct err *e)
         rc = err_set(e, GPUFL_E_STATE, "session %.40s was deleted", s.id);
     if (rc)
         return rc;
-    rc = meta_get_tx(tx, META_S_session_get, &a, &part, 1, &p->mem, "session", e);
+    rc = meta_get_tx(tx, META_S_session_get, &a, &(struct meta_one){&part, 1, &p->mem, "session"},
+                     e);
     if (rc == GPUFL_E_NOENT)
         rc = session_add(tx, &s, e);
     else if (rc == 0 && (rc = session_same(&s, &was, e)) == 0)
         rc = session_about(tx, &s, e);
-    if (rc || (rc = pairs_put(tx, s.id, false, p->gpus, p->gpu_count, e)) ||
-        (rc = pairs_put(tx, s.id, true, p->labels, p->label_count, e)))
+    if (rc || (rc = pairs_put(tx, s.id, false, p->gpus, e)) ||
+        (rc = pairs_put(tx, s.id, true, p->labels, e)))
         return rc;
     return session_index(tx, &s, e);
 }
 
 int meta_session_put(struct meta *m, const char *workspace, const struct meta_session *s,
-                     const struct meta_pair *gpus, unsigned gpu_count,
-                     const struct meta_pair *labels, unsigned label_count, struct err *e)
+                     const struct meta_pairs *gpus, const struct meta_pairs *labels, struct err *e)
 {
     if (!meta_id_ok(s->id))
         return err_set(e, GPUFL_E_INVAL,
                        "no session id, or one with other characters than "
                        "0-9 A-Z a-z _ -, or of more than %d",
                        META_ID_MAX - 1);
-    if (gpu_count > META_GPUS_MAX || label_count > META_LABELS_MAX)
+    if ((gpus && gpus->count > META_GPUS_MAX) || (labels && labels->count > META_LABELS_MAX))
         return err_set(e, GPUFL_E_INVAL, "a session has at most %d GPUs and %d labels",
                        META_GPUS_MAX, META_LABELS_MAX);
-    struct put p = {
-        .s = s, .gpus = gpus, .labels = labels, .gpu_count = gpu_count, .label_count = label_count};
+    struct put p = {.s = s, .gpus = gpus, .labels = labels};
     region_init(&p.mem, 16 << 20);
     int rc = meta_write(m, workspace, session_put, &p, e);
     region_fini(&p.mem);
@@ -263,7 +262,8 @@ static int session_label(struct meta_tx *tx, void *arg, struct err *e)
     const struct meta_part part = {META_ROW_session, &s};
     struct region mem;
     region_init(&mem, 16 << 20);
-    int rc = meta_get_tx(tx, META_S_session_get, &a, &part, 1, &mem, "session", e);
+    int rc =
+        meta_get_tx(tx, META_S_session_get, &a, &(struct meta_one){&part, 1, &mem, "session"}, e);
     rc = rc ? rc : label_change(tx, l, e);
     rc = rc ? rc : session_index(tx, &s, e);
     region_fini(&mem);
@@ -281,15 +281,15 @@ int meta_session_label(struct meta *m, const char *workspace, const char *sessio
 
 /* ---- grow, end, get ----------------------------------------------------------------------- */
 
-int meta_session_grow(struct meta *m, const char *workspace, const char *session, int64_t records,
-                      int64_t kernels, int64_t bytes, double busy, int64_t received, struct err *e)
+int meta_session_grow(struct meta *m, const char *workspace, const char *session,
+                      const struct meta_growth *g, struct err *e)
 {
     struct meta_args a = of_session(session);
-    meta_arg_int(&a, records);
-    meta_arg_int(&a, kernels);
-    meta_arg_int(&a, bytes);
-    meta_arg_real(&a, busy);
-    meta_arg_int(&a, received);
+    meta_arg_int(&a, g->records);
+    meta_arg_int(&a, g->kernels);
+    meta_arg_int(&a, g->bytes);
+    meta_arg_real(&a, g->busy);
+    meta_arg_int(&a, g->received);
     return meta_change_one(m, workspace, META_S_session_grow, &a, "session", e);
 }
 
@@ -321,12 +321,9 @@ int meta_session_end(struct meta *m, const char *workspace, const char *session,
     return meta_write(m, workspace, session_end, &end, e);
 }
 
-int meta_session_get(struct meta *m, const char *workspace, const char *session, struct region *mem,
-                     struct meta_session *out, struct err *e)
+int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out)
 {
-    const struct meta_part part = {META_ROW_session, out};
-    const struct meta_args a = of_session(session);
-    return meta_get(m, workspace, META_S_session_get, &a, &part, 1, mem, "session", e);
+    return meta_get_by(ask, META_S_session_get, META_ROW_session, session, out, "session");
 }
 
 /* ---- drop --------------------------------------------------------------------------------- */
@@ -365,12 +362,12 @@ int meta_session_is_dropped(struct meta *m, const char *workspace, const char *s
     return rc;
 }
 
-int meta_dropped_list(struct meta *m, unsigned limit, struct region *mem,
-                      struct meta_dropped **rows, size_t *count, struct err *e)
+int meta_dropped_list(const struct meta_ask *ask, unsigned limit, struct meta_dropped **rows,
+                      size_t *count)
 {
     struct meta_args a = {0};
     meta_arg_int(&a, meta_page_limit(limit));
-    return meta_list(m, NULL, META_S_dropped_list, &a, META_ROW_dropped, mem, rows, count, e);
+    return meta_list(ask, META_S_dropped_list, &a, META_ROW_dropped, rows, count);
 }
 
 int meta_dropped_freed(struct meta *m, const char *workspace, const char *session, struct err *e)

@@ -279,23 +279,22 @@ static int statement_step(struct meta_conn *c, sqlite3_stmt *st, const struct me
     }
 }
 
-static int sqlite_run(struct meta_conn *c, enum meta_statement_id s, const struct meta_value *args,
-                      unsigned n, const struct meta_reader *reader, int64_t *changed, struct err *e)
+static int sqlite_run(struct meta_conn *c, const struct meta_command *k, struct err *e)
 {
-    sqlite3_stmt **st = &c->compiled[s];
-    if (!*st &&
-        sqlite3_prepare_v3(c->db, c->sql[s], -1, SQLITE_PREPARE_PERSISTENT, st, NULL) != SQLITE_OK)
+    sqlite3_stmt **st = &c->compiled[k->s];
+    if (!*st && sqlite3_prepare_v3(c->db, c->sql[k->s], -1, SQLITE_PREPARE_PERSISTENT, st, NULL) !=
+                    SQLITE_OK)
         return failed(c->db, e);
-    if ((unsigned)sqlite3_bind_parameter_count(*st) != n)
+    if ((unsigned)sqlite3_bind_parameter_count(*st) != k->n)
         return err_set(e, GPUFL_E_INVAL, "statement %s takes %d parameters, not %u",
-                       meta_statements[s].id, sqlite3_bind_parameter_count(*st), n);
+                       meta_statements[k->s].id, sqlite3_bind_parameter_count(*st), k->n);
     int rc = 0;
-    if (statement_bind(*st, args, n) != SQLITE_OK)
+    if (statement_bind(*st, k->args, k->n) != SQLITE_OK)
         rc = failed(c->db, e);
     else
-        rc = statement_step(c, *st, reader, e);
-    if (changed && rc == 0)
-        *changed = sqlite3_changes64(c->db);
+        rc = statement_step(c, *st, k->reader, e);
+    if (k->changed && rc == 0)
+        *k->changed = sqlite3_changes64(c->db);
     sqlite3_reset(*st);
     sqlite3_clear_bindings(*st);
     return rc;

@@ -1,36 +1,33 @@
-/* backup.h - looking after what a server keeps: backups, restoring them, checks.
+/* backup.h - a backup of a running server's data (POST /api/v1/backups).
  *
- * A backup is made through the running server (POST /api/v1/backups): everything that
- * was acknowledged before it is loaded first, then the small tables are copied, what
- * is kept for senders, and the columns, as files wherever they stand. It is a data folder:
- * restoring is copying it to where a new server finds it. */
+ * Everything that was acknowledged before is loaded first; then the small tables, the frames that
+ * are kept for senders, and the columns are copied, columns always as files. The result is a data
+ * folder: offline.h restores it by copying it to where a new server finds it. */
 #ifndef GPUFL_SERVER_BACKUP_H
 #define GPUFL_SERVER_BACKUP_H
 
 #include "base/err.h"
+#include "meta/meta.h"
+#include "server/intake/loader.h"
+#include "store/store.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct options;
-struct server;
+struct backup_source {
+    const char *data; /* the data folder */
+    struct meta *meta;
+    const struct store_ops *ops;
+    struct store *store;
+    struct loader *loader; /* drained first */
+};
 
-/* Below the data folder: backups/<name>, complete when it is there. [worker; one at a time] */
-int upkeep_backup(struct server *s, char *name, size_t size, int64_t *bytes, struct err *e);
+/* Makes backups/<name> below the data folder, which is complete once it has that name. name gets the
+ * name, *bytes the size. STATE: there is one of this second. [worker; one at a time] */
+int backup_make(const struct backup_source *s, char *name, size_t size, int64_t *bytes,
+                struct err *e);
 
-/* Removes what a killed process left of exports and backups. Nobody else works on the folder. */
-void upkeep_clean(const char *data);
-
-/* Copies a backup to a data folder that is not there yet, or empty; its columns to the server that is
- * to have them, where the options name one. Done again after it was broken off (to a
- * new folder), it passes over the sessions that are there. */
-int upkeep_restore(const char *from, const struct options *o, struct err *e);
-
-/* Opens everything below the data folder and says what is damaged, on stdout. No server may be
- * running on it. CORRUPT: something is. */
-int upkeep_check(const struct options *o, struct err *e);
-
-/* Brings the small tables up to date; columns follow when they are opened. */
-int upkeep_migrate(const struct options *o, struct err *e);
+/* Removes what a killed process left of exports and backups. Nobody else uses the folder. */
+void backup_clean(const char *data);
 
 #endif

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "server/api/local.h"
 #include "server/api/openapi.h"
-#include "server/backup.h"
 #include "server/common/logs.h"
+#include "server/offline.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -78,7 +78,8 @@ static int say_where(struct server *s, struct err *e)
     int rc = s->options.local ? auth_local_ticket(&s->auth, clock_real(), token, e)
                               : auth_setup_ticket(&s->auth, clock_real(), token, &needed, e);
     if (rc == 0 && s->options.local)
-        rc = local_start(&local, s, e); /* who reads the lines below may use its key */
+        rc =
+            local_start(&local, s->meta, s->hub, e); /* who reads the lines below may use its key */
     if (rc)
         return rc;
     printf("gpufl-server: listening on %s\n", url);
@@ -169,11 +170,11 @@ int main(int argc, char **argv)
     if (strcmp(command, "serve") == 0)
         return serve(&o);
     if (strcmp(command, "check") == 0)
-        return finish(upkeep_check(&o, &e), &e);
+        return finish(offline_check(&o, &e), &e);
     if (strcmp(command, "migrate") == 0)
-        return finish(upkeep_migrate(&o, &e), &e);
+        return finish(offline_migrate(&o, &e), &e);
     if (restore)
-        return finish(upkeep_restore(argv[2], &o, &e), &e);
+        return finish(offline_restore(argv[2], &o, &e), &e);
     if (strcmp(command, "openapi") == 0)
         return command_openapi();
     if (strcmp(command, "version") == 0) {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "server/api/api.h"
 #include "server/backup.h"
 #include "server/common/logs.h"
 
@@ -82,6 +83,36 @@ static int check(const struct options *o, struct err *e)
     return rc ? rc : in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
 }
 
+/* Before the HTTP server is opened, which keeps the pointer; `ready` publishes what is in it. */
+static void fill_parts(struct server *s)
+{
+    s->parts = (struct parts){.data = s->options.data,
+                              .metrics_key = s->options.metrics_key,
+                              .body_max = s->options.body_max,
+                              .webhooks = (enum hooks_reach)s->options.webhooks,
+                              .local = s->options.local,
+                              .began = s->began,
+                              .ready = &s->ready,
+                              .ending = &s->ending,
+                              .meta = s->meta,
+                              .ops = s->ops,
+                              .store = s->store,
+                              .starts = &s->starts,
+                              .intake = &s->intake,
+                              .janitor = &s->janitor,
+                              .alerts = s->alerts,
+                              .hooks = s->hooks,
+                              .auth = &s->auth,
+                              .origin = &s->origin,
+                              .counters = &s->counters,
+                              .sql_gate = &s->sql_gate,
+                              .readers = s->readers,
+                              .uploads = s->uploads,
+                              .exports = s->exports,
+                              .selects = s->selects,
+                              .hub = s->hub};
+}
+
 static int open_http(struct server *s, struct err *e)
 {
     const struct options *o = &s->options;
@@ -94,10 +125,12 @@ static int open_http(struct server *s, struct err *e)
     c.threads = (unsigned)o->threads;
     c.connections = (unsigned)o->connections;
     c.connections_per_address = (unsigned)o->connections_per_address;
-    const struct http_app app = app_of(s);
+    fill_parts(s);
+    const struct http_app app = app_of(&s->parts);
     int rc = http_open(&s->http, &c, &app, e);
     if (rc)
         return rc;
+    s->parts.http = s->http;
     s->port = http_port(s->http);
     return origin_init(&s->origin, o->local, s->tls_cert != NULL, s->port, o->public_url, e);
 }
@@ -262,7 +295,7 @@ static int open_stores(struct server *s, struct err *e)
     int rc = file_mkdirs(s->options.data, 0700, e);
     rc = rc ? rc : lock_data(s, e);
     if (rc == 0)
-        upkeep_clean(s->options.data);
+        backup_clean(s->options.data);
     rc = rc ? rc : open_meta(s, e);
     rc = rc ? rc
             : server_open_columns(&s->options, turns_init(&s->turns, s->meta), &s->ops, &s->store,

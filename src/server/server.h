@@ -1,8 +1,8 @@
 /* server.h - the parts of a running server, and their order.
  *
  * server_open starts them from the ground up, server_run waits for the end,
- * server_close takes them down in the opposite order. Handlers reach the parts
- * through their call; each part knows its own threads. */
+ * server_close takes them down in the opposite order. Handlers reach what
+ * they need through parts.h; each part knows its own threads. */
 #ifndef GPUFL_SERVER_SERVER_H
 #define GPUFL_SERVER_SERVER_H
 
@@ -18,6 +18,7 @@
 #include "server/intake/fleet.h"
 #include "server/intake/intake.h"
 #include "server/options.h"
+#include "server/parts.h"
 #include "server/watch/alerts.h"
 #include "server/watch/janitor.h"
 #include "server/watch/webhooks.h"
@@ -56,6 +57,7 @@ struct server {
     struct sql_gate sql_gate;
     struct http_hub *hub; /* live data */
     struct http_server *http;
+    struct parts parts; /* what handlers use of the above */
 };
 
 int server_open(struct server *s, const struct options *o, struct err *e);
@@ -69,8 +71,5 @@ int server_open_columns(const struct options *o, const struct store_turns *turns
  * off, and have ended; STATE: they have not, so that server_close must not be called. */
 int server_run(struct server *s);
 void server_close(struct server *s);
-
-/* app.c: what the HTTP server is told of requests. */
-struct http_app app_of(struct server *s);
 
 #endif

@@ -18,34 +18,42 @@ static int lost(const char *session, int code, struct err *why, struct err *e)
     return err_set(e, GPUFL_E_BUSY, "session %s: another server has begun to write it", session);
 }
 
+static struct meta_turn turn_now(const struct turns *t, const char *session)
+{
+    int64_t now = clock_real();
+    return (struct meta_turn){.session = session,
+                              .holder = t->holder,
+                              .now = now,
+                              .until = now + TURNS_NS,
+                              .ask = now + ASK_NS};
+}
+
 static int take(void *arg, const char *workspace, const char *session, bool *seized, struct err *e)
 {
     const struct turns *t = arg;
     struct err why = {0};
-    bool mine = false;
-    int64_t now = clock_real();
-    const struct meta_turn_times at = {now, now + TURNS_NS, now + ASK_NS};
-    int code = meta_turn_take(t->meta, workspace, session, t->holder, &at, &mine, seized, &why);
-    return mine ? 0 : lost(session, code, &why, e);
+    struct meta_turn turn = turn_now(t, session);
+    int rc = meta_turn_take(t->meta, workspace, &turn, &why);
+    *seized = turn.seized;
+    return turn.mine ? 0 : lost(session, rc, &why, e);
 }
 
 static int keep(void *arg, const char *workspace, const char *session, struct err *e)
 {
     const struct turns *t = arg;
     struct err why = {0};
-    bool mine = false;
-    int code = meta_turn_keep(t->meta, workspace, session, t->holder, clock_real() + TURNS_NS,
-                              &mine, &why);
-    return mine ? 0 : lost(session, code, &why, e);
+    struct meta_turn turn = turn_now(t, session);
+    int rc = meta_turn_keep(t->meta, workspace, &turn, &why);
+    return turn.mine ? 0 : lost(session, rc, &why, e);
 }
 
 static int give(void *arg, const char *workspace, const char *session, struct err *e)
 {
     const struct turns *t = arg;
     struct err why = {0};
-    bool mine = false;
-    int code = meta_turn_give(t->meta, workspace, session, t->holder, clock_real(), &mine, &why);
-    return mine ? 0 : lost(session, code, &why, e);
+    struct meta_turn turn = turn_now(t, session);
+    int rc = meta_turn_give(t->meta, workspace, &turn, &why);
+    return turn.mine ? 0 : lost(session, rc, &why, e);
 }
 
 const struct store_turns *turns_init(struct turns *t, struct meta *meta)

@@ -38,7 +38,7 @@ static void test_hosts_and_gpus(void **state)
     h.state = "{\"cpu\":3}";
     h.seen = 150; /* came late */
     OK(meta_host_put(f->m, "w1", &h, &f->e));
-    OK(meta_host_get(f->m, "w1", "node-a", &f->mem, &host, &f->e));
+    OK(meta_host_get(ASK(f, "w1"), "node-a", &host));
     assert_string_equal(host.system, "Debian 12");
     assert_string_equal(host.state, "{\"cpu\":2}");
     assert_int_equal(host.cpus, 64);
@@ -53,22 +53,22 @@ static void test_hosts_and_gpus(void **state)
     OK(meta_gpu_put(f->m, "w1", &g, &f->e));
     g = (struct meta_gpu){.uuid = "GPU-2", .host = "node-a", .memory = META_NONE, .seen = 1};
     OK(meta_gpu_put(f->m, "w1", &g, &f->e));
-    OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpus, &n, &f->e));
+    OK(meta_gpu_list(ASK(f, "w1"), NULL, &page, &gpus, &n));
     assert_int_equal(n, 2);
     assert_int_equal(gpus[0].memory, META_NONE);
     assert_string_equal(gpus[1].name, "H200");
     assert_string_equal(gpus[1].session, "s9");
     assert_int_equal(gpus[1].memory, 141);
-    OK(meta_gpu_list(f->m, "w1", "node-b", &page, &f->mem, &gpus, &n, &f->e));
+    OK(meta_gpu_list(ASK(f, "w1"), "node-b", &page, &gpus, &n));
     assert_int_equal(n, 1);
-    OK(meta_gpu_get(f->m, "w1", "GPU-1", &f->mem, &gpu, &f->e));
+    OK(meta_gpu_get(ASK(f, "w1"), "GPU-1", &gpu));
     assert_string_equal(gpu.host, "node-b");
-    FAILS(NOENT, meta_gpu_get(f->m, "w1", "GPU-9", &f->mem, &gpu, &f->e));
+    FAILS(NOENT, meta_gpu_get(ASK(f, "w1"), "GPU-9", &gpu));
     OK(meta_host_remove(f->m, "w1", "node-a", &f->e));
     FAILS(NOENT, meta_host_remove(f->m, "w1", "node-a", &f->e));
-    OK(meta_host_list(f->m, "w1", &page, &f->mem, &hosts, &n, &f->e));
+    OK(meta_host_list(ASK(f, "w1"), &page, &hosts, &n));
     assert_int_equal(n, 0);
-    OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpus, &n, &f->e));
+    OK(meta_gpu_list(ASK(f, "w1"), NULL, &page, &gpus, &n));
     assert_int_equal(n, 1);
 }
 
@@ -98,10 +98,17 @@ static void test_a_fleet(void **state)
                                          .seen = 100 + i};
         }
     }
-    OK(meta_fleet_put(f->m, "w1", hosts, HOSTS, gpus, (size_t)HOSTS * GPUS, &f->e));
-    FAILS(NOENT, meta_fleet_put(f->m, "w9", hosts, 1, NULL, 0, &f->e));
+    OK(meta_fleet_put(
+        f->m, "w1",
+        &(struct meta_fleet_state){
+            .hosts = hosts, .host_count = HOSTS, .gpus = gpus, .gpu_count = (size_t)HOSTS * GPUS},
+        &f->e));
+    FAILS(NOENT,
+          meta_fleet_put(
+              f->m, "w9",
+              &(struct meta_fleet_state){.hosts = hosts, .host_count = 1, .gpu_count = 0}, &f->e));
     do {
-        OK(meta_host_list(f->m, "w1", &page, &f->mem, &host, &n, &f->e));
+        OK(meta_host_list(ASK(f, "w1"), &page, &host, &n));
         for (size_t i = 0; i < n; i++, seen++) {
             assert_string_equal(host[i].name, names[seen]);
             assert_int_equal(host[i].gpus, GPUS);
@@ -112,7 +119,7 @@ static void test_a_fleet(void **state)
     assert_int_equal(seen, HOSTS);
     page = (struct meta_page){.limit = 5};
     for (seen = 0, page.next = "";; page.after = page.next) {
-        OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpu, &n, &f->e));
+        OK(meta_gpu_list(ASK(f, "w1"), NULL, &page, &gpu, &n));
         for (size_t i = 0; i < n; i++, seen++) {
             char key[64];
             snprintf(key, sizeof key, "%s %d", gpu[i].host, (int)gpu[i].number);
@@ -125,9 +132,9 @@ static void test_a_fleet(void **state)
     assert_int_equal(seen, HOSTS * GPUS);
     OK(meta_fleet_forget(f->m, "w1", 103, &f->e));
     page = (struct meta_page){0};
-    OK(meta_host_list(f->m, "w1", &page, &f->mem, &host, &n, &f->e));
+    OK(meta_host_list(ASK(f, "w1"), &page, &host, &n));
     assert_int_equal(n, HOSTS - 3);
-    OK(meta_gpu_list(f->m, "w1", NULL, &page, &f->mem, &gpu, &n, &f->e));
+    OK(meta_gpu_list(ASK(f, "w1"), NULL, &page, &gpu, &n));
     assert_int_equal(n, (HOSTS - 3) * GPUS);
 }
 
@@ -145,27 +152,27 @@ static void test_running(void **state)
     OK(meta_host_put(f->m, "w1", &(struct meta_host){.name = "a", .seen = 5}, &f->e));
     OK(meta_gpu_put(f->m, "w1", &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5},
                     &f->e));
-    OK(meta_session_put(f->m, "w1", &s, gpus, 2, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 2}, NULL, &f->e));
     s.id = "s2";
     s.app = "infer";
-    OK(meta_session_put(f->m, "w1", &s, gpus, 1, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 1}, NULL, &f->e));
     s.id = "s3"; /* knows no GPU yet */
     s.host = "b";
-    OK(meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
-    OK(meta_running_list(f->m, "w1", NULL, NULL, NULL, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));
+    OK(meta_running_list(ASK(f, "w1"), NULL, NULL, NULL, &rows, &n));
     assert_int_equal(n, 4);
     assert_string_equal(rows[1].gpu, "GPU-2");
     assert_string_equal(rows[3].session, "s3");
     assert_string_equal(rows[3].gpu, "");
-    OK(meta_running_list(f->m, "w1", "a", "train", "GPU-2", &f->mem, &rows, &n, &f->e));
+    OK(meta_running_list(ASK(f, "w1"), "a", "train", "GPU-2", &rows, &n));
     assert_int_equal(n, 1);
-    OK(meta_host_get(f->m, "w1", "a", &f->mem, &host, &f->e));
+    OK(meta_host_get(ASK(f, "w1"), "a", &host));
     assert_int_equal(host.sessions, 2);
     assert_int_equal(host.gpus, 1);
     OK(meta_session_end(f->m, "w1", "s1", "ended", 9, &f->e));
-    OK(meta_gpu_get(f->m, "w1", "GPU-1", &f->mem, &gpu, &f->e));
+    OK(meta_gpu_get(ASK(f, "w1"), "GPU-1", &gpu));
     assert_int_equal(gpu.sessions, 1);
-    OK(meta_running_list(f->m, "w1", "a", NULL, NULL, &f->mem, &rows, &n, &f->e));
+    OK(meta_running_list(ASK(f, "w1"), "a", NULL, NULL, &rows, &n));
     assert_int_equal(n, 1);
 }
 
@@ -186,7 +193,7 @@ static void test_days(void **state)
     OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* again: counts once */
     OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its days stay */
-    OK(meta_usage_days(f->m, "w1", META_BY_HOST, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "node-a");
     assert_int_equal(rows[0].day, 10);
@@ -206,23 +213,23 @@ static void test_days(void **state)
     assert_int_equal(rows[1].kernels, META_NONE);
     assert_int_equal(rows[1].counted, 0);
     assert_int_equal(rows[0].counted, 2);
-    OK(meta_usage_days(f->m, "w1", META_BY_APP, 10, 11, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 10, 11}, &page, &rows, &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "infer");
     page.limit = 1;
-    OK(meta_usage_days(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1");
     page.after = page.next;
-    OK(meta_usage_days(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].day, 11);
     page = (struct meta_page){0};
-    FAILS(INVAL,
-          meta_usage_days(f->m, "w1", META_BY_ENGINE, 0, 1, &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1}, &page,
+                                 &rows, &n));
     FAILS(NOENT, meta_usage_put(f->m, "w9", "s1", one, 3, &f->e));
     OK(meta_usage_put(f->m, "w1", "s1", NULL, 0, &f->e));
-    OK(meta_usage_days(f->m, "w1", META_BY_APP, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 1);
 }
 
@@ -271,7 +278,7 @@ static void test_sums(void **state)
     OK(meta_usage_put(f->m, "w1", "s3", two + 1, 1, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a1, bad, 2, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a2, &mild, 1, &f->e));
-    OK(meta_fleet_sums(f->m, "w1", META_BY_APP, 0, 30, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 30}, &page, &rows, &n));
     assert_int_equal(n, 3); /* longest first */
     unknown_sum(&rows[2], "watch");
     assert_int_equal(rows[0].counted, 1);
@@ -295,27 +302,28 @@ static void test_sums(void **state)
     assert_true(isnan(rows[1].utilization));
     assert_int_equal(rows[1].energy, META_NONE);
     page.limit = 1;
-    OK(meta_fleet_sums(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1"); /* 3 hours, GPU-2 has 2 */
     assert_int_equal(rows[0].sessions, 3);
     assert_int_equal(rows[0].counted, 2);  /* the sum of kernels is of these */
     assert_int_equal(rows[0].findings, 2); /* not that of GPU-2 */
     page.after = page.next;
-    OK(meta_fleet_sums(f->m, "w1", META_BY_GPU, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
     assert_string_equal(rows[0].name, "GPU-2");
     assert_int_equal(rows[0].findings, 2);
     page = (struct meta_page){0};
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its hours stay */
-    OK(meta_fleet_sums(f->m, "w1", META_BY_HOST, 0, 30, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 30}, &page, &rows, &n));
     assert_string_equal(rows[0].name, "a");
     assert_int_equal(rows[0].findings, 0);
     assert_int_equal(rows[0].severity, META_NONE);
     assert_string_equal(rows[0].rule, "");
-    OK(meta_fleet_sums(f->m, "w1", META_BY_HOST, 100, 200, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 100, 200}, &page, &rows,
+                       &n));
     assert_int_equal(n, 0);
-    FAILS(INVAL,
-          meta_fleet_sums(f->m, "w1", META_BY_ENGINE, 0, 1, &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1}, &page,
+                                 &rows, &n));
 }
 
 static void test_alerts(void **state)
@@ -341,22 +349,22 @@ static void test_alerts(void **state)
     a.secret = NULL;
     a.creator = "u2";
     OK(meta_alert_put(f->m, "w1", &a, &f->e));
-    OK(meta_alert_get(f->m, "w1", "a1", &f->mem, &got, &f->e));
+    OK(meta_alert_get(ASK(f, "w1"), "a1", &got));
     assert_string_equal(got.name, "hotter");
     assert_string_equal(got.secret, "key");
     assert_string_equal(got.creator, "u1");
     assert_true(got.threshold == 85.5);
     a.secret = "";
     OK(meta_alert_put(f->m, "w1", &a, &f->e));
-    OK(meta_alert_get(f->m, "w1", "a1", &f->mem, &got, &f->e));
+    OK(meta_alert_get(ASK(f, "w1"), "a1", &got));
     assert_string_equal(got.secret, "");
     a.kind = "mood";
     FAILS(INVAL, meta_alert_put(f->m, "w1", &a, &f->e));
-    OK(meta_alert_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    OK(meta_alert_list(ASK(f, "w1"), &list, &n));
     assert_int_equal(n, 1);
     FAILS(NOENT, meta_alert_remove(f->m, "w2", "a1", 9, &f->e));
     OK(meta_alert_remove(f->m, "w1", "a1", 9, &f->e));
-    FAILS(NOENT, meta_alert_get(f->m, "w1", "a1", &f->mem, &got, &f->e));
+    FAILS(NOENT, meta_alert_get(ASK(f, "w1"), "a1", &got));
 }
 
 static void test_firings(void **state)
@@ -368,38 +376,38 @@ static void test_firings(void **state)
     struct meta_page page = {.limit = 1};
     size_t n = 0;
     people_make(f);
-    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
+    OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
     p.id = "f2";
     p.started = 20;
     p.value = 91;
-    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
+    OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
     assert_string_equal(got.id, "f1"); /* the one that is open */
     assert_int_equal(got.started, 10);
-    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
+    OK(meta_firing_list(ASK(f, "w1"), &page, &now, &n));
     assert_int_equal(n, 0); /* it has not fired */
-    OK(meta_firing_now(f->m, "w1", &f->mem, &now, &n, &f->e));
+    OK(meta_firing_now(ASK(f, "w1"), &now, &n));
     assert_int_equal(n, 1);
     assert_string_equal(now[0].state, "pending");
     assert_string_equal(now[0].name, "");
     p.ended = 25;
-    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
-    OK(meta_firing_open(f->m, "w1", NULL, &f->mem, &rows, &n, &f->e));
+    OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
+    OK(meta_firing_open(ASK(f, "w1"), NULL, &rows, &n));
     assert_int_equal(n, 0); /* and is forgotten */
     for (int i = 0; i < 3; i++) {
         char id[8];
         snprintf(id, sizeof id, "g%d", i);
         p = (struct meta_firing){
             .id = id, .alert = "a1", .subject = "node-b", .started = 30 + i, .fired = 35 + i};
-        OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
-        OK(meta_firing_open(f->m, "w1", "a1", &f->mem, &rows, &n, &f->e));
+        OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
+        OK(meta_firing_open(ASK(f, "w1"), "a1", &rows, &n));
         assert_int_equal(n, 1);
         p.ended = 40;
         p.fired = 99; /* the time of the first stays */
-        OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
+        OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
         assert_int_equal(got.fired, 35 + i);
     }
     for (int i = 2; i >= 0; i--) {
-        OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
+        OK(meta_firing_list(ASK(f, "w1"), &page, &now, &n));
         assert_int_equal(n, 1);
         assert_int_equal(now[0].fired, 35 + i);
         assert_string_equal(now[0].state, "resolved");
@@ -423,26 +431,28 @@ static void test_what_is_told(void **state)
     people_make(f);
     OK(meta_alert_put(f->m, "w1", &(struct meta_alert){.id = "a1", .name = "N", .kind = "metric"},
                       &f->e));
-    OK(meta_firing_put(f->m, "w1", &p, &d, &f->mem, &got, &f->e));
-    OK(meta_firing_put(f->m, "w1", &p, &d, &f->mem, &got, &f->e)); /* another server, late */
-    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_firing_put(ASK(f, "w1"), &p, &d, &got));
+    OK(meta_firing_put(ASK(f, "w1"), &p, &d, &got)); /* another server, late */
+    OK(meta_delivery_list(ASK(f, "w1"), &page, &rows, &n));
     assert_int_equal(n, 1);
-    OK(meta_firing_now(f->m, "w1", &f->mem, &now, &n, &f->e));
+    OK(meta_firing_now(ASK(f, "w1"), &now, &n));
     assert_string_equal(now[0].state, "firing");
     assert_string_equal(now[0].name, "N");
     p.ended = 50;
-    OK(meta_firing_put(f->m, "w1", &p, NULL, &f->mem, &got, &f->e));
+    OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
     OK(meta_alerts_expire(f->m, 50, &f->e));
-    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
+    OK(meta_firing_list(ASK(f, "w1"), &page, &now, &n));
     assert_int_equal(n, 1);
     OK(meta_alerts_expire(f->m, 51, &f->e));
-    OK(meta_firing_list(f->m, "w1", &page, &f->mem, &now, &n, &f->e));
+    OK(meta_firing_list(ASK(f, "w1"), &page, &now, &n));
     assert_int_equal(n, 0);
-    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_delivery_list(ASK(f, "w1"), &page, &rows, &n));
     assert_int_equal(n, 1); /* it waits still */
-    OK(meta_delivery_done(f->m, "w1", "f1-firing", "sent", 0, 200, NULL, 60, &f->e));
+    OK(meta_delivery_done(f->m, "w1", "f1-firing",
+                          &(struct meta_attempt){.state = "sent", .status = 200, .now = 60},
+                          &f->e));
     OK(meta_alerts_expire(f->m, 51, &f->e));
-    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_delivery_list(ASK(f, "w1"), &page, &rows, &n));
     assert_int_equal(n, 0);
 }
 
@@ -458,19 +468,30 @@ static void test_findings_above(void **state)
     people_make(f);
     session_make(f, "w1", "s1", "train", "a", 100);
     OK(meta_analysis_put(f->m, "w1", &a, two, 2, &f->e));
-    OK(meta_session_grow(f->m, "w1", "s1", 1, 1, 1, NAN, 500, &f->e));
-    OK(meta_finding_above(f->m, "w1", NULL, NULL, NULL, 0.05, 900, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_grow(
+        f->m, "w1", "s1",
+        &(struct meta_growth){.records = 1, .kernels = 1, .bytes = 1, .busy = NAN, .received = 500},
+        &f->e));
+    OK(meta_finding_above(ASK(f, "w1"), &(struct meta_above){.share = 0.05, .since = 900}, &rows,
+                          &n));
     assert_int_equal(n, 2); /* it is live */
     assert_string_equal(rows[0].rule, "sync");
     assert_string_equal(rows[0].app, "train");
-    OK(meta_finding_above(f->m, "w1", "spills", "train", "a", 0.1, 0, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_above(
+        ASK(f, "w1"),
+        &(struct meta_above){
+            .rule = "spills", .app = "train", .host = "a", .share = 0.1, .since = 0},
+        &rows, &n));
     assert_int_equal(n, 0); /* above, not at */
-    OK(meta_finding_above(f->m, "w1", NULL, "other", NULL, 0, 0, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_above(ASK(f, "w1"),
+                          &(struct meta_above){.app = "other", .share = 0, .since = 0}, &rows, &n));
     assert_int_equal(n, 0);
     OK(meta_session_end(f->m, "w1", "s1", "ended", 500, &f->e));
-    OK(meta_finding_above(f->m, "w1", NULL, NULL, NULL, 0.2, 500, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_above(ASK(f, "w1"), &(struct meta_above){.share = 0.2, .since = 500}, &rows,
+                          &n));
     assert_int_equal(n, 1);
-    OK(meta_finding_above(f->m, "w1", NULL, NULL, NULL, 0.2, 501, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_above(ASK(f, "w1"), &(struct meta_above){.share = 0.2, .since = 501}, &rows,
+                          &n));
     assert_int_equal(n, 0); /* it was heard of too long ago */
 }
 
@@ -494,24 +515,34 @@ static void test_deliveries(void **state)
                                         .created = 50 + i};
         OK(meta_delivery_add(f->m, i == 2 ? "w2" : "w1", &d, &f->e));
     }
-    OK(meta_delivery_due(f->m, 99, 500, 10, &f->mem, &due, &n, &f->e));
+    OK(meta_delivery_due(ASK(f, NULL), 99, 500, 10, &due, &n));
     assert_int_equal(n, 0);
-    OK(meta_delivery_due(f->m, 200, 500, 1, &f->mem, &due, &n, &f->e));
+    OK(meta_delivery_due(ASK(f, NULL), 200, 500, 1, &due, &n));
     assert_int_equal(n, 1);
     assert_string_equal(due[0].id, "d0");
     assert_int_equal(due[0].attempts, 1);
-    OK(meta_delivery_due(f->m, 200, 500, 10, &f->mem, &due, &n, &f->e));
+    OK(meta_delivery_due(ASK(f, NULL), 200, 500, 10, &due, &n));
     assert_int_equal(n, 2); /* d0 is taken */
-    OK(meta_delivery_due(f->m, 200, 500, 10, &f->mem, &due, &n, &f->e));
+    OK(meta_delivery_due(ASK(f, NULL), 200, 500, 10, &due, &n));
     assert_int_equal(n, 0);
-    OK(meta_delivery_done(f->m, "w1", "d0", "waiting", 300, 503, "busy", 210, &f->e));
-    OK(meta_delivery_done(f->m, "w1", "d1", "sent", 0, 200, NULL, 211, &f->e));
-    FAILS(NOENT, meta_delivery_done(f->m, "w1", "d2", "sent", 0, 200, NULL, 211, &f->e));
-    FAILS(INVAL, meta_delivery_done(f->m, "w1", "d1", "lost", 0, 200, NULL, 211, &f->e));
-    OK(meta_delivery_due(f->m, 300, 600, 10, &f->mem, &due, &n, &f->e));
+    OK(meta_delivery_done(
+        f->m, "w1", "d0",
+        &(struct meta_attempt){
+            .state = "waiting", .next = 300, .status = 503, .error = "busy", .now = 210},
+        &f->e));
+    OK(meta_delivery_done(f->m, "w1", "d1",
+                          &(struct meta_attempt){.state = "sent", .status = 200, .now = 211},
+                          &f->e));
+    FAILS(NOENT, meta_delivery_done(
+                     f->m, "w1", "d2",
+                     &(struct meta_attempt){.state = "sent", .status = 200, .now = 211}, &f->e));
+    FAILS(INVAL, meta_delivery_done(
+                     f->m, "w1", "d1",
+                     &(struct meta_attempt){.state = "lost", .status = 200, .now = 211}, &f->e));
+    OK(meta_delivery_due(ASK(f, NULL), 300, 600, 10, &due, &n));
     assert_int_equal(n, 1);
     assert_int_equal(due[0].attempts, 2);
-    OK(meta_delivery_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_delivery_list(ASK(f, "w1"), &page, &rows, &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].id, "d1");
     assert_int_equal(rows[0].sent, 211);
@@ -519,7 +550,7 @@ static void test_deliveries(void **state)
     OK(meta_alert_put(f->m, "w1",
                       &(struct meta_alert){.id = "a1", .kind = "metric", .threshold = 1}, &f->e));
     OK(meta_alert_remove(f->m, "w1", "a1", 400, &f->e));
-    OK(meta_delivery_due(f->m, 900, 950, 10, &f->mem, &due, &n, &f->e));
+    OK(meta_delivery_due(ASK(f, NULL), 900, 950, 10, &due, &n));
     assert_int_equal(n, 1); /* the other workspace's */
     assert_string_equal(due[0].workspace, "w2");
 }
@@ -539,7 +570,7 @@ static void test_audit(void **state)
     }
     OK(meta_workspace_remove(f->m, "w1", 900, &f->e)); /* its log stays */
     for (size_t want = 3; page.limit; want = 3) {
-        OK(meta_audit_list(f->m, "w1", &page, &f->mem, &rows, &n, &f->e));
+        OK(meta_audit_list(ASK(f, "w1"), &page, &rows, &n));
         assert_int_equal(n, want);
         for (size_t i = 0; i < n; i++) {
             assert_true(rows[i].number < last); /* in the order of coming, not of clocks */
@@ -550,10 +581,10 @@ static void test_audit(void **state)
         page.after = page.next;
     }
     page = (struct meta_page){0};
-    OK(meta_audit_list(f->m, "", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_audit_list(ASK(f, ""), &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].at, 97);
-    FAILS(INVAL, meta_audit_list(f->m, "not/an/id", &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_audit_list(ASK(f, "not/an/id"), &page, &rows, &n));
 }
 
 static void test_settings_and_leases(void **state)
@@ -574,22 +605,32 @@ static void test_settings_and_leases(void **state)
     assert_int_equal(r.sessions, 8);
     assert_int_equal(r.bytes, 9);
     assert_int_equal(r.metrics, 10);
-    FAILS(NOENT, meta_setting_get(f->m, "x", &f->mem, &s, &f->e));
+    FAILS(NOENT, meta_setting_get(ASK(f, NULL), "x", &s));
     OK(meta_setting_put(f->m, &(struct meta_setting){"x", "1", 5}, &f->e));
     OK(meta_setting_put(f->m, &(struct meta_setting){"x", "2", 6}, &f->e));
-    OK(meta_setting_get(f->m, "x", &f->mem, &s, &f->e));
+    OK(meta_setting_get(ASK(f, NULL), "x", &s));
     assert_string_equal(s.value, "2");
-    OK(meta_setting_list(f->m, &f->mem, &list, &n, &f->e));
+    OK(meta_setting_list(ASK(f, NULL), &list, &n));
     assert_int_equal(n, 1);
-    OK(meta_lease(f->m, "alerts", "A", 100, 200, &mine, &f->e));
+    OK(meta_lease(f->m,
+                  &(struct meta_lease){.name = "alerts", .holder = "A", .now = 100, .until = 200},
+                  &mine, &f->e));
     assert_true(mine);
-    OK(meta_lease(f->m, "alerts", "B", 150, 250, &mine, &f->e));
+    OK(meta_lease(f->m,
+                  &(struct meta_lease){.name = "alerts", .holder = "B", .now = 150, .until = 250},
+                  &mine, &f->e));
     assert_false(mine);
-    OK(meta_lease(f->m, "alerts", "A", 150, 300, &mine, &f->e));
+    OK(meta_lease(f->m,
+                  &(struct meta_lease){.name = "alerts", .holder = "A", .now = 150, .until = 300},
+                  &mine, &f->e));
     assert_true(mine);
-    OK(meta_lease(f->m, "alerts", "B", 250, 350, &mine, &f->e));
+    OK(meta_lease(f->m,
+                  &(struct meta_lease){.name = "alerts", .holder = "B", .now = 250, .until = 350},
+                  &mine, &f->e));
     assert_false(mine);
-    OK(meta_lease(f->m, "alerts", "B", 300, 400, &mine, &f->e));
+    OK(meta_lease(f->m,
+                  &(struct meta_lease){.name = "alerts", .holder = "B", .now = 300, .until = 400},
+                  &mine, &f->e));
     assert_true(mine);
     OK(meta_ping(f->m, &f->e));
     OK(meta_check(f->m, &f->e));
@@ -599,18 +640,25 @@ static void test_settings_and_leases(void **state)
 static void test_turns(void **state)
 {
     struct fixture *f = *state;
-    bool mine = false, seized = false;
-#define TAKE(who, now, is_mine, is_seized)                                                         \
+    struct meta_turn t;
+#define TAKE(who, at, is_mine, is_seized)                                                          \
     do {                                                                                           \
-        const struct meta_turn_times at = {now, (now) + 100, (now) + 10};                          \
-        OK(meta_turn_take(f->m, "w1", "s", who, &at, &mine, &seized, &f->e));                      \
-        assert_int_equal(mine, is_mine);                                                           \
-        assert_int_equal(seized, is_seized);                                                       \
+        t = (struct meta_turn){"s", who, at, (at) + 100, (at) + 10, false, false};                 \
+        OK(meta_turn_take(f->m, "w1", &t, &f->e));                                                 \
+        assert_int_equal(t.mine, is_mine);                                                         \
+        assert_int_equal(t.seized, is_seized);                                                     \
     } while (0)
-#define GIVE(who, now, is_mine)                                                                    \
+#define GIVE(who, at, is_mine)                                                                     \
     do {                                                                                           \
-        OK(meta_turn_give(f->m, "w1", "s", who, now, &mine, &f->e));                               \
-        assert_int_equal(mine, is_mine);                                                           \
+        t = (struct meta_turn){.session = "s", .holder = who, .now = at};                          \
+        OK(meta_turn_give(f->m, "w1", &t, &f->e));                                                 \
+        assert_int_equal(t.mine, is_mine);                                                         \
+    } while (0)
+#define KEEP(who, to, is_mine)                                                                     \
+    do {                                                                                           \
+        t = (struct meta_turn){.session = "s", .holder = who, .until = to};                        \
+        OK(meta_turn_keep(f->m, "w1", &t, &f->e));                                                 \
+        assert_int_equal(t.mine, is_mine);                                                         \
     } while (0)
     TAKE("A", 1000, true, false);
     GIVE("A", 1010, true);
@@ -625,12 +673,10 @@ static void test_turns(void **state)
     GIVE("A", 1051, true); /* B did not ask again */
     TAKE("C", 1052, true, false);
     TAKE("A", 1151, false, false);
-    OK(meta_turn_keep(f->m, "w1", "s", "C", 1160, &mine, &f->e));
-    assert_true(mine);
+    KEEP("C", 1160, true);
     TAKE("A", 1159, false, false);
     TAKE("A", 1160, true, true); /* C hangs */
-    OK(meta_turn_keep(f->m, "w1", "s", "C", 1300, &mine, &f->e));
-    assert_false(mine);
+    KEEP("C", 1300, false);
     GIVE("C", 1170, false);
     OK(meta_turn_expire(f->m, 1259, &f->e));
     TAKE("C", 1200, false, false);
@@ -639,6 +685,7 @@ static void test_turns(void **state)
     GIVE("C", 1260, true);
 #undef TAKE
 #undef GIVE
+#undef KEEP
 }
 
 static void test_rows_as_json(void **state)

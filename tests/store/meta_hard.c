@@ -48,33 +48,33 @@ static void test_hostile_texts(void **state)
         snprintf(id, sizeof id, "h%zu", i);
         const struct meta_session put = {
             .id = id, .app = x, .host = x, .pid = 1, .account = x, .engine = x, .client = x};
-        OK(meta_session_put(f->m, "w1", &put, &(struct meta_pair){x, x}, 1,
-                            &(struct meta_pair){x, x}, 1, &f->e));
-        OK(meta_session_get(f->m, "w1", id, &f->mem, &s, &f->e));
+        OK(meta_session_put(f->m, "w1", &put, &(struct meta_pairs){&(struct meta_pair){x, x}, 1},
+                            &(struct meta_pairs){&(struct meta_pair){x, x}, 1}, &f->e));
+        OK(meta_session_get(ASK(f, "w1"), id, &s));
         assert_string_equal(s.app, x);
         assert_string_equal(s.client, x);
         const struct meta_session_query q = {.app = x, .label = x, .label_value = x, .gpu = x};
-        OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+        OK(meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
         assert_int_equal(n, 1);
         const struct meta_session_query sorted = {.sort = META_SORT_app, .ascending = true};
         page.limit = 1;
         for (page.after = NULL, n = 1; n; page.after = page.next) { /* its cursors go through */
-            OK(meta_session_list(f->m, "w1", &sorted, &page, &f->mem, &rows, &n, &f->e));
+            OK(meta_session_list(ASK(f, "w1"), &sorted, &page, &rows, &n));
             if (!page.next)
                 break;
         }
         OK(meta_user_add(f->m, &(struct meta_user){.id = id, .email = x, .name = x, .password = x},
                          &f->e));
-        OK(meta_user_by_email(f->m, x, &f->mem, &u, &f->e));
+        OK(meta_user_by_email(ASK(f, NULL), x, &u));
         assert_string_equal(u.password, x);
         OK(meta_host_put(f->m, "w1", &(struct meta_host){.name = x, .system = x, .state = x},
                          &f->e));
-        OK(meta_host_list(f->m, "w1", &all, &f->mem, &hosts, &n, &f->e));
+        OK(meta_host_list(ASK(f, "w1"), &all, &hosts, &n));
         assert_int_equal(n, i + 1);
         const struct meta_analysis a = {.session = id, .kind = x, .rules = x};
         OK(meta_analysis_put(f->m, "w1", &a, &(struct meta_finding){.rule = x, .file = x}, 1,
                              &f->e));
-        OK(meta_finding_list(f->m, "w1", id, &f->mem, &findings, &n, &f->e));
+        OK(meta_finding_list(ASK(f, "w1"), id, &findings, &n));
         assert_string_equal(findings[0].file, x);
     }
 }
@@ -91,19 +91,19 @@ static void test_bad_texts(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const struct meta_session_query q = {.app = bad[i]}, text = {.text = bad[i]};
         FAILS(INVAL, meta_setting_put(f->m, &(struct meta_setting){"a", bad[i], 0}, &f->e));
-        FAILS(INVAL, meta_setting_get(f->m, bad[i], &f->mem, &s, &f->e));
-        FAILS(INVAL, meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
-        FAILS(INVAL, meta_session_list(f->m, "w1", &text, &page, &f->mem, &rows, &n, &f->e));
+        FAILS(INVAL, meta_setting_get(ASK(f, NULL), bad[i], &s));
+        FAILS(INVAL, meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
+        FAILS(INVAL, meta_session_list(ASK(f, "w1"), &text, &page, &rows, &n));
     }
     memset(longest, 'x', META_TEXT_MAX + 1);
     longest[META_TEXT_MAX + 1] = '\0';
     FAILS(INVAL, meta_setting_put(f->m, &(struct meta_setting){"a", longest, 0}, &f->e));
     assert_non_null(strstr(f->e.text, "value"));
     const struct meta_session_query q = {.text = longest};
-    FAILS(INVAL, meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
     longest[META_TEXT_MAX] = '\0';
     OK(meta_setting_put(f->m, &(struct meta_setting){"a", longest, 0}, &f->e));
-    OK(meta_setting_get(f->m, "a", &f->mem, &s, &f->e));
+    OK(meta_setting_get(ASK(f, NULL), "a", &s));
     assert_int_equal(strlen(s.value), META_TEXT_MAX);
     mem_free(longest);
 }
@@ -124,8 +124,8 @@ static void test_little_memory(void **state)
     }
     for (size_t max = 0; max < 20000; max += 997) {
         region_init(&small, max);
-        FAILS(FULL, meta_session_list(f->m, "w1", &(struct meta_session_query){0}, &page, &small,
-                                      &rows, &n, &f->e));
+        FAILS(FULL, meta_session_list(&(struct meta_ask){f->m, "w1", &small, &f->e},
+                                      &(struct meta_session_query){0}, &page, &rows, &n));
         region_fini(&small);
     }
     int failures = 0;
@@ -133,10 +133,10 @@ static void test_little_memory(void **state)
         const struct meta_session s = {.id = "s1", .app = "train", .host = "a", .pid = 7};
         region_init(&small, 16 << 20);
         mem_fail_at(at);
-        int rc = meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e);
+        int rc = meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e);
         if (rc == 0)
-            rc = meta_session_list(f->m, "w1", &(struct meta_session_query){0}, &page, &small,
-                                   &rows, &n, &f->e);
+            rc = meta_session_list(&(struct meta_ask){f->m, "w1", &small, &f->e},
+                                   &(struct meta_session_query){0}, &page, &rows, &n);
         mem_fail_at(-1);
         region_fini(&small);
         if (rc == 0)
@@ -167,11 +167,12 @@ static void *stepper(void *arg)
     region_init(&mem, 1 << 20);
     for (int done = 0; done < STEPS && w->rc == 0;) {
         region_clear(&mem);
-        w->rc = meta_upload_get(w->m, "w1", "counter", &mem, &u, &w->e);
+        w->rc = meta_upload_get(&(struct meta_ask){w->m, "w1", &mem, &w->e}, "counter", &u);
         if (w->rc)
             break;
-        int rc = meta_upload_advance(w->m, "w1", "counter", u.received, u.received + 1, NULL, done,
-                                     &w->e);
+        int rc = meta_upload_advance(
+            w->m, "w1", "counter",
+            &(struct meta_advance){.from = u.received, .to = u.received + 1, .now = done}, &w->e);
         done += rc == 0;
         w->rc = rc == GPUFL_E_STATE ? 0 : rc;
     }
@@ -190,8 +191,8 @@ static void *reader(void *arg)
         struct meta_session *rows = NULL;
         size_t n = 0;
         region_clear(&mem);
-        w->rc = meta_session_list(w->m, "w1", &(struct meta_session_query){0}, &page, &mem, &rows,
-                                  &n, &w->e);
+        w->rc = meta_session_list(&(struct meta_ask){w->m, "w1", &mem, &w->e},
+                                  &(struct meta_session_query){0}, &page, &rows, &n);
         for (size_t i = 0; i < n && w->rc == 0; i++)
             if (rows[i].kernels !=
                 (rows[i].records ? rows[i].records : META_NONE)) /* unknown at first */
@@ -206,7 +207,11 @@ static void *grower(void *arg)
 {
     struct worker *w = arg;
     for (int i = 1; i <= STEPS && w->rc == 0; i++)
-        w->rc = meta_session_grow(w->m, "w1", "s1", i, i, i, NAN, i, &w->e);
+        w->rc = meta_session_grow(
+            w->m, "w1", "s1",
+            &(struct meta_growth){
+                .records = i, .kernels = i, .bytes = i, .busy = NAN, .received = i},
+            &w->e);
     return NULL;
 }
 
@@ -235,9 +240,9 @@ static void test_many_at_once(void **state)
     for (int i = 0; i < 3 * WRITERS; i++)
         if (workers[i].rc)
             fail_msg("worker %d: %d %s", i, workers[i].rc, workers[i].e.text);
-    OK(meta_upload_get(f->m, "w1", "counter", &f->mem, &u, &f->e));
+    OK(meta_upload_get(ASK(f, "w1"), "counter", &u));
     assert_int_equal(u.received, WRITERS * STEPS);
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &s, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &s));
     assert_int_equal(s.records, STEPS);
 }
 
@@ -255,7 +260,7 @@ static void put_and_say(const struct meta_config *c, int to)
         snprintf(id, sizeof id, "s%d", i);
         const struct meta_pair label = {"run", id};
         const struct meta_session s = {.id = id, .app = "train", .pid = 1, .started = i + 1};
-        if (meta_session_put(m, "w1", &s, NULL, 0, &label, 1, &e) ||
+        if (meta_session_put(m, "w1", &s, NULL, &(struct meta_pairs){&label, 1}, &e) ||
             write(to, &i, sizeof i) != sizeof i)
             _exit(3);
     }
@@ -288,7 +293,7 @@ static void test_killed_while_writing(void **state)
             struct meta_session s;
             snprintf(id, sizeof id, "s%d", n);
             snprintf(labels, sizeof labels, "{\"run\":\"%s\"}", id);
-            OK(meta_session_get(f->m, "w1", id, &f->mem, &s, &f->e));
+            OK(meta_session_get(ASK(f, "w1"), id, &s));
             assert_string_equal(s.labels, labels);
         }
     }

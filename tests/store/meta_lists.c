@@ -32,9 +32,15 @@ static void sessions_fill(struct fixture *f)
                                        .started = 1000 + i / 3 * 10,
                                        .received = 2000 + i,
                                        .created = 1};
-        OK(meta_session_put(f->m, "w1", &s, gpus, i % 10 ? 1 : 2, labels, i % 6 ? 1 : 2, &f->e));
-        OK(meta_session_grow(f->m, "w1", id, i * 37 % 50, i % 7 ? i * 11 % 20 : META_NONE, i * 100,
-                             i % 4 ? (i % 8) / 8.0 : NAN, 2000 + i, &f->e));
+        OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, i % 10 ? 1 : 2},
+                            &(struct meta_pairs){labels, i % 6 ? 1 : 2}, &f->e));
+        OK(meta_session_grow(f->m, "w1", id,
+                             &(struct meta_growth){.records = i * 37 % 50,
+                                                   .kernels = i % 7 ? i * 11 % 20 : META_NONE,
+                                                   .bytes = i * 100,
+                                                   .busy = i % 4 ? (i % 8) / 8.0 : NAN,
+                                                   .received = 2000 + i},
+                             &f->e));
         if (i % 3 == 0)
             OK(meta_session_end(f->m, "w1", id, i % 2 ? "ended" : "aborted", 1900 - i, &f->e));
     }
@@ -81,7 +87,7 @@ static size_t pages_read(struct fixture *f, const struct meta_session_query *q, 
     do {
         struct meta_session *rows = NULL;
         size_t n = 0;
-        OK(meta_session_list(f->m, "w1", q, &page, &f->mem, &rows, &n, &f->e));
+        OK(meta_session_list(ASK(f, "w1"), q, &page, &rows, &n));
         assert_true(n <= limit);
         assert_true(total + n <= most);
         assert_true(!page.next || n == limit);
@@ -267,17 +273,17 @@ static void test_cursors_of_others(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct meta_page page = {.after = bad[i]};
         const struct meta_session_query q = {0};
-        if (meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e) != GPUFL_E_INVAL)
+        if (meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n) != GPUFL_E_INVAL)
             fail_msg("cursor %s", bad[i]);
     }
     struct meta_page page = {.after = "t00~s1~0"}; /* a NUL within */
     const struct meta_session_query by_app = {.sort = META_SORT_app};
-    FAILS(INVAL, meta_session_list(f->m, "w1", &by_app, &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_session_list(ASK(f, "w1"), &by_app, &page, &rows, &n));
     page.after = "r7ff8000000000001~s1~0"; /* NAN */
     const struct meta_session_query by_busy = {.sort = META_SORT_busy};
-    FAILS(INVAL, meta_session_list(f->m, "w1", &by_busy, &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_session_list(ASK(f, "w1"), &by_busy, &page, &rows, &n));
     const struct meta_session_query no_sort = {.sort = META_SORT_COUNT};
-    FAILS(INVAL, meta_session_list(f->m, "w1", &no_sort, &page, &f->mem, &rows, &n, &f->e));
+    FAILS(INVAL, meta_session_list(ASK(f, "w1"), &no_sort, &page, &rows, &n));
 }
 
 static void test_choices_and_retention(void **state)
@@ -288,39 +294,39 @@ static void test_choices_and_retention(void **state)
     size_t n = 0;
     int64_t bytes = 0;
     sessions_fill(f);
-    OK(meta_session_names(f->m, "w1", META_BY_APP, 10, &f->mem, &names, &n, &f->e));
+    OK(meta_session_names(ASK(f, "w1"), META_BY_APP, 10, &names, &n));
     assert_int_equal(n, 3);
     assert_string_equal(names[0].name, "Bench"); /* 20 each: by name */
     assert_int_equal(names[0].sessions, 20);
-    OK(meta_session_names(f->m, "w1", META_BY_GPU, 10, &f->mem, &names, &n, &f->e));
+    OK(meta_session_names(ASK(f, "w1"), META_BY_GPU, 10, &names, &n));
     assert_int_equal(n, 3);
     assert_string_equal(names[2].name, "L4");
     assert_int_equal(names[2].sessions, 6);
-    OK(meta_session_names(f->m, "w1", META_BY_HOST, 1, &f->mem, &names, &n, &f->e));
+    OK(meta_session_names(ASK(f, "w1"), META_BY_HOST, 1, &names, &n));
     assert_int_equal(n, 1);
-    OK(meta_session_names(f->m, "w1", META_BY_ENGINE, 10, &f->mem, &names, &n, &f->e));
+    OK(meta_session_names(ASK(f, "w1"), META_BY_ENGINE, 10, &names, &n));
     assert_string_equal(names[1].name, "Monitor");
-    FAILS(INVAL, meta_session_names(f->m, "w1", META_BY_COUNT, 1, &f->mem, &names, &n, &f->e));
+    FAILS(INVAL, meta_session_names(ASK(f, "w1"), META_BY_COUNT, 1, &names, &n));
     OK(meta_session_bytes(f->m, "w1", &bytes, &f->e));
     assert_int_equal(bytes, 100 * (SESSIONS * (SESSIONS - 1) / 2));
     OK(meta_session_bytes(f->m, "w2", &bytes, &f->e));
     assert_int_equal(bytes, 0);
-    OK(meta_session_oldest(f->m, "w1", INT64_MAX, 5, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_oldest(ASK(f, "w1"), INT64_MAX, 5, &rows, &n));
     assert_int_equal(n, 5);
     assert_string_equal(rows[0].id, "s57"); /* ends at 1900 - 57 */
-    OK(meta_session_oldest(f->m, "w1", 1900 - 54, 5, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_oldest(ASK(f, "w1"), 1900 - 54, 5, &rows, &n));
     assert_int_equal(n, 1);
-    OK(meta_session_silent(f->m, "w1", 2004, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_silent(ASK(f, "w1"), 2004, &rows, &n));
     assert_int_equal(n, 3 - 1); /* s01, s02; s03 has ended */
     assert_string_equal(rows[0].id, "s01");
     /* One whose clock was wrong is as old as its sending. */
     const struct meta_session s = {
         .id = "future", .app = "a", .host = "h", .received = 500, .created = 1};
-    OK(meta_session_put(f->m, "w2", &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, "w2", &s, NULL, NULL, &f->e));
     OK(meta_session_end(f->m, "w2", "future", "ended", INT64_MAX - 1, &f->e));
-    OK(meta_session_oldest(f->m, "w2", 500, 5, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_oldest(ASK(f, "w2"), 500, 5, &rows, &n));
     assert_int_equal(n, 0);
-    OK(meta_session_oldest(f->m, "w2", 501, 5, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_oldest(ASK(f, "w2"), 501, 5, &rows, &n));
     assert_int_equal(n, 1);
 }
 
@@ -344,7 +350,7 @@ static void test_findings_across_sessions(void **state)
     }
     const struct meta_finding_query all = {0};
     do {
-        OK(meta_finding_search(f->m, "w1", &all, &page, &f->mem, &rows, &n, &f->e));
+        OK(meta_finding_search(ASK(f, "w1"), &all, &page, &rows, &n));
         for (size_t i = 0; i < n; i++) {
             assert_true(rows[i].severity <= severity); /* HIGH before LOW, whatever it gives back */
             assert_true(rows[i].severity < severity || rows[i].gives_back <= last);
@@ -357,18 +363,18 @@ static void test_findings_across_sessions(void **state)
     assert_int_equal(total, 12);
     page = (struct meta_page){0};
     const struct meta_finding_query high = {.severity = 1, .app = "train", .file = "a.py"};
-    OK(meta_finding_search(f->m, "w1", &high, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_search(ASK(f, "w1"), &high, &page, &rows, &n));
     assert_int_equal(n, 3);
     assert_string_equal(rows[0].session, "s5");
     assert_string_equal(rows[0].host, "a");
     assert_int_equal(rows[0].started, 105);
     const struct meta_finding_query gemm = {.kernel = "gemm", .from = 102, .to = 104};
-    OK(meta_finding_search(f->m, "w1", &gemm, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_search(ASK(f, "w1"), &gemm, &page, &rows, &n));
     assert_int_equal(n, 2);
     const struct meta_finding_query case_counts = {.kernel = "GEMM"};
-    OK(meta_finding_search(f->m, "w1", &case_counts, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_search(ASK(f, "w1"), &case_counts, &page, &rows, &n));
     assert_int_equal(n, 0);
-    OK(meta_finding_search(f->m, "w2", &all, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_finding_search(ASK(f, "w2"), &all, &page, &rows, &n));
     assert_int_equal(n, 0);
 }
 

@@ -64,14 +64,14 @@ static void unknown_check(struct fixture *f, int from)
     struct meta_usage_sum *rows = NULL;
     struct meta_page page = {0};
     size_t n = 0;
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &s, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &s));
     assert_int_equal(s.kernels, 5);
-    OK(meta_session_get(f->m, "w1", "s2", &f->mem, &s, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s2", &s));
     assert_int_equal(s.kernels, META_NONE);
     assert_true(isnan(s.busy));
     if (from < 4)
         return;
-    OK(meta_usage_days(f->m, "w1", META_BY_APP, 0, 100, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 2);
     assert_int_equal(rows[0].kernels, 7);
     assert_int_equal(rows[0].counted, 1);
@@ -105,11 +105,11 @@ static void newest_check(const struct meta_config *c, int from, const char *want
     OK(meta_open(&f->m, c, &f->e));
     OK(meta_ping(f->m, &f->e));
     if (from >= 1)
-        OK(meta_user_by_email(f->m, "ada@example.org", &f->mem, &u, &f->e));
+        OK(meta_user_by_email(ASK(f, NULL), "ada@example.org", &u));
     if (from >= 2)
         unknown_check(f, from);
     if (from >= 3) {
-        OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &findings, &n, &f->e));
+        OK(meta_finding_list(ASK(f, "w1"), "s1", &findings, &n));
         assert_int_equal(n, 1);
     }
     if (from >= 1)

@@ -15,17 +15,17 @@ static void test_workspaces(void **state)
     struct meta_workspace w, *list = NULL;
     size_t n = 0;
     people_make(f);
-    OK(meta_workspace_get(f->m, "w1", &f->mem, &w, &f->e));
+    OK(meta_workspace_get(ASK(f, "w1"), &w));
     assert_string_equal(w.name, "one");
     assert_int_equal(w.created, 20);
     FAILS(STATE, meta_workspace_add(f->m, &w, &f->e));
     OK(meta_workspace_rename(f->m, "w1", "zebra", &f->e));
     FAILS(NOENT, meta_workspace_rename(f->m, "w3", "x", &f->e));
-    OK(meta_workspace_list(f->m, &f->mem, &list, &n, &f->e));
+    OK(meta_workspace_list(ASK(f, NULL), &list, &n));
     assert_int_equal(n, 2);
     assert_string_equal(list[0].id, "w2");
     assert_string_equal(list[1].name, "zebra");
-    FAILS(NOENT, meta_workspace_get(f->m, "w3", &f->mem, &w, &f->e));
+    FAILS(NOENT, meta_workspace_get(ASK(f, "w3"), &w));
     FAILS(INVAL, meta_workspace_add(f->m, &(struct meta_workspace){"a b", "x", 1}, &f->e));
     FAILS(INVAL, meta_workspace_add(f->m, &(struct meta_workspace){"", "x", 1}, &f->e));
 }
@@ -46,21 +46,19 @@ static void test_workspace_remove(void **state)
     OK(meta_key_add(f->m, "w1", &(struct meta_key){.id = "k", .hash = "h", .scopes = 1}, &f->e));
     OK(meta_workspace_remove(f->m, "w1", 900, &f->e));
     FAILS(NOENT, meta_workspace_remove(f->m, "w1", 900, &f->e));
-    OK(meta_session_list(f->m, "w1", &(struct meta_session_query){0}, &page, &f->mem, &sessions, &n,
-                         &f->e));
+    OK(meta_session_list(ASK(f, "w1"), &(struct meta_session_query){0}, &page, &sessions, &n));
     assert_int_equal(n, 0);
-    OK(meta_key_list(f->m, "w1", &f->mem, &keys, &n, &f->e));
+    OK(meta_key_list(ASK(f, "w1"), &keys, &n));
     assert_int_equal(n, 0);
-    OK(meta_session_list(f->m, "w2", &(struct meta_session_query){0}, &page, &f->mem, &sessions, &n,
-                         &f->e));
+    OK(meta_session_list(ASK(f, "w2"), &(struct meta_session_query){0}, &page, &sessions, &n));
     assert_int_equal(n, 1);
-    OK(meta_dropped_list(f->m, 10, &f->mem, &dropped, &n, &f->e));
+    OK(meta_dropped_list(ASK(f, NULL), 10, &dropped, &n));
     assert_int_equal(n, 2);
     assert_string_equal(dropped[0].workspace, "w1");
     assert_string_equal(dropped[0].session, "s1");
     assert_string_equal(dropped[1].session, "s2");
     OK(meta_dropped_freed(f->m, "w1", "s1", &f->e));
-    OK(meta_dropped_list(f->m, 10, &f->mem, &dropped, &n, &f->e));
+    OK(meta_dropped_list(ASK(f, NULL), 10, &dropped, &n));
     assert_int_equal(n, 1);
     FAILS(NOENT, meta_dropped_freed(f->m, "w2", "s2", &f->e));
 }
@@ -73,21 +71,21 @@ static void test_users(void **state)
     size_t n = 0;
     int64_t count = 0;
     people_make(f);
-    OK(meta_user_by_email(f->m, "ada@example.org", &f->mem, &u, &f->e));
+    OK(meta_user_by_email(ASK(f, NULL), "ada@example.org", &u));
     assert_string_equal(u.id, "u1");
     assert_int_equal(u.admin, 1);
-    FAILS(NOENT, meta_user_by_email(f->m, "nobody@example.org", &f->mem, &u, &f->e));
+    FAILS(NOENT, meta_user_by_email(ASK(f, NULL), "nobody@example.org", &u));
     FAILS(STATE,
           meta_user_add(f->m, &(struct meta_user){.id = "u9", .email = "ada@example.org"}, &f->e));
-    OK(meta_user_get(f->m, "u2", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u2", &u));
     u.name = "Benno";
     OK(meta_user_change(f->m, &u, &f->e));
-    OK(meta_user_list(f->m, &f->mem, &list, &n, &f->e));
+    OK(meta_user_list(ASK(f, NULL), &list, &n));
     assert_int_equal(n, 3);
     assert_string_equal(list[1].name, "Benno");
     OK(meta_user_count(f->m, &count, &f->e));
     assert_int_equal(count, 3);
-    OK(meta_user_memberships(f->m, "u1", &f->mem, &in, &n, &f->e));
+    OK(meta_user_memberships(ASK(f, NULL), "u1", &in, &n));
     assert_int_equal(n, 2);
     assert_string_equal(in[0].workspace, "w1");
     assert_string_equal(in[1].name, "two");
@@ -99,13 +97,13 @@ static void test_last_admin(void **state)
     struct fixture *f = *state;
     struct meta_user u;
     people_make(f);
-    OK(meta_user_get(f->m, "u1", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u1", &u));
     u.admin = 0;
     FAILS(STATE, meta_user_change(f->m, &u, &f->e));
     u.admin = 1;
     u.disabled = 1;
     FAILS(STATE, meta_user_change(f->m, &u, &f->e));
-    OK(meta_user_get(f->m, "u1", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u1", &u));
     assert_int_equal(u.admin, 1);
     assert_int_equal(u.disabled, 0);
     OK(meta_user_change(f->m, &(struct meta_user){.id = "u2", .name = "Ben", .admin = 1}, &f->e));
@@ -125,21 +123,21 @@ static void test_members(void **state)
     FAILS(INVAL, meta_member_put(f->m, "w1", "u2", "king", 41, &f->e));
     FAILS(NOENT, meta_member_put(f->m, "w1", "u9", "viewer", 41, &f->e));
     FAILS(NOENT, meta_member_put(f->m, "w9", "u2", "owner", 41, &f->e));
-    OK(meta_member_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    OK(meta_member_list(ASK(f, "w1"), &list, &n));
     assert_int_equal(n, 2);
     assert_string_equal(list[1].account, "u2");
     assert_string_equal(list[1].role, "member");
     assert_int_equal(list[1].created, 40);
     FAILS(STATE, meta_member_remove(f->m, "w1", "u1", &f->e));
     FAILS(STATE, meta_member_put(f->m, "w1", "u1", "member", 42, &f->e));
-    OK(meta_member_get(f->m, "w1", "u1", &f->mem, &one, &f->e));
+    OK(meta_member_get(ASK(f, "w1"), "u1", &one));
     assert_string_equal(one.role, "owner");
     OK(meta_member_put(f->m, "w1", "u2", "owner", 42, &f->e));
     OK(meta_member_remove(f->m, "w1", "u1", &f->e));
     FAILS(NOENT, meta_member_remove(f->m, "w1", "u1", &f->e));
-    FAILS(NOENT, meta_member_get(f->m, "w1", "u1", &f->mem, &one, &f->e));
-    FAILS(INVAL, meta_member_list(f->m, "", &f->mem, &list, &n, &f->e));
-    FAILS(INVAL, meta_member_list(f->m, NULL, &f->mem, &list, &n, &f->e));
+    FAILS(NOENT, meta_member_get(ASK(f, "w1"), "u1", &one));
+    FAILS(INVAL, meta_member_list(ASK(f, ""), &list, &n));
+    FAILS(INVAL, meta_member_list(ASK(f, NULL), &list, &n));
 }
 
 static void login_make(struct fixture *f, const char *hash, const char *user, int64_t expires)
@@ -157,28 +155,28 @@ static void test_logins(void **state)
     people_make(f);
     login_make(f, "aa", "u2", 10 * MINUTE);
     login_make(f, "bb", "u2", 10 * MINUTE);
-    OK(meta_login_use(f->m, "aa", 6, HOUR, &f->mem, &l, &u, &f->e));
+    OK(meta_login_use(ASK(f, NULL), "aa", 6, HOUR, &l, &u));
     assert_string_equal(u.email, "ben@example.org");
     assert_int_equal(l.used, 5); /* less than a minute ago */
-    OK(meta_login_use(f->m, "aa", 2 * MINUTE, HOUR, &f->mem, &l, &u, &f->e));
-    OK(meta_login_use(f->m, "aa", 2 * MINUTE + 1, HOUR, &f->mem, &l, &u, &f->e));
+    OK(meta_login_use(ASK(f, NULL), "aa", 2 * MINUTE, HOUR, &l, &u));
+    OK(meta_login_use(ASK(f, NULL), "aa", 2 * MINUTE + 1, HOUR, &l, &u));
     assert_int_equal(l.used, 2 * MINUTE);
-    FAILS(NOENT, meta_login_use(f->m, "aa", 10 * MINUTE, HOUR, &f->mem, &l, &u, &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "aa", 4 * MINUTE, 2 * MINUTE, &f->mem, &l, &u, &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "cc", 6, HOUR, &f->mem, &l, &u, &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "' OR 1=1 --", 6, HOUR, &f->mem, &l, &u, &f->e));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "aa", 10 * MINUTE, HOUR, &l, &u));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "aa", 4 * MINUTE, 2 * MINUTE, &l, &u));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "cc", 6, HOUR, &l, &u));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "' OR 1=1 --", 6, HOUR, &l, &u));
     OK(meta_user_password(f->m, "u2", "$argon2id$new", "bb", &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "aa", 6, HOUR, &f->mem, &l, &u, &f->e));
-    OK(meta_login_use(f->m, "bb", 6, HOUR, &f->mem, &l, &u, &f->e));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "aa", 6, HOUR, &l, &u));
+    OK(meta_login_use(ASK(f, NULL), "bb", 6, HOUR, &l, &u));
     assert_string_equal(u.password, "$argon2id$new");
     u.disabled = 1;
     OK(meta_user_change(f->m, &u, &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "bb", 6, HOUR, &f->mem, &l, &u, &f->e));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "bb", 6, HOUR, &l, &u));
     FAILS(NOENT, meta_user_password(f->m, "u9", "x", NULL, &f->e));
     login_make(f, "dd", "u3", 100);
     OK(meta_login_remove(f->m, "dd", &f->e));
     OK(meta_login_remove(f->m, "dd", &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "dd", 6, HOUR, &f->mem, &l, &u, &f->e));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "dd", 6, HOUR, &l, &u));
 }
 
 static void test_keys(void **state)
@@ -198,20 +196,20 @@ static void test_keys(void **state)
     people_make(f);
     OK(meta_key_add(f->m, "w1", &k, &f->e));
     FAILS(STATE, meta_key_add(f->m, "w2", &k, &f->e)); /* the same hash */
-    OK(meta_key_use(f->m, "hash1", 60, &f->mem, &workspace, &got, &f->e));
+    OK(meta_key_use(ASK(f, NULL), "hash1", 60, &workspace, &got));
     assert_string_equal(workspace, "w1");
     assert_string_equal(got.id, "k1");
     assert_int_equal(got.scopes, 3);
-    OK(meta_key_use(f->m, "hash1", 3 * MINUTE, &f->mem, &workspace, &got, &f->e));
-    OK(meta_key_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    OK(meta_key_use(ASK(f, NULL), "hash1", 3 * MINUTE, &workspace, &got));
+    OK(meta_key_list(ASK(f, "w1"), &list, &n));
     assert_int_equal(n, 1);
     assert_int_equal(list[0].used, 3 * MINUTE);
-    FAILS(NOENT, meta_key_use(f->m, "hash1", 9 * MINUTE, &f->mem, &workspace, &got, &f->e));
+    FAILS(NOENT, meta_key_use(ASK(f, NULL), "hash1", 9 * MINUTE, &workspace, &got));
     FAILS(NOENT, meta_key_revoke(f->m, "w2", "k1", 70, &f->e));
     OK(meta_key_revoke(f->m, "w1", "k1", 70, &f->e));
     OK(meta_key_revoke(f->m, "w1", "k1", 99, &f->e));
-    FAILS(NOENT, meta_key_use(f->m, "hash1", 60, &f->mem, &workspace, &got, &f->e));
-    OK(meta_key_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    FAILS(NOENT, meta_key_use(ASK(f, NULL), "hash1", 60, &workspace, &got));
+    OK(meta_key_list(ASK(f, "w1"), &list, &n));
     assert_int_equal(list[0].revoked, 70);
 }
 
@@ -229,19 +227,19 @@ static void test_shares(void **state)
     s.hash = "h2";
     FAILS(NOENT, meta_share_add(f->m, "w2", &s, &f->e)); /* no such session there */
     OK(meta_share_add(f->m, "w1", &s, &f->e));
-    OK(meta_share_use(f->m, "h1", 60, &f->mem, &workspace, &got, &f->e));
+    OK(meta_share_use(ASK(f, NULL), "h1", 60, &workspace, &got));
     assert_string_equal(workspace, "w1");
     assert_string_equal(got.session, "s1");
-    FAILS(NOENT, meta_share_use(f->m, "h1", 500, &f->mem, &workspace, &got, &f->e));
+    FAILS(NOENT, meta_share_use(ASK(f, NULL), "h1", 500, &workspace, &got));
     FAILS(NOENT, meta_share_revoke(f->m, "w2", "x1", 70, &f->e));
     OK(meta_share_revoke(f->m, "w1", "x1", 70, &f->e));
-    FAILS(NOENT, meta_share_use(f->m, "h1", 60, &f->mem, &workspace, &got, &f->e));
-    OK(meta_share_list(f->m, "w1", NULL, &f->mem, &list, &n, &f->e));
+    FAILS(NOENT, meta_share_use(ASK(f, NULL), "h1", 60, &workspace, &got));
+    OK(meta_share_list(ASK(f, "w1"), NULL, &list, &n));
     assert_int_equal(n, 2);
-    OK(meta_share_list(f->m, "w1", "s9", &f->mem, &list, &n, &f->e));
+    OK(meta_share_list(ASK(f, "w1"), "s9", &list, &n));
     assert_int_equal(n, 0);
     OK(meta_session_drop(f->m, "w1", "s1", 80, &f->e));
-    FAILS(NOENT, meta_share_use(f->m, "h2", 60, &f->mem, &workspace, &got, &f->e));
+    FAILS(NOENT, meta_share_use(ASK(f, NULL), "h2", 60, &workspace, &got));
 }
 
 static void test_tickets(void **state)
@@ -256,11 +254,11 @@ static void test_tickets(void **state)
     struct meta_ticket got;
     OK(meta_ticket_add(f->m, &t, &f->e));
     FAILS(STATE, meta_ticket_add(f->m, &t, &f->e));
-    FAILS(NOENT, meta_ticket_take(f->m, "t1", 100, &f->mem, &got, &f->e));
-    OK(meta_ticket_get(f->m, "t1", 99, &f->mem, &got, &f->e));
-    OK(meta_ticket_take(f->m, "t1", 99, &f->mem, &got, &f->e));
+    FAILS(NOENT, meta_ticket_take(ASK(f, NULL), "t1", 100, &got));
+    OK(meta_ticket_get(ASK(f, NULL), "t1", 99, &got));
+    OK(meta_ticket_take(ASK(f, NULL), "t1", 99, &got));
     assert_string_equal(got.role, "member");
-    FAILS(NOENT, meta_ticket_take(f->m, "t1", 99, &f->mem, &got, &f->e));
+    FAILS(NOENT, meta_ticket_take(ASK(f, NULL), "t1", 99, &got));
     FAILS(INVAL,
           meta_ticket_add(f->m, &(struct meta_ticket){.hash = "t2", .purpose = "magic"}, &f->e));
 }
@@ -276,20 +274,20 @@ static void test_invitations(void **state)
     struct meta_user u;
     people_make(f);
     OK(meta_ticket_add(f->m, &t, &f->e));
-    OK(meta_user_get(f->m, "u1", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u1", &u));
     FAILS(STATE, meta_accept(f->m, "t1", 99, &u, &f->e)); /* an owner is not made a member */
-    OK(meta_member_get(f->m, "w1", "u1", &f->mem, &member, &f->e));
+    OK(meta_member_get(ASK(f, "w1"), "u1", &member));
     assert_string_equal(member.role, "owner");
-    OK(meta_ticket_get(f->m, "t1", 99, &f->mem, &got, &f->e)); /* and it is still there */
+    OK(meta_ticket_get(ASK(f, NULL), "t1", 99, &got)); /* and it is still there */
     FAILS(NOENT, meta_accept(f->m, "t1", 100, &late, &f->e));
     OK(meta_accept(f->m, "t1", 99, &late, &f->e));
-    OK(meta_member_get(f->m, "w1", "u9", &f->mem, &member, &f->e));
+    OK(meta_member_get(ASK(f, "w1"), "u9", &member));
     assert_string_equal(member.role, "member");
     FAILS(NOENT, meta_accept(f->m, "t1", 99, &late, &f->e));
-    FAILS(NOENT, meta_member_get(f->m, "w2", "u9", &f->mem, &member, &f->e));
+    FAILS(NOENT, meta_member_get(ASK(f, "w2"), "u9", &member));
     OK(meta_user_rehash(f->m, "u9", "wrong", "new", &f->e));
     OK(meta_user_rehash(f->m, "u9", "", "newer", &f->e));
-    OK(meta_user_get(f->m, "u9", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u9", &u));
     assert_string_equal(u.password, "newer");
 }
 
@@ -308,9 +306,9 @@ static void test_expire(void **state)
                       &(struct meta_share){.id = "x", .session = "s1", .hash = "h", .expires = 50},
                       &f->e));
     OK(meta_expire(f->m, 60, &f->e));
-    FAILS(NOENT, meta_login_use(f->m, "old", 6, HOUR, &f->mem, &l, &u, &f->e));
-    OK(meta_login_use(f->m, "new", 6, HOUR, &f->mem, &l, &u, &f->e));
-    OK(meta_share_list(f->m, "w1", NULL, &f->mem, &shares, &n, &f->e));
+    FAILS(NOENT, meta_login_use(ASK(f, NULL), "old", 6, HOUR, &l, &u));
+    OK(meta_login_use(ASK(f, NULL), "new", 6, HOUR, &l, &u));
+    OK(meta_share_list(ASK(f, "w1"), NULL, &shares, &n));
     assert_int_equal(n, 0);
 }
 
@@ -375,12 +373,12 @@ static void test_one_first_user(void **state)
     struct meta_membership *in = NULL;
     size_t n = 0;
     assert_int_equal(race(f, first_user_racer, THREADS, GPUFL_E_STATE), 1);
-    OK(meta_workspace_list(f->m, &f->mem, &w, &n, &f->e));
+    OK(meta_workspace_list(ASK(f, NULL), &w, &n));
     assert_int_equal(n, 1);
-    OK(meta_user_list(f->m, &f->mem, &u, &n, &f->e));
+    OK(meta_user_list(ASK(f, NULL), &u, &n));
     assert_int_equal(n, 1);
     assert_int_equal(u[0].admin, 1);
-    OK(meta_user_memberships(f->m, u[0].id, &f->mem, &in, &n, &f->e));
+    OK(meta_user_memberships(ASK(f, NULL), u[0].id, &in, &n));
     assert_int_equal(n, 1);
     assert_string_equal(in[0].role, "owner");
 }
@@ -390,7 +388,7 @@ static int ticket_racer(struct racer *r)
     struct region mem;
     struct meta_ticket t;
     region_init(&mem, 1 << 20);
-    int rc = meta_ticket_take(r->m, "once", 5, &mem, &t, &r->e);
+    int rc = meta_ticket_take(&(struct meta_ask){r->m, NULL, &mem, &r->e}, "once", 5, &t);
     region_fini(&mem);
     return rc;
 }
@@ -419,7 +417,7 @@ static void test_one_owner_stays(void **state)
         OK(meta_member_put(f->m, "w1", "u1", "owner", 1, &f->e));
         OK(meta_member_put(f->m, "w1", "u2", "owner", 1, &f->e));
         assert_int_equal(race(f, owner_racer, 2, GPUFL_E_STATE), 1);
-        OK(meta_member_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+        OK(meta_member_list(ASK(f, "w1"), &list, &n));
         assert_int_equal(n, 1);
     }
 }

@@ -66,11 +66,12 @@ void place_ask(const struct meta_config *c, const char *sql, char *out, size_t s
     const char *statements[META_S_COUNT] = {[META_S_ping] = sql};
     struct asked asked = {out, size};
     const struct meta_reader reader = {asked_row, &asked};
+    const struct meta_command ping = {.s = META_S_ping, .reader = &reader};
     struct err e = {0};
     struct meta_conn *conn = NULL;
     *out = '\0';
     if (place->engine->connect(&conn, c, statements, true, &e) ||
-        place->engine->run(conn, META_S_ping, NULL, 0, &reader, NULL, &e))
+        place->engine->run(conn, &ping, &e))
         fail_msg("%s: %s", sql, e.text);
     place->engine->disconnect(conn);
 }
@@ -103,5 +104,5 @@ void session_make(struct fixture *f, const char *workspace, const char *id, cons
                                    .started = started,
                                    .received = started + 5,
                                    .created = started + 1};
-    OK(meta_session_put(f->m, workspace, &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, workspace, &s, NULL, NULL, &f->e));
 }

@@ -26,8 +26,9 @@ static void test_put_and_get(void **state)
                                    .created = 1700000000000000003};
     struct meta_session got;
     people_make(f);
-    OK(meta_session_put(f->m, "w1", &s, gpus, 2, labels, 2, &f->e));
-    OK(meta_session_get(f->m, "w1", s.id, &f->mem, &got, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 2},
+                        &(struct meta_pairs){labels, 2}, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), s.id, &got));
     assert_string_equal(got.app, "train.py");
     assert_string_equal(got.host, "node-1");
     assert_int_equal(got.pid, 4711);
@@ -40,7 +41,7 @@ static void test_put_and_get(void **state)
     assert_string_equal(got.gpus, "[{\"uuid\":\"GPU-b\",\"name\":\"NVIDIA H200\"},"
                                   "{\"uuid\":\"GPU-a\",\"name\":\"NVIDIA A100\"}]");
     assert_string_equal(got.labels, "{\"branch\":\"main\",\"run\":\"7\\\"x\"}");
-    FAILS(NOENT, meta_session_get(f->m, "w1", "other", &f->mem, &got, &f->e));
+    FAILS(NOENT, meta_session_get(ASK(f, "w1"), "other", &got));
 }
 
 /* A header that comes again fills in; one of another process is refused. */
@@ -50,29 +51,30 @@ static void test_put_again(void **state)
     const struct meta_pair gpus[] = {{"GPU-a", "H200"}};
     struct meta_session s = {.id = "s1", .app = "a", .pid = META_NONE, .started = 100}, got;
     people_make(f);
-    OK(meta_session_put(f->m, "w1", &s, gpus, 1, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 1}, NULL, &f->e));
     s.app = "";
     s.host = "node-2";
     s.pid = 5;
-    OK(meta_session_put(f->m, "w1", &s, NULL, 0, &(struct meta_pair){"k", "v"}, 1, &f->e));
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, NULL,
+                        &(struct meta_pairs){&(struct meta_pair){"k", "v"}, 1}, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_string_equal(got.app, "a");
     assert_string_equal(got.host, "node-2");
     assert_int_equal(got.pid, 5);
     assert_string_equal(got.gpus, "[{\"uuid\":\"GPU-a\",\"name\":\"H200\"}]");
     assert_string_equal(got.labels, "{\"k\":\"v\"}");
     s.host = "node-3";
-    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));
     assert_non_null(strstr(f->e.text, "s1"));
     s.host = "node-2";
     s.pid = 6;
-    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
-    OK(meta_session_put(f->m, "w2", &s, NULL, 0, NULL, 0, &f->e)); /* another tenant's is its own */
-    FAILS(NOENT, meta_session_put(f->m, "w9", &s, NULL, 0, NULL, 0, &f->e));
+    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));
+    OK(meta_session_put(f->m, "w2", &s, NULL, NULL, &f->e)); /* another tenant's is its own */
+    FAILS(NOENT, meta_session_put(f->m, "w9", &s, NULL, NULL, &f->e));
     s.id = "../../etc";
-    FAILS(INVAL, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    FAILS(INVAL, meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));
     s.id = NULL;
-    FAILS(INVAL, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    FAILS(INVAL, meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));
 }
 
 static void test_grow_and_end(void **state)
@@ -81,10 +83,22 @@ static void test_grow_and_end(void **state)
     struct meta_session got;
     people_make(f);
     session_make(f, "w1", "s1", "train", "a", 100);
-    OK(meta_session_grow(f->m, "w1", "s1", 1000, 900, 5000, NAN, 200, &f->e));
-    OK(meta_session_grow(f->m, "w1", "s1", 10, 9, 4000, 0.5, 150, &f->e)); /* a replay */
-    OK(meta_session_grow(f->m, "w1", "s1", 1001, 900, 4001, NAN, 210, &f->e));
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    OK(meta_session_grow(
+        f->m, "w1", "s1",
+        &(struct meta_growth){
+            .records = 1000, .kernels = 900, .bytes = 5000, .busy = NAN, .received = 200},
+        &f->e));
+    OK(meta_session_grow(
+        f->m, "w1", "s1",
+        &(struct meta_growth){
+            .records = 10, .kernels = 9, .bytes = 4000, .busy = 0.5, .received = 150},
+        &f->e)); /* a replay */
+    OK(meta_session_grow(
+        f->m, "w1", "s1",
+        &(struct meta_growth){
+            .records = 1001, .kernels = 900, .bytes = 4001, .busy = NAN, .received = 210},
+        &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_int_equal(got.records, 1001);
     assert_int_equal(got.kernels, 900);
     assert_int_equal(got.bytes, 4001);
@@ -93,12 +107,16 @@ static void test_grow_and_end(void **state)
     OK(meta_session_end(f->m, "w1", "s1", "aborted", 0, &f->e));
     OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* the end came after all */
     OK(meta_session_end(f->m, "w1", "s1", "aborted", 999, &f->e));
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_string_equal(got.state, "ended");
     assert_int_equal(got.ended, 300);
     FAILS(INVAL, meta_session_end(f->m, "w1", "s1", "live", 0, &f->e));
     FAILS(NOENT, meta_session_end(f->m, "w1", "s2", "ended", 0, &f->e));
-    FAILS(NOENT, meta_session_grow(f->m, "w1", "s2", 1, 1, 1, 0, 1, &f->e));
+    FAILS(NOENT,
+          meta_session_grow(f->m, "w1", "s2",
+                            &(struct meta_growth){
+                                .records = 1, .kernels = 1, .bytes = 1, .busy = 0, .received = 1},
+                            &f->e));
 }
 
 static void test_dropped_stays_dropped(void **state)
@@ -114,8 +132,8 @@ static void test_dropped_stays_dropped(void **state)
     assert_false(dropped);
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e));
     FAILS(NOENT, meta_session_drop(f->m, "w1", "s1", 901, &f->e));
-    FAILS(NOENT, meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
-    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, 0, NULL, 0, &f->e));
+    FAILS(NOENT, meta_session_get(ASK(f, "w1"), "s1", &got));
+    FAILS(STATE, meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));
     OK(meta_session_is_dropped(f->m, "w1", "s1", &dropped, &f->e));
     assert_true(dropped);
     OK(meta_dropped_freed(f->m, "w1", "s1", &f->e));
@@ -147,7 +165,7 @@ static void test_documents(void **state)
     session_make(f, "w1", "s2", "train", "a", 101);
     OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
     FAILS(NOENT, meta_analysis_put(f->m, "w2", &a, NULL, 0, &f->e));
-    OK(meta_analysis_get(f->m, "w1", "s1", "report", &f->mem, &got, &f->e));
+    OK(meta_analysis_get(ASK(f, "w1"), "s1", "report", &got));
     assert_int_equal(got.body.len, sizeof big);
     assert_memory_equal(got.body.data, big, sizeof big);
     assert_string_equal(got.encoding, "gzip");
@@ -155,18 +173,18 @@ static void test_documents(void **state)
     a.final = 1;
     a.made = 60;
     OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
-    OK(meta_analysis_head(f->m, "w1", "s1", "report", &f->mem, &head, &f->e));
+    OK(meta_analysis_head(ASK(f, "w1"), "s1", "report", &head));
     assert_int_equal(head.made, 60);
     assert_int_equal(head.final, 1);
-    OK(meta_analysis_get(f->m, "w1", "s1", "report", &f->mem, &got, &f->e));
+    OK(meta_analysis_get(ASK(f, "w1"), "s1", "report", &got));
     assert_int_equal(got.body.len, 0);
-    FAILS(NOENT, meta_analysis_get(f->m, "w1", "s1", "flame", &f->mem, &got, &f->e));
+    FAILS(NOENT, meta_analysis_get(ASK(f, "w1"), "s1", "flame", &got));
     OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e));
     OK(meta_session_end(f->m, "w1", "s2", "aborted", 300, &f->e));
-    OK(meta_analysis_missing(f->m, "w1", "report", "7", 10, &f->mem, &missing, &n, &f->e));
+    OK(meta_analysis_missing(ASK(f, "w1"), "report", "7", 10, &missing, &n));
     assert_int_equal(n, 1);
     assert_string_equal(missing[0].id, "s2");
-    OK(meta_analysis_missing(f->m, "w1", "report", "8", 10, &f->mem, &missing, &n, &f->e));
+    OK(meta_analysis_missing(ASK(f, "w1"), "report", "8", 10, &missing, &n));
     assert_int_equal(n, 2);
 }
 
@@ -190,18 +208,18 @@ static void test_findings_are_replaced(void **state)
     session_make(f, "w1", "s1", "train", "a", 100);
     OK(meta_analysis_put(f->m, "w1", &a, findings, 3, &f->e));
     OK(meta_analysis_put(f->m, "w1", &flame, NULL, 0, &f->e));
-    OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &got, &n, &f->e));
+    OK(meta_finding_list(ASK(f, "w1"), "s1", &got, &n));
     assert_int_equal(n, 3);
     assert_string_equal(got[0].rule, "sync_line");
     assert_int_equal(got[0].line, 3);
     assert_int_equal(got[2].number, 2);
     assert_true(isnan(got[1].share));
     OK(meta_analysis_put(f->m, "w1", &a, findings + 2, 1, &f->e));
-    OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &got, &n, &f->e));
+    OK(meta_finding_list(ASK(f, "w1"), "s1", &got, &n));
     assert_int_equal(n, 1);
     assert_string_equal(got[0].rule, "spills");
     OK(meta_analysis_put(f->m, "w1", &a, findings, 0, &f->e));
-    OK(meta_finding_list(f->m, "w1", "s1", &f->mem, &got, &n, &f->e));
+    OK(meta_finding_list(ASK(f, "w1"), "s1", &got, &n));
     assert_int_equal(n, 0);
 }
 
@@ -216,7 +234,7 @@ static void test_analysis_is_one_transaction(void **state)
     session_make(f, "w1", "s1", "train", "a", 100);
     FAILS(INVAL, meta_analysis_put(f->m, "w1", &a, findings, 2, &f->e));
     assert_string_equal(f->e.text, "rule is not UTF-8");
-    FAILS(NOENT, meta_analysis_get(f->m, "w1", "s1", "report", &f->mem, &got, &f->e));
+    FAILS(NOENT, meta_analysis_get(ASK(f, "w1"), "s1", "report", &got));
 }
 
 static void test_uploads(void **state)
@@ -228,18 +246,28 @@ static void test_uploads(void **state)
     people_make(f);
     OK(meta_upload_add(f->m, "w1", &u, &f->e));
     FAILS(STATE, meta_upload_add(f->m, "w1", &u, &f->e));
-    OK(meta_upload_advance(f->m, "w1", "u-1", 0, 60, "s1", 7, &f->e));
-    FAILS(STATE, meta_upload_advance(f->m, "w1", "u-1", 0, 60, NULL, 8, &f->e));
+    OK(meta_upload_advance(f->m, "w1", "u-1",
+                           &(struct meta_advance){.from = 0, .to = 60, .session = "s1", .now = 7},
+                           &f->e));
+    FAILS(STATE, meta_upload_advance(f->m, "w1", "u-1",
+                                     &(struct meta_advance){.from = 0, .to = 60, .now = 8}, &f->e));
     assert_non_null(strstr(f->e.text, "60 of 100"));
-    FAILS(STATE, meta_upload_advance(f->m, "w1", "u-1", 60, 101, NULL, 8, &f->e));
-    FAILS(INVAL, meta_upload_advance(f->m, "w1", "u-1", 60, 50, NULL, 8, &f->e));
-    FAILS(NOENT, meta_upload_advance(f->m, "w2", "u-1", 60, 100, NULL, 8, &f->e));
-    OK(meta_upload_advance(f->m, "w1", "u-1", 60, 100, NULL, 8, &f->e));
-    OK(meta_upload_get(f->m, "w1", "u-1", &f->mem, &got, &f->e));
+    FAILS(STATE,
+          meta_upload_advance(f->m, "w1", "u-1",
+                              &(struct meta_advance){.from = 60, .to = 101, .now = 8}, &f->e));
+    FAILS(INVAL,
+          meta_upload_advance(f->m, "w1", "u-1",
+                              &(struct meta_advance){.from = 60, .to = 50, .now = 8}, &f->e));
+    FAILS(NOENT,
+          meta_upload_advance(f->m, "w2", "u-1",
+                              &(struct meta_advance){.from = 60, .to = 100, .now = 8}, &f->e));
+    OK(meta_upload_advance(f->m, "w1", "u-1",
+                           &(struct meta_advance){.from = 60, .to = 100, .now = 8}, &f->e));
+    OK(meta_upload_get(ASK(f, "w1"), "u-1", &got));
     assert_int_equal(got.received, 100);
     assert_int_equal(got.changed, 8);
     assert_string_equal(got.session, "s1");
-    OK(meta_upload_list(f->m, "w1", &f->mem, &list, &n, &f->e));
+    OK(meta_upload_list(ASK(f, "w1"), &list, &n));
     assert_int_equal(n, 1);
     OK(meta_upload_remove(f->m, "w1", "u-1", &f->e));
     FAILS(NOENT, meta_upload_remove(f->m, "w1", "u-1", &f->e));
@@ -259,25 +287,25 @@ static void test_labels(void **state)
     OK(meta_session_label(f->m, "w1", "s1", "team", "vision \"x\"", &f->e));
     OK(meta_session_label(f->m, "w1", "s1", "run", "7", &f->e));
     OK(meta_session_label(f->m, "w1", "s2", "team", "text", &f->e));
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_string_equal(got.labels, "{\"run\":\"7\",\"team\":\"vision \\\"x\\\"\"}");
-    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
     assert_int_equal(n, 2);
     q.label_value = "text";
-    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].id, "s2");
     q = (struct meta_session_query){.text = "VISION"};
-    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
     assert_int_equal(n, 1);
     OK(meta_session_label(f->m, "w1", "s1", "team", "speech", &f->e));
-    OK(meta_session_list(f->m, "w1", &q, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_session_list(ASK(f, "w1"), &q, &page, &rows, &n));
     assert_int_equal(n, 0);
     OK(meta_session_label(f->m, "w1", "s1", "team", NULL, &f->e));
     FAILS(NOENT, meta_session_label(f->m, "w1", "s1", "team", NULL, &f->e));
     FAILS(NOENT, meta_session_label(f->m, "w1", "s9", "team", "x", &f->e));
     FAILS(INVAL, meta_session_label(f->m, "w1", "s1", "", "x", &f->e));
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_string_equal(got.labels, "{\"run\":\"7\"}");
     for (int i = 0; i < META_LABELS_MAX - 1; i++) {
         char name[16];
@@ -286,11 +314,14 @@ static void test_labels(void **state)
     }
     FAILS(STATE, meta_session_label(f->m, "w1", "s1", "one more", "x", &f->e));
     OK(meta_session_label(f->m, "w1", "s1", "run", "8", &f->e)); /* one that is there */
-    OK(meta_session_grow(f->m, "w1", "s1", 1, 1, 1, 0.5, 500, &f->e));
+    OK(meta_session_grow(
+        f->m, "w1", "s1",
+        &(struct meta_growth){.records = 1, .kernels = 1, .bytes = 1, .busy = 0.5, .received = 500},
+        &f->e));
     OK(meta_session_put(f->m, "w1",
                         &(struct meta_session){.id = "s1", .app = "train", .pid = META_NONE}, NULL,
-                        0, NULL, 0, &f->e)); /* its program goes on */
-    OK(meta_session_get(f->m, "w1", "s1", &f->mem, &got, &f->e));
+                        NULL, &f->e)); /* its program goes on */
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_non_null(strstr(got.labels, "\"run\":\"8\""));
 }
 

@@ -21,11 +21,16 @@ static void everything_make(struct fixture *f, const char *w)
     const struct meta_firing firing = {
         .id = "f1", .alert = "a1", .subject = "a", .started = 1, .fired = 2};
     struct meta_firing out;
-    OK(meta_session_put(f->m, w, &s, &gpu, 1, &label, 1, &f->e));
-    OK(meta_session_grow(f->m, w, "s1", 10, 5, 1000, 0.5, 150, &f->e));
+    OK(meta_session_put(f->m, w, &s, &(struct meta_pairs){&gpu, 1}, &(struct meta_pairs){&label, 1},
+                        &f->e));
+    OK(meta_session_grow(
+        f->m, w, "s1",
+        &(struct meta_growth){
+            .records = 10, .kernels = 5, .bytes = 1000, .busy = 0.5, .received = 150},
+        &f->e));
     session_make(f, w, "s2", "infer", "b", 200);
     OK(meta_session_end(f->m, w, "s2", "ended", 300, &f->e));
-    OK(meta_session_put(f->m, w, &gone, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, w, &gone, NULL, NULL, &f->e));
     OK(meta_session_drop(f->m, w, "gone", 900, &f->e));
     OK(meta_analysis_put(f->m, w, &a, &finding, 1, &f->e));
     OK(meta_key_add(f->m, w, &(struct meta_key){.id = "k1", .hash = "h"}, &f->e));
@@ -37,7 +42,7 @@ static void everything_make(struct fixture *f, const char *w)
     OK(meta_gpu_put(f->m, w, &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5}, &f->e));
     OK(meta_usage_put(f->m, w, "s1", &usage, 1, &f->e));
     OK(meta_alert_put(f->m, w, &(struct meta_alert){.id = "a1", .kind = "metric"}, &f->e));
-    OK(meta_firing_put(f->m, w, &firing, NULL, &f->mem, &out, &f->e));
+    OK(meta_firing_put(ASK(f, w), &firing, NULL, &out));
     OK(meta_delivery_add(
         f->m, w,
         &(struct meta_delivery){.id = "d1", .alert = "a1", .state = "waiting", .next = 1 << 30},
@@ -65,30 +70,33 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
         buf_char(out, '\n');                                                                       \
         rows = got;                                                                                \
     } while (0)
-    LIST(session, meta_session_list(f->m, w, &any_session, &page, &f->mem, &got, &n, &f->e));
-    LIST(session, meta_session_silent(f->m, w, INT64_MAX, &f->mem, &got, &n, &f->e));
-    LIST(session, meta_session_oldest(f->m, w, INT64_MAX, 10, &f->mem, &got, &n, &f->e));
-    LIST(session, meta_analysis_missing(f->m, w, "report", "8", 10, &f->mem, &got, &n, &f->e));
-    LIST(name_count, meta_session_names(f->m, w, META_BY_APP, 10, &f->mem, &got, &n, &f->e));
-    LIST(name_count, meta_session_names(f->m, w, META_BY_GPU, 10, &f->mem, &got, &n, &f->e));
-    LIST(finding, meta_finding_list(f->m, w, "s1", &f->mem, &got, &n, &f->e));
-    LIST(found, meta_finding_search(f->m, w, &any_finding, &page, &f->mem, &got, &n, &f->e));
-    LIST(member, meta_member_list(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(key, meta_key_list(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(share, meta_share_list(f->m, w, NULL, &f->mem, &got, &n, &f->e));
-    LIST(upload, meta_upload_list(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(host_now, meta_host_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
-    LIST(gpu_now, meta_gpu_list(f->m, w, NULL, &page, &f->mem, &got, &n, &f->e));
-    LIST(running, meta_running_list(f->m, w, NULL, NULL, NULL, &f->mem, &got, &n, &f->e));
-    LIST(usage_sum, meta_usage_days(f->m, w, META_BY_GPU, 0, 99, &page, &f->mem, &got, &n, &f->e));
-    LIST(fleet_sum, meta_fleet_sums(f->m, w, META_BY_APP, 0, 99, &page, &f->mem, &got, &n, &f->e));
-    LIST(alert, meta_alert_list(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(firing, meta_firing_open(f->m, w, NULL, &f->mem, &got, &n, &f->e));
-    LIST(firing_now, meta_firing_now(f->m, w, &f->mem, &got, &n, &f->e));
-    LIST(found, meta_finding_above(f->m, w, NULL, NULL, NULL, 0, 0, &f->mem, &got, &n, &f->e));
-    LIST(firing_now, meta_firing_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
-    LIST(delivery, meta_delivery_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
-    LIST(audited, meta_audit_list(f->m, w, &page, &f->mem, &got, &n, &f->e));
+    LIST(session, meta_session_list(ASK(f, w), &any_session, &page, &got, &n));
+    LIST(session, meta_session_silent(ASK(f, w), INT64_MAX, &got, &n));
+    LIST(session, meta_session_oldest(ASK(f, w), INT64_MAX, 10, &got, &n));
+    LIST(session, meta_analysis_missing(ASK(f, w), "report", "8", 10, &got, &n));
+    LIST(name_count, meta_session_names(ASK(f, w), META_BY_APP, 10, &got, &n));
+    LIST(name_count, meta_session_names(ASK(f, w), META_BY_GPU, 10, &got, &n));
+    LIST(finding, meta_finding_list(ASK(f, w), "s1", &got, &n));
+    LIST(found, meta_finding_search(ASK(f, w), &any_finding, &page, &got, &n));
+    LIST(member, meta_member_list(ASK(f, w), &got, &n));
+    LIST(key, meta_key_list(ASK(f, w), &got, &n));
+    LIST(share, meta_share_list(ASK(f, w), NULL, &got, &n));
+    LIST(upload, meta_upload_list(ASK(f, w), &got, &n));
+    LIST(host_now, meta_host_list(ASK(f, w), &page, &got, &n));
+    LIST(gpu_now, meta_gpu_list(ASK(f, w), NULL, &page, &got, &n));
+    LIST(running, meta_running_list(ASK(f, w), NULL, NULL, NULL, &got, &n));
+    LIST(usage_sum,
+         meta_usage_days(ASK(f, w), &(struct meta_days){META_BY_GPU, 0, 99}, &page, &got, &n));
+    LIST(fleet_sum,
+         meta_fleet_sums(ASK(f, w), &(struct meta_days){META_BY_APP, 0, 99}, &page, &got, &n));
+    LIST(alert, meta_alert_list(ASK(f, w), &got, &n));
+    LIST(firing, meta_firing_open(ASK(f, w), NULL, &got, &n));
+    LIST(firing_now, meta_firing_now(ASK(f, w), &got, &n));
+    LIST(found,
+         meta_finding_above(ASK(f, w), &(struct meta_above){.share = 0, .since = 0}, &got, &n));
+    LIST(firing_now, meta_firing_list(ASK(f, w), &page, &got, &n));
+    LIST(delivery, meta_delivery_list(ASK(f, w), &page, &got, &n));
+    LIST(audited, meta_audit_list(ASK(f, w), &page, &got, &n));
 #undef LIST
     (void)rows;
     OK(meta_session_count(f->m, w, &any_session, &number, &f->e));
@@ -112,14 +120,14 @@ static void stranger_reads(struct fixture *f, const char *w)
     struct meta_gpu_now gpu;
     struct meta_alert alert;
     bool dropped = true;
-    FAILS(NOENT, meta_session_get(f->m, w, "s1", &f->mem, &s, &f->e));
-    FAILS(NOENT, meta_member_get(f->m, w, "u1", &f->mem, &member, &f->e));
-    FAILS(NOENT, meta_upload_get(f->m, w, "u1", &f->mem, &upload, &f->e));
-    FAILS(NOENT, meta_analysis_get(f->m, w, "s1", "report", &f->mem, &a, &f->e));
-    FAILS(NOENT, meta_analysis_head(f->m, w, "s1", "report", &f->mem, &head, &f->e));
-    FAILS(NOENT, meta_host_get(f->m, w, "a", &f->mem, &host, &f->e));
-    FAILS(NOENT, meta_gpu_get(f->m, w, "GPU-1", &f->mem, &gpu, &f->e));
-    FAILS(NOENT, meta_alert_get(f->m, w, "a1", &f->mem, &alert, &f->e));
+    FAILS(NOENT, meta_session_get(ASK(f, w), "s1", &s));
+    FAILS(NOENT, meta_member_get(ASK(f, w), "u1", &member));
+    FAILS(NOENT, meta_upload_get(ASK(f, w), "u1", &upload));
+    FAILS(NOENT, meta_analysis_get(ASK(f, w), "s1", "report", &a));
+    FAILS(NOENT, meta_analysis_head(ASK(f, w), "s1", "report", &head));
+    FAILS(NOENT, meta_host_get(ASK(f, w), "a", &host));
+    FAILS(NOENT, meta_gpu_get(ASK(f, w), "GPU-1", &gpu));
+    FAILS(NOENT, meta_alert_get(ASK(f, w), "a1", &alert));
     OK(meta_session_is_dropped(f->m, w, "gone", &dropped, &f->e));
     assert_false(dropped);
 }
@@ -128,7 +136,11 @@ static void stranger_reads(struct fixture *f, const char *w)
 static void stranger_writes(struct fixture *f, const char *w)
 {
     const struct meta_analysis a = {.session = "s1", .kind = "report", .rules = "7"};
-    FAILS(NOENT, meta_session_grow(f->m, w, "s1", 99, 99, 99, 0.9, 999, &f->e));
+    FAILS(NOENT, meta_session_grow(
+                     f->m, w, "s1",
+                     &(struct meta_growth){
+                         .records = 99, .kernels = 99, .bytes = 99, .busy = 0.9, .received = 999},
+                     &f->e));
     FAILS(NOENT, meta_session_label(f->m, w, "s1", "run", "2", &f->e));
     FAILS(NOENT, meta_session_label(f->m, w, "s1", "run", NULL, &f->e));
     FAILS(NOENT, meta_session_end(f->m, w, "s1", "ended", 999, &f->e));
@@ -140,12 +152,15 @@ static void stranger_writes(struct fixture *f, const char *w)
     FAILS(NOENT,
           meta_share_add(f->m, w, &(struct meta_share){.id = "y", .session = "s1", .hash = "y"},
                          &f->e));
-    FAILS(NOENT, meta_upload_advance(f->m, w, "u1", 0, 5, NULL, 999, &f->e));
+    FAILS(NOENT, meta_upload_advance(
+                     f->m, w, "u1", &(struct meta_advance){.from = 0, .to = 5, .now = 999}, &f->e));
     FAILS(NOENT, meta_upload_remove(f->m, w, "u1", &f->e));
     FAILS(NOENT, meta_host_remove(f->m, w, "a", &f->e));
     OK(meta_fleet_forget(f->m, w, INT64_MAX, &f->e));
     FAILS(NOENT, meta_alert_remove(f->m, w, "a1", 999, &f->e));
-    FAILS(NOENT, meta_delivery_done(f->m, w, "d1", "sent", 0, 200, NULL, 999, &f->e));
+    FAILS(NOENT, meta_delivery_done(
+                     f->m, w, "d1",
+                     &(struct meta_attempt){.state = "sent", .status = 200, .now = 999}, &f->e));
     FAILS(NOENT, meta_member_remove(f->m, w, "u1", &f->e));
 }
 
@@ -171,7 +186,7 @@ static void test_strangers(void **state)
     digest(f, "w3", &after);
     assert_string_equal(buf_cstr(&after), buf_cstr(&empty));
     OK(meta_workspace_rename(f->m, "w3", "drei", &f->e));
-    OK(meta_workspace_get(f->m, "w1", &f->mem, &one, &f->e));
+    OK(meta_workspace_get(ASK(f, "w1"), &one));
     assert_string_equal(one.name, "one");
     OK(meta_workspace_remove(f->m, "w3", 999, &f->e));
     digest(f, "w1", &after);
@@ -195,22 +210,30 @@ static void test_same_ids(void **state)
     everything_make(f, "w1");
     digest(f, "w1", &before);
     const struct meta_session s = {.id = "s1", .app = "other", .host = "b", .pid = 9, .started = 7};
-    OK(meta_session_put(f->m, "w2", &s, NULL, 0, NULL, 0, &f->e));
-    OK(meta_session_grow(f->m, "w2", "s1", 1, 1, 1, 0.1, 1, &f->e));
+    OK(meta_session_put(f->m, "w2", &s, NULL, NULL, &f->e));
+    OK(meta_session_grow(
+        f->m, "w2", "s1",
+        &(struct meta_growth){.records = 1, .kernels = 1, .bytes = 1, .busy = 0.1, .received = 1},
+        &f->e));
     OK(meta_session_end(f->m, "w2", "s1", "ended", 8, &f->e));
     OK(meta_session_label(f->m, "w2", "s1", "run", "7", &f->e));
     OK(meta_session_drop(f->m, "w2", "s1", 9, &f->e));
     OK(meta_upload_add(f->m, "w2", &(struct meta_upload){.id = "u1", .path = "q", .size = 5},
                        &f->e));
-    OK(meta_upload_advance(f->m, "w2", "u1", 0, 5, NULL, 6, &f->e));
+    OK(meta_upload_advance(f->m, "w2", "u1", &(struct meta_advance){.from = 0, .to = 5, .now = 6},
+                           &f->e));
     OK(meta_host_put(f->m, "w2", &(struct meta_host){.name = "a", .seen = 50}, &f->e));
     OK(meta_gpu_put(f->m, "w2", &(struct meta_gpu){.uuid = "GPU-1", .host = "z", .seen = 50},
                     &f->e));
     OK(meta_usage_put(f->m, "w2", "s1", NULL, 0, &f->e));
-    OK(meta_fleet_put(f->m, "w2", &(struct meta_host){.name = "a", .seen = 70}, 1, NULL, 0, &f->e));
+    OK(meta_fleet_put(
+        f->m, "w2",
+        &(struct meta_fleet_state){
+            .hosts = &(struct meta_host){.name = "a", .seen = 70}, .host_count = 1, .gpu_count = 0},
+        &f->e));
     OK(meta_fleet_forget(f->m, "w2", INT64_MAX, &f->e));
     OK(meta_alert_put(f->m, "w2", &(struct meta_alert){.id = "a1", .kind = "insight"}, &f->e));
-    OK(meta_firing_put(f->m, "w2", &closed, NULL, &f->mem, &out, &f->e));
+    OK(meta_firing_put(ASK(f, "w2"), &closed, NULL, &out));
     OK(meta_alert_remove(f->m, "w2", "a1", 60, &f->e));
     OK(meta_retention_put(f->m, "w2", &(struct meta_retention){1, 1, 1}, &f->e));
     digest(f, "w1", &after);
@@ -223,18 +246,20 @@ static void test_same_ids(void **state)
 static void test_turns_of_others(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_turn_times at = {100, 200, 150};
-    bool mine = false, seized = true;
-    OK(meta_turn_take(f->m, "w1", "s1", "A", &at, &mine, &seized, &f->e));
-    assert_true(mine);
-    OK(meta_turn_keep(f->m, "w2", "s1", "A", 900, &mine, &f->e));
-    assert_false(mine);
-    OK(meta_turn_give(f->m, "w2", "s1", "A", 110, &mine, &f->e));
-    assert_false(mine);
-    OK(meta_turn_take(f->m, "w2", "s1", "B", &at, &mine, &seized, &f->e));
-    assert_true(mine && !seized);
-    OK(meta_turn_give(f->m, "w1", "s1", "A", 110, &mine, &f->e));
-    assert_true(mine);
+    struct meta_turn a = {"s1", "A", 100, 200, 150, false, true};
+    struct meta_turn b = {"s1", "B", 100, 200, 150, false, true};
+    OK(meta_turn_take(f->m, "w1", &a, &f->e));
+    assert_true(a.mine);
+    a.until = 900;
+    OK(meta_turn_keep(f->m, "w2", &a, &f->e));
+    assert_false(a.mine);
+    a.now = 110;
+    OK(meta_turn_give(f->m, "w2", &a, &f->e));
+    assert_false(a.mine);
+    OK(meta_turn_take(f->m, "w2", &b, &f->e));
+    assert_true(b.mine && !b.seized);
+    OK(meta_turn_give(f->m, "w1", &a, &f->e));
+    assert_true(a.mine);
 }
 
 int meta_tenant_cases(void)

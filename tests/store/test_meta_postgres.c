@@ -62,10 +62,10 @@ static void test_connections_that_break(void **state)
     struct meta_user u;
     people_make(f);
     postgres_server_sql(BREAK_ALL);
-    OK(meta_user_get(f->m, "u1", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u1", &u));
     postgres_server_sql(BREAK_ALL);
     OK(meta_user_add(f->m, &(struct meta_user){.id = "u4", .email = "dan@example.org"}, &f->e));
-    OK(meta_user_get(f->m, "u4", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u4", &u));
 }
 
 struct writer {
@@ -83,7 +83,7 @@ static void *writer_run(void *arg)
         char id[32];
         snprintf(id, sizeof id, "s%d-%d", w->first, w->done);
         const struct meta_session s = {.id = id, .app = "train", .pid = 1, .started = 1};
-        w->rc = meta_session_put(w->m, "w1", &s, NULL, 0, NULL, 0, &w->e);
+        w->rc = meta_session_put(w->m, "w1", &s, NULL, NULL, &w->e);
         if (w->rc == GPUFL_E_IO && strstr(w->e.text, "may or may not")) {
             w->unknown++;
             w->rc = 0;
@@ -139,7 +139,7 @@ static void *asker_run(void *arg)
     struct region mem;
     struct meta_user u;
     region_init(&mem, 1 << 20);
-    a->rc = meta_user_get(a->m, "u1", &mem, &u, &a->e);
+    a->rc = meta_user_get(&(struct meta_ask){a->m, NULL, &mem, &a->e}, "u1", &u);
     region_fini(&mem);
     return NULL;
 }
@@ -158,7 +158,7 @@ static void test_the_server_restarts(void **state)
     pthread_join(thread, NULL);
     if (asker.rc)
         fail_msg("%d %s", asker.rc, asker.e.text);
-    OK(meta_user_get(f->m, "u1", &f->mem, &u, &f->e));
+    OK(meta_user_get(ASK(f, NULL), "u1", &u));
 }
 
 static void test_what_cannot_be_reached(void **state)

@@ -70,8 +70,8 @@ static void test_backup_is_a_store(void **state)
     OK(meta_user_add(f->m, &(struct meta_user){.id = "late", .email = "late"}, &f->e));
     c.path = path;
     OK(meta_open(&copy, &c, &f->e));
-    OK(meta_user_get(copy, "u1", &f->mem, &u, &f->e));
-    FAILS(NOENT, meta_user_get(copy, "late", &f->mem, &u, &f->e));
+    OK(meta_user_get(&(struct meta_ask){copy, NULL, &f->mem, &f->e}, "u1", &u));
+    FAILS(NOENT, meta_user_get(&(struct meta_ask){copy, NULL, &f->mem, &f->e}, "late", &u));
     OK(meta_check(copy, &f->e));
     meta_close(copy);
     FAILS(NOENT, meta_backup(f->m, "no/such/folder/x", &f->e));

@@ -168,8 +168,8 @@ static int put_usage(struct outcome *o, const struct report *r, struct err *e)
 static bool has_ended(struct outcome *o)
 {
     struct meta_session row;
-    return !o->final &&
-           !meta_session_get(o->config->meta, o->workspace, o->session, &o->memory, &row, NULL) &&
+    const struct meta_ask ask = {o->config->meta, o->workspace, &o->memory, NULL};
+    return !o->final && !meta_session_get(&ask, o->session, &row) &&
            strcmp(row.state, "ended") == 0;
 }
 
@@ -184,10 +184,13 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
     code = code ? code : put_usage(o, r, e);
     code = code ? code : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
     code = code || !o->final ? code : put_final(o, r, e);
-    if (!code && !c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
-        code = meta_session_grow(c->meta, o->workspace, o->session, (int64_t)rows_of(r),
-                                 analysis_kernels(r), bytes, analysis_busy(r), 0, e);
-    return code;
+    if (code || c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
+        return code;
+    const struct meta_growth g = {.records = (int64_t)rows_of(r),
+                                  .kernels = analysis_kernels(r),
+                                  .bytes = bytes,
+                                  .busy = analysis_busy(r)};
+    return meta_session_grow(c->meta, o->workspace, o->session, &g, e);
 }
 
 int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,
@@ -285,11 +288,12 @@ static void add_missing(struct analysis *a)
     struct meta_session *rows;
     size_t n, count;
     region_init(&memory, 16 << 20);
-    int code = meta_workspace_list(a->config.meta, &memory, &workspaces, &n, NULL);
+    const struct meta_ask ask = {a->config.meta, NULL, &memory, NULL};
+    int code = meta_workspace_list(&ask, &workspaces, &n);
     for (size_t i = 0; !code && i < n; i++) {
-        code =
-            meta_analysis_missing(a->config.meta, workspaces[i].id, ANALYSIS_REPORT,
-                                  analysis_rules(), MISSING_AT_ONCE, &memory, &rows, &count, NULL);
+        code = meta_analysis_missing(
+            &(struct meta_ask){a->config.meta, workspaces[i].id, &memory, NULL}, ANALYSIS_REPORT,
+            analysis_rules(), MISSING_AT_ONCE, &rows, &count);
         for (size_t k = 0; !code && k < count; k++)
             analysis_news(a, &(struct loader_news){.workspace = workspaces[i].id,
                                                    .session = rows[k].id,

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "server/common/logs.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,12 +45,12 @@ static int ask(struct call *c, struct err *e)
     struct http_request *r = c->http;
     const struct auth_said said = {
         .authorization = http_field(r, "Authorization"),
-        .cookie = http_cookie(r, c->server->auth.cookie),
+        .cookie = http_cookie(r, c->parts->auth->cookie),
         .csrf = http_field(r, "X-CSRF-Token"),
         .workspace = uri_query(&r->uri, "workspace"),
         .writes = r->method != HTTP_GET && r->method != HTTP_HEAD,
     };
-    int rc = auth_who(&c->server->auth, &said, clock_real(), c->memory, &c->who, e);
+    int rc = auth_who(c->parts->auth, &said, clock_real(), c->memory, &c->who, e);
     if (rc == 0 && *c->who.actor)
         r->user = c->who.actor;
     return rc;
@@ -59,7 +59,7 @@ static int ask(struct call *c, struct err *e)
 void access_note(struct call *c, const char *action, const char *target)
 {
     const struct auth_from from = access_from(c);
-    auth_note(&c->server->auth, c->who.workspace, c->who.kind, c->who.actor, action, target, &from);
+    auth_note(c->parts->auth, c->who.workspace, c->who.kind, c->who.actor, action, target, &from);
 }
 
 /* The session that a route is about; NULL: none. */

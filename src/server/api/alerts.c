@@ -2,7 +2,7 @@
 #include "server/api/api.h"
 #include "server/api/rows.h"
 #include "server/auth/secret.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/clock.h"
 
@@ -33,7 +33,8 @@ void api_alerts(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_alert_list(c->server->meta, c->who.workspace, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_alert_list(&ask, &rows, &count);
     for (size_t i = 0; i < count && rc == 0; i++)
         veil(c, &rows[i]);
     if (rc)
@@ -47,7 +48,8 @@ static void send_rule(struct call *c, const char *id)
 {
     struct meta_alert row;
     struct err e = {0};
-    int rc = meta_alert_get(c->server->meta, c->who.workspace, id, c->memory, &row, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = meta_alert_get(&ask, id, &row);
     if (rc) {
         call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
@@ -80,10 +82,10 @@ static const char *or_none(const struct value *v)
 
 static void put_rule(struct call *c, const struct meta_alert *r, const char *action)
 {
-    struct server *s = c->server;
+    const struct parts *s = c->parts;
     struct err e = {0};
     int rc = alerts_check(r, &e);
-    rc = rc ? rc : hooks_check(r->url, (enum hooks_reach)s->options.webhooks, &e);
+    rc = rc ? rc : hooks_check(r->url, s->webhooks, &e);
     rc = rc ? rc : meta_alert_put(s->meta, c->who.workspace, r, &e);
     if (rc) {
         call_fail(c, rc, "rule", &e);
@@ -102,7 +104,8 @@ void api_alert_make(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_alert_list(c->server->meta, c->who.workspace, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_alert_list(&ask, &rows, &count);
     region_fini(&mem);
     if (rc) {
         call_fail(c, rc, "list", &e);
@@ -122,7 +125,8 @@ void api_alert_put(struct call *c)
     struct meta_alert old, r = RULE(alert_put);
     struct err e = {0};
     r.id = V(alert_put, alert)->text;
-    int rc = meta_alert_get(c->server->meta, c->who.workspace, r.id, c->memory, &old, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = meta_alert_get(&ask, r.id, &old);
     if (rc)
         call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -133,7 +137,7 @@ void api_alert_delete(struct call *c)
 {
     const char *id = V(alert_delete, alert)->text;
     struct err e = {0};
-    int rc = meta_alert_remove(c->server->meta, c->who.workspace, id, clock_real(), &e);
+    int rc = meta_alert_remove(c->parts->meta, c->who.workspace, id, clock_real(), &e);
     if (rc) {
         call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
@@ -157,7 +161,7 @@ static int add_test(struct call *c, const struct meta_alert *r, const char *id, 
                                     .next = now,
                                     .created = now};
     int rc = buf_error(&body) ? err_set(e, GPUFL_E_FULL, "the rule is too long")
-                              : meta_delivery_add(c->server->meta, c->who.workspace, &d, e);
+                              : meta_delivery_add(c->parts->meta, c->who.workspace, &d, e);
     buf_fini(&body);
     return rc;
 }
@@ -170,8 +174,8 @@ void api_alert_test(struct call *c)
     struct err e = {0};
     struct json_out j;
     auth_secret_id(id);
-    int rc = meta_alert_get(c->server->meta, c->who.workspace, V(alert_test, alert)->text,
-                            c->memory, &r, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = meta_alert_get(&ask, V(alert_test, alert)->text, &r);
     if (rc == 0 && !*r.url) {
         http_problem(c->http, 409, "The rule posts nowhere: it has no 'url'.");
         return;
@@ -182,7 +186,7 @@ void api_alert_test(struct call *c)
         return;
     }
     access_note(c, "alert.test", r.id);
-    hooks_wake(c->server->hooks);
+    hooks_wake(c->parts->hooks);
     call_json(c, &j);
     json_out_object(&j, NULL);
     json_out_text(&j, "id", id);
@@ -194,21 +198,29 @@ void api_firings(struct call *c)
 {
     struct meta_page page = {.limit = (unsigned)V(firings, limit)->i,
                              .after = V(firings, after)->text};
-    ROWS_LIST(c, firing_now, page.next,
-              meta_firing_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+    struct meta_firing_now *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_firing_list(&l.ask, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_firing_now, rows, page.next);
 }
 
 void api_firings_open(struct call *c)
 {
-    ROWS_LIST(c, firing_now, NULL,
-              meta_firing_now(c->server->meta, c->who.workspace, &mem, &rows, &count, &e));
+    struct meta_firing_now *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_firing_now(&l.ask, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_firing_now, rows, NULL);
 }
 
 void api_deliveries(struct call *c)
 {
     struct meta_page page = {.limit = (unsigned)V(deliveries, limit)->i,
                              .after = V(deliveries, after)->text};
-    ROWS_LIST(
-        c, delivery, page.next,
-        meta_delivery_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+    struct meta_delivery *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_delivery_list(&l.ask, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_delivery, rows, page.next);
 }

@@ -2,7 +2,13 @@
 #ifndef GPUFL_SERVER_API_API_H
 #define GPUFL_SERVER_API_API_H
 
+#include "net/server/http.h"
 #include "server/api/call.h"
+
+struct parts;
+
+/* The HTTP server asks this app what to do with a request (app.c). parts outlives it. */
+struct http_app app_of(struct parts *parts);
 
 /* Several routes may share one: the declarations agree. */
 #define ROUTE(id, method, path, rights, handler, answer, of, doc)                                  \

@@ -7,7 +7,7 @@
 #include "server/api/api.h"
 #include "server/common/logs.h"
 #include "server/common/pages.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include <string.h>
 
@@ -88,16 +88,16 @@ static bool quick(const struct route *route)
 
 static void begin(void *arg, struct http_request *r)
 {
-    struct server *s = arg;
+    const struct parts *s = arg;
     const char *why;
     unsigned allowed = 0;
     r->slot = COUNTERS_OTHER;
     r->workers = s->readers;
-    if (!atomic_load_explicit(&s->ready, memory_order_acquire)) {
+    if (!atomic_load_explicit(s->ready, memory_order_acquire)) {
         http_problem(r, 503, "The server is starting.");
         return;
     }
-    if (!origin_ok(&s->origin, r, &why)) {
+    if (!origin_ok(s->origin, r, &why)) {
         http_problem(r, 403, "%s", why);
         return;
     }
@@ -113,7 +113,7 @@ static void begin(void *arg, struct http_request *r)
         http_problem(r, 503, "The server is out of memory; try again later.");
         return;
     }
-    c->server = s;
+    c->parts = s;
     c->http = r;
     c->route = route;
     c->memory = &r->memory;
@@ -129,17 +129,17 @@ static void begin(void *arg, struct http_request *r)
     if (r->slot == ROUTE_events_stream) {
         r->consume = take;
         r->workers = s->uploads;
-        r->body_max = (size_t)s->options.body_max;
+        r->body_max = (size_t)s->body_max;
     }
 }
 
 /* The path is logged, the query is not: it may hold a token. */
 static void seen(void *arg, const struct http_request *r, int status, uint64_t sent, bool whole)
 {
-    struct server *s = arg;
+    const struct parts *s = arg;
     int64_t took = clock_mono() - r->began;
     struct logs_line l;
-    counters_add(&s->counters, r->slot, status, took, r->body_size, sent);
+    counters_add(s->counters, r->slot, status, took, r->body_size, sent);
     bool chatter = status == 200 && (r->slot == ROUTE_healthz || r->slot == ROUTE_readyz ||
                                      r->slot == ROUTE_metrics);
     logs_begin(&l, status >= 500 ? LOG_WARN : chatter ? LOG_DEBUG : LOG_NOTE, "request");
@@ -159,7 +159,7 @@ static void seen(void *arg, const struct http_request *r, int status, uint64_t s
     logs_end(&l);
 }
 
-struct http_app app_of(struct server *s)
+struct http_app app_of(struct parts *s)
 {
     return (struct http_app){.arg = s, .begin = begin, .seen = seen};
 }

@@ -1,6 +1,6 @@
 /* auth.c - logging in and out, the first admin, links that work once. */
 #include "server/api/api.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/clock.h"
 
@@ -26,7 +26,7 @@ static void entered(struct call *c, int rc, const struct auth_entry *entry, cons
     json_out_close_object(&j);
     call_json_send(c, &j, 200);
     c->http->answer.cacheable = false;
-    auth_cookie_set(&c->server->auth, entry, clock_real(), cookie);
+    auth_cookie_set(c->parts->auth, entry, clock_real(), cookie);
     http_set(c->http, "Set-Cookie", cookie);
 }
 
@@ -35,7 +35,7 @@ void api_login(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    int rc = auth_login(&c->server->auth, V(login, email)->text, V(login, password)->text, &from,
+    int rc = auth_login(c->parts->auth, V(login, email)->text, V(login, password)->text, &from,
                         &entry, &e);
     entered(c, rc, &entry, &e);
 }
@@ -44,14 +44,14 @@ void api_logout(struct call *c)
 {
     char cookie[AUTH_COOKIE];
     struct err e = {0};
-    const char *had = http_cookie(c->http, c->server->auth.cookie);
-    int rc = had ? auth_logout(&c->server->auth, had, &e) : 0;
+    const char *had = http_cookie(c->http, c->parts->auth->cookie);
+    int rc = had ? auth_logout(c->parts->auth, had, &e) : 0;
     if (rc) {
         access_fail(c, rc, &e, 0);
         return;
     }
     http_send_nothing(c->http, 204);
-    auth_cookie_clear(&c->server->auth, cookie);
+    auth_cookie_clear(c->parts->auth, cookie);
     http_set(c->http, "Set-Cookie", cookie);
 }
 
@@ -60,8 +60,9 @@ static int put_workspaces(struct call *c, struct json_out *j, struct err *e)
 {
     struct meta_membership *rows = NULL;
     size_t count = 0;
+    const struct meta_ask ask = call_ask(c, c->memory, e);
     int rc = strcmp(c->who.kind, "user") == 0
-                 ? meta_user_memberships(c->server->meta, c->who.actor, c->memory, &rows, &count, e)
+                 ? meta_user_memberships(&ask, c->who.actor, &rows, &count)
                  : 0;
     json_out_array(j, "workspaces");
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -85,7 +86,7 @@ void api_me(struct call *c)
         access_fail(c, GPUFL_E_PERM, &e, 0);
         return;
     }
-    const char *cookie = http_cookie(c->http, c->server->auth.cookie);
+    const char *cookie = http_cookie(c->http, c->parts->auth->cookie);
     if (cookie && strcmp(c->who.kind, "user") == 0)
         auth_secret_csrf(cookie, csrf);
     call_json(c, &j);
@@ -98,7 +99,7 @@ void api_me(struct call *c)
     json_out_text_or_null(&j, "role", c->who.role);
     json_out_text_or_null(&j, "session", c->who.session ? c->who.session : "");
     json_out_text_or_null(&j, "csrf", csrf);
-    json_out_bool(&j, "local", c->server->options.local);
+    json_out_bool(&j, "local", c->parts->local);
     int rc = put_workspaces(c, &j, &e);
     json_out_close_object(&j);
     if (rc) {
@@ -115,7 +116,7 @@ void api_setup_needed(struct call *c)
     struct err e = {0};
     struct json_out j;
     int64_t users = 0;
-    int rc = meta_user_count(c->server->meta, &users, &e);
+    int rc = meta_user_count(c->parts->meta, &users, &e);
     if (rc) {
         call_fail(c, rc, "table", &e);
         return;
@@ -123,7 +124,7 @@ void api_setup_needed(struct call *c)
     call_json(c, &j);
     json_out_object(&j, NULL);
     json_out_bool(&j, "needed", users == 0);
-    json_out_bool(&j, "local", c->server->options.local);
+    json_out_bool(&j, "local", c->parts->local);
     json_out_close_object(&j);
     call_json_send(c, &j, 200);
     c->http->answer.cacheable = false;
@@ -134,7 +135,7 @@ void api_setup(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    int rc = auth_setup(&c->server->auth, V(setup, token)->text, V(setup, email)->text,
+    int rc = auth_setup(c->parts->auth, V(setup, token)->text, V(setup, email)->text,
                         V(setup, name)->text, V(setup, password)->text,
                         V(setup, workspace_name)->text, &from, &entry, &e);
     entered(c, rc, &entry, &e);
@@ -145,7 +146,7 @@ void api_accept(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    int rc = auth_accept(&c->server->auth, V(accept, token)->text, V(accept, email)->text,
+    int rc = auth_accept(c->parts->auth, V(accept, token)->text, V(accept, email)->text,
                          V(accept, name)->text, V(accept, password)->text, &from, &entry, &e);
     entered(c, rc, &entry, &e);
 }
@@ -155,7 +156,7 @@ void api_reset(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    int rc = auth_reset(&c->server->auth, V(reset, token)->text, V(reset, password)->text, &from,
+    int rc = auth_reset(c->parts->auth, V(reset, token)->text, V(reset, password)->text, &from,
                         &entry, &e);
     entered(c, rc, &entry, &e);
 }
@@ -168,16 +169,15 @@ void api_open(struct call *c)
     struct err e = {0};
     char cookie[AUTH_COOKIE];
     const struct auth_from from = access_from(c);
-    int rc = c->server->options.local
-                 ? auth_local(&c->server->auth, V(open, token)->text, &from, &entry, &e)
-                 : err_set(&e, GPUFL_E_NOENT, "this server is not in local mode");
+    int rc = c->parts->local ? auth_local(c->parts->auth, V(open, token)->text, &from, &entry, &e)
+                             : err_set(&e, GPUFL_E_NOENT, "this server is not in local mode");
     if (rc) {
         access_fail(c, rc, &e, entry.wait);
         return;
     }
     http_send_nothing(c->http, 303);
     http_set(c->http, "Location", "/");
-    auth_cookie_set(&c->server->auth, &entry, clock_real(), cookie);
+    auth_cookie_set(c->parts->auth, &entry, clock_real(), cookie);
     http_set(c->http, "Set-Cookie", cookie);
 }
 
@@ -186,11 +186,11 @@ void api_password(struct call *c)
     struct err e = {0};
     int64_t wait = 0;
     const struct auth_from from = access_from(c);
-    const char *cookie = http_cookie(c->http, c->server->auth.cookie);
+    const char *cookie = http_cookie(c->http, c->parts->auth->cookie);
     if (!access_who(c))
         return;
     int rc = strcmp(c->who.kind, "user") == 0
-                 ? auth_password_change(&c->server->auth, &c->who, cookie ? cookie : "",
+                 ? auth_password_change(c->parts->auth, &c->who, cookie ? cookie : "",
                                         V(password, old)->text, V(password, password)->text, &from,
                                         &wait, &e)
                  : err_set(&e, GPUFL_E_PERM, "log in first");

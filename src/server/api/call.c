@@ -2,6 +2,12 @@
 #include "server/api/call.h"
 
 #include "server/common/logs.h"
+#include "server/parts.h"
+
+struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e)
+{
+    return (struct meta_ask){c->parts->meta, c->who.workspace, mem, e};
+}
 
 void call_json(struct call *c, struct json_out *j)
 {

@@ -11,10 +11,10 @@
 #include "server/api/param.h"
 #include "server/api/route.h"
 
-struct server;
+struct parts;
 
 struct call {
-    struct server *server;
+    const struct parts *parts; /* of the server */
     struct http_request *http;
     const struct route *route;
     struct region *memory; /* the request's */
@@ -27,6 +27,9 @@ struct call {
 };
 
 enum { CALL_JSON_MAX = 64 << 20 }; /* bytes of a JSON answer */
+
+/* An ask in the caller's workspace, for functions of meta/meta.h. */
+struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e);
 
 /* Begins a JSON answer, and sends what was written. A failure on the way becomes a 503. */
 void call_json(struct call *c, struct json_out *j);

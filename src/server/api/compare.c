@@ -1,7 +1,7 @@
 /* compare.c - two sides of sessions, from the digests that their analysis left: no session is
  * opened, so that ten million kernels are compared as fast as ten. */
 #include "server/api/api.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "analyze/compare/compare.h"
 #include "base/alloc.h"
@@ -27,7 +27,8 @@ static int read_digest(struct call *c, const char *id, struct region *mem, struc
 {
     struct meta_analysis a;
     struct buf text;
-    int rc = meta_analysis_get(c->server->meta, c->who.workspace, id, ANALYSIS_DIGEST, mem, &a, e);
+    const struct meta_ask ask = call_ask(c, mem, e);
+    int rc = meta_analysis_get(&ask, id, ANALYSIS_DIGEST, &a);
     memset(out, 0, sizeof *out);
     if (rc)
         return rc;
@@ -52,7 +53,8 @@ static bool add(struct call *c, struct side *s, const char *parameter, const cha
         return false;
     }
     region_init(&mem, SESSION_MEMORY);
-    int rc = meta_session_get(c->server->meta, c->who.workspace, id, &mem, &row, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_session_get(&ask, id, &row);
     if (rc) {
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
     } else if ((rc = read_digest(c, id, &mem, &s->digests[s->count], &e)) == GPUFL_E_NOENT) {

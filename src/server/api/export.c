@@ -5,7 +5,7 @@
 #include "server/api/api.h"
 #include "server/api/session_ref.h"
 #include "server/intake/loader.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -149,14 +149,14 @@ void api_export_ndjson(struct call *c)
         subject_close(c, &s);
         return;
     }
-    x->ops = c->server->ops;
+    x->ops = c->parts->ops;
     x->columns = s.columns; /* the export's from here on */
     s.columns = NULL;
     snprintf(x->id, sizeof x->id, "%s", c->http->id);
     buf_init(&x->line, 2 * (size_t)WIRE_MAX_LINE);
     x->rows = mem_array((size_t)WIRE_MAX_ROWS * RECORD_MAX_COLUMNS, sizeof *x->rows);
     int rc = x->rows
-                 ? http_pipe_open(&pipe, c->server->exports, PATIENCE_NS, produce, export_free, x)
+                 ? http_pipe_open(&pipe, c->parts->exports, PATIENCE_NS, produce, export_free, x)
                  : GPUFL_E_NOMEM;
     if (rc) {
         export_free(x);
@@ -173,11 +173,10 @@ void api_export_ndjson(struct call *c)
 static int send_parquet(struct call *c, struct subject *s, enum record_type type, struct err *e)
 {
     char path[PATH_MAX];
-    int n =
-        snprintf(path, sizeof path, "%s/export-%s.parquet", c->server->options.data, c->http->id);
+    int n = snprintf(path, sizeof path, "%s/export-%s.parquet", c->parts->data, c->http->id);
     if (n < 0 || (size_t)n >= sizeof path)
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
-    int rc = c->server->ops->parquet(s->columns, type, path, e);
+    int rc = c->parts->ops->parquet(s->columns, type, path, e);
     int fd = rc ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     int64_t size = rc ? -1 : file_size(path);
     unlink(path);

@@ -2,7 +2,7 @@
  * days. */
 #include "server/api/api.h"
 #include "server/api/rows.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 
@@ -16,16 +16,19 @@ static const enum meta_by BY[] = {META_BY_HOST, META_BY_APP, META_BY_GPU};
 void api_hosts(struct call *c)
 {
     struct meta_page page = PAGE(hosts);
-    ROWS_LIST(c, host_now, page.next,
-              meta_host_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e));
+    struct meta_host_now *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_host_list(&l.ask, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_host_now, rows, page.next);
 }
 
 void api_host(struct call *c)
 {
     struct meta_host_now row;
     struct err e = {0};
-    int rc =
-        meta_host_get(c->server->meta, c->who.workspace, V(host, host)->text, c->memory, &row, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = meta_host_get(&ask, V(host, host)->text, &row);
     if (rc)
         call_fail(c, rc, "host", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -36,7 +39,7 @@ void api_host_delete(struct call *c)
 {
     const char *name = V(host_delete, host)->text;
     struct err e = {0};
-    int rc = meta_host_remove(c->server->meta, c->who.workspace, name, &e);
+    int rc = meta_host_remove(c->parts->meta, c->who.workspace, name, &e);
     if (rc) {
         call_fail(c, rc, "host", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
@@ -48,17 +51,19 @@ void api_host_delete(struct call *c)
 void api_gpus(struct call *c)
 {
     struct meta_page page = PAGE(gpus);
-    ROWS_LIST(c, gpu_now, page.next,
-              meta_gpu_list(c->server->meta, c->who.workspace, V(gpus, host)->text, &page, &mem,
-                            &rows, &count, &e));
+    struct meta_gpu_now *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_gpu_list(&l.ask, V(gpus, host)->text, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_gpu_now, rows, page.next);
 }
 
 void api_gpu(struct call *c)
 {
     struct meta_gpu_now row;
     struct err e = {0};
-    int rc =
-        meta_gpu_get(c->server->meta, c->who.workspace, V(gpu, gpu)->text, c->memory, &row, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = meta_gpu_get(&ask, V(gpu, gpu)->text, &row);
     if (rc)
         call_fail(c, rc, "GPU", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -67,25 +72,32 @@ void api_gpu(struct call *c)
 
 void api_running(struct call *c)
 {
-    const struct meta_page page = {0};
-    ROWS_LIST(c, running, page.next,
-              meta_running_list(c->server->meta, c->who.workspace, V(running, host)->text,
-                                V(running, app)->text, V(running, gpu)->text, &mem, &rows, &count,
-                                &e));
+    struct meta_running *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_running_list(&l.ask, V(running, host)->text, V(running, app)->text,
+                               V(running, gpu)->text, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_running, rows, NULL);
 }
 
 void api_usage(struct call *c)
 {
     struct meta_page page = PAGE(usage);
-    ROWS_LIST(c, usage_sum, page.next,
-              meta_usage_days(c->server->meta, c->who.workspace, BY[V(usage, by)->i],
-                              V(usage, from)->i, V(usage, to)->i, &page, &mem, &rows, &count, &e));
+    const struct meta_days days = {BY[V(usage, by)->i], V(usage, from)->i, V(usage, to)->i};
+    struct meta_usage_sum *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_usage_days(&l.ask, &days, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_usage_sum, rows, page.next);
 }
 
 void api_fleet(struct call *c)
 {
     struct meta_page page = PAGE(fleet);
-    ROWS_LIST(c, fleet_sum, page.next,
-              meta_fleet_sums(c->server->meta, c->who.workspace, BY[V(fleet, by)->i],
-                              V(fleet, from)->i, V(fleet, to)->i, &page, &mem, &rows, &count, &e));
+    const struct meta_days days = {BY[V(fleet, by)->i], V(fleet, from)->i, V(fleet, to)->i};
+    struct meta_fleet_sum *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_fleet_sums(&l.ask, &days, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_fleet_sum, rows, page.next);
 }

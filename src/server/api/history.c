@@ -2,7 +2,7 @@
  * store has a row of each, analyze/compare/history.h says what stands out. */
 #include "server/api/api.h"
 #include "server/api/history_rows.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "symbol/names/demangle.h"
 
@@ -229,7 +229,7 @@ static int read_rows(struct call *c, struct history_rows *rows, struct err *e)
 {
     struct store_value args[STORE_PARAMS_MAX];
     const struct store_visitor v = history_rows_visitor(rows);
-    struct server *s = c->server;
+    const struct parts *s = c->parts;
     fill(c, args);
     int rc = s->ops->query(s->store, c->who.workspace, NULL, QUERY_kernel_history, args, &v, e);
     return rc ? rc : history_rows_finish(rows);

@@ -1,7 +1,7 @@
 /* info.c - the server about itself. */
 #include "server/api/api.h"
 #include "server/api/openapi.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/clock.h"
 #include "server/common/logs.h"
@@ -17,9 +17,9 @@ void api_healthz(struct call *c)
 
 void api_readyz(struct call *c)
 {
-    struct server *s = c->server;
+    const struct parts *s = c->parts;
     struct err e = {0};
-    if (atomic_load_explicit(&s->ending, memory_order_relaxed)) {
+    if (atomic_load_explicit(s->ending, memory_order_relaxed)) {
         http_problem(c->http, 503, "The server is ending.");
     } else if (meta_ping(s->meta, &e)) {
         http_problem(c->http, 503, "The small tables cannot be reached.");
@@ -65,7 +65,7 @@ static bool same(const char *a, const char *b)
 
 static bool metrics_allowed(struct call *c)
 {
-    const char *key = c->server->options.metrics_key;
+    const char *key = c->parts->metrics_key;
     const char *given = http_field(c->http, "Authorization");
     if (!key || !*key)
         return true;
@@ -84,14 +84,14 @@ static void put_pool(struct buf *b, const char *name, struct workers *w)
     buf_printf(b, "gpufl_workers_waiting{pool=\"%s\"} %zu\n", name, load.waiting);
 }
 
-static void put_intake(struct buf *b, struct server *s)
+static void put_intake(struct buf *b, const struct parts *s)
 {
     struct ingest_counts in;
     struct loader_stats loader;
     struct journal_stats journal;
-    ingest_counts(s->intake.ingest, &in);
-    loader_stats(s->intake.loader, &loader);
-    journal_stats(s->intake.journal, &journal);
+    ingest_counts(s->intake->ingest, &in);
+    loader_stats(s->intake->loader, &loader);
+    journal_stats(s->intake->journal, &journal);
     const struct {
         const char *name, *type, *help;
         double value;
@@ -121,7 +121,7 @@ static void put_intake(struct buf *b, struct server *s)
 
 void api_metrics(struct call *c)
 {
-    struct server *s = c->server;
+    const struct parts *s = c->parts;
     if (!metrics_allowed(c))
         return;
     struct buf *b = http_body(c->http, 1 << 20);
@@ -146,7 +146,7 @@ void api_metrics(struct call *c)
     put_pool(b, "exports", s->exports);
     if (s->selects)
         put_pool(b, "sql", s->selects);
-    counters_put(&s->counters, b);
+    counters_put(s->counters, b);
     http_send(c->http, 200, "text/plain; version=0.0.4");
     c->http->answer.cacheable = false;
 }

@@ -3,7 +3,7 @@
  * The header says whose and which body it is; ingest.h decides what of it is
  * accepted, and what is answered. */
 #include "server/api/api.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static bool body_open(struct call *c)
         .window_sequence = number(V(events_stream, window_sequence), INGEST_NO_SEQUENCE),
         .window_crc32 = number(V(events_stream, window_crc32), -1),
     };
-    b->refused = ingest_open(c->server->intake.ingest, &r, &b->body, &b->answer) != 0;
+    b->refused = ingest_open(c->parts->intake->ingest, &r, &b->body, &b->answer) != 0;
     if (b->refused)
         answer(c, &b->answer);
     return !b->refused;
@@ -124,14 +124,14 @@ void api_events_stream(struct call *c)
 void api_session_complete(struct call *c)
 {
     struct ingest_answer a = {0};
-    ingest_complete(c->server->intake.ingest, c->who.workspace, V(session_complete, session)->text,
+    ingest_complete(c->parts->intake->ingest, c->who.workspace, V(session_complete, session)->text,
                     &a);
     answer(c, &a);
 }
 
 void api_session_positions(struct call *c)
 {
-    struct sessions *table = c->server->intake.sessions;
+    struct sessions *table = c->parts->intake->sessions;
     struct intake_session *s =
         sessions_get(table, c->who.workspace, V(session_positions, session)->text);
     struct err e = {0};
@@ -168,7 +168,7 @@ void api_session_positions(struct call *c)
 void api_live(struct call *c)
 {
     struct http_stream *s;
-    int rc = http_stream_open(&s, c->server->hub, c->who.workspace);
+    int rc = http_stream_open(&s, c->parts->hub, c->who.workspace);
     if (rc == GPUFL_E_FULL)
         http_problem(c->http, 503,
                      "Too many browsers follow this server; close some, or see "

@@ -2,9 +2,9 @@
 #include "server/api/local.h"
 
 #include "base/clock.h"
+#include "net/server/http_stream.h"
 #include "server/auth/auth.h"
 #include "server/common/logs.h"
-#include "server/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static const char VARIABLE[] = "GPUFL_SERVER_LOCAL_KEY";
 static const int64_t GONE_NS = INT64_C(10) * 1000000000, KEY_NS = INT64_C(30) * 86400 * 1000000000;
 
 /* The parent's key may send and read in the local workspace. */
-static int add_key(struct server *s, const char *key, struct err *e)
+static int add_key(struct meta *meta, const char *key, struct err *e)
 {
     char id[SECRET_ID], hash[SECRET_HASH], prefix[SECRET_PREFIX] = "";
     int64_t now = clock_real();
@@ -37,7 +37,7 @@ static int add_key(struct server *s, const char *key, struct err *e)
                                .created = now,
                                .creator = "local",
                                .expires = now + KEY_NS};
-    return meta_key_add(s->meta, "local", &k, e);
+    return meta_key_add(meta, "local", &k, e);
 }
 
 /* As if somebody had sent it: server_run drains, and ends. */
@@ -65,7 +65,7 @@ static void *watch(void *arg)
             end("whoever started it has gone");
             return NULL;
         }
-        struct http_hub_load load = http_hub_load(l->server->hub);
+        struct http_hub_load load = http_hub_load(l->hub);
         if (load.listeners || load.opened != opened || !load.opened)
             last = clock_mono();
         opened = load.opened;
@@ -76,13 +76,13 @@ static void *watch(void *arg)
     }
 }
 
-int local_start(struct local *l, struct server *s, struct err *e)
+int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct err *e)
 {
     const char *key = getenv(VARIABLE);
-    *l = (struct local){.server = s, .wake = {-1, -1}};
+    *l = (struct local){.hub = hub, .wake = {-1, -1}};
     if (!key || !*key)
         return 0;
-    int rc = add_key(s, key, e);
+    int rc = add_key(meta, key, e);
     unsetenv(VARIABLE); /* children do not need it */
     if (!rc && pipe2(l->wake, O_CLOEXEC))
         rc = err_set_vendor(e, err_from_errno(errno), errno, "no pipe");

@@ -12,16 +12,17 @@
 #include "base/err.h"
 #include "base/thread.h"
 
-struct server;
+struct http_hub;
+struct meta;
 
 struct local {
-    struct server *server;
+    struct http_hub *hub; /* whose listeners are counted */
     struct thread thread;
     int wake[2]; /* a pipe; -1: none */
 };
 
 /* After server_open and auth_local_ticket. */
-int local_start(struct local *l, struct server *s, struct err *e);
+int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct err *e);
 void local_stop(struct local *l); /* before server_close; also after a failed start */
 
 #endif

@@ -3,7 +3,7 @@
 #include "server/api/rows.h"
 #include "server/backup.h"
 #include "server/common/logs.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/clock.h"
 
@@ -48,7 +48,8 @@ void api_workspaces(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_workspace_list(c->server->meta, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_workspace_list(&ask, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -67,8 +68,8 @@ void api_workspace_make(struct call *c)
         http_problem(c->http, 403, "Only somebody who is logged in can own a workspace.");
         return;
     }
-    int rc = meta_workspace_add(c->server->meta, &w, &e);
-    rc = rc ? rc : meta_member_put(c->server->meta, id, c->who.actor, "owner", w.created, &e);
+    int rc = meta_workspace_add(c->parts->meta, &w, &e);
+    rc = rc ? rc : meta_member_put(c->parts->meta, id, c->who.actor, "owner", w.created, &e);
     if (rc) {
         call_fail(c, rc, "workspace", &e);
         return;
@@ -81,13 +82,13 @@ void api_workspace_delete(struct call *c)
 {
     struct err e = {0};
     const char *id = V(workspace_delete, id)->text;
-    int rc = meta_workspace_remove(c->server->meta, id, clock_real(), &e);
+    int rc = meta_workspace_remove(c->parts->meta, id, clock_real(), &e);
     if (rc) {
         call_fail(c, rc, "workspace", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
     }
     access_note(c, "workspace.delete", id);
-    janitor_wake(&c->server->janitor);
+    janitor_wake(c->parts->janitor);
     http_send_nothing(c->http, 204);
 }
 
@@ -102,7 +103,12 @@ void api_backup(struct call *c)
         http_problem(c->http, 409, "A backup is being made already.");
         return;
     }
-    int rc = upkeep_backup(c->server, name, sizeof name, &bytes, &e);
+    const struct backup_source source = {.data = c->parts->data,
+                                         .meta = c->parts->meta,
+                                         .ops = c->parts->ops,
+                                         .store = c->parts->store,
+                                         .loader = c->parts->intake->loader};
+    int rc = backup_make(&source, name, sizeof name, &bytes, &e);
     atomic_flag_clear_explicit(&busy, memory_order_release);
     if (rc) {
         logs_say(LOG_ERROR, "backup", "%s", e.text);
@@ -126,7 +132,8 @@ void api_users(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_user_list(c->server->meta, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_user_list(&ask, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -140,7 +147,7 @@ void api_user_reset(struct call *c)
     struct err e = {0};
     const struct auth_from from = access_from(c);
     int rc =
-        auth_reset_ticket(&c->server->auth, &c->who, V(user_reset, user)->text, &from, token, &e);
+        auth_reset_ticket(c->parts->auth, &c->who, V(user_reset, user)->text, &from, token, &e);
     send_secret(c, rc, &e, "", "token", token);
 }
 
@@ -153,7 +160,8 @@ void api_members(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_member_list(c->server->meta, c->who.workspace, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_member_list(&ask, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -168,9 +176,10 @@ void api_member_put(struct call *c)
     struct meta_member is;
     const char *user = V(member_put, user)->text;
     /* Whoever is not here comes by invitation: nobody is put into a workspace unasked. */
-    int rc = meta_member_get(c->server->meta, c->who.workspace, user, c->memory, &is, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = meta_member_get(&ask, user, &is);
     if (rc == 0)
-        rc = meta_member_put(c->server->meta, c->who.workspace, user, roles[V(member_put, role)->i],
+        rc = meta_member_put(c->parts->meta, c->who.workspace, user, roles[V(member_put, role)->i],
                              clock_real(), &e);
     if (rc == 0)
         access_note(c, "member.role", user);
@@ -184,7 +193,7 @@ void api_member_delete(struct call *c)
 {
     struct err e = {0};
     const char *user = V(member_delete, user)->text;
-    int rc = meta_member_remove(c->server->meta, c->who.workspace, user, &e);
+    int rc = meta_member_remove(c->parts->meta, c->who.workspace, user, &e);
     if (rc == 0)
         access_note(c, "member.remove", user);
     if (rc)
@@ -199,7 +208,7 @@ void api_invite(struct call *c)
     char token[SECRET_TOKEN] = "";
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    int rc = auth_invite(&c->server->auth, &c->who, roles[V(invite, role)->i], &from, token, &e);
+    int rc = auth_invite(c->parts->auth, &c->who, roles[V(invite, role)->i], &from, token, &e);
     send_secret(c, rc, &e, "", "token", token);
 }
 
@@ -212,7 +221,8 @@ void api_keys(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_key_list(c->server->meta, c->who.workspace, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_key_list(&ask, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -228,7 +238,7 @@ void api_key_make(struct call *c)
     const struct auth_from from = access_from(c);
     int rc =
         scopes_parse(V(key_make, scopes)->text, &scopes)
-            ? auth_key_make(&c->server->auth, &c->who, V(key_make, name)->text, scopes,
+            ? auth_key_make(c->parts->auth, &c->who, V(key_make, name)->text, scopes,
                             V(key_make, expires)->i, &from, key, id, &e)
             : err_set(&e, GPUFL_E_INVAL, "scopes are ingest, read and admin, with commas between");
     send_secret(c, rc, &e, id, "key", key);
@@ -238,8 +248,7 @@ void api_key_revoke(struct call *c)
 {
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    send_done(c, auth_key_revoke(&c->server->auth, &c->who, V(key_revoke, key)->text, &from, &e),
-              &e);
+    send_done(c, auth_key_revoke(c->parts->auth, &c->who, V(key_revoke, key)->text, &from, &e), &e);
 }
 
 /* ---- links ---------------------------------------------------------------------------------------- */
@@ -251,8 +260,8 @@ void api_shares(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_share_list(c->server->meta, c->who.workspace, V(shares, of)->text, &mem, &rows,
-                             &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_share_list(&ask, V(shares, of)->text, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -269,13 +278,13 @@ void api_share_make(struct call *c)
     struct err e = {0};
     const struct auth_from from = access_from(c);
     const char *session = V(share_make, session)->text;
-    const struct intake *in = &c->server->intake;
+    const struct intake *in = c->parts->intake;
     int rc = GPUFL_E_NOENT;
     for (int again = 0; again < 2 && rc == GPUFL_E_NOENT; again++) {
         bool late = again && sessions_known(in->sessions, c->who.workspace, session);
         if (again && (!late || !loader_drain(in->loader, wait_ns)))
             break;
-        rc = auth_share_make(&c->server->auth, &c->who, session, V(share_make, expires)->i, &from,
+        rc = auth_share_make(c->parts->auth, &c->who, session, V(share_make, expires)->i, &from,
                              token, id, &e);
     }
     send_secret(c, rc, &e, id, "token", token);
@@ -285,9 +294,8 @@ void api_share_revoke(struct call *c)
 {
     struct err e = {0};
     const struct auth_from from = access_from(c);
-    send_done(c,
-              auth_share_revoke(&c->server->auth, &c->who, V(share_revoke, share)->text, &from, &e),
-              &e);
+    send_done(
+        c, auth_share_revoke(c->parts->auth, &c->who, V(share_revoke, share)->text, &from, &e), &e);
 }
 
 /* ---- the workspace ---------------------------------------------------------------------------------- */
@@ -300,7 +308,8 @@ void api_audit(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = meta_audit_list(c->server->meta, c->who.workspace, &page, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_audit_list(&ask, &page, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -312,7 +321,7 @@ void api_retention(struct call *c)
 {
     struct meta_retention keep;
     struct err e = {0};
-    int rc = meta_retention_get(c->server->meta, c->who.workspace, &keep, &e);
+    int rc = meta_retention_get(c->parts->meta, c->who.workspace, &keep, &e);
     if (rc)
         call_fail(c, rc, "workspace", &e);
     else
@@ -325,12 +334,12 @@ void api_retention_put(struct call *c)
                                         .bytes = V(retention_put, bytes)->i,
                                         .metrics = V(retention_put, metrics)->i};
     struct err e = {0};
-    int rc = meta_retention_put(c->server->meta, c->who.workspace, &keep, &e);
+    int rc = meta_retention_put(c->parts->meta, c->who.workspace, &keep, &e);
     if (rc) {
         call_fail(c, rc, "workspace", &e);
         return;
     }
     access_note(c, "retention.set", "");
-    janitor_wake(&c->server->janitor);
+    janitor_wake(c->parts->janitor);
     http_send_nothing(c->http, 204);
 }

@@ -4,7 +4,7 @@
  * (analysis.h), and stored packed. A part is cut out of it by its keys
  * (docs/report.md), so that a page loads what it shows. */
 #include "server/api/api.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -41,12 +41,13 @@ static bool fetch(struct call *c, const char *session, const char *kind, struct 
 {
     struct meta_session row;
     struct err e = {0};
-    int rc = meta_session_get(c->server->meta, c->who.workspace, session, mem, &row, &e);
+    const struct meta_ask ask = call_ask(c, mem, &e);
+    int rc = meta_session_get(&ask, session, &row);
     if (rc) {
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
         return false;
     }
-    rc = meta_analysis_get(c->server->meta, c->who.workspace, session, kind, mem, out, &e);
+    rc = meta_analysis_get(&ask, session, kind, out);
     if (rc == GPUFL_E_NOENT) {
         http_problem(c->http, 404, "This session has no %s%s.", kind,
                      strcmp(row.state, "live") == 0 ? " yet; ask again in a moment" : "");

@@ -30,3 +30,20 @@ void rows_send_one(struct call *c, enum meta_row_id row, const void *from)
     meta_json(&j.buf, row, from);
     call_json_send(c, &j, 200);
 }
+
+void rows_list_begin(struct rows_list *l, struct call *c)
+{
+    *l = (struct rows_list){.c = c};
+    region_init(&l->mem, ROWS_MEMORY);
+    l->ask = call_ask(c, &l->mem, &l->e);
+}
+
+void rows_list_end(struct rows_list *l, int rc, enum meta_row_id row, const void *rows,
+                   const char *next)
+{
+    if (rc)
+        call_fail(l->c, rc, "list", &l->e);
+    else
+        rows_send(l->c, row, rows, l->count, next);
+    region_fini(&l->mem);
+}

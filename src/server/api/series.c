@@ -4,7 +4,7 @@
  * of time begin at the same moments. */
 #include "server/api/series.h"
 
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/alloc.h"
 #include "wire/record.h"
@@ -106,7 +106,7 @@ static int take_devices(void *arg, const struct store_chunk *c)
 static int ask_store(struct call *c, struct store_session *ss, enum store_query q,
                      const struct store_value *args, const struct store_visitor *v, struct err *e)
 {
-    return c->server->ops->query(c->server->store, c->who.workspace, ss, q, args, v, e);
+    return c->parts->ops->query(c->parts->store, c->who.workspace, ss, q, args, v, e);
 }
 
 /* The device of one session in another; 0: it is not there. */
@@ -222,12 +222,12 @@ static int ask_span(struct call *c, const struct subject *s, enum store_query q,
     if (own[to].null || own[to].i > x->to)
         own[to] = (struct store_value){.i = x->to};
     if (own[from].i >= own[to].i ||
-        c->server->ops->get(c->server->store, c->who.workspace, x->session, false, &ss, &none))
+        c->parts->ops->get(c->parts->store, c->who.workspace, x->session, false, &ss, &none))
         return 0;
     int rc = device >= 0 ? map_device(c, s->columns, ss, &own[device].i, e) : 0;
     if (!rc && (device < 0 || own[device].i))
         rc = ask_store(c, ss, q, own, &v, e);
-    c->server->ops->put(ss);
+    c->parts->ops->put(ss);
     return rc;
 }
 

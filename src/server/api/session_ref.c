@@ -3,7 +3,7 @@
 
 #include "base/intern.h"
 #include "server/intake/loader.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/alloc.h"
 
@@ -92,11 +92,11 @@ static int start_search(struct call *c, struct subject *s, struct err *e)
     int rc = decoder_open(&search.decoder);
     if (rc)
         return rc;
-    rc = c->server->ops->scan_unknown(s->columns, &v, e);
+    rc = c->parts->ops->scan_unknown(s->columns, &v, e);
     decoder_close(search.decoder);
     if (rc == FOUND) {
         s->start = search.at;
-        start_keep(&c->server->starts, c->who.workspace, s->row.id, s->start);
+        start_keep(c->parts->starts, c->who.workspace, s->row.id, s->start);
     }
     return rc == FOUND ? 0 : rc;
 }
@@ -105,20 +105,19 @@ static int start_search(struct call *c, struct subject *s, struct err *e)
 
 bool subject_open(struct call *c, const char *session, struct subject *s)
 {
-    struct server *server = c->server;
+    const struct parts *server = c->parts;
     struct err e = {0};
     *s = (struct subject){0};
-    int rc =
-        c->who.session && strcmp(c->who.session, session) != 0
-            ? GPUFL_E_NOENT /* a link to another session */
-            : meta_session_get(server->meta, c->who.workspace, session, c->memory, &s->row, &e);
+    const struct meta_ask ask = {server->meta, c->who.workspace, c->memory, &e};
+    int rc = c->who.session && strcmp(c->who.session, session) != 0
+                 ? GPUFL_E_NOENT /* a link to another session */
+                 : meta_session_get(&ask, session, &s->row);
     if (rc == 0) {
         rc = server->ops->get(server->store, c->who.workspace, session, false, &s->columns, &e);
         if (rc == GPUFL_E_NOENT)
             rc = 0; /* registered, and its first rows not committed yet */
     }
-    if (rc == 0 && s->columns &&
-        !start_known(&server->starts, c->who.workspace, session, &s->start))
+    if (rc == 0 && s->columns && !start_known(server->starts, c->who.workspace, session, &s->start))
         rc = start_search(c, s, &e);
     if (rc) {
         subject_close(c, s);
@@ -136,7 +135,7 @@ bool subject_open(struct call *c, const char *session, struct subject *s)
 void subject_close(struct call *c, struct subject *s)
 {
     if (s->columns)
-        c->server->ops->put(s->columns);
+        c->parts->ops->put(s->columns);
     s->columns = NULL;
 }
 
@@ -145,7 +144,7 @@ bool subject_answers(struct call *c, struct subject *s)
     struct store_position positions[STORE_POSITIONS_MAX];
     unsigned count = STORE_POSITIONS_MAX;
     struct err e = {0};
-    int rc = s->columns ? c->server->ops->peek(s->columns, positions, &count, &e) : 0;
+    int rc = s->columns ? c->parts->ops->peek(s->columns, positions, &count, &e) : 0;
     if (!rc)
         return true;
     subject_close(c, s);

@@ -2,7 +2,7 @@
 #include "server/api/api.h"
 #include "server/api/rows.h"
 #include "server/common/logs.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/clock.h"
 
@@ -33,8 +33,8 @@ void api_sessions(struct call *c)
     q.sort = (enum meta_session_sort)V(sessions, sort)->i;
     q.ascending = V(sessions, ascending)->i;
     region_init(&mem, ROWS_MEMORY);
-    int rc =
-        meta_session_list(c->server->meta, c->who.workspace, &q, &page, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_session_list(&ask, &q, &page, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -48,7 +48,7 @@ void api_session_count(struct call *c)
     struct err e = {0};
     struct json_out j;
     int64_t count = 0;
-    int rc = meta_session_count(c->server->meta, c->who.workspace, &q, &count, &e);
+    int rc = meta_session_count(c->parts->meta, c->who.workspace, &q, &count, &e);
     if (rc) {
         call_fail(c, rc, "count", &e);
         return;
@@ -67,9 +67,9 @@ void api_session_names(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc =
-        meta_session_names(c->server->meta, c->who.workspace, (enum meta_by)V(session_names, by)->i,
-                           (unsigned)V(session_names, limit)->i, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_session_names(&ask, (enum meta_by)V(session_names, by)->i,
+                                (unsigned)V(session_names, limit)->i, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else
@@ -87,9 +87,8 @@ void api_session(struct call *c)
     const char *id = V(session, session)->text;
     struct meta_session row;
     struct err e = {0};
-    int rc = shared_elsewhere(c, id)
-                 ? GPUFL_E_NOENT
-                 : meta_session_get(c->server->meta, c->who.workspace, id, c->memory, &row, &e);
+    const struct meta_ask ask = call_ask(c, c->memory, &e);
+    int rc = shared_elsewhere(c, id) ? GPUFL_E_NOENT : meta_session_get(&ask, id, &row);
     if (rc)
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -101,13 +100,13 @@ void api_session_delete(struct call *c)
     const char *id = V(session_delete, session)->text;
     int64_t now = clock_real();
     struct err e = {0};
-    int rc = meta_session_drop(c->server->meta, c->who.workspace, id, now, &e);
+    int rc = meta_session_drop(c->parts->meta, c->who.workspace, id, now, &e);
     if (rc) {
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
     }
     access_note(c, "session.delete", id);
-    janitor_wake(&c->server->janitor); /* frees the columns */
+    janitor_wake(c->parts->janitor); /* frees the columns */
     http_send_nothing(c->http, 204);
 }
 
@@ -115,7 +114,7 @@ static void set_label(struct call *c, const char *session, const char *name, con
 {
     char target[META_ID_MAX + 260];
     struct err e = {0};
-    int rc = meta_session_label(c->server->meta, c->who.workspace, session, name, value, &e);
+    int rc = meta_session_label(c->parts->meta, c->who.workspace, session, name, value, &e);
     if (rc) {
         call_fail(c, rc, value ? "session" : "label", rc == GPUFL_E_NOENT ? NULL : &e);
         return;
@@ -144,11 +143,10 @@ void api_session_findings(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc = shared_elsewhere(c, id)
-                 ? GPUFL_E_NOENT
-                 : meta_session_get(c->server->meta, c->who.workspace, id, &mem, &row, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = shared_elsewhere(c, id) ? GPUFL_E_NOENT : meta_session_get(&ask, id, &row);
     if (rc == 0)
-        rc = meta_finding_list(c->server->meta, c->who.workspace, id, &mem, &rows, &count, &e);
+        rc = meta_finding_list(&ask, id, &rows, &count);
     if (rc)
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -173,8 +171,8 @@ void api_findings(struct call *c)
     struct region mem;
     struct err e = {0};
     region_init(&mem, ROWS_MEMORY);
-    int rc =
-        meta_finding_search(c->server->meta, c->who.workspace, &q, &page, &mem, &rows, &count, &e);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_finding_search(&ask, &q, &page, &rows, &count);
     if (rc)
         call_fail(c, rc, "list", &e);
     else

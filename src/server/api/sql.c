@@ -6,7 +6,7 @@
 #include "server/api/ids_list.h"
 #include "server/api/session_ref.h"
 #include "server/common/logs.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/clock.h"
 
@@ -96,7 +96,7 @@ static void note(struct call *c, int rc, const struct err *e, int64_t took)
                                      .target = "",
                                      .detail = buf_cstr(&detail),
                                      .address = c->http->peer};
-    if (meta_audit_add(c->server->meta, c->who.workspace, &audit, &failed))
+    if (meta_audit_add(c->parts->meta, c->who.workspace, &audit, &failed))
         logs_say(LOG_ERROR, "audit", "an entry was not written: %s", failed.text);
     buf_fini(&detail);
 }
@@ -123,7 +123,7 @@ static void ask(struct call *c, const struct asked *a)
                                    .rows_most = V(sql, rows)->i,
                                    .bytes_most = SQL_BYTES_MAX,
                                    .time_most = V(sql, milliseconds)->i * 1000000};
-    struct server *s = c->server;
+    const struct parts *s = c->parts;
     struct err e = {0};
     int64_t began = clock_mono();
     struct buf *body = http_body(c->http, 2 * (size_t)SQL_BYTES_MAX);
@@ -138,12 +138,12 @@ static void ask(struct call *c, const struct asked *a)
 void api_sql(struct call *c)
 {
     static const char off[] = "This server takes no SQL.";
-    struct server *s = c->server;
+    const struct parts *s = c->parts;
     if (!s->selects || !s->ops->select) {
         http_problem(c->http, 501, "%s", off);
         return;
     }
-    if (!sql_gate_enter(&s->sql_gate, c->who.workspace)) {
+    if (!sql_gate_enter(s->sql_gate, c->who.workspace)) {
         http_problem(c->http, 429, "The workspace has asked as many statements as it may at once.");
         http_set(c->http, "Retry-After", "1");
         return;
@@ -155,5 +155,5 @@ void api_sql(struct call *c)
         ask(c, a);
     if (a)
         close_all(c, a);
-    sql_gate_leave(&s->sql_gate, c->who.workspace);
+    sql_gate_leave(s->sql_gate, c->who.workspace);
 }

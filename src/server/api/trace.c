@@ -7,7 +7,7 @@
 #include "server/api/api.h"
 #include "server/api/session_ref.h"
 #include "server/common/logs.h"
-#include "server/server.h"
+#include "server/parts.h"
 
 #include "base/alloc.h"
 #include "base/region.h"
@@ -241,7 +241,7 @@ void api_export_trace(struct call *c)
         subject_close(c, &s);
         return;
     }
-    t->ops = c->server->ops;
+    t->ops = c->parts->ops;
     t->columns = s.columns; /* the export's from here on */
     t->start = s.start;
     s.columns = NULL;
@@ -250,7 +250,7 @@ void api_export_trace(struct call *c)
     region_init(&t->texts, NAMES_MAX);
     rowset_init(&t->names, 1, 2);
     rowset_init(&t->configs, 1, 2);
-    int rc = http_pipe_open(&pipe, c->server->exports, PATIENCE_NS, produce, trace_free, t);
+    int rc = http_pipe_open(&pipe, c->parts->exports, PATIENCE_NS, produce, trace_free, t);
     if (rc) {
         trace_free(t);
         call_fail(c, rc, "session", NULL);

@@ -78,7 +78,8 @@ static int who_key(struct auth *a, const char *hash, int64_t now, struct region 
     struct meta_key *k = region_array(mem, 1, sizeof *k);
     if (!k)
         return err_set(e, GPUFL_E_FULL, "the request takes too much memory");
-    int rc = found(meta_key_use(a->meta, hash, now, mem, &w->workspace, k, e), e);
+    const struct meta_ask ask = {a->meta, NULL, mem, e};
+    int rc = found(meta_key_use(&ask, hash, now, &w->workspace, k), e);
     if (rc)
         return rc;
     if (!auth_secret_equal(k->hash, hash))
@@ -94,7 +95,8 @@ static int who_share(struct auth *a, const char *hash, int64_t now, struct regio
                      struct auth_who *w, struct err *e)
 {
     struct meta_share s;
-    int rc = found(meta_share_use(a->meta, hash, now, mem, &w->workspace, &s, e), e);
+    const struct meta_ask ask = {a->meta, NULL, mem, e};
+    int rc = found(meta_share_use(&ask, hash, now, &w->workspace, &s), e);
     if (rc)
         return rc;
     if (!auth_secret_equal(s.hash, hash))
@@ -128,7 +130,8 @@ static int who_workspace(struct auth *a, const struct auth_said *said, struct re
 {
     struct meta_membership *in = NULL;
     size_t n = 0, i = 0;
-    int rc = meta_user_memberships(a->meta, w->actor, mem, &in, &n, e);
+    const struct meta_ask ask = {a->meta, NULL, mem, e};
+    int rc = meta_user_memberships(&ask, w->actor, &in, &n);
     if (rc)
         return rc;
     while (said->workspace && i < n && strcmp(in[i].workspace, said->workspace) != 0)
@@ -150,7 +153,8 @@ static int who_cookie(struct auth *a, const struct auth_said *said, int64_t now,
     if (!auth_secret_token_ok(said->cookie))
         return refuse(e);
     auth_secret_hash(said->cookie, hash);
-    int rc = found(meta_login_use(a->meta, hash, now, a->config.idle_ns, mem, &login, &user, e), e);
+    const struct meta_ask ask = {a->meta, NULL, mem, e};
+    int rc = found(meta_login_use(&ask, hash, now, a->config.idle_ns, &login, &user), e);
     if (rc)
         return rc;
     if (!auth_secret_equal(login.hash, hash))
@@ -303,7 +307,8 @@ int auth_login(struct auth *a, const char *email, const char *password,
     if (rc)
         return rc;
     region_init(&mem, 1 << 20);
-    rc = meta_user_by_email(a->meta, address, &mem, &user, e);
+    const struct meta_ask ask = {a->meta, NULL, &mem, e};
+    rc = meta_user_by_email(&ask, address, &user);
     bool known = rc == 0;
     if (rc == GPUFL_E_NOENT || rc == 0)
         rc = auth_try(a, known ? &user : NULL, address, password, from, &out->wait, e);

@@ -86,7 +86,8 @@ int auth_password_change(struct auth *a, const struct auth_who *by, const char *
     if (strcmp(by->kind, "user") != 0)
         return err_set(e, GPUFL_E_STATE, "only a user has a password");
     region_init(&mem, 1 << 20);
-    int rc = meta_user_get(a->meta, by->actor, &mem, &user, e);
+    const struct meta_ask ask = {a->meta, NULL, &mem, e};
+    int rc = meta_user_get(&ask, by->actor, &user);
     if (rc || (rc = auth_try(a, &user, user.email, old, from, wait, e)) ||
         (rc = auth_password_check(password, user.email, e)) ||
         (rc = auth_password_hash(&a->password, password, hash, e)))

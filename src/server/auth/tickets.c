@@ -35,11 +35,12 @@ static int ticket_use(struct auth *a, const char *token, const char *purpose, in
     if (!auth_secret_token_ok(token))
         return ticket_refuse(e);
     auth_secret_hash(token, hash);
-    int rc = meta_ticket_get(a->meta, hash, now, mem, out, e);
+    const struct meta_ask ask = {a->meta, NULL, mem, e};
+    int rc = meta_ticket_get(&ask, hash, now, out);
     if (rc == 0 && (strcmp(out->purpose, purpose) != 0 || !auth_secret_equal(out->hash, hash)))
         return ticket_refuse(e);
     if (rc == 0 && take)
-        rc = meta_ticket_take(a->meta, hash, now, mem, out, e);
+        rc = meta_ticket_take(&ask, hash, now, out);
     return rc == GPUFL_E_NOENT ? ticket_refuse(e) : rc;
 }
 
@@ -103,8 +104,9 @@ int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], str
     struct region mem;
     region_init(&mem, 1 << 20);
     int rc = meta_first_user(a->meta, &user, &w, e);
+    const struct meta_ask ask = {a->meta, "local", &mem, e};
     if (rc == GPUFL_E_STATE) /* made before; by us, or it is a server's with users of its own */
-        rc = meta_member_get(a->meta, "local", "local", &mem, &member, e);
+        rc = meta_member_get(&ask, "local", &member);
     region_fini(&mem);
     if (rc == 0) /* a cookie of the last time may be anywhere by now; nobody needs it */
         rc = meta_user_password(a->meta, user.id, "", NULL, e);
@@ -149,7 +151,8 @@ static int account_for(struct auth *a, const char *address, const char *name, co
     char *hash = region_take(mem, PASSWORD_HASH), *id = region_take(mem, SECRET_ID);
     if (!hash || !id)
         return err_nomem(e);
-    int rc = meta_user_by_email(a->meta, address, mem, user, e);
+    const struct meta_ask ask = {a->meta, NULL, mem, e};
+    int rc = meta_user_by_email(&ask, address, user);
     if (rc == 0)
         return auth_try(a, user, address, password, from, wait, e);
     if (rc != GPUFL_E_NOENT || (rc = name_check(name, e)) ||
@@ -198,7 +201,8 @@ int auth_reset_ticket(struct auth *a, const struct auth_who *by, const char *use
     struct meta_user u;
     struct region mem;
     region_init(&mem, 1 << 20);
-    int rc = meta_user_get(a->meta, user, &mem, &u, e);
+    const struct meta_ask ask = {a->meta, NULL, &mem, e};
+    int rc = meta_user_get(&ask, user, &u);
     region_fini(&mem);
     if (rc == 0)
         rc = ticket_add(a, &t, from->now, DAY_NS, token, e);
@@ -217,7 +221,8 @@ int auth_reset(struct auth *a, const char *token, const char *password,
     *out = (struct auth_entry){0};
     region_init(&mem, 1 << 20);
     int rc = ticket_use(a, token, "password", from->now, false, &mem, &t, e);
-    if (rc || (rc = meta_user_get(a->meta, t.account, &mem, &user, e)) ||
+    const struct meta_ask ask = {a->meta, NULL, &mem, e};
+    if (rc || (rc = meta_user_get(&ask, t.account, &user)) ||
         (rc = auth_password_check(password, user.email, e)) ||
         (rc = auth_password_hash(&a->password, password, hash, e)) ||
         (rc = ticket_use(a, token, "password", from->now, true, &mem, &t, e)) ||

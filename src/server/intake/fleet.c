@@ -238,8 +238,9 @@ static int write_some(struct fleet *f, struct entry **list, struct rows *r)
         else
             r->hosts[r->host_count++] = host_row(n);
     }
-    int code = meta_fleet_put(f->config.meta, workspace, r->hosts, r->host_count, r->gpus,
-                              r->gpu_count, &e);
+    const struct meta_fleet_state state = {
+        .hosts = r->hosts, .host_count = r->host_count, .gpus = r->gpus, .gpu_count = r->gpu_count};
+    int code = meta_fleet_put(f->config.meta, workspace, &state, &e);
     if (code == 0)
         tell(f, workspace, r);
     if (code && code != GPUFL_E_NOENT && code != GPUFL_E_INVAL) {

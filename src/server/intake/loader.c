@@ -159,9 +159,11 @@ static void end_silent(struct loader *l)
     clock_gettime(CLOCK_REALTIME, &real);
     int64_t since = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - l->config.silence_ns;
     region_init(&memory, LIST_MEMORY);
-    int code = meta_workspace_list(m, &memory, &workspaces, &n, NULL);
+    const struct meta_ask ask = {m, NULL, &memory, NULL};
+    int code = meta_workspace_list(&ask, &workspaces, &n);
     for (size_t i = 0; !code && i < n; i++) {
-        code = meta_session_silent(m, workspaces[i].id, since, &memory, &silent, &count, NULL);
+        code = meta_session_silent(&(struct meta_ask){m, workspaces[i].id, &memory, NULL}, since,
+                                   &silent, &count);
         for (size_t k = 0; !code && k < count; k++)
             loader_ask_end(l, workspaces[i].id, silent[k].id, true);
     }

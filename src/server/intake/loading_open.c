@@ -110,7 +110,8 @@ static int recall_entry(struct loading *l, struct err *e)
     if (!m)
         return 0;
     region_init(&memory, 1 << 20);
-    int code = meta_session_get(m, l->s->workspace, l->s->session, &memory, &row, e);
+    const struct meta_ask ask = {m, l->s->workspace, &memory, e};
+    int code = meta_session_get(&ask, l->s->session, &row);
     if (!code && strcmp(row.state, "ended") == 0 && !l->registry.ended) {
         l->registry.ended = true;
         l->registry.end = CELL_NULL;

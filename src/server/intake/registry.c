@@ -270,7 +270,8 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                              .created = now()};
     for (unsigned i = 0; i < r->gpu_count; i++)
         gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
-    int code = meta_session_put(m, workspace, &s, gpus, r->gpu_count, NULL, 0, e);
+    int code =
+        meta_session_put(m, workspace, &s, &(struct meta_pairs){gpus, r->gpu_count}, NULL, e);
     code = code ? code : put_labels(r, m, workspace, session, e);
     if (!code) {
         r->put = true;
@@ -283,9 +284,12 @@ int registry_grow(struct registry *r, struct meta *m, const char *workspace, con
                   int64_t bytes, struct err *e)
 {
     r->told = clock_mono();
-    return m ? meta_session_grow(m, workspace, session, (int64_t)r->records,
-                                 r->kernels ? (int64_t)r->kernels : META_NONE, bytes, NAN, now(), e)
-             : 0;
+    const struct meta_growth g = {.records = (int64_t)r->records,
+                                  .kernels = r->kernels ? (int64_t)r->kernels : META_NONE,
+                                  .bytes = bytes,
+                                  .busy = NAN,
+                                  .received = now()};
+    return m ? meta_session_grow(m, workspace, session, &g, e) : 0;
 }
 
 int registry_end(struct registry *r, struct meta *m, const char *workspace, const char *session,

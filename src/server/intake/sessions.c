@@ -285,7 +285,8 @@ static int take_meta(struct sessions *t, struct intake_session *s, struct err *e
     if (code || s->dropped)
         return code;
     region_init(&memory, 1 << 20);
-    code = meta_session_get(t->config.meta, s->workspace, s->session, &memory, &row, e);
+    const struct meta_ask ask = {t->config.meta, s->workspace, &memory, e};
+    code = meta_session_get(&ask, s->session, &row);
     if (!code)
         sessions_owner_fits(s, row.pid, row.host);
     region_fini(&memory);

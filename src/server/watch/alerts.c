@@ -166,9 +166,9 @@ static int put_firing(struct round *w, const struct meta_firing *f, const char *
                                    .created = w->now};
     }
     bool post = event && *w->rule->url;
+    const struct meta_ask ask = {w->config->meta, w->workspace, &w->mem, e};
     int code = buf_error(&body) ? err_set(e, GPUFL_E_FULL, "what is to be posted is too long")
-                                : meta_firing_put(w->config->meta, w->workspace, f,
-                                                  post ? &d : NULL, &w->mem, &out, e);
+                                : meta_firing_put(&ask, f, post ? &d : NULL, &out);
     if (!code && event && w->config->told)
         w->config->told(w->config->arg, w->workspace, body.data, body.len);
     if (!code && post && w->config->posts)
@@ -240,10 +240,11 @@ static int look_at(struct round *w, struct region *mem, struct err *e)
 {
     struct meta_alert *rules;
     size_t count = 0;
-    int code = meta_alert_list(w->config->meta, w->workspace, mem, &rules, &count, e);
+    const struct meta_ask ask = {w->config->meta, w->workspace, mem, e};
+    int code = meta_alert_list(&ask, &rules, &count);
     if (code || !count)
         return code;
-    code = meta_firing_open(w->config->meta, w->workspace, NULL, mem, &w->open, &w->open_count, e);
+    code = meta_firing_open(&ask, NULL, &w->open, &w->open_count);
     w->kept = code ? NULL : region_array(mem, w->open_count + 1, sizeof *w->kept);
     if (!w->kept)
         return code ? code : GPUFL_E_FULL;
@@ -264,7 +265,8 @@ int alerts_round(const struct alerts_config *c, int64_t now, struct err *e)
     size_t count = 0;
     int result = 0;
     region_init(&list, MEMORY);
-    int code = meta_workspace_list(c->meta, &list, &workspaces, &count, e);
+    const struct meta_ask ask = {c->meta, NULL, &list, e};
+    int code = meta_workspace_list(&ask, &workspaces, &count);
     for (size_t i = 0; !code && i < count; i++) {
         struct region mem;
         struct round w = {.config = c,
@@ -299,7 +301,8 @@ static void look(struct alerts *a)
     bool mine = false;
     int64_t now = clock_real();
     struct meta *m = a->config.meta;
-    int code = meta_lease(m, LEASE, a->config.holder, now, now + LEASE_NS, &mine, &e);
+    const struct meta_lease lease = {LEASE, a->config.holder, now, now + LEASE_NS};
+    int code = meta_lease(m, &lease, &mine, &e);
     if (!code && !mine)
         return;
     code = code ? code : alerts_round(&a->config, now, &e);
@@ -356,8 +359,9 @@ void alerts_close(struct alerts *a)
     atomic_store_explicit(&a->ending, true, memory_order_relaxed);
     wakeup_signal(&a->wake);
     thread_join(&a->thread);
+    const struct meta_lease over = {LEASE, a->config.holder, now, now};
     if (ran) /* another server, or this one started again, need not wait */
-        meta_lease(a->config.meta, LEASE, a->config.holder, now, now, &mine, NULL);
+        meta_lease(a->config.meta, &over, &mine, NULL);
     wakeup_fini(&a->wake);
     mem_free(a);
 }

@@ -55,7 +55,8 @@ static size_t drop_old(struct janitor *j, struct keeping *k, int64_t before, uns
     size_t count = 0, dropped = 0;
     struct err e = {0};
     region_init(&mem, MEMORY);
-    if (meta_session_oldest(j->meta, workspace, before, limit, &mem, &rows, &count, &e) == 0)
+    const struct meta_ask ask = {j->meta, workspace, &mem, &e};
+    if (meta_session_oldest(&ask, before, limit, &rows, &count) == 0)
         for (size_t i = 0; i < count && going(j); i++) {
             if (meta_session_drop(j->meta, workspace, rows[i].id, k->now, &e))
                 continue;
@@ -100,7 +101,8 @@ static void retain_all(struct janitor *j, int64_t now)
     size_t count = 0;
     struct err e = {0};
     region_init(&mem, MEMORY);
-    if (meta_workspace_list(j->meta, &mem, &rows, &count, &e) == 0)
+    const struct meta_ask ask = {j->meta, NULL, &mem, &e};
+    if (meta_workspace_list(&ask, &rows, &count) == 0)
         for (size_t i = 0; i < count && going(j); i++)
             retain(j, rows[i].id, now);
     region_fini(&mem);
@@ -137,7 +139,8 @@ static void free_dropped(struct janitor *j, bool mine, int64_t now)
     do {
         region_clear(&mem);
         done = count = 0;
-        if (meta_dropped_list(j->meta, BATCH, &mem, &rows, &count, &e))
+        const struct meta_ask ask = {j->meta, NULL, &mem, &e};
+        if (meta_dropped_list(&ask, BATCH, &rows, &count))
             break;
         for (size_t i = 0; i < count && going(j); i++) {
             int rc = free_one(j, &rows[i], mine, now, &e);
@@ -155,7 +158,8 @@ void janitor_round(struct janitor *j, int64_t now)
 {
     bool mine = false;
     struct err e = {0};
-    if (meta_lease(j->meta, LEASE, j->holder, now, now + LEASE_NS, &mine, &e))
+    const struct meta_lease lease = {LEASE, j->holder, now, now + LEASE_NS};
+    if (meta_lease(j->meta, &lease, &mine, &e))
         return;
     if (mine) {
         retain_all(j, now);
@@ -205,7 +209,8 @@ void janitor_stop(struct janitor *j)
     wakeup_fini(&j->wake);
     bool mine = false; /* the next one, often this server started again, need not wait */
     int64_t now = clock_real();
-    if (meta_lease(j->meta, LEASE, j->holder, now, now, &mine, NULL))
+    const struct meta_lease over = {LEASE, j->holder, now, now};
+    if (meta_lease(j->meta, &over, &mine, NULL))
         logs_say(LOG_WARN, "janitor", "its lease was not given back; others wait for two minutes");
 }
 

@@ -105,7 +105,8 @@ static int read_gpus(struct alerts_watch *w, struct err *e)
     do {
         struct meta_gpu_now *rows;
         size_t n = 0;
-        code = meta_gpu_list(w->meta, w->workspace, NULL, &page, w->mem, &rows, &n, e);
+        const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
+        code = meta_gpu_list(&ask, NULL, &page, &rows, &n);
         code = code ? code : append(w, (void **)&w->gpus, &w->gpu_count, rows, n, sizeof *rows);
         page.after = page.next;
     } while (!code && page.next && w->gpu_count < ROWS_MOST);
@@ -120,7 +121,8 @@ static int read_hosts(struct alerts_watch *w, struct err *e)
     do {
         struct meta_host_now *rows;
         size_t n = 0;
-        code = meta_host_list(w->meta, w->workspace, &page, w->mem, &rows, &n, e);
+        const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
+        code = meta_host_list(&ask, &page, &rows, &n);
         code = code ? code : append(w, (void **)&w->hosts, &w->host_count, rows, n, sizeof *rows);
         page.after = page.next;
     } while (!code && page.next && w->host_count < ROWS_MOST);
@@ -130,8 +132,8 @@ static int read_hosts(struct alerts_watch *w, struct err *e)
 
 static int read_running(struct alerts_watch *w, struct err *e)
 {
-    int code = meta_running_list(w->meta, w->workspace, NULL, NULL, NULL, w->mem, &w->running,
-                                 &w->running_count, e);
+    const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
+    int code = meta_running_list(&ask, NULL, NULL, NULL, &w->running, &w->running_count);
     w->running_read = !code;
     return code;
 }
@@ -205,9 +207,13 @@ static int watch_findings(struct alerts_watch *w, const struct meta_alert *r, co
 {
     struct meta_found *rows;
     size_t n = 0;
-    int64_t since = w->now - ALERTS_RECENT_NS - r->hold;
-    int code = meta_finding_above(w->meta, w->workspace, or_all(r->subject), or_all(r->app),
-                                  or_all(r->host), r->threshold, since, w->mem, &rows, &n, e);
+    const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
+    const struct meta_above above = {.rule = or_all(r->subject),
+                                     .app = or_all(r->app),
+                                     .host = or_all(r->host),
+                                     .share = r->threshold,
+                                     .since = w->now - ALERTS_RECENT_NS - r->hold};
+    int code = meta_finding_above(&ask, &above, &rows, &n);
     for (size_t i = 0; !code && i < n; i++) {
         if (i && strcmp(rows[i].session, rows[i - 1].session) == 0)
             continue; /* the worst of it was first */

@@ -201,8 +201,9 @@ static void settle(struct hooks *h, const struct meta_due *d, const struct outco
     else if (!sent)
         snprintf(text, sizeof text, "%s", o->why.text);
     const char *state = sent ? "sent" : wait == BACKOFF_GIVE_UP ? "failed" : "waiting";
-    if (meta_delivery_done(h->config.meta, d->workspace, d->id, state, now + wait, o->status, text,
-                           now, &e))
+    const struct meta_attempt attempt = {
+        .state = state, .next = now + wait, .status = o->status, .error = text, .now = now};
+    if (meta_delivery_done(h->config.meta, d->workspace, d->id, &attempt, &e))
         logs_say(LOG_WARN, "webhook", "how delivery %s went is not written: %s", d->id, e.text);
     logs_say(sent ? LOG_NOTE : LOG_WARN, "webhook",
              "delivery %s of workspace %s to %.*s, attempt %" PRId64 ": %s%s%s", d->id,
@@ -216,7 +217,8 @@ static void deliver(struct hooks *h, const struct meta_due *d)
     struct meta_alert rule;
     struct region mem;
     region_init(&mem, 1 << 20);
-    int code = meta_alert_get(h->config.meta, d->workspace, d->alert, &mem, &rule, &o.why);
+    const struct meta_ask ask = {h->config.meta, d->workspace, &mem, &o.why};
+    int code = meta_alert_get(&ask, d->alert, &rule);
     if (code == 0)
         code = hooks_check(d->url, h->config.reach, &o.why);
     if (code == 0)
@@ -235,7 +237,8 @@ static bool make_one(struct hooks *h)
     size_t n = 0;
     int64_t now = clock_real();
     region_init(&mem, MEMORY);
-    int code = meta_delivery_due(h->config.meta, now, now + TAKEN_NS, 1, &mem, &due, &n, &e);
+    const struct meta_ask ask = {h->config.meta, NULL, &mem, &e};
+    int code = meta_delivery_due(&ask, now, now + TAKEN_NS, 1, &due, &n);
     if (code)
         n = 0;
     for (size_t i = 0; i < n && !is_ending(h); i++)

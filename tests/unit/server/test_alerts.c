@@ -108,7 +108,7 @@ static void look(int64_t now)
 static size_t open_now(struct meta_firing_now **rows)
 {
     size_t n = 0;
-    OK(meta_firing_now(f.m, "w", &f.mem, rows, &n, &f.e));
+    OK(meta_firing_now(&(struct meta_ask){f.m, "w", &f.mem, &f.e}, rows, &n));
     return n;
 }
 
@@ -117,7 +117,7 @@ static struct meta_delivery *deliveries(size_t want)
     struct meta_delivery *rows = NULL;
     struct meta_page page = {.limit = 100};
     size_t n = 0;
-    OK(meta_delivery_list(f.m, "w", &page, &f.mem, &rows, &n, &f.e));
+    OK(meta_delivery_list(&(struct meta_ask){f.m, "w", &f.mem, &f.e}, &page, &rows, &n));
     assert_int_equal(n, want);
     return rows;
 }
@@ -167,7 +167,7 @@ static void test_pending_firing_resolved(void **state)
     look(S(70));
     assert_int_equal(open_now(&rows), 0);
     assert_non_null(strstr(deliveries(2)[0].body, "\"event\":\"resolved\""));
-    OK(meta_firing_list(f.m, "w", &page, &f.mem, &rows, &n, &f.e));
+    OK(meta_firing_list(&(struct meta_ask){f.m, "w", &f.mem, &f.e}, &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].state, "resolved");
     assert_true(rows[0].ended == S(70));
@@ -216,7 +216,8 @@ static void test_filters(void **state)
         .id = "by-host", .subject = "gpu.temperature", .above = 1, .threshold = 10, .host = "a"});
     rule((struct meta_alert){
         .id = "by-app", .subject = "gpu.temperature", .above = 1, .threshold = 10, .app = "train"});
-    OK(meta_session_put(f.m, "w", &s, &(struct meta_pair){"GPU-2", "H"}, 1, NULL, 0, &f.e));
+    OK(meta_session_put(f.m, "w", &s, &(struct meta_pairs){&(struct meta_pair){"GPU-2", "H"}, 1},
+                        NULL, &f.e));
     gpu("GPU-1", "a", 0, 40, S(0));
     gpu("GPU-2", "b", 0, 40, S(0));
     gpu("GPU-3", "b", 1, 40, S(0));
@@ -247,8 +248,11 @@ static void test_insights(void **state)
         .id = "slow", .kind = "insight", .subject = "sync_line", .above = 1, .threshold = 0.2});
     rule((struct meta_alert){
         .id = "any", .kind = "insight", .above = 1, .threshold = 0.4, .app = "train"});
-    OK(meta_session_put(f.m, "w", &s, NULL, 0, NULL, 0, &f.e));
-    OK(meta_session_grow(f.m, "w", "s1", 1, 1, 1, 0.5, S(5), &f.e));
+    OK(meta_session_put(f.m, "w", &s, NULL, NULL, &f.e));
+    OK(meta_session_grow(f.m, "w", "s1",
+                         &(struct meta_growth){
+                             .records = 1, .kernels = 1, .bytes = 1, .busy = 0.5, .received = S(5)},
+                         &f.e));
     OK(meta_analysis_put(f.m, "w", &a, &bad, 1, &f.e));
     look(S(6));
     assert_int_equal(open_now(&rows), 1);

@@ -68,7 +68,7 @@ static char *document(const char *session, const char *kind, struct region *mem,
                       struct meta_analysis *row)
 {
     region_init(mem, 64 << 20);
-    if (meta_analysis_get(fix.meta, "w", session, kind, mem, row, NULL))
+    if (meta_analysis_get(&(struct meta_ask){fix.meta, "w", mem, NULL}, session, kind, row))
         return NULL;
     assert_string_equal(row->encoding, "gzip");
     assert_string_equal(row->rules, analysis_rules());
@@ -110,7 +110,9 @@ static void check_report(const char *session)
     assert_string_equal(stored, text);
     assert_true(row.final);
     struct meta_finding *findings;
-    assert_int_equal(meta_finding_list(fix.meta, "w", session, &mem, &findings, &count, &e), 0);
+    assert_int_equal(
+        meta_finding_list(&(struct meta_ask){fix.meta, "w", &mem, &e}, session, &findings, &count),
+        0);
     assert_int_equal(count, r.insights.count);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(findings[i].rule, r.insights.items[i].rule->id);
@@ -199,15 +201,17 @@ static void test_final(void **state)
     assert_non_null(strchr(h.shape, '/'));
     struct meta_session entry;
     region_init(&mem, 1 << 20);
-    assert_int_equal(meta_session_get(fix.meta, "w", session, &mem, &entry, NULL), 0);
+    assert_int_equal(
+        meta_session_get(&(struct meta_ask){fix.meta, "w", &mem, NULL}, session, &entry), 0);
     assert_true(entry.busy > 0 && entry.busy <= 1);
     assert_non_null(strstr(entry.gpus, "uuid"));
     struct meta_usage_sum *days;
     struct meta_page page = {0};
     size_t count;
-    assert_int_equal(
-        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, &page, &mem, &days, &count, NULL),
-        0);
+    assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
+                                     &(struct meta_days){META_BY_GPU, 0, 100000}, &page, &days,
+                                     &count),
+                     0);
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, h.calls);
     region_fini(&mem);
@@ -230,7 +234,8 @@ static bool await_report(const char *session, struct meta_analysis_head *head)
     for (int i = 0; i < 2000 && !there; i++) {
         struct region mem;
         region_init(&mem, 1 << 20);
-        there = !meta_analysis_head(fix.meta, "w", session, ANALYSIS_REPORT, &mem, head, NULL);
+        there = !meta_analysis_head(&(struct meta_ask){fix.meta, "w", &mem, NULL}, session,
+                                    ANALYSIS_REPORT, head);
         region_fini(&mem);
         nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
@@ -316,12 +321,14 @@ static void test_device_becomes_known(void **state)
     assert_int_equal(stored.uuid, 3);
     assert_int_equal(stored.sm_count, 132);
     region_init(&mem, 1 << 20);
-    assert_int_equal(
-        meta_usage_days(fix.meta, "w", META_BY_GPU, 0, 100000, &page, &mem, &days, &count, NULL),
-        0);
+    assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
+                                     &(struct meta_days){META_BY_GPU, 0, 100000}, &page, &days,
+                                     &count),
+                     0);
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, 50);
-    assert_int_equal(meta_session_get(fix.meta, "w", "known", &mem, &entry, NULL), 0);
+    assert_int_equal(
+        meta_session_get(&(struct meta_ask){fix.meta, "w", &mem, NULL}, "known", &entry), 0);
     assert_non_null(strstr(entry.gpus, "GPU-7"));
     region_fini(&mem);
     buf_fini(&b);
@@ -375,8 +382,9 @@ static void test_behind(void **state)
     send_lines("live", 50);
     assert_true(await_report("live", &head));
     region_init(&mem, 1 << 20);
-    assert_int_not_equal(
-        meta_analysis_head(fix.meta, "w", "behind", ANALYSIS_REPORT, &mem, &head, NULL), 0);
+    assert_int_not_equal(meta_analysis_head(&(struct meta_ask){fix.meta, "w", &mem, NULL}, "behind",
+                                            ANALYSIS_REPORT, &head),
+                         0);
     region_fini(&mem);
     ingest_complete(fix.intake.ingest, "w", "behind", &a);
     fixture_drain(&fix);

@@ -24,6 +24,9 @@ struct fixture {
     struct auth_entry ada; /* the first user, logged in */
 };
 
+/* An ask of a workspace whose answer lies in the fixture. */
+#define ASK(f, workspace) (&(struct meta_ask){(f)->m, workspace, &(f)->mem, &(f)->e})
+
 #define OK(call)                                                                                   \
     do {                                                                                           \
         int ok_rc = (call);                                                                        \
@@ -225,7 +228,7 @@ static void test_keys(void **state)
     FAILS(STATE, auth_may(&w, RIGHTS_ADMIN, NULL, &f->e));
     const struct auth_said elsewhere = {.authorization = header, .workspace = "other"};
     assert_int_equal(who_code(f, &elsewhere), GPUFL_E_NOENT);
-    OK(meta_key_list(f->m, ada.workspace, &f->mem, &keys, &n, &f->e));
+    OK(meta_key_list(ASK(f, ada.workspace), &keys, &n));
     assert_int_equal(n, 1);
     assert_memory_equal(keys[0].prefix, key, 8);
     assert_int_equal(strlen(keys[0].prefix), 8);
@@ -248,7 +251,7 @@ static void test_shares(void **state)
     struct auth_who ada = who_of(f, &f->ada), w;
     const struct meta_session s = {.id = "s1", .app = "train", .pid = 1, .started = 5};
     char token[SECRET_KEY], id[SECRET_ID], header[64];
-    OK(meta_session_put(f->m, ada.workspace, &s, NULL, 0, NULL, 0, &f->e));
+    OK(meta_session_put(f->m, ada.workspace, &s, NULL, NULL, &f->e));
     FAILS(NOENT, auth_share_make(&f->a, &ada, "s2", NOW + DAY, &f->from, token, id, &f->e));
     FAILS(INVAL, auth_share_make(&f->a, &ada, "s1", NOW, &f->from, token, id, &f->e));
     OK(auth_share_make(&f->a, &ada, "s1", NOW + DAY, &f->from, token, id, &f->e));
@@ -429,14 +432,14 @@ static void test_what_was_done_is_written_down(void **state)
     OK(auth_key_make(&f->a, &ada, "ci", 1, 0, &f->from, key, id, &f->e));
     OK(auth_key_revoke(&f->a, &ada, id, &f->from, &f->e));
     FAILS(PERM, auth_login(&f->a, "ada@example.org", "wrong password", &f->from, &entry, &f->e));
-    OK(meta_audit_list(f->m, ada.workspace, &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_audit_list(ASK(f, ada.workspace), &page, &rows, &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].action, "key.revoke");
     assert_string_equal(rows[1].action, "key.create");
     assert_string_equal(rows[1].target, id);
     assert_string_equal(rows[1].actor, ada.actor);
     assert_string_equal(rows[1].address, "192.0.2.1");
-    OK(meta_audit_list(f->m, "", &page, &f->mem, &rows, &n, &f->e));
+    OK(meta_audit_list(ASK(f, ""), &page, &rows, &n));
     assert_int_equal(n, 3);
     assert_string_equal(rows[0].action, "login.failed");
     assert_string_equal(rows[1].action, "login");

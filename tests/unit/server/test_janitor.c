@@ -61,7 +61,11 @@ static void load(const char *session, int64_t ended, int64_t bytes)
     fixture_drain(&fix);
     free(text);
     if (meta_session_end(fix.meta, "w", session, "ended", ended, &e) ||
-        meta_session_grow(fix.meta, "w", session, 1, 1, bytes, 0.5, ended, &e))
+        meta_session_grow(
+            fix.meta, "w", session,
+            &(struct meta_growth){
+                .records = 1, .kernels = 1, .bytes = bytes, .busy = 0.5, .received = ended},
+            &e))
         fail_msg("%s", e.text);
     assert_true(is_on_disk(session));
 }
@@ -77,7 +81,7 @@ static bool is_there(const char *session)
     struct meta_session row;
     struct region mem;
     region_init(&mem, 1 << 20);
-    int rc = meta_session_get(fix.meta, "w", session, &mem, &row, NULL);
+    int rc = meta_session_get(&(struct meta_ask){fix.meta, "w", &mem, NULL}, session, &row);
     region_fini(&mem);
     return rc == 0;
 }
@@ -102,7 +106,8 @@ static void expect_log(const char *const *targets, const char *why, size_t count
     struct region mem;
     size_t n = 0;
     region_init(&mem, 1 << 20);
-    assert_int_equal(meta_audit_list(fix.meta, "w", &page, &mem, &rows, &n, NULL), 0);
+    assert_int_equal(
+        meta_audit_list(&(struct meta_ask){fix.meta, "w", &mem, NULL}, &page, &rows, &n), 0);
     assert_int_equal(n, count);
     for (size_t i = 0; i < n; i++) {
         assert_string_equal(rows[i].action, "session.expire");
@@ -176,11 +181,16 @@ static void test_hosts(void **state)
     (void)state;
     const struct meta_host hosts[] = {{.name = "gone", .seen = now - 5 * HOUR},
                                       {.name = "here", .seen = now - HOUR}};
-    assert_int_equal(meta_fleet_put(fix.meta, "w", hosts, 2, NULL, 0, NULL), 0);
+    assert_int_equal(
+        meta_fleet_put(fix.meta, "w",
+                       &(struct meta_fleet_state){.hosts = hosts, .host_count = 2, .gpu_count = 0},
+                       NULL),
+        0);
     keep(0, 0, 3 * HOUR);
     janitor_round(&janitor, now);
     region_init(&mem, 1 << 20);
-    assert_int_equal(meta_host_list(fix.meta, "w", &page, &mem, &rows, &n, NULL), 0);
+    assert_int_equal(
+        meta_host_list(&(struct meta_ask){fix.meta, "w", &mem, NULL}, &page, &rows, &n), 0);
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "here");
     region_fini(&mem);
@@ -194,7 +204,12 @@ static void test_one_of_several(void **state)
     (void)state;
     load("old", now - 10 * HOUR, 100);
     keep(HOUR, 0, 0);
-    assert_int_equal(meta_lease(fix.meta, "janitor", "other", now, now + HOUR, &mine, NULL), 0);
+    assert_int_equal(
+        meta_lease(fix.meta,
+                   &(struct meta_lease){
+                       .name = "janitor", .holder = "other", .now = now, .until = now + HOUR},
+                   &mine, NULL),
+        0);
     assert_true(mine);
     janitor_round(&janitor, now);
     assert_true(is_there("old"));

@@ -201,7 +201,7 @@ static struct meta_session entry(const char *session, struct region *mem)
 {
     struct meta_session row = {.state = "none"};
     region_init(mem, 1 << 20);
-    meta_session_get(fix.meta, "w", session, mem, &row, NULL);
+    meta_session_get(&(struct meta_ask){fix.meta, "w", mem, NULL}, session, &row);
     return row;
 }
 

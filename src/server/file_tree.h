@@ -1,0 +1,16 @@
+/* file_tree.h - folders as a whole: copied, and measured. Depth is limited; links are not followed. [any] */
+#ifndef GPUFL_SERVER_FILE_TREE_H
+#define GPUFL_SERVER_FILE_TREE_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+/* Copies the folder from to `to`, which is made, and syncs every file. Files that vanish during the
+ * copy are left out; one that is there already is an error. Adds the bytes to *bytes. */
+int file_tree_copy(const char *from, const char *to, int64_t *bytes, struct err *e);
+
+/* The bytes of all files below the folder; 0 where it cannot be read. */
+int64_t file_tree_bytes(const char *folder);
+
+#endif

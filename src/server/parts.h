@@ -1,0 +1,65 @@
+/* parts.h - the parts of the running server that a request may use.
+ *
+ * Handlers reach the server through these pointers and not through server.h, so that the rooms of
+ * the server form layers: the server knows its handlers, and no handler knows the server.
+ *
+ * Threads: server.c fills the struct before `ready` is stored with release; constant from then on.
+ * What the pointers lead to knows its own threads. */
+#ifndef GPUFL_SERVER_PARTS_H
+#define GPUFL_SERVER_PARTS_H
+
+#include "meta/meta.h"
+#include "net/server/http.h"
+#include "net/server/http_stream.h"
+#include "server/api/counters.h"
+#include "server/api/session_ref.h"
+#include "server/auth/auth.h"
+#include "server/common/origin.h"
+#include "server/common/sql_gate.h"
+#include "server/intake/intake.h"
+#include "server/watch/alerts.h"
+#include "server/watch/janitor.h"
+#include "server/watch/webhooks.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+struct parts {
+    /* Settings. */
+    const char *data;          /* the data folder */
+    const char *metrics_key;   /* NULL or "": /metrics needs none */
+    int64_t body_max;          /* bytes of an uploaded body */
+    enum hooks_reach webhooks; /* where alerts may post to */
+    bool local;                /* `gpufl view`: one user on this machine */
+    int64_t began;             /* CLOCK_MONOTONIC, ns */
+
+    /* State. */
+    const atomic_bool *ready;  /* release in server_open; acquire in begin (app.c) */
+    const atomic_bool *ending; /* relaxed: a hint */
+
+    /* Data. */
+    struct meta *meta;           /* small tables */
+    const struct store_ops *ops; /* columns */
+    struct store *store;
+    struct starts *starts;
+
+    /* Work. */
+    const struct intake *intake; /* receives sessions */
+    struct janitor *janitor;
+    struct alerts *alerts;
+    struct hooks *hooks; /* posts what alerts say */
+    struct auth *auth;
+    const struct origin *origin;
+    struct counters *counters;
+    struct sql_gate *sql_gate;
+
+    /* Transport. */
+    struct workers *readers; /* answer questions */
+    struct workers *uploads; /* take bodies in */
+    struct workers *exports; /* make downloads */
+    struct workers *selects; /* wait for SQL; NULL: the server takes none */
+    struct http_hub *hub;    /* live data */
+    struct http_server *http;
+};
+
+#endif
