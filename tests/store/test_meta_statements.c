@@ -216,6 +216,51 @@ static void test_braces(void **state)
     buf_fini(&b);
 }
 
+/* Functions that ask and whose rows belong to no workspace. Whoever adds one says why. */
+static const char *const NO_TENANTS[] = {
+    "meta_workspace_list(",   /* workspaces themselves */
+    "meta_user_get(",         /* users are the server's */
+    "meta_user_by_email(",    /* users are the server's */
+    "meta_user_list(",        /* users are the server's */
+    "meta_user_memberships(", /* one user's own workspaces */
+    "meta_login_use(",        /* a secret finds its user */
+    "meta_ticket_get(",       /* a secret finds its ticket */
+    "meta_ticket_take(",      /* a secret finds its ticket */
+    "meta_key_use(",          /* a secret finds its workspace */
+    "meta_share_use(",        /* a secret finds its workspace */
+    "meta_setting_get(",      /* settings are the server's */
+    "meta_setting_list(",     /* settings are the server's */
+    "meta_dropped_list(",     /* columns the server frees */
+    "meta_delivery_due(",     /* posts the server makes */
+};
+
+static bool has_tenants(const char *name)
+{
+    for (size_t i = 0; i < sizeof NO_TENANTS / sizeof NO_TENANTS[0]; i++)
+        if (strcmp(NO_TENANTS[i], name) == 0)
+            return false;
+    return true;
+}
+
+/* Counts the functions with this signature that have tenants; each must be in the cases. */
+static unsigned functions_tried(const char *header, const char *signature, const char *cases)
+{
+    unsigned functions = 0;
+    for (const char *at = header; (at = strstr(at, signature)); at++) {
+        char name[64] = "";
+        const char *begin = at;
+        while (is_word(begin[-1]))
+            begin--;
+        snprintf(name, sizeof name, "%.*s(", (int)(at - begin), begin);
+        if (!has_tenants(name))
+            continue;
+        if (!strstr(cases, name))
+            fail_msg("meta_tenants.c does not try %s)", name);
+        functions++;
+    }
+    return functions;
+}
+
 /* Every function of the contract that takes a workspace is called by the tenants' cases. */
 static void test_tenants_cases_are_complete(void **state)
 {
@@ -228,19 +273,13 @@ static void test_tenants_cases_are_complete(void **state)
     snprintf(cases_path, sizeof cases_path, "%s/tests/store/meta_tenants.c", root);
     assert_int_equal(file_read_all(header_path, 1 << 20, &header, &len, NULL), 0);
     assert_int_equal(file_read_all(cases_path, 1 << 20, &cases, &len, NULL), 0);
-    static const char signature[] = "(struct meta *m, const char *workspace,";
-    unsigned functions = 0;
-    for (const char *at = header; (at = strstr(at, signature)); at++) {
-        char name[64] = "";
-        const char *begin = at;
-        while (is_word(begin[-1]))
-            begin--;
-        snprintf(name, sizeof name, "%.*s(", (int)(at - begin), begin);
-        if (!strstr(cases, name))
-            fail_msg("meta_tenants.c does not try %s)", name);
-        functions++;
-    }
-    assert_true(functions > 40);
+    unsigned writers = functions_tried(header, "(struct meta *m, const char *workspace,", cases);
+    unsigned readers = functions_tried(header, "(const struct meta_ask *ask,", cases);
+    assert_true(writers > 30);
+    assert_true(readers > 30);
+    for (size_t i = 0; i < sizeof NO_TENANTS / sizeof NO_TENANTS[0]; i++)
+        if (!strstr(header, NO_TENANTS[i]))
+            fail_msg("meta.h has no %s)", NO_TENANTS[i]);
     mem_free(header);
     mem_free(cases);
 }

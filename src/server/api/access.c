@@ -33,11 +33,15 @@ void access_fail(struct call *c, int code, const struct err *e, int64_t wait)
     logs_say(LOG_ERROR, "access", "request %s: %s", c->http->id, e->text);
 }
 
-struct auth_from access_from(const struct call *c)
+struct auth_ask access_ask(const struct call *c, struct err *e)
 {
     const char *agent = http_field(c->http, "User-Agent");
-    return (struct auth_from){
-        .address = c->http->peer, .agent = agent ? agent : "", .now = clock_real()};
+    return (struct auth_ask){
+        .auth = c->parts->auth,
+        .by = &c->who,
+        .from = {.address = c->http->peer, .agent = agent ? agent : "", .now = clock_real()},
+        .e = e,
+    };
 }
 
 static int ask(struct call *c, struct err *e)
@@ -49,8 +53,9 @@ static int ask(struct call *c, struct err *e)
         .csrf = http_field(r, "X-CSRF-Token"),
         .workspace = uri_query(&r->uri, "workspace"),
         .writes = r->method != HTTP_GET && r->method != HTTP_HEAD,
+        .now = clock_real(),
     };
-    int rc = auth_who(c->parts->auth, &said, clock_real(), c->memory, &c->who, e);
+    int rc = auth_who(c->parts->auth, &said, c->memory, &c->who, e);
     if (rc == 0 && *c->who.actor)
         r->user = c->who.actor;
     return rc;
@@ -58,8 +63,8 @@ static int ask(struct call *c, struct err *e)
 
 void access_note(struct call *c, const char *action, const char *target)
 {
-    const struct auth_from from = access_from(c);
-    auth_note(c->parts->auth, c->who.workspace, c->who.kind, c->who.actor, action, target, &from);
+    const struct auth_ask as = access_ask(c, NULL);
+    auth_note(&as, c->who.workspace, action, target);
 }
 
 /* The session that a route is about; NULL: none. */

@@ -19,8 +19,8 @@ bool access_who(struct call *c);
  * 0: it was the tables that took too long. */
 void access_fail(struct call *c, int code, const struct err *e, int64_t wait);
 
-/* Where a request comes from; texts live as long as the call. */
-struct auth_from access_from(const struct call *c);
+/* Who asks, from where, for functions of auth.h; the texts live as long as the call. */
+struct auth_ask access_ask(const struct call *c, struct err *e);
 
 /* An entry of the workspace's audit log: who asks did this to that. */
 void access_note(struct call *c, const char *action, const char *target);

@@ -34,9 +34,8 @@ void api_login(struct call *c)
 {
     struct auth_entry entry = {0};
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    int rc = auth_login(c->parts->auth, V(login, email)->text, V(login, password)->text, &from,
-                        &entry, &e);
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = auth_login(&as, V(login, email)->text, V(login, password)->text, &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -134,10 +133,12 @@ void api_setup(struct call *c)
 {
     struct auth_entry entry = {0};
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    int rc = auth_setup(c->parts->auth, V(setup, token)->text, V(setup, email)->text,
-                        V(setup, name)->text, V(setup, password)->text,
-                        V(setup, workspace_name)->text, &from, &entry, &e);
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = auth_setup(&as, V(setup, token)->text,
+                        &(struct auth_setup){
+                            {V(setup, email)->text, V(setup, name)->text, V(setup, password)->text},
+                            V(setup, workspace_name)->text},
+                        &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -145,9 +146,11 @@ void api_accept(struct call *c)
 {
     struct auth_entry entry = {0};
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    int rc = auth_accept(c->parts->auth, V(accept, token)->text, V(accept, email)->text,
-                         V(accept, name)->text, V(accept, password)->text, &from, &entry, &e);
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = auth_accept(&as, V(accept, token)->text,
+                         &(struct auth_person){V(accept, email)->text, V(accept, name)->text,
+                                               V(accept, password)->text},
+                         &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -155,9 +158,8 @@ void api_reset(struct call *c)
 {
     struct auth_entry entry = {0};
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    int rc = auth_reset(c->parts->auth, V(reset, token)->text, V(reset, password)->text, &from,
-                        &entry, &e);
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = auth_reset(&as, V(reset, token)->text, V(reset, password)->text, &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -168,8 +170,8 @@ void api_open(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     char cookie[AUTH_COOKIE];
-    const struct auth_from from = access_from(c);
-    int rc = c->parts->local ? auth_local(c->parts->auth, V(open, token)->text, &from, &entry, &e)
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = c->parts->local ? auth_local(&as, V(open, token)->text, &entry)
                              : err_set(&e, GPUFL_E_NOENT, "this server is not in local mode");
     if (rc) {
         access_fail(c, rc, &e, entry.wait);
@@ -185,14 +187,13 @@ void api_password(struct call *c)
 {
     struct err e = {0};
     int64_t wait = 0;
-    const struct auth_from from = access_from(c);
+    const struct auth_ask as = access_ask(c, &e);
     const char *cookie = http_cookie(c->http, c->parts->auth->cookie);
     if (!access_who(c))
         return;
     int rc = strcmp(c->who.kind, "user") == 0
-                 ? auth_password_change(c->parts->auth, &c->who, cookie ? cookie : "",
-                                        V(password, old)->text, V(password, password)->text, &from,
-                                        &wait, &e)
+                 ? auth_password_change(&as, cookie ? cookie : "", V(password, old)->text,
+                                        V(password, password)->text, &wait)
                  : err_set(&e, GPUFL_E_PERM, "log in first");
     if (rc)
         access_fail(c, rc, &e, wait);

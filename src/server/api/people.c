@@ -43,18 +43,11 @@ static void send_done(struct call *c, int rc, const struct err *e)
 
 void api_workspaces(struct call *c)
 {
-    struct meta_workspace *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_workspace_list(&ask, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_workspace, rows, count, NULL);
-    region_fini(&mem);
+    struct meta_workspace *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_workspace_list(&l.ask, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_workspace, rows, NULL);
 }
 
 void api_workspace_make(struct call *c)
@@ -127,27 +120,19 @@ void api_backup(struct call *c)
 
 void api_users(struct call *c)
 {
-    struct meta_user *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_user_list(&ask, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_user, rows, count, NULL);
-    region_fini(&mem);
+    struct meta_user *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_user_list(&l.ask, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_user, rows, NULL);
 }
 
 void api_user_reset(struct call *c)
 {
     char token[SECRET_TOKEN] = "";
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    int rc =
-        auth_reset_ticket(c->parts->auth, &c->who, V(user_reset, user)->text, &from, token, &e);
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = auth_reset_ticket(&as, V(user_reset, user)->text, token);
     send_secret(c, rc, &e, "", "token", token);
 }
 
@@ -155,18 +140,11 @@ void api_user_reset(struct call *c)
 
 void api_members(struct call *c)
 {
-    struct meta_member *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_member_list(&ask, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_member, rows, count, NULL);
-    region_fini(&mem);
+    struct meta_member *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_member_list(&l.ask, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_member, rows, NULL);
 }
 
 void api_member_put(struct call *c)
@@ -207,8 +185,8 @@ void api_invite(struct call *c)
     static const char *const roles[] = {"owner", "member", "viewer"};
     char token[SECRET_TOKEN] = "";
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    int rc = auth_invite(c->parts->auth, &c->who, roles[V(invite, role)->i], &from, token, &e);
+    const struct auth_ask as = access_ask(c, &e);
+    int rc = auth_invite(&as, roles[V(invite, role)->i], token);
     send_secret(c, rc, &e, "", "token", token);
 }
 
@@ -216,18 +194,11 @@ void api_invite(struct call *c)
 
 void api_keys(struct call *c)
 {
-    struct meta_key *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_key_list(&ask, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_key, rows, count, NULL);
-    region_fini(&mem);
+    struct meta_key *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_key_list(&l.ask, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_key, rows, NULL);
 }
 
 void api_key_make(struct call *c)
@@ -235,11 +206,10 @@ void api_key_make(struct call *c)
     char key[SECRET_KEY] = "", id[SECRET_ID] = "";
     int64_t scopes = 0;
     struct err e = {0};
-    const struct auth_from from = access_from(c);
+    const struct auth_ask as = access_ask(c, &e);
     int rc =
         scopes_parse(V(key_make, scopes)->text, &scopes)
-            ? auth_key_make(c->parts->auth, &c->who, V(key_make, name)->text, scopes,
-                            V(key_make, expires)->i, &from, key, id, &e)
+            ? auth_key_make(&as, V(key_make, name)->text, scopes, V(key_make, expires)->i, key, id)
             : err_set(&e, GPUFL_E_INVAL, "scopes are ingest, read and admin, with commas between");
     send_secret(c, rc, &e, id, "key", key);
 }
@@ -247,26 +217,19 @@ void api_key_make(struct call *c)
 void api_key_revoke(struct call *c)
 {
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    send_done(c, auth_key_revoke(c->parts->auth, &c->who, V(key_revoke, key)->text, &from, &e), &e);
+    const struct auth_ask as = access_ask(c, &e);
+    send_done(c, auth_key_revoke(&as, V(key_revoke, key)->text), &e);
 }
 
 /* ---- links ---------------------------------------------------------------------------------------- */
 
 void api_shares(struct call *c)
 {
-    struct meta_share *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_share_list(&ask, V(shares, of)->text, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_share, rows, count, NULL);
-    region_fini(&mem);
+    struct meta_share *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_share_list(&l.ask, V(shares, of)->text, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_share, rows, NULL);
 }
 
 /* A session that was acknowledged a moment ago is not in the list before the loader has it: that is
@@ -276,7 +239,7 @@ void api_share_make(struct call *c)
     static const int64_t wait_ns = 10000000000;
     char token[SECRET_KEY] = "", id[SECRET_ID] = "";
     struct err e = {0};
-    const struct auth_from from = access_from(c);
+    const struct auth_ask as = access_ask(c, &e);
     const char *session = V(share_make, session)->text;
     const struct intake *in = c->parts->intake;
     int rc = GPUFL_E_NOENT;
@@ -284,8 +247,7 @@ void api_share_make(struct call *c)
         bool late = again && sessions_known(in->sessions, c->who.workspace, session);
         if (again && (!late || !loader_drain(in->loader, wait_ns)))
             break;
-        rc = auth_share_make(c->parts->auth, &c->who, session, V(share_make, expires)->i, &from,
-                             token, id, &e);
+        rc = auth_share_make(&as, session, V(share_make, expires)->i, token, id);
     }
     send_secret(c, rc, &e, id, "token", token);
 }
@@ -293,9 +255,8 @@ void api_share_make(struct call *c)
 void api_share_revoke(struct call *c)
 {
     struct err e = {0};
-    const struct auth_from from = access_from(c);
-    send_done(
-        c, auth_share_revoke(c->parts->auth, &c->who, V(share_revoke, share)->text, &from, &e), &e);
+    const struct auth_ask as = access_ask(c, &e);
+    send_done(c, auth_share_revoke(&as, V(share_revoke, share)->text), &e);
 }
 
 /* ---- the workspace ---------------------------------------------------------------------------------- */
@@ -303,18 +264,11 @@ void api_share_revoke(struct call *c)
 void api_audit(struct call *c)
 {
     struct meta_page page = {.limit = (unsigned)V(audit, limit)->i, .after = V(audit, after)->text};
-    struct meta_audited *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_audit_list(&ask, &page, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_audited, rows, count, page.next);
-    region_fini(&mem);
+    struct meta_audited *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_audit_list(&l.ask, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_audited, rows, page.next);
 }
 
 void api_retention(struct call *c)

@@ -26,20 +26,13 @@ void api_sessions(struct call *c)
     struct meta_session_query q = SESSION_QUERY(sessions);
     struct meta_page page = {.limit = (unsigned)V(sessions, limit)->i,
                              .after = V(sessions, after)->text};
-    struct meta_session *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
+    struct meta_session *rows = NULL;
+    struct rows_list l;
     q.sort = (enum meta_session_sort)V(sessions, sort)->i;
     q.ascending = V(sessions, ascending)->i;
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_session_list(&ask, &q, &page, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_session, rows, count, page.next);
-    region_fini(&mem);
+    rows_list_begin(&l, c);
+    int rc = meta_session_list(&l.ask, &q, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_session, rows, page.next);
 }
 
 void api_session_count(struct call *c)
@@ -62,19 +55,12 @@ void api_session_count(struct call *c)
 
 void api_session_names(struct call *c)
 {
-    struct meta_name_count *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_session_names(&ask, (enum meta_by)V(session_names, by)->i,
-                                (unsigned)V(session_names, limit)->i, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_name_count, rows, count, NULL);
-    region_fini(&mem);
+    struct meta_name_count *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_session_names(&l.ask, (enum meta_by)V(session_names, by)->i,
+                                (unsigned)V(session_names, limit)->i, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_name_count, rows, NULL);
 }
 
 static bool shared_elsewhere(const struct call *c, const char *session)
@@ -166,16 +152,9 @@ void api_findings(struct call *c)
                                          .to = V(findings, to)->i};
     struct meta_page page = {.limit = (unsigned)V(findings, limit)->i,
                              .after = V(findings, after)->text};
-    struct meta_found *rows;
-    size_t count = 0;
-    struct region mem;
-    struct err e = {0};
-    region_init(&mem, ROWS_MEMORY);
-    const struct meta_ask ask = call_ask(c, &mem, &e);
-    int rc = meta_finding_search(&ask, &q, &page, &rows, &count);
-    if (rc)
-        call_fail(c, rc, "list", &e);
-    else
-        rows_send(c, META_ROW_found, rows, count, page.next);
-    region_fini(&mem);
+    struct meta_found *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_finding_search(&l.ask, &q, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_found, rows, page.next);
 }

@@ -44,19 +44,31 @@ void auth_fini(struct auth *a)
     auth_limit_fini(&a->limit);
 }
 
-/* An entry that cannot be written is said in the server's log: what it is of has happened. */
-void auth_note(struct auth *a, const char *workspace, const char *kind, const char *actor,
-               const char *action, const char *target, const struct auth_from *from)
+/* The action has happened: an entry that cannot be written goes to the server's log. */
+static void note(const struct auth_ask *ask, const char *kind, const char *actor,
+                 const char *workspace, const char *action, const char *target)
 {
     struct err e = {0};
-    const struct meta_audit entry = {.at = from->now,
+    const struct meta_audit entry = {.at = ask->from.now,
                                      .kind = kind,
                                      .actor = actor,
                                      .action = action,
                                      .target = target,
-                                     .address = from->address};
-    if (meta_audit_add(a->meta, workspace, &entry, &e))
+                                     .address = ask->from.address};
+    if (meta_audit_add(ask->auth->meta, workspace, &entry, &e))
         log_warn("the audit log lacks %s by %s %s: %s", action, kind, actor, e.text);
+}
+
+void auth_note(const struct auth_ask *ask, const char *workspace, const char *action,
+               const char *target)
+{
+    note(ask, ask->by->kind, ask->by->actor, workspace, action, target);
+}
+
+void auth_note_user(const struct auth_ask *ask, const char *user, const char *workspace,
+                    const char *action, const char *target)
+{
+    note(ask, "user", user, workspace, action, target);
 }
 
 /* ---- who asks ----------------------------------------------------------------------------- */
@@ -107,16 +119,16 @@ static int who_share(struct auth *a, const char *hash, int64_t now, struct regio
     return 0;
 }
 
-static int who_bearer(struct auth *a, const struct auth_said *said, const char *secret, int64_t now,
+static int who_bearer(struct auth *a, const struct auth_said *said, const char *secret,
                       struct region *mem, struct auth_who *w, struct err *e)
 {
     char hash[SECRET_HASH];
     int rc = 0;
     auth_secret_hash(secret, hash);
     if (auth_secret_key_ok(SECRET_API_KEY, secret))
-        rc = who_key(a, hash, now, mem, w, e);
+        rc = who_key(a, hash, said->now, mem, w, e);
     else if (auth_secret_key_ok(SECRET_SHARE, secret))
-        rc = who_share(a, hash, now, mem, w, e);
+        rc = who_share(a, hash, said->now, mem, w, e);
     else
         rc = refuse(e);
     if (rc == 0 && said->workspace && strcmp(said->workspace, w->workspace) != 0)
@@ -144,7 +156,7 @@ static int who_workspace(struct auth *a, const struct auth_said *said, struct re
     return said->workspace ? err_set(e, GPUFL_E_NOENT, "no such workspace") : 0;
 }
 
-static int who_cookie(struct auth *a, const struct auth_said *said, int64_t now, struct region *mem,
+static int who_cookie(struct auth *a, const struct auth_said *said, struct region *mem,
                       struct auth_who *w, struct err *e)
 {
     char hash[SECRET_HASH], csrf[SECRET_TOKEN];
@@ -154,7 +166,7 @@ static int who_cookie(struct auth *a, const struct auth_said *said, int64_t now,
         return refuse(e);
     auth_secret_hash(said->cookie, hash);
     const struct meta_ask ask = {a->meta, NULL, mem, e};
-    int rc = found(meta_login_use(&ask, hash, now, a->config.idle_ns, &login, &user), e);
+    int rc = found(meta_login_use(&ask, hash, said->now, a->config.idle_ns, &login, &user), e);
     if (rc)
         return rc;
     if (!auth_secret_equal(login.hash, hash))
@@ -170,8 +182,8 @@ static int who_cookie(struct auth *a, const struct auth_said *said, int64_t now,
     return who_workspace(a, said, mem, w, e);
 }
 
-int auth_who(struct auth *a, const struct auth_said *said, int64_t now, struct region *mem,
-             struct auth_who *out, struct err *e)
+int auth_who(struct auth *a, const struct auth_said *said, struct region *mem, struct auth_who *out,
+             struct err *e)
 {
     static const char bearer[] = "bearer ";
     *out = (struct auth_who){.kind = "", .actor = "", .name = "", .workspace = "", .role = ""};
@@ -179,11 +191,11 @@ int auth_who(struct auth *a, const struct auth_said *said, int64_t now, struct r
     int rc = 0;
     if (said->authorization && strncasecmp(said->authorization, bearer, 7) == 0) {
         const char *secret = said->authorization + 7;
-        rc = who_bearer(a, said, secret + strspn(secret, " "), now, mem, &w, e);
+        rc = who_bearer(a, said, secret + strspn(secret, " "), mem, &w, e);
     } else if (said->authorization) {
         rc = err_set(e, GPUFL_E_PERM, "the header Authorization takes: Bearer, and an API key");
     } else if (said->cookie && *said->cookie) {
-        rc = who_cookie(a, said, now, mem, &w, e);
+        rc = who_cookie(a, said, mem, &w, e);
     }
     if (rc == 0)
         *out = w;
@@ -233,12 +245,13 @@ int auth_email(const char *said, char out[256], struct err *e)
     return 0;
 }
 
-int auth_try(struct auth *a, const struct meta_user *user, const char *email, const char *password,
-             const struct auth_from *from, int64_t *wait, struct err *e)
+int auth_try(const struct auth_ask *ask, const struct meta_user *user, const char *email,
+             const char *password, int64_t *wait)
 {
+    struct auth *a = ask->auth;
     char address[64];
     int64_t now = clock_mono();
-    auth_limit_address(from->address, address, sizeof address);
+    auth_limit_address(ask->from.address, address, sizeof address);
     *wait = auth_limit_take(&a->limit, LIMIT_ADDRESS, address, now);
     if (!*wait) {
         *wait = auth_limit_take(&a->limit, LIMIT_ACCOUNT, email, now);
@@ -246,41 +259,41 @@ int auth_try(struct auth *a, const struct meta_user *user, const char *email, co
             auth_limit_give(&a->limit, LIMIT_ADDRESS, address, now);
     }
     if (*wait)
-        return err_set(e, GPUFL_E_TIMEOUT, "too many wrong passwords: try again in %lld s",
+        return err_set(ask->e, GPUFL_E_TIMEOUT, "too many wrong passwords: try again in %lld s",
                        (long long)*wait / 1000000000 + 1);
     bool right = auth_password_verify(&a->password, user ? user->password : NULL, password);
     if (!right || !user || user->disabled) {
-        auth_note(a, "", "user", user ? user->id : "", "login.failed", email, from);
-        return err_set(e, GPUFL_E_PERM, "the address or the password is wrong");
+        auth_note_user(ask, user ? user->id : "", "", "login.failed", email);
+        return err_set(ask->e, GPUFL_E_PERM, "the address or the password is wrong");
     }
     auth_limit_give(&a->limit, LIMIT_ADDRESS, address, now);
     auth_limit_give(&a->limit, LIMIT_ACCOUNT, email, now);
     return 0;
 }
 
-int auth_enter(struct auth *a, const char *user, const struct auth_from *from, int64_t lasts,
-               struct auth_entry *out, struct err *e)
+int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *out)
 {
+    struct auth *a = ask->auth;
     char hash[SECRET_HASH], agent[200];
     auth_secret_token(out->token);
     auth_secret_csrf(out->token, out->csrf);
     auth_secret_hash(out->token, hash);
-    out->expires = from->now + lasts;
+    out->expires = ask->from.now + a->config.login_ns;
     out->wait = 0;
     size_t n = 0; /* of the agent what is printable, and as much as fits */
-    for (const char *c = from->agent; *c && n + 1 < sizeof agent; c++)
+    for (const char *c = ask->from.agent; *c && n + 1 < sizeof agent; c++)
         agent[n++] = *c >= ' ' && *c < 0x7f ? *c : '?';
     agent[n] = '\0';
     const struct meta_login login = {.hash = hash,
                                      .account = user,
-                                     .created = from->now,
-                                     .used = from->now,
+                                     .created = ask->from.now,
+                                     .used = ask->from.now,
                                      .expires = out->expires,
-                                     .address = from->address,
+                                     .address = ask->from.address,
                                      .agent = agent};
-    int rc = meta_login_add(a->meta, &login, e);
+    int rc = meta_login_add(a->meta, &login, ask->e);
     if (rc == 0)
-        auth_note(a, "", "user", user, "login", "", from);
+        auth_note_user(ask, user, "", "login", "");
     return rc;
 }
 
@@ -296,25 +309,26 @@ static void hash_renew(struct auth *a, const struct meta_user *user, const char 
         log_warn("a password's hash was not renewed: %s", e.text);
 }
 
-int auth_login(struct auth *a, const char *email, const char *password,
-               const struct auth_from *from, struct auth_entry *out, struct err *e)
+int auth_login(const struct auth_ask *ask, const char *email, const char *password,
+               struct auth_entry *out)
 {
+    struct auth *a = ask->auth;
     char address[256];
     struct meta_user user;
     struct region mem;
     *out = (struct auth_entry){0};
-    int rc = auth_email(email, address, e);
+    int rc = auth_email(email, address, ask->e);
     if (rc)
         return rc;
     region_init(&mem, 1 << 20);
-    const struct meta_ask ask = {a->meta, NULL, &mem, e};
-    rc = meta_user_by_email(&ask, address, &user);
+    const struct meta_ask rows = {a->meta, NULL, &mem, ask->e};
+    rc = meta_user_by_email(&rows, address, &user);
     bool known = rc == 0;
     if (rc == GPUFL_E_NOENT || rc == 0)
-        rc = auth_try(a, known ? &user : NULL, address, password, from, &out->wait, e);
+        rc = auth_try(ask, known ? &user : NULL, address, password, &out->wait);
     if (rc == 0) {
         hash_renew(a, &user, password);
-        rc = auth_enter(a, user.id, from, a->config.login_ns, out, e);
+        rc = auth_enter(ask, user.id, out);
     }
     region_fini(&mem);
     return rc;

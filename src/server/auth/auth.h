@@ -53,6 +53,7 @@ struct auth_said {
     const char *csrf;          /* the header X-CSRF-Token */
     const char *workspace;     /* the one that is asked for; NULL: the only or first one */
     bool writes;               /* the method is another than GET, HEAD, OPTIONS */
+    int64_t now;               /* ns since the Unix epoch */
 };
 
 /* In the request's region. */
@@ -67,8 +68,8 @@ struct auth_who {
     bool admin;            /* of the server */
 };
 
-int auth_who(struct auth *a, const struct auth_said *said, int64_t now, struct region *mem,
-             struct auth_who *out, struct err *e);
+int auth_who(struct auth *a, const struct auth_said *said, struct region *mem, struct auth_who *out,
+             struct err *e);
 
 /* May they? session: the one that the route is about; NULL: none, or not one. */
 int auth_may(const struct auth_who *w, enum rights right, const char *session, struct err *e);
@@ -80,6 +81,18 @@ struct auth_from {
     int64_t now;                 /* ns since the Unix epoch */
 };
 
+/* Who does something, from where: the first argument of whatever changes logins, keys or people. */
+struct auth_ask {
+    struct auth *auth;
+    const struct auth_who *by; /* NULL: not read, a secret says who it is */
+    struct auth_from from;
+    struct err *e;
+};
+
+struct auth_person {
+    const char *email, *name, *password;
+};
+
 struct auth_entry {
     char token[SECRET_TOKEN]; /* for the cookie, nowhere else */
     char csrf[SECRET_TOKEN];
@@ -87,8 +100,8 @@ struct auth_entry {
     int64_t wait; /* TIMEOUT: ns until the next try */
 };
 
-int auth_login(struct auth *a, const char *email, const char *password,
-               const struct auth_from *from, struct auth_entry *out, struct err *e);
+int auth_login(const struct auth_ask *ask, const char *email, const char *password,
+               struct auth_entry *out);
 int auth_logout(struct auth *a, const char *cookie, struct err *e); /* also of none */
 
 /* Values of Set-Cookie. */
@@ -101,63 +114,60 @@ void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE]);
 /* The link of the first admin, while there is no user: *needed tells. Lasts a day. */
 int auth_setup_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], bool *needed,
                       struct err *e);
-int auth_setup(struct auth *a, const char *token, const char *email, const char *name,
-               const char *password, const char *workspace, const struct auth_from *from,
-               struct auth_entry *out, struct err *e);
+struct auth_setup {
+    struct auth_person admin;
+    const char *workspace; /* its name */
+};
+
+int auth_setup(const struct auth_ask *ask, const char *token, const struct auth_setup *first,
+               struct auth_entry *out);
 
 /* Local mode: one user and one workspace, "local", made where they are not; a ticket for the URL
  * that a browser is opened with. Lasts 10 minutes. */
 int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], struct err *e);
-int auth_local(struct auth *a, const char *token, const struct auth_from *from,
-               struct auth_entry *out, struct err *e);
+int auth_local(const struct auth_ask *ask, const char *token, struct auth_entry *out);
 
 /* Into a workspace with a role; lasts 7 days. Whoever takes it has an account, and says its
  * password, or makes one. */
-int auth_invite(struct auth *a, const struct auth_who *by, const char *role,
-                const struct auth_from *from, char token[SECRET_TOKEN], struct err *e);
-int auth_accept(struct auth *a, const char *token, const char *email, const char *name,
-                const char *password, const struct auth_from *from, struct auth_entry *out,
-                struct err *e);
+int auth_invite(const struct auth_ask *ask, const char *role, char token[SECRET_TOKEN]);
+int auth_accept(const struct auth_ask *ask, const char *token, const struct auth_person *person,
+                struct auth_entry *out);
 
 /* For somebody who forgot: an admin hands the link over; lasts a day. Ends all their logins. */
-int auth_reset_ticket(struct auth *a, const struct auth_who *by, const char *user,
-                      const struct auth_from *from, char token[SECRET_TOKEN], struct err *e);
-int auth_reset(struct auth *a, const char *token, const char *password,
-               const struct auth_from *from, struct auth_entry *out, struct err *e);
+int auth_reset_ticket(const struct auth_ask *ask, const char *user, char token[SECRET_TOKEN]);
+int auth_reset(const struct auth_ask *ask, const char *token, const char *password,
+               struct auth_entry *out);
 
 /* ---- keys, links, passwords (keys.c) --------------------------------------------------- */
 
 /* In by's workspace. The key, and the token of the link, are told here and never again. */
-int auth_key_make(struct auth *a, const struct auth_who *by, const char *name, int64_t scopes,
-                  int64_t expires, const struct auth_from *from, char key[SECRET_KEY],
-                  char id[SECRET_ID], struct err *e);
-int auth_key_revoke(struct auth *a, const struct auth_who *by, const char *id,
-                    const struct auth_from *from, struct err *e);
-int auth_share_make(struct auth *a, const struct auth_who *by, const char *session, int64_t expires,
-                    const struct auth_from *from, char token[SECRET_KEY], char id[SECRET_ID],
-                    struct err *e);
-int auth_share_revoke(struct auth *a, const struct auth_who *by, const char *id,
-                      const struct auth_from *from, struct err *e);
+int auth_key_make(const struct auth_ask *ask, const char *name, int64_t scopes, int64_t expires,
+                  char key[SECRET_KEY], char id[SECRET_ID]);
+int auth_key_revoke(const struct auth_ask *ask, const char *id);
+int auth_share_make(const struct auth_ask *ask, const char *session, int64_t expires,
+                    char token[SECRET_KEY], char id[SECRET_ID]);
+int auth_share_revoke(const struct auth_ask *ask, const char *id);
 
 /* By the user, who says the old one; their other logins end, the one with this cookie stays. */
-int auth_password_change(struct auth *a, const struct auth_who *by, const char *cookie,
-                         const char *old, const char *password, const struct auth_from *from,
-                         int64_t *wait, struct err *e);
+int auth_password_change(const struct auth_ask *ask, const char *cookie, const char *old,
+                         const char *password, int64_t *wait);
 
 /* ---- for the files of auth ------------------------------------------------------------------ */
 
 /* Logs a user in, whatever it was that proved who they are. */
-int auth_enter(struct auth *a, const char *user, const struct auth_from *from, int64_t lasts,
-               struct auth_entry *out, struct err *e);
+int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *out);
 
 /* A password beside the limits of tries: 0, PERM, or TIMEOUT and the wait. */
-int auth_try(struct auth *a, const struct meta_user *user, const char *email, const char *password,
-             const struct auth_from *from, int64_t *wait, struct err *e);
+int auth_try(const struct auth_ask *ask, const struct meta_user *user, const char *email,
+             const char *password, int64_t *wait);
 
 /* Lower case, without blanks around; INVAL: that is no address. */
 int auth_email(const char *said, char out[256], struct err *e);
 
-void auth_note(struct auth *a, const char *workspace, const char *kind, const char *actor,
-               const char *action, const char *target, const struct auth_from *from);
+/* Writes an entry of a workspace's audit log ("": the server's): ask->by, or the user, did this. */
+void auth_note(const struct auth_ask *ask, const char *workspace, const char *action,
+               const char *target);
+void auth_note_user(const struct auth_ask *ask, const char *user, const char *workspace,
+                    const char *action, const char *target);
 
 #endif

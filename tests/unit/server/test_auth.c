@@ -27,6 +27,9 @@ struct fixture {
 /* An ask of a workspace whose answer lies in the fixture. */
 #define ASK(f, workspace) (&(struct meta_ask){(f)->m, workspace, &(f)->mem, &(f)->e})
 
+/* An ask of auth by somebody (NULL: by nobody yet). */
+#define AS(f, by) (&(struct auth_ask){&(f)->a, by, (f)->from, &(f)->e})
+
 #define OK(call)                                                                                   \
     do {                                                                                           \
         int ok_rc = (call);                                                                        \
@@ -61,8 +64,8 @@ static int set_up(void **state)
     struct fixture *f = *state;
     OK(auth_setup_ticket(&f->a, NOW, token, &needed, &f->e));
     assert_true(needed);
-    OK(auth_setup(&f->a, token, "Ada@Example.org", "Ada", PASSWORD, "first", &f->from, &f->ada,
-                  &f->e));
+    OK(auth_setup(AS(f, NULL), token,
+                  &(struct auth_setup){{"Ada@Example.org", "Ada", PASSWORD}, "first"}, &f->ada));
     return 0;
 }
 
@@ -86,16 +89,18 @@ static int end(void **state)
 /* Who an entry's cookie stands for. */
 static struct auth_who who_of(struct fixture *f, const struct auth_entry *entry)
 {
-    const struct auth_said said = {.cookie = entry->token};
+    const struct auth_said said = {.cookie = entry->token, .now = f->from.now};
     struct auth_who w;
-    OK(auth_who(&f->a, &said, f->from.now, &f->mem, &w, &f->e));
+    OK(auth_who(&f->a, &said, &f->mem, &w, &f->e));
     return w;
 }
 
 static int who_code(struct fixture *f, const struct auth_said *said)
 {
+    struct auth_said now = *said;
     struct auth_who w;
-    int rc = auth_who(&f->a, said, f->from.now, &f->mem, &w, &f->e);
+    now.now = f->from.now;
+    int rc = auth_who(&f->a, &now, &f->mem, &w, &f->e);
     if (rc) /* nothing of anybody is left in it */
         assert_true(!*w.kind && !*w.actor && !*w.workspace && !w.admin && !w.scopes);
     return rc;
@@ -109,17 +114,23 @@ static void test_setup(void **state)
     bool needed = false;
     OK(auth_setup_ticket(&f->a, NOW, token, &needed, &f->e));
     OK(auth_setup_ticket(&f->a, NOW, other, &needed, &f->e));
-    FAILS(INVAL, auth_setup(&f->a, token, "ada", "Ada", PASSWORD, "w", &f->from, &entry, &f->e));
-    FAILS(INVAL, auth_setup(&f->a, token, "a@b.c", "", PASSWORD, "w", &f->from, &entry, &f->e));
-    FAILS(INVAL, auth_setup(&f->a, token, "a@b.c", "Ada", "short", "w", &f->from, &entry, &f->e));
-    OK(auth_setup(&f->a, token, "a@b.c", "Ada", PASSWORD, "first", &f->from, &entry, &f->e));
+    FAILS(INVAL, auth_setup(AS(f, NULL), token, &(struct auth_setup){{"ada", "Ada", PASSWORD}, "w"},
+                            &entry));
+    FAILS(INVAL, auth_setup(AS(f, NULL), token, &(struct auth_setup){{"a@b.c", "", PASSWORD}, "w"},
+                            &entry));
+    FAILS(INVAL, auth_setup(AS(f, NULL), token,
+                            &(struct auth_setup){{"a@b.c", "Ada", "short"}, "w"}, &entry));
+    OK(auth_setup(AS(f, NULL), token, &(struct auth_setup){{"a@b.c", "Ada", PASSWORD}, "first"},
+                  &entry));
     struct auth_who w = who_of(f, &entry); /* mistakes did not cost the link */
     assert_true(w.admin);
     assert_string_equal(w.role, "owner");
     assert_string_equal(w.name, "a@b.c");
     OK(auth_may(&w, RIGHTS_ADMIN, NULL, &f->e));
-    FAILS(PERM, auth_setup(&f->a, token, "x@b.c", "X", PASSWORD, "w", &f->from, &entry, &f->e));
-    FAILS(STATE, auth_setup(&f->a, other, "x@b.c", "X", PASSWORD, "w", &f->from, &entry, &f->e));
+    FAILS(PERM, auth_setup(AS(f, NULL), token, &(struct auth_setup){{"x@b.c", "X", PASSWORD}, "w"},
+                           &entry));
+    FAILS(STATE, auth_setup(AS(f, NULL), other, &(struct auth_setup){{"x@b.c", "X", PASSWORD}, "w"},
+                            &entry));
     OK(auth_setup_ticket(&f->a, NOW, token, &needed, &f->e));
     assert_false(needed);
 }
@@ -129,15 +140,15 @@ static void test_login(void **state)
     struct fixture *f = *state;
     struct auth_entry entry;
     struct auth_said said = {0};
-    OK(auth_login(&f->a, " ADA@example.org ", PASSWORD, &f->from, &entry, &f->e));
+    OK(auth_login(AS(f, NULL), " ADA@example.org ", PASSWORD, &entry));
     assert_string_equal(who_of(f, &entry).name, "ada@example.org");
-    FAILS(PERM, auth_login(&f->a, "ada@example.org", "wrong password", &f->from, &entry, &f->e));
+    FAILS(PERM, auth_login(AS(f, NULL), "ada@example.org", "wrong password", &entry));
     char wrong[384];
     snprintf(wrong, sizeof wrong, "%s", f->e.text);
-    FAILS(PERM, auth_login(&f->a, "bob@example.org", PASSWORD, &f->from, &entry, &f->e));
+    FAILS(PERM, auth_login(AS(f, NULL), "bob@example.org", PASSWORD, &entry));
     assert_string_equal(f->e.text, wrong); /* nobody learns who has an account */
-    FAILS(INVAL, auth_login(&f->a, "' OR 1=1", PASSWORD, &f->from, &entry, &f->e));
-    FAILS(PERM, auth_login(&f->a, "ada@example.org", "", &f->from, &entry, &f->e));
+    FAILS(INVAL, auth_login(AS(f, NULL), "' OR 1=1", PASSWORD, &entry));
+    FAILS(PERM, auth_login(AS(f, NULL), "ada@example.org", "", &entry));
     assert_int_equal(who_code(f, &said), 0); /* nobody in particular */
     said.cookie = f->ada.token;
     OK(auth_logout(&f->a, f->ada.token, &f->e));
@@ -155,7 +166,7 @@ static void test_login_ends(void **state)
     f->from.now = NOW + 30 * DAY + 1;
     assert_int_equal(who_code(f, &said), GPUFL_E_PERM);
     struct auth_entry entry;
-    OK(auth_login(&f->a, "ada@example.org", PASSWORD, &f->from, &entry, &f->e));
+    OK(auth_login(AS(f, NULL), "ada@example.org", PASSWORD, &entry));
     const struct auth_said idle = {.cookie = entry.token};
     f->from.now += 7 * DAY + 1;
     assert_int_equal(who_code(f, &idle), GPUFL_E_PERM);
@@ -165,7 +176,7 @@ static void test_csrf(void **state)
 {
     struct fixture *f = *state;
     struct auth_entry entry;
-    OK(auth_login(&f->a, "ada@example.org", PASSWORD, &f->from, &entry, &f->e));
+    OK(auth_login(AS(f, NULL), "ada@example.org", PASSWORD, &entry));
     struct auth_said said = {.cookie = f->ada.token, .writes = true};
     assert_int_equal(who_code(f, &said), GPUFL_E_STATE);
     said.csrf = "";
@@ -216,11 +227,12 @@ static void test_keys(void **state)
     char key[SECRET_KEY], id[SECRET_ID], header[64], dump[64];
     struct meta_key *keys = NULL;
     size_t n = 0;
-    OK(auth_key_make(&f->a, &ada, "ci", SCOPE_INGEST, NOW + DAY, &f->from, key, id, &f->e));
+    OK(auth_key_make(AS(f, &ada), "ci", SCOPE_INGEST, NOW + DAY, key, id));
     snprintf(header, sizeof header, "Bearer %s", key);
     const struct auth_said said = {.authorization = header,
-                                   .writes = true}; /* no CSRF: no cookie */
-    OK(auth_who(&f->a, &said, NOW, &f->mem, &w, &f->e));
+                                   .writes = true, /* no CSRF: no cookie */
+                                   .now = NOW};
+    OK(auth_who(&f->a, &said, &f->mem, &w, &f->e));
     assert_string_equal(w.kind, "key");
     assert_string_equal(w.workspace, ada.workspace);
     OK(auth_may(&w, RIGHTS_INGEST, NULL, &f->e));
@@ -237,12 +249,12 @@ static void test_keys(void **state)
     f->from.now = NOW + DAY;
     assert_int_equal(who_code(f, &said), GPUFL_E_PERM); /* expired */
     f->from.now = NOW;
-    OK(auth_key_revoke(&f->a, &ada, id, &f->from, &f->e));
+    OK(auth_key_revoke(AS(f, &ada), id));
     assert_int_equal(who_code(f, &said), GPUFL_E_PERM);
-    FAILS(INVAL, auth_key_make(&f->a, &ada, "x", 8, 0, &f->from, key, id, &f->e));
-    FAILS(INVAL, auth_key_make(&f->a, &ada, "x", 0, 0, &f->from, key, id, &f->e));
-    FAILS(INVAL, auth_key_make(&f->a, &ada, "", 1, 0, &f->from, key, id, &f->e));
-    FAILS(INVAL, auth_key_make(&f->a, &ada, "x", 1, NOW, &f->from, key, id, &f->e));
+    FAILS(INVAL, auth_key_make(AS(f, &ada), "x", 8, 0, key, id));
+    FAILS(INVAL, auth_key_make(AS(f, &ada), "x", 0, 0, key, id));
+    FAILS(INVAL, auth_key_make(AS(f, &ada), "", 1, 0, key, id));
+    FAILS(INVAL, auth_key_make(AS(f, &ada), "x", 1, NOW, key, id));
 }
 
 static void test_shares(void **state)
@@ -252,18 +264,18 @@ static void test_shares(void **state)
     const struct meta_session s = {.id = "s1", .app = "train", .pid = 1, .started = 5};
     char token[SECRET_KEY], id[SECRET_ID], header[64];
     OK(meta_session_put(f->m, ada.workspace, &s, NULL, NULL, &f->e));
-    FAILS(NOENT, auth_share_make(&f->a, &ada, "s2", NOW + DAY, &f->from, token, id, &f->e));
-    FAILS(INVAL, auth_share_make(&f->a, &ada, "s1", NOW, &f->from, token, id, &f->e));
-    OK(auth_share_make(&f->a, &ada, "s1", NOW + DAY, &f->from, token, id, &f->e));
+    FAILS(NOENT, auth_share_make(AS(f, &ada), "s2", NOW + DAY, token, id));
+    FAILS(INVAL, auth_share_make(AS(f, &ada), "s1", NOW, token, id));
+    OK(auth_share_make(AS(f, &ada), "s1", NOW + DAY, token, id));
     snprintf(header, sizeof header, "Bearer %s", token);
-    const struct auth_said said = {.authorization = header};
-    OK(auth_who(&f->a, &said, NOW, &f->mem, &w, &f->e));
+    const struct auth_said said = {.authorization = header, .now = NOW};
+    OK(auth_who(&f->a, &said, &f->mem, &w, &f->e));
     assert_string_equal(w.session, "s1");
     OK(auth_may(&w, RIGHTS_READ, "s1", &f->e));
     FAILS(NOENT, auth_may(&w, RIGHTS_READ, "s2", &f->e));
     FAILS(STATE, auth_may(&w, RIGHTS_READ, NULL, &f->e)); /* no lists */
     FAILS(STATE, auth_may(&w, RIGHTS_WRITE, "s1", &f->e));
-    OK(auth_share_revoke(&f->a, &ada, id, &f->from, &f->e));
+    OK(auth_share_revoke(AS(f, &ada), id));
     assert_int_equal(who_code(f, &said), GPUFL_E_PERM);
 }
 
@@ -273,29 +285,31 @@ static void test_invitations(void **state)
     struct auth_who ada = who_of(f, &f->ada), ben;
     struct auth_entry entry;
     char token[SECRET_TOKEN];
-    FAILS(INVAL, auth_invite(&f->a, &ada, "king", &f->from, token, &f->e));
-    OK(auth_invite(&f->a, &ada, "viewer", &f->from, token, &f->e));
-    FAILS(INVAL,
-          auth_accept(&f->a, token, "ben@example.org", "Ben", "short", &f->from, &entry, &f->e));
-    OK(auth_accept(&f->a, token, "ben@example.org", "Ben", PASSWORD, &f->from, &entry, &f->e));
+    FAILS(INVAL, auth_invite(AS(f, &ada), "king", token));
+    OK(auth_invite(AS(f, &ada), "viewer", token));
+    FAILS(INVAL, auth_accept(AS(f, NULL), token,
+                             &(struct auth_person){"ben@example.org", "Ben", "short"}, &entry));
+    OK(auth_accept(AS(f, NULL), token, &(struct auth_person){"ben@example.org", "Ben", PASSWORD},
+                   &entry));
     ben = who_of(f, &entry);
     assert_string_equal(ben.role, "viewer");
     assert_false(ben.admin);
     OK(auth_may(&ben, RIGHTS_READ, NULL, &f->e));
     FAILS(STATE, auth_may(&ben, RIGHTS_WRITE, NULL, &f->e));
     FAILS(STATE, auth_may(&ben, RIGHTS_ADMIN, NULL, &f->e));
-    FAILS(PERM,
-          auth_accept(&f->a, token, "eve@example.org", "Eve", PASSWORD, &f->from, &entry, &f->e));
+    FAILS(PERM, auth_accept(AS(f, NULL), token,
+                            &(struct auth_person){"eve@example.org", "Eve", PASSWORD}, &entry));
     /* Who has an account must prove it, and is not made less than they are. */
-    OK(auth_invite(&f->a, &ada, "viewer", &f->from, token, &f->e));
-    FAILS(PERM, auth_accept(&f->a, token, "ada@example.org", "Mallory", "wrong password", &f->from,
-                            &entry, &f->e));
-    FAILS(STATE,
-          auth_accept(&f->a, token, "ada@example.org", "Ada", PASSWORD, &f->from, &entry, &f->e));
+    OK(auth_invite(AS(f, &ada), "viewer", token));
+    FAILS(PERM, auth_accept(AS(f, NULL), token,
+                            &(struct auth_person){"ada@example.org", "Mallory", "wrong password"},
+                            &entry));
+    FAILS(STATE, auth_accept(AS(f, NULL), token,
+                             &(struct auth_person){"ada@example.org", "Ada", PASSWORD}, &entry));
     assert_string_equal(who_of(f, &f->ada).role, "owner");
     f->from.now += 8 * DAY;
-    FAILS(PERM,
-          auth_accept(&f->a, token, "eve@example.org", "Eve", PASSWORD, &f->from, &entry, &f->e));
+    FAILS(PERM, auth_accept(AS(f, NULL), token,
+                            &(struct auth_person){"eve@example.org", "Eve", PASSWORD}, &entry));
 }
 
 static void test_passwords_change(void **state)
@@ -305,24 +319,22 @@ static void test_passwords_change(void **state)
     struct auth_entry other, entry;
     char token[SECRET_TOKEN];
     int64_t wait = 0;
-    OK(auth_login(&f->a, "ada@example.org", PASSWORD, &f->from, &other, &f->e));
+    OK(auth_login(AS(f, NULL), "ada@example.org", PASSWORD, &other));
     const struct auth_said others = {.cookie = other.token}, own = {.cookie = f->ada.token};
-    FAILS(PERM, auth_password_change(&f->a, &ada, f->ada.token, "wrong password",
-                                     "another good one", &f->from, &wait, &f->e));
-    FAILS(INVAL, auth_password_change(&f->a, &ada, f->ada.token, PASSWORD, "short", &f->from, &wait,
-                                      &f->e));
-    OK(auth_password_change(&f->a, &ada, f->ada.token, PASSWORD, "another good one", &f->from,
-                            &wait, &f->e));
+    FAILS(PERM, auth_password_change(AS(f, &ada), f->ada.token, "wrong password",
+                                     "another good one", &wait));
+    FAILS(INVAL, auth_password_change(AS(f, &ada), f->ada.token, PASSWORD, "short", &wait));
+    OK(auth_password_change(AS(f, &ada), f->ada.token, PASSWORD, "another good one", &wait));
     assert_int_equal(who_code(f, &others), GPUFL_E_PERM);
     assert_int_equal(who_code(f, &own), 0);
-    FAILS(PERM, auth_login(&f->a, "ada@example.org", PASSWORD, &f->from, &entry, &f->e));
-    OK(auth_reset_ticket(&f->a, &ada, ada.actor, &f->from, token, &f->e));
-    FAILS(INVAL, auth_reset(&f->a, token, "short", &f->from, &entry, &f->e));
-    OK(auth_reset(&f->a, token, "a third good one", &f->from, &entry, &f->e));
+    FAILS(PERM, auth_login(AS(f, NULL), "ada@example.org", PASSWORD, &entry));
+    OK(auth_reset_ticket(AS(f, &ada), ada.actor, token));
+    FAILS(INVAL, auth_reset(AS(f, NULL), token, "short", &entry));
+    OK(auth_reset(AS(f, NULL), token, "a third good one", &entry));
     assert_int_equal(who_code(f, &own), GPUFL_E_PERM); /* everybody is out */
     assert_true(who_of(f, &entry).admin);
-    FAILS(PERM, auth_reset(&f->a, token, "a fourth good one", &f->from, &entry, &f->e));
-    FAILS(NOENT, auth_reset_ticket(&f->a, &ada, "nobody", &f->from, token, &f->e));
+    FAILS(PERM, auth_reset(AS(f, NULL), token, "a fourth good one", &entry));
+    FAILS(NOENT, auth_reset_ticket(AS(f, &ada), "nobody", token));
 }
 
 /* A list of words gets nowhere, and says how long to wait; the right one is not tried either. */
@@ -332,19 +344,20 @@ static void test_guessing(void **state)
     struct auth_entry entry;
     int tried = 0, rc = 0;
     for (; tried < 50; tried++) {
-        rc = auth_login(&f->a, "ada@example.org", "wrong password", &f->from, &entry, &f->e);
+        rc = auth_login(AS(f, NULL), "ada@example.org", "wrong password", &entry);
         if (rc != GPUFL_E_PERM)
             break;
     }
     assert_int_equal(rc, GPUFL_E_TIMEOUT);
     assert_int_equal(tried, ADDRESS_TRIES);
     assert_true(entry.wait > 0 && entry.wait <= ADDRESS_EVERY);
-    FAILS(TIMEOUT, auth_login(&f->a, "ada@example.org", PASSWORD, &f->from, &entry, &f->e));
+    FAILS(TIMEOUT, auth_login(AS(f, NULL), "ada@example.org", PASSWORD, &entry));
     for (int i = 0; tried < 50; tried++, i++) { /* from many addresses: the account's own limit */
         char address[32];
         snprintf(address, sizeof address, "198.51.100.%d", i);
         const struct auth_from from = {address, "", NOW};
-        rc = auth_login(&f->a, "ada@example.org", "wrong password", &from, &entry, &f->e);
+        rc = auth_login(&(struct auth_ask){&f->a, NULL, from, &f->e}, "ada@example.org",
+                        "wrong password", &entry);
         if (rc != GPUFL_E_PERM)
             break;
     }
@@ -360,22 +373,22 @@ static void test_local(void **state)
     struct auth_entry entry, none;
     OK(auth_local_ticket(&f->a, NOW, token, &f->e));
     OK(auth_local_ticket(&f->a, NOW, again, &f->e));
-    OK(auth_local(&f->a, token, &f->from, &entry, &f->e));
-    FAILS(PERM, auth_local(&f->a, token, &f->from, &none, &f->e)); /* once */
+    OK(auth_local(AS(f, NULL), token, &entry));
+    FAILS(PERM, auth_local(AS(f, NULL), token, &none)); /* once */
     struct auth_who w = who_of(f, &entry);
     assert_string_equal(w.workspace, "local");
     OK(auth_may(&w, RIGHTS_OWNER, NULL, &f->e));
     /* The next start ends the logins of the last one: browsers send cookies to every port. */
-    const struct auth_said said = {.cookie = entry.token};
+    const struct auth_said said = {.cookie = entry.token, .now = NOW};
     char next[SECRET_TOKEN];
     OK(auth_local_ticket(&f->a, NOW, next, &f->e));
-    FAILS(PERM, auth_who(&f->a, &said, NOW, &f->mem, &w, &f->e));
-    OK(auth_local(&f->a, next, &f->from, &entry, &f->e));
+    FAILS(PERM, auth_who(&f->a, &said, &f->mem, &w, &f->e));
+    OK(auth_local(AS(f, NULL), next, &entry));
     who_of(f, &entry);
     f->from.now += 11 * 60 * 1000000000LL;
-    FAILS(PERM, auth_local(&f->a, again, &f->from, &none, &f->e));
-    FAILS(PERM, auth_login(&f->a, "local@local", "", &f->from, &none, &f->e));
-    FAILS(INVAL, auth_login(&f->a, "local", "", &f->from, &none, &f->e));
+    FAILS(PERM, auth_local(AS(f, NULL), again, &none));
+    FAILS(PERM, auth_login(AS(f, NULL), "local@local", "", &none));
+    FAILS(INVAL, auth_login(AS(f, NULL), "local", "", &none));
 }
 
 /* A server with accounts is not opened by pointing the local mode at its folder. */
@@ -393,14 +406,16 @@ static void test_purposes(void **state)
     struct auth_who ada = who_of(f, &f->ada);
     struct auth_entry entry;
     char invite[SECRET_TOKEN], reset[SECRET_TOKEN];
-    OK(auth_invite(&f->a, &ada, "viewer", &f->from, invite, &f->e));
-    OK(auth_reset_ticket(&f->a, &ada, ada.actor, &f->from, reset, &f->e));
-    FAILS(PERM, auth_local(&f->a, invite, &f->from, &entry, &f->e));
-    FAILS(PERM, auth_local(&f->a, reset, &f->from, &entry, &f->e));
-    FAILS(PERM, auth_reset(&f->a, invite, PASSWORD, &f->from, &entry, &f->e));
-    FAILS(PERM, auth_accept(&f->a, reset, "e@b.c", "E", PASSWORD, &f->from, &entry, &f->e));
-    FAILS(PERM, auth_setup(&f->a, invite, "e@b.c", "E", PASSWORD, "w", &f->from, &entry, &f->e));
-    OK(auth_accept(&f->a, invite, "e@b.c", "E", PASSWORD, &f->from, &entry, &f->e));
+    OK(auth_invite(AS(f, &ada), "viewer", invite));
+    OK(auth_reset_ticket(AS(f, &ada), ada.actor, reset));
+    FAILS(PERM, auth_local(AS(f, NULL), invite, &entry));
+    FAILS(PERM, auth_local(AS(f, NULL), reset, &entry));
+    FAILS(PERM, auth_reset(AS(f, NULL), invite, PASSWORD, &entry));
+    FAILS(PERM,
+          auth_accept(AS(f, NULL), reset, &(struct auth_person){"e@b.c", "E", PASSWORD}, &entry));
+    FAILS(PERM, auth_setup(AS(f, NULL), invite, &(struct auth_setup){{"e@b.c", "E", PASSWORD}, "w"},
+                           &entry));
+    OK(auth_accept(AS(f, NULL), invite, &(struct auth_person){"e@b.c", "E", PASSWORD}, &entry));
 }
 
 static void test_cookies(void **state)
@@ -429,9 +444,9 @@ static void test_what_was_done_is_written_down(void **state)
     char key[SECRET_KEY], id[SECRET_ID];
     struct auth_entry entry;
     size_t n = 0;
-    OK(auth_key_make(&f->a, &ada, "ci", 1, 0, &f->from, key, id, &f->e));
-    OK(auth_key_revoke(&f->a, &ada, id, &f->from, &f->e));
-    FAILS(PERM, auth_login(&f->a, "ada@example.org", "wrong password", &f->from, &entry, &f->e));
+    OK(auth_key_make(AS(f, &ada), "ci", 1, 0, key, id));
+    OK(auth_key_revoke(AS(f, &ada), id));
+    FAILS(PERM, auth_login(AS(f, NULL), "ada@example.org", "wrong password", &entry));
     OK(meta_audit_list(ASK(f, ada.workspace), &page, &rows, &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].action, "key.revoke");
