@@ -194,7 +194,8 @@ static size_t ask(struct store *s, struct store_session *ss, enum store_query q,
                   const struct store_value *args)
 {
     size_t rows = 0;
-    OK(ops->query(s, "bench", ss, q, args, &(struct store_visitor){&rows, count_chunk}, e));
+    OK(ops->query(s, &(struct store_question){"bench", ss, q, args},
+                  &(struct store_visitor){&rows, count_chunk}, e));
     return rows;
 }
 
@@ -260,7 +261,8 @@ static int take_lanes(void *arg, const struct store_chunk *c)
 static int64_t bound(struct store *s, struct store_session *ss, bool last)
 {
     struct bounds b = {INT64_MAX, INT64_MIN};
-    OK(ops->query(s, "bench", ss, QUERY_lanes, NULL, &(struct store_visitor){&b, take_lanes}, e));
+    OK(ops->query(s, &(struct store_question){"bench", ss, QUERY_lanes, NULL},
+                  &(struct store_visitor){&b, take_lanes}, e));
     return last ? b.last : b.first;
 }
 

@@ -91,7 +91,8 @@ void raw_clickhouse(const char *url, int64_t kernels)
     double cpu = (double)(clock_process_cpu() - worked - making) / 1e3 / (double)kernels;
     static const char size[] = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND "
                                "database = 'bench_raw' FORMAT Native";
-    check(link_ask(&l, 0, size, sizeof size - 1, 0, take_bytes, &bytes, &e), &e);
+    const struct link_question q = {size, sizeof size - 1, take_bytes, &bytes, 0};
+    check(link_ask(&l, 0, &q, &e), &e);
     printf(
         "plain inserts into ClickHouse: %.2f million kernels/s, %.2f us of CPU each on this side, "
         "%.1f bytes a kernel\n",

@@ -161,8 +161,8 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
     return code ? code : fill(s);
 }
 
-int part_stream_open(struct part_stream **out, const char *path, struct file_id id, int64_t skip,
-                     int64_t most, bool pack, struct err *e)
+int part_stream_open(struct part_stream **out, const char *path, struct file_id id,
+                     const struct part_range *range, struct err *e)
 {
     struct part_stream *s = mem_zalloc(sizeof *s);
     struct stat st = {0};
@@ -171,8 +171,8 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
     if (!s)
         return err_nomem(e);
     s->path = path;
-    s->most = most;
-    s->pack = pack;
+    s->most = range->most;
+    s->pack = range->pack;
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int code = s->fd < 0 || fstat(s->fd, &st) ? io_error(s, errno) : 0;
     if (!code && !S_ISREG(st.st_mode))
@@ -185,8 +185,8 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
         if (n == (ssize_t)sizeof magic && unzst_is(magic))
             code = unzst_open(&s->zst, path, &s->error);
         s->packed = s->zst || (n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b);
-        if (!code && (!s->packed || s->zst || skip || most))
-            code = open_range(s, s->fd, skip);
+        if (!code && (!s->packed || s->zst || range->skip || range->most))
+            code = open_range(s, s->fd, range->skip);
     }
     if (code) {
         if (e)

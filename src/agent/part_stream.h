@@ -18,9 +18,16 @@
 
 struct part_stream;
 
-/* most: 0 for no limit. NOENT where the file of that id is not there under that name any more. */
-int part_stream_open(struct part_stream **out, const char *path, struct file_id id, int64_t skip,
-                     int64_t most, bool pack, struct err *e);
+/* The plain bytes of a part that go into the body. */
+struct part_range {
+    int64_t skip;
+    int64_t most; /* 0: no limit */
+    bool pack;    /* as gzip, unless the part goes as it is */
+};
+
+/* NOENT: the name is not that file's any more. */
+int part_stream_open(struct part_stream **out, const char *path, struct file_id id,
+                     const struct part_range *range, struct err *e);
 void part_stream_close(struct part_stream *s);
 
 bool part_stream_empty(const struct part_stream *s);   /* nothing lies behind skip */

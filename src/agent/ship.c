@@ -291,8 +291,8 @@ static int open_rest(struct shipping *s, const struct course *c, const struct sh
     int64_t most = c->piece;
     if (!most && p->bytes > (s->config->piece ? s->config->piece : PIECE))
         most = s->config->piece ? s->config->piece : PIECE;
-    int code =
-        part_stream_open(&s->stream, p->path, p->head.file, skip, most, !s->config->near, &e);
+    int code = part_stream_open(&s->stream, p->path, p->head.file,
+                                &(struct part_range){skip, most, !s->config->near}, &e);
     if (code) {
         s->result->moved |= code == GPUFL_E_NOENT;
         shipping_end(s, SHIP_SOME, "%s", e.text);

@@ -65,7 +65,8 @@ static bool send_window(struct shipping *s, const struct ship_part *p)
     enum ship_step step;
     read_sidecar(p, &sidecar);
     do {
-        int code = part_stream_open(&s->stream, p->path, p->head.file, 0, 0, !s->config->near, &e);
+        int code = part_stream_open(&s->stream, p->path, p->head.file,
+                                    &(struct part_range){0, 0, !s->config->near}, &e);
         if (code) {
             s->result->moved |= code == GPUFL_E_NOENT;
             shipping_end(s, SHIP_SOME, "%s", e.text);

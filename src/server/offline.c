@@ -138,7 +138,7 @@ static void check_session(const struct store_ops *ops, struct store *store, cons
     if (rc == GPUFL_E_NOENT)
         return; /* nothing of it was committed */
     if (rc == 0) {
-        rc = ops->query(store, workspace, ss, QUERY_counts, NULL, &v, &e);
+        rc = ops->query(store, &(struct store_question){workspace, ss, QUERY_counts, NULL}, &v, &e);
         ops->put(ss);
     }
     if (rc) {

@@ -290,6 +290,16 @@ static int open_alerts(struct server *s, struct err *e)
     return rc ? rc : alerts_open(&s->alerts, &alerts, e);
 }
 
+static int open_janitor(struct server *s, struct err *e)
+{
+    const struct janitor_config c = {.ops = s->ops,
+                                     .store = s->store,
+                                     .meta = s->meta,
+                                     .sessions = s->intake.sessions,
+                                     .period_ns = JANITOR_NS};
+    return janitor_start(&s->janitor, &c, e);
+}
+
 static int open_stores(struct server *s, struct err *e)
 {
     int rc = file_mkdirs(s->options.data, 0700, e);
@@ -303,9 +313,7 @@ static int open_stores(struct server *s, struct err *e)
     rc = rc ? rc : open_fleet(s, e);
     rc = rc ? rc : open_analysis(s, e);
     rc = rc ? rc : open_intake(s, e);
-    rc = rc ? rc
-            : janitor_start(&s->janitor, s->ops, s->store, s->meta, s->intake.sessions, JANITOR_NS,
-                            e);
+    rc = rc ? rc : open_janitor(s, e);
     return rc ? rc : open_alerts(s, e);
 }
 

@@ -143,27 +143,32 @@ static int put_positions(void *arg, const struct store_position *p, unsigned n)
 }
 
 /* tables: as of struct store_walk. */
-static int copy_rows(const struct store_ops *from, struct store_session *source,
-                     const struct store_ops *to, struct store_session *target, const bool *tables,
+/* A session of one of the two stores. */
+struct side {
+    const struct store_ops *ops;
+    struct store_session *session;
+};
+
+static int copy_rows(const struct side *from, const struct side *to, const bool *tables,
                      int64_t *rows, struct err *e)
 {
     struct copying *c = mem_zalloc(sizeof *c);
     if (!c)
         return err_nomem(e);
-    c->ops = to;
-    c->session = target;
+    c->ops = to->ops;
+    c->session = to->session;
     c->visitor = (struct wire_visitor){.arg = c, .batch = put_batch};
     c->e = e;
     const struct store_walk w = {c, put_positions, put_page, tables};
-    int code = to->begin(target, e);
+    int code = to->ops->begin(to->session, e);
     if (!code) {
-        code = from->walk(source, &w, e);
+        code = from->ops->walk(from->session, &w, e);
         int ended = end_record(c);
         code = code ? code : ended;
         if (code)
-            to->rollback(target);
+            to->ops->rollback(to->session);
         else
-            code = to->commit(target, c->positions, c->position_count, e);
+            code = to->ops->commit(to->session, c->positions, c->position_count, e);
     }
     *rows += c->rows;
     mem_free(c);
@@ -185,9 +190,8 @@ static bool same_positions(const struct store_position *a, unsigned n,
 
 /* A session of that name at the target: *there where it is the same one; one that a copy left half is
  * dropped. */
-static int look(const struct store_ops *from, struct store_session *source,
-                const struct store_end *to, const char *workspace, const char *id, bool *there,
-                struct err *e)
+static int look(const struct side *from, const struct store_end *to, const char *workspace,
+                const char *id, bool *there, struct err *e)
 {
     struct store_position a[STORE_POSITIONS_MAX], b[STORE_POSITIONS_MAX];
     unsigned n = STORE_POSITIONS_MAX, m = STORE_POSITIONS_MAX;
@@ -197,7 +201,7 @@ static int look(const struct store_ops *from, struct store_session *source,
     if (code)
         return code == GPUFL_E_NOENT ? 0 : code;
     code = to->ops->positions(ss, b, &m, e);
-    code = code ? code : from->positions(source, a, &n, e);
+    code = code ? code : from->ops->positions(from->session, a, &n, e);
     to->ops->put(ss);
     if (code)
         return code;
@@ -220,12 +224,14 @@ static int copy_session(const struct store_end *from, const struct store_end *to
     int code = from->ops->get(from->store, workspace, id, false, &source, e);
     if (code)
         return code == GPUFL_E_NOENT ? 0 : code; /* deleted meanwhile */
-    code = look(from->ops, source, to, workspace, id, &there, e);
+    const struct side read = {from->ops, source};
+    code = look(&read, to, workspace, id, &there, e);
     count->there += !code && there;
     if (!code && !there) {
         code = to->ops->get(to->store, workspace, id, true, &target, e);
         if (!code) {
-            code = copy_rows(from->ops, source, to->ops, target, NULL, &count->rows, e);
+            const struct side written = {to->ops, target};
+            code = copy_rows(&read, &written, NULL, &count->rows, e);
             code = code ? code : to->ops->settle(target, e);
             to->ops->put(target);
             count->sessions += !code;
@@ -384,7 +390,8 @@ static int write_parquet(const struct store_ops *ops, struct store_session *ss,
     int code = store_duckdb.get(files, "export", "session", true, &copy, e);
     if (code)
         return code;
-    code = copy_rows(ops, ss, &store_duckdb, copy, tables, &rows, e);
+    const struct side from = {ops, ss}, to = {&store_duckdb, copy};
+    code = copy_rows(&from, &to, tables, &rows, e);
     code = code ? code : store_duckdb.parquet(copy, type, path, e);
     store_duckdb.put(copy);
     return code;

@@ -200,6 +200,14 @@ struct store_select {
 
 /* ---- what an engine does ------------------------------------------------------------------ */
 
+/* A question about a session or, where it is NULL, about all of a workspace. */
+struct store_question {
+    const char *workspace;
+    struct store_session *session;
+    enum store_query q;
+    const struct store_value *args; /* by the question's parameters; NULL where it has none */
+};
+
 struct store_ops {
     const char *name; /* "duckdb", "clickhouse" */
 
@@ -245,9 +253,7 @@ struct store_ops {
     int (*scan_names)(struct store_session *ss, const struct wire_visitor *v, struct err *e);
     int (*scan_unknown)(struct store_session *ss, const struct store_visitor *v, struct err *e);
 
-    /* One question of a session, or (session NULL) of a workspace. */
-    int (*query)(struct store *s, const char *workspace, struct store_session *ss,
-                 enum store_query q, const struct store_value *args, const struct store_visitor *v,
+    int (*query)(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e);
 
     /* Replaces what the workspace's history has of a session: rows of the history question's

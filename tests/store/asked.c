@@ -95,7 +95,7 @@ static int take_chunk(void *arg, const struct store_chunk *c)
 int asked_try(struct asked *a, struct store_session *ss, struct err *e)
 {
     asked_fini(a);
-    return suite.ops->query(suite.store, "w", ss, a->query, a->args,
+    return suite.ops->query(suite.store, &(struct store_question){"w", ss, a->query, a->args},
                             &(struct store_visitor){a, take_chunk}, e);
 }
 

@@ -470,7 +470,7 @@ static int ask_all(const struct store_config *config, const struct store_value *
     }
     code = ops->get(s, "w", "limits", false, &ss, e);
     if (!code) {
-        code = ops->query(s, "w", ss, QUERY_kernels, args, &v, e);
+        code = ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, e);
         ops->put(ss);
     }
     ops->close(s);
@@ -493,7 +493,9 @@ static void test_limits(void **state)
     ops->close(s);
     OK(ops->open(&s, &config, e));
     ss = session(s, "limits");
-    assert_int_equal(ops->query(s, "w", ss, QUERY_kernels, args, &v, &why), GPUFL_E_TIMEOUT);
+    assert_int_equal(
+        ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, &why),
+        GPUFL_E_TIMEOUT);
     assert_non_null(strstr(why.text, "kernels"));
     ops->put(ss);
     ops->close(s);

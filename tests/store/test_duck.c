@@ -54,10 +54,12 @@ static void test_values(void **state)
     struct sql q;
     (void)state;
     args[5].value.null = true;
-    OK(sql_open(&q, d, c,
-                "SELECT $1::BIGINT, $2::DOUBLE, $3::VARCHAR, $4::VARCHAR, len($5), "
-                "list_sum($5)::BIGINT, $6::BIGINT",
-                args, 6, e));
+    OK(sql_open(
+        &q, d, c,
+        &(struct sql_bound){"SELECT $1::BIGINT, $2::DOUBLE, $3::VARCHAR, $4::VARCHAR, len($5), "
+                            "list_sum($5)::BIGINT, $6::BIGINT",
+                            args, 6},
+        e));
     assert_int_equal(sql_next(&q, NULL), 1);
     assert_int_equal(q.page.rows, 1);
     assert_int_equal(q.page.columns, 7);
@@ -102,7 +104,7 @@ static void test_vectors(void **state)
     }
     OK(rows_flush(&r, e));
     rows_close(&r);
-    OK(sql_open(&q, d, c, "SELECT * FROM t", NULL, 0, e));
+    OK(sql_open(&q, d, c, &(struct sql_bound){"SELECT * FROM t", NULL, 0}, e));
     while (sql_next(&q, NULL) > 0)
         for (size_t i = 0; i < q.page.rows; i++, n++) {
             assert_int_equal(sql_int(&q, 0, i), n % 7 ? n : CELL_NULL);
@@ -127,12 +129,15 @@ static void test_errors(void **state)
     (void)state;
     assert_int_equal(sql_run(d, c, "SELECT no_such_column", &why), GPUFL_E_STATE);
     assert_non_null(strstr(why.text, "no_such_column"));
-    assert_int_equal(sql_open(&q, d, c, "SELEC", NULL, 0, &why), GPUFL_E_STATE);
+    assert_int_equal(sql_open(&q, d, c, &(struct sql_bound){"SELEC", NULL, 0}, &why),
+                     GPUFL_E_STATE);
     sql_close(&q);
     OK(sql_open(
         &q, d, c,
-        "SELECT CASE WHEN i = 9999999 THEN error('late') ELSE i END FROM range(10000000) t(i)",
-        NULL, 0, e));
+        &(struct sql_bound){
+            "SELECT CASE WHEN i = 9999999 THEN error('late') ELSE i END FROM range(10000000) t(i)",
+            NULL, 0},
+        e));
     int more;
     while ((more = sql_next(&q, &why)) > 0)
         ;

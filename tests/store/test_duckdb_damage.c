@@ -349,7 +349,9 @@ static void test_too_long(void **state)
     make_session(s, "slow", 1000);
     OK(ops->get(s, "w", "slow", false, &ss, e));
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(ops->query(s, "w", ss, QUERY_kernels, args, &v, &why), GPUFL_E_TIMEOUT);
+        assert_int_equal(
+            ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, &why),
+            GPUFL_E_TIMEOUT);
         assert_non_null(strstr(why.text, "kernels"));
         assert_int_equal(kernels_of(ss), 1000); /* the connection is as good as before */
     }
@@ -357,7 +359,7 @@ static void test_too_long(void **state)
     ops->close(s);
     s = open_store();
     OK(ops->get(s, "w", "slow", false, &ss, e));
-    OK(ops->query(s, "w", ss, QUERY_kernels, args, &v, e));
+    OK(ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, e));
     ops->put(ss);
     ops->close(s);
 }

@@ -207,7 +207,8 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
     options.format = GPUFL_REPORT_JSON;
     options.kernel = KERNEL_VIEW_ALL;
     const struct columns_place place = {c->store, workspace};
-    code = columns_report(&r, c->ops, ss, &place, session, &options, c->stop, e);
+    const struct columns_source source = {c->ops, ss, &place, session, c->stop};
+    code = columns_report(&r, &source, &options, e);
     c->ops->put(ss);
     if (code)
         return code;

@@ -151,13 +151,13 @@ static int read_samples(void *arg, const char *session, struct model *m)
     return rc == 0 || rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;
 }
 
-int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
-                   const struct columns_place *place, const char *dir,
-                   const struct gpufl_report_options *o, const _Atomic bool *stop, struct err *e)
+int columns_report(struct report *r, const struct columns_source *from,
+                   const struct gpufl_report_options *o, struct err *e)
 {
-    struct reading reading = {.ops = ops, .ss = ss, .stop = stop, .place = place};
+    struct reading reading = {
+        .ops = from->ops, .ss = from->session, .stop = from->stop, .place = from->place};
     const struct report_source source = {
-        .arg = &reading, .dir = dir, .read = read_columns, .samples = read_samples};
+        .arg = &reading, .dir = from->dir, .read = read_columns, .samples = read_samples};
     return report_open_source(r, &source, o, e);
 }
 

@@ -17,12 +17,18 @@ struct columns_place {
     const char *workspace;
 };
 
-/* dir: what stands where the report has the session's directory. place: NULL where no other session
- * can be asked. NOENT where the columns have
- * nothing to report, STATE where *stop became true meanwhile (NULL: nobody stops it). */
-int columns_report(struct report *r, const struct store_ops *ops, struct store_session *ss,
-                   const struct columns_place *place, const char *dir,
-                   const struct gpufl_report_options *o, const _Atomic bool *stop, struct err *e);
+/* A session's columns, and what the report takes from elsewhere. */
+struct columns_source {
+    const struct store_ops *ops;
+    struct store_session *session;
+    const struct columns_place *place; /* NULL: no other session can be asked */
+    const char *dir;                   /* what the report has as the session's directory */
+    const _Atomic bool *stop;          /* NULL: nobody stops the report */
+};
+
+/* NOENT: the columns have nothing to report. STATE: *stop became true meanwhile. */
+int columns_report(struct report *r, const struct columns_source *from,
+                   const struct gpufl_report_options *o, struct err *e);
 
 /* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
  * has none), or the digest for comparisons (analyze/compare/digest.h). malloc'ed by stdio: free(). */

@@ -152,19 +152,30 @@ static double deviation_of(const struct histogram *t)
 enum { KIND_KERNEL, KIND_SCOPE, KIND_APP };
 
 /* What all kinds have in common. */
-static void history_put(const struct report *r, struct history *h, const char *session, int kind,
-                        const char *name, const char *shape, uint32_t device,
-                        const struct histogram *time, double share)
+/* What a row of history is of. */
+struct history_item {
+    int kind;
+    const char *name, *shape;
+    uint32_t device;
+    const struct histogram *time;
+    double share; /* NAN: unknown */
+};
+
+static void history_put(const struct report *r, struct history *h, const char *session,
+                        const struct history_item *item)
 {
     const struct model *m = &r->model;
+    const struct histogram *time = item->time;
+    uint32_t device = item->device;
+    double share = item->share;
     history_text(h, H_session, session);
     history_int(h, H_started, r->sessions[0].start);
     history_text(h, H_app, name_text(r, h->memory, r->sessions[0].app));
     history_text(h, H_host, name_text(r, h->memory, r->sessions[0].host));
     history_text(h, H_device,
                  name_text(r, h->memory, device ? m->devices.items[device].row.uuid : 0));
-    history_text(h, H_name, name);
-    history_text(h, H_shape, region_strdup(h->memory, shape));
+    history_text(h, H_name, item->name);
+    history_text(h, H_shape, region_strdup(h->memory, item->shape));
     history_int(h, H_calls, (int64_t)time->count);
     history_int(h, H_total, time->total);
     history_real(h, H_mean, (double)time->total / (double)time->count);
@@ -174,7 +185,7 @@ static void history_put(const struct report *r, struct history *h, const char *s
     history_real(h, H_share, isnan(share) ? 0 : share);
     if (!isnan(share))
         h->shares[h->rows / 64] |= UINT64_C(1) << (h->rows % 64);
-    history_int(h, H_kind, kind);
+    history_int(h, H_kind, item->kind);
     h->rows++;
 }
 
@@ -187,9 +198,11 @@ static void history_row(const struct report *r, struct history *h, const char *s
              (long long)c->grid_y, (long long)c->grid_z, (long long)c->block_x,
              (long long)c->block_y, (long long)c->block_z);
     bool known = c->grid_x != CELL_NULL && c->block_x != CELL_NULL;
-    history_put(r, h, session, KIND_KERNEL, name_text(r, h->memory, c->name), known ? shape : "",
-                sum_devices_resolve(&r->model, c->device), time,
-                cells_share((double)time->total, (double)r->model.kernels.time.total));
+    history_put(r, h, session,
+                &(struct history_item){
+                    KIND_KERNEL, name_text(r, h->memory, c->name), known ? shape : "",
+                    sum_devices_resolve(&r->model, c->device), time,
+                    cells_share((double)time->total, (double)r->model.kernels.time.total)});
 }
 
 /* The device of a session that used one; 0: none, or several. */
@@ -212,9 +225,10 @@ static void history_scopes(const struct report *r, struct history *h, const char
         if (!node->walls.count || h->rows >= h->room)
             continue;
         digest_path(m, at, path, DIGEST_PATH);
-        history_put(r, h, session, KIND_SCOPE, table_text(h->memory, path), "", device,
-                    &node->walls,
-                    cells_share((double)node->self.wall, (double)r->sessions[0].duration));
+        history_put(r, h, session,
+                    &(struct history_item){
+                        KIND_SCOPE, table_text(h->memory, path), "", device, &node->walls,
+                        cells_share((double)node->self.wall, (double)r->sessions[0].duration)});
         most--;
     }
 }
@@ -228,9 +242,10 @@ static int history_app(const struct report *r, struct history *h, const char *se
     histogram_init(&one);
     int code = histogram_add(&one, s->duration);
     if (!code)
-        history_put(r, h, session, KIND_APP, name_text(r, h->memory, s->app), "",
-                    only_device(&r->model), &one,
-                    s->unknown ? NAN : cells_share((double)s->busy, (double)s->recorded));
+        history_put(r, h, session,
+                    &(struct history_item){
+                        KIND_APP, name_text(r, h->memory, s->app), "", only_device(&r->model), &one,
+                        s->unknown ? NAN : cells_share((double)s->busy, (double)s->recorded)});
     histogram_fini(&one);
     return code;
 }

@@ -231,7 +231,9 @@ static int read_rows(struct call *c, struct history_rows *rows, struct err *e)
     const struct store_visitor v = history_rows_visitor(rows);
     const struct parts *s = c->parts;
     fill(c, args);
-    int rc = s->ops->query(s->store, c->who.workspace, NULL, QUERY_kernel_history, args, &v, e);
+    int rc = s->ops->query(
+        s->store, &(struct store_question){c->who.workspace, NULL, QUERY_kernel_history, args}, &v,
+        e);
     return rc ? rc : history_rows_finish(rows);
 }
 

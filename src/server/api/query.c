@@ -131,8 +131,9 @@ static void ask(struct call *c, enum store_query q, const struct subject *s, con
     if (rc == 0 && s && s->columns && series_is(q))
         rc = series_ask(c, s, q, args, &v, &e);
     else if (rc == 0 && (!s || s->columns))
-        rc = c->parts->ops->query(c->parts->store, c->who.workspace, s ? s->columns : NULL, q, args,
-                                  &v, &e);
+        rc = c->parts->ops->query(
+            c->parts->store,
+            &(struct store_question){c->who.workspace, s ? s->columns : NULL, q, args}, &v, &e);
     if (rc == GPUFL_E_FULL)
         http_problem(c->http, 400, "The answer would have more than %d MiB; ask for less of it.",
                      CALL_JSON_MAX >> 20);

@@ -106,7 +106,8 @@ static int take_devices(void *arg, const struct store_chunk *c)
 static int ask_store(struct call *c, struct store_session *ss, enum store_query q,
                      const struct store_value *args, const struct store_visitor *v, struct err *e)
 {
-    return c->parts->ops->query(c->parts->store, c->who.workspace, ss, q, args, v, e);
+    return c->parts->ops->query(c->parts->store,
+                                &(struct store_question){c->who.workspace, ss, q, args}, v, e);
 }
 
 /* The device of one session in another; 0: it is not there. */
@@ -207,16 +208,16 @@ static int place_of(enum store_query q, const char *name)
 }
 
 /* What another session sampled within a span: nothing where it is not here, or not asked for. */
-static int ask_span(struct call *c, const struct subject *s, enum store_query q,
-                    const struct store_value *args, const struct span *x, struct steps *steps,
-                    struct err *e)
+static int ask_span(struct call *c, const struct subject *s, const struct store_question *all,
+                    const struct span *x, struct steps *steps, struct err *e)
 {
     struct store_value own[STORE_PARAMS_MAX];
+    enum store_query q = all->q;
     const struct store_visitor v = {steps, take_steps};
     int device = place_of(q, "device"), from = place_of(q, "from"), to = place_of(q, "to");
     struct store_session *ss;
     struct err none;
-    memcpy(own, args, store_queries[q].param_count * sizeof *own);
+    memcpy(own, all->args, store_queries[q].param_count * sizeof *own);
     if (own[from].null || own[from].i < x->from)
         own[from] = (struct store_value){.i = x->from};
     if (own[to].null || own[to].i > x->to)
@@ -262,11 +263,12 @@ int series_ask(struct call *c, const struct subject *s, enum store_query q,
     const struct store_visitor take = {&spans, take_spans};
     struct steps steps = {0};
     const struct store_visitor own = {&steps, take_steps};
+    const struct store_question all = {c->who.workspace, s->columns, q, args};
     int rc = ask_store(c, s->columns, q, args, &own, e);
     if (!rc && !of_process(q, args))
         rc = ask_store(c, s->columns, QUERY_samplers, NULL, &take, e);
     for (size_t i = 0; !rc && i < spans.count; i++)
-        rc = ask_span(c, s, q, args, &spans.items[i], &steps, e);
+        rc = ask_span(c, s, &all, &spans.items[i], &steps, e);
     if (!rc) {
         join_steps(&steps);
         rc = give_steps(&steps, v);

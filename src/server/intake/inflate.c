@@ -60,47 +60,53 @@ void inflate_close(struct inflate *f)
     mem_free(f);
 }
 
-static int some_plain(const char *data, size_t n, char *out, size_t room, size_t *took,
-                      size_t *made)
+/* Bytes in, room for bytes out, and what of both was used. */
+struct piece {
+    const char *data;
+    size_t n;
+    char *out;
+    size_t room;
+    size_t took, made;
+};
+
+static int some_plain(struct piece *p)
 {
-    *took = *made = n < room ? n : room;
-    memcpy(out, data, *made);
+    p->took = p->made = p->n < p->room ? p->n : p->room;
+    memcpy(p->out, p->data, p->made);
     return 0;
 }
 
-static int some_gzip(struct inflate *f, const char *data, size_t n, char *out, size_t room,
-                     size_t *took, size_t *made)
+static int some_gzip(struct inflate *f, struct piece *p)
 {
     z_stream *z = &f->zlib;
-    if (f->whole && n && inflateReset(z) != Z_OK)
+    if (f->whole && p->n && inflateReset(z) != Z_OK)
         return GPUFL_E_CORRUPT;
-    f->whole = f->whole && !n;
+    f->whole = f->whole && !p->n;
     if (f->whole)
         return 0;
-    const uInt in = n < UINT32_MAX ? (uInt)n : UINT32_MAX;
-    z->next_in = (Bytef *)(uintptr_t)data;
+    const uInt in = p->n < UINT32_MAX ? (uInt)p->n : UINT32_MAX;
+    z->next_in = (Bytef *)(uintptr_t)p->data;
     z->avail_in = in;
-    z->next_out = (Bytef *)out;
-    z->avail_out = (uInt)room;
+    z->next_out = (Bytef *)p->out;
+    z->avail_out = (uInt)p->room;
     int rc = inflate(z, Z_NO_FLUSH);
-    *took = in - z->avail_in;
-    *made = room - z->avail_out;
+    p->took = in - z->avail_in;
+    p->made = p->room - z->avail_out;
     f->whole = rc == Z_STREAM_END;
     return rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR ? 0
            : rc == Z_MEM_ERROR                                   ? GPUFL_E_NOMEM
                                                                  : GPUFL_E_CORRUPT;
 }
 
-static int some_zstd(struct inflate *f, const char *data, size_t n, char *out, size_t room,
-                     size_t *took, size_t *made)
+static int some_zstd(struct inflate *f, struct piece *p)
 {
-    ZSTD_inBuffer in = {data, n, 0};
-    ZSTD_outBuffer to = {out, room, 0};
-    if (f->whole && !n)
+    ZSTD_inBuffer in = {p->data, p->n, 0};
+    ZSTD_outBuffer to = {p->out, p->room, 0};
+    if (f->whole && !p->n)
         return 0;
     size_t rc = ZSTD_decompressStream(f->zstd, &to, &in);
-    *took = in.pos;
-    *made = to.pos;
+    p->took = in.pos;
+    p->made = to.pos;
     f->whole = rc == 0;
     return ZSTD_isError(rc) ? GPUFL_E_CORRUPT : 0;
 }
@@ -108,14 +114,14 @@ static int some_zstd(struct inflate *f, const char *data, size_t n, char *out, s
 int inflate_some(struct inflate *f, const char **data, size_t *n, char *out, size_t room,
                  size_t *made)
 {
-    size_t took = 0;
-    *made = 0;
-    int code = f->format == INFLATE_GZIP   ? some_gzip(f, *data, *n, out, room, &took, made)
-               : f->format == INFLATE_ZSTD ? some_zstd(f, *data, *n, out, room, &took, made)
-                                           : some_plain(*data, *n, out, room, &took, made);
-    *data += took;
-    *n -= took;
-    f->in += (int64_t)took;
+    struct piece p = {*data, *n, out, room, 0, 0};
+    int code = f->format == INFLATE_GZIP   ? some_gzip(f, &p)
+               : f->format == INFLATE_ZSTD ? some_zstd(f, &p)
+                                           : some_plain(&p);
+    *made = p.made;
+    *data += p.took;
+    *n -= p.took;
+    f->in += (int64_t)p.took;
     f->out += (int64_t)*made;
     if (code)
         return code;

@@ -154,7 +154,8 @@ static int recall(struct loading *l, struct err *e)
     code = code ? code : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
     code = code ? code : recall_entry(l, e);
     return code ? code
-                : ops->query(store, l->s->workspace, ss, QUERY_counts, NULL,
+                : ops->query(store,
+                             &(struct store_question){l->s->workspace, ss, QUERY_counts, NULL},
                              &(struct store_visitor){l, count_rows}, e);
 }
 

@@ -131,12 +131,20 @@ static const struct latest_gpu *samples_of(const struct latest *l, int64_t id)
     return NULL;
 }
 
-static void tell_gpu(const struct latest *l, const struct registry *r, struct fleet *f,
-                     const char *workspace, const char *session, unsigned at, int64_t now,
-                     int64_t seen)
+/* What is told of, and to whom. */
+struct telling {
+    const struct latest *latest;
+    const struct registry *registry;
+    struct fleet *fleet;
+    const char *workspace, *session;
+    int64_t now, seen; /* ns since the Unix epoch */
+};
+
+static void tell_gpu(const struct telling *t, unsigned at)
 {
+    const struct registry *r = t->registry;
     const struct registry_gpu *known = &r->gpus[at];
-    const struct latest_gpu *s = samples_of(l, known->id);
+    const struct latest_gpu *s = samples_of(t->latest, known->id);
     int64_t time = s ? registry_epoch(r, s->cells[COL_device_metric_time]) : 0;
     int64_t total = s ? s->cells[COL_device_metric_memory_total] : CELL_NULL;
     struct meta_gpu g = {.uuid = known->uuid,
@@ -148,21 +156,21 @@ static void tell_gpu(const struct latest *l, const struct registry *r, struct fl
                          .memory = known->memory != CELL_NULL ? known->memory
                                    : total != CELL_NULL       ? total
                                                               : META_NONE,
-                         .session = session,
+                         .session = t->session,
                          .state = "",
-                         .created = seen,
-                         .seen = seen};
+                         .created = t->seen,
+                         .seen = t->seen};
     struct buf state;
     buf_init(&state, STATE_MAX);
     if (time) {
-        put_cells(&state, RECORD_device_metric, s->cells, earlier(time, now),
+        put_cells(&state, RECORD_device_metric, s->cells, earlier(time, t->now),
                   COL_device_metric_device);
         put_reasons(&state, s->cells[COL_device_metric_throttle]);
         buf_char(&state, '}');
         if (!buf_error(&state))
             g.state = buf_cstr(&state);
     }
-    fleet_gpu(f, workspace, &g);
+    fleet_gpu(t->fleet, t->workspace, &g);
     buf_fini(&state);
 }
 
@@ -193,7 +201,8 @@ void latest_tell(struct latest *l, const struct registry *r, struct fleet *f, co
     }
     fleet_host(f, workspace, &h);
     buf_fini(&state);
+    const struct telling t = {l, r, f, workspace, session, now, seen};
     for (unsigned i = 0; i < r->gpu_count; i++)
-        tell_gpu(l, r, f, workspace, session, i, now, seen);
+        tell_gpu(&t, i);
     l->changed = false;
 }

@@ -180,15 +180,14 @@ static void *run(void *arg)
     return NULL;
 }
 
-int janitor_start(struct janitor *j, const struct store_ops *ops, struct store *store,
-                  struct meta *meta, struct sessions *sessions, int64_t period_ns, struct err *e)
+int janitor_start(struct janitor *j, const struct janitor_config *c, struct err *e)
 {
     uint64_t random = 0;
-    j->ops = ops;
-    j->store = store;
-    j->meta = meta;
-    j->sessions = sessions;
-    j->period_ns = period_ns;
+    j->ops = c->ops;
+    j->store = c->store;
+    j->meta = c->meta;
+    j->sessions = c->sessions;
+    j->period_ns = c->period_ns;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         random = (uint64_t)clock_real();
     snprintf(j->holder, sizeof j->holder, "%016" PRIx64, random);

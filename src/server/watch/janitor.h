@@ -25,9 +25,15 @@ struct janitor {
     struct thread thread;
 };
 
-/* period_ns: between rounds that nobody asked for. */
-int janitor_start(struct janitor *j, const struct store_ops *ops, struct store *store,
-                  struct meta *meta, struct sessions *sessions, int64_t period_ns, struct err *e);
+struct janitor_config {
+    const struct store_ops *ops;
+    struct store *store;
+    struct meta *meta;
+    struct sessions *sessions; /* that are being received */
+    int64_t period_ns;         /* between rounds that nobody asked for */
+};
+
+int janitor_start(struct janitor *j, const struct janitor_config *c, struct err *e);
 void janitor_stop(struct janitor *j);
 
 /* One round, as if it were now: the thread's own work; for tests. */

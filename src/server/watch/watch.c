@@ -156,17 +156,18 @@ static bool passes(const struct alerts_watch *w, const struct meta_alert *r, con
 /* ---- what a rule is about ---------------------------------------------------------------------- */
 
 struct visit {
+    const struct meta_alert *rule;
     int (*seen)(void *arg, const struct alerts_seen *s, struct err *e);
     void *arg;
 };
 
-static int tell(struct alerts_watch *w, const struct meta_alert *r, const struct visit *v,
-                const char *subject, const char *of, double value, struct err *e)
+static int tell(struct alerts_watch *w, const struct visit *v, const char *subject, const char *of,
+                double value, struct err *e)
 {
     struct alerts_seen s = {.subject = subject, .value = value, .text = ""};
     if (isnan(value))
         return 0;
-    s.text = sentence(w->mem, r, of, value);
+    s.text = sentence(w->mem, v->rule, of, value);
     return v->seen(v->arg, &s, e);
 }
 
@@ -180,7 +181,7 @@ static int watch_gpus(struct alerts_watch *w, const struct meta_alert *r, const 
         if (!passes(w, r, g->host, g->uuid))
             continue;
         snprintf(of, sizeof of, "GPU %lld of %s", (long long)g->number, g->host);
-        code = tell(w, r, v, g->uuid, of, value_of(g->state, g->seen, metric, w->now), e);
+        code = tell(w, v, g->uuid, of, value_of(g->state, g->seen, metric, w->now), e);
     }
     return code;
 }
@@ -192,7 +193,7 @@ static int watch_hosts(struct alerts_watch *w, const struct meta_alert *r, const
     for (size_t i = 0; !code && i < w->host_count; i++) {
         const struct meta_host_now *h = &w->hosts[i];
         if (passes(w, r, h->name, NULL))
-            code = tell(w, r, v, h->name, h->name, value_of(h->state, h->seen, metric, w->now), e);
+            code = tell(w, v, h->name, h->name, value_of(h->state, h->seen, metric, w->now), e);
     }
     return code;
 }
@@ -234,7 +235,7 @@ int alerts_watch(struct alerts_watch *w, const struct meta_alert *r,
                  int (*seen)(void *arg, const struct alerts_seen *s, struct err *e), void *arg,
                  struct err *e)
 {
-    const struct visit v = {seen, arg};
+    const struct visit v = {r, seen, arg};
     bool gpu;
     if (strcmp(r->kind, "insight") == 0)
         return watch_findings(w, r, &v, e);

@@ -127,7 +127,8 @@ static int run(struct ask *a, ask_take take, void *arg)
         return GPUFL_E_NOMEM;
     unsigned host = c->session ? c->session->host : 0;
     int code =
-        link_ask(&c->store->links, host, a->text.data, a->text.len, c->until, take, arg, a->e);
+        link_ask(&c->store->links, host,
+                 &(struct link_question){a->text.data, a->text.len, take, arg, c->until}, a->e);
     return code == GPUFL_E_TIMEOUT ? too_long(c) : code;
 }
 
@@ -151,18 +152,18 @@ static int counts(struct ask *a)
 static const struct ask_engine engine = {words,     clear, put_table, put_where,
                                          put_value, run,   counts};
 
-int click_ask_question(struct store *s, const char *workspace, struct store_session *ss,
-                       enum store_query q, const struct store_value *args,
+int click_ask_question(struct store *s, const struct store_question *q,
                        const struct store_visitor *v, struct err *e)
 {
+    struct store_session *ss = q->session;
     struct click_ask *c = mem_zalloc(sizeof *c);
     if (!c)
         return err_nomem(e);
-    ask_init(&c->ask, &engine, q, args, e);
+    ask_init(&c->ask, &engine, q->q, q->args, e);
     state_init(&c->state);
     c->store = s;
     c->session = ss;
-    c->workspace = ss ? ss->workspace : workspace_of(s, workspace);
+    c->workspace = ss ? ss->workspace : workspace_of(s, q->workspace);
     c->until = clock_mono() + s->query_limit;
     int code = ask_check(&c->ask);
     if (!code && !c->workspace)

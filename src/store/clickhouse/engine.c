@@ -33,7 +33,8 @@ static int greet(struct store *s, unsigned host, struct err *e)
 {
     static const char text[] = "SELECT version() FORMAT Native";
     struct version v = {"", 0};
-    int code = link_ask(&s->links, host, text, sizeof text - 1, 0, take_version, &v, e);
+    int code = link_ask(&s->links, host,
+                        &(struct link_question){text, sizeof text - 1, take_version, &v, 0}, e);
     if (!code && v.number < OLDEST)
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        "ClickHouse (server %u of --columns) has version %s; 18.16 is the oldest "

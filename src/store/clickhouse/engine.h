@@ -198,8 +198,7 @@ int click_keep_sessions(struct store *s, const char *workspace,
 int click_keep_walk_history(struct store *s, const char *workspace, ask_take take, void *arg,
                             struct err *e);
 
-int click_ask_question(struct store *s, const char *workspace, struct store_session *ss,
-                       enum store_query q, const struct store_value *args,
+int click_ask_question(struct store *s, const struct store_question *q,
                        const struct store_visitor *v, struct err *e);
 
 int click_engine_open(struct store **out, const struct store_config *c, struct err *e);

@@ -109,7 +109,8 @@ static int find_version(struct store *s, unsigned host, const char *workspace, c
     buf_str(&text, " WHERE session = ");
     literal_text(&text, session, strlen(session));
     buf_str(&text, " FORMAT Native");
-    int code = link_ask(&s->links, host, text.data, text.len, 0, take_version, v, e);
+    int code = link_ask(&s->links, host,
+                        &(struct link_question){text.data, text.len, take_version, v, 0}, e);
     buf_fini(&text);
     return code;
 }
@@ -195,7 +196,8 @@ static int ask_all(struct store *s, const struct buf *text, ask_take take, void 
 {
     int code = 0;
     for (unsigned host = 0; !code && host < s->links.place.host_count; host++) {
-        code = link_ask(&s->links, host, text->data, text->len, 0, take, arg, e);
+        code = link_ask(&s->links, host,
+                        &(struct link_question){text->data, text->len, take, arg, 0}, e);
         code = code == GPUFL_E_NOENT ? 0 : code;
     }
     return code;

@@ -262,7 +262,9 @@ static int look_up(struct store *s, struct workspace *w, unsigned host, struct e
     literal_text(&text, name, strlen(name));
     buf_str(&text, " FORMAT Native");
     memset(w->have[host], 0, sizeof w->have[host]);
-    code = code ? code : link_ask(&s->links, host, text.data, text.len, 0, take_tables, &k, e);
+    code = code ? code
+                : link_ask(&s->links, host,
+                           &(struct link_question){text.data, text.len, take_tables, &k, 0}, e);
     if (!code && *s->links.place.cluster) {
         buf_clear(&text);
         buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");
@@ -305,7 +307,8 @@ static int add_columns(struct store *s, const struct workspace *w, unsigned host
     buf_str(&text, " AND table = ");
     literal_text(&text, place_name(place), strlen(place_name(place)));
     buf_str(&text, " FORMAT Native");
-    int code = link_ask(&s->links, host, text.data, text.len, 0, take_columns, &n, e);
+    int code = link_ask(&s->links, host,
+                        &(struct link_question){text.data, text.len, take_columns, &n, 0}, e);
     for (unsigned i = 0; !code && columns[i].name; i++) {
         if (n.there[i])
             continue;

@@ -412,22 +412,21 @@ static int request(struct links *l, unsigned host, struct flight *f, struct buf 
     return code;
 }
 
-int link_ask(struct links *l, unsigned host, const char *text, size_t len, int64_t until,
-             ask_take take, void *arg, struct err *e)
+int link_ask(struct links *l, unsigned host, const struct link_question *q, struct err *e)
 {
-    struct flight f = {.take = take, .arg = arg, .body = text, .len = len};
+    struct flight f = {.take = q->take, .arg = q->arg, .body = q->text, .len = q->len};
     struct buf path;
     buf_init(&path, 4096);
-    put_settings(&path, l, until);
-    int code = request(l, host, &f, &path, until, e);
+    put_settings(&path, l, q->until);
+    int code = request(l, host, &f, &path, q->until, e);
     buf_fini(&path);
     return code;
 }
 
-int link_ask_as(struct links *l, unsigned host, const struct link_login *who, const char *text,
-                ask_take take, void *arg, struct err *e)
+int link_ask_as(struct links *l, unsigned host, const struct link_login *who,
+                const struct link_question *q, struct err *e)
 {
-    struct flight f = {.who = who, .take = take, .arg = arg, .body = text, .len = strlen(text)};
+    struct flight f = {.who = who, .take = q->take, .arg = q->arg, .body = q->text, .len = q->len};
     struct buf path;
     buf_init(&path, 64);
     buf_str(&path, "/");
@@ -436,22 +435,23 @@ int link_ask_as(struct links *l, unsigned host, const struct link_login *who, co
     return code;
 }
 
-int link_text_as(struct links *l, unsigned host, const struct link_login *who, const char *id,
-                 const struct buf *text, int64_t until, struct buf *answer, struct err *e)
+int link_text_as(struct links *l, unsigned host, const struct link_login *who,
+                 const struct link_text *t, struct err *e)
 {
-    struct flight f = {.who = who, .answer = answer, .body = text->data, .len = text->len};
+    struct flight f = {.who = who, .answer = t->answer, .body = t->text->data, .len = t->text->len};
     struct buf path;
     buf_init(&path, 1024);
     buf_str(&path, "/?wait_end_of_query=1&query_id=");
-    put_escaped(&path, id);
-    int code = request(l, host, &f, &path, until, e);
+    put_escaped(&path, t->id);
+    int code = request(l, host, &f, &path, t->until, e);
     buf_fini(&path);
     return code;
 }
 
 int link_do(struct links *l, unsigned host, const char *text, struct err *e)
 {
-    return link_ask(l, host, text, strlen(text), 0, NULL, NULL, e);
+    const struct link_question q = {text, strlen(text), NULL, NULL, 0};
+    return link_ask(l, host, &q, e);
 }
 
 int link_insert(struct links *l, unsigned host, const char *into, const char *body, size_t len,

@@ -48,25 +48,41 @@ int link_parse(struct link_place *p, const char *url, struct err *e);
 int links_open(struct links *l, const char *url, int64_t memory_limit, int threads, struct err *e);
 void links_close(struct links *l);
 
-/* Runs a statement; its blocks go to take. until: CLOCK_MONOTONIC ns; 0: no limit. The server's
- * errors come as codes of base/err.h (NOENT: no such database or table), with its sentence. */
-int link_ask(struct links *l, unsigned host, const char *text, size_t len, int64_t until,
-             ask_take take, void *arg, struct err *e);
+/* A statement, and who takes the blocks of its answer. */
+struct link_question {
+    const char *text;
+    size_t len;
+    ask_take take; /* NULL: there is no answer */
+    void *arg;
+    int64_t until; /* CLOCK_MONOTONIC ns; 0: no limit */
+};
+
+/* Runs a statement. The server's errors come as codes of base/err.h (NOENT: no such database or
+ * table), with its sentence. */
+int link_ask(struct links *l, unsigned host, const struct link_question *q, struct err *e);
 
 struct link_login {
     const char *name, *password;
 };
 
-/* The same as another user, in its own profile: no setting is sent. Its text ends with a NUL. */
-int link_ask_as(struct links *l, unsigned host, const struct link_login *who, const char *text,
-                ask_take take, void *arg, struct err *e);
+/* Runs a statement as another user, in that user's profile: no setting is sent. */
+int link_ask_as(struct links *l, unsigned host, const struct link_login *who,
+                const struct link_question *q, struct err *e);
 
-/* A statement whose answer is a text, sent when it is whole, under an id by which it can be killed.
- * FULL: there is more than answer may hold, which has the beginning. */
-int link_text_as(struct links *l, unsigned host, const struct link_login *who, const char *id,
-                 const struct buf *text, int64_t until, struct buf *answer, struct err *e);
+/* A statement whose answer is a text. */
+struct link_text {
+    const char *id; /* by which the statement can be killed */
+    const struct buf *text;
+    int64_t until;      /* CLOCK_MONOTONIC ns */
+    struct buf *answer; /* its limit is the answer's */
+};
 
-/* The same as link_ask for a statement without an answer, from a text. */
+/* Runs a statement as another user. The server sends the answer when it is whole. FULL: there is more
+ * than the answer may hold, which has the beginning. */
+int link_text_as(struct links *l, unsigned host, const struct link_login *who,
+                 const struct link_text *t, struct err *e);
+
+/* Runs a statement that has no answer. */
 int link_do(struct links *l, unsigned host, const char *text, struct err *e);
 
 /* Inserts a body of Native blocks; into: "`database`.`table`". After an error it is not known

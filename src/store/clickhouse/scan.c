@@ -19,34 +19,42 @@ static void put_columns(struct buf *b, unsigned place)
     }
 }
 
-/* Rows of a numbered table from one on. */
-static int scan_piece(const struct store_session *ss, const struct state *t, unsigned place,
-                      int64_t first, const char *bounds, ask_take take, void *arg, struct err *e)
+/* Rows of a table, and who takes them. */
+struct scan {
+    const struct store_session *session;
+    const struct state *state;
+    unsigned table;
+    const char *bounds; /* a condition that begins with " AND ", or "" */
+    ask_take take;
+    void *arg;
+};
+
+/* Reads the rows of a numbered table from one on. */
+static int scan_piece(const struct scan *s, int64_t first, struct err *e)
 {
+    const struct store_session *ss = s->session;
     struct buf text;
     buf_init(&text, STATE_STATEMENT_MAX);
-    put_columns(&text, place);
+    put_columns(&text, s->table);
     buf_str(&text, " FROM ");
-    place_put(&text, ss->store, ss->workspace->name, place_name(place));
+    place_put(&text, ss->store, ss->workspace->name, place_name(s->table));
     buf_str(&text, " WHERE ");
-    state_where_last(&text, ss, t, place);
+    state_where_last(&text, ss, s->state, s->table);
     buf_printf(&text,
                " AND run = %" PRId64 " AND rowid BETWEEN %" PRId64 " AND %" PRId64
                "%s ORDER BY rowid FORMAT Native",
-               first >> RUN_SHIFT, first, first + PIECE_ROWS - 1, bounds);
-    int code = buf_error(&text)
-                   ? err_nomem(e)
-                   : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
+               first >> RUN_SHIFT, first, first + PIECE_ROWS - 1, s->bounds);
+    const struct link_question q = {text.data, text.len, s->take, s->arg, 0};
+    int code = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
     buf_fini(&text);
     return code;
 }
 
-static int scan_pieces(const struct store_session *ss, const struct state *t, unsigned place,
-                       const char *bounds, ask_take take, void *arg, struct err *e)
+static int scan_pieces(const struct scan *s, struct err *e)
 {
     int code = 0;
-    for (int64_t first = 0; !code && first < t->rows[place]; first += PIECE_ROWS)
-        code = scan_piece(ss, t, place, first, bounds, take, arg, e);
+    for (int64_t first = 0; !code && first < s->state->rows[s->table]; first += PIECE_ROWS)
+        code = scan_piece(s, first, e);
     return code;
 }
 
@@ -67,7 +75,8 @@ static int scan_records(struct batches *b, struct store_session *ss, int64_t fro
         literal_int(&bounds, to);
     }
     int code = state_read(ss, &t, e);
-    code = code ? code : scan_pieces(ss, &t, b->batch.type, buf_cstr(&bounds), batches_take, b, e);
+    const struct scan scan = {ss, &t, b->batch.type, buf_cstr(&bounds), batches_take, b};
+    code = code ? code : scan_pieces(&scan, e);
     code = code ? code : batches_end(b);
     buf_fini(&bounds);
     state_fini(&t);
@@ -85,11 +94,11 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
     return code;
 }
 
-/* Rows of a table that has no order: names, tiles, spans. */
-static int scan_whole(const struct store_session *ss, const struct state *t, unsigned table,
-                      ask_take take, void *arg, struct err *e)
+/* Reads a table that has no order: names, tiles, spans. */
+static int scan_whole(const struct scan *s, struct err *e)
 {
-    unsigned place = place_of(table);
+    const struct store_session *ss = s->session;
+    unsigned place = place_of(s->table);
     struct buf text;
     buf_init(&text, STATE_STATEMENT_MAX);
     put_columns(&text, place);
@@ -97,12 +106,11 @@ static int scan_whole(const struct store_session *ss, const struct state *t, uns
     place_put(&text, ss->store, ss->workspace->name, place_name(place));
     buf_str(&text, " WHERE ");
     if (place_levelled(place))
-        buf_printf(&text, "level = %d AND ", place_level(table));
-    state_where(&text, ss, t);
+        buf_printf(&text, "level = %d AND ", place_level(s->table));
+    state_where(&text, ss, s->state);
     buf_str(&text, " FORMAT Native");
-    int code = buf_error(&text)
-                   ? err_nomem(e)
-                   : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
+    const struct link_question q = {text.data, text.len, s->take, s->arg, 0};
+    int code = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
     buf_fini(&text);
     return code;
 }
@@ -116,7 +124,7 @@ int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v,
     state_init(&t);
     int code = state_read(ss, &t, e);
     if (!code && t.rows[TABLE_names])
-        code = scan_whole(ss, &t, TABLE_names, batches_names, &visitor, e);
+        code = scan_whole(&(struct scan){ss, &t, TABLE_names, "", batches_names, &visitor}, e);
     state_fini(&t);
     return code;
 }
@@ -127,7 +135,9 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     struct state t;
     state_init(&t);
     int code = state_read(ss, &t, e);
-    code = code ? code : scan_pieces(ss, &t, TABLE_unknown, "", batches_unknown, &visitor, e);
+    code =
+        code ? code
+             : scan_pieces(&(struct scan){ss, &t, TABLE_unknown, "", batches_unknown, &visitor}, e);
     state_fini(&t);
     return code;
 }
@@ -154,10 +164,9 @@ int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct
     code = code ? code : w->positions(w->arg, t.positions, t.position_count);
     for (int i = -1; !code && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
+        const struct scan s = {ss, &t, each.table, "", take_page, &each};
         if (t.rows[i])
-            code = place_numbered(each.table)
-                       ? scan_pieces(ss, &t, each.table, "", take_page, &each, e)
-                       : scan_whole(ss, &t, each.table, take_page, &each, e);
+            code = place_numbered(each.table) ? scan_pieces(&s, e) : scan_whole(&s, e);
     }
     state_fini(&t);
     return code;

@@ -186,18 +186,19 @@ static int explain(int code, const struct err *why, const struct store_select *q
     return err_set(e, GPUFL_E_INVAL, "%s", why->text);
 }
 
-static int run(struct store *s, const char *workspace, const struct select_tables *t,
-               const struct buf *text, int64_t most, struct buf *answer, struct err *e)
+static int run(const struct select_tables *t, const struct buf *text, int64_t most,
+               struct buf *answer, struct err *e)
 {
     char name[2 * STORE_ID_MAX + 2], id[40];
-    const struct link_login who = select_login(s, workspace, name);
+    struct store *s = t->store;
+    const struct link_login who = select_login(s, t->workspace, name);
     const struct store_select *q = t->q;
     struct err why = {0};
     struct buf said;
     make_id(id);
     buf_init(&said, (size_t)q->bytes_most);
-    int code =
-        link_text_as(&s->links, t->host, &who, id, text, clock_mono() + q->time_most, &said, &why);
+    const struct link_text asked = {id, text, clock_mono() + q->time_most, &said};
+    int code = link_text_as(&s->links, t->host, &who, &asked, &why);
     bool cut = code == GPUFL_E_FULL;
     if (code == GPUFL_E_TIMEOUT)
         stop(s, t->host, id);
@@ -222,7 +223,7 @@ int click_select_ask(struct store *s, const char *workspace, const struct store_
     if (!code && buf_error(&text))
         code = err_set(e, GPUFL_E_INVAL, "the statement names tables too often");
     code = code ? code : select_user_check(s, workspace, t.host, &most, e);
-    code = code ? code : run(s, workspace, &t, &text, most, answer, e);
+    code = code ? code : run(&t, &text, most, answer, e);
     buf_fini(&text);
     select_tables_close(&t);
     return code;

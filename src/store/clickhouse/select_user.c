@@ -99,9 +99,19 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
     char name[2 * STORE_ID_MAX + 2];
     const struct link_login who = select_login(s, workspace, name);
     struct err why = {0};
-    int code = link_ask_as(&s->links, host, &who, settings, take_settings, &seen, &why);
-    code = code ? code : link_ask_as(&s->links, host, &who, databases, take_databases, &seen, &why);
-    code = code ? code : link_ask_as(&s->links, host, &who, settings, take_settings, &behind, &why);
+    int code = link_ask_as(
+        &s->links, host, &who,
+        &(struct link_question){settings, sizeof settings - 1, take_settings, &seen, 0}, &why);
+    code = code ? code
+                : link_ask_as(&s->links, host, &who,
+                              &(struct link_question){databases, sizeof databases - 1,
+                                                      take_databases, &seen, 0},
+                              &why);
+    code = code ? code
+                : link_ask_as(&s->links, host, &who,
+                              &(struct link_question){settings, sizeof settings - 1, take_settings,
+                                                      &behind, 0},
+                              &why);
     *rows = seen.rows;
     if (code == GPUFL_E_PERM)
         return err_set(

@@ -60,7 +60,8 @@ static int find_parts(const struct store_session *ss, struct parts *all, struct 
             "SELECT table, sum(bytes_on_disk) FROM system.parts WHERE active AND database = ");
     literal_text(&text, name, strlen(name));
     buf_printf(&text, " AND partition = '%" PRIu64 "' GROUP BY table FORMAT Native", ss->key);
-    int code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take_parts, all, e);
+    int code = link_ask(&ss->store->links, ss->host,
+                        &(struct link_question){text.data, text.len, take_parts, all, 0}, e);
     buf_fini(&text);
     return code;
 }

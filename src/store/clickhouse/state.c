@@ -224,7 +224,8 @@ int state_read_before(const struct store_session *ss, int64_t before, struct sta
                " WHERE session = %" PRIu64 " AND commit < %" PRId64
                " ORDER BY commit DESC LIMIT 1 FORMAT Native",
                ss->key, before);
-    int code = link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take_state, &r, e);
+    int code = link_ask(&ss->store->links, ss->host,
+                        &(struct link_question){text.data, text.len, take_state, &r, 0}, e);
     buf_fini(&text);
     if (code)
         return code == GPUFL_E_NOENT ? absent(ss, e) : code;

@@ -25,7 +25,8 @@ static int ask_number(const struct store_session *ss, const struct buf *text, in
                       struct err *e)
 {
     *out = 0;
-    return link_ask(&ss->store->links, ss->host, text->data, text->len, 0, take_number, out, e);
+    return link_ask(&ss->store->links, ss->host,
+                    &(struct link_question){text->data, text->len, take_number, out, 0}, e);
 }
 
 static int run(const struct store_session *ss, struct buf *text, struct err *e)
@@ -163,7 +164,8 @@ static int merge(const struct store_session *ss, struct buf *text, struct err *e
                " AND partition = '%" PRIu64 "' GROUP BY table HAVING count() > 1 AND "
                "sum(bytes_on_disk) < %" PRId64 " FORMAT Native",
                ss->key, MERGE_MAX);
-    int code = link_ask(&ss->store->links, ss->host, text->data, text->len, 0, take_merges, &m, e);
+    int code = link_ask(&ss->store->links, ss->host,
+                        &(struct link_question){text->data, text->len, take_merges, &m, 0}, e);
     for (unsigned i = 0; !code && i < m.count; i++) {
         buf_clear(text);
         buf_str(text, "OPTIMIZE TABLE ");

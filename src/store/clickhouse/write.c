@@ -169,16 +169,23 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
     return 0;
 }
 
-/* The first columns of a table, of rows that count, of runs from one on. */
-static int read_columns(struct store_session *ss, unsigned table, unsigned columns, int64_t run,
-                        ask_take take, void *arg, struct err *e)
+/* A table's rows that count, from a run on, and who takes their first columns. */
+struct reading {
+    unsigned table, columns;
+    int64_t run;
+    ask_take take;
+    void *arg;
+};
+
+static int read_columns(struct store_session *ss, const struct reading *r, struct err *e)
 {
+    unsigned table = r->table;
     const struct state *t = &ss->writer->state;
     struct buf text;
     if (!t->rows[table])
         return 0;
     buf_init(&text, STATE_STATEMENT_MAX);
-    for (unsigned i = 0; i < columns; i++) {
+    for (unsigned i = 0; i < r->columns; i++) {
         buf_str(&text, i ? ", " : "SELECT ");
         literal_name(&text, store_table(table)->columns[i].name);
     }
@@ -186,12 +193,11 @@ static int read_columns(struct store_session *ss, unsigned table, unsigned colum
     place_put(&text, ss->store, ss->workspace->name, place_name(table));
     buf_str(&text, " WHERE ");
     state_where_last(&text, ss, t, table);
-    if (run)
-        buf_printf(&text, " AND run >= %" PRId64, run);
+    if (r->run)
+        buf_printf(&text, " AND run >= %" PRId64, r->run);
     buf_str(&text, place_completed(table) ? " ORDER BY rowid FORMAT Native" : " FORMAT Native");
-    int code = buf_error(&text)
-                   ? err_nomem(e)
-                   : link_ask(&ss->store->links, ss->host, text.data, text.len, 0, take, arg, e);
+    const struct link_question q = {text.data, text.len, r->take, r->arg, 0};
+    int code = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
     buf_fini(&text);
     return code;
 }
@@ -199,7 +205,7 @@ static int read_columns(struct store_session *ss, unsigned table, unsigned colum
 static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
                            ask_take take, void *arg, struct err *e)
 {
-    return read_columns(ss, table, columns, 0, take, arg, e);
+    return read_columns(ss, &(struct reading){table, columns, 0, take, arg}, e);
 }
 
 _Static_assert((int)KERNEL_SLICE == (int)RUN_ROWS, "a slice is a run");
@@ -218,7 +224,8 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
     _Static_assert(COL_kernel_start == 0 && COL_kernel_duration == 1 && COL_kernel_config == 2 &&
                        COL_kernel_stream == 3,
                    "the first columns are what is summed up");
-    return read_columns(ss, RECORD_kernel, 4, summed >> RUN_SHIFT, take, arg, e);
+    const struct reading r = {RECORD_kernel, 4, summed >> RUN_SHIFT, take, arg};
+    return read_columns(ss, &r, e);
 }
 
 static const struct append_engine appending = {put_row,         put_columns, amend_row,

@@ -8,8 +8,7 @@
 #include "store/duckdb/engine.h"
 
 /* One question of a session, or of a workspace's history. */
-int ask_question(struct store *s, const char *workspace, struct store_session *ss,
-                 enum store_query q, const struct store_value *args, const struct store_visitor *v,
+int ask_question(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e);
 
 #endif

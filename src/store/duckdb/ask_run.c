@@ -90,8 +90,8 @@ static int run(struct ask *a, ask_take take, void *arg)
     struct sql q;
     if (watch_late(&d->watched))
         return too_long(d);
-    int code = sql_open(&q, d->store->duck, d->connection->handle, buf_cstr(&a->text), d->bound,
-                        d->bound_count, a->e);
+    int code = sql_open(&q, d->store->duck, d->connection->handle,
+                        &(struct sql_bound){buf_cstr(&a->text), d->bound, d->bound_count}, a->e);
     int more = code ? code : 1;
     while (!code && (more = sql_next(&q, a->e)) > 0)
         code = take(arg, &q.page);
@@ -135,19 +135,18 @@ static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct
     return code == GPUFL_E_TIMEOUT ? too_long(d) : code;
 }
 
-int ask_question(struct store *s, const char *workspace, struct store_session *ss,
-                 enum store_query q, const struct store_value *args, const struct store_visitor *v,
+int ask_question(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e)
 {
     struct duck_ask *d = mem_zalloc(sizeof *d);
     if (!d)
         return err_nomem(e);
-    ask_init(&d->ask, &engine, q, args, e);
+    ask_init(&d->ask, &engine, q->q, q->args, e);
     d->store = s;
-    d->session = ss;
+    d->session = q->session;
     int code = ask_check(&d->ask);
     if (!code && d->ask.def->of_workspace) {
-        code = session_get_history(s, workspace, false, &d->session, e);
+        code = session_get_history(s, q->workspace, false, &d->session, e);
         if (!code) {
             code = ask_watched(d, v, e);
             session_put(d->session);

@@ -24,27 +24,27 @@ static void scan_text(struct buf *text, const struct store_session *ss, enum rec
     }
 }
 
-/* Runs a statement; its pages go to take. */
-static int run_on(struct store_session *ss, struct connection *c, struct buf *text,
-                  const struct sql_arg *args, size_t n, ask_take take, void *arg, struct err *e)
+/* Runs a statement, whose pages take gets. */
+static int run_on(struct store_session *ss, struct connection *c, const struct sql_bound *s,
+                  ask_take take, void *arg, struct err *e)
 {
     struct sql q;
     int more = 0;
-    int code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(text), args, n, e);
+    int code = sql_open(&q, ss->store->duck, c->handle, s, e);
     while (!code && (more = sql_next(&q, e)) > 0)
         code = take(arg, &q.page);
     sql_close(&q);
     return code || more > 0 ? code : more;
 }
 
-static int run(struct store_session *ss, struct buf *text, const struct sql_arg *args, size_t n,
-               ask_take take, void *arg, struct err *e)
+static int run(struct store_session *ss, const struct sql_bound *s, ask_take take, void *arg,
+               struct err *e)
 {
     struct connection *c;
     int code = engine_take(ss->store, &c, e);
     if (code)
         return code;
-    code = run_on(ss, c, text, args, n, take, arg, e);
+    code = run_on(ss, c, s, take, arg, e);
     engine_give(ss->store, c);
     return code;
 }
@@ -60,7 +60,8 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
         return err_nomem(e);
     buf_init(&text, SQL_TEXT_MAX);
     scan_text(&text, ss, type, bounded);
-    int code = run(ss, &text, bounds, bounded ? 2 : 0, batches_take, &b, e);
+    const struct sql_bound s = {buf_cstr(&text), bounds, bounded ? 2 : 0};
+    int code = run(ss, &s, batches_take, &b, e);
     code = code ? code : batches_end(&b);
     buf_fini(&text);
     batches_close(&b);
@@ -74,7 +75,7 @@ static int walk(struct store_session *ss, unsigned table, const char *columns, a
     buf_init(&text, SQL_TEXT_MAX);
     buf_printf(&text, "SELECT %s FROM ", columns);
     session_table(&text, ss, table);
-    int code = run(ss, &text, NULL, 0, take, arg, e);
+    int code = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);
     return code;
 }
@@ -139,12 +140,14 @@ static int walk_tables(struct store_session *ss, struct connection *c, const str
     struct buf text;
     buf_init(&text, SQL_TEXT_MAX);
     table_text(&text, ss, TABLE_position);
-    int code = run_on(ss, c, &text, NULL, 0, take_positions, (void *)w, e);
+    int code =
+        run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take_positions, (void *)w, e);
     for (int i = -1; !code && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
         table_text(&text, ss, each.table);
         if (ss->have[i])
-            code = run_on(ss, c, &text, NULL, 0, take_page, &each, e);
+            code =
+                run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take_page, &each, e);
     }
     buf_fini(&text);
     return code;
@@ -173,7 +176,7 @@ int scan_history(struct store *s, const char *workspace, ask_take take, void *ar
     buf_init(&text, SQL_TEXT_MAX);
     table_text(&text, ss, TABLE_history);
     buf_str(&text, " ORDER BY session");
-    code = run(ss, &text, NULL, 0, take, arg, e);
+    code = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);
     session_put(ss);
     return code;

@@ -156,7 +156,8 @@ static int read_tables(struct child *c, struct store_session *ss, struct err *e)
     struct sql q;
     int more = 1;
     buf_printf(&c->text, "SELECT name, max(columns) FROM %s.main.about GROUP BY name", ss->alias);
-    int code = sql_open(&q, c->duck, c->connection, buf_cstr(&c->text), NULL, 0, e);
+    int code =
+        sql_open(&q, c->duck, c->connection, &(struct sql_bound){buf_cstr(&c->text), NULL, 0}, e);
     while (!code && (more = sql_next(&q, e)) > 0)
         for (size_t i = 0; i < q.page.rows; i++) {
             struct store_text name = sql_text(&q, 0, i);

@@ -133,7 +133,9 @@ static int check_empty(struct store_session *ss, struct connection *c, bool *emp
     struct sql_arg args[] = {SQL_TEXT(ss->alias, strlen(ss->alias))};
     int code =
         sql_open(&q, ss->store->duck, c->handle,
-                 "SELECT count(*) FROM duckdb_tables() WHERE database_name = $1", args, 1, e);
+                 &(struct sql_bound){
+                     "SELECT count(*) FROM duckdb_tables() WHERE database_name = $1", args, 1},
+                 e);
     int more = code ? code : sql_next(&q, e);
     *empty = more > 0 && sql_int(&q, 0, 0) == 0;
     sql_close(&q);
@@ -163,7 +165,9 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     buf_str(&text, "SELECT name, max(columns) FROM ");
     session_name(&text, ss, TABLE_about);
     buf_str(&text, " GROUP BY name");
-    int code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(&text), NULL, 0, &why), more = 1;
+    int code = sql_open(&q, ss->store->duck, c->handle,
+                        &(struct sql_bound){buf_cstr(&text), NULL, 0}, &why),
+        more = 1;
     while (!code && (more = sql_next(&q, &why)) > 0)
         code = take_about(ss, &q, e);
     sql_close(&q);

@@ -55,7 +55,7 @@ int sql_run_with(const struct duck *d, struct duck_connection *c, const char *te
                  const struct sql_arg *args, size_t n, struct err *e)
 {
     struct sql q;
-    int code = sql_open(&q, d, c, text, args, n, e), more = 1;
+    int code = sql_open(&q, d, c, &(struct sql_bound){text, args, n}, e), more = 1;
     while (!code && more > 0) {
         more = sql_next(&q, e);
         code = more < 0 ? more : 0;
@@ -129,16 +129,16 @@ static struct store_text text_of(const struct page *p, unsigned column, size_t r
     return (struct store_text){s->length <= DUCK_STRING_INLINED ? s->prefix : s->at, s->length};
 }
 
-int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c, const char *text,
-             const struct sql_arg *args, size_t n, struct err *e)
+int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c,
+             const struct sql_bound *s, struct err *e)
 {
     memset(q, 0, sizeof *q);
     q->duck = d;
     q->page.text = text_of;
-    if (d->prepare(c, text, &q->statement) != DUCK_OK)
+    if (d->prepare(c, s->text, &q->statement) != DUCK_OK)
         return sql_fail(e, d->prepare_error(q->statement));
-    for (size_t i = 0; i < n; i++)
-        if (bind_one(q, i + 1, &args[i]) != DUCK_OK)
+    for (size_t i = 0; i < s->n; i++)
+        if (bind_one(q, i + 1, &s->args[i]) != DUCK_OK)
             return err_set(e, GPUFL_E_INVAL, "DuckDB: value %zu does not fit its parameter", i + 1);
     int code = start(q, e);
     if (code)

@@ -29,13 +29,20 @@ struct sql {
 /* Runs a statement without an answer. */
 int sql_run(const struct duck *d, struct duck_connection *c, const char *text, struct err *e);
 
-/* The same with values. */
+/* Runs a statement that has parameters, without an answer. */
 int sql_run_with(const struct duck *d, struct duck_connection *c, const char *text,
                  const struct sql_arg *args, size_t n, struct err *e);
 
-/* Starts a statement; whatever comes out, sql_close it. */
-int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c, const char *text,
-             const struct sql_arg *args, size_t n, struct err *e);
+/* A statement and the values of its parameters. */
+struct sql_bound {
+    const char *text;
+    const struct sql_arg *args;
+    size_t n;
+};
+
+/* Starts a statement; sql_close it also after an error. */
+int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c,
+             const struct sql_bound *s, struct err *e);
 void sql_close(struct sql *q);
 
 /* Reads the next chunk: 1 there is one, 0 no more, or a negative code. */

@@ -114,7 +114,8 @@ static int ask(struct store_session *ss, const struct sql_arg *args, size_t n, a
 {
     struct writer *w = ss->writer;
     struct sql q;
-    int code = sql_open(&q, ss->store->duck, w->connection->handle, buf_cstr(&w->text), args, n, e);
+    int code = sql_open(&q, ss->store->duck, w->connection->handle,
+                        &(struct sql_bound){buf_cstr(&w->text), args, n}, e);
     int more = code ? code : 1;
     while (!code && (more = sql_next(&q, e)) > 0)
         code = take(arg, &q.page);
@@ -374,7 +375,8 @@ int write_positions(struct store_session *ss, struct store_position *out, unsign
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "SELECT channel, \"offset\" FROM ");
     session_table(&text, ss, TABLE_position);
-    code = sql_open(&q, ss->store->duck, c->handle, buf_cstr(&text), NULL, 0, e);
+    code =
+        sql_open(&q, ss->store->duck, c->handle, &(struct sql_bound){buf_cstr(&text), NULL, 0}, e);
     while (!code && (more = sql_next(&q, e)) > 0)
         for (size_t i = 0; i < q.page.rows && *count < room; i++) {
             struct store_text channel = sql_text(&q, 0, i);

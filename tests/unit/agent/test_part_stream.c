@@ -78,7 +78,7 @@ static struct part_stream *open_stream(const char *path, struct file_id id, int6
 {
     struct part_stream *s;
     struct err e = {0};
-    assert_int_equal(part_stream_open(&s, path, id, skip, most, pack, &e), 0);
+    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){skip, most, pack}, &e), 0);
     return s;
 }
 
@@ -231,9 +231,11 @@ static void test_another_file_under_the_name(void **state)
     const char *path = tmpdir_path("e.log");
     struct file_id id = put_file(path, false, text_len);
     assert_int_equal(rename(path, tmpdir_path("e.1.log")), 0);
-    assert_int_equal(part_stream_open(&s, path, id, 0, 0, pack, &e), GPUFL_E_NOENT);
+    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e),
+                     GPUFL_E_NOENT);
     put_file(path, false, text_len);
-    assert_int_equal(part_stream_open(&s, path, id, 0, 0, pack, &e), GPUFL_E_NOENT);
+    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e),
+                     GPUFL_E_NOENT);
     assert_non_null(strstr(e.text, "another name"));
     part_stream_close(open_stream(tmpdir_path("e.1.log"), id, 0, 0));
 }
@@ -250,7 +252,7 @@ static void test_damage_is_an_error_of_ours(void **state)
     int fd = open(path, O_WRONLY);
     assert_int_equal(pwrite(fd, "damaged, damaged", 16, file_size(path) / 2), 16);
     close(fd);
-    int64_t n = part_stream_open(&s, path, id, 10, 0, pack, &e);
+    int64_t n = part_stream_open(&s, path, id, &(struct part_range){10, 0, pack}, &e);
     while (!n && (n = part_stream_read(s, sink, sizeof sink)) > 0)
         n = 0;
     assert_int_equal(n, GPUFL_E_CORRUPT);
@@ -274,7 +276,7 @@ static void test_a_file_that_was_cut_off(void **state)
     for (int again = 0; again < 2; again++) { /* then from where it ends */
         struct part_stream *s = NULL;
         struct err e = {0};
-        int code = part_stream_open(&s, path, id, skip + plain, 0, pack, &e);
+        int code = part_stream_open(&s, path, id, &(struct part_range){skip + plain, 0, pack}, &e);
         assert_int_equal(code, again ? GPUFL_E_CORRUPT : 0);
         if (code) {
             assert_non_null(strstr(e.text, "breaks off"));
@@ -324,7 +326,7 @@ static void test_every_allocation_fails_once(void **state)
         struct part_stream *s;
         struct err e = {0};
         mem_fail_at(n);
-        int code = part_stream_open(&s, path, id, 0, 0, pack, &e);
+        int code = part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e);
         int64_t made = mem_count();
         mem_fail_at(-1);
         part_stream_close(s);

@@ -100,10 +100,15 @@ static void check_report(const char *session)
     o.kernel = KERNEL_VIEW_ALL;
     assert_int_equal(store_duckdb.get(fix.store, "w", session, false, &ss, &e), 0);
     static const _Atomic bool stopped = true;
-    assert_int_equal(columns_report(&r, &store_duckdb, ss, NULL, session, &o, &stopped, &e),
-                     GPUFL_E_STATE);
+    assert_int_equal(
+        columns_report(&r, &(struct columns_source){&store_duckdb, ss, NULL, session, &stopped}, &o,
+                       &e),
+        GPUFL_E_STATE);
     e = (struct err){0};
-    assert_int_equal(columns_report(&r, &store_duckdb, ss, NULL, session, &o, NULL, &e), 0);
+    assert_int_equal(
+        columns_report(&r, &(struct columns_source){&store_duckdb, ss, NULL, session, NULL}, &o,
+                       &e),
+        0);
     assert_int_equal(columns_report_json(&r, &text, &len), 0);
     stored = document(session, ANALYSIS_REPORT, &mem, &row);
     assert_non_null(stored);
@@ -192,8 +197,9 @@ static void test_final(void **state)
     const struct store_value all[8] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.null = true}, {.i = 1000},
                                        {.null = true}, {.null = true}};
-    assert_int_equal(store_duckdb.query(fix.store, "w", NULL, QUERY_kernel_history, all,
-                                        &(struct store_visitor){&h, take_history}, NULL),
+    assert_int_equal(store_duckdb.query(
+                         fix.store, &(struct store_question){"w", NULL, QUERY_kernel_history, all},
+                         &(struct store_visitor){&h, take_history}, NULL),
                      0);
     assert_true(h.rows > 0);
     assert_int_equal(h.calls, fixture_rows(&fix, session, "kernel"));

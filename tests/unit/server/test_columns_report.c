@@ -135,8 +135,11 @@ static char *report_of_columns(const char *session, size_t *len)
     gpufl_report_options_init(&o, sizeof o);
     o.format = GPUFL_REPORT_JSON;
     if (store_duckdb.get(fix.store, "w", session, false, &ss, &e) ||
-        columns_report(&r, &store_duckdb, ss, &(struct columns_place){fix.store, "w"}, "here", &o,
-                       NULL, &e))
+        columns_report(&r,
+                       &(struct columns_source){&store_duckdb, ss,
+                                                &(struct columns_place){fix.store, "w"}, "here",
+                                                NULL},
+                       &o, &e))
         fail_msg("%s", e.text);
     assert_int_equal(columns_report_json(&r, &text, len), 0);
     report_close(&r);

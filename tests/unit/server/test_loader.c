@@ -186,7 +186,8 @@ static void test_pyramid(void **state)
     fixture_send(&fix, &r, text, n, 0, &a);
     fixture_drain(&fix);
     assert_int_equal(store_duckdb.get(fix.store, "w", "s", false, &ss, NULL), 0);
-    assert_int_equal(store_duckdb.query(fix.store, "w", ss, QUERY_lanes, NULL,
+    assert_int_equal(store_duckdb.query(fix.store,
+                                        &(struct store_question){"w", ss, QUERY_lanes, NULL},
                                         &(struct store_visitor){&events, sum_lanes}, NULL),
                      0);
     assert_int_equal(events, 5000);
