@@ -27,6 +27,8 @@ gpufl_module(server
     common/columns.c
     api/counters.c
     data_lock.c
+    file_tree.c
+    offline.c
     api/history_rows.c
     api/ids_list.c
     watch/webhooks.c
