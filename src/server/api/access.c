@@ -2,8 +2,8 @@
 #include "server/api/access.h"
 
 #include "base/clock.h"
+#include "server/api/parts.h"
 #include "server/common/logs.h"
-#include "server/parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* alerts.c - rules that watch, when their conditions held, and the posts that tell of it. */
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/api/rows.h"
 #include "server/auth/secret.h"
-#include "server/parts.h"
 
 #include "base/clock.h"
 

@@ -5,9 +5,9 @@
  * worker: who asks, and may they (access). Only then the body is looked at. */
 #include "base/clock.h"
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/common/logs.h"
 #include "server/common/pages.h"
-#include "server/parts.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* auth.c - logging in and out, the first admin, links that work once. */
 #include "server/api/api.h"
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include "base/clock.h"
 

@@ -1,8 +1,8 @@
 /* call.c - what handlers do in the same way. */
 #include "server/api/call.h"
 
+#include "server/api/parts.h"
 #include "server/common/logs.h"
-#include "server/parts.h"
 
 struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* compare.c - two sides of sessions, from the digests that their analysis left: no session is
  * opened, so that ten million kernels are compared as fast as ten. */
 #include "server/api/api.h"
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include "analyze/compare/compare.h"
 #include "base/alloc.h"

@@ -3,9 +3,9 @@
  * NDJSON is made while it is sent, by a worker of its own pool: batches are encoded
  * as the columns are walked, so that memory does not grow with the session. */
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/api/session_ref.h"
 #include "server/intake/loader.h"
-#include "server/parts.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

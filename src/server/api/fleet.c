@@ -1,8 +1,8 @@
 /* fleet.c - hosts and GPUs as they were last heard of, what runs there, and what they did over
  * days. */
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/api/rows.h"
-#include "server/parts.h"
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 

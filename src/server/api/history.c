@@ -2,7 +2,7 @@
  * store has a row of each, analyze/compare/history.h says what stands out. */
 #include "server/api/api.h"
 #include "server/api/history_rows.h"
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include "symbol/names/demangle.h"
 

@@ -1,7 +1,7 @@
 /* info.c - the server about itself. */
 #include "server/api/api.h"
 #include "server/api/openapi.h"
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include "base/clock.h"
 #include "server/common/logs.h"

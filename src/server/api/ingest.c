@@ -3,7 +3,7 @@
  * The header says whose and which body it is; ingest.h decides what of it is
  * accepted, and what is answered. */
 #include "server/api/api.h"
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

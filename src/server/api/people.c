@@ -1,9 +1,9 @@
 /* people.c - workspaces, members, keys, links, the audit log, what is kept and for how long. */
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/api/rows.h"
 #include "server/backup.h"
 #include "server/common/logs.h"
-#include "server/parts.h"
 
 #include "base/clock.h"
 

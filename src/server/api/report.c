@@ -4,7 +4,7 @@
  * (analysis.h), and stored packed. A part is cut out of it by its keys
  * (docs/report.md), so that a page loads what it shows. */
 #include "server/api/api.h"
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include "base/alloc.h"
 #include "base/json.h"

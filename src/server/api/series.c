@@ -4,7 +4,7 @@
  * of time begin at the same moments. */
 #include "server/api/series.h"
 
-#include "server/parts.h"
+#include "server/api/parts.h"
 
 #include "base/alloc.h"
 #include "wire/record.h"

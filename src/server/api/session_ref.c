@@ -2,8 +2,8 @@
 #include "server/api/session_ref.h"
 
 #include "base/intern.h"
+#include "server/api/parts.h"
 #include "server/intake/loader.h"
-#include "server/parts.h"
 
 #include "base/alloc.h"
 

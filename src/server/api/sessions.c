@@ -1,8 +1,8 @@
 /* sessions.c - which sessions there are, and what was found in them. */
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/api/rows.h"
 #include "server/common/logs.h"
-#include "server/parts.h"
 
 #include "base/clock.h"
 

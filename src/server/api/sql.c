@@ -4,9 +4,9 @@
  * the store's matter, which runs them in a process of their own. Each one stands in the audit log. */
 #include "server/api/api.h"
 #include "server/api/ids_list.h"
+#include "server/api/parts.h"
 #include "server/api/session_ref.h"
 #include "server/common/logs.h"
-#include "server/parts.h"
 
 #include "base/clock.h"
 

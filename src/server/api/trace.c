@@ -5,9 +5,9 @@
  * whatever the session's size. A kind of lane is a process there, a stream or thread a thread;
  * times are microseconds since the session's start, exact to the nanosecond. */
 #include "server/api/api.h"
+#include "server/api/parts.h"
 #include "server/api/session_ref.h"
 #include "server/common/logs.h"
-#include "server/parts.h"
 
 #include "base/alloc.h"
 #include "base/region.h"

@@ -5,8 +5,8 @@
  *
  * Threads: server.c fills the struct before `ready` is stored with release; constant from then on.
  * What the pointers lead to knows its own threads. */
-#ifndef GPUFL_SERVER_PARTS_H
-#define GPUFL_SERVER_PARTS_H
+#ifndef GPUFL_SERVER_API_PARTS_H
+#define GPUFL_SERVER_API_PARTS_H
 
 #include "meta/meta.h"
 #include "net/server/http.h"
