@@ -40,6 +40,12 @@ int json_out_finish(struct json_out *j)
     return rc;
 }
 
+void json_out_fail(struct json_out *j, int rc)
+{
+    if (rc && !j->buf.error)
+        j->buf.error = rc;
+}
+
 static void begin(struct json_out *j, const char *key)
 {
     if (j->buf.len > FLUSH_AT)
@@ -136,6 +142,24 @@ void json_out_text(struct json_out *j, const char *key, const char *text)
 {
     begin(j, key);
     buf_json_str(&j->buf, text);
+}
+
+void json_out_known(struct json_out *j, const char *key, bool known, int64_t v)
+{
+    json_out_int(j, key, known ? v : CELL_NULL);
+}
+
+void json_out_lines(struct json_out *j, const char *key, const char *lines)
+{
+    json_out_array(j, key);
+    while (*lines) {
+        char line[1024];
+        size_t len = strcspn(lines, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, lines);
+        json_out_text(j, NULL, line);
+        lines += len + (lines[len] == '\n');
+    }
+    json_out_close_array(j);
 }
 
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text)

@@ -12,19 +12,22 @@
 #include <stdio.h>
 
 struct json_out {
-    FILE *file;     /* NULL: all of it stays in buf */
+    FILE *file;     /* NULL: all text stays in buf */
     struct buf buf; /* not yet written */
-    bool comma;     /* something stands before, in this object or array */
+    bool comma;     /* the object or array has a member already */
 };
 
 void json_out_init(struct json_out *j, FILE *file);
 int json_out_finish(struct json_out *j); /* 0, GPUFL_E_NOMEM or GPUFL_E_IO */
 
-/* Into memory, at most max bytes. finish leaves the text in j->buf, which is the caller's; FULL:
- * there would have been more. */
+/* Writes into memory, at most max bytes. finish leaves the text in j->buf, which the caller frees;
+ * it returns GPUFL_E_FULL where max is too little. */
 void json_out_init_memory(struct json_out *j, size_t max);
 
-/* In an object key is the member's name, in an array NULL. */
+/* Records a failure of the caller's own, so that finish returns it; 0 changes nothing. */
+void json_out_fail(struct json_out *j, int rc);
+
+/* key is the member's name in an object, and NULL in an array. */
 void json_out_object(struct json_out *j, const char *key);
 void json_out_array(struct json_out *j, const char *key);
 void json_out_close_object(struct json_out *j);
@@ -34,10 +37,14 @@ void json_out_count(struct json_out *j, const char *key, uint64_t v);
 void json_out_number(struct json_out *j, const char *key, double v); /* 6 decimals at most */
 void json_out_bool(struct json_out *j, const char *key, bool v);
 void json_out_text(struct json_out *j, const char *key, const char *text);
-/* The same; "" becomes null. */
+/* As json_out_text; "" becomes null. */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);
-/* A value that is JSON already, as it stands. */
+/* An integer, or null where nobody knows it. */
+void json_out_known(struct json_out *j, const char *key, bool known, int64_t v);
+/* The lines (LF) of a text as an array of strings. */
+void json_out_lines(struct json_out *j, const char *key, const char *lines);
+/* Writes a value that is JSON already, unchanged. */
 void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len);
 
 #endif

@@ -365,3 +365,9 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
     return l->row.launches == CELL_NULL || unknown || !l->final ? LEDGER_UNCOUNTED
                                                                 : LEDGER_COMPLETE;
 }
+
+const char *sum_ledger_verdict_key(enum ledger_verdict v)
+{
+    static const char *const keys[] = {"absent", "complete", "uncounted", "incomplete"};
+    return keys[v];
+}

@@ -45,4 +45,7 @@ int64_t sum_ledger_open_scopes(const struct sum_ledger *l);
 /* Compares, and appends a sentence a line (LF behind each) about what is missing to out. */
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out);
 
+/* A verdict as the JSON report has it: "absent", "complete", "uncounted" or "incomplete". */
+const char *sum_ledger_verdict_key(enum ledger_verdict v);
+
 #endif

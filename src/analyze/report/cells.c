@@ -4,13 +4,6 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 
-void report_cells_print(struct page *p, struct grid *g)
-{
-    int rc = grid_print(g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : rc;
-    grid_fini(g);
-}
-
 const char *report_cells_reason(const struct model *m, uint32_t reason)
 {
     return reason ? model_text(m, sum_samples_reason(&m->samples, reason)->name) : "-";

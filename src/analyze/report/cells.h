@@ -4,10 +4,7 @@
 #define GPUFL_ANALYZE_REPORT_CELLS_H
 
 #include "analyze/common/grid.h"
-#include "analyze/report/report.h"
-
-/* Prints a table at the page's width, and lets go of it. */
-void report_cells_print(struct page *p, struct grid *g);
+#include "analyze/report_page.h"
 
 /* A stall reason's name. */
 const char *report_cells_reason(const struct model *m, uint32_t reason);

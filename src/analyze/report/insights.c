@@ -4,7 +4,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
-#include "analyze/report/report.h"
+#include "analyze/report_page.h"
 #include "base/alloc.h"
 
 #include <stdlib.h>
@@ -177,8 +177,7 @@ void page_idle(struct page *p)
         grid_put(&g, "%s", units_count(c, (int64_t)s->gaps));
         grid_put(&g, "%s", sum_idle_text((enum idle_cause)order[i]));
     }
-    p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
-    grid_fini(&g);
+    page_grid(p, &g);
     if (devices > 1 || p->model->facts.sessions > 1)
         page_text(p, "Summed over %u device%s and %u session%s%s.", devices,
                   devices == 1 ? "" : "s", p->model->facts.sessions,
@@ -251,8 +250,7 @@ static void put_lines(struct page *p, const uint32_t *order, size_t count, bool 
         }
         all++;
     }
-    p->code = p->code ? p->code : grid_print(&g, p->out, p->width, p->color);
-    grid_fini(&g);
+    page_grid(p, &g);
     if (all > shown)
         page_text(p, "… and %zu more", all - shown);
 }

@@ -1,33 +1,14 @@
 /* insights_json.c - findings, waiting lines with their stacks, and idle time, for programs. */
 #include "analyze/common/cells.h"
-#include "analyze/common/json_out.h"
 #include "analyze/insight/insight.h"
 #include "analyze/model/nameless.h"
-#include "analyze/report/report.h"
+#include "analyze/report_json.h"
 #include "base/alloc.h"
 #include "symbol/names/demangle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What could not be put together for want of memory must not look like null. */
-static void note_error(struct json_out *j, const struct buf *text)
-{
-    if (buf_error(text))
-        j->buf.error = GPUFL_E_NOMEM;
-}
-
-static void put_demangled(const struct model *m, struct json_out *j, const char *key, uint32_t name)
-{
-    struct buf text;
-    buf_init(&text, DEMANGLE_ROOM);
-    if (name)
-        demangle_put(&text, model_text(m, name));
-    json_out_text_or_null(j, key, buf_cstr(&text));
-    note_error(j, &text);
-    buf_fini(&text);
-}
 
 /* The members place, file, line, function, symbol and in_library of an object. */
 static void put_place(const struct model *m, struct json_out *j, uint32_t place)
@@ -39,10 +20,10 @@ static void put_place(const struct model *m, struct json_out *j, uint32_t place)
     json_out_text_or_null(j, "place", buf_cstr(&text));
     json_out_text_or_null(j, "file", p ? model_text(m, p->file) : "");
     json_out_int(j, "line", p && p->line ? p->line : CELL_NULL);
-    put_demangled(m, j, "function", p ? p->function : 0);
+    json_kernel_name(m, j, "function", p ? p->function : 0);
     json_out_text_or_null(j, "symbol", p ? model_text(m, p->function) : "");
     json_out_bool(j, "in_library", stacks_place_is_library(p));
-    note_error(j, &text);
+    json_out_fail(j, buf_error(&text) ? GPUFL_E_NOMEM : 0);
     buf_fini(&text);
 }
 
@@ -56,10 +37,10 @@ static void put_code_place(const struct model *m, struct json_out *j, const stru
     json_out_text_or_null(j, "place", buf_cstr(&text));
     json_out_text_or_null(j, "file", file);
     json_out_int(j, "line", i->line ? i->line : CELL_NULL);
-    put_demangled(m, j, "function", i->kernel);
+    json_kernel_name(m, j, "function", i->kernel);
     json_out_text_or_null(j, "symbol", model_text(m, i->kernel));
     json_out_bool(j, "in_library", false);
-    note_error(j, &text);
+    json_out_fail(j, buf_error(&text) ? GPUFL_E_NOMEM : 0);
     buf_fini(&text);
 }
 
@@ -82,7 +63,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     else
         put_place(m, j, i->place);
     json_out_text_or_null(j, "scope", model_text(m, i->scope));
-    put_demangled(m, j, "kernel", i->kernel);
+    json_kernel_name(m, j, "kernel", i->kernel);
     json_out_text_or_null(j, "kernel_symbol", model_text(m, i->kernel));
     json_out_int(j, "device", i->device ? m->devices.items[i->device].row.index : CELL_NULL);
     json_evidence(r, j, i);
@@ -91,6 +72,15 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
         json_out_int(j, i->facts[f].key, i->facts[f].value);
     json_out_close_object(j);
     json_out_close_object(j);
+}
+
+void json_insights(const struct report *r, struct json_out *j)
+{
+    json_out_array(j, "insights");
+    for (size_t i = 0; i < r->insights.count; i++)
+        put_insight(r, j, &r->insights.items[i]);
+    json_out_close_array(j);
+    json_out_count(j, "insights_left_out", r->insights.left_out);
 }
 
 /* ---- lines ------------------------------------------------------------------------------- */
@@ -106,7 +96,7 @@ static void put_step(const struct model *m, struct json_out *j, const struct sta
         snprintf(offset, sizeof offset, "%llx", (unsigned long long)s->offset);
     json_out_object(j, NULL);
     json_out_text(j, "kind", kinds[s->kind]);
-    put_demangled(m, j, "function", s->function);
+    json_kernel_name(m, j, "function", s->function);
     json_out_text_or_null(j, "file", model_text(m, s->file));
     json_out_int(j, "line", s->line ? s->line : CELL_NULL);
     json_out_text_or_null(j, "module", stacks_module_path(m, s->module));
@@ -224,8 +214,9 @@ static void put_nameless(const struct model *m, struct json_out *j)
     json_out_count(j, "nameless_more", more);
 }
 
-static int put_lines(const struct model *m, struct json_out *j)
+void json_sync_lines(const struct report *r, struct json_out *j)
 {
+    const struct model *m = &r->model;
     size_t count;
     uint32_t *order = sum_sync_sorted(m, &count);
     struct stack_list stacks;
@@ -245,7 +236,7 @@ static int put_lines(const struct model *m, struct json_out *j)
     json_out_close_object(j);
     mem_free(order);
     mem_free(stacks.items);
-    return failed ? GPUFL_E_NOMEM : 0;
+    json_out_fail(j, failed ? GPUFL_E_NOMEM : 0);
 }
 
 /* ---- idle time --------------------------------------------------------------------------- */
@@ -266,8 +257,9 @@ static void put_causes(struct json_out *j, const struct idle_sum *sums, int64_t 
     json_out_close_array(j);
 }
 
-static void put_idle(const struct model *m, struct json_out *j)
+void json_idle(const struct report *r, struct json_out *j)
 {
+    const struct model *m = &r->model;
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
     unsigned devices = sum_idle_total(m, sums, &all);
@@ -290,15 +282,4 @@ static void put_idle(const struct model *m, struct json_out *j)
     }
     json_out_close_array(j);
     json_out_close_object(j);
-}
-
-int json_insights(const struct report *r, struct json_out *j)
-{
-    json_out_array(j, "insights");
-    for (size_t i = 0; i < r->insights.count; i++)
-        put_insight(r, j, &r->insights.items[i]);
-    json_out_close_array(j);
-    json_out_count(j, "insights_left_out", r->insights.left_out);
-    put_idle(&r->model, j);
-    return put_lines(&r->model, j);
 }

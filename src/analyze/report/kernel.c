@@ -3,7 +3,7 @@
 #include "analyze/insight/profile.h"
 #include "analyze/report/cells.h"
 #include "analyze/report/kernel_view.h"
-#include "analyze/report/report.h"
+#include "analyze/report_page.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"
@@ -149,7 +149,7 @@ static void put_lines(struct page *p, const struct kernel_view *v)
     grid_init(&g, columns, n);
     for (size_t i = 0; i < count && i < LINES_MOST; i++)
         put_line_row(p, &g, v, lines[i], &source, "");
-    report_cells_print(p, &g);
+    page_grid(p, &g);
     if (count > LINES_MOST)
         page_text(p, "… and %zu more lines, in the listing.", count - LINES_MOST);
     fputc('\n', p->out);
@@ -202,7 +202,7 @@ static void put_listing(struct page *p, const struct kernel_view *v, bool text)
         else
             grid_put(&g, "  %05llx", (unsigned long long)at->offset);
     }
-    report_cells_print(p, &g);
+    page_grid(p, &g);
     buf_fini(&source.text);
     mem_free(source.starts);
     mem_free(put);

@@ -5,9 +5,9 @@
  * functions of device code, and are found by these, mangled or not. Owner's thread. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
-#include "analyze/common/json_out.h"
 #include "analyze/report/kernel_view.h"
-#include "analyze/report/report.h"
+#include "analyze/report_json.h"
+#include "analyze/report_page.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"
@@ -118,9 +118,7 @@ static size_t put_rows(struct page *p, const struct counter_sum *const *items, s
         grid_put(&g, "%s", model_text(m, c->metric));
         report_put_values(&g, c);
     }
-    int rc = grid_print(&g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : rc;
-    grid_fini(&g);
+    page_grid(p, &g);
     return n;
 }
 
@@ -170,7 +168,7 @@ static void put_counter(const struct model *m, struct json_out *j, const struct 
     json_out_close_object(j);
 }
 
-int json_kernel_counters(const struct report *r, struct json_out *j)
+void json_kernel_counters(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
     struct found f;
@@ -193,5 +191,5 @@ int json_kernel_counters(const struct report *r, struct json_out *j)
     json_out_close_array(j);
     buf_fini(&shown);
     mem_free(f.items);
-    return rc;
+    json_out_fail(j, rc);
 }

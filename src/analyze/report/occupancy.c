@@ -2,7 +2,7 @@
  * its registers, shared memory, warp slots and block slots. The least of the four counts. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
-#include "analyze/report/report.h"
+#include "analyze/report_page.h"
 
 /* Warp slots always set a limit: a row without it tells of no resource. */
 static bool has_limits(const struct config_row *r)
@@ -63,11 +63,11 @@ void page_occupancy(struct page *p)
         p->code = p->code ? p->code : buf_error(&g.text);
     if (any) {
         page_heading(p, "What limits occupancy: the blocks that fit on an SM by each resource");
-        int rc = grid_print(&g, p->out, p->width, p->color);
-        p->code = p->code ? p->code : rc;
+        page_grid(p, &g);
         page_text(p,
                   "at once: the least of the four. # as above, the heaviest configuration of each "
                   "kernel; threads of one block.");
+    } else {
+        grid_fini(&g);
     }
-    grid_fini(&g);
 }

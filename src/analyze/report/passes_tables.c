@@ -2,10 +2,10 @@
  * they were alike; for people and for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
-#include "analyze/common/json_out.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
-#include "analyze/report/report.h"
+#include "analyze/report_json.h"
+#include "analyze/report_page.h"
 #include "symbol/names/demangle.h"
 
 #include <string.h>
@@ -71,8 +71,7 @@ static void put_list(struct page *p, const struct pass_group *g)
         put_cell(&grid, one->recorded);
         grid_put(&grid, "%s", kind_text(one->gives));
     }
-    p->code = p->code ? p->code : grid_print(&grid, p->out, p->width, p->color);
-    grid_fini(&grid);
+    page_grid(p, &grid);
 }
 
 /* "pass 2 (PcSampling)" */
@@ -307,22 +306,8 @@ void json_evidence(const struct report *r, struct json_out *j, const struct insi
     json_out_close_array(j);
 }
 
-static void put_lines(struct json_out *j, const char *key, const char *lines)
-{
-    json_out_array(j, key);
-    while (*lines) {
-        char line[1024];
-        size_t len = strcspn(lines, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)len, lines);
-        json_out_text(j, NULL, line);
-        lines += len + (lines[len] == '\n');
-    }
-    json_out_close_array(j);
-}
-
 static void json_pass(const struct report *r, struct json_out *j, const struct pass *one)
 {
-    static const char *const verdicts[] = {"absent", "complete", "uncounted", "incomplete"};
     json_out_object(j, NULL);
     json_out_int(j, "pass", one->number);
     json_out_text(j, "engine", model_text(&r->model, one->asked));
@@ -337,8 +322,8 @@ static void json_pass(const struct report *r, struct json_out *j, const struct p
             json_out_text(j, NULL, kinds[i].key);
     json_out_close_array(j);
     json_out_text_or_null(j, "gave_nothing", one->nothing ? one->nothing : "");
-    json_out_text(j, "verdict", verdicts[one->verdict]);
-    put_lines(j, "missing", one->missing);
+    json_out_text(j, "verdict", sum_ledger_verdict_key(one->verdict));
+    json_out_lines(j, "missing", one->missing);
     json_out_close_object(j);
 }
 
@@ -353,11 +338,8 @@ static void json_dimensions(struct json_out *j, const char *key, const int64_t o
 static void json_kernel(const struct report *r, struct json_out *j, const struct pass_group *g,
                         const struct pass_kernel *k)
 {
-    struct buf text;
-    buf_init(&text, DEMANGLE_ROOM);
-    demangle_put(&text, model_text(&r->model, k->name));
     json_out_object(j, NULL);
-    json_out_text(j, "name", buf_cstr(&text));
+    json_kernel_name(&r->model, j, "name", k->name);
     json_out_text(j, "symbol", model_text(&r->model, k->name));
     json_dimensions(j, "grid", k->grid);
     json_dimensions(j, "block", k->block);
@@ -370,9 +352,6 @@ static void json_kernel(const struct report *r, struct json_out *j, const struct
     }
     json_out_close_array(j);
     json_out_close_object(j);
-    if (buf_error(&text))
-        j->buf.error = GPUFL_E_NOMEM;
-    buf_fini(&text);
 }
 
 void json_passes(const struct report *r, struct json_out *j)

@@ -4,7 +4,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/cells.h"
-#include "analyze/report/report.h"
+#include "analyze/report_page.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -106,7 +106,7 @@ static void page_samples(struct page *p)
         i += put_sampled(p, &g, rows + i, count - i);
     if (!rows)
         p->code = GPUFL_E_NOMEM;
-    report_cells_print(p, &g);
+    page_grid(p, &g);
     mem_free(rows);
     page_text(p,
               "%s samples in all; --kernel NAME shows the instructions of one. A kernel's share of "
@@ -214,7 +214,7 @@ static void page_instructions(struct page *p)
             put_local(&g, rows[i].values);
         grid_put(&g, "%s", model_text(m, profile_kernel(m, rows[i].function)));
     }
-    report_cells_print(p, &g);
+    page_grid(p, &g);
     mem_free(rows);
     put_instructions_legend(p, local, branches);
     page_of_pass(p, MODEL_INSTRUCTIONS);
@@ -343,7 +343,7 @@ static size_t page_series(struct page *p, size_t left)
         report_put_values(&g, &series[i]);
         left -= put_series(&g, m, &series[i], left - 1);
     }
-    report_cells_print(p, &g);
+    page_grid(p, &g);
     return all - left;
 }
 
@@ -379,7 +379,7 @@ static void page_counted(struct page *p, size_t left)
         left--;
     }
     if (before)
-        report_cells_print(p, &g);
+        page_grid(p, &g);
     else
         grid_fini(&g);
 }

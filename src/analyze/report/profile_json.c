@@ -1,9 +1,8 @@
 /* profile_json.c - samples, metrics of instructions and hardware counters, for programs. */
 #include "analyze/common/cells.h"
-#include "analyze/common/json_out.h"
 #include "analyze/insight/profile.h"
 #include "analyze/report/kernel_view.h"
-#include "analyze/report/report.h"
+#include "analyze/report_json.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -80,7 +79,7 @@ static void put_scopes(const struct model *m, struct json_out *j)
 }
 
 /* Of each kernel as people know it, its share of all samples. */
-static int put_shares(const struct model *m, struct json_out *j)
+static void put_shares(const struct model *m, struct json_out *j)
 {
     int rc = 0;
     const struct keyed *k = &m->code.functions;
@@ -104,23 +103,23 @@ static int put_shares(const struct model *m, struct json_out *j)
     }
     json_out_close_array(j);
     keyed_fini(&seen);
-    return rc;
+    json_out_fail(j, rc);
 }
 
-static int put_samples(const struct model *m, struct json_out *j)
+void json_samples(const struct report *r, struct json_out *j)
 {
-    struct busy_result r;
-    busy_result(&m->samples.windows, &r);
+    const struct model *m = &r->model;
+    struct busy_result windows;
+    busy_result(&m->samples.windows, &windows);
     json_out_object(j, "samples");
     put_sum(j, &m->samples.total);
-    json_out_int(j, "sampled_ns", r.busy);
+    json_out_int(j, "sampled_ns", windows.busy);
     json_out_count(j, "invalid", m->samples.invalid);
     json_out_count(j, "rows_only_counted", m->samples.places.refused);
     put_functions(m, j);
-    int rc = put_shares(m, j);
+    put_shares(m, j);
     put_scopes(m, j);
     json_out_close_object(j);
-    return rc;
 }
 
 /* The known metrics as members, the others are null. */
@@ -131,8 +130,9 @@ static void put_values(struct json_out *j, const struct sass_values *v)
                      v && sass_has(v, (enum sass_metric)i) ? v->value[i] : CELL_NULL);
 }
 
-static void put_instructions(const struct model *m, struct json_out *j)
+void json_instructions(const struct report *r, struct json_out *j)
 {
+    const struct model *m = &r->model;
     const struct sum_sass *s = &m->sass;
     json_out_object(j, "instructions");
     json_out_count(j, "rows", s->rows);
@@ -162,8 +162,9 @@ static void put_instructions(const struct model *m, struct json_out *j)
     json_out_close_object(j);
 }
 
-static void put_counters(const struct model *m, struct json_out *j)
+void json_counters(const struct report *r, struct json_out *j)
 {
+    const struct model *m = &r->model;
     static const char *const sources[] = {"", "sampled", "range", "kernel"};
     json_out_array(j, "counters");
     for (size_t i = 1; i < m->counters.items.count; i++) {
@@ -202,7 +203,7 @@ static void put_instruction(const struct model *m, struct json_out *j,
     json_out_close_object(j);
 }
 
-static int put_lines(const struct model *m, struct json_out *j, const struct kernel_view *v)
+static void put_lines(const struct model *m, struct json_out *j, const struct kernel_view *v)
 {
     size_t count;
     const struct kernel_line **lines = kernel_view_lines(v, &count);
@@ -219,63 +220,58 @@ static int put_lines(const struct model *m, struct json_out *j, const struct ker
         json_out_close_object(j);
     }
     json_out_close_array(j);
+    json_out_fail(j, lines ? 0 : GPUFL_E_NOMEM);
     mem_free(lines);
-    return lines ? 0 : GPUFL_E_NOMEM;
 }
 
-static int put_function(const struct report *r, struct json_out *j, uint32_t function, size_t *put)
+/* Returns how many instructions it put. */
+static size_t put_function(const struct report *r, struct json_out *j, uint32_t function)
 {
     const struct model *m = &r->model;
     const struct code_function *f = device_code_at(&m->code, function);
     struct kernel_view v;
-    if (kernel_view_open(m, function, &v))
-        return GPUFL_E_NOMEM;
+    if (kernel_view_open(m, function, &v)) {
+        json_out_fail(j, GPUFL_E_NOMEM);
+        return 0;
+    }
     json_out_object(j, NULL);
     json_out_text(j, "kernel", model_text(m, f->shown));
     json_out_text(j, "symbol", model_text(m, f->name));
     json_out_text_or_null(j, "arch", model_text(m, f->arch));
     json_out_count(j, "samples", v.samples);
     json_out_text_or_null(j, "no_text", kernel_view_has_text(&v) ? "" : report_no_text(r));
-    int rc = put_lines(m, j, &v);
+    put_lines(m, j, &v);
     json_out_array(j, "instructions");
     for (size_t i = 0; i < v.count; i++)
         put_instruction(m, j, &v.items[i]);
     json_out_close_array(j);
     json_out_close_object(j);
-    *put += v.count;
+    size_t count = v.count;
     kernel_view_close(&v);
-    return rc;
+    return count;
 }
 
 /* Of functions that nobody named, those with most samples, up to a size that readers can take. */
 enum { CODE_INSTRUCTIONS = 20000 };
 
-static int put_code(const struct report *r, struct json_out *j)
+void json_code(const struct report *r, struct json_out *j)
 {
     const char *name = r->options.kernel;
-    size_t count;
-    int rc = 0;
+    size_t count, i = 0, put = 0;
     if (!name || !*name)
-        return 0;
+        return;
     uint32_t *functions = kernel_view_find(&r->model, name, &count);
-    if (!functions)
-        return GPUFL_E_NOMEM;
+    if (!functions) {
+        json_out_fail(j, GPUFL_E_NOMEM);
+        return;
+    }
     bool all = strcmp(name, KERNEL_VIEW_ALL) == 0;
-    size_t i = 0, put = 0;
     json_out_array(j, "code");
-    for (; !rc && i < count && !(all && put >= CODE_INSTRUCTIONS); i++)
-        rc = put_function(r, j, functions[i], &put);
+    for (; i < count && !(all && put >= CODE_INSTRUCTIONS); i++)
+        put += put_function(r, j, functions[i]);
     json_out_close_array(j);
     json_out_count(j, "code_left_out", count - i);
     mem_free(functions);
-    /* Of all kernels, the member counters has them. */
-    return rc || all ? rc : json_kernel_counters(r, j);
-}
-
-int json_profile(const struct report *r, struct json_out *j)
-{
-    int rc = put_samples(&r->model, j);
-    put_instructions(&r->model, j);
-    put_counters(&r->model, j);
-    return rc ? rc : put_code(r, j);
+    if (!all) /* of all kernels, the section counters has them */
+        json_kernel_counters(r, j);
 }

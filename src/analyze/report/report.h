@@ -94,89 +94,14 @@ static inline const char *report_no_text(const struct report *r)
     return *note ? note : "the session does not hold them";
 }
 
-enum { PAGE_WIDE = 100 /* columns with room for everything */ };
-
-/* The sections of the text, in tables.c and scopes.c. */
-struct page {
-    const struct report *report;
-    const struct model *model;
-    FILE *out;
-    int width;
-    bool color;
-    bool begun; /* something stands above: headings are set off */
-    int code;   /* first failure */
-};
-
-void page_heading(struct page *p, const char *title);
-/* A line of text wrapped at the width, indented by two columns. */
-void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* What stands where a table has no row: findings_put_none as a sentence. */
-void page_none(struct page *p, const char *feature);
-
-void page_kernels(struct page *p);
-void page_occupancy(struct page *p); /* in occupancy.c */
-void page_transfers(struct page *p);
-void page_waits(struct page *p);
-
-/* What the passes are, what each gives, and whether they were alike: in passes_tables.c. */
-void page_passes(struct page *p);
-/* " Of pass 2 (PcSampling)." where the kind of data is a pass's. */
-void page_of_pass(struct page *p, unsigned kind);
-/* The passes that a finding rests on, as a sentence; nothing where there are none. */
-void page_evidence(struct page *p, const struct insight *i, struct buf *out);
-/* The one group that all sessions are of; NULL: there is none. */
-const struct pass_group *report_group(const struct report *r);
-
-/* Words of a text in lines of the page's width, the first one behind `lead`. Empties the text. */
-void page_item(struct page *p, const char *lead, struct buf *text);
-
-/* In insights.c: the findings that stand first, all of them, and their tables. */
-void page_first_lines(struct page *p);
-void page_insights(struct page *p);
-void page_idle(struct page *p);
-void page_sync_lines(struct page *p);
-
-struct grid;
-
-/* How many values a counter has, their mean, the least and the greatest: four cells. */
-void report_put_values(struct grid *g, const struct counter_sum *c);
-
-/* Says below a table of counters what the driver's names of them leave out. kernel: of its alone; 0: of all. */
-void page_counters_note(struct page *p, uint32_t kernel);
-
-struct json_out;
-/* The members insights, idle and synchronization_lines. 0 or GPUFL_E_NOMEM. */
-int json_insights(const struct report *r, struct json_out *j);
-/* The members scope_paths, scopes and outside_scopes. 0 or GPUFL_E_NOMEM. */
-int json_scopes(const struct report *r, struct json_out *j);
-/* The members samples, instructions and counters, and code where a kernel is asked for. 0 or
- * GPUFL_E_NOMEM. */
-int json_profile(const struct report *r, struct json_out *j);
 /* SASS beside source of the functions that options.kernel names, and the hardware counters of the
  * kernels of that name. GPUFL_E_NOENT where there are neither. */
 int report_kernel(const struct report *r, FILE *out);
-/* In kernel_counters.c: hardware counters of the kernels that options.kernel names; how many
- * they are, also those that --top leaves out. */
-size_t page_kernel_counters(struct page *p);
-/* The member kernel_counters. 0 or GPUFL_E_NOMEM. */
-int json_kernel_counters(const struct report *r, struct json_out *j);
-/* The member shared_samples. 0 or GPUFL_E_NOMEM. */
-int json_shared(const struct report *r, struct json_out *j);
-/* The member groups, where there are some. */
-void json_passes(const struct report *r, struct json_out *j);
-/* The member passes of a finding: numbers of those that it rests on, where there are some. */
-void json_evidence(const struct report *r, struct json_out *j, const struct insight *i);
 /* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);
-void page_scopes(struct page *p);
-void page_metrics(struct page *p);
-void page_shared(struct page *p);        /* in shared.c: whose samples they are */
-void page_profile(struct page *p);       /* in profile.c */
-void page_scope_samples(struct page *p); /* in samples.c */
 
-/* Columns of the page. */
-int report_width(const struct report *r);
+/* The one group that all sessions are of; NULL: there is none. */
+const struct pass_group *report_group(const struct report *r);
 
 #endif

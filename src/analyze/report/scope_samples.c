@@ -104,7 +104,7 @@ static void put_table(struct page *p, const struct scope_samples *list, size_t c
     grid_init(&g, both ? estimated : measured, both ? 5 : 4);
     for (size_t i = 0; i < count && i < report_top(p->report); i++)
         put_scope(p, &g, &list[i]);
-    report_cells_print(p, &g);
+    page_grid(p, &g);
 }
 
 static void put_legend(const struct page *p)

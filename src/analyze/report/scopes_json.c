@@ -1,8 +1,7 @@
 /* scopes_json.c - scopes and the kernels that ran in them, for programs. */
 #include "analyze/common/cells.h"
-#include "analyze/common/json_out.h"
-#include "analyze/report/report.h"
 #include "analyze/report/scope_view.h"
+#include "analyze/report_json.h"
 #include "symbol/names/demangle.h"
 
 enum { PATH_DEPTH = 64 };
@@ -38,25 +37,14 @@ static struct scope_told what_is_told(const struct model *m)
     };
 }
 
-static void put_told(struct json_out *j, const char *key, bool told, int64_t v)
-{
-    json_out_int(j, key, told ? v : CELL_NULL);
-}
-
 static void put_kernel(const struct model *m, struct json_out *j, const struct scope_kernel *k)
 {
-    struct buf name;
-    buf_init(&name, DEMANGLE_ROOM);
-    demangle_put(&name, model_text(m, k->name));
     json_out_object(j, NULL);
-    json_out_text_or_null(j, "name", buf_cstr(&name));
+    json_kernel_name(m, j, "name", k->name);
     json_out_text_or_null(j, "symbol", model_text(m, k->name));
     json_out_count(j, "count", k->count);
     json_out_int(j, "total_ns", k->ns);
     json_out_close_object(j);
-    if (buf_error(&name))
-        j->buf.error = GPUFL_E_NOMEM;
-    buf_fini(&name);
 }
 
 /* Those launched by the scope itself, and what is left of its sum. */
@@ -100,28 +88,30 @@ static void put_scope(const struct report *r, struct json_out *j, const struct s
     json_out_int(j, "wall_min_ns", s->calls ? s->wall_min : CELL_NULL);
     json_out_int(j, "wall_max_ns", s->calls ? s->wall_max : CELL_NULL);
     json_out_int(j, "wall_mean_ns", s->calls ? s->wall / (int64_t)s->calls : CELL_NULL);
-    put_told(j, "kernels", told.kernels, (int64_t)n->all.kernels);
-    put_told(j, "gpu_ns", told.kernels, n->all.gpu);
-    put_told(j, "self_kernels", told.kernels, (int64_t)s->kernels);
-    put_told(j, "self_gpu_ns", told.kernels, s->gpu);
-    put_told(j, "inherited_kernels", told.kernels, (int64_t)n->all.inherited);
-    put_told(j, "self_inherited_kernels", told.kernels, (int64_t)s->inherited);
-    put_told(j, "copy_ns", told.copies, n->all.copy);
-    put_told(j, "waits", told.waits, (int64_t)n->all.waits);
-    put_told(j, "wait_ns", told.waits, n->all.wait);
+    json_out_known(j, "kernels", told.kernels, (int64_t)n->all.kernels);
+    json_out_known(j, "gpu_ns", told.kernels, n->all.gpu);
+    json_out_known(j, "self_kernels", told.kernels, (int64_t)s->kernels);
+    json_out_known(j, "self_gpu_ns", told.kernels, s->gpu);
+    json_out_known(j, "inherited_kernels", told.kernels, (int64_t)n->all.inherited);
+    json_out_known(j, "self_inherited_kernels", told.kernels, (int64_t)s->inherited);
+    json_out_known(j, "copy_ns", told.copies, n->all.copy);
+    json_out_known(j, "waits", told.waits, (int64_t)n->all.waits);
+    json_out_known(j, "wait_ns", told.waits, n->all.wait);
     json_out_int(j, "iterations", s->repeat);
     json_out_int(j, "iteration_ns", s->repeat > 0 ? s->repeat_wall / s->repeat : CELL_NULL);
     put_kernels(r, j, n);
     json_out_close_object(j);
 }
 
-int json_scopes(const struct report *r, struct json_out *j)
+void json_scopes(const struct report *r, struct json_out *j)
 {
     const struct sum_scopes *s = &r->model.scopes;
     const struct scope_sum *outside = &s->nodes[0].self;
     struct scope_view v;
-    if (scope_view_open(&v, &r->model, r->options.top > 0 ? report_top(r) : 0))
-        return GPUFL_E_NOMEM;
+    if (scope_view_open(&v, &r->model, r->options.top > 0 ? report_top(r) : 0)) {
+        json_out_fail(j, GPUFL_E_NOMEM);
+        return;
+    }
     json_out_count(j, "scope_paths", v.all);
     json_out_array(j, "scopes");
     for (size_t i = 0; i < v.count; i++)
@@ -129,11 +119,10 @@ int json_scopes(const struct report *r, struct json_out *j)
     json_out_close_array(j);
     json_out_object(j, "outside_scopes");
     bool told = sum_scopes_told(&r->model, SCOPE_KERNELS);
-    put_told(j, "kernels", told, (int64_t)outside->kernels);
-    put_told(j, "gpu_ns", told, outside->gpu);
+    json_out_known(j, "kernels", told, (int64_t)outside->kernels);
+    json_out_known(j, "gpu_ns", told, outside->gpu);
     json_out_int(j, "launches_shared",
                  r->model.ledger.any ? r->model.ledger.row.launches_shared : CELL_NULL);
     json_out_close_object(j);
     scope_view_close(&v);
-    return 0;
 }

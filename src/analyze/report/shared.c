@@ -3,9 +3,9 @@
  * A report of a whole folder has them by itself. A report of one session looks for the others beside it, or where
  * they said they lie, and reads their system channel alone. What a log says of places is input: a session's id
  * is a name and no path, and what is found counts only if it says that it is that session. */
-#include "analyze/report/report.h"
+#include "analyze/report_json.h"
+#include "analyze/report_page.h"
 
-#include "analyze/common/json_out.h"
 #include "analyze/common/units.h"
 #include "base/file.h"
 
@@ -123,7 +123,7 @@ static void put_spans(const struct report *r, const struct shared_source *from, 
     json_out_close_array(j);
 }
 
-int json_shared(const struct report *r, struct json_out *j)
+void json_shared(const struct report *r, struct json_out *j)
 {
     const struct sum_shared *s = &r->model.shared;
     json_out_array(j, "shared_samples");
@@ -139,5 +139,4 @@ int json_shared(const struct report *r, struct json_out *j)
         json_out_close_object(j);
     }
     json_out_close_array(j);
-    return j->buf.error;
 }

@@ -1,9 +1,9 @@
-/* tables.c - the tables of the text report: kernels, copies, waits, metrics. */
+/* tables.c - the tables of kernels, copies and waits, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
-#include "analyze/report/report.h"
+#include "analyze/report_page.h"
 #include "base/alloc.h"
 #include "symbol/names/demangle.h"
 
@@ -11,12 +11,6 @@
 #include <string.h>
 
 enum { CONFIGS_EACH = 2 };
-
-static void print_grid(struct page *p, struct grid *g)
-{
-    int rc = grid_print(g, p->out, p->width, p->color);
-    p->code = p->code ? p->code : rc;
-}
 
 /* A kernel's demangled name as a cell. */
 static void put_name(struct page *p, struct grid *g, int64_t name)
@@ -115,8 +109,7 @@ static void put_top(struct page *p)
         put_name(p, &g, n->name);
     }
     page_heading(p, "Top kernels by time");
-    print_grid(p, &g);
-    grid_fini(&g);
+    page_grid(p, &g);
     if (i < k->name_count)
         page_text(p, "… %s more names, %s (%s)", units_count(a, (int64_t)(k->name_count - i)),
                   units_time(b, rest), units_percent(c, (double)rest, (double)k->time.total));
@@ -234,16 +227,17 @@ static void put_configs(struct page *p)
         }
     }
     page_heading(p, "How they were launched (# as above), and their theoretical occupancy");
-    if (g.cells)
-        print_grid(p, &g);
-    else
+    if (g.cells) {
+        page_grid(p, &g);
+    } else {
+        grid_fini(&g);
         page_text(p, "none: the log does not tell how kernels were launched.");
+    }
     page_text(p, "waves: blocks / (blocks that all SMs hold at once); below 1, SMs stay empty.%s%s",
               spills ? " local: bytes of a thread in memory: registers spilled, or arrays on its "
                        "stack."
                      : "",
               more ? " The two heaviest of each kernel; --json has all." : "");
-    grid_fini(&g);
 }
 
 void page_kernels(struct page *p)
@@ -301,8 +295,7 @@ void page_transfers(struct page *p)
         put_transfer(&g, "  of it ", "pageable", &t->pageable[i]);
     }
     put_transfer(&g, "fill", "", &t->fills);
-    print_grid(p, &g);
-    grid_fini(&g);
+    page_grid(p, &g);
     if (t->invalid)
         page_text(p, "%s rows have impossible times and are in no sum.",
                   units_count(a, (int64_t)t->invalid));
@@ -331,8 +324,7 @@ static void put_sync_rows(struct page *p)
         grid_put(&g, "%s", units_time(e, h->max));
         grid_put(&g, "%s", sum_waits_blocks(i) ? "the host waits" : "the host does not wait");
     }
-    print_grid(p, &g);
-    grid_fini(&g);
+    page_grid(p, &g);
 }
 
 /* How long launches took on the GPU. */
@@ -486,145 +478,4 @@ void page_waits(struct page *p)
     put_external(p);
     put_windows(p);
     put_overheads(p);
-}
-
-/* ---- metrics --------------------------------------------------------------------------- */
-
-/* How a column is shown: name, and what its unit is. */
-enum unit { UNIT_PERCENT, UNIT_CENTI, UNIT_BYTES, UNIT_RATE, UNIT_WATT, UNIT_PLAIN };
-
-struct metric_line {
-    const char *name;
-    unsigned column;
-    enum unit unit;
-    const char *suffix;
-};
-
-static const struct metric_line device_lines[] = {
-    {"GPU utilization", COL_device_metric_gpu_util, UNIT_PERCENT, ""},
-    {"memory utilization", COL_device_metric_mem_util, UNIT_PERCENT, ""},
-    {"memory used", COL_device_metric_memory_used, UNIT_BYTES, ""},
-    {"power", COL_device_metric_power, UNIT_WATT, ""},
-    {"temperature", COL_device_metric_temperature, UNIT_PLAIN, " C"},
-    {"memory temperature", COL_device_metric_temperature_memory, UNIT_PLAIN, " C"},
-    {"hot spot", COL_device_metric_temperature_junction, UNIT_PLAIN, " C"},
-    {"SM clock", COL_device_metric_clock_sm, UNIT_PLAIN, " MHz"},
-    {"graphics clock", COL_device_metric_clock_gfx, UNIT_PLAIN, " MHz"},
-    {"memory clock", COL_device_metric_clock_mem, UNIT_PLAIN, " MHz"},
-    {"PCIe in", COL_device_metric_pcie_rx, UNIT_RATE, ""},
-    {"PCIe out", COL_device_metric_pcie_tx, UNIT_RATE, ""},
-    {"PCIe both ways", COL_device_metric_pcie_total, UNIT_RATE, ""},
-    {"fan", COL_device_metric_fan, UNIT_PERCENT, ""},
-    {"voltage", COL_device_metric_voltage, UNIT_PLAIN, " mV"},
-    {"corrected ECC errors", COL_device_metric_ecc_corrected, UNIT_PLAIN, ""},
-    {"uncorrected ECC errors", COL_device_metric_ecc_uncorrected, UNIT_PLAIN, ""},
-    {"processes", COL_device_metric_processes, UNIT_PLAIN, ""},
-};
-
-static const struct metric_line host_lines[] = {
-    {"CPU of the host", COL_host_metric_cpu, UNIT_CENTI, ""},
-    {"RAM used", COL_host_metric_memory_used, UNIT_BYTES, ""},
-    {"CPU of the process", COL_host_metric_process_cpu, UNIT_CENTI, ""},
-    {"RAM of the process", COL_host_metric_process_rss, UNIT_BYTES, ""},
-};
-
-static void put_value(struct grid *g, const struct metric_line *l, double v)
-{
-    char a[UNITS_TEXT];
-    switch (l->unit) {
-    case UNIT_PERCENT:
-        grid_put(g, "%.1f %%", v);
-        break;
-    case UNIT_CENTI:
-        grid_put(g, "%.1f %%", v / 100);
-        break;
-    case UNIT_BYTES:
-        grid_put(g, "%s", units_bytes(a, cells_whole(v)));
-        break;
-    case UNIT_RATE:
-        grid_put(g, "%s", units_rate(a, cells_whole(v), 1000000000));
-        break;
-    case UNIT_WATT:
-        grid_put(g, "%.1f W", v / 1e3);
-        break;
-    default:
-        grid_put(g, "%.0f%s", v, l->suffix);
-    }
-}
-
-static void put_metrics(struct page *p, const struct metric_line *lines, size_t count,
-                        const struct metric_sum *sums)
-{
-    static const struct grid_column columns[] = {
-        {"", GRID_LEFT}, {"mean", GRID_RIGHT}, {"peak", GRID_RIGHT}, {"least", GRID_RIGHT}};
-    struct grid g;
-    grid_init(&g, columns, 4);
-    for (size_t i = 0; i < count; i++) {
-        const struct metric_sum *s = &sums[lines[i].column];
-        if (!s->count)
-            continue;
-        grid_put(&g, "%s", lines[i].name);
-        put_value(&g, &lines[i], sum_metrics_mean(s));
-        put_value(&g, &lines[i], (double)s->max);
-        put_value(&g, &lines[i], (double)s->min);
-    }
-    if (g.cells)
-        print_grid(p, &g);
-    grid_fini(&g);
-}
-
-static void put_throttle(const struct page *p, const struct device_metrics *d)
-{
-    char list[512] = "", a[UNITS_TEXT];
-    size_t at = 0;
-    for (int i = 0; i < THROTTLE_BITS; i++)
-        if (d->throttled[i] && sum_metrics_throttle_bad(i))
-            at += (size_t)snprintf(
-                list + at, sizeof list - at, "%s%s in %s of the samples", at ? ", " : "",
-                sum_metrics_throttle(i),
-                units_percent(a, (double)d->throttled[i], (double)d->throttle_known));
-    if (at)
-        page_text(p, "Clocks were held down: %s.", list);
-}
-
-static void put_device(struct page *p, uint32_t i)
-{
-    const struct device_metrics *d = &p->model->metrics.devices[i];
-    char name[160], a[UNITS_TEXT];
-    double joules;
-    bool counter;
-    page_text(p, "%s, %s sample%s", findings_device(p->model, i, name, sizeof name),
-              units_count(a, (int64_t)d->samples), d->samples == 1 ? "" : "s");
-    put_metrics(p, device_lines, sizeof device_lines / sizeof *device_lines, d->metrics);
-    if (sum_metrics_energy(d, &joules, &counter))
-        page_text(p, "Energy: %s (%s).", units_energy(a, joules),
-                  counter ? "by the device's counter" : "power over time");
-    put_throttle(p, d);
-}
-
-void page_metrics(struct page *p)
-{
-    const struct sum_metrics *s = &p->model->metrics;
-    char a[UNITS_TEXT];
-    bool any = s->host_samples || s->process_samples;
-    page_heading(p, "System metrics");
-    for (uint32_t i = 0; i < s->device_count; i++)
-        if (s->devices[i].samples) {
-            any = true;
-            put_device(p, i);
-        }
-    if (s->host_samples || s->process_samples) {
-        int64_t n = (int64_t)(s->host_samples ? s->host_samples : s->process_samples);
-        page_text(p, "%s, %s sample%s", s->host_samples ? "Host" : "Process", units_count(a, n),
-                  n == 1 ? "" : "s");
-        put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
-    }
-    page_shared(p);
-    const char *why = findings_why_none(p->model, "device_metrics");
-    if (!any && !strcmp(why, findings_status("not_requested")))
-        page_text(p, "none: not asked for; system_sample_rate_ms (50 to 100 is usual) and "
-                     "continuous_system_sampling=true give them, in code or as "
-                     "GPUFL_SYSTEM_SAMPLE_RATE_MS and GPUFL_CONTINUOUS_SYSTEM_SAMPLING.");
-    else if (!any)
-        page_none(p, "device_metrics");
 }

@@ -1,9 +1,9 @@
 /* test_scope_samples.c - samples shared out among scopes against shares worked out by hand. */
-#include "analyze/common/json_out.h"
 #include "analyze/model/kernels/samples.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
-#include "analyze/report/report.h"
+#include "analyze/report_json.h"
+#include "analyze/report_page.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -365,7 +365,7 @@ static void check_told(struct report *r)
     free(text);
     json_out_init_memory(&j, 1 << 20);
     json_out_object(&j, NULL);
-    assert_int_equal(json_profile(r, &j), 0);
+    json_samples(r, &j);
     json_out_close_object(&j);
     assert_int_equal(json_out_finish(&j), 0);
     assert_non_null(strstr(buf_cstr(&j.buf), "\"estimate_left_out\":100"));

@@ -1,0 +1,81 @@
+/* report_page.h - the sections of the text report, and what they share. Owner's thread.
+ *
+ * A section prints its heading and its tables. text.c has the table of sections. */
+#ifndef GPUFL_ANALYZE_REPORT_PAGE_H
+#define GPUFL_ANALYZE_REPORT_PAGE_H
+
+#include "analyze/report/report.h"
+
+enum { PAGE_WIDE = 100 /* columns with room for everything */ };
+
+struct page {
+    const struct report *report;
+    const struct model *model;
+    FILE *out;
+    int width;
+    bool color;
+    bool begun; /* the page has text already: headings are set off */
+    int code;   /* first failure */
+};
+
+struct grid;
+
+/* ---- lines of text ---- */
+
+void page_heading(struct page *p, const char *title);
+/* A line of text wrapped at the width, indented by two columns. */
+void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A line that begins with a name: "  program    train.py, pid 4711". */
+void page_fact(const struct page *p, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Sentences, one a line (LF), each wrapped after `lead`. */
+void page_sentences(const struct page *p, const char *lead, const char *lines);
+/* Wraps a text at the page's width, the first line after `lead`, and empties it. */
+void page_item(struct page *p, const char *lead, struct buf *text);
+/* Says why a table has no row: findings_put_none as a sentence. */
+void page_none(struct page *p, const char *feature);
+/* Prints a table at the page's width and frees it. */
+void page_grid(struct page *p, struct grid *g);
+
+/* ---- sections, in the order of the page ---- */
+
+void page_simulated(struct page *p); /* report_head.c */
+void page_passes(
+    struct page *p); /* passes_tables.c: the passes, what each gives, and if they were alike */
+void page_sessions(struct page *p);   /* report_head.c */
+void page_summary(struct page *p);    /* report_head.c: where the time went */
+void page_insights(struct page *p);   /* insights.c */
+void page_session(struct page *p);    /* report_head.c */
+void page_ledger(struct page *p);     /* report_ledger.c */
+void page_kernels(struct page *p);    /* tables.c */
+void page_profile(struct page *p);    /* profile.c */
+void page_transfers(struct page *p);  /* tables.c */
+void page_sync_lines(struct page *p); /* insights.c */
+void page_idle(struct page *p);       /* insights.c */
+void page_waits(struct page *p);      /* tables.c */
+void page_scopes(struct page *p);     /* scopes.c */
+void page_metrics(struct page *p);    /* report_metrics.c */
+void page_messages(struct page *p);   /* report_ledger.c */
+
+/* ---- parts of sections ---- */
+
+void page_first_lines(struct page *p);   /* insights.c: the findings that come first */
+void page_occupancy(struct page *p);     /* occupancy.c */
+void page_scope_samples(struct page *p); /* samples.c */
+void page_shared(struct page *p);        /* shared.c: whose samples they are */
+/* " Of pass 2 (PcSampling)." where the kind of data is a pass's. */
+void page_of_pass(struct page *p, unsigned kind);
+/* The passes that a finding rests on, as a sentence; nothing where there are none. */
+void page_evidence(struct page *p, const struct insight *i, struct buf *out);
+/* How many values a counter has, their mean, the least and the greatest: four cells. */
+void report_put_values(struct grid *g, const struct counter_sum *c);
+/* Says below a table of counters what the driver's names of them leave out. kernel 0: of all kernels. */
+void page_counters_note(struct page *p, uint32_t kernel);
+/* Hardware counters of the kernels that options.kernel names; returns how many counters there are,
+ * those that --top leaves out included. */
+size_t page_kernel_counters(struct page *p);
+
+/* Columns of the page. */
+int report_width(const struct report *r);
+
+#endif
