@@ -3,7 +3,6 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "analyze/read/discover.h"
 #include "base/printable.h"
 #include "symbol/names/demangle.h"
 #include "symbol/names/shorten.h"
@@ -207,9 +206,8 @@ static void say_known_in_part(const struct model *m, struct buf *out)
         findings_put_none(m, "kernels", out);
         buf_str(out, ".\n");
     }
-    if (m->facts.damaged & 1u << DISCOVER_DEVICE &&
-        !(l->any && l->final && l->row.kernels_written != CELL_NULL &&
-          l->row.kernels_written <= read))
+    if (sum_known_gpu_is_cut(m) && !(l->any && l->final && l->row.kernels_written != CELL_NULL &&
+                                     l->row.kernels_written <= read))
         buf_str(out,
                 "Parts of the device channel are damaged: the GPU did at least what is counted "
                 "here.\n");

@@ -1,7 +1,6 @@
 /* findings_none.c - what stands where there are no rows of a kind: none, not recorded, or unknown. */
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
-#include "analyze/read/discover.h"
 
 #include <string.h>
 

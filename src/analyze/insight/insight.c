@@ -29,15 +29,19 @@ const size_t insight_limit_count = sizeof insight_limits / sizeof *insight_limit
 
 const char *insight_category_name(enum insight_category c)
 {
-    static const char *const texts[] = {"SYNCHRONIZATION", "OCCUPANCY", "MEMORY",
-                                        "LAUNCH",          "IDLE",      "THROTTLING",
-                                        "MEMORY-ALLOC",    "STALL",     "DIVERGENCE"};
+    static const char *const texts[] = {
+#define CATEGORY(name, text) text,
+#include "analyze/insight/insight.def"
+    };
     return texts[c];
 }
 
 const char *insight_severity_name(enum insight_severity s)
 {
-    static const char *const texts[] = {"LOW", "MEDIUM", "HIGH"};
+    static const char *const texts[] = {
+#define SEVERITY(name, text) text,
+#include "analyze/insight/insight.def"
+    };
     return texts[s];
 }
 

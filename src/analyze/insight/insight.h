@@ -17,18 +17,14 @@
 #include <stdbool.h>
 
 enum insight_category {
-    INSIGHT_SYNCHRONIZATION,
-    INSIGHT_OCCUPANCY,
-    INSIGHT_MEMORY,
-    INSIGHT_LAUNCH,
-    INSIGHT_IDLE,
-    INSIGHT_THROTTLING,
-    INSIGHT_MEMORY_ALLOC,
-    INSIGHT_STALL,
-    INSIGHT_DIVERGENCE,
+#define CATEGORY(name, text) INSIGHT_##name,
+#include "analyze/insight/insight.def"
 };
 
-enum insight_severity { INSIGHT_LOW, INSIGHT_MEDIUM, INSIGHT_HIGH };
+enum insight_severity {
+#define SEVERITY(name, text) INSIGHT_##name,
+#include "analyze/insight/insight.def"
+};
 
 enum insight_bound { INSIGHT_MEASURED, INSIGHT_ESTIMATED };
 

@@ -103,6 +103,11 @@ static int64_t done(const struct model *m, enum known_kind kind)
     return launched > recorded ? launched : recorded;
 }
 
+bool sum_known_gpu_is_cut(const struct model *m)
+{
+    return m->facts.damaged & 1u << DISCOVER_DEVICE;
+}
+
 /* What can be read of a channel is not all of it. */
 static bool is_cut(const struct model *m, const struct kind *k)
 {

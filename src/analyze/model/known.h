@@ -72,4 +72,7 @@ const char *sum_known_feature(enum known_kind k);
 /* A session did some work on a GPU, or nobody knows that it did none. Of one session. */
 bool sum_known_worked(const struct model *m);
 
+/* Not all of what the log holds of the GPU's work can be read: its device channel is damaged. */
+bool sum_known_gpu_is_cut(const struct model *m);
+
 #endif
