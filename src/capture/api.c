@@ -38,11 +38,11 @@ const char *gpufl_version(void)
 void gpufl_options_init(struct gpufl_options *opts, size_t size)
 {
     static const struct gpufl_options defaults = {
-#define OPTION(kind, name, fallback, unit, doc) .name = fallback,
-#define OPTION_NO_FIELD(kind, name, fallback, unit, doc)
+#define DEFAULT_FIELD(name, value) .name = value,
+#define DEFAULT_NO_FIELD(name, value)
+#define OPTION(kind, name, fallback, unit, range, field, doc) DEFAULT_##field(name, fallback)
 #include "schema/options.def"
 #undef OPTION
-#undef OPTION_NO_FIELD
     };
     if (!opts)
         return;

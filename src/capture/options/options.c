@@ -24,17 +24,22 @@ extern char **environ;
 #define TEXT_BACKEND(v) "Auto"
 #define TEXT_ENGINE(v)  "Monitor"
 
+#define LIMITS_ANY         0, INT64_MAX
+#define LIMITS_RANGE(a, b) a, b
+#define IS_FIELD           true
+#define IS_NO_FIELD        false
+#define PUBLIC_FIELD(name) offsetof(struct gpufl_options, name)
+#define PUBLIC_NO_FIELD(n) 0
+
+/* clang-format off */
 const struct option option_table[OPT_COUNT] = {
-#define OPTION(kind, name, fallback, unit, doc)                                                    \
-    {#name, OPTION_##kind, TEXT_##kind(fallback),          unit,                                   \
-     doc,   true,          offsetof(struct options, name), offsetof(struct gpufl_options, name)},
-#define OPTION_NO_FIELD(kind, name, fallback, unit, doc)                                           \
-    {#name, OPTION_##kind, TEXT_##kind(fallback),          unit,                                   \
-     doc,   false,         offsetof(struct options, name), 0},
+#define OPTION(kind, name, fallback, unit, range, field, doc) \
+    {#name, OPTION_##kind, TEXT_##kind(fallback), unit, doc, LIMITS_##range, \
+     IS_##field, offsetof(struct options, name), PUBLIC_##field(name)},
 #include "schema/options.def"
 #undef OPTION
-#undef OPTION_NO_FIELD
 };
+/* clang-format on */
 
 const char *const option_engines[] = {
 #define ENGINE(id, name, ...) [GPUFL_ENGINE_##id] = name,
@@ -56,30 +61,6 @@ const char *const option_sources[] = {
     [SOURCE_CODE] = "code",
     [SOURCE_FORCED] = "forced",
     [SOURCE_TRACE] = "trace",
-};
-
-/* Ranges narrower than 0 … INT64_MAX. */
-static const struct {
-    enum option_id id;
-    int64_t min, max;
-} ranges[] = {
-    {OPT_system_sample_rate_ms, 0, 3600000},
-    {OPT_kernel_sample_rate_ms, 0, INT32_MAX},
-    {OPT_flush_interval_ms, 10, 10000},
-    {OPT_flush_first_ms, 0, 10000},
-    {OPT_duration_ms, 0, 3153600000000}, /* a hundred years: in ns it still fits */
-    {OPT_pc_sampling_period, 0, 31},
-    {OPT_pc_hardware_buffer_bytes, 1 << 20, 64 << 20},
-    {OPT_deep_sample_ms, 1, 86400000},
-    {OPT_pc_window_every_ms, 1, 86400000},
-    {OPT_pc_window_for_ms, 1, 86400000},
-    {OPT_window_every_ms, 0, 86400000},
-    {OPT_window_rest_ms, 0, 86400000},
-    {OPT_range_kernel_launches, 1, 100000},
-    {OPT_pm_sampling_interval_us, 10, 1000000},
-    {OPT_pm_hardware_buffer_bytes, 0, 256 << 20},
-    {OPT_activity_buffer_bytes, 1 << 12, 1 << 30},
-    {OPT_activity_pool_bytes, 1 << 12, INT64_MAX},
 };
 
 bool options_disabled(void)
@@ -107,20 +88,8 @@ static void *option_at(struct options *o, enum option_id id)
     return (char *)o + option_table[id].offset;
 }
 
-static void option_range(enum option_id id, int64_t range[2])
-{
-    range[0] = 0;
-    range[1] = INT64_MAX;
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-        if (ranges[i].id == id) {
-            range[0] = ranges[i].min;
-            range[1] = ranges[i].max;
-        }
-}
-
 void option_allowed(enum option_id id, char *out, size_t size)
 {
-    int64_t range[2];
     const struct option *row = &option_table[id];
     const char *const *names = row->kind == OPTION_ENGINE ? option_engines : option_backends;
     switch (row->kind) {
@@ -131,11 +100,11 @@ void option_allowed(enum option_id id, char *out, size_t size)
         snprintf(out, size, "true or false");
         break;
     case OPTION_INT:
-        option_range(id, range);
-        if (range[1] == INT64_MAX)
-            snprintf(out, size, "a whole number from %" PRId64, range[0]);
+        if (row->most == INT64_MAX)
+            snprintf(out, size, "a whole number from %" PRId64, row->least);
         else
-            snprintf(out, size, "a whole number from %" PRId64 " to %" PRId64, range[0], range[1]);
+            snprintf(out, size, "a whole number from %" PRId64 " to %" PRId64, row->least,
+                     row->most);
         break;
     case OPTION_BACKEND:
     case OPTION_ENGINE:
@@ -149,10 +118,10 @@ void option_allowed(enum option_id id, char *out, size_t size)
 
 static bool parse_int(enum option_id id, const char *text, int64_t *v)
 {
-    int64_t range[2];
-    bool bytes = strcmp(option_table[id].unit, "bytes") == 0;
-    option_range(id, range);
-    return (bytes ? opt_size(text, v) : opt_int(text, v)) == 0 && *v >= range[0] && *v <= range[1];
+    const struct option *row = &option_table[id];
+    bool bytes = strcmp(row->unit, "bytes") == 0;
+    return (bytes ? opt_size(text, v) : opt_int(text, v)) == 0 && *v >= row->least &&
+           *v <= row->most;
 }
 
 /* Parses text into the option. 0, GPUFL_E_INVAL or GPUFL_E_NOMEM. */

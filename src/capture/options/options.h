@@ -35,11 +35,9 @@ enum option_kind { OPTION_STR, OPTION_BOOL, OPTION_INT, OPTION_BACKEND, OPTION_E
 
 /* OPT_app_name, …: rows of option_table. */
 enum option_id {
-#define OPTION(kind, name, fallback, unit, doc)          OPT_##name,
-#define OPTION_NO_FIELD(kind, name, fallback, unit, doc) OPT_##name,
+#define OPTION(kind, name, fallback, unit, range, field, doc) OPT_##name,
 #include "schema/options.def"
 #undef OPTION
-#undef OPTION_NO_FIELD
     OPT_COUNT
 };
 
@@ -50,11 +48,9 @@ enum option_id {
 #define OPTION_TYPE_ENGINE  enum gpufl_engine
 
 struct options {
-#define OPTION(kind, name, fallback, unit, doc)          OPTION_TYPE_##kind name;
-#define OPTION_NO_FIELD(kind, name, fallback, unit, doc) OPTION_TYPE_##kind name;
+#define OPTION(kind, name, fallback, unit, range, field, doc) OPTION_TYPE_##kind name;
 #include "schema/options.def"
 #undef OPTION
-#undef OPTION_NO_FIELD
     unsigned char source[OPT_COUNT]; /* enum option_source of each */
     bool traced;                     /* `gpufl trace` started this program */
     char *trace_dir;                 /* owned: where that looks for sessions; NULL: not traced */
@@ -66,6 +62,7 @@ struct option {
     const char *fallback; /* the default as text */
     const char *unit;
     const char *doc;
+    int64_t least, most;  /* of an OPTION_INT */
     bool field;           /* also in struct gpufl_options */
     size_t offset;        /* in struct options */
     size_t public_offset; /* in struct gpufl_options, where field */
