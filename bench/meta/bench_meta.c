@@ -30,7 +30,7 @@ static double now(void)
     return (double)clock_mono() / 1e9;
 }
 
-/* Of this process: of SQLite all, of PostgreSQL our side only. */
+/* CPU seconds of this process: all of SQLite's work, our side only of PostgreSQL's. */
 static double processor(void)
 {
     return (double)clock_process_cpu() / 1e9;

@@ -1,5 +1,5 @@
-// cupti_life.cu - what CUPTI survives where it is attached to, and finalized, in a program that goes
-// on: CUPTI alone, with no library of ours. What came of it is ADR 13.
+// cupti_life.cu - what CUPTI survives if it is attached and finalized in a running program: CUPTI
+// alone, without a library of ours. ADR 13 has the conclusions.
 //
 //   bench_cupti_life [--runs N] [--jobs J] [CASE...]      24 runs, 4 at a time, all cases
 //
@@ -436,7 +436,7 @@ void beside(Work work, unsigned seed, bool apart)
         t.join();
 }
 
-// ---- beside a kernel that runs -----------------------------------------------------------------
+// ---- while a kernel runs -----------------------------------------------------------------------
 
 __global__ void spin(volatile int *told)
 {
@@ -453,8 +453,8 @@ void said(const char *what, int64_t since)
 
 enum Running { SAME_CONTEXT, OWN_CONTEXT, GOING_APART };
 
-// One that ends when it is told to, by a thread that needs nobody, while CUPTI comes and goes. What a
-// third thread is held up by that is said, too.
+// A kernel that ends when a thread tells it to, which needs nobody, while CUPTI is attached and
+// detached. How long a third thread is held up by that is printed, too.
 void running(unsigned, int how)
 {
     int *told = nullptr;
@@ -568,7 +568,7 @@ const struct Case {
     {"records", "records enabled within it, subscribed to before", in_contexts, RECORDS_IN_MAKING},
     {"behind", "attached to behind it", in_contexts, SUBSCRIBED_BEHIND},
     {"entry", "finalized at the entry of the context's end", in_contexts, ENDS_AT_ENTRY},
-    {"launches", "finalized 60 times beside threads that launch and wait", beside_work, LAUNCHES},
+    {"launches", "finalized 60 times while threads launch and wait", beside_work, LAUNCHES},
     {"apart", "the same, finalized by a thread that is inside no call", beside_apart, LAUNCHES},
     {"apart-firsts", "so, beside one that launches kernels for the first time", beside_apart,
      FIRST_LAUNCHES},
@@ -580,7 +580,7 @@ const struct Case {
     {"streams", "beside one that makes and destroys streams", beside_work, STREAMS},
     {"events", "beside one that makes and destroys events", beside_work, EVENTS},
     {"memory", "beside one that takes memory, copies, and gives it back", beside_work, MEMORY},
-    {"running", "finalized beside a kernel that runs for a second", running, SAME_CONTEXT},
+    {"running", "finalized while a kernel of a second runs", running, SAME_CONTEXT},
     {"elsewhere", "the same, in another context", running, OWN_CONTEXT},
     {"running-apart", "so, by a thread that is inside no call", running, GOING_APART},
     {"code", "beside one that loads code, launches and unloads it", beside_work, CODE},

@@ -284,7 +284,7 @@ class Bench:
         return self.launches("bare", "counters", *((1, 1) if self.quick else (5, 5)), 1.01)[0]
 
     def between(self):
-        """Empty launch behind a window of PcSampling, when CUPTI has been let go of, over bare."""
+        """Empty launch after a window of PcSampling, with CUPTI detached, over bare."""
         return self.launches("bare", "between:PcSampling", *((1, 4) if self.quick else (4, 8)), 1.01)[0]
 
     def windows(self):

@@ -4,10 +4,10 @@
 //   bench_sampling [--states bare,none,...] [--rounds N] [--seconds S] [--log DIR]
 //
 // States: bare; none, windows and all are PcSampling with that pc_kernel_collect; counters and
-// counters_all are PmSampling with none and all, every ms; trace is engine Trace; between:ENGINE is a
-// session of that engine with windows (--windows), of which one was open for a moment at its begin:
-// what is measured is the time behind it, from 3 s on, when the engine has given back what it held
-// (window_rest_ms is 1000 unless it is set) and CUPTI has been let go of. Inside one process they
+// counters_all are PmSampling with none and all, every ms; trace is engine Trace; between:ENGINE
+// is a session of that engine with windows (--windows), one of which was open for a moment at the
+// begin. Measured is the time from 3 s after it on, when the engine has given back what it held
+// (window_rest_ms is 1000 unless it is set) and CUPTI has been detached. Inside one process they
 // take turns, each for S seconds, of which the first half second (or those 3) is dropped, in a
 // session of its own. Prints one JSON object: of each state ns per launch of every chunk of 20 000
 // launches, and of every block how long its beginning took beyond that (start_ms), the resident

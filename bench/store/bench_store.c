@@ -69,7 +69,7 @@ static double peak_mib(void)
     return (double)r.ru_maxrss / 1024;
 }
 
-/* ---- in ---------------------------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
 static int put_tiles(void *arg, int level, const struct tile *rows, size_t n)
 {
@@ -171,7 +171,7 @@ static void raw(void)
     unlink(path);
 }
 
-/* ---- out --------------------------------------------------------------------------------------- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 static int count_chunk(void *arg, const struct store_chunk *c)
 {
@@ -297,7 +297,7 @@ static void ask_all(struct store *s, struct store_session *ss)
     ask_windows(s, ss, QUERY_events, -1, from, to);
 }
 
-/* ---- SQLite -------------------------------------------------------------------------------------- */
+/* ---- SQLite ---------------------------------------------------------------------------------- */
 
 #ifdef GPUFL_HAVE_SQLITE
 static void beside_sqlite(void)
@@ -353,7 +353,7 @@ static void beside_sqlite(void)
 }
 #endif
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void measure_load(struct store *s, struct store_session *ss)
 {
