@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""scripts/check-style and scripts/commit-msg: each rule over a file or a commit that breaks it, and over one that does not.
+
+    test_gates.py FOLDER_OF_THE_SCRIPTS
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SCRIPTS = pathlib.Path(sys.argv[1])
+PAGE = "# A page\n\nText.\n"
+INDEX = "[a](a.md) [b](b.md) [7](adr/0007-seven.md)\n"
+GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.md#a-page), `src/x.c`, ADR 7\n",
+        "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n"}
+OVER = "x" * 101
+
+# A file, its text, and what check-style says of it.
+BAD = (
+    ("src/bad.c", "int x;\n", "src/bad.c:1: no comment that says what the file is"),
+    ("src/bad.c", "/* X. */\nint f(void)\n{\n" + "    ;\n" * 81 + "}\n", "src/bad.c:3: function of 81 lines"),
+    ("src/bad.h", "/* X. */\n" + "int y;\n" * 720, "src/bad.h:721: file of 721 lines"),
+    ("src/bad.c", "/* X. */\n/* TO" + "DO: y */\n", "src/bad.c:2: unfinished mark"),
+    ("docs/a.md", "See /ho" + "me/me/x.\n", "docs/a.md:1: absolute path of somebody's machine"),
+    ("examples/bad.cu", f"/* X. */\n/* {OVER} */\n", "examples/bad.cu:2: comment of 107 letters"),
+    ("examples/bad.cu", f"/* X,\n{OVER} */\n", "examples/bad.cu:2: comment of 104 letters"),
+    ("README.md", "Nothing is to " + "be had.\n", "README.md:1: \"to be had\": write: available"),
+    ("README.md", "All but " + "for one.\n", "README.md:1: \"but for\": write: except"),
+    ("README.md", "CUPTI is let " + "go of.\n", "README.md:1: \"let go of\": write: detach"),
+    ("README.md", "It ends behind " + "the window.\n", "README.md:1: \"behind the window\": write: after"),
+    ("README.md", "It runs beside " + "other threads.\n", "README.md:1: \"beside other threads\": write: concurrently"),
+    ("examples/bad.cpp", "/* Of " + "two one. */\n", "examples/bad.cpp:1: \"/* Of\": write: a sentence"),
+    ("docs/a.md", "[c](c.md)\n", "docs/a.md:1: link to c.md, which does not exist"),
+    ("docs/a.md", "[c](b.md#no)\n", "docs/a.md:1: link to b.md#no: no such heading"),
+    ("docs/a.md", "`src/gone.h` says.\n", "docs/a.md:1: src/gone.h does not exist"),
+    ("src/bad.c", "/* As docs/gone.md says. */\n", "src/bad.c:1: docs/gone.md does not exist"),
+    ("src/bad.c", "/* Why: ADR 8. */\n", "src/bad.c:1: ADR 8 does not exist"),
+    ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
+)
+
+# Messages, a file that the commit touches, and what commit-msg says; "" is nothing.
+MESSAGES = (
+    ("docs: a page", "docs/a.md", ""),
+    ("base: a ring\n\nIt was a list.", "src/x.c", ""),
+    ("base, wire: a ring\n\nIt was a list.\n\nReviewed-by: x", "src/x.c", ""),
+    ("a page", "docs/a.md", "the subject is not \"module: what\""),
+    ("docs: " + "x" * 67, "docs/a.md", "the subject has 73 letters (at most 72)"),
+    ("docs: a page.", "docs/a.md", "the subject ends with a full stop"),
+    ("docs: a page\nof two lines", "docs/a.md", "the line after the subject is not empty"),
+    ("base: a ring", "src/x.c", "it touches src/ and has no body: say why"),
+    ("base: a ring\n\nReviewed-by: x", "src/x.c", "it touches src/ and has no body: say why"),
+    ("fixup! base: a ring\n\nx", "src/x.c", "the subject is not \"module: what\""),
+)
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
+
+
+def check(ok, *what):
+    if not ok:
+        print("test_gates:", *what)
+        sys.exit(1)
+
+
+def test_style(folder):
+    """The good tree is clean; each bad file is named with its line, and nothing else is."""
+    write(folder, GOOD)
+    done = run(SCRIPTS / "check-style", folder)
+    check(done.returncode == 0 and not done.stderr, "a clean tree:", done.stderr)
+    for name, text, said in BAD:
+        write(folder, {name: text})
+        done = run(SCRIPTS / "check-style", folder)
+        check(done.returncode == 1 and said in done.stderr, name, repr(text[:60]), "said:", done.stderr)
+        check(len(done.stderr.splitlines()) == 1 or name == "docs/a.md", "more than one error:", done.stderr)
+        (folder / name).unlink()
+        write(folder, GOOD)
+
+
+def git(folder, *arguments):
+    done = run("git", "-C", folder, "-c", "user.name=n", "-c", "user.email=n@n", "-c", "commit.gpgsign=false",
+               "-c", "core.hooksPath=/dev/null", *arguments)
+    check(done.returncode == 0, arguments, done.stderr)
+    return done.stdout.strip()
+
+
+def test_commits(folder):
+    """Messages of a range, merges and missing history, in a repository of its own with a copy of the script."""
+    write(folder, {"scripts/x": ""})
+    shutil.copy(SCRIPTS / "commit-msg", folder / "scripts")
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Whatever was before the rule.")
+    for number, (message, path, said) in enumerate(MESSAGES):
+        base = git(folder, "rev-parse", "HEAD")
+        write(folder, {path: f"{number}\n"})
+        git(folder, "add", ".")
+        (folder / "message").write_text(message + "\n# a comment\n")
+        hook = run(folder / "scripts" / "commit-msg", folder / "message")
+        git(folder, "commit", "-q", "--cleanup=verbatim", "-m", message, "--", path)
+        done = run(folder / "scripts" / "commit-msg", "--since", base)
+        check(done.returncode == bool(said) and said in done.stderr, message, "said:", done.stderr, done.stdout)
+        hooked = "" if message.startswith("fixup!") else said
+        check(hook.returncode == bool(hooked) and hooked in hook.stderr, "the hook:", message, "said:", hook.stderr)
+    done = run(folder / "scripts" / "commit-msg", "--since", "0" * 40)
+    check(done.returncode == 0 and "not checked" in done.stdout, "an unknown base:", done)
+    shutil.rmtree(folder / ".git")
+    done = run(folder / "scripts" / "commit-msg", "--since", base)
+    check(done.returncode == 0 and "not checked" in done.stdout, "no repository:", done)
+    check(run(folder / "scripts" / "commit-msg").returncode == 2, "no argument is bad usage")
+
+
+def main():
+    for test in (test_style, test_commits):
+        with tempfile.TemporaryDirectory() as name:
+            test(pathlib.Path(name))
+    print(f"test_gates: {len(BAD)} rules of style, {len(MESSAGES)} messages")
+
+
+main()
