@@ -7,7 +7,6 @@
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/object_calls.h"
-#include "backend/nvidia/profilers.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
 #include "base/float_env.h"
@@ -38,7 +37,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
         break;
     case CUPTI_RESOURCE_CONTEXT_CREATED:
         kinds_retry(t);
-        profilers_context(t, r->context);
+        nv_engines_context(t, r->context);
         break;
     case CUPTI_RESOURCE_MODULE_LOADED:
         m = r->detail;
@@ -46,7 +45,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
             cubins_loaded(m->cubin, m->cubin_size);
         break;
     case CUPTI_RESOURCE_MODULE_UNLOAD:
-        profilers_module_gone(t, r->context);
+        nv_engines_module_gone(t, r->context);
         break;
     default:
         break;
@@ -65,7 +64,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     const struct cupti_resource_event *r = data;
     if (id == CUPTI_RESOURCE_CONTEXT_DESTROY && !trace_mute(t))
-        profilers_context_gone(t, r->context); /* also between sessions */
+        nv_engines_context_gone(t, r->context); /* also between sessions */
     if (s)
         on_resource(t, s, id, data);
 }
@@ -127,7 +126,7 @@ int attach_on(struct trace *t, struct err *e)
     int result = activity_register(t);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to take our buffers", e);
-    result = profilers_counters_alone(t) ? CUPTI_OK : launches_enable(t);
+    result = nv_engines_need_no_calls(t) ? CUPTI_OK : launches_enable(t);
     return result == CUPTI_OK ? 0 : cupti_error(c, result, "to report launches", e);
 }
 

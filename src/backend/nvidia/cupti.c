@@ -153,6 +153,17 @@ int cupti_open(const struct cupti **out, struct err *e)
     return rc;
 }
 
+int cupti_extend(const struct cupti *c, void *table, const struct dl_symbol *rows, size_t count,
+                 const char *can, const char *since, struct err *e)
+{
+    struct err lacking = {.text = "it is not loaded"};
+    void *handle = dl_find_loaded("libcupti.so", NULL, 0);
+    if (handle && dl_fill(handle, rows, count, table, &lacking) == 0)
+        return 0;
+    return err_set(e, GPUFL_E_UNAVAILABLE, "%.160s cannot %s, for which %s or later is needed: %s",
+                   c->path, can, since, lacking.text);
+}
+
 static int error_busy(struct err *e)
 {
     const char *tool = NULL;

@@ -7,6 +7,7 @@
 #define GPUFL_BACKEND_NVIDIA_CUPTI_H
 
 #include "backend/nvidia/cupti_abi.h"
+#include "base/dl.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -27,6 +28,11 @@ enum { CUPTI_VERIFIED = 130000 };
 
 /* Loads it. GPUFL_E_UNAVAILABLE with what to install. [owner] */
 int cupti_open(const struct cupti **out, struct err *e);
+
+/* Fills a table of functions that not every trace needs, from the copy of CUPTI that is in use. can: "sample
+ * program counters"; since: "CUDA 11.3". GPUFL_E_UNAVAILABLE with what is missing. [any] */
+int cupti_extend(const struct cupti *c, void *table, const struct dl_symbol *rows, size_t count,
+                 const char *can, const char *since, struct err *e);
 
 /* A result of a call as a sentence for a person; doing: "to subscribe". Returns the code. */
 int cupti_error(const struct cupti *c, int result, const char *doing, struct err *e);

@@ -13,25 +13,6 @@
 
 #include "backend/nvidia/trace.h"
 
-/* A session begins; it is to be sampled for so long from its first launch. [owner] */
-void deep_open(int64_t sample_ns);
-
-/* Instructions are not counted yet. [any] */
-bool deep_sampling(void);
-
-/* A call of the driver that is reported begins; launch: it launches what is to be sampled. [hot] */
-void deep_enter(bool launch);
-/* It has ended; waited: what was asked of the device before it is done. Here the engines are switched.
- * [hot] */
-void deep_leave(struct trace *t, bool waited);
-
-/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in a launch] */
-void deep_unsampled(struct trace *t);
-
-/* Says what became of it; last: the session is over. [collector] */
-void deep_drain(struct trace *t, bool last);
-
-/* Why no instruction was counted in a session that is over; "": they were. [collector] */
-const char *deep_failure(void);
+extern const struct nv_engine_ops deep_engine;
 
 #endif

@@ -4,7 +4,6 @@
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
-#include "backend/nvidia/profilers.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -137,7 +136,7 @@ void ended_tell(struct trace *t)
         return;
     t->ended_said = true;
     kinds_announce_end(t, t->ended_why);
-    profilers_announce_end(t, t->ended_why);
+    nv_engines_announce_end(t, t->ended_why);
     if (atomic_load_explicit(&t->handed, memory_order_acquire))
         s->ops->message(s, SEVERITY_WARNING, "cupti.handed_over",
                         "launches, kernels, copies and waits are recorded up to here: %s",

@@ -6,8 +6,6 @@
 #include "backend/nvidia/ended.h"
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/kinds.h"
-#include "backend/nvidia/pc_sampling.h"
-#include "backend/nvidia/profilers.h"
 
 #include <time.h>
 
@@ -47,12 +45,12 @@ static void detach(struct trace *t, struct sink *s)
         hold_stop(t); /* nobody finalizes CUPTI meanwhile */
     if (!t->subscriber)
         return; /* between windows: CUPTI is not there */
-    profilers_stop(t);
+    nv_engines_stop(t);
     kinds_disable(t);
     (void)activity_flush(t, true);
     if (s)
         await_collector(t, s);
-    profilers_close(t);
+    nv_engines_close(t);
     attach_off(t);
     restore_settings(t->cupti);
 }
@@ -62,13 +60,15 @@ void handover_begin(struct trace *t, const char *function)
     if (trace_mute(t))
         return;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
-    if (t->pc && pc_sampling_lasts()) {
+    const char *unending = nv_engines_unending(t);
+    if (unending) {
         if (s)
-            s->ops->message(s, SEVERITY_WARNING, "cupti.kept",
-                            "the program begins a profiler of its own (%s), which gets nothing: "
-                            "program counters are sampled, which cannot be ended while the program "
-                            "runs. Use engine Trace, or --yield-cupti",
-                            function);
+            s->ops->message(
+                s, SEVERITY_WARNING, "cupti.kept",
+                "the program begins a profiler of its own (%s), which gets nothing: "
+                "%s, which cannot be ended while the program runs. Use engine Trace, or "
+                "--yield-cupti",
+                function, unending);
         return;
     }
     ended_by_program(t, function);

@@ -6,8 +6,6 @@
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/kinds.h"
 #include "backend/nvidia/object_calls.h"
-#include "backend/nvidia/pc_sampling.h"
-#include "backend/nvidia/range_profiler.h"
 #include "base/clock.h"
 
 #include <time.h>
@@ -134,7 +132,7 @@ void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
 
 bool hold_goes(const struct trace *t)
 {
-    return t->config.let_go || t->sass;
+    return t->config.let_go || nv_engines_edges_wait(t);
 }
 
 bool hold_unquiet(struct trace *t)
@@ -172,8 +170,7 @@ void hold_flush(struct trace *t)
 void hold_taken(struct trace *t)
 {
     int state = HOLD_FLUSHED;
-    bool lasts =
-        t->held && (pc_sampling_lasts() || range_profiler_lasts()); /* of a session before */
+    bool lasts = t->held && nv_engines_last(); /* of a session before */
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
                !atomic_load(&t->passing) && !lasts;
     atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);

@@ -42,11 +42,9 @@ enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longe
 
 bool kinds_wanted(const struct trace *t)
 {
-    if (t->turns)
+    if (t->engines[NV_PC_ALTERNATE].runs)
         return atomic_load(&t->recording);
-    return (t->config.engines & ENGINE_TRACE) &&
-           !((t->config.engines & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)) &&
-             t->config.pc_collect == PC_COLLECT_NONE);
+    return (t->config.engines & ENGINE_TRACE) && !nv_engines_instead(t);
 }
 
 /* Records of launches alone can be had (CUDA 12.5 and later), and given up. Those of all calls,
@@ -61,13 +59,13 @@ static bool kind_wanted(const struct trace *t, unsigned i)
 {
     if (!kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
         return false;
-    if (t->sass && !atomic_load(&t->kernels_instead))
-        return false; /* nothing is recorded beside instrumented kernels: sass_metrics.h */
+    if (nv_engines_alone(t))
+        return false; /* sass_metrics.h */
     int kind = kinds[i].kind;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = told_apart(t->cupti);
     /* Could not be given up: see kinds_disable and told_apart. */
-    bool stays = (t->config.engines & ENGINE_PC_SAMPLING) || !apart;
+    bool stays = nv_engines_keep_ids(t) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
         return false;
     if (kind == CUPTI_KIND_RUNTIME && apart)
@@ -296,7 +294,8 @@ static int enable_or_wait(struct trace *t)
 int kinds_begin(struct trace *t)
 {
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
-    atomic_store_explicit(&t->hears, t->turns || kinds_wanted(t), memory_order_relaxed);
+    atomic_store_explicit(&t->hears, t->engines[NV_PC_ALTERNATE].runs || kinds_wanted(t),
+                          memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     if (ended(t)) /* just now */
         atomic_store_explicit(&t->live, NULL, memory_order_release);
@@ -333,8 +332,8 @@ void kinds_end(struct trace *t)
 void kinds_look_for_ids(struct trace *t)
 {
     bool ids;
-    if (t->no_ids || !t->config.external_correlation || t->config.external_always || t->pc ||
-        records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
+    if (t->no_ids || !t->config.external_correlation || t->config.external_always ||
+        nv_engines_keep_ids(t) || records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
         return;
     t->no_ids = true;
     if (!hold_away(t) && !pc_sampling_binds())

@@ -14,8 +14,8 @@
  * interface, where it holds no lock of its own. */
 #include "backend/nvidia/launches.h"
 
+#include "backend/nvidia/call_table.h"
 #include "backend/nvidia/cuda.h"
-#include "backend/nvidia/deep.h"
 #include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_time.h"
 #include "backend/nvidia/faults.h"
@@ -23,60 +23,12 @@
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/locals.h"
 #include "backend/nvidia/object_calls.h"
-#include "backend/nvidia/own_kernels.h"
-#include "backend/nvidia/profilers.h"
 #include "backend/nvidia/range_kernels.h"
 #include "backend/nvidia/rest.h"
-#include "backend/nvidia/sass_gate.h"
-#include "backend/nvidia/sass_metrics.h"
-#include "backend/nvidia/turns.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
 
-enum role {
-    ROLE_NONE,
-    ROLE_KERNEL,
-    ROLE_GRAPH,
-    ROLE_WAIT,
-    ROLE_CAPTURE_BEGIN,
-    ROLE_CAPTURE_END,
-    ROLE_INSTANTIATE,
-    ROLE_EXEC
-};
-
-enum { ROLE_IDS = 1024, SAMPLED_1_IN = 64, CLOCK_TRIES = 64, CAPTURE_INVALIDATED = 901 };
-
-/* The ids by name: ID_cuLaunchKernel, … */
-enum {
-#define ID(name, id) ID_##name = id,
-    CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID) CUPTI_EXEC_CALLS(ID)
-#undef ID
-};
-
-static const uint8_t roles[ROLE_IDS] = {
-#define ROW(name, id) [id] = ROLE_KERNEL,
-    CUPTI_KERNEL_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = ROLE_GRAPH,
-        CUPTI_GRAPH_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = ROLE_WAIT,
-            CUPTI_COPY_CALLS(ROW) CUPTI_SYNC_CALLS(ROW) CUPTI_MEMORY_CALLS(ROW)
-                CUPTI_CODE_CALLS(ROW) CUPTI_MAY_WAIT_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = ROLE_CAPTURE_BEGIN,
-                    CUPTI_CAPTURE_BEGIN_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = ROLE_CAPTURE_END,
-                        CUPTI_CAPTURE_END_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = ROLE_INSTANTIATE,
-                            CUPTI_INSTANTIATE_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = ROLE_EXEC,
-                                CUPTI_EXEC_CALLS(ROW)
-#undef ROW
-};
+enum { SAMPLED_1_IN = 64, CLOCK_TRIES = 64, CAPTURE_INVALIDATED = 901 };
 
 /* Calls without which launches cannot be counted, with any library that is new enough to open. */
 static const uint16_t required[] = {ID_cuLaunchKernel, ID_cuGraphLaunch};
@@ -155,14 +107,6 @@ static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
     return 1;
 }
 
-/* Last: from here on to its exit a launch may keep others waiting. */
-static void enter_ranges(struct trace *t, const char *name, uint32_t correlation)
-{
-    own_kernels_launch(name, correlation);
-    if (t->config.range_kernels)
-        range_kernels_begin(t, name);
-}
-
 /* Where a session has windows, calls are counted that begin and return inside one: whether records come
  * of others nobody can tell. The upper half of a call's word is the number of its window. */
 static uint32_t window_now(struct trace *t)
@@ -171,7 +115,7 @@ static uint32_t window_now(struct trace *t)
 }
 
 /* A launch outside of windows, where the library is attached. */
-static void passes(struct trace *t, struct sink *s)
+static void count_outside(struct trace *t, struct sink *s)
 {
     if (atomic_load_explicit(&t->passing, memory_order_acquire))
         s->ops->passed(s);
@@ -188,14 +132,12 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
     *c->data = count | (uint64_t)window << 32;
     if (__builtin_expect(t->config.windows && !window, 0)) {
         l.kind = LAUNCH_OUTSIDE;
-        passes(t, s);
+        count_outside(t, s);
     }
     for (uint64_t i = 0; i < count; i++)
         s->ops->launch(s, &l);
     if (window && window_now(t) != window)
         *c->data = count; /* this call was one too many: it closed the window, and is not counted */
-    if (__builtin_expect(t->ranges, 0))
-        enter_ranges(t, count == 1 ? c->symbol : NULL, trace_id(t, c->correlation));
 }
 
 /* An unknown one was instantiated before we came: its kernels stay unknown. */
@@ -225,10 +167,8 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
                        .kernels = g.kernels,
                        .graph = g.number};
     s->ops->launch(s, &l);
-    if (t->ranges)
-        enter_ranges(t, NULL, trace_id(t, c->correlation));
     if (outside) {
-        passes(t, s);
+        count_outside(t, s);
         return;
     }
     *c->data = timed(t) ? (uint64_t)clock_mono() : 1 | (uint64_t)window << 32;
@@ -236,7 +176,7 @@ static void enter_graph(struct trace *t, struct sink *s, uint32_t id,
 
 static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
-    switch ((enum role)roles[id]) {
+    switch ((enum call_role)call_roles[id]) {
     case ROLE_KERNEL:
         enter_kernel(t, s, id, c);
         break;
@@ -256,11 +196,6 @@ static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cup
 }
 
 /* ---- exit ------------------------------------------------------------------------------ */
-
-static int call_result(const struct cupti_callback *c)
-{
-    return c->result ? *(const int *)c->result : CUDA_OK;
-}
 
 /* The number in a word is that of a window of this session, where that has any, or 0. */
 static bool counted(struct trace *t, uint32_t window)
@@ -340,7 +275,7 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
 {
     if (__builtin_expect(call_result(c) != CUDA_OK, 0))
         faults_look(s, call_result(c), c->function);
-    switch ((enum role)roles[id]) {
+    switch ((enum call_role)call_roles[id]) {
     case ROLE_KERNEL:
         exit_kernel(t, s, id, c);
         break;
@@ -369,51 +304,12 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
     }
 }
 
-/* ---- counted instructions ---------------------------------------------------------------- */
-
-/* Calls that launch or load code. */
-static const bool gated[ROLE_IDS] = {
-#define ROW(name, id) [id] = true,
-    CUPTI_KERNEL_CALLS(ROW) CUPTI_GRAPH_CALLS(ROW) CUPTI_INSTANTIATE_CALLS(ROW)
-        CUPTI_CODE_CALLS(ROW)
-#undef ROW
-};
-
-/* Where counts can be taken: what was launched is done, or goes. */
-enum moment { MOMENT_NONE, MOMENT_DONE, MOMENT_ENDING };
-
-static const uint8_t moments[ROLE_IDS] = {
-#define ROW(name, id) [id] = MOMENT_DONE,
-    CUPTI_DONE_CALLS(ROW)
-#undef ROW
-#define ROW(name, id) [id] = MOMENT_ENDING,
-        CUPTI_ENDING_CALLS(ROW)
-#undef ROW
-};
-
-static void count_moment(struct trace *t, uint32_t id, const struct cupti_callback *c)
-{
-    bool enters = c->site == CUPTI_SITE_ENTER;
-    if (moments[id] == MOMENT_ENDING && enters)
-        sass_metrics_ending();
-    else if (moments[id] == MOMENT_DONE && !enters)
-        sass_metrics_done();
-    if (enters && (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH))
-        profilers_launch(t, roles[id] == ROLE_GRAPH);
-    if (!gated[id])
-        return;
-    if (enters)
-        sass_gate_enters();
-    else
-        sass_gate_leaves();
-}
-
 /* ---- outside of windows ------------------------------------------------------------------ */
 
 /* What comes and goes has to be known when the next window opens. */
-static void between_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void leave_outside_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
-    switch ((enum role)roles[id]) {
+    switch ((enum call_role)call_roles[id]) {
     case ROLE_KERNEL:
     case ROLE_GRAPH:
         if (atomic_load_explicit(&t->passing, memory_order_acquire))
@@ -431,9 +327,9 @@ static void between_exit(struct trace *t, uint32_t id, const struct cupti_callba
 }
 
 /* A launch that began in a window returns behind it. */
-static void left_behind(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void leave_after_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
-    if (roles[id] == ROLE_KERNEL)
+    if (call_roles[id] == ROLE_KERNEL)
         exit_kernel(t, t->sink, id, c);
     else if (!timed(t))
         exit_graph(t, t->sink, c);
@@ -442,9 +338,8 @@ static void left_behind(struct trace *t, uint32_t id, const struct cupti_callbac
 /* A call has returned, in a session whose engines rest between windows. */
 static void rest_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
-    bool works = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH || moments[id] == MOMENT_DONE;
-    bool well = call_result(c) == CUDA_OK;
-    rest_leave(t, works && well ? c->context : NULL, moments[id] == MOMENT_DONE && well);
+    bool works = call_launches(id) || call_moments[id] == MOMENT_DONE;
+    rest_leave(t, works && call_result(c) == CUDA_OK ? c->context : NULL, call_waited(id, c));
 }
 
 static bool rests(const struct trace *t)
@@ -452,12 +347,12 @@ static bool rests(const struct trace *t)
     return __builtin_expect(atomic_load_explicit(&t->rests, memory_order_relaxed), 0);
 }
 
-static void between(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void launch_outside_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (ended(t) || ended_answers(t, id))
         return;
-    bool exec = roles[id] == ROLE_EXEC;
-    bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
+    bool exec = call_roles[id] == ROLE_EXEC;
+    bool launch = call_launches(id);
     bool of_object = !launch && object_calls_tell(id, c);
     if (launch && c->site != CUPTI_SITE_ENTER && engine_time_awaits())
         engine_time_launched(c->context);
@@ -471,13 +366,13 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
         return;
     }
     int result = call_result(c);
-    if (rests(t) && gated[id])
-        sass_gate_leaves(); /* it may have begun while the engine still counted */
-    if (rests(t))
+    if (rests(t)) {
+        nv_calls_run(t->calls.left_outside, t, id, c);
         rest_exit(t, id, c);
+    }
     if (launch && atomic_load_explicit(&t->windowed, memory_order_relaxed))
-        left_behind(t, id, c);
-    if (roles[id] == ROLE_CAPTURE_END)
+        leave_after_window(t, id, c);
+    if (call_roles[id] == ROLE_CAPTURE_END)
         exit_capture_end(t, result);
     if (result != CUDA_OK && atomic_load_explicit(&t->windowed, memory_order_relaxed))
         faults_look(t->sink, result, c->function);
@@ -485,7 +380,7 @@ static void between(struct trace *t, uint32_t id, const struct cupti_callback *c
         return;
     if (exec && id == ID_cuGraphNodeSetEnabled)
         graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
-    between_exit(t, id, c);
+    leave_outside_window(t, id, c);
     if (!of_object)
         hold_let_go(t, c->correlation);
 }
@@ -499,16 +394,16 @@ static bool sampled(uint32_t correlation)
 
 static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
-    if (roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH)
+    if (call_launches(id))
         range_kernels_end(t, c->symbol, trace_id(t, c->correlation), call_result(c) == CUDA_OK);
 }
 
 /* A launch as most are, of a kernel in a session of Trace alone: what enter_kernel and exit_kernel do
  * there. False: it is another. */
-static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
-                         const struct cupti_callback *c)
+static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
+                               const struct cupti_callback *c)
 {
-    if (roles[id] != ROLE_KERNEL || id == ID_cuLaunchCooperativeKernelMultiDevice ||
+    if (call_roles[id] != ROLE_KERNEL || id == ID_cuLaunchCooperativeKernelMultiDevice ||
         !atomic_load_explicit(&t->plain, memory_order_relaxed) || engine_time_awaits())
         return false;
     if (c->site != CUPTI_SITE_ENTER)
@@ -521,12 +416,12 @@ static inline bool plain(struct trace *t, struct sink *s, uint32_t id,
     return true;
 }
 
-static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uint32_t id,
-                                            const struct cupti_callback *c)
+static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *s, uint32_t id,
+                                                  const struct cupti_callback *c)
 {
     if (ended_answers(t, id))
         return;
-    bool launch = roles[id] == ROLE_KERNEL || roles[id] == ROLE_GRAPH;
+    bool launch = call_launches(id);
     if (!launch)
         object_calls_tell(id, c);
     bool first = launch && engine_time_awaits();
@@ -534,33 +429,27 @@ static __attribute__((noinline)) void other(struct trace *t, struct sink *s, uin
         engine_time_launch(c->context);
     else if (first)
         engine_time_launched(c->context);
-    if (t->deep && c->site == CUPTI_SITE_ENTER)
-        deep_enter(launch && (!t->config.windows || window_now(t)));
-    if (t->turns && c->site == CUPTI_SITE_ENTER)
-        turns_enter();
-    if (rests(t) && c->site == CUPTI_SITE_ENTER)
-        rest_enter();
-    if (c->site == CUPTI_SITE_ENTER)
+    if (c->site == CUPTI_SITE_ENTER) {
+        nv_calls_run(t->calls.enter, t, id, c);
+        if (rests(t))
+            rest_enter();
         enter(t, s, id, c);
-    else
+        nv_calls_run(t->calls.entered, t, id, c);
+    } else {
         leave(t, s, id, c);
-    if (t->turns && c->site != CUPTI_SITE_ENTER)
-        turns_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
-    if (t->sass && !(t->deep && deep_sampling()))
-        count_moment(t, id, c);
-    if (t->deep && c->site != CUPTI_SITE_ENTER)
-        deep_leave(t, moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK);
-    if (rests(t) && c->site != CUPTI_SITE_ENTER)
-        rest_exit(t, id, c);
+        nv_calls_run(t->calls.left, t, id, c);
+        if (rests(t))
+            rest_exit(t, id, c);
+    }
 }
 
-static __attribute__((noinline)) void with_the_time(struct trace *t, struct sink *s, uint32_t id,
-                                                    const struct cupti_callback *c)
+static __attribute__((noinline)) void launch_timed(struct trace *t, struct sink *s, uint32_t id,
+                                                   const struct cupti_callback *c)
 {
     bool apart = engine_time_awaits();
     int64_t engines = engine_time_total(), begin = clock_mono();
-    if (!plain(t, s, id, c))
-        other(t, s, id, c);
+    if (!launch_fast(t, s, id, c))
+        launch_slow(t, s, id, c);
     int64_t ns = clock_mono() - begin - t->clock_ns;
     if (!apart && engine_time_total() == engines) /* that is known: nothing to extrapolate from */
         atomic_fetch_add_explicit(&t->callback_ns, ns, memory_order_relaxed);
@@ -571,16 +460,16 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     struct trace *t = user;
     const struct cupti_callback *c = data;
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
-    if (domain != CUPTI_DOMAIN_DRIVER || id >= ROLE_IDS)
+    if (domain != CUPTI_DOMAIN_DRIVER || id >= CALL_IDS)
         return;
     if (__builtin_expect(range_kernels_launching != LAUNCH_NONE, 0) && c->site != CUPTI_SITE_ENTER)
         leave_ranges(t, id, c); /* whatever has become of the session */
     if (__builtin_expect(!s, 0))
-        between(t, id, c);
+        launch_outside_window(t, id, c);
     else if (__builtin_expect(sampled(c->correlation), 0))
-        with_the_time(t, s, id, c);
-    else if (__builtin_expect(!plain(t, s, id, c), 0))
-        other(t, s, id, c);
+        launch_timed(t, s, id, c);
+    else if (__builtin_expect(!launch_fast(t, s, id, c), 0))
+        launch_slow(t, s, id, c);
 }
 
 int64_t launches_cost(struct trace *t)
@@ -603,9 +492,9 @@ int64_t launches_clock_cost(void)
 int launches_enable(struct trace *t)
 {
     waits_init();
-    for (uint32_t id = 0; id < ROLE_IDS; id++) {
-        if (roles[id] == ROLE_NONE &&
-            !(moments[id] && (t->switched || (t->config.engines & ENGINE_SASS_METRICS))))
+    for (uint32_t id = 0; id < CALL_IDS; id++) {
+        if (call_roles[id] == ROLE_NONE &&
+            !(call_moments[id] && (t->switched || nv_engines_need_moments(t))))
             continue;
         int result = t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
         for (size_t i = 0; result != CUPTI_OK && i < sizeof required / sizeof *required; i++)
@@ -617,7 +506,7 @@ int launches_enable(struct trace *t)
 
 void launches_disable(struct trace *t)
 {
-    for (uint32_t id = 0; id < ROLE_IDS; id++)
-        if ((roles[id] != ROLE_NONE || moments[id]) && !object_calls_listed(id))
+    for (uint32_t id = 0; id < CALL_IDS; id++)
+        if ((call_roles[id] != ROLE_NONE || call_moments[id]) && !object_calls_listed(id))
             t->cupti->cuptiEnableCallback(0, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -18,6 +19,18 @@ enum {
     SCRATCH_BYTES = 4 << 20, /* the library's own, for decoding */
     LOOKS = 4,               /* of its threads, after which all is there: fetched, then decoded */
 };
+
+int pc_library_open(struct pc_library *out, const struct cupti *c, struct err *e)
+{
+    static const struct dl_symbol symbols[] = {
+#define PC_SYMBOL(required, result, name, arguments)                                               \
+    {#name, offsetof(struct pc_library, name), required},
+        CUPTI_PC_FUNCTIONS(PC_SYMBOL)
+#undef PC_SYMBOL
+    };
+    return cupti_extend(c, out, symbols, sizeof symbols / sizeof *symbols,
+                        "sample program counters", "CUDA 11.3", e);
+}
 
 /* ---- buffers ------------------------------------------------------------------------------ */
 

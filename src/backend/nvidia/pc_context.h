@@ -3,8 +3,9 @@
 #ifndef GPUFL_BACKEND_NVIDIA_PC_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_PC_CONTEXT_H
 
+#include "backend/nvidia/cupti.h"
 #include "backend/nvidia/kept.h"
-#include "backend/nvidia/pc_library.h"
+#include "backend/nvidia/pc_abi.h"
 #include "backend/nvidia/pc_tally.h"
 
 enum pc_state {
@@ -14,6 +15,16 @@ enum pc_state {
     PC_OFF,  /* it failed, and is left alone */
     PC_GONE, /* sampled no more; its tally waits for the collector */
 };
+
+struct pc_library { /* functions by name; those that are not required may be NULL */
+#define PC_MEMBER(required, result, name, arguments) result(*name) arguments;
+    CUPTI_PC_FUNCTIONS(PC_MEMBER)
+#undef PC_MEMBER
+};
+
+/* Fills it from the copy of CUPTI that is in use: one that is older traces all the same.
+ * GPUFL_E_UNAVAILABLE with what is missing. [any] */
+int pc_library_open(struct pc_library *out, const struct cupti *c, struct err *e);
 
 struct pc_setup {
     unsigned period; /* a sample every 2^period cycles */

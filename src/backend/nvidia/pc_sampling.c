@@ -29,32 +29,31 @@ enum {
     PERIOD_DEFAULT = 20,
     LOOK_MS = 10, /* CUPTI's own is 100, of which a session's end would have to wait for two */
     LOOK_WINDOWED_MS = 2, /* the edges of windows wait for some, on the program's thread */
-    TEXT = sizeof((struct err *)0)->text
 };
 
-/* All guarded by the engines' lock, but for what is said otherwise. */
-static struct pc_library library; /* constant once it is filled */
-static bool opened;               /* owner's */
-static struct pc_context contexts[CONTEXTS];
-static char failure[TEXT];
-static bool failure_new; /* the sink has not been told */
-static bool crowded;     /* a context had to wait for another of its device */
-static bool crowded_said;
-static bool overflow_said;
-static bool started;
-static bool paused; /* and these are the contexts to be sampled again */
-static struct pausing {
-    cuda_context handle;
-    uint32_t device;
-    bool described; /* the sink was told of the device's reasons */
-    uint32_t reasons[PC_REASONS];
-} pausing[CONTEXTS];
-static size_t pausing_count;
-static bool keeping;            /* samples are wanted: always, or a window is open */
-static _Atomic int begun;       /* contexts that it was begun in, and not ended. Relaxed */
-static _Atomic int refused;     /* contexts in which it could not be. Relaxed */
-static struct pc_totals totals; /* of contexts that are gone */
-static enum pc_relation relation;
+/* Guarded by the engines' lock, except where a member says otherwise. */
+static struct {
+    struct pc_library library; /* constant once it is filled */
+    bool opened;               /* owner's */
+    struct pc_context contexts[CONTEXTS];
+    bool crowded; /* a context had to wait for another of its device */
+    bool crowded_said;
+    bool overflow_said;
+    bool started;
+    bool paused; /* and these are the contexts to be sampled again */
+    struct pausing {
+        cuda_context handle;
+        uint32_t device;
+        bool described; /* the sink was told of the device's reasons */
+        uint32_t reasons[PC_REASONS];
+    } pausing[CONTEXTS], unknown;
+    size_t pausing_count;
+    bool keeping;            /* samples are wanted: always, or a window is open */
+    _Atomic int begun;       /* contexts that it was begun in, and not ended. Relaxed */
+    _Atomic int refused;     /* contexts in which it could not be. Relaxed */
+    struct pc_totals totals; /* of contexts that are gone */
+    enum pc_relation relation;
+} me;
 
 /* ---- the period -------------------------------------------------------------------------- */
 
@@ -85,35 +84,26 @@ static unsigned device_period(uint32_t ordinal)
 static struct pc_context *context_find(cuda_context handle)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state != PC_FREE && contexts[i].state != PC_GONE &&
-            contexts[i].handle == handle)
-            return &contexts[i];
+        if (me.contexts[i].state != PC_FREE && me.contexts[i].state != PC_GONE &&
+            me.contexts[i].handle == handle)
+            return &me.contexts[i];
     return NULL;
 }
 
 static struct pc_context *context_room(void)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == PC_FREE)
-            return &contexts[i];
+        if (me.contexts[i].state == PC_FREE)
+            return &me.contexts[i];
     return NULL;
 }
 
 static bool device_taken(uint32_t device)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].device == device && contexts[i].state == PC_ON)
+        if (me.contexts[i].device == device && me.contexts[i].state == PC_ON)
             return true;
     return false;
-}
-
-static void fail(const char *text)
-{
-    if (*failure)
-        return; /* the first reason counts */
-    snprintf(failure, sizeof failure, "%s", text);
-    failure_new = true;
-    ended_suspect();
 }
 
 static void context_on(struct trace *t, struct pc_context *c)
@@ -125,8 +115,8 @@ static void context_on(struct trace *t, struct pc_context *c)
         .look_ms = t->switched ? LOOK_WINDOWED_MS : LOOK_MS,
     };
     if (claim_device(c->device, &e) == 0) {
-        int rc = pc_context_enable(c, &library, t->cupti, &setup, &e);
-        atomic_fetch_add_explicit(rc ? &refused : &begun, 1, memory_order_relaxed);
+        int rc = pc_context_enable(c, &me.library, t->cupti, &setup, &e);
+        atomic_fetch_add_explicit(rc ? &me.refused : &me.begun, 1, memory_order_relaxed);
         trace_began(t, ENGINE_PC_SAMPLING);
         if (rc == 0) {
             engine_time_await(c->handle);
@@ -134,7 +124,7 @@ static void context_on(struct trace *t, struct pc_context *c)
         }
     }
     c->state = PC_OFF;
-    fail(e.text);
+    nv_engine_fail(t, NV_PC_SAMPLING, e.text);
 }
 
 /* With the lock. */
@@ -145,11 +135,11 @@ static void context_add(struct trace *t, cuda_context handle)
     if (c)
         return; /* of a session before, and still on */
     c = context_room();
-    crowded |= !c;
+    me.crowded |= !c;
     if (!c)
         return;
-    if (library.cuptiGetContextId)
-        library.cuptiGetContextId(handle, &number);
+    if (me.library.cuptiGetContextId)
+        me.library.cuptiGetContextId(handle, &number);
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
     c->handle = handle;
@@ -157,7 +147,7 @@ static void context_add(struct trace *t, cuda_context handle)
     c->device = device;
     if (device_taken(device)) {
         c->state = PC_WAITING;
-        crowded = true;
+        me.crowded = true;
         return;
     }
     context_on(t, c);
@@ -166,9 +156,9 @@ static void context_add(struct trace *t, cuda_context handle)
 /* False: the library would not. */
 static bool context_off(struct pc_context *c)
 {
-    bool ended = pc_context_disable(c, &library, keeping);
+    bool ended = pc_context_disable(c, &me.library, me.keeping);
     if (ended)
-        atomic_fetch_sub_explicit(&begun, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&me.begun, 1, memory_order_relaxed);
     c->state = PC_GONE;
     return ended;
 }
@@ -187,22 +177,21 @@ static void sample_again(struct trace *t, const struct pausing *p)
 /* Of one that is new nothing is. */
 static const struct pausing *pausing_of(cuda_context handle)
 {
-    static struct pausing unknown;
-    for (size_t i = 0; i < pausing_count; i++)
-        if (pausing[i].handle == handle)
-            return &pausing[i];
-    unknown.handle = handle;
-    return &unknown;
+    for (size_t i = 0; i < me.pausing_count; i++)
+        if (me.pausing[i].handle == handle)
+            return &me.pausing[i];
+    me.unknown = (struct pausing){.handle = handle};
+    return &me.unknown;
 }
 
-void pc_sampling_context(struct trace *t, cuda_context context)
+static void pc_context(struct trace *t, cuda_context context)
 {
     if (!context || !engine_enter(ENGINE_PATIENCE))
         return;
-    if (started && !paused)
+    if (me.started && !me.paused)
         sample_again(t, pausing_of(context));
-    else if (started && pausing_count < CONTEXTS)
-        pausing[pausing_count++] = (struct pausing){.handle = context};
+    else if (me.started && me.pausing_count < CONTEXTS)
+        me.pausing[me.pausing_count++] = (struct pausing){.handle = context};
     engine_leave();
 }
 
@@ -224,8 +213,8 @@ static void count_losses(struct sink *s, struct pc_context *c)
 static void context_drain(struct trace *t, struct pc_context *c, bool last)
 {
     struct err e = {0};
-    int result =
-        last ? pc_context_drain_all(c, &library, keeping) : pc_context_drain(c, &library, keeping);
+    int result = last ? pc_context_drain_all(c, &me.library, me.keeping)
+                      : pc_context_drain(c, &me.library, me.keeping);
     if (result == CUPTI_OK || result == CUPTI_E_OUT_OF_MEMORY) {
         c->failures = 0;
         return;
@@ -235,17 +224,17 @@ static void context_drain(struct trace *t, struct pc_context *c, bool last)
         return;
     cupti_error(t->cupti, result, "to hand over samples", &e);
     c->state = PC_OFF;
-    fail(e.text);
+    nv_engine_fail(t, NV_PC_SAMPLING, e.text);
 }
 
-void pc_sampling_context_gone(struct trace *t, cuda_context context)
+static void pc_context_gone(struct trace *t, cuda_context context)
 {
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     struct pc_context *c = context_find(context);
-    for (size_t i = 0; i < pausing_count; i++)
-        if (pausing[i].handle == context)
-            pausing[i--] = pausing[--pausing_count];
+    for (size_t i = 0; i < me.pausing_count; i++)
+        if (me.pausing[i].handle == context)
+            me.pausing[i--] = me.pausing[--me.pausing_count];
     if (c) {
         if (c->state == PC_ON)
             context_off(c);
@@ -257,7 +246,7 @@ void pc_sampling_context_gone(struct trace *t, cuda_context context)
 }
 
 /* Where the collector drains just now, that is the drain. */
-void pc_sampling_module_gone(struct trace *t, cuda_context context)
+static void pc_module_gone(struct trace *t, cuda_context context)
 {
     if (!engine_enter(0))
         return;
@@ -269,41 +258,41 @@ void pc_sampling_module_gone(struct trace *t, cuda_context context)
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-int pc_sampling_open(struct trace *t, struct err *e)
+static int pc_open(struct trace *t, struct err *e)
 {
     struct pc_library l;
     int rc = pc_library_open(&l, t->cupti, e);
     if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
-    library = l;
+    me.library = l;
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == PC_ON)
-            pc_context_renew(&contexts[i]);
+        if (me.contexts[i].state == PC_ON)
+            pc_context_renew(&me.contexts[i]);
         else
-            pc_context_close(&contexts[i]);
-    failure[0] = '\0';
-    failure_new = crowded = crowded_said = overflow_said = false;
-    keeping = !t->switched;
-    paused = false;
-    pausing_count = 0;
-    totals = (struct pc_totals){0};
-    relation = PC_RELATION_UNKNOWN;
+            pc_context_close(&me.contexts[i]);
+    me.crowded = me.crowded_said = me.overflow_said = false;
+    me.keeping = !t->switched;
+    me.paused = false;
+    me.pausing_count = 0;
+    me.totals = (struct pc_totals){0};
+    me.relation = PC_RELATION_UNKNOWN;
     cubins_begin();
-    opened = true;
+    me.opened = true;
     engine_leave();
     return 0;
 }
 
-void pc_sampling_start(struct trace *t)
+static void pc_start(struct trace *t)
 {
     cuda_context current = cuda_current();
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    started = true;
+    me.started = true;
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == PC_ON) {
-            pc_context_drain_all(&contexts[i], &library, false); /* of the time between sessions */
-            pc_context_renew(&contexts[i]);
+        if (me.contexts[i].state == PC_ON) {
+            pc_context_drain_all(&me.contexts[i], &me.library,
+                                 false); /* of the time between sessions */
+            pc_context_renew(&me.contexts[i]);
         }
     if (current)
         context_add(t, current);
@@ -312,14 +301,15 @@ void pc_sampling_start(struct trace *t)
 
 static bool begun_anywhere(void)
 {
-    return atomic_load_explicit(&begun, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&me.begun, memory_order_relaxed) > 0;
 }
 
-bool pc_sampling_refused(void)
+bool pc_sampling_refused(struct trace *t)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return false;
-    bool none = started && !paused && *failure && !begun_anywhere();
+    bool none =
+        me.started && !me.paused && nv_engine_failed(t, NV_PC_SAMPLING) && !begun_anywhere();
     engine_leave();
     return none;
 }
@@ -330,27 +320,28 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
     bool any = false;
     int result = CUPTI_OK;
     for (size_t i = 0; i < CONTEXTS && result == CUPTI_OK; i++) {
-        if (contexts[i].state != PC_ON)
+        if (me.contexts[i].state != PC_ON)
             continue;
         any = true;
-        result = pc_context_drain_all(&contexts[i], &library, keeping);
+        result = pc_context_drain_all(&me.contexts[i], &me.library, me.keeping);
         if (result == CUPTI_E_OUT_OF_MEMORY || !open)
             result = CUPTI_OK; /* counted; closed it is at any rate */
     }
     if (result != CUPTI_OK)
         return cupti_error(t->cupti, result, "to hand over what was sampled before", e);
-    if (open && !any && !pausing_count && *failure) /* one that was sampled may be again: rest.h */
-        return err_set(e, GPUFL_E_UNAVAILABLE, "no program counters are sampled: %s", failure);
+    if (open && !any && !me.pausing_count && nv_engine_failed(t, NV_PC_SAMPLING))
+        return nv_engine_unavailable(t, NV_PC_SAMPLING,
+                                     e); /* none that may be sampled again: rest.h */
     for (size_t i = 0; i < CONTEXTS && open; i++)
-        if (contexts[i].state == PC_ON)
-            kept_open(&contexts[i].kept, clock_mono());
-    keeping = open;
+        if (me.contexts[i].state == PC_ON)
+            kept_open(&me.contexts[i].kept, clock_mono());
+    me.keeping = open;
     return 0;
 }
 
-int pc_sampling_window(struct trace *t, bool open, struct err *e)
+static int pc_window(struct trace *t, bool open, struct err *e)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return err_set(e, GPUFL_E_STATE, "samples are being handed over: try again");
     int rc = switch_keeping(t, open, e);
     engine_leave();
@@ -363,19 +354,19 @@ size_t pc_sampling_contexts(cuda_context *out, size_t room)
     if (!engine_enter(ENGINE_PATIENCE))
         return 0;
     for (size_t i = 0; i < CONTEXTS && count < room; i++)
-        if (contexts[i].state == PC_ON)
-            out[count++] = contexts[i].handle;
+        if (me.contexts[i].state == PC_ON)
+            out[count++] = me.contexts[i].handle;
     engine_leave();
     return count;
 }
 
 void pc_sampling_stop(struct trace *t, bool quiet)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    started = false;
+    me.started = false;
     for (size_t i = 0; i < CONTEXTS; i++) {
-        struct pc_context *c = &contexts[i];
+        struct pc_context *c = &me.contexts[i];
         if (c->state == PC_ON && quiet) {
             context_off(c);
         } else if (c->state == PC_ON) {
@@ -389,12 +380,12 @@ void pc_sampling_stop(struct trace *t, bool quiet)
 /* With the lock. */
 static void pause_all(struct trace *t)
 {
-    pausing_count = 0;
+    me.pausing_count = 0;
     for (size_t i = 0; i < CONTEXTS; i++) {
-        struct pc_context *c = &contexts[i];
+        struct pc_context *c = &me.contexts[i];
         if (c->state != PC_ON && c->state != PC_WAITING)
             continue;
-        struct pausing *p = &pausing[pausing_count++];
+        struct pausing *p = &me.pausing[me.pausing_count++];
         *p = (struct pausing){.handle = c->handle, .device = c->device, .described = c->described};
         memcpy(p->reasons, c->reasons, sizeof p->reasons);
         if (c->state == PC_ON) {
@@ -404,7 +395,7 @@ static void pause_all(struct trace *t)
             pc_context_close(c);
         }
     }
-    paused = true;
+    me.paused = true;
 }
 
 bool pc_sampling_pause(struct trace *t)
@@ -416,7 +407,7 @@ bool pc_sampling_pause(struct trace *t)
     return !begun_anywhere();
 }
 
-enum rested pc_sampling_rest(struct trace *t)
+static enum rested pc_rest(struct trace *t)
 {
     if (!engine_enter(ENGINE_PATIENCE_REST))
         return REST_LATER;
@@ -427,30 +418,31 @@ enum rested pc_sampling_rest(struct trace *t)
 
 bool pc_sampling_resume(struct trace *t)
 {
-    bool any = false, wanted = pausing_count > 0;
+    bool any = false, wanted = me.pausing_count > 0;
     if (!engine_enter(ENGINE_PATIENCE))
         return false;
-    paused = false;
-    for (size_t i = 0; i < pausing_count; i++)
-        sample_again(t, &pausing[i]);
-    pausing_count = 0;
+    me.paused = false;
+    for (size_t i = 0; i < me.pausing_count; i++)
+        sample_again(t, &me.pausing[i]);
+    me.pausing_count = 0;
     for (size_t i = 0; i < CONTEXTS; i++)
-        any |= contexts[i].state == PC_ON;
+        any |= me.contexts[i].state == PC_ON;
     engine_leave();
-    return any || (!wanted && !*failure);
+    return any || (!wanted && !nv_engine_failed(t, NV_PC_SAMPLING));
 }
 
-void pc_sampling_wake(void)
+static void pc_wake(struct trace *t)
 {
+    (void)t;
     if (!engine_enter(ENGINE_PATIENCE))
         return;
-    paused = false;
+    me.paused = false;
     engine_leave();
 }
 
 bool pc_sampling_failed(void)
 {
-    return atomic_load_explicit(&refused, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&me.refused, memory_order_relaxed) > 0;
 }
 
 bool pc_sampling_binds(void)
@@ -464,33 +456,23 @@ bool pc_sampling_lasts(void)
     if (!engine_enter(ENGINE_PATIENCE))
         return true;
     for (size_t i = 0; i < CONTEXTS; i++)
-        lasts |= contexts[i].state == PC_ON;
+        lasts |= me.contexts[i].state == PC_ON;
     engine_leave();
     return lasts;
 }
 
-const char *pc_sampling_failure(void)
-{
-    static char text[TEXT]; /* collector's */
-    if (engine_enter(ENGINE_PATIENCE)) {
-        memcpy(text, failure, sizeof text);
-        engine_leave();
-    }
-    return text;
-}
-
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-void pc_sampling_flush(struct trace *t)
+static void pc_flush(struct trace *t)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (t->stopped || !me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
     for (size_t i = 0; i < CONTEXTS; i++) {
-        struct pc_context *c = &contexts[i];
+        struct pc_context *c = &me.contexts[i];
         if (c->state == PC_ON)
             context_drain(t, c, false);
-        if (c->losses.overflows && !overflow_said) {
-            overflow_said = true;
+        if (c->losses.overflows && !me.overflow_said) {
+            me.overflow_said = true;
             t->sink->ops->message(t->sink, SEVERITY_WARNING, "pc_sampling.overflow",
                                   "the device's buffer of samples was full, and samples are "
                                   "missing: sample less often (pc_sampling_period), or make it "
@@ -573,67 +555,81 @@ static void add_totals(struct pc_totals *to, const struct pc_totals *from)
 }
 
 /* What a person should know once. With the lock. */
-static void say_news(struct sink *s, enum pc_collect collect)
+static void say_news(struct sink *s)
 {
-    if (failure_new) {
-        failure_new = false;
-        s->ops->capability(s, "pc_sampling", true, "unavailable", failure);
-        s->ops->message(s, SEVERITY_WARNING, "pc_sampling.unavailable",
-                        "no program counters are sampled%s: %s",
-                        collect == PC_COLLECT_NONE
-                            ? ", and kernel records were not asked for (pc_kernel_collect=none)"
-                            : "",
-                        failure);
-    }
-    if (crowded && !crowded_said) {
-        crowded_said = true;
+    if (me.crowded && !me.crowded_said) {
+        me.crowded_said = true;
         s->ops->message(s, SEVERITY_NOTE, "pc_sampling.contexts",
                         "several contexts were on one device at a time: only the first of them is "
                         "sampled");
     }
 }
 
-void pc_sampling_drain(struct trace *t)
-{
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
-        return;
-    cubins_drain(library.cuptiGetCubinCrc, t->sink);
-    for (size_t i = 0; i < CONTEXTS; i++) {
-        struct pc_context *c = &contexts[i];
-        if (c->state == PC_FREE)
-            continue;
-        context_write(t, c);
-        if (c->tally.relation)
-            relation = c->tally.relation;
-        if (c->state != PC_GONE)
-            continue;
-        add_totals(&totals, &c->tally.totals);
-        pc_context_close(c);
-    }
-    say_news(t->sink, t->config.pc_collect);
-    engine_leave();
-}
-
-void pc_sampling_totals(struct trace *t)
+static void write_totals(struct trace *t)
 {
     static const char *const relations[] = {[PC_RELATION_UNKNOWN] = "unknown",
                                             [PC_RELATION_WITHIN] = "within",
                                             [PC_RELATION_APART] = "apart"};
     struct sink *s = t->sink;
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
-        return;
-    struct pc_totals n = totals;
+    struct pc_totals n = me.totals;
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state != PC_FREE)
-            add_totals(&n, &contexts[i].tally.totals);
+        if (me.contexts[i].state != PC_FREE)
+            add_totals(&n, &me.contexts[i].tally.totals);
     if (n.total || n.reasons || n.idle) {
         setting_number(s, ENGINE, 0, "driver_samples", n.total);
         setting_number(s, ENGINE, 0, "driver_dropped", n.dropped);
         setting_number(s, ENGINE, 0, "driver_other", n.other);
         setting_number(s, ENGINE, 0, "driver_by_reason", n.reasons);
         setting_number(s, ENGINE, 0, "driver_not_issued", n.idle);
-        setting_text(s, ENGINE, 0, "not_issued", relations[relation]);
+        setting_text(s, ENGINE, 0, "not_issued", relations[me.relation]);
     }
-    opened = false;
+    me.opened = false;
+}
+
+static void pc_drain(struct trace *t)
+{
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    cubins_drain(me.library.cuptiGetCubinCrc, t->sink);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct pc_context *c = &me.contexts[i];
+        if (c->state == PC_FREE)
+            continue;
+        context_write(t, c);
+        if (c->tally.relation)
+            me.relation = c->tally.relation;
+        if (c->state != PC_GONE)
+            continue;
+        add_totals(&me.totals, &c->tally.totals);
+        pc_context_close(c);
+    }
+    say_news(t->sink);
+    if (t->stopped)
+        write_totals(t);
     engine_leave();
 }
+
+const struct nv_engine_ops pc_sampling_engine = {
+    .asks = ENGINE_PC_SAMPLING,
+    .brings = ENGINE_PC_SAMPLING,
+    .feature = "pc_sampling",
+    .code = "pc_sampling.unavailable",
+    .nothing = "no program counters are sampled",
+    .events = NV_CONTEXT_AND_MODULE_EVENTS,
+    .contexts = NV_ONE_A_DEVICE,
+    .instead = true,
+    .keeps_ids = true,
+    .unending = "program counters are sampled",
+    .open = pc_open,
+    .start = pc_start,
+    .stop = pc_sampling_stop,
+    .window = pc_window,
+    .rest = pc_rest,
+    .wake = pc_wake,
+    .context = pc_context,
+    .context_gone = pc_context_gone,
+    .module_gone = pc_module_gone,
+    .flush = pc_flush,
+    .drain = pc_drain,
+    .lasts = pc_sampling_lasts,
+};

@@ -24,48 +24,19 @@
 
 #include "backend/nvidia/trace.h"
 
-/* Prepares a session. GPUFL_E_UNAVAILABLE with a sentence: CUPTI cannot do it. [owner] */
-int pc_sampling_open(struct trace *t, struct err *e);
-
-/* Samples the calling thread's context and every one that comes. [owner] */
-void pc_sampling_start(struct trace *t);
+extern const struct nv_engine_ops pc_sampling_engine;
 
 /* The contexts that are sampled, `room` at most; how many they are. [any] */
 size_t pc_sampling_contexts(cuda_context *out, size_t room);
-
-/* A context was created. [any] */
-void pc_sampling_context(struct trace *t, cuda_context context);
-/* It is about to be destroyed; also between sessions. [any] */
-void pc_sampling_context_gone(struct trace *t, cuda_context context);
-/* A module is about to be unloaded. [any] */
-void pc_sampling_module_gone(struct trace *t, cuda_context context);
-
-/* In sessions with windows: what is sampled from here on is kept, or thrown away. Sampling itself goes
- * on until it rests: it cannot be switched beside a program that launches. GPUFL_E_STATE,
- * _UNAVAILABLE or _VENDOR with a sentence: it is thrown away. [any, not in a launch] */
-int pc_sampling_window(struct trace *t, bool open, struct err *e);
 
 /* Switched off for a while in every context, and on again in those that are there by then. False: CUPTI
  * would not, in some, or in any. [any, with nobody in the driver: driver_gate.h] */
 bool pc_sampling_pause(struct trace *t);
 bool pc_sampling_resume(struct trace *t);
 
-/* Switched off in every context; behind wake those that are told of are sampled again, and those of before
- * are not, since nobody knows what became of them. [any, the first with nobody in the driver] */
-enum rested pc_sampling_rest(struct trace *t);
-void pc_sampling_wake(void);
-
-/* Takes what the library has. [collector] */
-void pc_sampling_flush(struct trace *t);
-/* Writes what was taken. [collector] */
-void pc_sampling_drain(struct trace *t);
-
 /* Takes what is left for the last drain. quiet: no other thread is inside the driver, and sampling is
  * switched off. [owner, collector; any where the engines are switched: deep.h] */
 void pc_sampling_stop(struct trace *t, bool quiet);
-/* Writes the session's totals. After the last drain. [collector] */
-void pc_sampling_totals(struct trace *t);
-
 /* Sampling was begun, or tried to, and has not been ended since in every context: the library's
  * activity kinds can be neither enabled nor disabled. [owner, collector] */
 bool pc_sampling_binds(void);
@@ -76,11 +47,8 @@ bool pc_sampling_lasts(void);
 /* It could not begin in some context of this process: there activity kinds must not be disabled (ADR 10). [any] */
 bool pc_sampling_failed(void);
 
-/* Nothing is, in any context, and pc_sampling_failure says why: other engines need not make way for it. [any] */
-bool pc_sampling_refused(void);
-
-/* Why nothing is sampled; "": it is, or nobody has tried yet. [collector] */
-const char *pc_sampling_failure(void);
+/* Nothing is, in any context, since that failed: other engines need not make way for it. [any] */
+bool pc_sampling_refused(struct trace *t);
 
 /* 2^this cycles from sample to sample, for so many multiprocessors at a clock, so that all of
  * them together take about 2^18 samples a second. [any] */

@@ -37,121 +37,103 @@ enum {
 /* ns of a drain: the collector has other work, too; and of the last: a full buffer takes some tenths of a second. */
 static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
 
-static _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
-static _Atomic int64_t first[DEVICES]; /* ns, that CUPTI told of one; 0: not yet */
-static _Atomic int64_t close_asked;    /* ns, that the window be closed; 0: no, or it is */
+/* Guarded by the engines' lock, except the atomic ones. */
+static struct {
+    _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
+    _Atomic int64_t first[DEVICES]; /* ns, that CUPTI reported one; 0: not yet */
+    _Atomic int64_t close_asked;    /* ns, that the window be closed; 0: no, or it is */
 
-/* Guarded by the engines' lock. */
-static struct profiler_library library;
-static struct metric_list metrics;
-static struct pm_device devices[DEVICES]; /* by ordinal */
-static char failure[TEXT];
-static bool failure_new; /* the sink has not been told */
-static bool overflow_said, slower_said;
-static bool opened;
-static bool resting;    /* nothing is held between windows */
-static struct pm_told { /* of devices, also when they have been given back, or have failed */
-    bool described;
-    uint64_t written;    /* samples */
-    int64_t clock_error; /* ns, the largest; 0: not known */
-    int64_t begun;       /* ns; 0: not yet */
-} told[DEVICES];
-static bool windowed; /* the session has windows, outside of which nothing is kept */
-static struct pm_span {
-    int64_t from, to; /* ns; to INT64_MAX: it is open */
-} spans[SPANS];       /* the last windows, a ring */
-static uint64_t span_count;
-static uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
+    struct profiler_library library;
+    struct metric_list metrics;
+    struct pm_device devices[DEVICES]; /* by ordinal */
+    bool overflow_said, slower_said;
+    bool opened;
+    bool resting;    /* nothing is held between windows */
+    struct pm_told { /* of devices, also when they have been given back, or have failed */
+        bool described;
+        uint64_t written;    /* samples */
+        int64_t clock_error; /* ns, the largest; 0: not known */
+        int64_t begun;       /* ns; 0: not yet */
+    } told[DEVICES];
+    bool windowed; /* the session has windows, outside of which nothing is kept */
+    struct pm_span {
+        int64_t from, to; /* ns; to INT64_MAX: it is open */
+    } spans[SPANS];       /* the last windows, a ring */
+    uint64_t span_count;
+    uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
+} me;
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-int pm_sampling_open(struct trace *t, struct err *e)
+static int pm_open(struct trace *t, struct err *e)
 {
-    int rc = metric_list_read(&metrics, t->config.counter_metrics, METRIC_SAMPLED, e);
+    int rc = metric_list_read(&me.metrics, t->config.counter_metrics, METRIC_SAMPLED, e);
     if (!rc)
-        rc = profiler_library_open(&library, t->cupti, e);
+        rc = profiler_library_open(&me.library, t->cupti, e);
     if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
-    atomic_store_explicit(&used, 0, memory_order_relaxed);
-    atomic_store_explicit(&close_asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&me.used, 0, memory_order_relaxed);
+    atomic_store_explicit(&me.close_asked, 0, memory_order_relaxed);
     for (size_t i = 0; i < DEVICES; i++)
-        atomic_store_explicit(&first[i], 0, memory_order_relaxed);
-    failure[0] = '\0';
-    failure_new = overflow_said = slower_said = false;
-    windowed = t->switched;
-    span_count = 0;
-    memset(told, 0, sizeof told);
-    resting = false;
-    opened = true;
+        atomic_store_explicit(&me.first[i], 0, memory_order_relaxed);
+    me.overflow_said = me.slower_said = false;
+    me.windowed = t->switched;
+    me.span_count = 0;
+    memset(me.told, 0, sizeof me.told);
+    me.resting = false;
+    me.opened = true;
     engine_leave();
     return 0;
 }
 
 /* [any] */
-void pm_sampling_context(struct trace *t, cuda_context context)
+static void pm_context(struct trace *t, cuda_context context)
 {
     uint32_t device = 0;
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(context, &device);
     if (device >= DEVICES)
         return;
-    uint32_t before = atomic_fetch_or_explicit(&used, UINT32_C(1) << device, memory_order_relaxed);
+    uint32_t before =
+        atomic_fetch_or_explicit(&me.used, UINT32_C(1) << device, memory_order_relaxed);
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (before >> device & 1)
         return;
-    atomic_store_explicit(&first[device], clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&me.first[device], clock_mono(), memory_order_relaxed);
     if (s)
         s->ops->wake(s);
 }
 
-void pm_sampling_start(struct trace *t)
+static void pm_start(struct trace *t)
 {
     cuda_context current = cuda_current();
     if (current)
-        pm_sampling_context(t, current);
+        pm_context(t, current);
 }
 
 static void close_devices(void)
 {
     for (size_t i = 0; i < DEVICES; i++)
-        pm_device_close(&devices[i]);
-    opened = false;
+        pm_device_close(&me.devices[i]);
+    me.opened = false;
 }
 
-void pm_sampling_close(void)
+static void pm_close(struct trace *t)
 {
+    (void)t;
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     close_devices();
     engine_leave();
 }
 
-const char *pm_sampling_failure(void)
-{
-    static char text[TEXT]; /* collector's */
-    if (engine_enter(ENGINE_PATIENCE)) {
-        memcpy(text, failure, sizeof text);
-        engine_leave();
-    }
-    return text;
-}
-
-static void fail(const char *text)
-{
-    if (*failure)
-        return; /* the first reason counts */
-    snprintf(failure, sizeof failure, "%s", text);
-    failure_new = true;
-    ended_suspect();
-}
-
 /* Before it is closed: what is to be concluded of it. */
 static void keep_told(const struct pm_device *d)
 {
-    int64_t error = pm_clock_error(&d->clock), before = told[d->ordinal].clock_error;
-    told[d->ordinal].written = d->written;
+    int64_t error = pm_clock_error(&d->clock), before = me.told[d->ordinal].clock_error;
+    me.told[d->ordinal].written = d->written;
     if (error != INT64_MAX && error > before)
-        told[d->ordinal].clock_error = error;
+        me.told[d->ordinal].clock_error = error;
 }
 
 static bool is_held(const struct pm_device *d)
@@ -159,13 +141,13 @@ static bool is_held(const struct pm_device *d)
     return d->state == PM_STARTED || d->state == PM_PAUSED || d->state == PM_STOPPED;
 }
 
-bool pm_sampling_any(void)
+static bool pm_brought(void)
 {
     bool any = false;
     if (!engine_enter(ENGINE_PATIENCE))
         return false;
     for (uint32_t i = 0; i < DEVICES; i++)
-        any |= told[i].written || (is_held(&devices[i]) && devices[i].written);
+        any |= me.told[i].written || (is_held(&me.devices[i]) && me.devices[i].written);
     engine_leave();
     return any;
 }
@@ -182,12 +164,13 @@ static void say_left(struct sink *s, const struct pm_device *d)
         snprintf(to + n, TEXT - n, "%s%s", n ? ", " : "", d->host.left[i].name);
     }
     if (*passes)
-        s->ops->message(s, metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING, "pm_sampling.passes",
+        s->ops->message(s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
+                        "pm_sampling.passes",
                         "a %s does not count all of these metrics at once, and what is sampled has "
                         "no second pass: without %s",
                         d->host.chip, passes);
     if (*unknown)
-        s->ops->message(s, metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
+        s->ops->message(s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
                         "pm_sampling.unknown_metrics",
                         "a %s has no such metrics, or does not let them be read here: %s",
                         d->host.chip, unknown);
@@ -200,10 +183,10 @@ static void describe(struct trace *t, struct pm_device *d)
     setting_number(s, ENGINE, device, "interval_us", d->setup.interval / 1000);
     if (d->cycles)
         setting_text(s, ENGINE, device, "trigger", "cycles");
-    if (metrics.set[0])
-        setting_text(s, ENGINE, device, "preset", metrics.set);
+    if (me.metrics.set[0])
+        setting_text(s, ENGINE, device, "preset", me.metrics.set);
     for (size_t i = 0; i < d->host.count; i++) {
-        name_ids[d->ordinal][i] = s->ops->name(s, d->host.names[i]);
+        me.name_ids[d->ordinal][i] = s->ops->name(s, d->host.names[i]);
         setting_text(s, ENGINE, device, "metric", d->host.names[i]);
     }
     for (size_t i = 0; i < d->host.left_count; i++)
@@ -216,9 +199,9 @@ static void describe(struct trace *t, struct pm_device *d)
 /* Of a program that ends soon the most is over by then. until: sampling ended, ns; 0: before the session did. */
 static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
-    int64_t from = atomic_load_explicit(&first[ordinal], memory_order_relaxed);
-    int64_t late = told[ordinal].begun - from, all = until - from;
-    if (windowed || !until || !from || !told[ordinal].begun || late < all / LATE_PART)
+    int64_t from = atomic_load_explicit(&me.first[ordinal], memory_order_relaxed);
+    int64_t late = me.told[ordinal].begun - from, all = until - from;
+    if (me.windowed || !until || !from || !me.told[ordinal].begun || late < all / LATE_PART)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
                     "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
@@ -230,19 +213,10 @@ static void conclude(struct trace *t, uint32_t ordinal, int64_t until)
 {
     uint32_t device = records_device(t->records, ordinal);
     say_late(t->sink, ordinal, until);
-    setting_number(t->sink, ENGINE, device, "samples", (int64_t)told[ordinal].written);
-    if (told[ordinal].clock_error)
-        setting_number(t->sink, ENGINE, device, "clock_error_us", told[ordinal].clock_error / 1000);
-}
-
-static void say_news(struct sink *s)
-{
-    if (!failure_new)
-        return;
-    failure_new = false;
-    s->ops->capability(s, "pm_sampling", true, "unavailable", failure);
-    s->ops->message(s, SEVERITY_WARNING, "pm_sampling.unavailable",
-                    "no hardware counters are sampled: %s", failure);
+    setting_number(t->sink, ENGINE, device, "samples", (int64_t)me.told[ordinal].written);
+    if (me.told[ordinal].clock_error)
+        setting_number(t->sink, ENGINE, device, "clock_error_us",
+                       me.told[ordinal].clock_error / 1000);
 }
 
 static void say_slower(struct trace *t, struct pm_device *d)
@@ -252,9 +226,9 @@ static void say_slower(struct trace *t, struct pm_device *d)
     d->slower = false;
     setting_number(t->sink, ENGINE, records_device(t->records, d->ordinal), "interval_us",
                    d->setup.interval / 1000);
-    if (slower_said)
+    if (me.slower_said)
         return;
-    slower_said = true;
+    me.slower_said = true;
     t->sink->ops->message(
         t->sink, SEVERITY_WARNING, "pm_sampling.slower",
         "the device's buffer of counters fills faster than it can be read: they are sampled every "
@@ -271,9 +245,9 @@ static void say_overflows(struct sink *s, struct pm_device *d)
         return;
     s->ops->lost(s, LOSS_SAMPLES_OVERFLOW, d->overflows);
     d->overflows = 0;
-    if (overflow_said)
+    if (me.overflow_said)
         return;
-    overflow_said = true;
+    me.overflow_said = true;
     s->ops->message(s, SEVERITY_WARNING, "pm_sampling.overflow",
                     "the device's buffer of counters was full, and samples are missing: sample "
                     "less often (pm_sampling_interval_us) or fewer metrics (counter_metrics), or "
@@ -284,16 +258,16 @@ static void say_overflows(struct sink *s, struct pm_device *d)
 
 static bool window_is_open(void)
 {
-    return !windowed || (span_count && spans[(span_count - 1) % SPANS].to == INT64_MAX);
+    return !me.windowed || (me.span_count && me.spans[(me.span_count - 1) % SPANS].to == INT64_MAX);
 }
 
 /* Of a device that was stopped then (ns), in what is wanted of it. */
 static void count_rest(struct pm_device *d, int64_t stopped)
 {
-    if (!windowed)
+    if (!me.windowed)
         pm_device_count_rest(d, INT64_MIN, stopped);
-    for (uint64_t i = span_count > SPANS ? span_count - SPANS : 0; i < span_count; i++) {
-        const struct pm_span *p = &spans[i % SPANS];
+    for (uint64_t i = me.span_count > SPANS ? me.span_count - SPANS : 0; i < me.span_count; i++) {
+        const struct pm_span *p = &me.spans[i % SPANS];
         pm_device_count_rest(d, p->from, p->to < stopped ? p->to : stopped);
     }
 }
@@ -301,10 +275,10 @@ static void count_rest(struct pm_device *d, int64_t stopped)
 /* All of it, of a time that a window took. */
 static bool wanted(const struct pm_sample *sample)
 {
-    if (!windowed)
+    if (!me.windowed)
         return true;
-    for (size_t i = 0; i < SPANS && i < span_count; i++)
-        if (sample->start >= spans[i].from && sample->end <= spans[i].to)
+    for (size_t i = 0; i < SPANS && i < me.span_count; i++)
+        if (sample->start >= me.spans[i].from && sample->end <= me.spans[i].to)
             return true;
     return false;
 }
@@ -313,7 +287,7 @@ static bool wanted(const struct pm_sample *sample)
 static void forget_span(const struct pm_span *p)
 {
     for (size_t i = 0; i < DEVICES; i++) {
-        struct pm_device *d = &devices[i];
+        struct pm_device *d = &me.devices[i];
         if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > pm_device_known(d))
             pm_device_count_rest(d, p->from, p->to);
     }
@@ -322,9 +296,9 @@ static void forget_span(const struct pm_span *p)
 /* With the lock: as it was asked, also where that one had no time to wait for the lock. */
 static void end_window(void)
 {
-    int64_t at = atomic_exchange_explicit(&close_asked, 0, memory_order_acq_rel);
-    if (at && windowed && window_is_open())
-        spans[(span_count - 1) % SPANS].to = at;
+    int64_t at = atomic_exchange_explicit(&me.close_asked, 0, memory_order_acq_rel);
+    if (at && me.windowed && window_is_open())
+        me.spans[(me.span_count - 1) % SPANS].to = at;
 }
 
 /* With the lock. */
@@ -333,29 +307,29 @@ static int begin_window(struct trace *t, struct err *e)
     bool any = false;
     end_window();
     for (size_t i = 0; i < DEVICES; i++) {
-        struct pm_device *d = &devices[i];
+        struct pm_device *d = &me.devices[i];
         int result = d->state == PM_PAUSED ? pm_device_resume(d) : CUPTI_OK;
         if (result != CUPTI_OK)
             return cupti_error(t->cupti, result, "to begin sampling hardware counters", e);
         any |= d->state == PM_STARTED;
     }
-    if (!any && *failure)
-        return err_set(e, GPUFL_E_UNAVAILABLE, "no hardware counters are sampled: %s", failure);
-    struct pm_span *p = &spans[span_count++ % SPANS];
-    if (span_count > SPANS)
+    if (!any && nv_engine_failed(t, NV_PM_SAMPLING))
+        return nv_engine_unavailable(t, NV_PM_SAMPLING, e);
+    struct pm_span *p = &me.spans[me.span_count++ % SPANS];
+    if (me.span_count > SPANS)
         forget_span(p);
     *p = (struct pm_span){clock_mono(), INT64_MAX};
     return 0;
 }
 
-int pm_sampling_window(struct trace *t, bool open, struct err *e)
+static int pm_window(struct trace *t, bool open, struct err *e)
 {
     int rc = 0;
     if (!open)
-        atomic_store_explicit(&close_asked, clock_mono(), memory_order_release);
+        atomic_store_explicit(&me.close_asked, clock_mono(), memory_order_release);
     if (!engine_enter(ENGINE_PATIENCE))
         return err_set(e, GPUFL_E_STATE, "hardware counters are being read: try again");
-    if (!opened)
+    if (!me.opened)
         rc = err_set(e, GPUFL_E_STATE, "no hardware counters are sampled in this session");
     else if (open)
         rc = begin_window(t, e);
@@ -365,26 +339,27 @@ int pm_sampling_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-bool pm_sampling_rest(void)
+static enum rested pm_rest(struct trace *t)
 {
+    (void)t;
     if (!engine_enter(ENGINE_PATIENCE_REST))
-        return false;
-    bool ready = opened && !window_is_open();
+        return REST_LATER;
+    bool ready = me.opened && !window_is_open();
     for (size_t i = 0; i < DEVICES; i++)
         ready &=
-            devices[i].state != PM_STARTED; /* the collector stops it, and reads it to its end */
+            me.devices[i].state != PM_STARTED; /* the collector stops it, and reads it to its end */
     for (size_t i = 0; i < DEVICES && ready; i++) {
-        struct pm_device *d = &devices[i];
-        if (d->state == PM_FAILED && told[i].described)
+        struct pm_device *d = &me.devices[i];
+        if (d->state == PM_FAILED && me.told[i].described)
             d->state = PM_UNUSED; /* to be had again, perhaps: another tool took it meanwhile */
         if (d->state != PM_PAUSED)
             continue;
         keep_told(d);
         pm_device_close(d);
     }
-    resting |= ready;
+    me.resting |= ready;
     engine_leave();
-    return ready;
+    return ready ? REST_DONE : REST_LATER;
 }
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
@@ -405,15 +380,15 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
     struct err e = {0};
     struct pm_setup setup = {.interval = t->config.pm_interval_us * 1000,
                              .hardware_bytes = (size_t)buffer_bytes(&t->config),
-                             .metrics = &metrics};
-    int rc = pm_device_start(d, &library, t->cupti, ordinal, &setup, &e);
+                             .metrics = &me.metrics};
+    int rc = pm_device_start(d, &me.library, t->cupti, ordinal, &setup, &e);
     trace_began(t, ENGINE_PM_SAMPLING);
     if (rc) {
-        fail(e.text);
+        nv_engine_fail(t, NV_PM_SAMPLING, e.text);
         return;
     }
-    d->written = told[ordinal].written;
-    told[ordinal].begun = told[ordinal].begun ? told[ordinal].begun : clock_mono();
+    d->written = me.told[ordinal].written;
+    me.told[ordinal].begun = me.told[ordinal].begun ? me.told[ordinal].begun : clock_mono();
 }
 
 /* Devices on which a context was made while nobody told of it. */
@@ -425,28 +400,28 @@ static void note_devices(void)
         return;
     for (int i = 0; i < count && i < DEVICES; i++)
         if (cuda_primary_lives(cuda, i))
-            atomic_fetch_or_explicit(&used, UINT32_C(1) << i, memory_order_relaxed);
+            atomic_fetch_or_explicit(&me.used, UINT32_C(1) << i, memory_order_relaxed);
 }
 
-void pm_sampling_wake(struct trace *t)
+static void pm_wake(struct trace *t)
 {
     note_devices();
-    uint32_t bits = atomic_load_explicit(&used, memory_order_relaxed);
+    uint32_t bits = atomic_load_explicit(&me.used, memory_order_relaxed);
     if (!engine_enter(ENGINE_PATIENCE))
         return;
-    for (uint32_t i = 0; opened && resting && i < DEVICES; i++) {
-        if (told[i].described)
-            failure[0] = '\0'; /* it could be had */
-        if (devices[i].state == PM_UNUSED && (bits >> i & 1))
-            begin(t, &devices[i], i);
+    for (uint32_t i = 0; me.opened && me.resting && i < DEVICES; i++) {
+        if (me.told[i].described)
+            nv_engine_retry(t, NV_PM_SAMPLING);
+        if (me.devices[i].state == PM_UNUSED && (bits >> i & 1))
+            begin(t, &me.devices[i], i);
     }
-    resting = false;
+    me.resting = false;
     engine_leave();
 }
 
 static void give_up(struct trace *t, struct pm_device *d, const char *why)
 {
-    fail(why);
+    nv_engine_fail(t, NV_PM_SAMPLING, why);
     count_rest(d, d->state == PM_STARTED ? clock_mono() : d->stopped);
     say_overflows(t->sink, d);
     keep_told(d);
@@ -483,14 +458,14 @@ static void stop(struct trace *t, struct pm_device *d)
         drain(t, d);
 }
 
-void pm_sampling_flush(struct trace *t, bool last)
+static void pm_flush(struct trace *t)
 {
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     end_window();
-    for (uint32_t i = 0; opened && i < DEVICES; i++) {
-        struct pm_device *d = &devices[i];
-        if (last)
+    for (uint32_t i = 0; me.opened && i < DEVICES; i++) {
+        struct pm_device *d = &me.devices[i];
+        if (t->stopped)
             stop(t, d);
         else if (d->state == PM_STARTED)
             drain(t, d);
@@ -509,7 +484,7 @@ static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
                                   .duration = sample->end - sample->start,
                                   .source = SOURCE_SAMPLES,
                                   .device = device,
-                                  .metric = name_ids[d->ordinal][i],
+                                  .metric = me.name_ids[d->ordinal][i],
                                   .value = value.mantissa,
                                   .exponent = value.exponent,
                                   .scope = CELL_NULL,
@@ -571,9 +546,9 @@ static void pause_device(struct trace *t, struct pm_device *d)
 
 static void begin_drain(struct trace *t, struct pm_device *d)
 {
-    if (!told[d->ordinal].described)
+    if (!me.told[d->ordinal].described)
         describe(t, d);
-    told[d->ordinal].described = true;
+    me.told[d->ordinal].described = true;
 }
 
 static void end_drain(struct trace *t, struct pm_device *d, bool last)
@@ -596,27 +571,27 @@ static void drain_devices(struct trace *t, bool last)
     int64_t end = clock_mono() + END_MOST;
     size_t had[DEVICES] = {0};
     for (uint32_t i = 0; last && i < DEVICES; i++)
-        stop(t, &devices[i]); /* the flush had no time to */
+        stop(t, &me.devices[i]); /* the flush had no time to */
     for (uint32_t i = 0; i < DEVICES; i++)
-        if (devices[i].state == PM_STARTED || devices[i].state == PM_STOPPED) {
-            begin_drain(t, &devices[i]);
-            had[i] = write_image(t, &devices[i]);
+        if (me.devices[i].state == PM_STARTED || me.devices[i].state == PM_STOPPED) {
+            begin_drain(t, &me.devices[i]);
+            had[i] = write_image(t, &me.devices[i]);
         }
     for (uint32_t i = 0; i < DEVICES; i++)
-        if (devices[i].state == PM_STARTED || devices[i].state == PM_STOPPED) {
-            read_on(t, &devices[i], had[i], end);
-            end_drain(t, &devices[i], last);
+        if (me.devices[i].state == PM_STARTED || me.devices[i].state == PM_STOPPED) {
+            read_on(t, &me.devices[i], had[i], end);
+            end_drain(t, &me.devices[i], last);
         }
     for (uint32_t i = 0; last && i < DEVICES; i++)
-        if (told[i].described && devices[i].state != PM_STOPPED)
+        if (me.told[i].described && me.devices[i].state != PM_STOPPED)
             conclude(t, i, 0);
 }
 
 /* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
 static void drain_ended(struct trace *t, bool last)
 {
-    for (uint32_t i = 0; opened && i < DEVICES; i++) {
-        struct pm_device *d = &devices[i];
+    for (uint32_t i = 0; me.opened && i < DEVICES; i++) {
+        struct pm_device *d = &me.devices[i];
         d->missing += d->samples;
         d->unread += d->samples;
         d->samples = 0;
@@ -627,32 +602,54 @@ static void drain_ended(struct trace *t, bool last)
             say_overflows(t->sink, d);
             keep_told(d);
         }
-        if (last && told[i].described)
+        if (last && me.told[i].described)
             conclude(t, i, 0);
     }
 }
 
-void pm_sampling_drain(struct trace *t, bool last)
+static void pm_drain(struct trace *t)
 {
-    uint32_t bits = atomic_load_explicit(&used, memory_order_relaxed);
+    bool last = t->stopped;
+    uint32_t bits = atomic_load_explicit(&me.used, memory_order_relaxed);
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     if (ended(t))
         drain_ended(t, last);
-    for (uint32_t i = 0; opened && !ended(t) && i < DEVICES; i++) {
-        if (devices[i].state != PM_UNUSED || !(bits >> i & 1))
+    for (uint32_t i = 0; me.opened && !ended(t) && i < DEVICES; i++) {
+        if (me.devices[i].state != PM_UNUSED || !(bits >> i & 1))
             continue;
-        if (!last && !resting)
-            begin(t, &devices[i], i);
-        else if (last && !told[i].described)
-            fail("the session ended before the device's counters were set up, which takes some "
-                 "tenths of a second");
+        if (!last && !me.resting)
+            begin(t, &me.devices[i], i);
+        else if (last && !me.told[i].described)
+            nv_engine_fail(
+                t, NV_PM_SAMPLING,
+                "the session ended before the device's counters were set up, which takes "
+                "some tenths of a second");
     }
-    if (opened && !ended(t))
+    if (me.opened && !ended(t))
         drain_devices(t, last);
-    if (opened)
-        say_news(t->sink);
     if (last && !ended(t))
         close_devices();
     engine_leave();
 }
+
+const struct nv_engine_ops pm_sampling_engine = {
+    .asks = ENGINE_PM_SAMPLING,
+    .brings = ENGINE_PM_SAMPLING,
+    .feature = "pm_sampling",
+    .code = "pm_sampling.unavailable",
+    .nothing = "no hardware counters are sampled",
+    .events = NV_CONTEXT_CREATED,
+    .instead = true,
+    .no_calls = true,
+    .open = pm_open,
+    .start = pm_start,
+    .close = pm_close,
+    .window = pm_window,
+    .rest = pm_rest,
+    .wake = pm_wake,
+    .context = pm_context,
+    .flush = pm_flush,
+    .drain = pm_drain,
+    .brought = pm_brought,
+};

@@ -14,39 +14,6 @@
 
 #include "backend/nvidia/trace.h"
 
-/* Prepares a session. GPUFL_E_UNAVAILABLE or _INVAL with a sentence. [owner] */
-int pm_sampling_open(struct trace *t, struct err *e);
-
-/* The calling thread's context's device is used. [owner] */
-void pm_sampling_start(struct trace *t);
-
-/* A context was created: its device is used. [any] */
-void pm_sampling_context(struct trace *t, cuda_context context);
-
-/* In sessions with windows: devices are sampled in them alone. The collector ends it behind one,
- * and who opens the next one begins it again, where it has ended by then. GPUFL_E_STATE,
- * _UNAVAILABLE or _VENDOR with a sentence: nothing is kept. [any, not in a launch] */
-int pm_sampling_window(struct trace *t, bool open, struct err *e);
-
-/* Gives the devices back; false: a window is open, or was a moment ago. wake begins anew, which takes some
- * 0.2 s a device. [any, the first not waiting for others] */
-bool pm_sampling_rest(void);
-void pm_sampling_wake(struct trace *t);
-
-/* Decodes what came. last: ends sampling before. [collector] */
-void pm_sampling_flush(struct trace *t, bool last);
-
-/* Writes what was decoded, and begins where a device is new. last: gives the counters back instead.
- * [collector] */
-void pm_sampling_drain(struct trace *t, bool last);
-
-/* Gives back what a session left that was never drained to its end. [owner] */
-void pm_sampling_close(void);
-
-/* Why nothing is sampled; "": it is, or nobody has tried yet. [collector] */
-const char *pm_sampling_failure(void);
-
-/* Something was sampled in this session. [collector] */
-bool pm_sampling_any(void);
+extern const struct nv_engine_ops pm_sampling_engine;
 
 #endif

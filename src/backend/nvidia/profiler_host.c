@@ -5,7 +5,6 @@
 #include "backend/nvidia/profiler_host.h"
 
 #include "base/alloc.h"
-#include "base/dl.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -34,15 +33,10 @@ static void load_host(const struct cupti *c)
 
 int profiler_library_open(struct profiler_library *out, const struct cupti *c, struct err *e)
 {
-    struct err lacking = {0};
-    void *handle = dl_find_loaded("libcupti.so", NULL, 0);
-    int rc = handle ? dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, out, &lacking)
-                    : GPUFL_E_UNAVAILABLE;
+    int rc = cupti_extend(c, out, symbols, sizeof symbols / sizeof *symbols,
+                          "read hardware counters", "CUDA 12.6", e);
     if (rc)
-        return err_set(
-            e, GPUFL_E_UNAVAILABLE,
-            "%s cannot read hardware counters, for which CUDA 12.6 or later is needed: %s", c->path,
-            handle ? lacking.text : "it is not loaded");
+        return rc;
     load_host(c);
     return 0;
 }

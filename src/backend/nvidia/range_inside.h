@@ -16,8 +16,7 @@ enum {
     RANGE_PASSES_MOST = 64, /* of one kernel, or scope that is repeated */
     RANGE_REPEATED = 1024,  /* kernels whose records are still to come */
     RANGE_SOURCE_RANGE = 2,
-    RANGE_SOURCE_KERNEL = 3,
-    RANGE_TEXT = sizeof((struct err *)0)->text
+    RANGE_SOURCE_KERNEL = 3
 };
 
 struct range {
@@ -64,6 +63,7 @@ enum range_passed {
 };
 
 extern struct ranging {
+    pthread_mutex_t lock; /* guards the rest, except where a member says otherwise */
     struct profiler_library library;
     struct metric_list metrics;
     struct range_context at; /* the context that is counted */
@@ -91,9 +91,7 @@ extern struct ranging {
         uint32_t launch;    /* correlation */
         int64_t start, duration; /* ns */
     } repeated[RANGE_REPEATED];
-    size_t repeated_count; /* ever; the latest are kept */
-    char failure[RANGE_TEXT];
-    bool failure_new;
+    size_t repeated_count;                 /* ever; the latest are kept */
     uint32_t name_ids[METRICS_MOST];       /* of the list, of the sink; 0: not yet [collector] */
     uint64_t written;                      /* [collector] */
     _Atomic uint64_t passed_by[PASSED_BY]; /* without the lock */

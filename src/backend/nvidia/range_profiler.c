@@ -3,10 +3,14 @@
  * A range bears the number of its scope, since two of one name would be one. */
 #include "backend/nvidia/range_profiler.h"
 
+#include "backend/nvidia/call_table.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/ended.h"
 #include "backend/nvidia/engine_time.h"
+#include "backend/nvidia/own_kernels.h"
 #include "backend/nvidia/range_inside.h"
+#include "backend/nvidia/range_kernels.h"
+#include "backend/nvidia/records.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/float_env.h"
@@ -20,8 +24,7 @@ static const int64_t BATCH_MOST = 250000000; /* ns until shorter ones are decode
 
 static const struct range_plan plan_scopes = {RANGE_USER, REPLAY_USER, 1, RANGES};
 
-struct ranging ranging;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards it */
+struct ranging ranging = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The library may call back on the thread that calls it. */
 static __thread bool inside;
@@ -32,7 +35,8 @@ static __thread bool unread; /* this thread has counted ranges that may not have
 
 bool ranges_enter(bool wait)
 {
-    if (inside || (wait ? pthread_mutex_lock(&lock) : pthread_mutex_trylock(&lock)) != 0)
+    if (inside ||
+        (wait ? pthread_mutex_lock(&ranging.lock) : pthread_mutex_trylock(&ranging.lock)) != 0)
         return false;
     inside = true;
     return true;
@@ -50,7 +54,7 @@ static const char *passed_text(void)
 void ranges_leave(void)
 {
     inside = false;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ranging.lock);
 }
 
 void ranges_pass_by(enum range_passed why)
@@ -65,23 +69,18 @@ static int close_counters(void)
     return range_context_close(&ranging.at);
 }
 
-/* The first reason counts. */
-static void fail(const char *text)
+static void fail(struct trace *t, const char *text)
 {
     close_counters();
     ranging.failed = true;
-    if (*ranging.failure)
-        return;
-    snprintf(ranging.failure, sizeof ranging.failure, "%s", text);
-    ranging.failure_new = true;
-    ended_suspect();
+    nv_engine_fail(t, NV_RANGE_PROFILER, text);
 }
 
 void ranges_fail_on(struct trace *t, int result, const char *doing)
 {
     struct err e = {0};
     cupti_error(t->cupti, result, doing, &e);
-    fail(e.text);
+    fail(t, e.text);
 }
 
 /* ---- what was counted, with the lock ---------------------------------------------------------- */
@@ -202,7 +201,7 @@ bool ranges_ready(struct trace *t, const struct range_plan *plan)
                                 &ranging.metrics, plan, &e);
     trace_began(t, ENGINE_RANGE_PROFILER);
     if (rc) {
-        fail(e.text);
+        fail(t, e.text);
         return false;
     }
     bool repeats = !ranging.kernels && plan->passes > 1;
@@ -375,7 +374,7 @@ static void settle(struct trace *t)
     engine_time_end(begin);
 }
 
-int range_profiler_window(struct trace *t, bool open, struct err *e)
+static int ranges_window(struct trace *t, bool open, struct err *e)
 {
     int rc = 0;
     if (!open) {
@@ -385,16 +384,17 @@ int range_profiler_window(struct trace *t, bool open, struct err *e)
     if (!ranges_enter(true))
         return err_set(e, GPUFL_E_STATE, "ranges are being counted: try again");
     if (ranging.failed)
-        rc = err_set(e, GPUFL_E_UNAVAILABLE, "nothing is counted: %s", ranging.failure);
+        rc = nv_engine_unavailable(t, NV_RANGE_PROFILER, e);
     ranges_leave();
     return rc;
 }
 
 /* Another thread's context is not touched, nor what it has not read. */
-bool range_profiler_rest(void)
+static enum rested ranges_rest(struct trace *t)
 {
+    (void)t;
     if (!ranges_enter(false))
-        return false;
+        return REST_LATER;
     bool holds = ranging.at.context != NULL;
     bool idle = !atomic_load(&ranging.open_instance) && !atomic_load(&ranging.beginning) &&
                 !ranging.at.started;
@@ -403,11 +403,12 @@ bool range_profiler_rest(void)
     if (holds && idle)
         idle = close_counters() == CUPTI_OK;
     ranges_leave();
-    return idle;
+    return idle ? REST_DONE : REST_LATER;
 }
 
-void range_profiler_wake(void)
+static void ranges_wake(struct trace *t)
 {
+    (void)t;
     if (!ranges_enter(true))
         return;
     if (ranging.chosen.count)
@@ -449,8 +450,8 @@ static void scope_with_lock(struct trace *t, uint64_t instance, enum range_momen
         ranges_pass_by(NOT_COUNTING);
 }
 
-const char *range_profiler_scope(struct trace *t, uint64_t instance, enum range_moment moment,
-                                 uint32_t repeats)
+static const char *ranges_scope(struct trace *t, uint64_t instance, enum range_moment moment,
+                                uint32_t repeats)
 {
     bool begins = moment == RANGE_BEGINS;
     passed = 0;
@@ -475,7 +476,7 @@ const char *range_profiler_scope(struct trace *t, uint64_t instance, enum range_
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-bool range_profiler_lasts(void)
+static bool ranges_last(void)
 {
     if (!ranges_enter(true))
         return true;
@@ -484,8 +485,9 @@ bool range_profiler_lasts(void)
     return lasts;
 }
 
-void range_profiler_context_gone(cuda_context gone)
+static void ranges_context_gone(struct trace *t, cuda_context gone)
 {
+    (void)t;
     if (!ranges_enter(true))
         return;
     if (ranging.at.context && gone == ranging.at.context) {
@@ -508,7 +510,7 @@ void ranges_results_drop(void)
     ranging.result_count = 0;
 }
 
-int range_profiler_open(struct trace *t, struct err *e)
+static int ranges_open(struct trace *t, struct err *e)
 {
     struct profiler_library l;
     struct metric_list m;
@@ -529,8 +531,6 @@ int range_profiler_open(struct trace *t, struct err *e)
     if (atomic_exchange(&ranging.open_instance, 0))
         ranging.at.started = false; /* its end was not told: it goes with the counters */
     ranging.failed = false;
-    ranging.failure[0] = '\0';
-    ranging.failure_new = false;
     ranges_results_drop();
     ranging.range_count = 0;
     ranging.lost = ranging.written = 0;
@@ -541,10 +541,11 @@ int range_profiler_open(struct trace *t, struct err *e)
         atomic_store(&ranging.passed_by[i], 0);
     ranging.opened = true;
     ranges_leave();
+    records_ranges(t->records);
     return 0;
 }
 
-void range_profiler_stop(struct trace *t, bool quiet)
+static void ranges_stop(struct trace *t, bool quiet)
 {
     (void)t;
     if (!ranges_enter(true))
@@ -559,20 +560,42 @@ void range_profiler_stop(struct trace *t, bool quiet)
     ranges_leave();
 }
 
-const char *range_profiler_failure(void)
-{
-    static char text[RANGE_TEXT]; /* collector's */
-    if (ranges_enter(true)) {
-        memcpy(text, ranging.failure, sizeof text);
-        ranges_leave();
-    }
-    return text;
-}
-
-void range_profiler_drain(struct trace *t)
+static void ranges_drain(struct trace *t)
 {
     if (!ranges_enter(t->stopped))
         return; /* a scope begins or ends just now: the next time */
     range_tell(t);
     ranges_leave();
 }
+
+/* A launch may keep others waiting from here on to its exit. [hot] */
+static void ranges_entered(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    if (!call_launches(id))
+        return;
+    /* The low half of a kernel launch's word is how many it launches (launches.c). */
+    bool one = call_roles[id] == ROLE_KERNEL && (*c->data & UINT32_MAX) == 1;
+    const char *name = one ? c->symbol : NULL;
+    own_kernels_launch(name, trace_id(t, c->correlation));
+    if (t->config.range_kernels)
+        range_kernels_begin(t, name);
+}
+
+const struct nv_engine_ops range_profiler_engine = {
+    .asks = ENGINE_RANGE_PROFILER,
+    .brings = ENGINE_RANGE_PROFILER,
+    .feature = "range_counters",
+    .code = "range_profiler.unavailable",
+    .nothing = "nothing is counted",
+    .events = NV_CONTEXT_GOES,
+    .open = ranges_open,
+    .stop = ranges_stop,
+    .window = ranges_window,
+    .rest = ranges_rest,
+    .wake = ranges_wake,
+    .context_gone = ranges_context_gone,
+    .entered = ranges_entered,
+    .range = ranges_scope,
+    .drain = ranges_drain,
+    .lasts = ranges_last,
+};

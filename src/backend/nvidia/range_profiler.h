@@ -21,36 +21,6 @@
 
 #include "backend/nvidia/trace.h"
 
-/* Prepares a session. GPUFL_E_UNAVAILABLE or _INVAL with a sentence. [owner] */
-int range_profiler_open(struct trace *t, struct err *e);
-
-/* trace_ops.range. [any] */
-trace_range_fn range_profiler_scope;
-
-/* In sessions with windows: ranges, and kernels, that begin and end inside one are counted. What
- * the calling thread has counted is decoded when one closes; of other threads, with their next
- * scope. GPUFL_E_STATE or _UNAVAILABLE with a sentence. [any, not in a launch] */
-int range_profiler_window(struct trace *t, bool open, struct err *e);
-
-/* Gives the counters back, where the calling thread's context is the counted one, and no range is
- * open or unread; false: not now. The next scope in a window sets them up anew. [any] */
-bool range_profiler_rest(void);
-/* Counters that were lost to another tool meanwhile are asked for again. [any] */
-void range_profiler_wake(void);
-
-/* A context is about to be destroyed; also between sessions. [any] */
-void range_profiler_context_gone(cuda_context context);
-
-/* Some context is still enabled: the library must be able to tell of its end. [owner] */
-bool range_profiler_lasts(void);
-
-/* Writes what was decoded. [collector] */
-void range_profiler_drain(struct trace *t);
-
-/* Takes what is left for the last drain, where nothing is in the driver (quiet). [collector] */
-void range_profiler_stop(struct trace *t, bool quiet);
-
-/* Why nothing is counted; "": it is, or nobody has tried yet. [collector] */
-const char *range_profiler_failure(void);
+extern const struct nv_engine_ops range_profiler_engine;
 
 #endif

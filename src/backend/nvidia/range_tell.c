@@ -37,7 +37,7 @@ const char *ranges_why(enum range_passed why)
 static void describe_left(struct trace *t, const struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;
-    char left[RANGE_TEXT] = "";
+    char left[sizeof((struct err *)0)->text] = "";
     for (size_t i = 0; i < c->left_count; i++) {
         size_t n = strlen(left);
         setting_text(s, ENGINE, of, "skipped_metric", c->left[i]);
@@ -135,7 +135,7 @@ static void write_result(struct trace *t, const struct range_result *r, uint32_t
 static void summarize(struct trace *t, uint32_t of)
 {
     struct sink *s = t->sink;
-    char text[RANGE_TEXT] = "";
+    char text[sizeof((struct err *)0)->text] = "";
     for (size_t i = 0, n = 0; i < PASSED_BY; i++) {
         uint64_t count = atomic_exchange(&ranging.passed_by[i], 0);
         if (!count)
@@ -166,12 +166,6 @@ void range_tell(struct trace *t)
     if (ranging.lost)
         s->ops->lost(s, LOSS_SAMPLES, ranging.lost);
     ranging.lost = 0;
-    if (ranging.failure_new) {
-        s->ops->capability(s, "range_counters", true, "unavailable", ranging.failure);
-        s->ops->message(s, SEVERITY_WARNING, "range_profiler.unavailable", "nothing is counted: %s",
-                        ranging.failure);
-    }
-    ranging.failure_new = false;
     atomic_fetch_add(&ranging.passed_by[NO_NAME], ranging.pick.passed_by);
     ranging.pick.passed_by = 0;
     if (t->stopped)

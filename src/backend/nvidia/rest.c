@@ -11,7 +11,6 @@
 #include "backend/nvidia/hold.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/object_calls.h"
-#include "backend/nvidia/profilers.h"
 #include "backend/nvidia/sass_gate.h"
 #include "base/clock.h"
 
@@ -110,7 +109,8 @@ static void note(cuda_context context, bool launched)
  * so far in the window is missing. Where it is sampled, that of one context a device may be. */
 static void note_late(const struct trace *t, const struct place *p, bool never)
 {
-    bool counts = opened_at && p->worked && !p->begun && (t->sass || !on);
+    bool counts =
+        opened_at && p->worked && !p->begun && (nv_engines_contexts(t) == NV_EVERY_CONTEXT || !on);
     int64_t ns = counts ? clock_mono() - p->worked : 0;
     if (ns > (never ? 0 : LATE) && ns > late_here)
         late_here = ns;
@@ -221,7 +221,7 @@ static void give_back(void *arg)
         return; /* a window opens, or the session ends */
     bool open = atomic_load(&t->window);
     bool later = open || is_crowded(t) || object_calls_under_way();
-    enum rested result = later ? REST_LATER : profilers_rest(t);
+    enum rested result = later ? REST_LATER : nv_engines_rest(t);
     bool rested = result != REST_LATER;
     if (result == REST_REFUSED)
         atomic_fetch_add(&t->not_finalized, 1);
@@ -252,7 +252,7 @@ static void begin(void *arg)
     atomic_store_explicit(&unbegun, false, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < count; i++)
-        profilers_context(t, contexts[i]);
+        nv_engines_context(t, contexts[i]);
     pthread_mutex_lock(&lock);
     on = true;
     pthread_mutex_unlock(&lock);
@@ -327,7 +327,7 @@ static int wake(struct trace *t, bool anew, struct err *e)
         sass_gate_begin();
         rc = attach_on(t, e);
     }
-    rc = rc ? rc : profilers_wake(t, anew, e);
+    rc = rc ? rc : nv_engines_wake(t, anew, e);
     if (rc)
         return rc;
     if (anew)
@@ -360,11 +360,12 @@ static int window_open(struct trace *t, struct err *e)
         launches_disable(t);
     if (rested)
         begin_in_all();
-    if (rested && (t->pc || t->sass))
+    bool in_contexts = nv_engines_contexts(t) != NV_NO_CONTEXT;
+    if (rested && in_contexts)
         note_own();
-    rc = profilers_window(t, true, e);
+    rc = nv_engines_window(t, true, e);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
-    if (!rc && (t->pc || t->sass)) {
+    if (!rc && in_contexts) {
         if (!is_on())
             begin_here(t);
         window_begins();
@@ -377,7 +378,7 @@ int rest_window(struct trace *t, bool open, struct err *e)
     if (open)
         return window_open(t, e);
     window_ends(t);
-    return profilers_window(t, false, e);
+    return nv_engines_window(t, false, e);
 }
 
 /* ---- the session ------------------------------------------------------------------------------ */
@@ -397,7 +398,7 @@ void rest_start(struct trace *t)
     atomic_store(&busy, false);
     atomic_store(&listening, false);
     atomic_store(&earliest, 0);
-    if (!hold_goes(t) || !t->config.rest_ns || !t->cupti->cuptiFinalize || t->deep || t->turns)
+    if (!hold_goes(t) || !t->config.rest_ns || !t->cupti->cuptiFinalize || !nv_engines_can_rest(t))
         return;
     object_calls_begin(t);
     atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
@@ -424,7 +425,7 @@ void rest_look(struct trace *t)
     t->unquiet = hold_unquiet(t);
     if (!object_calls_quiet(t->config.rest_ns))
         return;
-    if (profilers_counters_alone(t) && !atomic_load(&listening)) {
+    if (nv_engines_need_no_calls(t) && !atomic_load(&listening)) {
         driver_gate_open(); /* calls whose begin nobody told */
         if (launches_enable(t) != CUPTI_OK)
             return; /* no call would be told of */

@@ -1,4 +1,4 @@
-/* rest.h - engines that stay attached between windows (profilers.h) give back what they hold of CUPTI and
+/* rest.h - engines that stay attached between windows (engine.h) give back what they hold of CUPTI and
  * the devices where no window has been open for a while and CUPTI goes (hold_goes), so that it can be let go
  * of as behind windows of Trace (hold.h), and launches cost what they did; with the next window they
  * begin anew (ADR 13).

@@ -7,10 +7,23 @@
 
 #include "base/clock.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { SPARE = 64, TRIES = 3 };
+
+int sass_library_open(struct sass_library *out, const struct cupti *c, struct err *e)
+{
+    static const struct dl_symbol symbols[] = {
+#define SASS_SYMBOL(required, result, name, arguments)                                             \
+    {#name, offsetof(struct sass_library, name), required},
+        CUPTI_SASS_FUNCTIONS(SASS_SYMBOL)
+#undef SASS_SYMBOL
+    };
+    return cupti_extend(c, out, symbols, sizeof symbols / sizeof *symbols, "count instructions",
+                        "CUDA 12.8", e);
+}
 
 /* ---- the device --------------------------------------------------------------------------- */
 

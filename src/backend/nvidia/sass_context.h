@@ -4,9 +4,20 @@
 #ifndef GPUFL_BACKEND_NVIDIA_SASS_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_SASS_CONTEXT_H
 
+#include "backend/nvidia/cupti.h"
 #include "backend/nvidia/kept.h"
-#include "backend/nvidia/sass_library.h"
+#include "backend/nvidia/sass_abi.h"
 #include "backend/nvidia/sass_tally.h"
+
+struct sass_library { /* functions by name; those that are not required may be NULL */
+#define SASS_MEMBER(required, result, name, arguments) result(*name) arguments;
+    CUPTI_SASS_FUNCTIONS(SASS_MEMBER)
+#undef SASS_MEMBER
+};
+
+/* Fills it from the copy of CUPTI that is in use: one that is older traces all the same.
+ * GPUFL_E_UNAVAILABLE with what is missing. [any] */
+int sass_library_open(struct sass_library *out, const struct cupti *c, struct err *e);
 
 enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that are taken at once; no more */
 

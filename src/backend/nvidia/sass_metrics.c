@@ -4,6 +4,7 @@
  * gate meanwhile. */
 #include "backend/nvidia/sass_metrics.h"
 
+#include "backend/nvidia/call_table.h"
 #include "backend/nvidia/cubins.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/ended.h"
@@ -26,7 +27,6 @@ static const char ENGINE[] = "SassMetrics";
 enum {
     CONTEXTS = 64,
     DEVICES = 64,
-    TEXT = sizeof((struct err *)0)->text,
 };
 
 static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
@@ -36,36 +36,37 @@ static const int64_t ENDING_PATIENCE = 100000000;
 _Static_assert(HOLD_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
                "a session's end may wait for all of them");
 
-/* All guarded by the engines' lock, but for what is said otherwise. */
-static struct sass_library library; /* constant once it is filled */
-static bool opened;                 /* owner's */
-static struct sass_context contexts[CONTEXTS];
-static struct sass_device devices[DEVICES]; /* by the driver's ordinal; for the process */
-static uint64_t described;                  /* bit by device: its settings are written */
-static char failure[TEXT];
-static bool failure_new; /* the sink has not been told */
-static bool started;
-static bool resting;     /* between windows no context counts */
-static bool keeping;     /* what is counted is wanted: always, or a window is open */
-static bool counted;     /* something other than 0 was written in this session */
-static bool lost_said;   /* the sink has been told of losses */
-static bool beside_said; /* and of counts taken beside launches */
-static bool crowd_said;  /* and of contexts that there was no room for */
-static uint64_t beside;  /* how often since the last look */
-static uint64_t crowd;   /* how many */
+/* Guarded by the engines' lock, except where a member says otherwise. */
+static struct {
+    struct sass_library library; /* constant once it is filled */
+    bool opened;                 /* owner's */
+    struct sass_context contexts[CONTEXTS];
+    struct sass_device devices[DEVICES]; /* by the driver's ordinal; for the process */
+    uint64_t described;                  /* bit by device: its settings are written */
+    bool started;
+    bool resting;     /* between windows no context counts */
+    bool keeping;     /* what is counted is wanted: always, or a window is open */
+    bool counted;     /* something other than 0 was written in this session */
+    bool lost_said;   /* the sink has been told of losses */
+    bool beside_said; /* and of counts taken while others launched */
+    bool crowd_said;  /* and of contexts that there was no room for */
+    uint64_t beside;  /* how often since the last look */
+    uint64_t crowd;   /* how many */
 
-static _Atomic bool pending; /* a context was too young to count: with the next launch; relaxed */
-static _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
-static _Atomic int64_t due;               /* ns: when the counts are to be taken next; relaxed */
+    _Atomic bool deferred; /* Deep samples first, and begins it. Release, acquire */
+    _Atomic bool pending;  /* a context was too young to count: with the next launch; relaxed */
+    _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
+    _Atomic int64_t due;               /* ns: when the counts are to be taken next; relaxed */
+} me;
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
 static struct sass_context *context_find(cuda_context handle)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if ((contexts[i].state == SASS_IDLE || contexts[i].state == SASS_ON) &&
-            contexts[i].handle == handle)
-            return &contexts[i];
+        if ((me.contexts[i].state == SASS_IDLE || me.contexts[i].state == SASS_ON) &&
+            me.contexts[i].handle == handle)
+            return &me.contexts[i];
     return NULL;
 }
 
@@ -73,7 +74,7 @@ static struct sass_context *context_find(cuda_context handle)
 static bool counts_somewhere(void)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == SASS_ON)
+        if (me.contexts[i].state == SASS_ON)
             return true;
     return false;
 }
@@ -81,18 +82,9 @@ static bool counts_somewhere(void)
 static struct sass_context *context_room(void)
 {
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == SASS_FREE)
-            return &contexts[i];
+        if (me.contexts[i].state == SASS_FREE)
+            return &me.contexts[i];
     return NULL;
-}
-
-static void fail(const char *text)
-{
-    if (*failure)
-        return; /* the first reason counts */
-    snprintf(failure, sizeof failure, "%s", text);
-    failure_new = true;
-    ended_suspect();
 }
 
 /* Contexts that are idle count from here; one in whose creation that was too early, from the first
@@ -102,19 +94,19 @@ static int enable_all(struct trace *t, cuda_context launching, struct err *e)
     bool young = false;
     int rc = 0;
     for (size_t i = 0; !rc && i < CONTEXTS; i++) {
-        struct sass_context *c = &contexts[i];
-        struct sass_device *d = &devices[c->device];
+        struct sass_context *c = &me.contexts[i];
+        struct sass_device *d = &me.devices[c->device];
         if (c->state != SASS_IDLE)
             continue;
-        rc = sass_device_configure(d, c->device, &library, t->cupti, e);
-        rc = rc ? rc : sass_context_enable(c, d, &library, t->cupti, e);
+        rc = sass_device_configure(d, c->device, &me.library, t->cupti, e);
+        rc = rc ? rc : sass_context_enable(c, d, &me.library, t->cupti, e);
         c->due = clock_mono() + PERIOD;
         if (rc && e->vendor == CUPTI_E_INVALID_CONTEXT && c->handle != launching) {
             young = true;
             rc = 0;
         }
     }
-    atomic_store_explicit(&pending, young && !rc, memory_order_relaxed);
+    atomic_store_explicit(&me.pending, young && !rc, memory_order_relaxed);
     trace_began(t, ENGINE_SASS_METRICS);
     return rc;
 }
@@ -124,13 +116,13 @@ static int enable_all(struct trace *t, cuda_context launching, struct err *e)
 static bool contexts_begin(struct trace *t, cuda_context launching, int64_t patience)
 {
     struct err e = {0};
-    if (*failure)
+    if (nv_engine_failed(t, NV_SASS_METRICS))
         return true;
     sass_gate_shut(patience);
     int rc = enable_all(t, launching, &e);
     sass_gate_open();
     if (rc)
-        fail(e.text);
+        nv_engine_fail(t, NV_SASS_METRICS, e.text);
     return rc == 0;
 }
 
@@ -144,20 +136,20 @@ static void context_add(struct trace *t, cuda_context handle)
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
     if (!c || device >= DEVICES) {
-        crowd++;
+        me.crowd++;
         return;
     }
-    if (library.cuptiGetContextId)
-        library.cuptiGetContextId(handle, &number);
+    if (me.library.cuptiGetContextId)
+        me.library.cuptiGetContextId(handle, &number);
     sass_context_init(c, handle, number, device);
 }
 
-bool sass_metrics_context(struct trace *t, cuda_context context)
+static bool begin_in(struct trace *t, cuda_context context)
 {
     bool counts = true;
-    if (!opened || !context || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !context || !engine_enter(ENGINE_PATIENCE))
         return counts;
-    if (started && !resting) {
+    if (me.started && !me.resting) {
         context_add(t, context);
         counts = contexts_begin(t, NULL, ENDING_PATIENCE);
     }
@@ -165,21 +157,21 @@ bool sass_metrics_context(struct trace *t, cuda_context context)
     return counts;
 }
 
-bool sass_metrics_pending(struct trace *t)
+static bool begin_pending(struct trace *t)
 {
     bool counts = true;
-    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !opened)
+    if (!atomic_load_explicit(&me.pending, memory_order_relaxed) || !me.opened)
         return counts;
     cuda_context current = cuda_current();
     if (!current || !engine_enter(ENGINE_PATIENCE))
         return counts;
-    if (started && !resting && atomic_load_explicit(&pending, memory_order_relaxed))
+    if (me.started && !me.resting && atomic_load_explicit(&me.pending, memory_order_relaxed))
         counts = contexts_begin(t, current, ENDING_PATIENCE);
     engine_leave();
     return counts;
 }
 
-void sass_metrics_context_gone(struct trace *t, cuda_context context)
+static void sass_context_gone(struct trace *t, cuda_context context)
 {
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (!engine_enter(ENGINE_PATIENCE))
@@ -187,7 +179,7 @@ void sass_metrics_context_gone(struct trace *t, cuda_context context)
     struct sass_context *c = context_find(context);
     if (c && c->state == SASS_ON) {
         sass_gate_shut(ENDING_PATIENCE);
-        sass_context_disable(c, &library, keeping);
+        sass_context_disable(c, &me.library, me.keeping);
         sass_gate_open();
     }
     if (c) {
@@ -201,11 +193,11 @@ void sass_metrics_context_gone(struct trace *t, cuda_context context)
 
 /* ---- taking ------------------------------------------------------------------------------ */
 
-void sass_metrics_launch(bool graph)
+static void count_launch(bool graph)
 {
-    atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&me.launches, 1, memory_order_relaxed);
     if (graph)
-        atomic_fetch_add_explicit(&graphs, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&me.graphs, 1, memory_order_relaxed);
 }
 
 /* False where a context would not give them: they stay with the library. With the lock. */
@@ -213,8 +205,8 @@ static bool take_all(void)
 {
     bool taken = true;
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == SASS_ON)
-            taken &= sass_context_drain(&contexts[i], &library, keeping) == CUPTI_OK;
+        if (me.contexts[i].state == SASS_ON)
+            taken &= sass_context_drain(&me.contexts[i], &me.library, me.keeping) == CUPTI_OK;
     return taken;
 }
 
@@ -223,8 +215,8 @@ static int64_t next_due(void)
 {
     int64_t next = clock_mono() + PERIOD;
     for (size_t i = 0; i < CONTEXTS; i++)
-        if (contexts[i].state == SASS_ON && contexts[i].due < next)
-            next = contexts[i].due;
+        if (me.contexts[i].state == SASS_ON && me.contexts[i].due < next)
+            next = me.contexts[i].due;
     return next;
 }
 
@@ -237,66 +229,68 @@ static void take_own(int64_t time)
     if (!c || c->state != SASS_ON || time < c->due)
         return;
     if (sass_gate_shut(0))
-        c->due = sass_context_drain(c, &library, keeping) == CUPTI_OK ? time + PERIOD : INT64_MAX;
+        c->due =
+            sass_context_drain(c, &me.library, me.keeping) == CUPTI_OK ? time + PERIOD : INT64_MAX;
     sass_gate_open();
 }
 
-void sass_metrics_done(void)
+static void take_done(void)
 {
     int64_t time = clock_mono();
-    if (time < atomic_load_explicit(&due, memory_order_relaxed) || !opened || !engine_enter(0))
+    if (time < atomic_load_explicit(&me.due, memory_order_relaxed) || !me.opened ||
+        !engine_enter(0))
         return;
     take_own(time);
-    atomic_store_explicit(&due, next_due(), memory_order_relaxed);
+    atomic_store_explicit(&me.due, next_due(), memory_order_relaxed);
     engine_leave();
 }
 
-void sass_metrics_ending(void)
+static void take_ending(void)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
     bool alone = sass_gate_shut(ENDING_PATIENCE);
     take_all();
-    beside += !alone && keeping;
+    me.beside += !alone && me.keeping;
     sass_gate_open();
     engine_leave();
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-int sass_metrics_open(struct trace *t, struct err *e)
+static int sass_open(struct trace *t, struct err *e)
 {
     struct sass_library l;
     int rc = sass_library_open(&l, t->cupti, e);
     if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
-    library = l;
+    me.library = l;
     for (size_t i = 0; i < CONTEXTS; i++)
-        sass_context_close(&contexts[i]);
-    failure[0] = '\0';
-    failure_new = counted = lost_said = beside_said = crowd_said = false;
-    keeping = !t->switched;
-    described = 0;
-    resting = false;
-    beside = crowd = 0;
-    atomic_store(&pending, false);
-    atomic_store(&launches, 0);
-    atomic_store(&graphs, 0);
-    atomic_store(&due, 0);
+        sass_context_close(&me.contexts[i]);
+    me.counted = me.lost_said = me.beside_said = me.crowd_said = false;
+    me.keeping = !t->switched;
+    me.described = 0;
+    me.resting = false;
+    me.beside = me.crowd = 0;
+    atomic_store(&me.pending, false);
+    atomic_store(&me.deferred, false);
+    atomic_store(&me.launches, 0);
+    atomic_store(&me.graphs, 0);
+    atomic_store(&me.due, 0);
     sass_gate_begin();
     cubins_begin();
-    opened = true;
+    me.opened = true;
     engine_leave();
     return 0;
 }
 
-bool sass_metrics_start(struct trace *t)
+static bool begin_here(struct trace *t)
 {
     cuda_context current = cuda_current();
     bool counts = true;
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return counts;
-    started = true;
+    me.started = true;
     if (current) {
         context_add(t, current);
         counts = contexts_begin(t, NULL, PATIENCE);
@@ -310,32 +304,32 @@ bool sass_metrics_start(struct trace *t)
 static int switch_keeping(bool open, struct err *e)
 {
     for (size_t i = 0; i < CONTEXTS; i++) {
-        struct sass_context *c = &contexts[i];
-        bool taken = c->state != SASS_ON || sass_context_drain(c, &library, keeping) == CUPTI_OK;
+        struct sass_context *c = &me.contexts[i];
+        bool taken =
+            c->state != SASS_ON || sass_context_drain(c, &me.library, me.keeping) == CUPTI_OK;
         if (!taken && open)
             return err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
         c->dropped += !taken;
     }
     for (size_t i = 0; i < CONTEXTS && open; i++)
-        if (contexts[i].state == SASS_ON)
-            kept_open(&contexts[i].kept, clock_mono());
-    keeping = open;
+        if (me.contexts[i].state == SASS_ON)
+            kept_open(&me.contexts[i].kept, clock_mono());
+    me.keeping = open;
     return 0;
 }
 
-int sass_metrics_window(struct trace *t, bool open, struct err *e)
+static int sass_window(struct trace *t, bool open, struct err *e)
 {
     bool alone = true;
-    (void)t;
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return err_set(e, GPUFL_E_STATE, "counts are being handed over: try again");
     bool counts = counts_somewhere();
     if (counts)
         alone = sass_gate_shut(PATIENCE);
-    int rc = *failure && open
-                 ? err_set(e, GPUFL_E_UNAVAILABLE, "no instructions are counted: %s", failure)
+    int rc = open && nv_engine_failed(t, NV_SASS_METRICS)
+                 ? nv_engine_unavailable(t, NV_SASS_METRICS, e)
                  : switch_keeping(open, e);
-    beside += !rc && !alone;
+    me.beside += !rc && !alone;
     if (!alone) /* a launch that does not return may be one whose end CUPTI did not tell */
         ended_suspect();
     if (counts)
@@ -349,21 +343,21 @@ int sass_metrics_window(struct trace *t, bool open, struct err *e)
 static void contexts_end(bool alone)
 {
     for (size_t i = 0; i < CONTEXTS; i++) {
-        if (contexts[i].state == SASS_ON && alone)
-            sass_context_disable(&contexts[i], &library, keeping);
-        else if (contexts[i].state == SASS_ON)
-            sass_context_drain(&contexts[i], &library, keeping);
-        if (contexts[i].state != SASS_FREE)
-            contexts[i].state = SASS_GONE;
+        if (me.contexts[i].state == SASS_ON && alone)
+            sass_context_disable(&me.contexts[i], &me.library, me.keeping);
+        else if (me.contexts[i].state == SASS_ON)
+            sass_context_drain(&me.contexts[i], &me.library, me.keeping);
+        if (me.contexts[i].state != SASS_FREE)
+            me.contexts[i].state = SASS_GONE;
     }
 }
 
-void sass_metrics_stop(struct trace *t)
+static void sass_stop(struct trace *t, bool quiet)
 {
-    (void)t;
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    (void)t, (void)quiet;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    started = false;
+    me.started = false;
     if (counts_somewhere()) {
         bool alone = sass_gate_shut(PATIENCE);
         contexts_end(alone);
@@ -376,43 +370,35 @@ void sass_metrics_stop(struct trace *t)
     engine_leave();
 }
 
-bool sass_metrics_rest(void)
+static enum rested sass_rest(struct trace *t)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE_REST))
-        return false;
+    (void)t;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE_REST))
+        return REST_LATER;
     bool alone = sass_gate_shut(0);
     if (alone)
         contexts_end(true);
-    resting |= alone;
+    me.resting |= alone;
     sass_gate_open();
     engine_leave();
-    return alone;
+    return alone ? REST_DONE : REST_LATER;
 }
 
-bool sass_metrics_counts(void)
+static bool counts_anywhere(struct trace *t)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return false;
-    bool counts = started && (!*failure || counts_somewhere());
+    bool counts = me.started && (!nv_engine_failed(t, NV_SASS_METRICS) || counts_somewhere());
     engine_leave();
     return counts;
 }
 
-const char *sass_metrics_failure(void)
+static void sass_wake(struct trace *t)
 {
-    static char text[TEXT]; /* collector's */
-    if (engine_enter(ENGINE_PATIENCE)) {
-        memcpy(text, failure, sizeof text);
-        engine_leave();
-    }
-    return text;
-}
-
-void sass_metrics_wake(void)
-{
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
+    (void)t;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
-    resting = false;
+    me.resting = false;
     engine_leave();
 }
 
@@ -453,39 +439,39 @@ static void put_cell(void *arg, const struct sass_cell *cell, size_t metric)
                                   .scope = CELL_NULL,
                                   .correlation = CELL_NULL};
     s->ops->row(s, RECORD_sass_metric, &row);
-    counted = true;
+    me.counted = true;
 }
 
 static void say_losses(struct sink *s, uint64_t lost)
 {
-    if (lost || beside)
-        s->ops->lost(s, LOSS_METRICS, lost + beside);
-    if (lost && !lost_said)
+    if (lost || me.beside)
+        s->ops->lost(s, LOSS_METRICS, lost + me.beside);
+    if (lost && !me.lost_said)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.lost",
                         "counts of instructions are missing: the driver dropped them, or there "
                         "were more than %d at a time",
                         SASS_TALLY_MAX);
-    if (beside && !beside_said)
+    if (me.beside && !me.beside_said)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
                         "counts were taken beside launches of other threads that did not return, "
                         "and theirs may be missing");
-    lost_said |= lost > 0;
-    beside_said |= beside > 0;
-    beside = 0;
+    me.lost_said |= lost > 0;
+    me.beside_said |= me.beside > 0;
+    me.beside = 0;
 }
 
 static void say_crowd(struct sink *s)
 {
-    if (!crowd)
+    if (!me.crowd)
         return;
-    s->ops->lost(s, LOSS_METRICS, crowd);
-    crowd = 0;
-    if (!crowd_said)
+    s->ops->lost(s, LOSS_METRICS, me.crowd);
+    me.crowd = 0;
+    if (!me.crowd_said)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.contexts",
                         "counts of instructions are missing: there were more than %d contexts "
                         "between two looks, or more than %d devices",
                         CONTEXTS, DEVICES);
-    crowd_said = true;
+    me.crowd_said = true;
 }
 
 static void context_write(struct trace *t, struct sass_context *c)
@@ -495,9 +481,9 @@ static void context_write(struct trace *t, struct sass_context *c)
     uint64_t lost = c->dropped + c->tally.lost;
     if (!c->kept.count)
         return;
-    if (!(described >> c->device & 1)) {
-        described |= UINT64_C(1) << c->device;
-        describe(s, w.device, &devices[c->device]);
+    if (!(me.described >> c->device & 1)) {
+        me.described |= UINT64_C(1) << c->device;
+        describe(s, w.device, &me.devices[c->device]);
     }
     sass_tally_take(&c->tally, put_cell, &w);
     c->dropped = c->tally.lost = 0;
@@ -505,35 +491,13 @@ static void context_write(struct trace *t, struct sass_context *c)
     say_losses(s, lost);
 }
 
-void sass_metrics_drain(struct trace *t)
+static void conclude(struct trace *t)
 {
-    if (!opened || !engine_enter(ENGINE_PATIENCE))
-        return;
-    cubins_drain(library.cuptiGetCubinCrc, t->sink);
-    for (size_t i = 0; i < CONTEXTS; i++) {
-        struct sass_context *c = &contexts[i];
-        if (c->state == SASS_FREE)
-            continue;
-        context_write(t, c);
-        if (c->state == SASS_GONE)
-            sass_context_close(c);
-    }
-    say_crowd(t->sink);
-    if (failure_new) {
-        failure_new = false;
-        t->sink->ops->capability(t->sink, "sass_metrics", true, "unavailable", failure);
-        t->sink->ops->message(t->sink, SEVERITY_WARNING, "sass_metrics.unavailable",
-                              "no instructions are counted: %s", failure);
-    }
-    engine_leave();
-}
-
-void sass_metrics_close(struct trace *t)
-{
-    uint64_t all = atomic_load_explicit(&launches, memory_order_relaxed);
-    uint64_t of_graphs = atomic_load_explicit(&graphs, memory_order_relaxed);
+    uint64_t all = atomic_load_explicit(&me.launches, memory_order_relaxed);
+    uint64_t of_graphs = atomic_load_explicit(&me.graphs, memory_order_relaxed);
     struct sink *s = t->sink;
-    bool nothing = opened && all && !counted && !*failure && !t->switched && !ended(t);
+    bool failed = nv_engine_failed(t, NV_SASS_METRICS);
+    bool nothing = me.opened && all && !me.counted && !failed && !t->switched && !ended(t);
     if (nothing && faults_seen())
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "what was counted of %" PRIu64
@@ -546,10 +510,126 @@ void sass_metrics_close(struct trace *t)
                         " launches: use another version of it (GPUFL_CUPTI_PATH), and end "
                         "other tools that trace kernels",
                         all);
-    if (opened && of_graphs && !*failure)
+    if (me.opened && of_graphs && !failed)
         s->ops->message(s, SEVERITY_NOTE, "sass_metrics.graphs",
                         "kernels of %" PRIu64 " graph launches may be missing among the counts: "
                         "CUPTI does not instrument all graphs",
                         of_graphs);
-    opened = false;
+    me.opened = false;
 }
+
+static void sass_drain(struct trace *t)
+{
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    cubins_drain(me.library.cuptiGetCubinCrc, t->sink);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        if (c->state == SASS_FREE)
+            continue;
+        context_write(t, c);
+        if (c->state == SASS_GONE)
+            sass_context_close(c);
+    }
+    say_crowd(t->sink);
+    engine_leave();
+    if (t->stopped)
+        conclude(t);
+}
+
+/* ---- the engine ---------------------------------------------------------------------------- */
+
+/* Where a context cannot count, kernels are recorded after all. */
+static void begun(struct trace *t, bool counts)
+{
+    if (!counts)
+        nv_engines_record(t);
+}
+
+static void sass_start(struct trace *t)
+{
+    if (!atomic_load_explicit(&me.deferred, memory_order_acquire))
+        begun(t, begin_here(t));
+}
+
+static void sass_context(struct trace *t, cuda_context context)
+{
+    begun(t, begin_in(t, context));
+}
+
+void sass_metrics_defer(void)
+{
+    atomic_store_explicit(&me.deferred, true, memory_order_release);
+}
+
+bool sass_metrics_begin(struct trace *t, const cuda_context *contexts, size_t count)
+{
+    begin_here(t);
+    for (size_t i = 0; i < count; i++)
+        begin_in(t, contexts[i]);
+    bool counts = counts_anywhere(t);
+    if (counts)
+        atomic_store_explicit(&me.deferred, false, memory_order_release);
+    return counts;
+}
+
+/* [hot] */
+static void sass_entered(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    (void)c;
+    if (atomic_load_explicit(&me.deferred, memory_order_acquire))
+        return;
+    if (call_moments[id] == MOMENT_ENDING)
+        take_ending();
+    if (call_launches(id)) {
+        count_launch(call_roles[id] == ROLE_GRAPH);
+        begun(t, begin_pending(t));
+    }
+    if (call_loads[id])
+        sass_gate_enters();
+}
+
+/* [hot] */
+static void sass_left(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    (void)t, (void)c;
+    if (atomic_load_explicit(&me.deferred, memory_order_acquire))
+        return;
+    if (call_moments[id] == MOMENT_DONE)
+        take_done();
+    if (call_loads[id])
+        sass_gate_leaves();
+}
+
+/* The call may have begun while the engine still counted. [hot] */
+static void sass_left_outside(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    (void)t, (void)c;
+    if (call_loads[id])
+        sass_gate_leaves();
+}
+
+const struct nv_engine_ops sass_metrics_engine = {
+    .asks = ENGINE_SASS_METRICS,
+    .brings = ENGINE_SASS_METRICS,
+    .feature = "sass_metrics",
+    .code = "sass_metrics.unavailable",
+    .nothing = "no instructions are counted",
+    .events = NV_CONTEXT_AND_MODULE_EVENTS,
+    .contexts = NV_EVERY_CONTEXT,
+    .moments = true,
+    .alone = true,
+    .edges_wait = true,
+    .open = sass_open,
+    .start = sass_start,
+    .stop = sass_stop,
+    .window = sass_window,
+    .rest = sass_rest,
+    .wake = sass_wake,
+    .context = sass_context,
+    .context_gone = sass_context_gone,
+    .entered = sass_entered,
+    .left = sass_left,
+    .left_outside = sass_left_outside,
+    .drain = sass_drain,
+};

@@ -26,13 +26,12 @@
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/object_calls.h"
 #include "backend/nvidia/pc_sampling.h"
-#include "backend/nvidia/profilers.h"
-#include "backend/nvidia/range_profiler.h"
 #include "backend/nvidia/records.h"
 #include "backend/nvidia/rest.h"
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 struct trace the_trace;
@@ -89,12 +88,11 @@ static int trace_flush(struct trace *t, bool all)
     hold_look(t);
     if (hold_away(t))
         return 0;
-    profilers_flush(t);
+    nv_engines_flush(t);
     ended_look(t);
     if (ended(t))
         return GPUFL_E_VENDOR;
-    bool recorded = !t->sass || atomic_load(&t->kernels_instead);
-    int rc = recorded ? activity_flush(t, all) : 0;
+    int rc = nv_engines_alone(t) ? 0 : activity_flush(t, all);
     if (!all)
         hold_flush(t);
     return rc;
@@ -132,7 +130,7 @@ static void drain(struct trace *t)
     ended_tell(t);
     if (!ended(t))
         kinds_look_for_ids(t);
-    profilers_drain(t);
+    nv_engines_drain(t);
     hold_taken(t);
     if (t->stopped)
         hold_conclude(t);
@@ -193,7 +191,7 @@ static int prepare(struct trace *t, struct err *e)
         return 0;
     }
     if (!rc)
-        profilers_open(t);
+        nv_engines_open(t);
     return rc;
 }
 
@@ -221,8 +219,9 @@ static void say_unverified(const struct cupti *c, struct sink *s)
 static void begin_anew(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = t->kinds_said = false;
-    t->stopped = t->no_ids = t->pc = t->pm = t->ranges = t->sass = t->deep = t->turns =
-        t->announced = false;
+    t->stopped = t->no_ids = t->announced = false;
+    memset(t->engines, 0, sizeof t->engines);
+    memset(&t->calls, 0, sizeof t->calls);
     atomic_store(&t->hold, HOLD_NONE);
     atomic_store(&t->rests, false);
     atomic_store(&t->passing, false);
@@ -239,7 +238,6 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->not_finalized, 0);
     atomic_store(&t->kernels_instead, false);
     atomic_store(&t->quiet, false);
-    t->pc_lacks = t->pm_lacks = t->ranges_lack = t->sass_lacks = (struct err){0};
     atomic_store(&t->floor, false);
     atomic_store(&t->captures, 0);
     atomic_store(&t->callback_ns, 0);
@@ -291,7 +289,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
         trace_close(t);
         return rc;
     }
-    atomic_store(&t->plain, !config->windows && !t->ranges && !t->sass && !t->turns);
+    atomic_store(&t->plain, !t->config.windows && !t->calls.enter[0] && !t->calls.entered[0] &&
+                                !t->calls.left[0]);
     *out = t;
     return 0;
 }
@@ -320,7 +319,7 @@ static int trace_start(struct trace *t, struct err *e)
         rest_start(t);
     int result = kinds_begin(t);
     if (result == CUPTI_OK) {
-        profilers_start(t);
+        nv_engines_start(t);
         return 0;
     }
     kinds_end(t);
@@ -334,7 +333,7 @@ static int trace_stop(struct trace *t)
     if (!mute && atomic_load_explicit(&t->rests, memory_order_relaxed))
         hold_stop(t);
     if (!mute)
-        profilers_stop(t);
+        nv_engines_stop(t);
     t->stopped = true;
     if (t->held && !mute)
         hold_stop(t);
@@ -360,14 +359,6 @@ static int trace_floor(struct trace *t, bool on)
     return 0;
 }
 
-static const char *trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
-                               uint32_t repeats)
-{
-    if (!t->ranges || trace_mute(t))
-        return moment == RANGE_BEGINS ? "CUPTI counts no more: see the messages" : NULL;
-    return range_profiler_scope(t, instance, moment, repeats);
-}
-
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
     if (ended(t))
@@ -375,7 +366,7 @@ static int trace_window(struct trace *t, bool open, struct err *e)
     if (!t->switched || trace_forked(t))
         return hold_switch(t, open, e);
     return atomic_load_explicit(&t->rests, memory_order_relaxed) ? rest_window(t, open, e)
-                                                                 : profilers_window(t, open, e);
+                                                                 : nv_engines_window(t, open, e);
 }
 
 static void trace_quiet(struct trace *t)
@@ -386,7 +377,7 @@ static void trace_quiet(struct trace *t)
 static void trace_cost(struct trace *t, struct trace_cost *out)
 {
     out->callbacks_ns = launches_cost(t);
-    out->launches_counted = !profilers_counters_alone(t);
+    out->launches_counted = !nv_engines_need_no_calls(t);
     out->graphs_whole = kinds_graphs_whole(t);
 }
 
@@ -397,14 +388,14 @@ static void trace_close(struct trace *t)
         return;
     trace_stop(t);
     atomic_store_explicit(&t->hears, false, memory_order_relaxed);
-    if (!ended(t) && !profilers_last(t))
+    if (!ended(t) && !nv_engines_last())
         attach_off(t);
     if (t->records)
         trace_drain(t); /* taken but not decoded: nothing, where drain was called */
     if (pool)
         buffers_trim(pool);
     if (!ended(t))
-        profilers_close(t);
+        nv_engines_close(t);
     records_close(t->records);
     t->records = NULL;
     atomic_store(&t->rests, false);
@@ -416,7 +407,7 @@ const struct trace_ops nvidia_trace = {
     .alone = ENGINE_SASS_METRICS,
     .turns = true,
     .syncs_told = true,
-    .range = trace_range,
+    .range = nv_engines_range,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,
@@ -427,7 +418,7 @@ const struct trace_ops nvidia_trace = {
     .cost = trace_cost,
     .window = trace_window,
     .released = hold_released,
-    .running = profilers_running,
+    .running = nv_engines_running,
     .floor = trace_floor,
     .close = trace_close,
 };

@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "backend/nvidia/buffers.h"
 #include "backend/nvidia/cupti.h"
+#include "backend/nvidia/engine.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -30,13 +31,6 @@ enum hold {
     HOLD_RETURNING,  /* CUPTI is gone, and subscribed to again */
     HOLD_RESTING,    /* engines that stay attached give back what they hold: rest.h */
     HOLD_OVER        /* the session ends: nobody finalizes any more */
-};
-
-/* What became of it that an engine gives back what it holds between windows: rest.h. */
-enum rested {
-    REST_LATER,   /* something is under way, or this is not the thread that can */
-    REST_REFUSED, /* CUPTI would not end sampling */
-    REST_DONE
 };
 
 /* Whether CUPTI has ended itself (ended.h): from ENDED_TOLD on the reason can be read. Never back. */
@@ -92,18 +86,10 @@ struct trace {
     bool dropped_failed;          /* the same of asking for dropped records [collector] */
     bool stopped;                 /* its last drain is the session's last [collector] */
     _Atomic bool quiet;           /* see trace_ops.quiet; release by the owner, acquire by stop */
-    bool pc;                      /* program counters are to be sampled [owner, collector] */
-    struct err pc_lacks;          /* why they are not, known before the first context [owner] */
-    bool pm;                      /* hardware counters are to be sampled [owner, collector] */
-    bool ranges;                  /* scopes are to be counted [owner, collector] */
-    struct err ranges_lack;       /* why they are not, known before the first scope [owner] */
-    struct err pm_lacks;          /* why they are not, known before the first context [owner] */
-    bool sass;                    /* instructions are to be counted [owner, collector] */
+    struct nv_engine engines[NV_ENGINES]; /* by enum nv_engine_id */
+    struct nv_calls calls;                /* what those that run do at calls of the driver */
     bool held;     /* in windows only, between which CUPTI can be let go of: hold.h [owner] */
-    bool switched; /* the same, and it is not, or later: profilers_window [owner] */
-    struct err sass_lacks; /* why they are not, known before the first context [owner] */
-    bool turns; /* samples and kernel records take turns [owner; hot: set before callbacks] */
-    bool deep;  /* both: sampled first, then counted [owner; hot: set before callbacks] */
+    bool switched; /* the same, and it is not, or later: nv_engines_window [owner] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */
     struct records *records;      /* owned */

@@ -14,21 +14,6 @@
 
 #include "backend/nvidia/trace.h"
 
-/* A session begins: a window of `length` every `every`, from the first call that waits. ns [owner] */
-void turns_open(int64_t every, int64_t length);
-
-/* A call of the driver that is reported begins, or has ended; waited: what was asked of the device before
- * it is done. Here it is switched. [hot] */
-void turns_enter(void);
-void turns_leave(struct trace *t, bool waited);
-
-/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in a launch] */
-void turns_unsampled(struct trace *t);
-
-/* The session ends: it is switched no more, and a window that is open is over. [owner, collector] */
-void turns_stop(struct trace *t);
-
-/* Tells the sink of the windows; last: the session is over. [collector] */
-void turns_drain(struct trace *t, bool last);
+extern const struct nv_engine_ops turns_engine;
 
 #endif
