@@ -57,33 +57,37 @@ static const char *const names[] = {
 #undef NAME
 };
 
-static _Atomic(void *) real[USES];               /* release; acquire. Written once each */
-static void (*when_begun)(const char *function); /* written before the first replacement is */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool began; /* release under lock; acquire */
-static _Atomic int owner;  /* process that watches: a fork's child handles nothing. Relaxed */
+static struct {
+    _Atomic(void *) real[USES];               /* release; acquire. Written once each */
+    void (*when_begun)(const char *function); /* written before the first replacement is */
+    pthread_mutex_t lock;
+    _Atomic bool began;      /* release under lock; acquire */
+    _Atomic int owner;       /* process that watches: a fork's child handles nothing. Relaxed */
+    unsigned long long seen; /* plt_loaded() at the last look [owner, then collector] */
+    char copy[64]; /* soname of the copy whose functions are known; "": none is [as `seen`] */
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- replacements ---------------------------------------------------------------------- */
 
 /* CUPTI's threads and ours call none of these on the program's behalf. */
 static void begin(const char *function)
 {
-    if (atomic_load_explicit(&began, memory_order_acquire) || thread_is_ours() ||
-        atomic_load_explicit(&owner, memory_order_relaxed) != getpid())
+    if (atomic_load_explicit(&me.began, memory_order_acquire) || thread_is_ours() ||
+        atomic_load_explicit(&me.owner, memory_order_relaxed) != getpid())
         return;
-    pthread_mutex_lock(&lock);
-    if (!atomic_load_explicit(&began, memory_order_relaxed)) {
-        when_begun(function);
-        atomic_store_explicit(&began, true, memory_order_release);
+    pthread_mutex_lock(&me.lock);
+    if (!atomic_load_explicit(&me.began, memory_order_relaxed)) {
+        me.when_begun(function);
+        atomic_store_explicit(&me.began, true, memory_order_release);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
 }
 
 #define REPLACEMENT(name, params, args)                                                            \
     static int use_##name params                                                                   \
     {                                                                                              \
         int(*function) params;                                                                     \
-        *(void **)&function = atomic_load_explicit(&real[USE_##name], memory_order_acquire);       \
+        *(void **)&function = atomic_load_explicit(&me.real[USE_##name], memory_order_acquire);    \
         begin(#name);                                                                              \
         return function args;                                                                      \
     }
@@ -119,7 +123,7 @@ void *cupti_users_look(void *handle, const char *name)
     void *found = look(handle, name), *known = NULL;
     if (!found)
         return NULL;
-    if (atomic_compare_exchange_strong(&real[i], &known, found) || known == found)
+    if (atomic_compare_exchange_strong(&me.real[i], &known, found) || known == found)
         return replacements[i];
     if (found != replacements[i])
         begin(name);
@@ -210,19 +214,17 @@ static bool is_led(const char *path)
     return true;
 }
 
-static char copy[64]; /* soname of the copy whose functions are known; "": none is [as `seen`] */
-
 /* Finds the functions of the copy that the program has loaded. */
 static void find_real(void)
 {
     char path[PATH_MAX];
     void *handle = dl_find_loaded("libcupti.so", path, sizeof path);
-    if (handle && !*copy && !plt_soname(path, copy, sizeof copy))
-        copy[0] = '\0';
+    if (handle && !*me.copy && !plt_soname(path, me.copy, sizeof me.copy))
+        me.copy[0] = '\0';
     for (size_t i = 0; handle && i < USES; i++) {
         void *known = NULL, *found = dlsym(handle, names[i]);
         if (found)
-            atomic_compare_exchange_strong(&real[i], &known, found);
+            atomic_compare_exchange_strong(&me.real[i], &known, found);
     }
     if (handle)
         dlclose(handle); /* the program holds it */
@@ -234,34 +236,32 @@ static void lead(void)
     struct plt_hook hooks[USES + 1];
     size_t count = 0;
     find_real();
-    for (size_t i = 0; *copy && i < USES; i++)
-        if (atomic_load_explicit(&real[i], memory_order_acquire))
-            hooks[count++] = (struct plt_hook){names[i], copy, replacements[i]};
+    for (size_t i = 0; *me.copy && i < USES; i++)
+        if (atomic_load_explicit(&me.real[i], memory_order_acquire))
+            hooks[count++] = (struct plt_hook){names[i], me.copy, replacements[i]};
     hooks[count++] = (struct plt_hook){"dlsym", NULL, (void *)(uintptr_t)cupti_users_dlsym};
     plt_hook(hooks, count, is_led);
 }
 
-static unsigned long long seen; /* plt_loaded() at the last look [owner, then collector] */
-
 void cupti_users_watch(void (*begins)(const char *function))
 {
-    when_begun = begins;
+    me.when_begun = begins;
     cupti_users_dlsym_real = (void *)(uintptr_t)dlsym;
-    atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
-    seen = plt_loaded();
+    atomic_store_explicit(&me.owner, getpid(), memory_order_relaxed);
+    me.seen = plt_loaded();
     lead();
 }
 
 void cupti_users_watch_new(void)
 {
     unsigned long long now = plt_loaded();
-    if (!when_begun || now == seen || cupti_users_began())
+    if (!me.when_begun || now == me.seen || cupti_users_began())
         return;
-    seen = now;
+    me.seen = now;
     lead();
 }
 
 bool cupti_users_began(void)
 {
-    return atomic_load_explicit(&began, memory_order_acquire);
+    return atomic_load_explicit(&me.began, memory_order_acquire);
 }

@@ -32,6 +32,7 @@ static struct {
     _Atomic int64_t sampled, took; /* ns; took is written last: release, acquire */
     _Atomic bool unsampled;        /* nothing could be sampled. Relaxed */
     bool said;                     /* collector's */
+    struct err refused;            /* why nothing is counted [collector] */
 } me;
 
 static int deep_open(struct trace *t, struct err *e)
@@ -138,11 +139,11 @@ static void deep_left(struct trace *t, uint32_t id, const struct cupti_callback 
 
 static const char *why_uncounted(struct trace *t)
 {
-    static struct err refused; /* collector's */
     if (atomic_load_explicit(&me.unsampled, memory_order_relaxed))
         return "no program counters are sampled, and what samples is tried first";
-    refused = nv_engine_failure(t, NV_SASS_METRICS);
-    return refused.text[0] ? refused.text : "CUPTI was busy when the time of sampling was over";
+    me.refused = nv_engine_failure(t, NV_SASS_METRICS);
+    return me.refused.text[0] ? me.refused.text
+                              : "CUPTI was busy when the time of sampling was over";
 }
 
 /* Why no instruction was counted in a session that is over; "": they were. [collector] */

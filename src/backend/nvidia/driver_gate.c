@@ -15,15 +15,17 @@ enum { DRAIN = 500000, DRAIN_PAUSE = 10000, AGAIN_LEAST = 50000000, AGAIN_MOST =
 
 /* Calls, by session: who entered in one leaves it there, also where the next begins meanwhile. */
 enum { SESSIONS = 8 };
-static _Atomic int64_t inside[SESSIONS];
-static _Atomic unsigned threads; /* that have ever entered. Relaxed */
-static _Atomic bool shut;
-static _Atomic unsigned session; /* relaxed: set before the first callback of a session */
+static struct {
+    _Atomic int64_t inside[SESSIONS];
+    _Atomic unsigned threads; /* that have ever entered. Relaxed */
+    _Atomic bool shut;
+    _Atomic unsigned session; /* relaxed: set before the first callback of a session */
 
-static struct {    /* of who shuts it */
-    int64_t next;  /* ns: when those inside may be waited for */
-    int64_t again; /* ns: how long not, after the next time that it is for nothing */
-} draining;
+    struct {           /* of who shuts it */
+        int64_t next;  /* ns: when those inside may be waited for */
+        int64_t again; /* ns: how long not, after the next time that it is for nothing */
+    } draining;
+} me;
 
 static __thread struct {
     unsigned session, depth; /* calls that this thread is inside of */
@@ -32,19 +34,19 @@ static __thread struct {
 
 void driver_gate_open(void)
 {
-    unsigned next = atomic_load(&session) + 1;
+    unsigned next = atomic_load(&me.session) + 1;
     next += next == 0; /* 0: a thread that never entered */
-    atomic_store(&inside[next % SESSIONS], 0);
-    atomic_store(&session, next);
-    draining.next = draining.again = 0;
-    atomic_store(&shut, false);
+    atomic_store(&me.inside[next % SESSIONS], 0);
+    atomic_store(&me.session, next);
+    me.draining.next = me.draining.again = 0;
+    atomic_store(&me.shut, false);
 }
 
 /* Until it is open; false: that takes too long. */
 static bool wait_for_open(void)
 {
     for (int i = 0; i < PAUSES; i++) {
-        if (!atomic_load(&shut))
+        if (!atomic_load(&me.shut))
             return true;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
     }
@@ -53,20 +55,20 @@ static bool wait_for_open(void)
 
 void driver_gate_enter(void)
 {
-    unsigned current = atomic_load_explicit(&session, memory_order_relaxed);
+    unsigned current = atomic_load_explicit(&me.session, memory_order_relaxed);
     if (mine.shuts)
         return;
     if (mine.session != current) {
         if (!mine.session)
-            atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&me.threads, 1, memory_order_relaxed);
         mine.session = current;
         mine.depth = 0;
     }
     if (mine.depth++)
         return;
-    _Atomic int64_t *calls = &inside[current % SESSIONS];
+    _Atomic int64_t *calls = &me.inside[current % SESSIONS];
     atomic_fetch_add(calls, 1);
-    while (atomic_load(&shut)) { /* again where it was shut once more meanwhile */
+    while (atomic_load(&me.shut)) { /* again where it was shut once more meanwhile */
         atomic_fetch_sub(calls, 1);
         int64_t begin = engine_time_begin();
         bool open = wait_for_open();
@@ -79,48 +81,48 @@ void driver_gate_enter(void)
 
 bool driver_gate_is_inside(void)
 {
-    return mine.depth && mine.session == atomic_load_explicit(&session, memory_order_relaxed);
+    return mine.depth && mine.session == atomic_load_explicit(&me.session, memory_order_relaxed);
 }
 
 bool driver_gate_is_own(void)
 {
-    return atomic_load_explicit(&threads, memory_order_relaxed) == (mine.session != 0);
+    return atomic_load_explicit(&me.threads, memory_order_relaxed) == (mine.session != 0);
 }
 
 bool driver_gate_leave(void)
 {
-    unsigned current = atomic_load_explicit(&session, memory_order_relaxed);
+    unsigned current = atomic_load_explicit(&me.session, memory_order_relaxed);
     if (mine.shuts || !mine.depth || --mine.depth)
         return false;
     if (current - mine.session < SESSIONS) /* else its place is another's */
-        atomic_fetch_sub(&inside[mine.session % SESSIONS], 1);
+        atomic_fetch_sub(&me.inside[mine.session % SESSIONS], 1);
     return mine.session == current;
 }
 
 /* Shut: nobody is inside, or is any more. */
 static bool is_empty(void)
 {
-    _Atomic int64_t *calls = &inside[atomic_load(&session) % SESSIONS];
+    _Atomic int64_t *calls = &me.inside[atomic_load(&me.session) % SESSIONS];
     int64_t now = clock_mono(), until = now + DRAIN;
     bool empty = !atomic_load(calls);
-    if (empty || now < draining.next)
+    if (empty || now < me.draining.next)
         return empty;
     while (!empty && clock_mono() < until) {
         nanosleep(&(struct timespec){.tv_nsec = DRAIN_PAUSE}, NULL);
         empty = !atomic_load(calls);
     }
-    if (empty || !draining.again)
-        draining.again = AGAIN_LEAST;
-    else if (draining.again < AGAIN_MOST)
-        draining.again *= 2;
-    draining.next = empty ? 0 : clock_mono() + draining.again;
+    if (empty || !me.draining.again)
+        me.draining.again = AGAIN_LEAST;
+    else if (me.draining.again < AGAIN_MOST)
+        me.draining.again *= 2;
+    me.draining.next = empty ? 0 : clock_mono() + me.draining.again;
     return empty;
 }
 
 bool driver_gate_shut(void (*fn)(void *arg), void *arg)
 {
     bool open = false;
-    if (!atomic_compare_exchange_strong(&shut, &open, true))
+    if (!atomic_compare_exchange_strong(&me.shut, &open, true))
         return false;
     bool alone = is_empty();
     if (alone) {
@@ -131,6 +133,6 @@ bool driver_gate_shut(void (*fn)(void *arg), void *arg)
         mine.shuts = false;
         engine_time_end(begin);
     }
-    atomic_store(&shut, false);
+    atomic_store(&me.shut, false);
     return alone;
 }

@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static _Atomic unsigned suspicions;
-static unsigned looked; /* at so many of them [collector, or the owner behind it] */
+static struct {
+    _Atomic unsigned suspicions;
+    unsigned looked; /* at so many of them [collector, or the owner behind it] */
+} me;
 
 static const char SILENT[] =
     "CUPTI has ended itself in this program, which goes on, and answers no more: most likely "
@@ -99,20 +101,20 @@ static bool goes_and_comes(struct trace *t)
 
 void ended_session(void)
 {
-    looked = atomic_load(&suspicions);
+    me.looked = atomic_load(&me.suspicions);
 }
 
 void ended_suspect(void)
 {
-    atomic_fetch_add(&suspicions, 1);
+    atomic_fetch_add(&me.suspicions, 1);
 }
 
 void ended_look(struct trace *t)
 {
-    unsigned now = atomic_load(&suspicions);
-    if (ended(t) || !t->subscriber || now == looked || (goes_and_comes(t) && !t->stopped))
+    unsigned now = atomic_load(&me.suspicions);
+    if (ended(t) || !t->subscriber || now == me.looked || (goes_and_comes(t) && !t->stopped))
         return;
-    looked = now;
+    me.looked = now;
     if (silent(t))
         end(t, SILENT, "");
 }

@@ -22,8 +22,10 @@ const struct nv_engine_ops *const nv_engines[NV_ENGINES] = {
     [NV_PM_SAMPLING] = &pm_sampling_engine,   [NV_RANGE_PROFILER] = &range_profiler_engine,
 };
 
-static pthread_mutex_t failures =
-    PTHREAD_MUTEX_INITIALIZER; /* guards nv_engine.fails; taken last */
+static struct {
+    pthread_mutex_t lock; /* guards nv_engine.fails; taken last */
+    struct err first;     /* the first reason that nv_engines_running found [collector] */
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_asked(const struct trace *t, const struct nv_engine_ops *o)
 {
@@ -41,21 +43,21 @@ static const struct nv_engine_ops *running(const struct trace *t, size_t i)
 void nv_engine_fail(struct trace *t, enum nv_engine_id id, const char *why)
 {
     struct nv_engine *n = &t->engines[id];
-    pthread_mutex_lock(&failures);
+    pthread_mutex_lock(&me.lock);
     bool first = !n->fails.text[0];
     if (first)
         err_set(&n->fails, GPUFL_E_UNAVAILABLE, "%s", why);
     n->fails_new |= first;
-    pthread_mutex_unlock(&failures);
+    pthread_mutex_unlock(&me.lock);
     if (first)
         ended_suspect();
 }
 
 struct err nv_engine_failure(struct trace *t, enum nv_engine_id id)
 {
-    pthread_mutex_lock(&failures);
+    pthread_mutex_lock(&me.lock);
     struct err e = t->engines[id].fails;
-    pthread_mutex_unlock(&failures);
+    pthread_mutex_unlock(&me.lock);
     return e;
 }
 
@@ -66,9 +68,9 @@ bool nv_engine_failed(struct trace *t, enum nv_engine_id id)
 
 void nv_engine_retry(struct trace *t, enum nv_engine_id id)
 {
-    pthread_mutex_lock(&failures);
+    pthread_mutex_lock(&me.lock);
     t->engines[id].fails = (struct err){0};
-    pthread_mutex_unlock(&failures);
+    pthread_mutex_unlock(&me.lock);
 }
 
 int nv_engine_unavailable(struct trace *t, enum nv_engine_id id, struct err *e)
@@ -90,11 +92,11 @@ static void say_nothing(struct trace *t, const struct nv_engine_ops *o, const ch
 
 void nv_engine_say_failure(struct trace *t, enum nv_engine_id id)
 {
-    pthread_mutex_lock(&failures);
+    pthread_mutex_lock(&me.lock);
     struct err why = t->engines[id].fails;
     bool news = t->engines[id].fails_new;
     t->engines[id].fails_new = false;
-    pthread_mutex_unlock(&failures);
+    pthread_mutex_unlock(&me.lock);
     if (news)
         say_nothing(t, nv_engines[id], why.text);
 }
@@ -440,19 +442,18 @@ void nv_engines_announce_end(struct trace *t, const char *why)
 
 unsigned nv_engines_running(struct trace *t, const char **why)
 {
-    static struct err first; /* collector's */
     unsigned bits = t->config.engines, lacks = 0;
     *why = ended_why(t);
     if (**why && !atomic_load_explicit(&t->handed, memory_order_acquire))
         return ENGINE_SYNC;
-    first = (struct err){0};
-    *why = first.text;
+    me.first = (struct err){0};
+    *why = me.first.text;
     for (size_t i = 0; i < NV_ENGINES; i++) {
         const struct nv_engine_ops *o = nv_engines[i];
         struct err one = is_asked(t, o) ? why_nothing(t, i) : (struct err){0};
         if (!one.text[0])
             continue;
-        first = first.text[0] ? first : one;
+        me.first = me.first.text[0] ? me.first : one;
         lacks |= o->brings;
         if (o->instead && t->config.pc_collect == PC_COLLECT_NONE && !runs_alone(t))
             lacks |= ENGINE_TRACE; /* nothing else was asked for */

@@ -13,21 +13,23 @@ enum {
     LEAST = 100000, /* ns */
 };
 
-static struct stretch {
-    int64_t start, duration; /* ns */
-    int32_t thread;
-} stretches[STRETCHES];
-static size_t stretch_count;
 static struct {
-    cuda_context context;
-    int64_t begin;  /* of its launch; 0: that has not been entered */
-    int32_t thread; /* of the launch */
-} awaited[CONTEXTS];
-static size_t awaited_count;
-static unsigned others;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards these */
+    struct stretch {
+        int64_t start, duration; /* ns */
+        int32_t thread;
+    } stretches[STRETCHES], drained[STRETCHES]; /* the latter is the collector's */
+    size_t stretch_count;
+    struct {
+        cuda_context context;
+        int64_t begin;  /* of its launch; 0: that has not been entered */
+        int32_t thread; /* of the launch */
+    } awaited[CONTEXTS];
+    size_t awaited_count;
+    unsigned others;
+    pthread_mutex_t lock; /* guards these */
 
-static _Atomic int64_t total; /* ns. Relaxed */
+    _Atomic int64_t total; /* ns. Relaxed */
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 _Atomic int engine_time_expected; /* that many are awaited */
 
@@ -35,11 +37,11 @@ static __thread uint8_t depth;
 
 void engine_time_open(void)
 {
-    pthread_mutex_lock(&lock);
-    stretch_count = awaited_count = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&me.lock);
+    me.stretch_count = me.awaited_count = 0;
+    pthread_mutex_unlock(&me.lock);
     atomic_store(&engine_time_expected, 0);
-    atomic_store(&total, 0);
+    atomic_store(&me.total, 0);
 }
 
 int64_t engine_time_begin(void)
@@ -55,11 +57,11 @@ static void note(int64_t begin, bool costs)
     if (ns < LEAST || thread_is_ours())
         return;
     if (costs)
-        atomic_fetch_add_explicit(&total, ns, memory_order_relaxed);
-    pthread_mutex_lock(&lock);
-    if (stretch_count < STRETCHES)
-        stretches[stretch_count++] = (struct stretch){begin, ns, thread_id()};
-    pthread_mutex_unlock(&lock);
+        atomic_fetch_add_explicit(&me.total, ns, memory_order_relaxed);
+    pthread_mutex_lock(&me.lock);
+    if (me.stretch_count < STRETCHES)
+        me.stretches[me.stretch_count++] = (struct stretch){begin, ns, thread_id()};
+    pthread_mutex_unlock(&me.lock);
 }
 
 void engine_time_end(int64_t begin)
@@ -80,7 +82,7 @@ void engine_time_end_start(int64_t begin)
 static size_t find_context(cuda_context context)
 {
     size_t i = 0;
-    while (i < awaited_count && awaited[i].context != context)
+    while (i < me.awaited_count && me.awaited[i].context != context)
         i++;
     return i;
 }
@@ -88,57 +90,57 @@ static size_t find_context(cuda_context context)
 /* With the lock. */
 static void drop(size_t i)
 {
-    awaited[i] = awaited[--awaited_count];
-    atomic_store_explicit(&engine_time_expected, (int)awaited_count, memory_order_relaxed);
+    me.awaited[i] = me.awaited[--me.awaited_count];
+    atomic_store_explicit(&engine_time_expected, (int)me.awaited_count, memory_order_relaxed);
 }
 
 void engine_time_await(cuda_context context)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&me.lock);
     size_t i = find_context(context);
-    others = 0;
+    me.others = 0;
     if (i < CONTEXTS) {
-        awaited[i].context = context;
-        awaited[i].begin = 0;
-        awaited_count += i == awaited_count;
+        me.awaited[i].context = context;
+        me.awaited[i].begin = 0;
+        me.awaited_count += i == me.awaited_count;
     }
-    atomic_store_explicit(&engine_time_expected, (int)awaited_count, memory_order_relaxed);
-    pthread_mutex_unlock(&lock);
+    atomic_store_explicit(&engine_time_expected, (int)me.awaited_count, memory_order_relaxed);
+    pthread_mutex_unlock(&me.lock);
 }
 
 void engine_time_forget(cuda_context context)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&me.lock);
     size_t i = find_context(context);
-    if (i < awaited_count)
+    if (i < me.awaited_count)
         drop(i);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
 }
 
 void engine_time_launch(cuda_context context)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&me.lock);
     size_t i = find_context(context);
-    if (i < awaited_count && !awaited[i].begin) {
-        awaited[i].begin = clock_mono();
-        awaited[i].thread = thread_id();
-    } else if (i == awaited_count && ++others == OTHERS) {
-        awaited_count = 0;
+    if (i < me.awaited_count && !me.awaited[i].begin) {
+        me.awaited[i].begin = clock_mono();
+        me.awaited[i].thread = thread_id();
+    } else if (i == me.awaited_count && ++me.others == OTHERS) {
+        me.awaited_count = 0;
         atomic_store_explicit(&engine_time_expected, 0, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
 }
 
 void engine_time_launched(cuda_context context)
 {
     int64_t begin = 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&me.lock);
     size_t i = find_context(context);
-    if (i < awaited_count && awaited[i].begin && awaited[i].thread == thread_id()) {
-        begin = awaited[i].begin;
+    if (i < me.awaited_count && me.awaited[i].begin && me.awaited[i].thread == thread_id()) {
+        begin = me.awaited[i].begin;
         drop(i);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
     if (begin)
         note(begin, true);
 }
@@ -147,18 +149,17 @@ void engine_time_launched(cuda_context context)
 
 int64_t engine_time_total(void)
 {
-    return atomic_load_explicit(&total, memory_order_relaxed);
+    return atomic_load_explicit(&me.total, memory_order_relaxed);
 }
 
 void engine_time_drain(struct sink *s)
 {
-    static struct stretch list[STRETCHES]; /* collector's */
-    pthread_mutex_lock(&lock);
-    size_t count = stretch_count;
+    pthread_mutex_lock(&me.lock);
+    size_t count = me.stretch_count;
     for (size_t i = 0; i < count; i++)
-        list[i] = stretches[i];
-    stretch_count = 0;
-    pthread_mutex_unlock(&lock);
+        me.drained[i] = me.stretches[i];
+    me.stretch_count = 0;
+    pthread_mutex_unlock(&me.lock);
     for (size_t i = 0; i < count; i++)
-        s->ops->engine_time(s, list[i].start, list[i].duration, list[i].thread);
+        s->ops->engine_time(s, me.drained[i].start, me.drained[i].duration, me.drained[i].thread);
 }

@@ -29,9 +29,11 @@ struct table {
     struct slot slots[];    /* linear probing */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct table *) current; /* release by writers, acquire by readers */
-static uint32_t last_number;            /* guarded by lock */
+static struct {
+    pthread_mutex_t lock;
+    _Atomic(struct table *) current; /* release by writers, acquire by readers */
+    uint32_t last_number;            /* guarded by lock */
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t slot_of(const struct table *t, uintptr_t exec)
 {
@@ -68,7 +70,7 @@ static struct graph_info word_unpack(uint64_t word)
 
 struct graph_info graphs_find(cuda_exec exec)
 {
-    struct table *t = atomic_load_explicit(&current, memory_order_acquire);
+    struct table *t = atomic_load_explicit(&me.current, memory_order_acquire);
     if (!t || !exec)
         return word_unpack(0);
     bool found;
@@ -79,7 +81,7 @@ struct graph_info graphs_find(cuda_exec exec)
 /* Room for one more at a load of at most one half; lock held. */
 static struct table *table_reserve(void)
 {
-    struct table *old = atomic_load_explicit(&current, memory_order_relaxed);
+    struct table *old = atomic_load_explicit(&me.current, memory_order_relaxed);
     if (old && (old->used + 1) * 2 <= old->capacity)
         return old;
     size_t capacity = old ? old->capacity * 2 : FIRST_CAPACITY;
@@ -99,33 +101,33 @@ static struct table *table_reserve(void)
         atomic_store_explicit(&s->exec, exec, memory_order_relaxed);
         t->used++;
     }
-    atomic_store_explicit(&current, t, memory_order_release);
+    atomic_store_explicit(&me.current, t, memory_order_release);
     return t;
 }
 
 struct graph_info graphs_add(cuda_exec exec, int64_t kernels)
 {
     uint64_t word = 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&me.lock);
     struct table *t = exec ? table_reserve() : NULL;
     if (t) {
         bool found;
         struct slot *s = table_probe(t, (uintptr_t)exec, &found);
-        word = word_pack(++last_number, kernels);
+        word = word_pack(++me.last_number, kernels);
         atomic_store_explicit(&s->word, word, memory_order_release);
         if (!found) {
             atomic_store_explicit(&s->exec, (uintptr_t)exec, memory_order_release);
             t->used++;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
     return word_unpack(word);
 }
 
 static void word_change(cuda_exec exec, bool drop)
 {
-    pthread_mutex_lock(&lock);
-    struct table *t = atomic_load_explicit(&current, memory_order_relaxed);
+    pthread_mutex_lock(&me.lock);
+    struct table *t = atomic_load_explicit(&me.current, memory_order_relaxed);
     bool found = false;
     struct slot *s = t && exec ? table_probe(t, (uintptr_t)exec, &found) : NULL;
     uint64_t word = found ? atomic_load_explicit(&s->word, memory_order_relaxed) : 0;
@@ -133,7 +135,7 @@ static void word_change(cuda_exec exec, bool drop)
         atomic_store_explicit(&s->word,
                               drop ? 0 : word_pack((uint32_t)(word >> 32), KERNELS_UNKNOWN),
                               memory_order_release);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
 }
 
 void graphs_forget_count(cuda_exec exec)
@@ -148,11 +150,11 @@ void graphs_drop(cuda_exec exec)
 
 void graphs_forget(void)
 {
-    pthread_mutex_lock(&lock);
-    struct table *t = atomic_load_explicit(&current, memory_order_relaxed);
+    pthread_mutex_lock(&me.lock);
+    struct table *t = atomic_load_explicit(&me.current, memory_order_relaxed);
     for (size_t i = 0; t && i < t->capacity; i++)
         atomic_store_explicit(&t->slots[i].word, 0, memory_order_release);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
 }
 
 /* ---- counting -------------------------------------------------------------------------- */

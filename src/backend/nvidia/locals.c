@@ -13,12 +13,14 @@
 
 enum { FUNCTIONS = 1 << 14, KERNELS = 1 << 14, PROBES = 16 };
 
-static _Atomic uint64_t functions[FUNCTIONS]; /* handle and name, mixed; 0: free; written once */
-
 static struct {
-    _Atomic uint64_t name;  /* hash; 0: free; written once */
-    _Atomic uint32_t bytes; /* + 1; 0: not known yet */
-} kernels[KERNELS];
+    _Atomic uint64_t functions[FUNCTIONS]; /* handle and name, mixed; 0: free; written once */
+
+    struct {
+        _Atomic uint64_t name;  /* hash; 0: free; written once */
+        _Atomic uint32_t bytes; /* + 1; 0: not known yet */
+    } kernels[KERNELS];
+} me;
 
 static uint64_t mix(uint64_t h)
 {
@@ -36,7 +38,7 @@ static uint64_t hash_of(const char *text)
 
 static _Atomic uint64_t *slot_of(uint64_t key, size_t probe)
 {
-    return &functions[((key >> 20) + probe) & (FUNCTIONS - 1)];
+    return &me.functions[((key >> 20) + probe) & (FUNCTIONS - 1)];
 }
 
 /* True where it is new, and then it is kept where there is room. */
@@ -61,13 +63,13 @@ static void put(uint64_t name, uint32_t bytes)
     for (size_t i = 0; i < PROBES; i++) {
         size_t slot = ((name >> 20) + i) & (KERNELS - 1);
         uint64_t at = 0;
-        if (!atomic_compare_exchange_strong_explicit(&kernels[slot].name, &at, name,
+        if (!atomic_compare_exchange_strong_explicit(&me.kernels[slot].name, &at, name,
                                                      memory_order_relaxed, memory_order_relaxed) &&
             at != name)
             continue;
-        uint32_t known = atomic_load_explicit(&kernels[slot].bytes, memory_order_relaxed);
+        uint32_t known = atomic_load_explicit(&me.kernels[slot].bytes, memory_order_relaxed);
         while (known < bytes + 1 &&
-               !atomic_compare_exchange_weak_explicit(&kernels[slot].bytes, &known, bytes + 1,
+               !atomic_compare_exchange_weak_explicit(&me.kernels[slot].bytes, &known, bytes + 1,
                                                       memory_order_release, memory_order_relaxed))
             ;
         return;
@@ -108,9 +110,9 @@ int64_t locals_find(const char *symbol)
     uint64_t name = hash_of(symbol);
     for (size_t i = 0; i < PROBES; i++) {
         size_t slot = ((name >> 20) + i) & (KERNELS - 1);
-        uint64_t at = atomic_load_explicit(&kernels[slot].name, memory_order_relaxed);
+        uint64_t at = atomic_load_explicit(&me.kernels[slot].name, memory_order_relaxed);
         if (at == name) {
-            uint32_t bytes = atomic_load_explicit(&kernels[slot].bytes, memory_order_acquire);
+            uint32_t bytes = atomic_load_explicit(&me.kernels[slot].bytes, memory_order_acquire);
             return bytes ? (int64_t)bytes - 1 : CELL_NULL;
         }
         if (at == 0)

@@ -50,54 +50,56 @@ static const struct {
      "a GPU has fallen off the bus: look for Xid messages in dmesg, then reboot"},
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct nvml table;  /* guarded by lock until loaded, constant afterwards */
-static bool loaded;        /* guarded by lock */
-static int users;          /* guarded by lock */
-static pid_t owner;        /* guarded by lock: process that initialized */
-static _Atomic int inside; /* process that holds the lock, 0: none; relaxed, fork orders it */
+static struct {
+    pthread_mutex_t lock;
+    struct nvml table;  /* guarded by lock until loaded, constant afterwards */
+    bool loaded;        /* guarded by lock */
+    int users;          /* guarded by lock */
+    pid_t owner;        /* guarded by lock: process that initialized */
+    _Atomic int inside; /* process that holds the lock, 0: none; relaxed, fork orders it */
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock_take(void)
 {
-    pthread_mutex_lock(&lock);
-    atomic_store_explicit(&inside, getpid(), memory_order_relaxed);
+    pthread_mutex_lock(&me.lock);
+    atomic_store_explicit(&me.inside, getpid(), memory_order_relaxed);
 }
 
 static void lock_leave(void)
 {
-    atomic_store_explicit(&inside, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&lock);
+    atomic_store_explicit(&me.inside, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&me.lock);
 }
 
 /* True in a child whose parent was in here when it forked. */
 static bool lock_is_lost(void)
 {
-    int holder = atomic_load_explicit(&inside, memory_order_relaxed);
+    int holder = atomic_load_explicit(&me.inside, memory_order_relaxed);
     return holder && holder != getpid();
 }
 
 static int table_load(struct err *e)
 {
-    void *handle = dl_open_first(candidates, table.path, sizeof table.path, e);
+    void *handle = dl_open_first(candidates, me.table.path, sizeof me.table.path, e);
     if (!handle)
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        "libnvidia-ml.so.1 was not found: install NVIDIA's driver, or start the "
                        "container with access to the GPUs (docker run --gpus all)");
-    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &table, e);
-    loaded = rc == 0;
+    int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, &me.table, e);
+    me.loaded = rc == 0;
     return rc;
 }
 
 static int library_init(struct err *e)
 {
-    int result = table.nvmlInit_v2();
+    int result = me.table.nvmlInit_v2();
     if (result == NVML_OK)
         return 0;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i].result == result)
             return err_set(e, refusals[i].code, "%s", refusals[i].text);
     return err_set_vendor(e, GPUFL_E_VENDOR, result, "NVML cannot be initialized: %s",
-                          table.nvmlErrorString(result));
+                          me.table.nvmlErrorString(result));
 }
 
 int nvml_get(const struct nvml **out, struct err *e)
@@ -110,16 +112,16 @@ int nvml_get(const struct nvml **out, struct err *e)
                        "metrics, and cannot read them: start it before "
                        "init, or call init in the children only");
     lock_take();
-    if (owner != getpid())
-        users = 0; /* first use, or the child after fork */
-    if (!loaded)
+    if (me.owner != getpid())
+        me.users = 0; /* first use, or the child after fork */
+    if (!me.loaded)
         rc = table_load(e);
-    if (rc == 0 && users == 0)
+    if (rc == 0 && me.users == 0)
         rc = library_init(e);
     if (rc == 0) {
-        owner = getpid();
-        users++;
-        *out = &table;
+        me.owner = getpid();
+        me.users++;
+        *out = &me.table;
     }
     lock_leave();
     return rc;
@@ -130,7 +132,7 @@ void nvml_put(void)
     if (lock_is_lost())
         return;
     lock_take();
-    if (owner == getpid() && users > 0 && --users == 0)
-        table.nvmlShutdown();
+    if (me.owner == getpid() && me.users > 0 && --me.users == 0)
+        me.table.nvmlShutdown();
     lock_leave();
 }

@@ -77,9 +77,13 @@ extern struct ranging {
     size_t range_count;             /* since the last start */
     _Atomic uint64_t open_instance; /* 0: none; also read without the lock */
     _Atomic bool beginning;         /* a thread begins one, which may take long; without the lock */
-    pthread_t owner;                /* thread of the open one */
-    int64_t batch_began;            /* ns */
-    struct {                        /* of the open scope, where its iterations are counted */
+    /* Launches take it exclusively where they are counted, and shared where not: what other threads launch while
+     * a kernel is repeated would be repeated, too, and a graph would not run at all. The counted ones come
+     * first, or they would never. */
+    pthread_rwlock_t launches;
+    pthread_t owner;     /* thread of the open one */
+    int64_t batch_began; /* ns */
+    struct {             /* of the open scope, where its iterations are counted */
         bool on, pass_open, done;
         size_t passes;
     } repeated_scope;

@@ -15,11 +15,6 @@ static const struct range_plan plan_kernels = {RANGE_KERNELS, REPLAY_KERNEL, RAN
 
 __thread enum range_launching range_kernels_launching;
 
-/* Launches take it for themselves where they are counted, and together where not: what other
- * threads launch while a kernel is repeated would be repeated, too, and a graph would not run at
- * all. The counted ones come first, or they would never. */
-static pthread_rwlock_t launches = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-
 /* Takes this launch for one that is counted. */
 static bool wanted(struct trace *t, const char *name)
 {
@@ -92,8 +87,8 @@ static bool lock(struct trace *t, bool alone)
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec++;
-        rc = alone ? pthread_rwlock_timedwrlock(&launches, &until)
-                   : pthread_rwlock_timedrdlock(&launches, &until);
+        rc = alone ? pthread_rwlock_timedwrlock(&ranging.launches, &until)
+                   : pthread_rwlock_timedrdlock(&ranging.launches, &until);
         if (rc == ETIMEDOUT)
             ended_suspect();
     }
@@ -119,7 +114,7 @@ void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, 
     if (range_kernels_launching == LAUNCH_COUNTED && !ended(t))
         repeat_ends(t, name, correlation, done);
     range_kernels_launching = LAUNCH_NONE;
-    pthread_rwlock_unlock(&launches);
+    pthread_rwlock_unlock(&ranging.launches);
 }
 
 bool range_kernels_times(uint32_t correlation, int64_t *start, int64_t *duration)

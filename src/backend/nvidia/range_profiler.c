@@ -24,21 +24,22 @@ static const int64_t BATCH_MOST = 250000000; /* ns until shorter ones are decode
 
 static const struct range_plan plan_scopes = {RANGE_USER, REPLAY_USER, 1, RANGES};
 
-struct ranging ranging = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct ranging ranging = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .launches = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
 
-/* The library may call back on the thread that calls it. */
-static __thread bool inside;
-
-static __thread uint64_t
-    own; /* the range that this thread has open; 0: none. Never one of a session before */
-static __thread bool unread; /* this thread has counted ranges that may not have been decoded */
+/* This thread's. */
+static __thread struct {
+    bool inside;  /* the library may call back on the thread that calls it */
+    bool unread;  /* it has counted ranges that may not have been decoded */
+    uint64_t own; /* the range that it has open; 0: none. Never one of a session before */
+} mine;
 
 bool ranges_enter(bool wait)
 {
-    if (inside ||
+    if (mine.inside ||
         (wait ? pthread_mutex_lock(&ranging.lock) : pthread_mutex_trylock(&ranging.lock)) != 0)
         return false;
-    inside = true;
+    mine.inside = true;
     return true;
 }
 
@@ -53,7 +54,7 @@ static const char *passed_text(void)
 
 void ranges_leave(void)
 {
-    inside = false;
+    mine.inside = false;
     pthread_mutex_unlock(&ranging.lock);
 }
 
@@ -282,7 +283,7 @@ static void range_ends(struct trace *t)
     if (r->outside)
         ranges_pass_by(WINDOW_CHANGED);
     ranging.range_count++;
-    unread = true;
+    mine.unread = true;
     if (result == CUPTI_OK && ranging.range_count < RANGES && r->end - r->start < LONG_SCOPE &&
         r->end - ranging.batch_began < BATCH_MOST)
         return;
@@ -362,10 +363,10 @@ static void scope_goes_on(struct trace *t, bool ends)
  * still, and behind its end nobody else may. */
 static void settle(struct trace *t)
 {
-    if (!unread || !ranges_enter(true))
+    if (!mine.unread || !ranges_enter(true))
         return;
     FLOAT_ENV_DEFAULT;
-    unread = false;
+    mine.unread = false;
     int64_t begin = engine_time_begin();
     int result = ranging.at.started && !ranging.open_instance ? collect() : CUPTI_OK;
     if (result != CUPTI_OK)
@@ -419,11 +420,11 @@ static void ranges_wake(struct trace *t)
 /* The engine is not told of this begin. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
-    if (own && own == atomic_load(&ranging.open_instance)) {
+    if (mine.own && mine.own == atomic_load(&ranging.open_instance)) {
         ranges_pass_by(IN_ANOTHER); /* it opened a window */
         return true;
     }
-    own = instance;
+    mine.own = instance;
     if (!t->switched || window_now(t))
         return false;
     settle(t);

@@ -13,53 +13,55 @@ static const int64_t PATIENCE = 10000000000; /* ns: longer than this no launch i
 /* Calls, sequentially consistent, as shut; by session: who entered in one leaves it there, also where the
  * next begins meanwhile. */
 enum { SESSIONS = 8 };
-static _Atomic uint64_t begun[SESSIONS], ended[SESSIONS];
-static _Atomic bool shut;
-static _Atomic uint64_t session = 1; /* relaxed: set before callbacks come */
-static __thread uint64_t inside;     /* the session in which this thread entered; 0: it has not */
+static struct {
+    _Atomic uint64_t begun[SESSIONS], ended[SESSIONS];
+    _Atomic bool shut;
+    _Atomic uint64_t session; /* relaxed: set before callbacks come */
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* opened, or the last call returned */
+} me = {.session = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* opened, or the last call returned */
+static __thread uint64_t inside; /* the session in which this thread entered; 0: it has not */
 
 static void tell(void)
 {
-    pthread_mutex_lock(&lock);
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&me.lock);
+    pthread_cond_broadcast(&me.changed);
+    pthread_mutex_unlock(&me.lock);
 }
 
 /* Holds the lock; false: the time is over. */
 static bool wait_until(int64_t deadline)
 {
     struct timespec at = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
-    return pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &at) == 0;
+    return pthread_cond_clockwait(&me.changed, &me.lock, CLOCK_MONOTONIC, &at) == 0;
 }
 
 void sass_gate_begin(void)
 {
-    uint64_t next = atomic_load(&session) + 1;
-    atomic_store(&begun[next % SESSIONS], 0);
-    atomic_store(&ended[next % SESSIONS], 0);
-    atomic_store(&session, next);
+    uint64_t next = atomic_load(&me.session) + 1;
+    atomic_store(&me.begun[next % SESSIONS], 0);
+    atomic_store(&me.ended[next % SESSIONS], 0);
+    atomic_store(&me.session, next);
 }
 
 static void wait_outside(uint64_t in, int64_t deadline)
 {
-    atomic_fetch_add(&ended[in % SESSIONS], 1);
+    atomic_fetch_add(&me.ended[in % SESSIONS], 1);
     tell();
-    pthread_mutex_lock(&lock);
-    while (atomic_load(&shut) && wait_until(deadline))
+    pthread_mutex_lock(&me.lock);
+    while (atomic_load(&me.shut) && wait_until(deadline))
         continue;
-    pthread_mutex_unlock(&lock);
-    atomic_fetch_add(&begun[in % SESSIONS], 1);
+    pthread_mutex_unlock(&me.lock);
+    atomic_fetch_add(&me.begun[in % SESSIONS], 1);
 }
 
 void sass_gate_enters(void)
 {
     int64_t deadline = 0;
-    uint64_t now_in = atomic_load_explicit(&session, memory_order_relaxed);
-    atomic_fetch_add(&begun[now_in % SESSIONS], 1);
-    while (__builtin_expect(atomic_load(&shut), 0)) {
+    uint64_t now_in = atomic_load_explicit(&me.session, memory_order_relaxed);
+    atomic_fetch_add(&me.begun[now_in % SESSIONS], 1);
+    while (__builtin_expect(atomic_load(&me.shut), 0)) {
         int64_t now = clock_mono();
         deadline = deadline ? deadline : now + PATIENCE;
         if (now >= deadline)
@@ -73,34 +75,34 @@ void sass_gate_leaves(void)
 {
     uint64_t in = inside;
     inside = 0;
-    if (!in || atomic_load_explicit(&session, memory_order_relaxed) - in >= SESSIONS)
+    if (!in || atomic_load_explicit(&me.session, memory_order_relaxed) - in >= SESSIONS)
         return; /* its place is another's */
-    atomic_fetch_add(&ended[in % SESSIONS], 1);
-    if (__builtin_expect(atomic_load(&shut), 0))
+    atomic_fetch_add(&me.ended[in % SESSIONS], 1);
+    if (__builtin_expect(atomic_load(&me.shut), 0))
         tell();
 }
 
 /* Calls of other threads are under way. Ended first: what returns in between is still counted. */
 static bool busy(void)
 {
-    uint64_t in = atomic_load(&session), returned = atomic_load(&ended[in % SESSIONS]);
-    return atomic_load(&begun[in % SESSIONS]) - returned > (inside == in);
+    uint64_t in = atomic_load(&me.session), returned = atomic_load(&me.ended[in % SESSIONS]);
+    return atomic_load(&me.begun[in % SESSIONS]) - returned > (inside == in);
 }
 
 bool sass_gate_shut(int64_t patience)
 {
     int64_t deadline = clock_mono() + patience;
-    atomic_store(&shut, true);
-    pthread_mutex_lock(&lock);
+    atomic_store(&me.shut, true);
+    pthread_mutex_lock(&me.lock);
     bool alone = !busy();
     while (!alone && patience && wait_until(deadline))
         alone = !busy();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&me.lock);
     return alone; /* who comes from here on is counted for a moment, and waits outside */
 }
 
 void sass_gate_open(void)
 {
-    atomic_store(&shut, false);
+    atomic_store(&me.shut, false);
     tell();
 }

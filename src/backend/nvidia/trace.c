@@ -69,9 +69,8 @@ void trace_began(struct trace *t, unsigned engine)
 
 static void fork_watch(void)
 {
-    static bool watching; /* owner's, as all of open */
-    if (!watching)
-        watching = pthread_atfork(NULL, NULL, on_fork_child) == 0;
+    if (!the_trace.fork_watched)
+        the_trace.fork_watched = pthread_atfork(NULL, NULL, on_fork_child) == 0;
 }
 
 /* ---- collector ------------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct trace {
     /* NULL: not subscribed; kept while a context is sampled. Written by the owner, or whoever has one of the
      * states of `hold` in which nobody else is. */
     cupti_subscriber subscriber;
+    bool fork_watched;           /* on_fork_child is registered [owner] */
     pid_t process;               /* that subscribed [owner] */
     _Atomic(struct sink *) live; /* where callbacks report, NULL: nowhere. Release, acquire */
     _Atomic int64_t since;       /* ns: when `live` was set; entries before are not ours */

@@ -35,7 +35,10 @@ struct form {
     bool sync; /* an explicit synchronization */
 };
 
-static struct form forms[CALL_IDS];
+static struct {
+    struct form forms[CALL_IDS];        /* written once, before callbacks */
+    _Atomic uint32_t devices[CONTEXTS]; /* by context number: ordinal + 1; 0: not asked yet */
+} me;
 
 static const struct {
     const char *prefix;
@@ -116,7 +119,7 @@ static struct form form_of(const char *name)
 
 void waits_init(void)
 {
-#define ROW(name, id) forms[id] = form_of(#name);
+#define ROW(name, id) me.forms[id] = form_of(#name);
     CUPTI_SYNC_CALLS(ROW)
     CUPTI_COPY_CALLS(ROW)
     CUPTI_MEMORY_CALLS(ROW)
@@ -127,7 +130,7 @@ void waits_init(void)
 
 bool waits_call(uint32_t id)
 {
-    return id < CALL_IDS && forms[id].known;
+    return id < CALL_IDS && me.forms[id].known;
 }
 
 /* ---- what a call was about -------------------------------------------------------------- */
@@ -135,16 +138,16 @@ bool waits_call(uint32_t id)
 /* The driver's ordinal of a context's device, asked for once a context. */
 static uint32_t device_of(struct trace *t, const struct cupti_callback *c)
 {
-    static _Atomic uint32_t known[CONTEXTS]; /* by context number: ordinal + 1; 0: not asked yet */
     uint32_t device = 0, uid = c->context_uid;
-    uint32_t seen = uid < CONTEXTS ? atomic_load_explicit(&known[uid], memory_order_relaxed) : 0;
+    uint32_t seen =
+        uid < CONTEXTS ? atomic_load_explicit(&me.devices[uid], memory_order_relaxed) : 0;
     if (seen)
         return seen - 1;
     if (!t->cupti->cuptiGetDeviceId || !c->context ||
         t->cupti->cuptiGetDeviceId(c->context, &device) != CUPTI_OK)
         return 0;
     if (uid < CONTEXTS)
-        atomic_store_explicit(&known[uid], device + 1, memory_order_relaxed);
+        atomic_store_explicit(&me.devices[uid], device + 1, memory_order_relaxed);
     return device;
 }
 
@@ -188,7 +191,7 @@ static bool syncs_wanted(const struct trace *t)
 
 void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
-    const struct form *f = &forms[id];
+    const struct form *f = &me.forms[id];
     bool on = f->known && atomic_load_explicit(&t->waits, memory_order_relaxed);
     struct launch l = {.kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation)};
     if (on && f->always)
@@ -202,7 +205,7 @@ void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupt
 
 void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
 {
-    const struct form *f = &forms[id];
+    const struct form *f = &me.forms[id];
     uint64_t word = *c->data;
     if (!word)
         return;
