@@ -4,7 +4,7 @@
 #define GPUFL_ANALYZE_REPORT_CELLS_H
 
 #include "analyze/common/grid.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 
 /* A stall reason's name. */
 const char *report_cells_reason(const struct model *m, uint32_t reason);

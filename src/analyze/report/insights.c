@@ -4,7 +4,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 #include "base/alloc.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/insight/insight.h"
 #include "analyze/model/nameless.h"
-#include "analyze/report_json.h"
+#include "analyze/report/json.h"
 #include "base/alloc.h"
 #include "symbol/names/demangle.h"
 

@@ -2,7 +2,7 @@
  *
  * docs/report.md describes the keys. Times are ns, sizes bytes, unknown values null. Keys are added,
  * never renamed. A new section is a function and a row of the table at the end. */
-#include "analyze/report_json.h"
+#include "analyze/report/json.h"
 
 #include "analyze/common/cells.h"
 #include "analyze/insight/findings.h"

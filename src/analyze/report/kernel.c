@@ -3,7 +3,7 @@
 #include "analyze/insight/profile.h"
 #include "analyze/report/cells.h"
 #include "analyze/report/kernel_view.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"

@@ -5,9 +5,9 @@
  * functions of device code, and are found by these, mangled or not. Owner's thread. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
+#include "analyze/report/json.h"
 #include "analyze/report/kernel_view.h"
-#include "analyze/report_json.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/printable.h"

@@ -2,7 +2,7 @@
  * its registers, shared memory, warp slots and block slots. The least of the four counts. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 
 /* Warp slots always set a limit: a row without it tells of no resource. */
 static bool has_limits(const struct config_row *r)

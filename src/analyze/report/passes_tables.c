@@ -4,8 +4,8 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
-#include "analyze/report_json.h"
-#include "analyze/report_page.h"
+#include "analyze/report/json.h"
+#include "analyze/report/page.h"
 #include "symbol/names/demangle.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/cells.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 #include "base/alloc.h"
 #include "base/err.h"
 

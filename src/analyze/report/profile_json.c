@@ -1,8 +1,8 @@
 /* profile_json.c - samples, metrics of instructions and hardware counters, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/profile.h"
+#include "analyze/report/json.h"
 #include "analyze/report/kernel_view.h"
-#include "analyze/report_json.h"
 #include "base/alloc.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* scopes_json.c - scopes and the kernels that ran in them, for programs. */
 #include "analyze/common/cells.h"
+#include "analyze/report/json.h"
 #include "analyze/report/scope_view.h"
-#include "analyze/report_json.h"
 #include "symbol/names/demangle.h"
 
 enum { PATH_DEPTH = 64 };

@@ -3,8 +3,8 @@
  * A report of a whole folder has them by itself. A report of one session looks for the others beside it, or where
  * they said they lie, and reads their system channel alone. What a log says of places is input: a session's id
  * is a name and no path, and what is found counts only if it says that it is that session. */
-#include "analyze/report_json.h"
-#include "analyze/report_page.h"
+#include "analyze/report/json.h"
+#include "analyze/report/page.h"
 
 #include "analyze/common/units.h"
 #include "base/file.h"

@@ -3,7 +3,7 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 #include "base/alloc.h"
 #include "symbol/names/demangle.h"
 

@@ -1,5 +1,5 @@
 /* text.c - the report for people: its sections in their order, and their lines of text. */
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 
 #include "analyze/common/grid.h"
 #include "analyze/insight/findings.h"

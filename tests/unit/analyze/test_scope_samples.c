@@ -2,8 +2,8 @@
 #include "analyze/model/kernels/samples.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
-#include "analyze/report_json.h"
-#include "analyze/report_page.h"
+#include "analyze/report/json.h"
+#include "analyze/report/page.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,9 +1,9 @@
-/* report_ledger.c - what was counted, what was asked for, what it cost, and the session's messages. */
+/* ledger.c - what was counted, what was asked for, what it cost, and the session's messages. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 
 #include <string.h>
 

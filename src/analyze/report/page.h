@@ -1,4 +1,4 @@
-/* report_page.h - the sections of the text report, and what they share. Owner's thread.
+/* page.h - the sections of the text report, and what they share. Owner's thread.
  *
  * A section prints its heading and its tables. text.c has the table of sections. */
 #ifndef GPUFL_ANALYZE_REPORT_PAGE_H
@@ -39,14 +39,14 @@ void page_grid(struct page *p, struct grid *g);
 
 /* ---- sections, in the order of the page ---- */
 
-void page_simulated(struct page *p); /* report_head.c */
+void page_simulated(struct page *p); /* head.c */
 void page_passes(
     struct page *p); /* passes_tables.c: the passes, what each gives, and if they were alike */
-void page_sessions(struct page *p);   /* report_head.c */
-void page_summary(struct page *p);    /* report_head.c: where the time went */
+void page_sessions(struct page *p);   /* head.c */
+void page_summary(struct page *p);    /* head.c: where the time went */
 void page_insights(struct page *p);   /* insights.c */
-void page_session(struct page *p);    /* report_head.c */
-void page_ledger(struct page *p);     /* report_ledger.c */
+void page_session(struct page *p);    /* head.c */
+void page_ledger(struct page *p);     /* ledger.c */
 void page_kernels(struct page *p);    /* tables.c */
 void page_profile(struct page *p);    /* profile.c */
 void page_transfers(struct page *p);  /* tables.c */
@@ -54,8 +54,8 @@ void page_sync_lines(struct page *p); /* insights.c */
 void page_idle(struct page *p);       /* insights.c */
 void page_waits(struct page *p);      /* tables.c */
 void page_scopes(struct page *p);     /* scopes.c */
-void page_metrics(struct page *p);    /* report_metrics.c */
-void page_messages(struct page *p);   /* report_ledger.c */
+void page_metrics(struct page *p);    /* metrics.c */
+void page_messages(struct page *p);   /* ledger.c */
 
 /* ---- parts of sections ---- */
 

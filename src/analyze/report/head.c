@@ -1,10 +1,10 @@
-/* report_head.c - how the text report begins: what it is of, where the time went, and the sessions. */
+/* head.c - how the text report begins: what it is of, where the time went, and the sessions. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
 #include "analyze/model/nameless.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* report_json_tables.c - what ran, for programs: devices, kernels, copies, waits and memory. */
+/* json_tables.c - what ran, for programs: devices, kernels, copies, waits and memory. */
 #include "analyze/common/cells.h"
-#include "analyze/report_json.h"
+#include "analyze/report/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* report_json_ledger.c - what was asked for, what was counted and what is known, for programs. */
+/* json_ledger.c - what was asked for, what was counted and what is known, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/findings.h"
-#include "analyze/report_json.h"
+#include "analyze/report/json.h"
 
 static void put_rows_read(const struct model *m, struct json_out *j)
 {

@@ -1,4 +1,4 @@
-/* report_json.h - the sections of the JSON report, and what they share. Owner's thread.
+/* json.h - the sections of the JSON report, and what they share. Owner's thread.
  *
  * A section puts its members into the report's object. Its failure goes to the json_out, whose finish
  * returns it. json.c has the table of sections. */
@@ -20,7 +20,7 @@ void json_insights(const struct report *r, struct json_out *j);
 void json_idle(const struct report *r, struct json_out *j);
 void json_sync_lines(const struct report *r, struct json_out *j);
 
-/* report_json_ledger.c */
+/* json_ledger.c */
 void json_ledger(const struct report *r, struct json_out *j);
 void json_settings(const struct report *r, struct json_out *j);
 void json_capabilities(const struct report *r, struct json_out *j);
@@ -28,7 +28,7 @@ void json_options(const struct report *r, struct json_out *j);
 void json_messages(const struct report *r, struct json_out *j);
 void json_known(const struct report *r, struct json_out *j);
 
-/* report_json_tables.c */
+/* json_tables.c */
 void json_devices(const struct report *r, struct json_out *j);
 void json_host(const struct report *r, struct json_out *j);
 void json_kernels(const struct report *r, struct json_out *j);

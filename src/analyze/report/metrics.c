@@ -1,9 +1,9 @@
-/* report_metrics.c - what was sampled of devices, the host and the process, for people. */
+/* metrics.c - what was sampled of devices, the host and the process, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
-#include "analyze/report_page.h"
+#include "analyze/report/page.h"
 
 #include <string.h>
 
