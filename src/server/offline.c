@@ -2,8 +2,8 @@
 #include "server/offline.h"
 
 #include "base/file.h"
+#include "server/backup/file_tree.h"
 #include "server/data_lock.h"
-#include "server/file_tree.h"
 #include "server/server.h"
 #include "store/copy.h"
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "server/api/api.h"
-#include "server/backup.h"
+#include "server/backup/backup.h"
 #include "server/common/logs.h"
 
 #include "base/alloc.h"

@@ -27,7 +27,7 @@ gpufl_module(server
     common/columns.c
     api/counters.c
     data_lock.c
-    file_tree.c
+    backup/file_tree.c
     offline.c
     api/history_rows.c
     api/ids_list.c
@@ -47,7 +47,7 @@ gpufl_module(server
     common/sql_gate.c
     api/session_ref.c
     write_lease.c
-    backup.c
+    backup/backup.c
     ${pages}
   DEPS auth net-client intake server-analysis analyze symbol store meta net-server wire base PkgConfig::JANSSON)
 

@@ -2,7 +2,7 @@
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/rows.h"
-#include "server/backup.h"
+#include "server/backup/backup.h"
 #include "server/common/logs.h"
 
 #include "base/clock.h"

@@ -1,9 +1,9 @@
 /* backup.c - see backup.h. */
-#include "server/backup.h"
+#include "server/backup/backup.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "server/file_tree.h"
+#include "server/backup/file_tree.h"
 #include "store/copy.h"
 
 #include <errno.h>

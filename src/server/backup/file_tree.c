@@ -1,5 +1,5 @@
 /* file_tree.c - see file_tree.h. */
-#include "server/file_tree.h"
+#include "server/backup/file_tree.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

@@ -3,8 +3,8 @@
  * Everything that was acknowledged before is loaded first; then the small tables, the frames that
  * are kept for senders, and the columns are copied, columns always as files. The result is a data
  * folder: offline.h restores it by copying it to where a new server finds it. */
-#ifndef GPUFL_SERVER_BACKUP_H
-#define GPUFL_SERVER_BACKUP_H
+#ifndef GPUFL_SERVER_BACKUP_BACKUP_H
+#define GPUFL_SERVER_BACKUP_BACKUP_H
 
 #include "base/err.h"
 #include "meta/meta.h"
