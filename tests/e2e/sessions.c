@@ -1,11 +1,6 @@
 /* sessions.c - what a traced run left on disk. */
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <dirent.h>
 #include <ftw.h>

@@ -1,12 +1,7 @@
 /* test_commands.c - every command explains itself, and its manual page says the
  * same: help and pages cannot drift apart. */
 #include "child.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -103,9 +98,8 @@ static int check_options(const char *command, const char *help, const char *page
     return options;
 }
 
-static void help_and_pages_agree(void **state)
+TEST(help_and_pages_agree)
 {
-    (void)state;
     struct names n;
     list_commands(&n);
     char *overview = read_page("gpufl");
@@ -136,9 +130,8 @@ static void help_and_pages_agree(void **state)
 }
 
 /* A letter stands for one long option, whatever the command. */
-static void letters_have_one_meaning(void **state)
+TEST(letters_have_one_meaning)
 {
-    (void)state;
     struct names n;
     char meaning[128][NAME_SIZE] = {{0}};
     int letters = 0;
@@ -168,9 +161,8 @@ static void letters_have_one_meaning(void **state)
     assert_true(letters >= 8);
 }
 
-static void version_is_told(void **state)
+TEST(version_is_told)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -187,9 +179,8 @@ static void version_is_told(void **state)
 }
 
 /* No escape sequences where there is no terminal; output errors are errors. */
-static void output_is_plain(void **state)
+TEST(output_is_plain)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -212,7 +203,7 @@ static void output_is_plain(void **state)
 }
 
 /* Whether nvdisasm can be run, where it is, or what to do. */
-static void nvdisasm_is_told(void **state)
+TEST(nvdisasm_is_told)
 {
     static const struct {
         const char *setting, *text, *json;
@@ -226,7 +217,6 @@ static void nvdisasm_is_told(void **state)
     };
     struct world w;
     struct child c;
-    (void)state;
     world_open(&w);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const env[] = {cases[i].setting, NULL};
@@ -242,9 +232,8 @@ static void nvdisasm_is_told(void **state)
 }
 
 /* Colours on a terminal, none with NO_COLOR. */
-static void colours_follow_the_terminal(void **state)
+TEST(colours_follow_the_terminal)
 {
-    (void)state;
     struct world w;
     struct child c;
     const char *const argv[] = {path_gpufl(), "info", NULL};
@@ -275,9 +264,8 @@ static void complete(struct world *w, struct child *c, const char *words)
     assert_string_equal(c->text[CHILD_ERR].data, "");
 }
 
-static void bash_completes(void **state)
+TEST(bash_completes)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"tra", "trace\n"},
         {"trace --dur", "--duration\n"},

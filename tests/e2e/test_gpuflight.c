@@ -4,12 +4,7 @@
  * once; both are read back and reported as JSON. All that the format can say has
  * to be the same number. What it says differently stands in the comparisons. */
 #include "child.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -190,11 +185,10 @@ static void same_system(json_t *a, json_t *b)
 
 /* ---- tests ------------------------------------------------------------------------------- */
 
-static void export_says_the_same(void **state)
+TEST(export_says_the_same)
 {
     struct world w;
     struct child c;
-    (void)state;
     world_open(&w);
     simulate(&w, native_settings, "40000", "ours");
     RUN(&w, &c, NULL, "export", "--format", "gpuflight", "ours", "-o", "theirs");
@@ -210,10 +204,9 @@ static void export_says_the_same(void **state)
 }
 
 /* The same seed on the virtual clock is the same work. Metrics are sampled on the real one. */
-static void writer_says_the_same(void **state)
+TEST(writer_says_the_same)
 {
     struct world w;
-    (void)state;
     world_open(&w);
     simulate(&w, native_settings, "max", "ours");
     simulate(&w, foreign_settings, "max", "theirs");
@@ -227,11 +220,10 @@ static void writer_says_the_same(void **state)
 }
 
 /* That format does not tell which GPU ran a kernel: no GPU is said to have run none. */
-static void no_device_is_called_idle(void **state)
+TEST(no_device_is_called_idle)
 {
     struct world w;
     struct child c;
-    (void)state;
     world_open(&w);
     simulate(&w, foreign_settings, "max", "theirs");
     RUN(&w, &c, NULL, "report", "theirs");
@@ -245,7 +237,7 @@ static void no_device_is_called_idle(void **state)
 }
 
 /* Where that client lost data it leaves a mark beside its parts. */
-static void marked_losses_are_told(void **state)
+TEST(marked_losses_are_told)
 {
     static const char command[] =
         "cp -r \"$GPUFL_SOURCE_DIR\"/tests/data/peer/*/ s && "
@@ -255,7 +247,6 @@ static void marked_losses_are_told(void **state)
     const char *const env[] = {source, NULL};
     struct world w;
     struct child c;
-    (void)state;
     snprintf(source, sizeof source, "GPUFL_SOURCE_DIR=%s", getenv("GPUFL_SOURCE_DIR"));
     world_open(&w);
     child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv, .env = env});

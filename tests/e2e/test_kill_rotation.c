@@ -7,11 +7,10 @@
  * the parent takes a random number of bytes, spins a random while and kills. A
  * reader may find a part both plain and packed and takes either: both are tried. */
 #include "capture/log/writer.h"
+#include "tests/test.h"
 #include "tests/unit/support/parts.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +18,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { ROUNDS = 120, MAX_FLUSHES = 250, FLUSH_ROWS = 25, CONFIGS = 37, FIRST = 1000000 };
 
@@ -127,9 +124,8 @@ static void assert_nothing_lost(const char *dir, bool prefer_plain, uint64_t flu
     sum->torn += p.torn;
 }
 
-static void test_kill(void **state)
+TEST(test_kill)
 {
-    (void)state;
     struct parts sum = {0};
     uint64_t rows = 0;
     _Atomic uint64_t *out =

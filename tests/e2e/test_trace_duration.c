@@ -2,12 +2,7 @@
  * --kill says so. */
 #include "child.h"
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -36,9 +31,8 @@ static void start(struct world *w, struct child *c, const char *mode, const char
 
 /* The report comes when the session ended, the program runs on, and nothing is
  * reported twice. */
-static void program_runs_on(void **state)
+TEST(program_runs_on)
 {
-    (void)state;
     struct world w;
     struct child c;
     struct sessions s;
@@ -62,9 +56,8 @@ static void program_runs_on(void **state)
 }
 
 /* --kill: TERM ends the program, which may use it to end in its own way. */
-static void kill_ends_the_program(void **state)
+TEST(kill_ends_the_program)
 {
-    (void)state;
     struct world w;
     struct child c;
     start(&w, &c, "signals", "--kill");
@@ -76,9 +69,8 @@ static void kill_ends_the_program(void **state)
 }
 
 /* A program that ignores TERM gets KILL ten seconds later. */
-static void kill_insists(void **state)
+TEST(kill_insists)
 {
-    (void)state;
     struct world w;
     struct child c;
     double begin = seconds();
@@ -90,9 +82,8 @@ static void kill_insists(void **state)
 }
 
 /* A program that ends first is reported as without --duration. */
-static void program_ends_first(void **state)
+TEST(program_ends_first)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);

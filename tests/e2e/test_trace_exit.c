@@ -2,12 +2,7 @@
  * stdout are its own, and what it did is on disk. */
 #include "child.h"
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <jansson.h>
 
@@ -82,17 +77,15 @@ static void check_ending(const struct ending *e)
     world_close(&w);
 }
 
-static void exit_codes(void **state)
+TEST(exit_codes)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
         check_ending(&endings[i]);
 }
 
 /* stdin arrives and stdout leaves untouched; the report is on stderr only. */
-static void streams_are_the_programs(void **state)
+TEST(streams_are_the_programs)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -116,9 +109,8 @@ static void streams_are_the_programs(void **state)
 }
 
 /* What the capture itself cost is in every report. */
-static void cost_is_stated(void **state)
+TEST(cost_is_stated)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -130,9 +122,8 @@ static void cost_is_stated(void **state)
 }
 
 /* The program finds the descriptors and signal state that gpufl was started with. */
-static void nothing_is_inherited(void **state)
+TEST(nothing_is_inherited)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -152,9 +143,8 @@ static void nothing_is_inherited(void **state)
 }
 
 /* Finished logs are compressed, unless that is not wanted. */
-static void logs_are_compressed(void **state)
+TEST(logs_are_compressed)
 {
-    (void)state;
     struct world w;
     struct child c;
     char dir[PATH_MAX];
@@ -176,9 +166,8 @@ static void logs_are_compressed(void **state)
 }
 
 /* A killed program's log is closed up too: it is known that nobody writes to it. */
-static void logs_of_the_killed_are_compressed(void **state)
+TEST(logs_of_the_killed_are_compressed)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -211,9 +200,8 @@ static void check_report(const char *path)
 }
 
 /* The report goes where it is asked for; the rest stays on stderr. */
-static void report_to_a_file(void **state)
+TEST(report_to_a_file)
 {
-    (void)state;
     struct world w;
     struct child c;
     char path[PATH_MAX + 16];
@@ -233,9 +221,8 @@ static void report_to_a_file(void **state)
 }
 
 /* stderr is a file that takes no more: the report is lost, the exit code is not. */
-static void stderr_at_its_limit(void **state)
+TEST(stderr_at_its_limit)
 {
-    (void)state;
     struct world w;
     struct child c;
     char command[3 * PATH_MAX];

@@ -2,12 +2,7 @@
  * the right exit code, and where a program was named rightly it runs. */
 #include "child.h"
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,9 +79,8 @@ static const struct wrong usages[] = {
     {{"upload", "x"}, 2, "to which server?"},
 };
 
-static void wrong_command_lines(void **state)
+TEST(wrong_command_lines)
 {
-    (void)state;
     struct world w;
     struct child c;
     char text[PATH_MAX + 8];
@@ -107,9 +101,8 @@ static void wrong_command_lines(void **state)
 
 /* A place that cannot be written is found before the program starts, which then does not run; with
  * --anyway it runs to its own end, without capture. */
-static void unwritable_places(void **state)
+TEST(unwritable_places)
 {
-    (void)state;
     static const char *const places[] = {"/proc/gpufl", "file", "file/below", "/dev/null"};
     struct world w;
     struct child c;
@@ -140,9 +133,8 @@ static void unwritable_places(void **state)
 
 /* The default directory cannot be made: the sentence names -o. A user who may write
  * everywhere cannot test that, so the current directory is one that is gone. */
-static void current_directory_is_gone(void **state)
+TEST(current_directory_is_gone)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -164,9 +156,8 @@ static void current_directory_is_gone(void **state)
 }
 
 /* A report that cannot go where it should goes to stderr; the program runs. */
-static void unwritable_report(void **state)
+TEST(unwritable_report)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -180,9 +171,8 @@ static void unwritable_report(void **state)
 }
 
 /* With -q nothing is printed in its place, and nothing says so. */
-static void unwritable_report_quiet(void **state)
+TEST(unwritable_report_quiet)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -196,9 +186,8 @@ static void unwritable_report_quiet(void **state)
 }
 
 /* A report that finds no room is an error that names its cause, not a report. */
-static void report_without_room(void **state)
+TEST(report_without_room)
 {
-    (void)state;
     static const char *const formats[] = {"--top=3", "--json"};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct world w;
@@ -218,9 +207,8 @@ static void report_without_room(void **state)
 }
 
 /* What another run left in the file is not taken for this run's report. */
-static void old_report_is_emptied(void **state)
+TEST(old_report_is_emptied)
 {
-    (void)state;
     struct world w;
     struct child c;
     char path[PATH_MAX + 16];
@@ -249,9 +237,8 @@ struct reason {
     const char *says;
 };
 
-static void reasons_for_nothing(void **state)
+TEST(reasons_for_nothing)
 {
-    (void)state;
     const struct reason reasons[] = {
         {{"GPUFL_DISABLED=1"}, {"trace", path_program(), "exit", "3"}, 3, "GPUFL_DISABLED"},
         {{NULL},
@@ -278,9 +265,8 @@ static void reasons_for_nothing(void **state)
 }
 
 /* Another tool's injection is replaced, and named. */
-static void other_tool_is_named(void **state)
+TEST(other_tool_is_named)
 {
-    (void)state;
     static const char *const env[] = {"CUDA_INJECTION64_PATH=/opt/other/libother.so", NULL};
     struct world w;
     struct child c;
@@ -294,9 +280,8 @@ static void other_tool_is_named(void **state)
 }
 
 /* Runs into one directory are told apart. */
-static void runs_share_a_directory(void **state)
+TEST(runs_share_a_directory)
 {
-    (void)state;
     struct world w;
     struct child c;
     struct sessions s;

@@ -3,12 +3,7 @@
  * says where and under which name a run is kept. */
 #include "child.h"
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <jansson.h>
 
@@ -43,9 +38,8 @@ static int64_t number(const json_t *root, const char *object, const char *key)
 }
 
 /* Devices and host are sampled, in the program's name; its exit code is its own. */
-static void any_program_is_sampled(void **state)
+TEST(any_program_is_sampled)
 {
-    (void)state;
     struct world w;
     struct child c;
     struct sessions s;
@@ -80,9 +74,8 @@ static void any_program_is_sampled(void **state)
 }
 
 /* No samples wanted, capture switched off, another engine: nothing is left. */
-static void nothing_where_nothing_is_asked(void **state)
+TEST(nothing_where_nothing_is_asked)
 {
-    (void)state;
     static const char *const cases[][4] = {
         {"GPUFL_BACKEND=Sim", "-e", "Monitor", "-s0"},
         {"GPUFL_DISABLED=1", "-e", "Monitor", "-q"},
@@ -104,9 +97,8 @@ static void nothing_where_nothing_is_asked(void **state)
 }
 
 /* The environment's engine, directory and name beat what `gpufl trace` does by itself; flags beat them. */
-static void environment_beats_defaults(void **state)
+TEST(environment_beats_defaults)
 {
-    (void)state;
     struct world w;
     struct child c;
     const char *const *env = ENV("GPUFL_PROFILING_ENGINE=Monitor", "GPUFL_LOG_PATH=of-env",

@@ -2,12 +2,7 @@
  * passes end, and that all of them get the same. */
 #include "child.h"
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <jansson.h>
 
@@ -41,9 +36,8 @@ static void check_head(const struct session *s, int pass)
 }
 
 /* One after the other, in directories of their own, with one run id, and each processes' session. */
-static void each_pass_leaves_its_sessions(void **state)
+TEST(each_pass_leaves_its_sessions)
 {
-    (void)state;
     struct world w;
     struct child c;
     char run[PART_ID_MAX] = "";
@@ -88,9 +82,8 @@ static json_int_t int_of(json_t *at, const char *a, const char *b)
 
 /* The report at the end is one over all passes, and nothing but it is on stderr where a program is
  * to read it: the kernels are those of the first pass, the samples those of the second. */
-static void one_report_over_all(void **state)
+TEST(one_report_over_all)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);
@@ -119,9 +112,8 @@ static void one_report_over_all(void **state)
 }
 
 /* The first pass that fails is the last one, with its exit code and what it left. */
-static void a_failing_pass_is_the_last(void **state)
+TEST(a_failing_pass_is_the_last)
 {
-    (void)state;
     static const struct {
         const char *mode, *number, *says;
         int code;
@@ -152,9 +144,8 @@ static void a_failing_pass_is_the_last(void **state)
 }
 
 /* A program that leaves a process behind is not started beside it. */
-static void a_process_that_runs_on(void **state)
+TEST(a_process_that_runs_on)
 {
-    (void)state;
     struct world w;
     struct child c;
     const char *argv[] = {path_gpufl(),
@@ -183,9 +174,8 @@ static void a_process_that_runs_on(void **state)
 }
 
 /* Who asks for the end means all passes, also where the program takes it for a success. */
-static void a_signal_ends_all(void **state)
+TEST(a_signal_ends_all)
 {
-    (void)state;
     struct world w;
     struct child c;
     struct sessions s;
@@ -209,9 +199,8 @@ static void a_signal_ends_all(void **state)
 
 /* A file is read anew by every pass, from where it stood; of a pipe no pass reads anything. Each
  * pass's output is the program's. */
-static void all_passes_read_the_same(void **state)
+TEST(all_passes_read_the_same)
 {
-    (void)state;
     struct world w;
     struct child c;
     world_open(&w);

@@ -2,12 +2,7 @@
  * them; the terminal and the shell see one job. */
 #include "child.h"
 #include "sessions.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -46,9 +41,8 @@ static int occurrences(const char *text, const char *part)
 }
 
 /* Each signal that is sent to gpufl arrives at the program once. */
-static void sent_signals_are_passed_on(void **state)
+TEST(sent_signals_are_passed_on)
 {
-    (void)state;
     static const int sent[] = {SIGUSR1, SIGUSR2, SIGHUP, SIGQUIT, SIGALRM, SIGINT, SIGTERM};
     struct world w;
     struct child c;
@@ -68,9 +62,8 @@ static void sent_signals_are_passed_on(void **state)
 
 /* Ctrl-C on the terminal: once. The USR1 behind it would overtake nothing, so that a
  * second SIGINT would have been counted before the end. */
-static void interrupt_arrives_once(void **state)
+TEST(interrupt_arrives_once)
 {
-    (void)state;
     struct world w;
     struct child c;
     start_mode(&w, &c, "signals", true);
@@ -87,9 +80,8 @@ static void interrupt_arrives_once(void **state)
 }
 
 /* Ctrl-\ likewise. */
-static void quit_arrives_once(void **state)
+TEST(quit_arrives_once)
 {
-    (void)state;
     struct world w;
     struct child c;
     start_mode(&w, &c, "signals", true);
@@ -106,9 +98,8 @@ static void quit_arrives_once(void **state)
 }
 
 /* A program that Ctrl-C ends: gpufl still reports, and its code says signal 2. */
-static void interrupted_program_is_reported(void **state)
+TEST(interrupted_program_is_reported)
 {
-    (void)state;
     struct world w;
     struct child c;
     const char *argv[] = {path_gpufl(),   "trace", "--no-report",
@@ -126,9 +117,8 @@ static void interrupted_program_is_reported(void **state)
 
 /* A program that Ctrl-C does not end: the second one says what is on disk, and it
  * runs on. The USR1 between them comes back only when gpufl has seen the first. */
-static void second_interrupt_reports(void **state)
+TEST(second_interrupt_reports)
 {
-    (void)state;
     struct world w;
     struct child c;
     start_mode(&w, &c, "signals", true);
@@ -163,9 +153,8 @@ static char process_state(pid_t pid)
 }
 
 /* Ctrl-Z under a shell with job control: the shell gets the terminal back, fg goes on. */
-static void suspend_and_resume(void **state)
+TEST(suspend_and_resume)
 {
-    (void)state;
     struct world w;
     struct child c;
     char command[2 * PATH_MAX + 64];
@@ -240,9 +229,8 @@ static int full_fifo(struct world *w)
 
 /* Ctrl-Z while the report is written, here to somebody who does not read it: the shell gets the
  * terminal back, fg goes on. */
-static void suspended_report(void **state)
+TEST(suspended_report)
 {
-    (void)state;
     struct world w;
     struct child c;
     char command[3 * PATH_MAX];
@@ -276,9 +264,8 @@ static void suspended_report(void **state)
 }
 
 /* gpufl killed: the program runs on to its own end. */
-static void program_outlives_gpufl(void **state)
+TEST(program_outlives_gpufl)
 {
-    (void)state;
     struct world w;
     struct child c;
     int status;
@@ -301,9 +288,8 @@ static void program_outlives_gpufl(void **state)
 }
 
 /* Whoever reads the program's stdout sees its end when the program closes it. */
-static void stdout_is_not_held_open(void **state)
+TEST(stdout_is_not_held_open)
 {
-    (void)state;
     struct world w;
     struct child c;
     start_mode(&w, &c, "detach-stdout", false);

@@ -1,10 +1,7 @@
 /* pc_run.c - see pc_run.h. */
 #include "tests/fake/pc_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,7 @@
 /* pm_run.c - see pm_run.h. */
 #include "tests/fake/pm_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

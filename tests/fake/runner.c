@@ -1,11 +1,7 @@
 /* runner.c - see runner.h. */
 #include "tests/fake/runner.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <stdio.h>

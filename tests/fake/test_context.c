@@ -2,12 +2,7 @@
  * and ids of operations; and records that are had for the asking: graphs as a whole, managed memory,
  * allocations. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +43,8 @@ static void run_nvtx(struct run *r, const char *what, const char *const *env,
     check_complete(r);
 }
 
-static void pushed_ranges(void **state)
+TEST(pushed_ranges)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "nested", NULL, NULL);
     check_scope(&r, "step", "nvtx", 1, 1 + 16);
@@ -63,9 +57,8 @@ static void pushed_ranges(void **state)
     run_free(&r);
 }
 
-static void started_ranges(void **state)
+TEST(started_ranges)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "started", NULL, NULL);
     check_scope(&r, "first", "nvtx", 1, 1);
@@ -76,9 +69,8 @@ static void started_ranges(void **state)
 }
 
 /* What PyTorch appends to an operation's name is left out, so that calls add up. */
-static void operations(void **state)
+TEST(operations)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "ops", NULL, NULL);
     check_scope(&r, "aten::mm", "nvtx", 500, 500);
@@ -88,9 +80,8 @@ static void operations(void **state)
 }
 
 /* A range from before the session is none of it, and takes no other's place. */
-static void before_the_session(void **state)
+TEST(before_the_session)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "early", NULL, NULL);
     check_scope(&r, "late", "nvtx", 1, 1);
@@ -99,9 +90,8 @@ static void before_the_session(void **state)
     run_free(&r);
 }
 
-static void hostile_program(void **state)
+TEST(hostile_program)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "hostile", NULL, NULL);
     check_scope(&r, "after all", "nvtx", 1, 1);
@@ -110,9 +100,8 @@ static void hostile_program(void **state)
 }
 
 /* Without a tool nobody reads these texts, so that such a program runs. */
-static void misused_texts(void **state)
+TEST(misused_texts)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "misused", NULL, NULL);
     check_scope(&r, "as text", "nvtx", 1, 3);
@@ -120,9 +109,8 @@ static void misused_texts(void **state)
     run_free(&r);
 }
 
-static void switched_off(void **state)
+TEST(switched_off)
 {
-    (void)state;
     struct run r;
     run_nvtx(&r, "nested", NULL, LIST("--option", "nvtx_ranges=false"));
     assert_int_equal(json_array_size(at(r.report, "scopes")), 0);
@@ -138,9 +126,8 @@ static void switched_off(void **state)
 }
 
 /* A tool that the user has set up for NVTX keeps it, and the session says so. */
-static void another_tool(void **state)
+TEST(another_tool)
 {
-    (void)state;
     struct run r;
     char variable[PATH_MAX + 32];
     snprintf(variable, sizeof variable, "NVTX_INJECTION64_PATH=%s",
@@ -167,9 +154,8 @@ static void check_id(json_t *by_id, size_t count, const char *kind, const char *
 }
 
 /* What the program pushed stands beside its kernels. */
-static void pushed_ids(void **state)
+TEST(pushed_ids)
 {
-    (void)state;
     static const char *const scripts[] = {"FAKE_CUPTI=", "FAKE_CUPTI=late=50"};
     for (size_t i = 0; i < 2; i++) {
         struct run r;
@@ -199,9 +185,8 @@ static void pushed_ids(void **state)
 }
 
 /* A library that can record all calls or none has ids where they were asked for by name. */
-static void pushed_ids_of_an_older_library(void **state)
+TEST(pushed_ids_of_an_older_library)
 {
-    (void)state;
     static const char cuda[] = "FAKE_CUDA_VERSION=12060";
     char path[PATH_MAX + 32];
     struct run r;
@@ -221,9 +206,8 @@ static void pushed_ids_of_an_older_library(void **state)
 enum { GRAPHS = 40, GRAPH_NODES = 5 };
 
 /* By node: every kernel, and launches put together from them. */
-static void graphs_by_node(void **state)
+TEST(graphs_by_node)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.program = LIST("100", "graphs=40")});
     check_program(&r, 0);
@@ -238,9 +222,8 @@ static void graphs_by_node(void **state)
 }
 
 /* As a whole: one record a launch, none of its kernels, and the ledger closes. */
-static void graphs_as_a_whole(void **state)
+TEST(graphs_as_a_whole)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--option", "cuda_graph_activity=launches"),
                                     .program = LIST("100", "graphs=40")});
@@ -258,9 +241,8 @@ static void graphs_as_a_whole(void **state)
 }
 
 /* A library that cannot records by node, which the session says. */
-static void graphs_of_an_old_library(void **state)
+TEST(graphs_of_an_old_library)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=version=14"),
                                     .options = LIST("--option", "cuda_graph_activity=launches"),
@@ -274,9 +256,8 @@ static void graphs_of_an_old_library(void **state)
 }
 
 /* In a session with windows CUPTI would end the program: by node, which the session says. */
-static void graphs_in_windows(void **state)
+TEST(graphs_in_windows)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_CUDA_GRAPH_ACTIVITY=launches"),
                                     .options = LIST("--after", "0ms", "--for", "60s"),
@@ -289,9 +270,8 @@ static void graphs_in_windows(void **state)
     run_free(&r);
 }
 
-static void managed_memory(void **state)
+TEST(managed_memory)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--option", "managed_memory=true"),
                                     .program = LIST("100", "managed=7")});
@@ -346,9 +326,8 @@ static void check_allocations(const struct run *r)
                      message_of(r, "cupti.unverified") != NULL);
 }
 
-static void allocations(void **state)
+TEST(allocations)
 {
-    (void)state;
     static const char *const on[] = {"--option", "enable_memory_tracking=true", NULL};
     struct run r;
     char older[PATH_MAX + 32];
@@ -364,9 +343,8 @@ static void allocations(void **state)
 }
 
 /* None where nobody asks for them; and who asks, and has none, is told so. */
-static void no_allocations(void **state)
+TEST(no_allocations)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.program = LIST("100", "allocate=100")});
     check_program(&r, 0);

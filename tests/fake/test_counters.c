@@ -4,12 +4,7 @@
  * ran instead, and lacks nothing else. */
 #include "backend/nvidia/profiler_abi.h"
 #include "tests/fake/pm_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,12 +62,11 @@ static void check_samples(const struct run *r, const struct pm_given *g)
 /* ---- samples ------------------------------------------------------------------------------- */
 
 /* Also from several drains, and from images that do not hold all of one. */
-static void every_sample_once(void **state)
+TEST(every_sample_once)
 {
     static const char *const intervals[] = {"pm_sampling_interval_us=1000",
                                             "pm_sampling_interval_us=20000",
                                             "pm_sampling_interval_us=100"};
-    (void)state;
     for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
         struct run r;
         struct pm_given g =
@@ -90,9 +84,8 @@ static void every_sample_once(void **state)
 }
 
 /* Values are the library's, and their mean is of all of them. */
-static void values_by_metric(void **state)
+TEST(values_by_metric)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("counter_metrics=dram__a.sum,gr__b.avg,dram__a.sum"),
           LIST("100", "ms=500"));
@@ -114,9 +107,8 @@ static void values_by_metric(void **state)
 
 /* Four metrics of the multiprocessors do not fit, nor do links that may not be read: a set goes
  * without them and says so in a note, a list in a warning. */
-static void what_does_not_fit_is_left_out(void **state)
+TEST(what_does_not_fit_is_left_out)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-nolinks", NULL, LIST("100", "ms=300"));
     check_program(&r, 0);
@@ -137,9 +129,8 @@ static void what_does_not_fit_is_left_out(void **state)
 }
 
 /* Counters alone: no kernel is recorded and no launch is counted, which is no loss. */
-static void without_kernel_records(void **state)
+TEST(without_kernel_records)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("-e", "PmSampling", "--pc-kernels", "none",
                                                     "--metrics", "memory", "--interval", "500us"),
@@ -161,9 +152,8 @@ static void without_kernel_records(void **state)
 }
 
 /* Nothing that can be sampled: the session is one of Trace. */
-static void a_list_of_nothing(void **state)
+TEST(a_list_of_nothing)
 {
-    (void)state;
     static const struct {
         const char *option, *sentence;
     } cases[] = {
@@ -186,9 +176,8 @@ static void a_list_of_nothing(void **state)
 
 /* The device's clock is decades ahead; its samples are where the session was, and those in its one
  * scope are the scope's. */
-static void on_the_sessions_clock(void **state)
+TEST(on_the_sessions_clock)
 {
-    (void)state;
     struct run r;
     run_all(&r,
             &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=50"),
@@ -205,9 +194,8 @@ static void on_the_sessions_clock(void **state)
 
 /* Also those that were read behind the others of a round: of a long scope hardly one is left out but at its
  * edges, where the clock's error is. */
-static void samples_of_a_scope_are_its_own(void **state)
+TEST(samples_of_a_scope_are_its_own)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=20",
                                                 "GPUFL_PM_SAMPLING_INTERVAL_US=200"),
@@ -226,9 +214,8 @@ static void samples_of_a_scope_are_its_own(void **state)
     run_free(&r);
 }
 
-static void sessions_follow_each_other(void **state)
+TEST(sessions_follow_each_other)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs"),
                                     .linked = true,
@@ -242,9 +229,8 @@ static void sessions_follow_each_other(void **state)
 }
 
 /* The counters are the device's: contexts come and go. */
-static void contexts_come_and_go(void **state)
+TEST(contexts_come_and_go)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=", NULL, LIST("300", "contexts=5", "ms=300"));
     check_program(&r, 0);
@@ -255,9 +241,8 @@ static void contexts_come_and_go(void **state)
 /* ---- losses, refusals ---------------------------------------------------------------------- */
 
 /* 8 KiB hold 32 of the fake's records, 1.9 s, which come in many drains: what is read makes room. */
-static void a_buffer_is_used_again(void **state)
+TEST(a_buffer_is_used_again)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(
         &r, "FAKE_CUPTI=", LIST("pm_hardware_buffer_bytes=8192", "pm_sampling_interval_us=60000"),
@@ -271,10 +256,9 @@ static void a_buffer_is_used_again(void **state)
 }
 
 /* A drain may give less than there is: at the end it is asked until it gives nothing. */
-static void drains_that_stop_short(void **state)
+TEST(drains_that_stop_short)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=pm-short=40", "FAKE_CUPTI=pm-short=3"};
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         struct pm_given g = count(&r, scripts[i], NULL, LIST("300", "ms=900"));
@@ -287,9 +271,8 @@ static void drains_that_stop_short(void **state)
 }
 
 /* What never comes is missing, but for what may not have been ready at the end. */
-static void an_end_that_never_comes(void **state)
+TEST(an_end_that_never_comes)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-cut=400", NULL, LIST("300", "ms=900"));
     check_program(&r, 0);
@@ -303,9 +286,8 @@ static void an_end_that_never_comes(void **state)
 }
 
 /* Full, given up and begun anew: what it still had, since drains stop short, goes with it. */
-static void a_full_buffer_that_was_not_read(void **state)
+TEST(a_full_buffer_that_was_not_read)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-short=3",
                               LIST("pm_hardware_buffer_bytes=65536", "flush_interval_ms=20"),
@@ -320,9 +302,8 @@ static void a_full_buffer_that_was_not_read(void **state)
 }
 
 /* The window is over, and so is the device's buffer: counted once. */
-static void a_window_whose_buffer_was_full(void **state)
+TEST(a_window_whose_buffer_was_full)
 {
-    (void)state;
     struct run r;
     struct run_setup s = {.options = LIST("-e", "PmSampling", "--after", "300ms", "--for", "60ms",
                                           "--option", "pm_hardware_buffer_bytes=8192", "--option",
@@ -338,12 +319,11 @@ static void a_window_whose_buffer_was_full(void **state)
 }
 
 /* Another buffer is not to be had at first. */
-static void a_buffer_that_does_not_come_back(void **state)
+TEST(a_buffer_that_does_not_come_back)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiPmSamplingEnable:2:999",
                                           "FAKE_CUPTI=fail=cuptiPmSamplingSetConfig:2:999",
                                           "FAKE_CUPTI=fail=cuptiPmSamplingStart:2:999"};
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         struct pm_given g =
@@ -359,12 +339,11 @@ static void a_buffer_that_does_not_come_back(void **state)
 }
 
 /* Given up: what it had sampled and was not read is missing. */
-static void a_device_that_is_given_up(void **state)
+TEST(a_device_that_is_given_up)
 {
     static const char *const scripts[] = {
         "FAKE_CUPTI=fail=cuptiPmSamplingCounterDataImageInitialize:6:999",
         "FAKE_CUPTI=fail=cuptiPmSamplingDecodeData:0:999"};
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         struct pm_given g =
@@ -379,9 +358,8 @@ static void a_device_that_is_given_up(void **state)
 }
 
 /* Counted once: as what could not be read, or as the gap that it leaves. */
-static void samples_without_times(void **state)
+TEST(samples_without_times)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-odd=200:50", NULL, LIST("300", "ms=900"));
     check_program(&r, 0);
@@ -406,9 +384,8 @@ static int64_t last_interval(const struct run *r)
 
 /* One that was full is full for good: sampling begins anew, and the gap is counted. One after the
  * other is more than chance: at longer intervals, until they can be read. */
-static void a_full_buffer_is_counted(void **state)
+TEST(a_full_buffer_is_counted)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(
         &r, "FAKE_CUPTI=", LIST("pm_hardware_buffer_bytes=8192", "pm_sampling_interval_us=500"),
@@ -426,9 +403,8 @@ static void a_full_buffer_is_counted(void **state)
     run_free(&r);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *script, *sentence;
     } cases[] = {
@@ -450,9 +426,8 @@ static void refusals(void **state)
 }
 
 /* A CUPTI before 12.6 has no such calls. */
-static void an_older_library(void **state)
+TEST(an_older_library)
 {
-    (void)state;
     struct run r;
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
@@ -467,9 +442,8 @@ static void an_older_library(void **state)
 
 /* A program that is through before sampling has begun: the library's exit handlers, installed
  * meanwhile, would end it under the collector. */
-static void ends_before_it_begins(void **state)
+TEST(ends_before_it_begins)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-slow=400", NULL, LIST("10", "exit=5"));
     check_program(&r, EXIT_CODE);
@@ -479,9 +453,8 @@ static void ends_before_it_begins(void **state)
 }
 
 /* What was not sampled is no time without work. */
-static void begins_late(void **state)
+TEST(begins_late)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-slow=100", NULL, LIST("300", "ms=300"));
     check_program(&r, 0);
@@ -491,9 +464,8 @@ static void begins_late(void **state)
 }
 
 /* A device that is triggered by its own cycles. */
-static void goes_on_with_less(void **state)
+TEST(goes_on_with_less)
 {
-    (void)state;
     struct run r;
     struct pm_given g = count(&r, "FAKE_CUPTI=pm-cycles", NULL, LIST("300", "ms=300"));
     check_program(&r, 0);
@@ -504,14 +476,13 @@ static void goes_on_with_less(void **state)
 }
 
 /* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
-static void every_function_fails(void **state)
+TEST(every_function_fails)
 {
     static const char *const functions[] = {
 #define NAME(required, result, name, arguments) #name,
         CUPTI_PROFILER_FUNCTIONS(NAME) CUPTI_PM_FUNCTIONS(NAME)
 #undef NAME
     };
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (int nth = 0; nth <= 2; nth++) {
             struct run r;
@@ -527,9 +498,8 @@ static void every_function_fails(void **state)
 }
 
 /* A forked child is silent, and its parent goes on. */
-static void survives_fork(void **state)
+TEST(survives_fork)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
                                     .options = LIST("-e", "PmSampling"),

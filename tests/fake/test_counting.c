@@ -4,12 +4,7 @@
  * recorded instead. */
 #include "backend/nvidia/sass_abi.h"
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -123,9 +118,8 @@ static int64_t warps_of(int64_t launches)
 
 /* ---- counts -------------------------------------------------------------------------------- */
 
-static void every_count_once(void **state)
+TEST(every_count_once)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", LIST("2000", "threads=2", "ms=1500", "exit=5"));
     check_program(&r, EXIT_CODE);
@@ -137,9 +131,8 @@ static void every_count_once(void **state)
 }
 
 /* Beside instrumented kernels nothing is recorded, which is no loss. */
-static void without_kernel_records(void **state)
+TEST(without_kernel_records)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("1000"));
     check_program(&r, 0);
@@ -154,9 +147,8 @@ static void without_kernel_records(void **state)
 
 /* What the planted numbers are: half of the threads at work, 4 of 16 sectors needed, 8-way
  * conflicts. */
-static void findings(void **state)
+TEST(findings)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("4000"));
     char *text = json_dumps(at(r.report, "insights"), JSON_INDENT(1));
@@ -169,9 +161,8 @@ static void findings(void **state)
 }
 
 /* A device that lacks some of the metrics counts the others, and says so. */
-static void metrics_that_a_device_lacks(void **state)
+TEST(metrics_that_a_device_lacks)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=sass-few", LIST("1000"));
     check_program(&r, 0);
@@ -183,9 +174,8 @@ static void metrics_that_a_device_lacks(void **state)
 
 /* ---- contexts, modules, sessions ----------------------------------------------------------- */
 
-static void contexts_and_modules(void **state)
+TEST(contexts_and_modules)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", LIST("400", "threads=1", "contexts=5", "modules=6"));
     check_program(&r, 0);
@@ -195,14 +185,13 @@ static void contexts_and_modules(void **state)
 }
 
 /* Begun before or after the driver, one after the other: a device is told once what to count. */
-static void sessions_follow_each_other(void **state)
+TEST(sessions_follow_each_other)
 {
     static const char *const programs[][6] = {
         {"500", "instrumented", "sessions=3", NULL},
         {"500", "instrumented", "init-late", NULL},
         {"500", "instrumented", "sessions=3", "threads=2", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         struct run r;
         struct given g = count_env(&r, "FAKE_CUPTI=", NULL, programs[i]);
@@ -213,9 +202,8 @@ static void sessions_follow_each_other(void **state)
 }
 
 /* A scope that covers what was summed gets it. */
-static void scopes_that_cover_a_window(void **state)
+TEST(scopes_that_cover_a_window)
 {
-    (void)state;
     struct run r;
     count_env(&r, "FAKE_CUPTI=", NULL, LIST("500", "instrumented", "ms=2600"));
     check_program(&r, 0);
@@ -255,17 +243,15 @@ static void check_window(const char *const *options, const char *const *program,
 }
 
 /* Of that name, or any: launches outside are not counted. */
-static void inside_scopes_only(void **state)
+TEST(inside_scopes_only)
 {
-    (void)state;
     check_window(LIST("-e", "SassMetrics", "--in-scope", "step"), LIST("scopes"), 0);
     check_window(LIST("-e", "SassMetrics", "--in-scope", "*"), LIST("scopes"), 20);
 }
 
 /* The library aborts where it is told to count, or not to, beside a launch of another thread. */
-static void windows_beside_threads(void **state)
+TEST(windows_beside_threads)
 {
-    (void)state;
     check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "kept"), 0);
     check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "threads=3", "kept"),
                  INT64_MAX);
@@ -274,9 +260,8 @@ static void windows_beside_threads(void **state)
 }
 
 /* Where nothing can be counted, kernels are recorded in them. */
-static void windows_of_kernels_instead(void **state)
+TEST(windows_of_kernels_instead)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.binary = "fake/fake_windows",
                                     .env = LIST("FAKE_CUPTI=sass-old"),
@@ -290,9 +275,8 @@ static void windows_of_kernels_instead(void **state)
 }
 
 /* A context that is told to count in the callback of its creation may be too young (error 3). */
-static void with_the_first_launch(void **state)
+TEST(with_the_first_launch)
 {
-    (void)state;
     struct run r;
     struct given g =
         count(&r, "FAKE_CUPTI=fail=cuptiSassMetricsSetConfig:1:3", LIST("500", "contexts=2"));
@@ -303,9 +287,8 @@ static void with_the_first_launch(void **state)
 }
 
 /* While counts are taken, kernels are instrumented. */
-static void more_than_was_told(void **state)
+TEST(more_than_was_told)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=sass-grow", LIST("2000", "threads=2", "ms=1500"));
     check_program(&r, 0);
@@ -314,9 +297,8 @@ static void more_than_was_told(void **state)
 }
 
 /* CUPTI leaves out kernels of some graphs. */
-static void graphs_are_told(void **state)
+TEST(graphs_are_told)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("500", "graphs=7"));
     check_program(&r, 0);
@@ -325,9 +307,8 @@ static void graphs_are_told(void **state)
 }
 
 /* A forked child is silent, and its parent goes on. */
-static void survives_fork(void **state)
+TEST(survives_fork)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", LIST("500", "fork=after"));
     check_program(&r, 0);
@@ -337,9 +318,8 @@ static void survives_fork(void **state)
 
 /* ---- losses, refusals ---------------------------------------------------------------------- */
 
-static void losses_are_counted(void **state)
+TEST(losses_are_counted)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=sass-keep=10", LIST("1000"));
     check_program(&r, 0);
@@ -352,9 +332,8 @@ static void losses_are_counted(void **state)
 }
 
 /* Threads that launch on while counts are taken and while the process ends. */
-static void beside_a_storm(void **state)
+TEST(beside_a_storm)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("200", "storm=3", "ms=1300", "exit=5"));
     check_program(&r, EXIT_CODE);
@@ -364,9 +343,8 @@ static void beside_a_storm(void **state)
 }
 
 /* Kernels are recorded before, by somebody else: what was counted is nothing, and that is said. */
-static void counts_nothing(void **state)
+TEST(counts_nothing)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=sass-zero", LIST("1000"));
     check_program(&r, 0);
@@ -377,9 +355,8 @@ static void counts_nothing(void **state)
 }
 
 /* Kernels are recorded instead, all of them. */
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *script, *sentence;
     } cases[] = {
@@ -403,9 +380,8 @@ static void refusals(void **state)
 }
 
 /* A library of before CUDA 12.8: known before the first context. */
-static void an_older_library(void **state)
+TEST(an_older_library)
 {
-    (void)state;
     struct run r;
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
@@ -421,14 +397,13 @@ static void an_older_library(void **state)
 
 /* Every call fails once, twice, always: the program runs to its end, and where nothing was counted
  * its kernels are recorded. */
-static void every_function_fails(void **state)
+TEST(every_function_fails)
 {
     static const char *const functions[] = {
 #define NAME(required, result, name, arguments) #name,
         CUPTI_SASS_FUNCTIONS(NAME)
 #undef NAME
     };
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (int nth = 0; nth <= 2; nth++) {
             struct run r;
@@ -466,9 +441,8 @@ static void check_phases(const struct run *r, const struct given *g)
 }
 
 /* Samples first, counts from then on, both in one session; no kernels beside them. */
-static void deep_samples_and_then_counts(void **state)
+TEST(deep_samples_and_then_counts)
 {
-    (void)state;
     struct run r;
     struct given g = deep(&r, 300, LIST("2000", "threads=2", "ms=1200", "exit=5"));
     check_program(&r, EXIT_CODE);
@@ -482,9 +456,8 @@ static void deep_samples_and_then_counts(void **state)
 }
 
 /* Both are of contexts and modules that come and go. */
-static void deep_with_contexts_and_modules(void **state)
+TEST(deep_with_contexts_and_modules)
 {
-    (void)state;
     struct run r;
     struct given g = deep(&r, 20, LIST("400", "threads=1", "contexts=5", "modules=6", "ms=300"));
     check_program(&r, 0);
@@ -494,9 +467,8 @@ static void deep_with_contexts_and_modules(void **state)
 
 /* The library aborts where sampling is switched off beside a thread that launches. Whether a place
  * without one is found is chance; what became of it is said. */
-static void deep_beside_a_storm(void **state)
+TEST(deep_beside_a_storm)
 {
-    (void)state;
     struct run r;
     struct given g = deep(&r, 1, LIST("200", "storm=3", "ms=1300", "exit=5"));
     check_program(&r, EXIT_CODE);
@@ -506,9 +478,8 @@ static void deep_beside_a_storm(void **state)
 }
 
 /* One that ends before is sampled alone, and told how to have the counts. */
-static void deep_that_ends_before(void **state)
+TEST(deep_that_ends_before)
 {
-    (void)state;
     struct run r;
     struct given g = deep(&r, 60000, LIST("1000"));
     check_program(&r, 0);
@@ -521,11 +492,10 @@ static void deep_that_ends_before(void **state)
 }
 
 /* Nothing can be sampled: every kernel is recorded, from the first launch on. */
-static void deep_without_samples(void **state)
+TEST(deep_without_samples)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
                                           "FAKE_CUPTI=pc-held", "FAKE_CUPTI=pc-held,sass-old"};
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         count_deep(&r, scripts[i], "Deep", "GPUFL_DEEP_SAMPLE_MS=50",

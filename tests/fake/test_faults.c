@@ -3,12 +3,7 @@
  * session can be read, and where something is missing one sentence says why. */
 #include "backend/nvidia/cupti_abi.h"
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -110,23 +105,21 @@ static void check_fault(const char *function, long nth)
     run_free(&r);
 }
 
-static void every_function_fails(void **state)
+TEST(every_function_fails)
 {
     static const char *const functions[] = {
 #define NAME(required, result, name, arguments) #name,
         CUPTI_FUNCTIONS(NAME)
 #undef NAME
     };
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (long nth = EVERY_CALL; nth <= 3; nth++)
             check_fault(functions[i], nth);
 }
 
 /* Kernels are enabled last; without them there is no trace. */
-static void every_kind_fails(void **state)
+TEST(every_kind_fails)
 {
-    (void)state;
     int without = 0;
     for (int nth = 4; nth <= 6; nth++) {
         struct run r;
@@ -157,9 +150,8 @@ struct refusal {
     const char *sentences[2]; /* in the message of trace_unavailable or trace_failed */
 };
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static char other[PATH_MAX + 32];
     snprintf(other, sizeof other, "GPUFL_CUPTI_PATH=%s", built_file("fake/libnvidia-ml.so.1"));
     const struct refusal refusals[] = {
@@ -205,9 +197,8 @@ static void refused(void **state)
 
 /* Its error and its end are its own, whatever the engine; of the kernel that faulted there is a record
  * without times, or none. */
-static void a_kernel_that_faults(void **state)
+TEST(a_kernel_that_faults)
 {
-    (void)state;
     static const struct {
         const char *engine, *extra;
         int missing;
@@ -243,9 +234,8 @@ static void a_kernel_that_faults(void **state)
 }
 
 /* What is too large to be kept is not, and costs its size nowhere; nobody reads it. */
-static void a_module_of_2_gib(void **state)
+TEST(a_module_of_2_gib)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"),
                                     .program = LIST("100", "huge=2048", "ms=300", "exit=5")});
@@ -271,9 +261,8 @@ static void check_ended(const struct run *r, const char *why)
 }
 
 /* Whatever the engine: the program goes on, and nobody is told that it launched no more. */
-static void the_library_ends_itself(void **state)
+TEST(the_library_ends_itself)
 {
-    (void)state;
     static const struct {
         const char *script, *engine, *collect, *feature, *why;
     } cases[] = {
@@ -305,9 +294,8 @@ static void the_library_ends_itself(void **state)
 
 /* An engine that was refused, or failed once before, keeps nobody from finding out; what was never had is not told
  * as had in part. */
-static void it_ends_later(void **state)
+TEST(it_ends_later)
 {
-    (void)state;
     static const char *const scripts[] = {
         "FAKE_CUPTI=fail=cuptiPCSamplingGetData:1:999,ends=30000",
         "FAKE_CUPTI=pc-held,fatal=30000",
@@ -329,9 +317,8 @@ static void it_ends_later(void **state)
 }
 
 /* CUPTI ends inside of a launch that is counted, of which no end is told: threads that wait for it go on. */
-static void it_ends_beside_threads_that_wait(void **state)
+TEST(it_ends_beside_threads_that_wait)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=4000"),
                                     .options = LIST("-e", "RangeProfiler", "--option",
@@ -343,9 +330,8 @@ static void it_ends_beside_threads_that_wait(void **state)
 }
 
 /* Where CUPTI is let go of between windows that shows at the session's end. */
-static void it_ends_where_it_goes_and_comes(void **state)
+TEST(it_ends_where_it_goes_and_comes)
 {
-    (void)state;
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
         struct run r;
@@ -360,9 +346,8 @@ static void it_ends_where_it_goes_and_comes(void **state)
 }
 
 /* A window closes all the same, and shares are of what was captured of it. */
-static void it_ends_in_a_window(void **state)
+TEST(it_ends_in_a_window)
 {
-    (void)state;
     static const char *const engines[] = {"Trace", "PcSampling"};
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
         struct run r;
@@ -379,9 +364,8 @@ static void it_ends_in_a_window(void **state)
 }
 
 /* The next session of the process says it, too, and begins nothing. */
-static void a_session_behind_its_end(void **state)
+TEST(a_session_behind_its_end)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=100"),
                                     .program = LIST("300", "sessions=2"),
@@ -393,9 +377,8 @@ static void a_session_behind_its_end(void **state)
 }
 
 /* An engine that is refused is no reason to say so: kernels are recorded on. */
-static void trouble_is_no_end(void **state)
+TEST(trouble_is_no_end)
 {
-    (void)state;
     static const char *const scripts[] = {
         "FAKE_CUPTI=pc-held",
         "FAKE_CUPTI=fail=cuptiPCSamplingGetData:0:999",
@@ -413,9 +396,8 @@ static void trouble_is_no_end(void **state)
 }
 
 /* A library that wants an initialized driver: enabling waits until it is up. */
-static void driver_comes_up_later(void **state)
+TEST(driver_comes_up_later)
 {
-    (void)state;
     static const struct {
         const char *script;
         bool kernels;
@@ -443,9 +425,8 @@ static void driver_comes_up_later(void **state)
 }
 
 /* With hands off, CUPTI is not even loaded. */
-static void yielded(void **state)
+TEST(yielded)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--yield-cupti"), .program = LIST("300")});
     check_program(&r, 0);
@@ -455,9 +436,8 @@ static void yielded(void **state)
 }
 
 /* No GPU: the program says so in its own way. */
-static void no_device(void **state)
+TEST(no_device)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUDA_DEVICES=0"), .program = LIST("300")});
     check_program(&r, 4);
@@ -469,9 +449,8 @@ static void no_device(void **state)
 
 /* ---- device metrics -------------------------------------------------------------------------- */
 
-static void nvml_fails(void **state)
+TEST(nvml_fails)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_NVML=missing"), .program = LIST("300")});
     check_program(&r, 0);
@@ -483,9 +462,8 @@ static void nvml_fails(void **state)
     run_free(&r);
 }
 
-static void no_nvml(void **state)
+TEST(no_nvml)
 {
-    (void)state;
     if (dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
         print_message("skipped: this machine has a real libnvidia-ml.so.1\n");
         skip();
@@ -501,9 +479,8 @@ static void no_nvml(void **state)
 }
 
 /* Devices fall off the bus while they are sampled: kernels go on. */
-static void device_lost(void **state)
+TEST(device_lost)
 {
-    (void)state;
     struct run r;
     run_start(&r, &(struct run_setup){.env = LIST("FAKE_NVML=lost"),
                                       .options = LIST("-s", "5ms"),

@@ -1,12 +1,7 @@
 /* test_files.c - stacks of programs whose files are gone when the session is read, or have odd
  * names: functions and lines are there all the same. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,9 +52,8 @@ static void check_plug(const struct run *r)
 }
 
 /* The program and its library are removed as soon as it has ended: nothing is left to look at. */
-static void a_bundle(void **state)
+TEST(a_bundle)
 {
-    (void)state;
     struct run r;
     run_files(&r, "bundle", library());
     check_plug(&r);
@@ -67,18 +61,16 @@ static void a_bundle(void **state)
     run_free(&r);
 }
 
-static void a_library_in_memory(void **state)
+TEST(a_library_in_memory)
 {
-    (void)state;
     struct run r;
     run_files(&r, "memory", library());
     check_plug(&r);
     run_free(&r);
 }
 
-static void a_program_that_removes_itself(void **state)
+TEST(a_program_that_removes_itself)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.binary = "fake/fake_files", .program = LIST("self")});
     assert_int_equal(r.code, 0);
@@ -87,9 +79,8 @@ static void a_program_that_removes_itself(void **state)
 }
 
 /* Where the kernel lets nobody open what is mapped, the exported function is what is left. */
-static void a_library_that_is_removed_at_once(void **state)
+TEST(a_library_that_is_removed_at_once)
 {
-    (void)state;
     struct run r;
     run_files(&r, "deleted", library());
     size_t i;
@@ -105,9 +96,8 @@ static void a_library_that_is_removed_at_once(void **state)
 }
 
 /* A path that is no UTF-8, and one that looks like the spelling of such a path. */
-static void a_folder_that_is_no_text(void **state)
+TEST(a_folder_that_is_no_text)
 {
-    (void)state;
     struct run r;
     run_files(&r, "bytes", library());
     check_plug(&r);
@@ -124,9 +114,8 @@ static void a_folder_that_is_no_text(void **state)
 }
 
 /* Parts that somebody packed with zstd are read like any others, by every reader. */
-static void logs_packed_with_zstd(void **state)
+TEST(logs_packed_with_zstd)
 {
-    (void)state;
     struct run r;
     struct child c;
     if (system("command -v zstd >/dev/null") != 0)

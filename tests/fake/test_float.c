@@ -2,12 +2,7 @@
  * on theirs, and their environment stays what they made it. Every engine; the report in process; the
  * exit handlers; with and without `gpufl trace`. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +31,8 @@ static void run_float(struct run *r, const char *const *env, const char *const *
     check_samples(r);
 }
 
-static void every_engine(void **state)
+TEST(every_engine)
 {
-    (void)state;
     static const char *const env[] = {"GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=10", NULL};
     for (size_t i = 0; i < ENGINES; i++) {
         struct run r;
@@ -49,9 +43,8 @@ static void every_engine(void **state)
     }
 }
 
-static void kernels_counted_one_by_one(void **state)
+TEST(kernels_counted_one_by_one)
 {
-    (void)state;
     struct run r;
     run_float(&r,
               LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=10", "GPUFL_RANGE_MODE=kernels"),
@@ -60,9 +53,8 @@ static void kernels_counted_one_by_one(void **state)
     run_free(&r);
 }
 
-static void windows_by_name(void **state)
+TEST(windows_by_name)
 {
-    (void)state;
     static const char *const of[] = {"Trace", "PcSampling", "RangeProfiler", "PmSampling"};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct run r;
@@ -74,9 +66,8 @@ static void windows_by_name(void **state)
 }
 
 /* A config file with a number in it is read on the program's thread. */
-static void in_process_and_at_exit(void **state)
+TEST(in_process_and_at_exit)
 {
-    (void)state;
     char config[PATH_MAX + 32];
     struct world w;
     world_open(&w);
@@ -100,9 +91,8 @@ static void in_process_and_at_exit(void **state)
     world_close(&w);
 }
 
-static void under_trace(void **state)
+TEST(under_trace)
 {
-    (void)state;
     struct run r;
     run_float(&r, LIST("GPUFL_FLUSH_INTERVAL_MS=10"), LIST("Trace", "exit"), false);
     run_free(&r);

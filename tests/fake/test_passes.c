@@ -1,12 +1,7 @@
 /* test_passes.c - `gpufl trace --passes` over the fake libraries: every engine of the ladder runs in
  * its own pass of the same program, and the report has of each what it is for. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <string.h>
 
@@ -25,9 +20,8 @@ static void check_gives(const struct run *r, unsigned i, const char *engine, con
 }
 
 /* What each engine is for, and the kernels of the first pass once. */
-static void every_engine_gives_its_part(void **state)
+TEST(every_engine_gives_its_part)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--passes",
                                                     "Trace,PcSampling,SassMetrics,RangeProfiler",
@@ -53,9 +47,8 @@ static void every_engine_gives_its_part(void **state)
 }
 
 /* A pass whose engine cannot be had gives nothing, and says why; the others do. */
-static void an_engine_that_cannot_be_had(void **state)
+TEST(an_engine_that_cannot_be_had)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=pc-privileges"),
                                     .options = LIST("--passes", "Trace,PcSampling,SassMetrics"),
@@ -70,9 +63,8 @@ static void an_engine_that_cannot_be_had(void **state)
 }
 
 /* Both processes of each pass are in it. */
-static void several_processes(void **state)
+TEST(several_processes)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--passes", "Trace,PcSampling"),
                                     .program = LIST("300", "fork=before", "ms=300")});

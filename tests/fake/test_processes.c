@@ -1,12 +1,7 @@
 /* test_processes.c - what a program does with its own life: it links libgpufl too,
  * forks, is killed, outlives its capture. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -34,17 +29,15 @@ static void check_linked(const char *const *env, const char *const *program, int
     run_free(&r);
 }
 
-static void linked_and_injected(void **state)
+TEST(linked_and_injected)
 {
-    (void)state;
     check_linked(NULL, LIST("500", "threads=2", "graphs=1", "1"), 1);
     check_linked(NULL, LIST("500", "threads=2", "graphs=1", "init-late"), 1);
 }
 
 /* Injected is another copy of the same library, under another path. */
-static void two_copies(void **state)
+TEST(two_copies)
 {
-    (void)state;
     char library[PATH_MAX + 32];
     snprintf(library, sizeof library, "GPUFL_LIBRARY=%s", built_file("fake/copy/libgpufl.so"));
     check_linked(LIST(library), LIST("500", "threads=2", "graphs=1", "1"), 2);
@@ -52,9 +45,8 @@ static void two_copies(void **state)
 }
 
 /* Without `gpufl trace`: the program captures itself. */
-static void linked_alone(void **state)
+TEST(linked_alone)
 {
-    (void)state;
     static const char *const orders[] = {"1", "init-late"};
     for (size_t i = 0; i < 2; i++) {
         struct run r;
@@ -86,9 +78,8 @@ static int insights_of(const struct run *r, const char *category)
 
 /* The guide on synchronizations sets two flags and no engine: Sync runs, and its finding is there. Under
  * `gpufl trace` the engine is the launcher's, the directory the code's; the run's leads there. */
-static void the_guide_on_synchronizations(void **state)
+TEST(the_guide_on_synchronizations)
 {
-    (void)state;
     static const char *const engines[] = {"Sync", "Trace", "Deep"};
     for (size_t i = 0; i < 3; i++) {
         struct run r;
@@ -128,9 +119,8 @@ static int64_t messages_with(const struct run *r, const char *code, const char *
 
 /* Begun behind the driver's start a session says what its engine misses, where that is more than what ran
  * before it: every such session, but that there was something before the first only. */
-static void begun_late(void **state)
+TEST(begun_late)
 {
-    (void)state;
     static const char before[] = "what ran until then is not in this session";
     const struct {
         const char *engine, *lacks; /* of program.c; of the message */
@@ -167,9 +157,8 @@ static void begun_late(void **state)
 
 /* Threads launch on while sessions end and begin: CUPTI has a buffer at most ends, and gives it back in the
  * next session. Neither the pool nor what lies in such a buffer is the next session's. */
-static void many_sessions_share_one_pool(void **state)
+TEST(many_sessions_share_one_pool)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_LOG_COMPRESS=false"),
                                     .program = LIST("20", "busy", "sessions=30"),
@@ -184,9 +173,8 @@ static void many_sessions_share_one_pool(void **state)
 }
 
 /* `gpufl trace` is there before the driver, whenever the program asks. */
-static void injected_is_in_time(void **state)
+TEST(injected_is_in_time)
 {
-    (void)state;
     static const char *const engines[] = {"PcSampling", "SassMetrics", "Deep", "PmSampling"};
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         for (int linked = 0; linked < 2; linked++) {
@@ -203,9 +191,8 @@ static void injected_is_in_time(void **state)
 /* ---- fork ---------------------------------------------------------------------------------- */
 
 /* Before the driver is up: two processes, two sessions of one run, each complete. */
-static void fork_before_init(void **state)
+TEST(fork_before_init)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.program = LIST("400", "threads=2", "fork=before")});
     check_program(&r, 0);
@@ -220,9 +207,8 @@ static void fork_before_init(void **state)
 
 /* Afterwards: the parent's capture is whole, the child, whose kernels are no one's,
  * stays silent and ends as it likes. */
-static void fork_after_init(void **state)
+TEST(fork_after_init)
 {
-    (void)state;
     for (int linked = 0; linked < 2; linked++) {
         struct run r;
         /* The child leaves behind what it cannot free safely: no leak of ours. */
@@ -240,9 +226,8 @@ static void fork_after_init(void **state)
 
 /* SIGKILL: what was flushed is on disk, and the launches that the heartbeat wrote
  * down say what is not. */
-static void killed(void **state)
+TEST(killed)
 {
-    (void)state;
     enum { LATE = 200, LAUNCHES = 1500 };
     struct run r;
     run_start(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=late=200"),
@@ -270,9 +255,8 @@ static void killed(void **state)
 }
 
 /* The capture ends by itself, the program does not notice. */
-static void duration(void **state)
+TEST(duration)
 {
-    (void)state;
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("--duration", "300ms"),
                                       .program = LIST("500", "threads=2", "wait", "exit=3")});
@@ -288,9 +272,8 @@ static void duration(void **state)
 
 /* Threads that launch while the process ends harm nothing: every row that came is
  * there, and the session is closed. */
-static void launching_at_exit(void **state)
+TEST(launching_at_exit)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){.program = LIST("200", "storm=4", "exit=6")});
@@ -309,9 +292,8 @@ static void launching_at_exit(void **state)
 
 /* A thread stands in the driver and never comes back: no engine waits for it so long that the session's end is
  * not written. In windows none counts at the end, and there is nobody to wait for. */
-static void a_launch_that_never_returns(void **state)
+TEST(a_launch_that_never_returns)
 {
-    (void)state;
     static const char *const engines[] = {"Trace",         "PcSampling", "SassMetrics",
                                           "RangeProfiler", "PmSampling", "Deep"};
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
@@ -329,9 +311,8 @@ static void a_launch_that_never_returns(void **state)
 
 /* NVML is never initialized while another thread is inside cuInit, whatever the engine: the fake aborts
  * where the real pair stands still for ever. */
-static void nothing_of_ours_races_with_init(void **state)
+TEST(nothing_of_ours_races_with_init)
 {
-    (void)state;
     static const char *const engines[] = {"Monitor", "Sync", "Trace", "PmSampling"};
     struct run r;
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {

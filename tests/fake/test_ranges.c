@@ -5,12 +5,7 @@
  * and lacks nothing else. */
 #include "backend/nvidia/profiler_abi.h"
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,9 +125,8 @@ static void check_row(const struct run *r, const char *metric, const char *scope
 
 /* ---- scopes -------------------------------------------------------------------------------- */
 
-static void one_scope(void **state)
+TEST(one_scope)
 {
-    (void)state;
     struct run r;
     struct given g =
         count(&r, "FAKE_CUPTI=", "sm__a.sum,gr__b.sum", LIST("500", "threads=0", "ranged"));
@@ -154,9 +148,8 @@ static void one_scope(void **state)
 }
 
 /* A program without scopes has nothing to count, and is told what would. */
-static void without_scopes(void **state)
+TEST(without_scopes)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){
                     .options = LIST("-e", "RangeProfiler", "--option", "counter_metrics=sm__a.sum"),
@@ -169,9 +162,8 @@ static void without_scopes(void **state)
 }
 
 /* Scopes that are over soon before the program is are read by the thread that counted them. */
-static void ends_behind_a_short_scope(void **state)
+TEST(ends_behind_a_short_scope)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){
                     .options = LIST("-e", "RangeProfiler", "--option", "counter_metrics=sm__a.sum"),
@@ -185,9 +177,8 @@ static void ends_behind_a_short_scope(void **state)
 }
 
 /* A program's kernel that has the name of one of the profiler's own is the program's. */
-static void namesakes(void **state)
+TEST(namesakes)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", "sm__a.sum",
           LIST("40", "threads=2", "steps=25", "namesake", "ranged"));
@@ -199,9 +190,8 @@ static void namesakes(void **state)
 }
 
 /* More than the library is asked to keep at a time; each has its own counts. */
-static void many_scopes(void **state)
+TEST(many_scopes)
 {
-    (void)state;
     struct run r;
     struct given g =
         count(&r, "FAKE_CUPTI=", "memory", LIST("30", "threads=0", "steps=300", "ranged"));
@@ -216,9 +206,8 @@ static void many_scopes(void **state)
 }
 
 /* A context is given back before it is destroyed, and the next one is taken. */
-static void contexts_come_and_go(void **state)
+TEST(contexts_come_and_go)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum",
                            LIST("40", "threads=0", "contexts=3", "steps=5", "ranged"));
@@ -230,9 +219,8 @@ static void contexts_come_and_go(void **state)
     run_free(&r);
 }
 
-static void sessions_follow_each_other(void **state)
+TEST(sessions_follow_each_other)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum",
                            LIST("40", "threads=0", "steps=10", "sessions=3", "ranged"));
@@ -245,9 +233,8 @@ static void sessions_follow_each_other(void **state)
 /* A scope that is open when its session ends takes the short ones before it with it, as far as they were
  * not read (where a scope takes long, on a busy machine), which are counted as lost; and it keeps none of
  * the next session from being counted. */
-static void sessions_that_leave_a_scope(void **state)
+TEST(sessions_that_leave_a_scope)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", "sm__a.sum",
           LIST("40", "threads=0", "steps=10", "sessions=3", "left", "ranged"));
@@ -261,9 +248,8 @@ static void sessions_that_leave_a_scope(void **state)
 }
 
 /* A scope's work is done once: what takes a second pass is left out, and said. */
-static void one_pass(void **state)
+TEST(one_pass)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=", "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum,no__such.sum",
           LIST("40", "threads=0", "ranged"));
@@ -277,9 +263,8 @@ static void one_pass(void **state)
 }
 
 /* What a scope repeats may be counted in several passes, one an iteration; other scopes not. */
-static void repeated_scopes(void **state)
+TEST(repeated_scopes)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum",
                            LIST("40", "threads=0", "steps=2", "benches=3", "ranged"));
@@ -303,9 +288,8 @@ static void repeated_scopes(void **state)
 }
 
 /* One pass is enough for them, or the first thing there is. */
-static void repeated_scopes_of_one_pass(void **state)
+TEST(repeated_scopes_of_one_pass)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum",
                            LIST("40", "threads=0", "steps=1", "benches=3", "ranged"));
@@ -316,9 +300,8 @@ static void repeated_scopes_of_one_pass(void **state)
     run_free(&r);
 }
 
-static void repeated_scopes_that_are_left(void **state)
+TEST(repeated_scopes_that_are_left)
 {
-    (void)state;
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=", "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum",
                            LIST("40", "threads=0", "steps=2", "benches=3", "early", "ranged"));
@@ -350,9 +333,8 @@ static void check_kernel(const struct run *r, const char *metric, const char *ke
 
 static const char relu[] = "_Z9fake_reluPfi", gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
 
-static void kernels_one_by_one(void **state)
+TEST(kernels_one_by_one)
 {
-    (void)state;
     struct run r;
     struct given g =
         count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=3",
@@ -378,9 +360,8 @@ static void kernels_one_by_one(void **state)
 
 /* What other threads launch while a kernel is repeated would be repeated with it, and a graph would be
  * lost: the fake library ends a program that does that. */
-static void kernels_beside_threads_and_graphs(void **state)
+TEST(kernels_beside_threads_and_graphs)
 {
-    (void)state;
     struct run r;
     struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=200", "sm__a.sum",
                                    LIST("1000", "threads=4", "graphs=20", "fail=3", "ranged"));
@@ -393,9 +374,8 @@ static void kernels_beside_threads_and_graphs(void **state)
 }
 
 /* Of one context at a time; what is not counted is said. */
-static void kernels_of_another_context(void **state)
+TEST(kernels_of_another_context)
 {
-    (void)state;
     struct run r;
     struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=100000", "sm__a.sum",
                                    LIST("10", "threads=1", "contexts=3", "ranged"));
@@ -407,9 +387,8 @@ static void kernels_of_another_context(void **state)
     run_free(&r);
 }
 
-static void kernels_of_sessions(void **state)
+TEST(kernels_of_sessions)
 {
-    (void)state;
     struct run r;
     struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=1", "overview",
                                    LIST("10", "threads=2", "sessions=3", "ranged"));
@@ -433,9 +412,8 @@ static void kernels_of_sessions(void **state)
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 /* What it takes to begin is none of the program's idle time. */
-static void its_begin_is_its_own(void **state)
+TEST(its_begin_is_its_own)
 {
-    (void)state;
     struct run r;
     count(&r, "FAKE_CUPTI=range-slow=150", "sm__a.sum",
           LIST("40", "threads=0", "steps=5", "ranged"));
@@ -451,9 +429,8 @@ static void its_begin_is_its_own(void **state)
     run_free(&r);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *script, *metrics, *sentence;
     } cases[] = {
@@ -476,14 +453,13 @@ static void refusals(void **state)
 }
 
 /* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
-static void every_function_fails(void **state)
+TEST(every_function_fails)
 {
     static const char *const functions[] = {
 #define NAME(required, result, name, arguments) #name,
         CUPTI_PROFILER_FUNCTIONS(NAME) CUPTI_RANGE_FUNCTIONS(NAME)
 #undef NAME
     };
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (int nth = 0; nth <= 2; nth++) {
             struct run r;
@@ -499,14 +475,13 @@ static void every_function_fails(void **state)
 }
 
 /* The same of kernels: of one that was repeated and could not be taken, the times are lost. */
-static void every_function_fails_for_kernels(void **state)
+TEST(every_function_fails_for_kernels)
 {
     static const char *const functions[] = {
 #define NAME(required, result, name, arguments) #name,
         CUPTI_RANGE_FUNCTIONS(NAME)
 #undef NAME
     };
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (int nth = 0; nth <= 2; nth++) {
             struct run r;

@@ -1,12 +1,7 @@
 /* test_rights.c - programs that give something up: what they could no longer open is in the log all the same,
  * and where nothing can be captured `gpufl trace` says what is known, never more. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -29,9 +24,8 @@ static void run_it(struct run *r, const char *what, const char *rotate)
 }
 
 /* Every kernel before and after is in the log, with small parts and with none. */
-static void the_log_goes_on(void **state)
+TEST(the_log_goes_on)
 {
-    (void)state;
     static const char *const all[] = {"user", "root", "folder", "nofile", "seccomp"};
     static const char *const rotates[] = {"64M", "64K"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -53,9 +47,8 @@ static void the_log_goes_on(void **state)
 }
 
 /* The run's folder has another name by the end. */
-static void moved_away(void **state)
+TEST(moved_away)
 {
-    (void)state;
     struct run r;
     char moved[PATH_MAX];
     run_it(&r, "moved", "64K");
@@ -74,9 +67,8 @@ static void moved_away(void **state)
 /* ---- no end -------------------------------------------------------------------------------- */
 
 /* Ends by _exit after some 50 ms of kernels: they are there, with names, and how it ended is said. */
-static void ended_by_exit(void **state)
+TEST(ended_by_exit)
 {
-    (void)state;
     struct run r;
     run_it(&r, "brief", "64M");
     check_program(&r, 3);
@@ -95,9 +87,8 @@ static void ended_by_exit(void **state)
 }
 
 /* So does a child of the program: only its parent knows how it ended. */
-static void a_child_ended_by_exit(void **state)
+TEST(a_child_ended_by_exit)
 {
-    (void)state;
     struct run r;
     run_it(&r, "child", "64M");
     check_program(&r, 0);
@@ -124,9 +115,8 @@ static int entries(const char *folder)
     return count;
 }
 
-static void says_what_is_known(void **state)
+TEST(says_what_is_known)
 {
-    (void)state;
     static const struct {
         const char *what;
         int code;
@@ -152,9 +142,8 @@ static void says_what_is_known(void **state)
 }
 
 /* Address space for the program and the driver, not for the library or its threads. */
-static void a_memory_limit(void **state)
+TEST(a_memory_limit)
 {
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* the sanitizers' own memory is beyond any limit */
 #endif

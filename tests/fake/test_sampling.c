@@ -4,12 +4,7 @@
  * says why, what ran instead, and lacks nothing else. */
 #include "backend/nvidia/pc_abi.h"
 #include "tests/fake/pc_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,9 +18,8 @@ enum { EXIT_CODE = 5, ERROR = 999 };
 
 /* What sampling takes from the program at its begin is none of the program's idle time, and part of what
  * it cost. */
-static void its_begin_is_its_own(void **state)
+TEST(its_begin_is_its_own)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_sample(&r, "FAKE_CUPTI=pc-slow=120", NULL, LIST("500"));
     pc_check_samples(&r, &g);
@@ -63,9 +57,8 @@ static void its_begin_is_its_own(void **state)
 
 /* Each sample counts once, whether the library counts one without an issue under its reason as
  * well or not; however many calls it takes to get them. */
-static void every_sample_once(void **state)
+TEST(every_sample_once)
 {
-    (void)state;
     static const struct {
         const char *script, *relation;
     } cases[] = {
@@ -90,9 +83,8 @@ static void every_sample_once(void **state)
 }
 
 /* Of 100 000 kernels none is lost, and the report does not take for ever: it once took 26 s of 50 000. */
-static void kernels_without_number(void **state)
+TEST(kernels_without_number)
 {
-    (void)state;
     enum { MANY = 100000 };
     struct run r;
     struct pc_given g =
@@ -109,9 +101,8 @@ static void kernels_without_number(void **state)
 }
 
 /* Half of the fake's samples are of one reason, and most of these in cycles without an issue. */
-static void reasons_by_name(void **state)
+TEST(reasons_by_name)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=none", LIST("4000"));
     check_program(&r, 0);
@@ -128,9 +119,8 @@ static void reasons_by_name(void **state)
 }
 
 /* Samples alone: no kernel is recorded, which is no loss; launches are counted all the same. */
-static void without_kernel_records(void **state)
+TEST(without_kernel_records)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling", "--pc-kernels", "none"),
                                     .program = LIST("3000", "exit=5")});
@@ -147,9 +137,8 @@ static void without_kernel_records(void **state)
 /* ---- contexts, modules --------------------------------------------------------------------- */
 
 /* The library samples one context of a device: the others wait, and their end is survived. */
-static void contexts_take_turns(void **state)
+TEST(contexts_take_turns)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("300", "threads=1", "contexts=5"));
     check_program(&r, 0);
@@ -183,9 +172,8 @@ static int count_files(const char *dir, const char *end)
 }
 
 /* Loaded and unloaded time and again, the same code is one file. */
-static void code_is_kept_once(void **state)
+TEST(code_is_kept_once)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "threads=0", "modules=20"));
     check_program(&r, 0);
@@ -224,9 +212,8 @@ static void check_no_text(const struct run *r, const char *nvdisasm, const char 
 }
 
 /* Code that is damaged: its samples stay, by offset, and the report says why they have no lines. */
-static void damaged_code(void **state)
+TEST(damaged_code)
 {
-    (void)state;
     struct run r;
     char stub[PATH_MAX + 16];
     pc_sample(&r, "FAKE_CUPTI=", NULL, LIST("100", "modules=4", "exit=5"));
@@ -243,9 +230,8 @@ static void damaged_code(void **state)
 
 /* ---- losses, refusals ---------------------------------------------------------------------- */
 
-static void a_full_buffer_is_counted(void **state)
+TEST(a_full_buffer_is_counted)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_sample(&r, "FAKE_CUPTI=pc-full=2", NULL, LIST("1000", "ms=900"));
     check_program(&r, 0);
@@ -256,9 +242,8 @@ static void a_full_buffer_is_counted(void **state)
 }
 
 /* Kernels are traced on; without kernel records what is left is Sync. */
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *script, *sentence;
     } cases[] = {
@@ -285,14 +270,13 @@ static void refusals(void **state)
 }
 
 /* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
-static void every_function_fails(void **state)
+TEST(every_function_fails)
 {
     static const char *const functions[] = {
 #define NAME(required, result, name, arguments) #name,
         CUPTI_PC_FUNCTIONS(NAME)
 #undef NAME
     };
-    (void)state;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         for (int nth = 0; nth <= 3; nth++) {
             struct run r;
@@ -308,9 +292,8 @@ static void every_function_fails(void **state)
 }
 
 /* What only tunes may be refused. */
-static void goes_on_without_tuning(void **state)
+TEST(goes_on_without_tuning)
 {
-    (void)state;
     static const char *const scripts[] = {
         "FAKE_CUPTI=fail=cuptiPCSamplingSetConfigurationAttribute:1:7",
         "FAKE_CUPTI=pc-few",
@@ -329,9 +312,8 @@ static void goes_on_without_tuning(void **state)
 
 /* Sampling stays on where another thread may be in the driver, and so do kernel records: the next
  * session goes on with both. One that wants kernel records where there were none is told. */
-static void sampling_outlives_a_session(void **state)
+TEST(sampling_outlives_a_session)
 {
-    (void)state;
     struct run r;
     struct run_setup setup = {.env = LIST("GPUFL_LOG_PATH=logs"),
                               .linked = true,
@@ -355,9 +337,8 @@ static void sampling_outlives_a_session(void **state)
 }
 
 /* Nothing is switched off while threads launch: neither as the process ends, nor after the capture. */
-static void launching_at_exit(void **state)
+TEST(launching_at_exit)
 {
-    (void)state;
     static const char *const collects[] = {"all", "none"};
     for (int i = 0; i < 4; i++) {
         struct run r;
@@ -375,9 +356,8 @@ static void launching_at_exit(void **state)
 }
 
 /* A scope gets the samples of windows that it covers, and no others: the first one began before. */
-static void scopes_that_cover_a_window(void **state)
+TEST(scopes_that_cover_a_window)
 {
-    (void)state;
     struct run r;
     run_all(&r,
             &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_FLUSH_INTERVAL_MS=50"),
@@ -400,10 +380,9 @@ static void scopes_that_cover_a_window(void **state)
 
 /* Scopes that end before samples are drained twice: none is measured to be theirs, and they have their
  * share through their kernels, where these have records. */
-static void short_scopes(void **state)
+TEST(short_scopes)
 {
     static const char *const collects[] = {"all", "none"};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct run r;
         char env[64];
@@ -438,9 +417,8 @@ static void short_scopes(void **state)
 }
 
 /* Each session has its own samples, and none those between them. */
-static void sessions_follow_each_other(void **state)
+TEST(sessions_follow_each_other)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs"),
                                     .linked = true,
@@ -458,9 +436,8 @@ static void sessions_follow_each_other(void **state)
 
 /* Another process has the device: the program is traced as far as that goes, and told who has it. A report of
  * both says what each of them ran as. */
-static void one_process_at_a_time(void **state)
+TEST(one_process_at_a_time)
 {
-    (void)state;
     struct run r;
     char path[64], holder[32];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -493,9 +470,8 @@ static void one_process_at_a_time(void **state)
 }
 
 /* A forked child is silent, and its parent goes on. */
-static void survives_fork(void **state)
+TEST(survives_fork)
 {
-    (void)state;
     struct run r;
     /* What the session had in the child is left behind there, on purpose. */
     run_all(&r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),

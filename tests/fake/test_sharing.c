@@ -1,12 +1,7 @@
 /* test_sharing.c - one sampler a GPU and host: processes of one run share their samples, whoever ends,
  * is killed or stands still; a report of one of them shows what the others sampled for it. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,9 +87,8 @@ static void check_one_at_a_time(const struct run *r, int processes)
 
 /* ---- sharing ------------------------------------------------------------------------------- */
 
-static void one_of_them_samples(void **state)
+TEST(one_of_them_samples)
 {
-    (void)state;
     struct run r;
     size_t i;
     json_t *line;
@@ -135,9 +129,8 @@ static void one_of_them_samples(void **state)
 }
 
 /* Killed: another one goes on, and no later than at its next interval. */
-static void killed(void **state)
+TEST(killed)
 {
-    (void)state;
     struct run r;
     start(&r, LIST("--no-report", "--system-interval", "20ms"));
     run_expect(&r, "host.process_samples", 10 * RANKS);
@@ -155,9 +148,8 @@ static void killed(void **state)
 }
 
 /* Held by a debugger for long: another one stands in for it, and is left the role no longer than that. */
-static void stands_still(void **state)
+TEST(stands_still)
 {
-    (void)state;
     struct run r;
     start(&r, LIST("--no-report", "--system-interval", "20ms"));
     run_expect(&r, "host.process_samples", 10 * RANKS);
@@ -174,9 +166,8 @@ static void stands_still(void **state)
     run_free(&r);
 }
 
-static void not_shared(void **state)
+TEST(not_shared)
 {
-    (void)state;
     struct run r;
     start(&r, LIST("--no-report", "--system-interval", "20ms", "--option",
                    "share_system_samples=none"));
@@ -207,9 +198,8 @@ static int sources_in(json_t *report, const char *folder, bool here)
 
 /* The second run relies on the first one's session, finds it where it says it lies, and says what it
  * does not know when that is gone. */
-static void another_run(void **state)
+TEST(another_run)
 {
-    (void)state;
     struct run a, b;
     struct world w;
     char option[PATH_MAX + 32], gone[PATH_MAX + 8];

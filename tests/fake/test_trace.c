@@ -2,12 +2,7 @@
  * to the last kernel, whatever the order and the time in which records arrive; and
  * what was lost is counted by cause. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +15,8 @@ struct complete_case {
     const char *const *program;
 };
 
-static void ledger_closes(void **state)
+TEST(ledger_closes)
 {
-    (void)state;
     const struct complete_case cases[] = {
         {"FAKE_CUPTI=", LIST("5000", "threads=4", "graphs=7", "fail=3")},
         {"FAKE_CUPTI=late=300", LIST("1000", "threads=2", "graphs=2")},
@@ -45,9 +39,8 @@ static void ledger_closes(void **state)
 }
 
 /* Names, launch shapes, times, waits: each against what the program does. */
-static void details(void **state)
+TEST(details)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.program = LIST("1000", "threads=1", "graphs=4", "exit=7")});
     check_program(&r, 7);
@@ -75,9 +68,8 @@ static void details(void **state)
 }
 
 /* Without our clock the library's own is converted. */
-static void other_clock(void **state)
+TEST(other_clock)
 {
-    (void)state;
     struct run r;
     run_all(&r,
             &(struct run_setup){.env = LIST("FAKE_CUPTI=skew=1000000000000000,"
@@ -118,9 +110,8 @@ static const char *missing_text(const struct run *r)
     return all;
 }
 
-static void losses_are_counted(void **state)
+TEST(losses_are_counted)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){.env = LIST(losses[i].script),
@@ -141,9 +132,8 @@ static void losses_are_counted(void **state)
 
 /* The pool is too small for what comes between two flushes: refused buffers are
  * counted, what the library then drops too, and the rest is there. */
-static void small_pool(void **state)
+TEST(small_pool)
 {
-    (void)state;
     struct run r;
     run_all(&r,
             &(struct run_setup){.options = LIST("--option", "activity_buffer_bytes=65536",
@@ -169,9 +159,8 @@ static void small_pool(void **state)
 /* ---- devices ------------------------------------------------------------------------------- */
 
 /* What a device does not answer is null, and what it answers with 0 is 0. */
-static void unknown_is_not_zero(void **state)
+TEST(unknown_is_not_zero)
 {
-    (void)state;
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("-s", "5ms"), .program = LIST("10", "wait")});
     run_expect(&r, "devices.1.metrics.samples", 2);
@@ -213,9 +202,8 @@ static bool program_has(const struct run *r, const char *library)
 }
 
 /* Monitor samples devices and never brings CUPTI into the process. */
-static void monitor_without_cupti(void **state)
+TEST(monitor_without_cupti)
 {
-    (void)state;
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("-e", "Monitor", "-s", "5ms"),
                                       .program = LIST("100", "graphs=1", "wait")});
@@ -235,9 +223,8 @@ static void monitor_without_cupti(void **state)
 }
 
 /* Switched off: nothing is loaded, nothing is written. */
-static void disabled(void **state)
+TEST(disabled)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_DISABLED=1"), .program = LIST("100")});
     check_program(&r, 0);

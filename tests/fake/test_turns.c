@@ -1,12 +1,7 @@
 /* test_turns.c - engine PcSampling in turns with kernel records, and Deep where it cannot count, over the fake library:
  * nothing is counted that could not be recorded, and what is refused is said and costs no more than that. */
 #include "tests/fake/pc_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <string.h>
 
@@ -18,9 +13,8 @@ enum { EXIT_CODE = 5 };
 
 /* Samples of all the time in between, kernels of all the time in windows; nothing is counted that could not
  * be recorded. */
-static void takes_turns(void **state)
+TEST(takes_turns)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_run(&r, "FAKE_CUPTI=",
                                (struct run_setup){.options = TURNS(60, 20),
@@ -51,9 +45,8 @@ static void takes_turns(void **state)
 }
 
 /* Another thread launches on: it waits while the engines are switched, or they are not. */
-static void takes_turns_beside_a_thread(void **state)
+TEST(takes_turns_beside_a_thread)
 {
-    (void)state;
     struct run r;
     struct pc_given g =
         pc_run(&r, "FAKE_CUPTI=",
@@ -71,9 +64,8 @@ static void takes_turns_beside_a_thread(void **state)
     run_free(&r);
 }
 
-static void takes_turns_of_contexts(void **state)
+TEST(takes_turns_of_contexts)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_run(&r, "FAKE_CUPTI=",
                                (struct run_setup){.options = TURNS(5, 5),
@@ -86,9 +78,8 @@ static void takes_turns_of_contexts(void **state)
 }
 
 /* What CUPTI refuses ends the turns, and is said; the program goes on. */
-static void turns_end_where_they_fail(void **state)
+TEST(turns_end_where_they_fail)
 {
-    (void)state;
     static const struct {
         const char *script, *says;
     } cases[] = {
@@ -108,11 +99,10 @@ static void turns_end_where_they_fail(void **state)
 }
 
 /* Nothing can be sampled: there is nothing to take turns with, and every kernel is recorded. */
-static void turns_without_samples(void **state)
+TEST(turns_without_samples)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
                                           "FAKE_CUPTI=pc-held"};
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         pc_run(&r, scripts[i],
@@ -130,7 +120,7 @@ static void turns_without_samples(void **state)
 
 /* Kernel records that are on since a session before cannot be switched off behind a window: where sampling goes on
  * since then, and where it could not begin. */
-static void turns_after_a_session(void **state)
+TEST(turns_after_a_session)
 {
     static const struct {
         const char *script, *first; /* what the first session collects */
@@ -140,7 +130,6 @@ static void turns_after_a_session(void **state)
         {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=all"},
         {"FAKE_CUPTI=", "GPUFL_PC_KERNEL_COLLECT=none"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         print_message("%s %s\n", cases[i].script, cases[i].first);
@@ -163,12 +152,11 @@ static void turns_after_a_session(void **state)
 
 /* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that failed, and
  * kernels of half a session are not recorded. */
-static void deep_without_counts(void **state)
+TEST(deep_without_counts)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",
                                           "FAKE_CUPTI=sass-old",
                                           "FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26"};
-    (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         struct pc_given g = pc_run(
@@ -189,9 +177,8 @@ static void deep_without_counts(void **state)
     }
 }
 
-static void turns_that_cannot_be(void **state)
+TEST(turns_that_cannot_be)
 {
-    (void)state;
     struct run r;
     struct pc_given g = pc_sample(&r, "FAKE_CUPTI=", "pc_kernel_collect=windows", LIST("500"));
     check_program(&r, 0);

@@ -1,12 +1,7 @@
 /* test_users.c - programs that use CUPTI themselves get the results that they get without gpufl; a
  * library that only needs or loads CUPTI is no use of it. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +39,8 @@ static int64_t written(const struct run *r)
 
 /* ---- uses it from the start ------------------------------------------------------------------ */
 
-static void a_program_that_is_built_with_it(void **state)
+TEST(a_program_that_is_built_with_it)
 {
-    (void)state;
     static const char *const engines[] = {"Monitor", "Sync", "Trace", "SassMetrics", "PcSampling"};
     static const char *const when[] = {"before", "later"};
     struct run r;
@@ -64,9 +58,8 @@ static void a_program_that_is_built_with_it(void **state)
 }
 
 /* It holds CUPTI before we come, by a library. */
-static void a_library_that_was_first(void **state)
+TEST(a_library_that_was_first)
 {
-    (void)state;
     struct run r;
     run_user(&r, "fake/fake_library_user", "before", NULL);
     check_uses(&r, 1);
@@ -86,9 +79,8 @@ static void check_handed_over(const struct run *r)
     check_contains(r, capability_of(r, "kernels", "reason"), "a profiler of its own");
 }
 
-static void a_library_that_begins_later(void **state)
+TEST(a_library_that_begins_later)
 {
-    (void)state;
     static const char *const programs[] = {"fake/fake_library_user", "fake/fake_look_user"};
     struct run r;
     for (size_t i = 0; i < 2; i++) {
@@ -104,9 +96,8 @@ static void a_library_that_begins_later(void **state)
 }
 
 /* Records that CUPTI holds back are taken out before the program registers its buffers. */
-static void records_that_are_late(void **state)
+TEST(records_that_are_late)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.binary = "fake/fake_library_user",
                                     .env = LIST("FAKE_CUPTI=late=300"),
@@ -118,9 +109,8 @@ static void records_that_are_late(void **state)
     run_free(&r);
 }
 
-static void other_engines_give_it_up(void **state)
+TEST(other_engines_give_it_up)
 {
-    (void)state;
     static const char *const engines[] = {"Sync", "SassMetrics", "PmSampling", "RangeProfiler"};
     struct run r;
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
@@ -131,9 +121,8 @@ static void other_engines_give_it_up(void **state)
     }
 }
 
-static void between_windows(void **state)
+TEST(between_windows)
 {
-    (void)state;
     struct run r;
     run_user(&r, "fake/fake_library_user", "later", LIST("--option", "windows=true"));
     check_uses(&r, 1);
@@ -142,9 +131,8 @@ static void between_windows(void **state)
 }
 
 /* Sampling cannot be ended beside the program: CUPTI refuses it, and the session says why. */
-static void sampling_keeps_it(void **state)
+TEST(sampling_keeps_it)
 {
-    (void)state;
     struct run r;
     run_user(&r, "fake/fake_library_user", "later", LIST("--engine", "PcSampling"));
     json_t *use = json_array_get(at(json_array_get(r.said, 0), "uses"), 1);
@@ -155,9 +143,8 @@ static void sampling_keeps_it(void **state)
 
 /* ---- only loads it ------------------------------------------------------------------------- */
 
-static void a_library_that_never_calls(void **state)
+TEST(a_library_that_never_calls)
 {
-    (void)state;
     static const char *const programs[] = {"fake/fake_library_user", "fake/fake_look_user"};
     struct run r;
     for (size_t i = 0; i < 2; i++) {
@@ -172,9 +159,8 @@ static void a_library_that_never_calls(void **state)
 
 /* ---- what the user decides ------------------------------------------------------------------ */
 
-static void gpufl_keeps_it(void **state)
+TEST(gpufl_keeps_it)
 {
-    (void)state;
     static const char *const programs[] = {"fake/fake_user", "fake/fake_library_user"};
     struct run r;
     for (size_t i = 0; i < 2; i++) {
@@ -187,9 +173,8 @@ static void gpufl_keeps_it(void **state)
     }
 }
 
-static void gpufl_leaves_it(void **state)
+TEST(gpufl_leaves_it)
 {
-    (void)state;
     struct run r;
     run_user(&r, "fake/fake_library_user", "later", LIST("--yield-cupti"));
     check_uses(&r, 1);

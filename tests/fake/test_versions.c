@@ -1,12 +1,7 @@
 /* test_versions.c - other versions of CUPTI, with the sizes of their records, and
  * which copy of it is used where there are several. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -58,9 +53,8 @@ static void check_version(const char *file, const char *cuda, int version)
     run_free(&r);
 }
 
-static void record_sizes(void **state)
+TEST(record_sizes)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof sonames / sizeof *sonames; s++)
         for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
             check_version(sonames[s].file, sonames[s].cuda, versions[i]);
@@ -122,9 +116,8 @@ static void check_copy(const char *const *env, const char *const *program, const
 
 /* The program's own copy, loaded before we come, is the one the driver talks to: it
  * is used whatever else can be found. */
-static void preloaded(void **state)
+TEST(preloaded)
 {
-    (void)state;
     static const char *const elsewhere[] = {"GPUFL_CUPTI_PATH=", NULL};
     struct world w;
     char path[PATH_MAX + 32], preload[PATH_MAX + 64];
@@ -142,9 +135,8 @@ static void preloaded(void **state)
 }
 
 /* GPUFL_CUPTI_PATH: a file, or a directory, where the driver's version comes first. */
-static void named(void **state)
+TEST(named)
 {
-    (void)state;
     struct world w;
     char path[PATH_MAX + 32], set[PATH_MAX + 64];
     copies_make(
@@ -162,9 +154,8 @@ static void named(void **state)
 }
 
 /* Beside a CUDA library that the program has loaded, as in Python's wheels. */
-static void beside_cudart(void **state)
+TEST(beside_cudart)
 {
-    (void)state;
     struct world w;
     char path[PATH_MAX + 32], preload[PATH_MAX + 64];
     copies_make(&w, LIST("fake/libnvidia-ml.so.1", "libcudart.so.13", "fake/libcupti.so.13",
@@ -177,9 +168,8 @@ static void beside_cudart(void **state)
 }
 
 /* By its soname, where no toolkit of this machine comes first. */
-static void by_soname(void **state)
+TEST(by_soname)
 {
-    (void)state;
     glob_t toolkits;
     bool none = glob("/usr/local/cuda*", 0, NULL, &toolkits) == GLOB_NOMATCH;
     globfree(&toolkits);

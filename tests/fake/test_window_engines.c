@@ -3,12 +3,7 @@
  * the scope's; and where an engine cannot be had, the window is refused with the reason, and the
  * program goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
 #include "tests/fake/pm_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,9 +95,8 @@ static void check_windows(const struct run *r, int64_t opened)
 
 /* Every sample of what ran in a window, and none of what ran behind it; contexts that come and go,
  * and threads, are the window's, too. */
-static void samples_of_windows(void **state)
+TEST(samples_of_windows)
 {
-    (void)state;
     static const struct {
         const char *program[6];
         bool alone;
@@ -134,9 +128,8 @@ static void samples_of_windows(void **state)
 }
 
 /* All of it is the scope's that opened the window. */
-static void samples_are_the_scopes(void **state)
+TEST(samples_are_the_scopes)
 {
-    (void)state;
     for (int slow = 0; slow < 2; slow++) {
         struct run r;
         run_windows(&r, NULL, LIST("-e", "PcSampling", "--in-scope", "step"),
@@ -150,9 +143,8 @@ static void samples_are_the_scopes(void **state)
     }
 }
 
-static void samples_that_cannot_be_had(void **state)
+TEST(samples_that_cannot_be_had)
 {
-    (void)state;
     static const struct {
         const char *script, *sentence;
     } cases[] = {
@@ -172,9 +164,8 @@ static void samples_that_cannot_be_had(void **state)
 
 /* One that does not open leaves the next ones alone. Of two calls in a row one is made where a window
  * opens; both are, where the first one fails there. */
-static void a_window_that_fails(void **state)
+TEST(a_window_that_fails)
 {
-    (void)state;
     struct run r;
     run_windows(
         &r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingGetData:5:999,fail=cuptiPCSamplingGetData:6:999"),
@@ -189,9 +180,8 @@ static void a_window_that_fails(void **state)
 
 /* ---- SassMetrics, Deep ---------------------------------------------------------------------- */
 
-static void counts_are_the_scopes(void **state)
+TEST(counts_are_the_scopes)
 {
-    (void)state;
     struct run r;
     run_windows(&r, NULL, LIST("-e", "SassMetrics", "--in-scope", "step"), LIST("scopes"));
     check_windows(&r, STEPS);
@@ -204,9 +194,8 @@ static void counts_are_the_scopes(void **state)
 }
 
 /* Sampled in the first windows, counted in those behind them. */
-static void deep_in_windows(void **state)
+TEST(deep_in_windows)
 {
-    (void)state;
     struct run r;
     run_windows(&r, NULL, LIST("-e", "Deep", "--in-scope", "step", "--option", "deep_sample_ms=60"),
                 LIST("scopes", "slow=10"));
@@ -232,9 +221,8 @@ static struct pm_given run_counters(struct run *r, const char *script, const cha
 }
 
 /* Outside of the window the device is not sampled, which is no loss. */
-static void counters_by_the_clock(void **state)
+TEST(counters_by_the_clock)
 {
-    (void)state;
     for (int none = 0; none < 2; none++) {
         struct run r;
         struct pm_given g =
@@ -259,9 +247,8 @@ static void counters_by_the_clock(void **state)
 
 /* Many windows: each is sampled, and that is its scope's, but for what is sampled before that begins: it
  * opens the window first. */
-static void counters_of_scopes(void **state)
+TEST(counters_of_scopes)
 {
-    (void)state;
     struct run r;
     struct pm_given g = run_counters(
         &r, "FAKE_CUPTI=",
@@ -277,9 +264,8 @@ static void counters_of_scopes(void **state)
     run_free(&r);
 }
 
-static void counters_that_do_not_begin_again(void **state)
+TEST(counters_that_do_not_begin_again)
 {
-    (void)state;
     struct run r;
     struct pm_given g = run_counters(
         &r, "FAKE_CUPTI=fail=cuptiPmSamplingStart:2:999",
@@ -318,9 +304,8 @@ static int64_t ranges_of(const struct run *r, const char *member, const char *te
 }
 
 /* The scope that opens a window is what is counted in it, also inside another one. */
-static void ranges_of_windows(void **state)
+TEST(ranges_of_windows)
 {
-    (void)state;
     struct run r;
     double mean = 0;
     run_windows(&r,
@@ -335,9 +320,8 @@ static void ranges_of_windows(void **state)
     run_free(&r);
 }
 
-static void kernels_of_windows(void **state)
+TEST(kernels_of_windows)
 {
-    (void)state;
     struct run r;
     double mean = 0;
     run_windows(&r,
@@ -378,9 +362,8 @@ static void run_resting(struct run *r, const char *engine, const char *const *en
     check_no_loss(r, "metrics_lost");
 }
 
-static void samples_rest(void **state)
+TEST(samples_rest)
 {
-    (void)state;
     static const char *const programs[][7] = {
         {"10", "scope"},
         {"10", "scope", "slow=20"},
@@ -401,9 +384,8 @@ static void samples_rest(void **state)
     }
 }
 
-static void counts_rest(void **state)
+TEST(counts_rest)
 {
-    (void)state;
     static const char *const programs[][6] = {
         {"10", "scope"},
         {"10", "scope", "threads=3"},
@@ -427,9 +409,8 @@ static void counts_rest(void **state)
 /* In a context that nobody worked in since the library came back it begins where somebody waits: what
  * ran there before is missing, which is said, also where that never comes. Of one device one
  * context is sampled, and the other one is not late. */
-static void a_context_begins_late(void **state)
+TEST(a_context_begins_late)
 {
-    (void)state;
     static const struct {
         const char *engine, *program[3];
         bool late;
@@ -459,9 +440,8 @@ static void a_context_begins_late(void **state)
 }
 
 /* Behind a rest it begins in as many as are remembered, and says that there were more. */
-static void more_contexts_than_remembered(void **state)
+TEST(more_contexts_than_remembered)
 {
-    (void)state;
     struct run r;
     run_windows(&r, NULL,
                 LIST("-e", "SassMetrics", "--windows", "--option", "flush_interval_ms=10",
@@ -473,10 +453,9 @@ static void more_contexts_than_remembered(void **state)
 }
 
 /* The driver goes on to name it as the thread's. */
-static void a_context_that_another_thread_destroyed(void **state)
+TEST(a_context_that_another_thread_destroyed)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct run r;
         run_windows(&r, NULL,
@@ -493,9 +472,8 @@ static void a_context_that_another_thread_destroyed(void **state)
 }
 
 /* Sampled from the first launch of each window on, which waits until it is. */
-static void counters_rest(void **state)
+TEST(counters_rest)
 {
-    (void)state;
     struct run r;
     run_resting(&r, "PmSampling", NULL, LIST("10", "scope", "threads=2", "slow=30"));
     int64_t all = pm_values(&r, PM_BUSY, NULL);
@@ -506,9 +484,8 @@ static void counters_rest(void **state)
     run_free(&r);
 }
 
-static void ranges_rest(void **state)
+TEST(ranges_rest)
 {
-    (void)state;
     struct run r;
     double mean = 0;
     run_resting(&r, "RangeProfiler",
@@ -519,9 +496,8 @@ static void ranges_rest(void **state)
 }
 
 /* The collector opens it, which works in no context: calls tell it of one. */
-static void windows_by_the_clock_behind_a_rest(void **state)
+TEST(windows_by_the_clock_behind_a_rest)
 {
-    (void)state;
     static const char *const resting[] = {"PcSampling", "SassMetrics", "PmSampling",
                                           "RangeProfiler"};
     for (size_t i = 0; i < sizeof resting / sizeof *resting; i++) {
@@ -551,9 +527,8 @@ static void windows_by_the_clock_behind_a_rest(void **state)
 }
 
 /* The library stays, but with counting, whose windows wait for kernels anyway. */
-static void the_library_stays(void **state)
+TEST(the_library_stays)
 {
-    (void)state;
     static const char *const resting[] = {"PcSampling", "SassMetrics", "PmSampling",
                                           "RangeProfiler"};
     for (size_t i = 0; i < 2 * (sizeof resting / sizeof *resting); i++) {
@@ -589,9 +564,8 @@ static void the_library_stays(void **state)
 }
 
 /* The engine cannot be ended, and is not asked again: windows go on. */
-static void sampling_that_does_not_rest(void **state)
+TEST(sampling_that_does_not_rest)
 {
-    (void)state;
     struct run r;
     run_windows(&r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999"),
                 LIST("-e", "PcSampling", "--in-scope", "cycle", "--option", "flush_interval_ms=10",
@@ -610,9 +584,8 @@ static const char *const engines[] = {"PcSampling", "SassMetrics", "PmSampling",
 enum { ENGINES = sizeof engines / sizeof *engines };
 
 /* Behind so many launches; it ends a moment after the last of them. */
-static void windows_by_launches(void **state)
+TEST(windows_by_launches)
 {
-    (void)state;
     for (size_t i = 0; i < ENGINES; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){.options = LIST("-e", engines[i], "--after-launches", "200",
@@ -628,9 +601,8 @@ static void windows_by_launches(void **state)
     }
 }
 
-static void windows_and_forks(void **state)
+TEST(windows_and_forks)
 {
-    (void)state;
     for (size_t i = 0; i < ENGINES; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){

@@ -1,12 +1,7 @@
 /* test_windows.c - windows of capture: inside all is recorded, outside nothing, and the profiling
  * library is let go of where its guide allows it, and attached again. */
 #include "tests/fake/runner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -88,9 +83,8 @@ static void check_cycles(const struct run_setup *setup, int64_t count)
     run_free(&r);
 }
 
-static void thousand_cycles(void **state)
+TEST(thousand_cycles)
 {
-    (void)state;
     check_cycles(&(struct run_setup){.binary = "fake/fake_windows",
                                      .options = LIST(AT_ONCE),
                                      .program = LIST("1000", "threads=3")},
@@ -98,9 +92,8 @@ static void thousand_cycles(void **state)
 }
 
 /* The library stays where contexts come and go all the time: it could go, or come, beside one in the making. */
-static void cycles_with_contexts(void **state)
+TEST(cycles_with_contexts)
 {
-    (void)state;
     struct run r;
     run_cycles(
         &r,
@@ -115,9 +108,8 @@ static void cycles_with_contexts(void **state)
 
 /* The library neither goes nor comes while one is made (fake CUPTI aborts): the first takes many times longer than the
  * program paused before. */
-static void beside_contexts_in_the_making(void **state)
+TEST(beside_contexts_in_the_making)
 {
-    (void)state;
     check_cycles(
         &(struct run_setup){.binary = "fake/fake_windows",
                             .env = LIST("FAKE_CONTEXT_MS=300"),
@@ -128,9 +120,8 @@ static void beside_contexts_in_the_making(void **state)
 }
 
 /* It waits for kernels that run, as it goes and comes: only where the user wants that. */
-static void stays_unless_it_is_let_go(void **state)
+TEST(stays_unless_it_is_let_go)
 {
-    (void)state;
     static const char *const programs[][5] = {{"4", "kept", "slow=60"},
                                               {"4", "kept", "threads=2", "slow=60"}};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
@@ -147,9 +138,8 @@ static void stays_unless_it_is_let_go(void **state)
 }
 
 /* Behind its end the library is subscribed to at once, not with the next flush. */
-static void comes_back_at_once(void **state)
+TEST(comes_back_at_once)
 {
-    (void)state;
     struct run r;
     run_windows(&r,
                 LIST("--windows", "--option", "flush_interval_ms=2000", "--option",
@@ -161,9 +151,8 @@ static void comes_back_at_once(void **state)
 }
 
 /* Records that do not come are missed, also where windows are open only now and then. */
-static void losses_in_windows(void **state)
+TEST(losses_in_windows)
 {
-    (void)state;
     struct run r;
     run_start(&r, &(struct run_setup){.binary = "fake/fake_windows",
                                       .env = LIST("FAKE_CUPTI=hide=10"),
@@ -179,9 +168,8 @@ static void losses_in_windows(void **state)
 }
 
 /* The library refuses to go: it stays, which the session says, and windows go on. */
-static void stays_attached(void **state)
+TEST(stays_attached)
 {
-    (void)state;
     struct run r;
     run_start(&r, &(struct run_setup){.binary = "fake/fake_windows",
                                       .env = LIST("FAKE_CUPTI=fail=cuptiFinalize:0:999"),
@@ -199,9 +187,8 @@ static void stays_attached(void **state)
     run_free(&r);
 }
 
-static void by_scope(void **state)
+TEST(by_scope)
 {
-    (void)state;
     struct run r;
     run_windows(&r, LIST("--in-scope", "step"), LIST("scopes"));
     assert_int_equal(int_at(r.report, "kernels.count"), 60);
@@ -245,9 +232,8 @@ static size_t check_ids_count_up(const struct run *r)
 
 /* Attached again, the library counts calls from the start; a session's ids go on, so that nothing of
  * one window is taken for something of another. */
-static void ids_begin_again(void **state)
+TEST(ids_begin_again)
 {
-    (void)state;
     struct run r;
     run_windows(&r, LIST(AT_ONCE, "--option", "log_compress=false"), LIST("again"));
     assert_int_equal(check_ids_count_up(&r), int_at(r.said, "0.in_windows"));
@@ -257,9 +243,8 @@ static void ids_begin_again(void **state)
     run_free(&r);
 }
 
-static void by_launches(void **state)
+TEST(by_launches)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--after-launches", "100", "--launches", "50"),
                                     .program = LIST("1000", "threads=1")});
@@ -273,9 +258,8 @@ static void by_launches(void **state)
     run_free(&r);
 }
 
-static void by_clock(void **state)
+TEST(by_clock)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--after", "100ms", "--for", "200ms"),
                                     .program = LIST("10", "ms=800")});
@@ -290,9 +274,8 @@ static void by_clock(void **state)
 }
 
 /* Windows that come again: one second in three, as asked for, each as long as the first. */
-static void by_clock_again(void **state)
+TEST(by_clock_again)
 {
-    (void)state;
     for (int let_go = 0; let_go < 2; let_go++) {
         struct run r;
         run_all(&r, &(struct run_setup){
@@ -348,9 +331,8 @@ static void stay_start(struct run *r, const char *const *env, char pid[PID_SIZE]
     json_decref(said);
 }
 
-static void by_ctl(void **state)
+TEST(by_ctl)
 {
-    (void)state;
     struct run r;
     json_t *answer;
     char pid[PID_SIZE], runtime[PATH_MAX + 64];
@@ -420,9 +402,8 @@ static int asked_by(uid_t user, const char *path, const char *request)
 }
 
 /* Also where directories and socket let everybody in: the kernel says who has connected. */
-static void by_another_user(void **state)
+TEST(by_another_user)
 {
-    (void)state;
     enum { NOBODY = 65534 };
     struct run r;
     json_t *answer;
@@ -458,9 +439,8 @@ static void by_another_user(void **state)
 }
 
 /* Without windows there is no socket, and who cannot have them is told why. */
-static void not_possible(void **state)
+TEST(not_possible)
 {
-    (void)state;
     struct run r;
     run_all(&r, &(struct run_setup){.options = LIST("--launches", "10", "-e", "PmSampling",
                                                     "--option", "pc_kernel_collect=none"),

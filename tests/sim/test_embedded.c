@@ -1,18 +1,15 @@
 /* test_embedded.c - a program that launches nothing itself, captured with the
  * simulated backend: the loop of GPUFL_SIM runs beside it, on the real clock. */
 #include "readback.h"
+#include "tests/test.h"
 
 #include <gpufl/gpufl.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* One session of length ms with a scope open; what it left. */
 static void session(struct readback *r, enum gpufl_engine engine, const char *sim, long ms)
@@ -42,9 +39,8 @@ static void session(struct readback *r, enum gpufl_engine engine, const char *si
 }
 
 /* The loop runs, is captured whole, and inherits the scope of the only thread that has one. */
-static void loop_beside_the_program(void **state)
+TEST(loop_beside_the_program)
 {
-    (void)state;
     struct readback r;
     session(&r, GPUFL_ENGINE_TRACE, "rate=20000,devices=2", 500);
     assert_true(r.simulated);
@@ -63,9 +59,8 @@ static void loop_beside_the_program(void **state)
 }
 
 /* Monitor: no kernels, but devices that feel the loop. */
-static void monitor_only(void **state)
+TEST(monitor_only)
 {
-    (void)state;
     struct readback r;
     session(&r, GPUFL_ENGINE_MONITOR, "rate=20000,devices=2", 300);
     assert_int_equal(r.kernels.count, 0);
@@ -75,9 +70,8 @@ static void monitor_only(void **state)
 }
 
 /* Engine Sync: the waits of the loop, and nothing of what the GPU does. */
-static void sync_only(void **state)
+TEST(sync_only)
 {
-    (void)state;
     struct readback r;
     session(&r, GPUFL_ENGINE_SYNC, "rate=20000,devices=1", 100);
     assert_int_equal(r.kernels.count, 0);

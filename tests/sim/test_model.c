@@ -4,15 +4,12 @@
 #include "backend/sim/tally.h"
 #include "backend/sim/workload.h"
 #include "collector.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct sim_workload workload(int64_t kernels, int devices, int streams)
 {
@@ -54,9 +51,8 @@ static int64_t kernel_ns(const struct sim_tally *t, bool lost)
     return ns;
 }
 
-static void totals_agree(void **state)
+TEST(totals_agree)
 {
-    (void)state;
     struct sim_config config;
     sim_config_init(&config);
     config.devices = 3;
@@ -89,9 +85,8 @@ static void totals_agree(void **state)
         assert_int_equal(c.lost[i], 0);
 }
 
-static void same_seed_same_rows(void **state)
+TEST(same_seed_same_rows)
 {
-    (void)state;
     uint64_t hash[3];
     for (int i = 0; i < 3; i++) {
         struct sim_config config;
@@ -124,9 +119,8 @@ static void keep_span(const struct kernel_row *row, void *arg)
 
 /* A stream runs one kernel at a time, a device no more than its limit, and some
  * kernels of different streams do run at the same time. */
-static void kernels_overlap_as_on_a_device(void **state)
+TEST(kernels_overlap_as_on_a_device)
 {
-    (void)state;
     struct sim_config config;
     sim_config_init(&config);
     config.concurrency = 2;
@@ -165,9 +159,8 @@ static const struct error_case error_cases[] = {
     {"pool:3", SIM_POOL, LOSS_POOL, true},
 };
 
-static void errors_are_counted(void **state)
+TEST(errors_are_counted)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof error_cases / sizeof *error_cases; i++) {
         const struct error_case *k = &error_cases[i];
         struct sim_config config;
@@ -189,9 +182,8 @@ static void errors_are_counted(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *errors;
         int code;
@@ -210,9 +202,8 @@ static void refusals(void **state)
 }
 
 /* Nobody drains: a machine that may lose records counts every one of them. */
-static void full_pool_is_counted(void **state)
+TEST(full_pool_is_counted)
 {
-    (void)state;
     struct sim_config config;
     sim_config_init(&config);
     config.lossless = false;
@@ -255,9 +246,8 @@ static void *work(void *arg)
 }
 
 /* Totals of several threads: exact, and the same again. */
-static void many_threads(void **state)
+TEST(many_threads)
 {
-    (void)state;
     enum { THREADS = 6 };
     int64_t ns[2];
     for (int round = 0; round < 2; round++) {
@@ -287,9 +277,8 @@ static void many_threads(void **state)
 }
 
 /* The machine of the environment runs a workload by itself, on the real clock. */
-static void generator_runs(void **state)
+TEST(generator_runs)
 {
-    (void)state;
     setenv("GPUFL_SIM", "devices=2,rate=20000,load=50", 1);
     struct collector c = {0};
     assert_int_equal(collector_open(&c, NULL), 0);
@@ -315,9 +304,8 @@ static void keep_kernel(const struct kernel_row *row, void *arg)
 }
 
 /* Ids of operations and of calls reach the row, also where the latter wrap around. */
-static void ids_of_a_kernel(void **state)
+TEST(ids_of_a_kernel)
 {
-    (void)state;
     struct sim_config config;
     sim_config_init(&config);
     config.correlation = UINT32_MAX;
@@ -346,9 +334,8 @@ static void ids_of_a_kernel(void **state)
 }
 
 /* A forked child has no workload thread; a session of its own gets a new one. */
-static void child_of_a_generator(void **state)
+TEST(child_of_a_generator)
 {
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip(); /* its runtime cannot start threads in a forked child */
 #endif
@@ -372,9 +359,8 @@ static void child_of_a_generator(void **state)
     unsetenv("GPUFL_SIM");
 }
 
-static void metrics_follow_the_load(void **state)
+TEST(metrics_follow_the_load)
 {
-    (void)state;
     struct sim_config config;
     sim_config_init(&config);
     config.devices = 4;
@@ -412,9 +398,8 @@ static void metrics_follow_the_load(void **state)
     sim_close();
 }
 
-static void configuration(void **state)
+TEST(configuration)
 {
-    (void)state;
     struct sim_config c;
     struct err e = {0};
     sim_config_init(&c);

@@ -1,16 +1,13 @@
 /* test_profile.c - sessions of the simulated engines above Trace, from end to end: what was sampled is
  * in the report, planted faults are found in their kernels and nowhere else, and the public client's
  * format carries all of it there and back. */
+#include "tests/test.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 static char dir[64];
 
@@ -115,10 +112,9 @@ static json_int_t samples_of(const json_t *report)
     return json_integer_value(json_object_get(json_object_get(report, "samples"), "samples"));
 }
 
-static void test_healthy(void **state)
+TEST(test_healthy)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics", "Deep"};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         json_t *said, *report;
         char args[64];
@@ -145,9 +141,8 @@ static void test_healthy(void **state)
 
 /* Each fault by itself, in its kernel and at its line, and the same after a way through the public
  * client's format. */
-static void test_each_fault(void **state)
+TEST(test_each_fault)
 {
-    (void)state;
     for (int f = 0; f < FAULTS; f++) {
         json_t *said, *report, *back;
         char args[64];
@@ -167,10 +162,9 @@ static void test_each_fault(void **state)
 }
 
 /* Trace brings none of it. */
-static void test_trace(void **state)
+TEST(test_trace)
 {
     json_t *said, *report;
-    (void)state;
     simulate("trace", "--plant stall", &said, &report);
     assert_int_equal(samples_of(report), 0);
     assert_int_equal(count_findings(report, NULL), 0);
@@ -181,9 +175,8 @@ static void test_trace(void **state)
 }
 
 /* One thread on the virtual clock: a seed gives the same session. */
-static void test_same_again(void **state)
+TEST(test_same_again)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         shell(GPUFL " sim --kernels 20000 --engine Deep --seed 7 -o %s/same%d >/dev/null", dir, i);
     shell("for f in 0 1; do tail -n +2 %s/same$f/*/device.log >%s/device$f; done; "
@@ -238,9 +231,8 @@ static int64_t uncounted(const json_t *report, const char *scope, const char *wh
 }
 
 /* Every scope of the run is counted, or named with its number and the reason. */
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     static const char *const inner[] = {"step", "attention", "mlp", "evaluate", "data"};
     json_t *said, *report;
     simulate("ranges", "-e RangeProfiler", &said, &report);
@@ -267,9 +259,8 @@ static void test_ranges(void **state)
 }
 
 /* Of two threads with scopes at the same time one is counted, and the other is told of. */
-static void test_ranges_of_threads(void **state)
+TEST(test_ranges_of_threads)
 {
-    (void)state;
     int64_t beside = 0;
     for (int run = 0; run < 10 && !beside; run++) { /* a busy machine may run them one by one */
         json_t *said, *report;
@@ -288,9 +279,8 @@ static void test_ranges_of_threads(void **state)
 }
 
 /* A sample every ms from the first kernel to the last, whatever ran meanwhile. */
-static void test_counters_over_time(void **state)
+TEST(test_counters_over_time)
 {
-    (void)state;
     json_t *said, *report;
     simulate("series", "-e PmSampling", &said, &report);
     int64_t all = 0;
@@ -309,9 +299,8 @@ static void test_counters_over_time(void **state)
 }
 
 /* Metrics that the simulated GPU does not have are said. */
-static void test_counters_by_name(void **state)
+TEST(test_counters_by_name)
 {
-    (void)state;
     json_t *said, *report;
     setenv("GPUFL_COUNTER_METRICS", "no__such.avg", 1);
     simulate("named", "-e PmSampling", &said, &report);

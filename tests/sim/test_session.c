@@ -2,15 +2,13 @@
  * what was generated, to the nanosecond, and the ledger closes. */
 #include "base/file.h"
 #include "readback.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { TEXT = 4096 };
@@ -219,9 +217,8 @@ static const struct {
     {"", "--kernels 80000 --seed 13 --errors pool:3 --threads 2"},
 };
 
-static void sessions_agree(void **state)
+TEST(sessions_agree)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++) {
         print_message("gpufl sim %s\n", sessions[i].args);
         struct run r;
@@ -231,9 +228,8 @@ static void sessions_agree(void **state)
     }
 }
 
-static void optional_records(void **state)
+TEST(optional_records)
 {
-    (void)state;
     struct run r;
     run_open(&r, "GPUFL_ENABLE_MEMORY_TRACKING=1 GPUFL_ENABLE_CUDA_GRAPHS_TRACKING=1",
              "--kernels 50000 --scopes");
@@ -269,9 +265,8 @@ static const json_t *line_of(const json_t *report, const char *function)
 
 /* The simulated program's lines wait, and the report says which: with all records, and with
  * engine Sync alone. */
-static void lines_that_wait(void **state)
+TEST(lines_that_wait)
 {
-    (void)state;
     for (int sync = 0; sync < 2; sync++) {
         struct run r;
         char path[TEXT];
@@ -299,9 +294,8 @@ static void lines_that_wait(void **state)
 }
 
 /* Every fourth device answers other metrics: unknown cells are null, never 0. */
-static void unknown_metrics_are_null(void **state)
+TEST(unknown_metrics_are_null)
 {
-    (void)state;
     struct run r;
     run_open(&r, "", "--kernels 0 --duration 300ms --rate 20000 --devices 4 --sample 20");
     assert_true(r.found.rows[RECORD_device_metric] >= 8);
@@ -313,9 +307,8 @@ static void unknown_metrics_are_null(void **state)
 }
 
 /* The size is one that the slowest build is through with before it flushes by the clock. */
-static void seed_makes_the_bytes(void **state)
+TEST(seed_makes_the_bytes)
 {
-    (void)state;
     static const int seeds[] = {21, 21, 22};
     char *bytes[3];
     size_t len[3];
@@ -337,9 +330,8 @@ static void seed_makes_the_bytes(void **state)
 }
 
 /* A refused tracer costs the kernels, not the session: it says why. */
-static void refusals_are_recorded(void **state)
+TEST(refusals_are_recorded)
 {
-    (void)state;
     static const char *const errors[] = {"busy", "permission", "start"};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         char args[128];
@@ -353,9 +345,8 @@ static void refusals_are_recorded(void **state)
     }
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
-    (void)state;
     static const char *const bad[] = {
         "--devices 17",   "--devices 0",  "--streams 0", "--threads 65",  "--rate fast",
         "--rate 0",       "--kernels -1", "--kernels 0", "--errors lost", "--errors drop:0",

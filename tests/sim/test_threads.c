@@ -5,17 +5,14 @@
 #include "backend/sim/tally.h"
 #include "base/thread.h"
 #include "readback.h"
+#include "tests/test.h"
 
 #include <gpufl/gpufl.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { THREADS = 8 };
 
@@ -77,9 +74,8 @@ static void ledger_closes(const struct ledger_row *l, int64_t total)
         assert_int_equal(zero[i], 0);
 }
 
-static void every_launch_is_there(void **state)
+TEST(every_launch_is_there)
 {
-    (void)state;
     char top[] = "gpufl-sim-threads.XXXXXX";
     char dir[4096], command[64];
     assert_non_null(mkdtemp(top));

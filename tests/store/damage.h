@@ -4,12 +4,7 @@
 #define GPUFL_TESTS_STORE_DAMAGE_H
 
 #include "store/store.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #define OK(call)                                                                                   \
     do {                                                                                           \

@@ -1,5 +1,6 @@
 /* fixture.c - see fixture.h. */
 #include "fixture.h"
+#include "tests/test.h"
 
 #include "analyze/model/tiles.h"
 #include "analyze/read/discover.h"
@@ -8,13 +9,9 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { LINE_MAX_BYTES = 8 << 20 };
 

@@ -121,9 +121,8 @@ static void newest_check(const struct meta_config *c, int from, const char *want
     mem_free(got);
 }
 
-static void test_every_older_version(void **state)
+TEST(test_every_older_version)
 {
-    (void)state;
     char *want = mem_alloc(TEXT_MAX);
     newest_look(want);
     for (int version = 0; version < meta_version(); version++) {
@@ -144,9 +143,8 @@ static void test_every_older_version(void **state)
     mem_free(want);
 }
 
-static void test_a_newer_one_is_refused(void **state)
+TEST(test_a_newer_one_is_refused)
 {
-    (void)state;
     struct meta_config c;
     struct meta *m = NULL;
     struct err e = {0};
@@ -192,9 +190,8 @@ static bool migrate_and_die(const struct meta_config *c, int version, unsigned s
     return WIFSIGNALED(status);
 }
 
-static void test_killed_in_the_middle(void **state)
+TEST(test_killed_in_the_middle)
 {
-    (void)state;
     char *want = mem_alloc(TEXT_MAX);
     newest_look(want);
     for (int version = 1; version <= meta_version(); version++)
@@ -228,9 +225,8 @@ static void *opener_run(void *arg)
     return NULL;
 }
 
-static void test_servers_that_start_together(void **state)
+TEST(test_servers_that_start_together)
 {
-    (void)state;
     enum { SERVERS = 4 };
     struct opener openers[SERVERS] = {0};
     pthread_t threads[SERVERS];

@@ -4,13 +4,9 @@
 #define GPUFL_TESTS_STORE_META_PLACE_H
 
 #include "meta/inside.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 struct meta_place {
     const struct meta_engine *engine;

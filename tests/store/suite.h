@@ -3,14 +3,11 @@
 #define GPUFL_TESTS_STORE_SUITE_H
 
 #include "fixture.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The engine at hand; set by the test program before it runs the cases. */
 struct suite {

@@ -55,10 +55,9 @@ static struct store_session *session(struct store *s, const char *id)
 
 /* ---- a killed writer --------------------------------------------------------------------------- */
 
-static void test_killed_writer(void **state)
+TEST(test_killed_writer)
 {
     const struct store_config config = {.url = url};
-    (void)state;
     damage_killed_writer(ops, &config, 8, 0);
 }
 
@@ -93,7 +92,7 @@ static void *kill_on(void *arg)
 }
 
 /* What a loader does: where something failed it asks how far the session has got, and goes on there. */
-static void test_killed_server(void **state)
+TEST(test_killed_server)
 {
     enum { COMMITS = 60 };
     struct killer k = {.stop = false};
@@ -102,7 +101,6 @@ static void test_killed_server(void **state)
     struct store_position at[STORE_POSITIONS_MAX];
     int64_t done = 0;
     int failures = 0;
-    (void)state;
     assert_int_equal(thread_start(&k.thread, "killer", 0, kill_on, &k), 0);
     while (done < COMMITS * (int64_t)STEP) {
         struct err why = {0};
@@ -140,13 +138,12 @@ static void test_killed_server(void **state)
 
 /* The connection breaks behind each request in turn: the server has it, the answer is lost. Whatever it
  * was, the rows are there once, and what failed can be done again. */
-static void test_lost_answers(void **state)
+TEST(test_lost_answers)
 {
     char through[256];
     struct store_position at[STORE_POSITIONS_MAX];
     int64_t done = 0;
     int failures = 0, commits = 0;
-    (void)state;
     const char *port = strrchr(url, ':');
     int proxy = cut_proxy_open(atoi(port + 1)); /* NOLINT: of our own making */
     snprintf(through, sizeof through, "%.*s:%d%s", (int)(port - url), url, proxy,
@@ -185,7 +182,7 @@ static void test_lost_answers(void **state)
 
 /* ---- rows that nobody counts ------------------------------------------------------------------------- */
 
-static void test_left_rows_are_taken_out(void **state)
+TEST(test_left_rows_are_taken_out)
 {
     static const char raw[] = "SELECT count() FROM damage_w.kernel WHERE session IN (SELECT "
                               "session FROM damage_w.commits "
@@ -196,7 +193,6 @@ static void test_left_rows_are_taken_out(void **state)
     enum { MANY = 800000 };
     struct store *s = open_at(url);
     struct store_session *ss = session(s, "left");
-    (void)state;
     OK(write_some(ss, 1000, 1, e));
     OK(ops->begin(ss, e));
     OK(damage_append(ops, ss, MANY, 0, e)); /* more than is kept before it is sent */
@@ -218,12 +214,11 @@ static void test_left_rows_are_taken_out(void **state)
 
 /* ---- disk --------------------------------------------------------------------------------------------- */
 
-static void test_deleting_frees_the_disk(void **state)
+TEST(test_deleting_frees_the_disk)
 {
     struct store *s = open_at(url);
     struct store_session *ss = session(s, "large");
     int64_t bytes;
-    (void)state;
     OK(write_some(ss, 1500000, 1, e));
     OK(ops->settle(ss, e));
     OK(ops->size(s, "w", "large", &bytes, e));
@@ -246,11 +241,10 @@ static void test_deleting_frees_the_disk(void **state)
 }
 
 /* A deletion that its process did not live to see is done by whoever meets the session next. */
-static void test_unfinished_deletion(void **state)
+TEST(test_unfinished_deletion)
 {
     struct store *s = open_at(url);
     struct store_session *ss = session(s, "half-deleted");
-    (void)state;
     OK(write_some(ss, 1000, 1, e));
     ops->put(ss);
     ops->close(s);
@@ -270,12 +264,11 @@ static void test_unfinished_deletion(void **state)
 
 /* ---- two servers of ours --------------------------------------------------------------------------------- */
 
-static void test_another_server_writes(void **state)
+TEST(test_another_server_writes)
 {
     struct store *one = open_at(url), *two = open_at(url);
     struct store_session *a = session(one, "shared"), *b = session(two, "shared");
     struct err why = {0};
-    (void)state;
     OK(write_some(a, 100, 100, e));
     assert_int_equal(position_of(b), 100);
     OK(write_some(b, 100, 200, e));
@@ -341,14 +334,13 @@ static struct store *open_seat(struct seat *s, struct held *t, int number)
 }
 
 /* Transactions of two servers that overlap: one waits, and neither's rows are lost. */
-static void test_servers_take_turns(void **state)
+TEST(test_servers_take_turns)
 {
     struct held table = {0};
     struct seat seats[2];
     struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
     struct store_session *a = session(one, "turns"), *b = session(two, "turns");
     struct err why = {0};
-    (void)state;
     for (int64_t done = 0; done < 600; done += 200) {
         assert_int_equal(position_of(a), done);
         assert_int_equal(position_of(b), done);
@@ -375,7 +367,7 @@ static void test_servers_take_turns(void **state)
 
 /* A server hangs in its transaction, another goes on; what the first one did then counts nowhere,
  * even a commit that comes late. */
-static void test_a_turn_is_seized(void **state)
+TEST(test_a_turn_is_seized)
 {
     struct held table = {0};
     struct seat seats[2];
@@ -383,7 +375,6 @@ static void test_a_turn_is_seized(void **state)
     struct store_session *a = session(one, "seized"), *b = session(two, "seized");
     struct err why = {0};
     char sql[512];
-    (void)state;
     OK(write_some(a, 100, 100, e));
     assert_int_equal(position_of(b), 100);
     OK(ops->begin(a, e));
@@ -412,11 +403,10 @@ static void test_a_turn_is_seized(void **state)
 
 /* ---- other versions -------------------------------------------------------------------------------------- */
 
-static void test_older_tables(void **state)
+TEST(test_older_tables)
 {
     struct store *s = open_at(url);
     struct store_session *ss;
-    (void)state;
     OK(ops->get(s, "older", "old", true, &ss, e));
     OK(write_some(ss, 7, 7, e));
     ops->put(ss);
@@ -437,13 +427,12 @@ static void test_older_tables(void **state)
     ops->close(s);
 }
 
-static void test_ids_that_collide(void **state)
+TEST(test_ids_that_collide)
 {
     char sql[512];
     struct store *s = open_at(url);
     struct store_session *ss = session(s, "first");
     struct err why = {0};
-    (void)state;
     ops->put(ss);
     snprintf(sql, sizeof sql,
              "INSERT INTO damage_w.commits VALUES (%llu, 1, 0, 'another', '', '', '')",
@@ -477,7 +466,7 @@ static int ask_all(const struct store_config *config, const struct store_value *
     return code;
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
     struct store_config config = {.url = url, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
@@ -487,7 +476,6 @@ static void test_limits(void **state)
     struct err why = {0};
     struct store *s = open_at(url);
     struct store_session *ss = session(s, "limits");
-    (void)state;
     OK(write_some(ss, 500000, 1, e));
     ops->put(ss);
     ops->close(s);
@@ -523,11 +511,10 @@ static void refuse(const char *at, int code, const char *word)
     assert_null(strstr(why.text, "hush"));
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
     const char *port = strrchr(url, ':') + 1;
     char at[256];
-    (void)state;
     refuse("postgres://x", GPUFL_E_INVAL, "clickhouse://");
     refuse("clickhouse://", GPUFL_E_INVAL, "clickhouse://");
     refuse("clickhouse://u:hush@/x", GPUFL_E_INVAL, "clickhouse://");

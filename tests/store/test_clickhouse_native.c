@@ -2,15 +2,12 @@
  * literals, whatever they hold. Needs no server. */
 #include "store/clickhouse/literal.h"
 #include "store/clickhouse/native.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 300 };
 
@@ -83,12 +80,11 @@ static int feed(struct native_in *n, const char *at, size_t len, size_t piece, a
     return code;
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
     static const size_t pieces[] = {1, 2, 3, 7, 64, 1000, 4096, 1 << 20};
     struct native_in n;
     struct buf b;
-    (void)state;
     buf_init(&b, 1 << 24);
     make_blocks(&b);
     native_in_init(&n);
@@ -106,7 +102,7 @@ static void test_pieces(void **state)
     buf_fini(&b);
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
     static const char *const messages[] = {
         "Code: 159, e.displayText() = DB::Exception: Timeout exceeded",
@@ -115,7 +111,6 @@ static void test_messages(void **state)
     };
     struct native_in n;
     struct buf b;
-    (void)state;
     buf_init(&b, 1 << 24);
     native_in_init(&n);
     for (size_t i = 0; i < 3; i++)
@@ -140,11 +135,10 @@ static int stop(void *arg, const struct page *p)
     return 1;
 }
 
-static void test_a_visitor_stops(void **state)
+TEST(test_a_visitor_stops)
 {
     struct native_in n;
     struct buf b;
-    (void)state;
     buf_init(&b, 1 << 24);
     make_blocks(&b);
     native_in_init(&n);
@@ -154,12 +148,11 @@ static void test_a_visitor_stops(void **state)
 }
 
 /* Bytes changed anywhere: an error, a message or other rows, never a fault. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
     struct native_in n;
     struct buf b;
     uint64_t x = 88172645463325252u;
-    (void)state;
     buf_init(&b, 1 << 24);
     native_in_init(&n);
     for (int round = 0; round < 3000; round++) {
@@ -180,11 +173,10 @@ static void test_damage(void **state)
 }
 
 /* A literal of a text ends at its own quote and nowhere else, and says what went in. */
-static void test_texts_as_literals(void **state)
+TEST(test_texts_as_literals)
 {
     struct buf b;
     uint64_t x = 1234567;
-    (void)state;
     buf_init(&b, 1 << 20);
     for (int round = 0; round < 20000; round++) {
         char text[24], back[24];
@@ -223,11 +215,10 @@ static void expect(const struct sql_arg *arg, const char *wanted)
     buf_fini(&b);
 }
 
-static void test_other_literals(void **state)
+TEST(test_other_literals)
 {
     static const int64_t list[] = {1, -2, INT64_MIN};
     struct sql_arg none = SQL_INT(0);
-    (void)state;
     none.value.null = true;
     expect(&SQL_INT(-5), "toInt64(-5)");
     expect(&SQL_INT(INT64_MAX), "toInt64(9223372036854775807)");

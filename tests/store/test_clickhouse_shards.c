@@ -11,12 +11,11 @@ static long long number(unsigned server, const char *sql)
 }
 
 /* After the suite, which left many sessions. */
-static void test_both_hold_sessions(void **state)
+TEST(test_both_hold_sessions)
 {
     static const char here[] = "SELECT count() FROM shards_w.kernel";
     static const char all[] = "SELECT count() FROM shards_w_all.kernel";
     static const char sessions[] = "SELECT uniqExact(session) FROM shards_w.kernel";
-    (void)state;
     long long first = number(0, here), second = number(1, here);
     assert_true(number(0, sessions) > 5);
     assert_true(number(1, sessions) > 5);
@@ -26,11 +25,10 @@ static void test_both_hold_sessions(void **state)
 }
 
 /* A server that is away takes its sessions with it, and no others. */
-static void test_one_is_away(void **state)
+TEST(test_one_is_away)
 {
     struct store_session *ss;
     int away = 0, there = 0;
-    (void)state;
     clickhouse_stop(1, SIGKILL);
     for (int i = 0; i < 40; i++) {
         char id[16];

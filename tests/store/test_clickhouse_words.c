@@ -1,13 +1,10 @@
 /* test_clickhouse_words.c - which SELECTs of clients are let through, and what becomes of them. */
 #include "store/clickhouse/select.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool put(void *arg, struct buf *out, struct store_text table)
 {
@@ -43,9 +40,8 @@ static void refuses(const char *sql, const char *word)
     buf_fini(&out);
 }
 
-static void test_tables_are_put_in(void **state)
+TEST(test_tables_are_put_in)
 {
-    (void)state;
     becomes("SELECT a FROM t", "SELECT a FROM (T) AS `t`");
     becomes("select 1.5,a-1 from t x where x.a>='it''s' ;; ",
             "select 1.5,a-1 from (T) x where x.a>='it''s'");
@@ -56,12 +52,11 @@ static void test_tables_are_put_in(void **state)
     becomes("(SELECT '--', '/*', 'a\\' FROM x')", "(SELECT '--', '/*', 'a\\' FROM x')");
 }
 
-static void test_what_is_refused(void **state)
+TEST(test_what_is_refused)
 {
     static const char *const tables[] = {"x",          "t.t", "t(1)", "`x`",
                                          "numbers(3)", "'t'", "1",    "x.t"};
     char sql[128];
-    (void)state;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         snprintf(sql, sizeof sql, "SELECT 1 FROM %s", tables[i]);
         refuses(sql, "FROM and JOIN");
@@ -90,11 +85,10 @@ static void test_what_is_refused(void **state)
     refuses("SELECT \xc3\xa9", "letters");
 }
 
-static void test_size_is_bounded(void **state)
+TEST(test_size_is_bounded)
 {
     enum { MANY = 100000 };
     char *sql = malloc(2 * MANY + 16);
-    (void)state;
     assert_non_null(sql);
     strcpy(sql, "SELECT "); /* NOLINT: it fits */
     memset(sql + 7, '(', MANY);

@@ -4,18 +4,15 @@
 #include "store/duckdb/duck.h"
 #include "store/duckdb/rows.h"
 #include "store/duckdb/watch.h"
+#include "tests/test.h"
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <pthread.h>
-
-#include <cmocka.h>
 
 _Static_assert(sizeof(struct duck_string) == 16, "a text in a vector");
 _Static_assert(sizeof(struct duck_result) == 48, "passed by value");
@@ -45,14 +42,13 @@ static int teardown(void **state)
             fail_msg("%s: %s", #call, duck_err.text);                                              \
     } while (0)
 
-static void test_values(void **state)
+TEST(test_values)
 {
     static const int64_t list[] = {INT64_MIN + 1, 0, 7, INT64_MAX};
     struct sql_arg args[] = {SQL_INT(INT64_MIN + 1), SQL_REAL(-0.1),
                              SQL_TEXT("short", 5),   SQL_TEXT("longer than twelve \0 bytes", 26),
                              SQL_LIST(list, 4),      SQL_INT(0)};
     struct sql q;
-    (void)state;
     args[5].value.null = true;
     OK(sql_open(
         &q, d, c,
@@ -79,7 +75,7 @@ static void test_values(void **state)
 }
 
 /* Rows through the appender, some of every type unknown, over several chunks. */
-static void test_vectors(void **state)
+TEST(test_vectors)
 {
     static const struct table t = {
         "t", {{"a", CELL_INT}, {"b", CELL_REAL}, {"c", CELL_TEXT}, {"d", CELL_BYTES}}, 4};
@@ -88,7 +84,6 @@ static void test_vectors(void **state)
     struct sql q;
     int64_t n = 0;
     char text[32];
-    (void)state;
     OK(sql_run(d, c, "CREATE TABLE t(a BIGINT, b DOUBLE, c VARCHAR, d BLOB)", e));
     OK(rows_open(&r, d, c, "memory", &t, e));
     for (int64_t i = 0; i < ROWS; i++) {
@@ -122,11 +117,10 @@ static void test_vectors(void **state)
     assert_int_equal(n, ROWS);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
     struct err why = {0};
     struct sql q;
-    (void)state;
     assert_int_equal(sql_run(d, c, "SELECT no_such_column", &why), GPUFL_E_STATE);
     assert_non_null(strstr(why.text, "no_such_column"));
     assert_int_equal(sql_open(&q, d, c, &(struct sql_bound){"SELEC", NULL, 0}, &why),
@@ -145,12 +139,11 @@ static void test_errors(void **state)
     sql_close(&q);
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
     struct watch w;
     struct watched x;
     struct err why = {0};
-    (void)state;
     assert_int_equal(watch_open(&w, d), 0);
     watch_begin(&w, &x, c, 20000000);
     int64_t begun = clock_mono();
@@ -170,14 +163,13 @@ static void *hurry(void *arg)
 }
 
 /* The end of the server: what runs is interrupted, and what comes. */
-static void test_hurried(void **state)
+TEST(test_hurried)
 {
     static const char endless[] = "SELECT count(*) FROM range(1000000) a, range(1000000) b";
     struct watch w;
     struct watched x;
     struct err why = {0};
     pthread_t other;
-    (void)state;
     assert_int_equal(watch_open(&w, d), 0);
     watch_begin(&w, &x, c, INT64_MAX);
     assert_int_equal(pthread_create(&other, NULL, hurry, &w), 0);

@@ -106,11 +106,10 @@ static void assert_refused(struct store *s, const char *id, int code)
     ops->put(ss);
 }
 
-static void test_broken_files(void **state)
+TEST(test_broken_files)
 {
     static char zeros[8192],
         text[] = "this is no database, but a text that is long enough to be one";
-    (void)state;
     struct store *s = open_store();
     make_session(s, "good", 1000);
     make_session(s, "headless", 1000);
@@ -143,9 +142,8 @@ static void run_on(const char *path, const char *text)
     d->close(&db);
 }
 
-static void test_other_versions(void **state)
+TEST(test_other_versions)
 {
-    (void)state;
     struct store_session *ss;
     struct store *s;
     run_on(file_of("stranger"), "CREATE TABLE accounts(id BIGINT)");
@@ -175,10 +173,9 @@ static void test_other_versions(void **state)
 
 /* ---- a killed writer --------------------------------------------------------------------------------- */
 
-static void test_killed(void **state)
+TEST(test_killed)
 {
     const struct store_config config = {.data = folder, .threads = 2};
-    (void)state;
     damage_killed_writer(ops, &config, 12, 7);
 }
 
@@ -239,9 +236,8 @@ static void in_child(int (*run)(void))
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
-    (void)state;
     in_child(write_until_full);
     struct store *s = open_store();
     struct store_session *ss;
@@ -320,21 +316,19 @@ static int make_without_room(void)
     return 0;
 }
 
-static void test_half_made(void **state)
+TEST(test_half_made)
 {
-    (void)state;
     in_child(make_without_room);
 }
 
-static void test_settled_when_full(void **state)
+TEST(test_settled_when_full)
 {
-    (void)state;
     in_child(settle_when_full);
 }
 
 /* ---- a question that takes too long ------------------------------------------------------------------- */
 
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
     const struct store_config config = {.data = folder, .threads = 2, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
@@ -344,7 +338,6 @@ static void test_too_long(void **state)
     struct err why = {0};
     struct store_session *ss;
     struct store *s;
-    (void)state;
     OK(ops->open(&s, &config, e));
     make_session(s, "slow", 1000);
     OK(ops->get(s, "w", "slow", false, &ss, e));
@@ -385,14 +378,13 @@ static void *get_again(void *arg)
 
 /* A session is closed while a transaction that has looked at it goes on, and is asked for again: that
  * waits until the transaction has ended. */
-static void test_still_held(void **state)
+TEST(test_still_held)
 {
     struct store *s = open_store();
     struct getter g = {.store = s};
     struct store_session *ss;
     struct connection *c;
     char text[64];
-    (void)state;
     make_session(s, "held", 1000);
     OK(ops->get(s, "w", "held", false, &ss, e));
     OK(engine_take(s, &c, e));

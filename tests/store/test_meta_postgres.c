@@ -161,9 +161,8 @@ static void test_the_server_restarts(void **state)
     OK(meta_user_get(ASK(f, NULL), "u1", &u));
 }
 
-static void test_what_cannot_be_reached(void **state)
+TEST(test_what_cannot_be_reached)
 {
-    (void)state;
     static const struct {
         const char *url;
         int code;

@@ -79,9 +79,8 @@ static void test_backup_is_a_store(void **state)
     OK(meta_user_add(f->m, &(struct meta_user){.id = "v", .email = "v"}, &f->e));
 }
 
-static void test_what_is_no_database(void **state)
+TEST(test_what_is_no_database)
 {
-    (void)state;
     struct meta *m = NULL;
     struct err e = {0};
     struct meta_config c = {.path = "meta-garbage.db", .migrate = true};

@@ -1,18 +1,15 @@
 /* test_meta_statements.c - walks the table of statements: none of a tenant's is without its
  * workspace, whatever was forgotten; and the tenants' cases call all that takes a workspace. */
 #include "meta/inside.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MIGRATION(version, about)
 #define STATEMENT(sql) sql,
@@ -111,9 +108,8 @@ static bool has_only_disjunctions_inside(const char *sql)
     return true;
 }
 
-static void test_tenants_are_bound(void **state)
+TEST(test_tenants_are_bound)
 {
-    (void)state;
     unsigned seen = 0;
     for (unsigned i = 0; i < META_S_COUNT; i++) {
         const struct meta_statement *s = &meta_statements[i];
@@ -132,9 +128,8 @@ static void test_tenants_are_bound(void **state)
     assert_true(seen > 80);
 }
 
-static void test_others_stay_away_from_tenants(void **state)
+TEST(test_others_stay_away_from_tenants)
 {
-    (void)state;
     /* What may look across workspaces. Whoever adds to it says why. */
     static const char *const across[] = {
         "user_memberships", /* one user's own workspaces */
@@ -167,9 +162,8 @@ static void test_others_stay_away_from_tenants(void **state)
 }
 
 /* The audit log is only ever appended to. */
-static void test_the_audit_log_is_for_good(void **state)
+TEST(test_the_audit_log_is_for_good)
 {
-    (void)state;
     for (unsigned i = 0; i < META_S_COUNT; i++) {
         const char *sql = meta_statements[i].sql;
         assert_null(strstr(sql, "UPDATE audits"));
@@ -179,9 +173,8 @@ static void test_the_audit_log_is_for_good(void **state)
     }
 }
 
-static void test_the_check_finds_what_it_should(void **state)
+TEST(test_the_check_finds_what_it_should)
 {
-    (void)state;
     assert_int_equal(tenant_tables("SELECT 1 FROM sessions s JOIN findings f ON 1 = 1"), 2);
     assert_int_equal(tenant_tables("SELECT 1 FROM users"), 0);
     assert_int_equal(bindings("SELECT 1 FROM sessions WHERE s.workspace = ?1"), 1);
@@ -193,9 +186,8 @@ static void test_the_check_finds_what_it_should(void **state)
 }
 
 /* Columns in place of braces; what is none is refused. */
-static void test_braces(void **state)
+TEST(test_braces)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 1 << 16);
     assert_int_equal(meta_sql_expand("SELECT {workspace} FROM w", &b), 0);
@@ -262,9 +254,8 @@ static unsigned functions_tried(const char *header, const char *signature, const
 }
 
 /* Every function of the contract that takes a workspace is called by the tenants' cases. */
-static void test_tenants_cases_are_complete(void **state)
+TEST(test_tenants_cases_are_complete)
 {
-    (void)state;
     char header_path[4096], cases_path[4096], *header = NULL, *cases = NULL;
     size_t len = 0;
     const char *root = getenv("GPUFL_SOURCE_DIR");

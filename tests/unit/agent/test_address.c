@@ -1,16 +1,11 @@
 /* test_address.c - networks that webhooks may not reach, at their edges and in disguise. */
 #include "net/client/address.h"
+#include "tests/test.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/un.h>
-
-#include <cmocka.h>
 
 static const struct {
     const char *text;
@@ -73,9 +68,8 @@ static const struct {
     {"4000::1", ADDRESS_SPECIAL},
 };
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         enum address_kind kind;
         if (!address_parse(cases[i].text, &kind))
@@ -85,9 +79,8 @@ static void test_kinds(void **state)
     }
 }
 
-static void test_sockets(void **state)
+TEST(test_sockets)
 {
-    (void)state;
     struct sockaddr_in a = {.sin_family = AF_INET};
     struct sockaddr_in6 b = {.sin6_family = AF_INET6};
     struct sockaddr_un c = {.sun_family = AF_UNIX};
@@ -101,9 +94,8 @@ static void test_sockets(void **state)
     assert_int_equal(address_kind((struct sockaddr *)&c, sizeof c), ADDRESS_SPECIAL);
 }
 
-static void test_names_are_none(void **state)
+TEST(test_names_are_none)
 {
-    (void)state;
     static const char *const names[] = {"",      "localhost",  "example.org",
                                         "127.1", "0x7f000001", "2130706433",
                                         "[]",    "::1%lo",     "1.2.3.4.5"};

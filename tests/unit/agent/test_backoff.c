@@ -1,18 +1,11 @@
 /* When a request is tried again, and after how long. */
 #include "net/client/backoff.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const int64_t SECOND = 1000000000;
 
-static void test_waits_double_up_to_the_limit(void **state)
+TEST(test_waits_double_up_to_the_limit)
 {
-    (void)state;
     struct backoff b;
     backoff_init(&b, 8, SECOND / 2, 4 * SECOND, 1);
     const int64_t bounds[] = {SECOND / 2, SECOND,     2 * SECOND, 4 * SECOND,
@@ -24,9 +17,8 @@ static void test_waits_double_up_to_the_limit(void **state)
     assert_int_equal(backoff_next(&b, -1), BACKOFF_GIVE_UP);
 }
 
-static void test_what_gets_on_starts_anew(void **state)
+TEST(test_what_gets_on_starts_anew)
 {
-    (void)state;
     struct backoff b;
     backoff_init(&b, 2, SECOND, 60 * SECOND, 1);
     for (int i = 0; i < 100; i++) {
@@ -36,9 +28,8 @@ static void test_what_gets_on_starts_anew(void **state)
     }
 }
 
-static void test_senders_do_not_come_back_together(void **state)
+TEST(test_senders_do_not_come_back_together)
 {
-    (void)state;
     int64_t least = INT64_MAX, most = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct backoff b;
@@ -50,9 +41,8 @@ static void test_senders_do_not_come_back_together(void **state)
     assert_true(most - least > SECOND / 3);
 }
 
-static void test_a_server_that_says_when_is_believed(void **state)
+TEST(test_a_server_that_says_when_is_believed)
 {
-    (void)state;
     struct backoff b;
     backoff_init(&b, 8, SECOND, 60 * SECOND, 7);
     assert_in_range(backoff_next(&b, 20), 20 * SECOND, 21 * SECOND);
@@ -61,9 +51,8 @@ static void test_a_server_that_says_when_is_believed(void **state)
     assert_int_equal(backoff_next(&b, INT64_MAX), BACKOFF_GIVE_UP);
 }
 
-static void test_which_answers_may_change(void **state)
+TEST(test_which_answers_may_change)
 {
-    (void)state;
     const int again[] = {0, 408, 425, 429, 500, 502, 503, 504},
               never[] = {200, 301, 400, 401, 403, 404, 409, 410, 413, 501, 505, 507};
     for (size_t i = 0; i < sizeof again / sizeof *again; i++)

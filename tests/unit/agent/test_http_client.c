@@ -1,21 +1,16 @@
 /* Addresses of servers as people write them, requests that must not go out, and a server that goes
  * away and comes back. */
 #include "net/client/http_client.h"
+#include "tests/test.h"
 
 #include "base/thread.h"
 
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void expect_url(const char *given, const char *wanted)
 {
@@ -33,9 +28,8 @@ static void refuse_url(const char *given, const char *word)
     assert_non_null(strstr(e.text, word));
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
-    (void)state;
     expect_url("gpufl.example.org", "https://gpufl.example.org");
     expect_url("gpufl.example.org:8443/", "https://gpufl.example.org:8443");
     expect_url("HTTP://Host/base//", "http://Host/base");
@@ -53,9 +47,8 @@ static void test_addresses(void **state)
 }
 
 /* A line break in a text of somebody's log would begin a field of its own. */
-static void test_no_field_is_smuggled_in(void **state)
+TEST(test_no_field_is_smuggled_in)
 {
-    (void)state;
     const struct http_client_config c = {.url = "http://127.0.0.1:9", .agent = "test"};
     const struct http_client_call call = {
         .method = "GET", .path = "/", .fields = {{"X-Host", "a\r\nAuthorization: other"}}};
@@ -72,9 +65,8 @@ static void test_no_field_is_smuggled_in(void **state)
     http_client_close(client);
 }
 
-static void test_keys_that_are_none(void **state)
+TEST(test_keys_that_are_none)
 {
-    (void)state;
     const struct http_client_config c = {
         .url = "http://127.0.0.1:9", .agent = "test", .key = "gpfl_secret\nmore"};
     struct http_client *client;
@@ -163,9 +155,8 @@ static int post(struct http_client *client, struct http_client_answer *a, struct
 }
 
 /* A request that dies with the server fails; the first one when it is back does not. */
-static void test_a_server_that_comes_back(void **state)
+TEST(test_a_server_that_comes_back)
 {
-    (void)state;
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct server server = {.held = bound(&at)};
     char url[64];

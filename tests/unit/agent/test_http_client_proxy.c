@@ -1,15 +1,10 @@
 /* Which proxy a request takes, what can be read on the way, and what is said of a proxy. */
 #include "net/client/http_client.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const variables[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY",
                                         "all_proxy",  "ALL_PROXY",  "no_proxy",    "NO_PROXY"};
@@ -32,9 +27,8 @@ static void expect_proxy(const char *url, const char *wanted)
 }
 
 /* Every spelling of this machine that a connection would be made by, and names that only look so. */
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
-    (void)state;
     static const char *const here[] = {
         "http://localhost",         "http://localhost:80", "http://LocalHost./x",
         "http://gpu.localhost:1",   "http://127.0.0.1",    "http://127.0.0.1:8080/base",
@@ -69,9 +63,8 @@ static void test_this_machine(void **state)
     assert_false(http_client_in_clear("https://host"));
 }
 
-static void test_which_variable(void **state)
+TEST(test_which_variable)
 {
-    (void)state;
     expect_proxy("http://host", "");
     setenv("HTTP_PROXY", "http://never:1", 1); /* may be a field of a request */
     expect_proxy("http://host", "");
@@ -88,9 +81,8 @@ static void test_which_variable(void **state)
     expect_proxy("https://host", "http://first:1");
 }
 
-static void test_hosts_that_are_excepted(void **state)
+TEST(test_hosts_that_are_excepted)
 {
-    (void)state;
     static const struct {
         const char *list, *url;
         bool direct;
@@ -129,9 +121,8 @@ static void test_hosts_that_are_excepted(void **state)
     expect_proxy("http://host", "");
 }
 
-static void test_proxies_that_are_none(void **state)
+TEST(test_proxies_that_are_none)
 {
-    (void)state;
     char out[32];
     struct err e = {0};
     setenv("http_proxy", "http://me:secret@proxy\r\nX: y", 1);
@@ -145,9 +136,8 @@ static void test_proxies_that_are_none(void **state)
 }
 
 /* A proxy's password is nobody's business. */
-static void test_what_is_said_of_a_proxy(void **state)
+TEST(test_what_is_said_of_a_proxy)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"http://proxy:3128", "http://proxy:3128"},
         {"http://me:secret@proxy:3128/", "http://proxy:3128"},

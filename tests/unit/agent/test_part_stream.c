@@ -3,18 +3,13 @@
 #include "agent/part_stream.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 enum { TEXT_MAX = 4 << 20 };
 
@@ -82,9 +77,8 @@ static struct part_stream *open_stream(const char *path, struct file_id id, int6
     return s;
 }
 
-static void test_ranges_make_up_the_whole(void **state)
+TEST(test_ranges_make_up_the_whole)
 {
-    (void)state;
     make_text(1500000);
     for (int packed = 0; packed < 2; packed++) {
         const char *path = tmpdir_path(packed ? "a.1.log.gz" : "a.log");
@@ -130,9 +124,8 @@ static void test_ranges_that_need_no_packing(void **state)
     pack = true;
 }
 
-static void test_a_packed_part_goes_as_it_stands(void **state)
+TEST(test_a_packed_part_goes_as_it_stands)
 {
-    (void)state;
     make_text(300000);
     const char *path = tmpdir_path("b.1.log.gz");
     struct part_stream *s = open_stream(path, put_file(path, true, text_len), 0, 0);
@@ -146,9 +139,8 @@ static void test_a_packed_part_goes_as_it_stands(void **state)
 }
 
 /* Not every server takes zstd, so that such a part is unpacked on the way; ranges of it as of any other. */
-static void test_a_part_that_is_zstd(void **state)
+TEST(test_a_part_that_is_zstd)
 {
-    (void)state;
     static char packed[2 * TEXT_MAX];
     make_text(1500000);
     size_t n = ZSTD_compress(packed, sizeof packed, text, text_len, 1);
@@ -189,9 +181,8 @@ static void test_a_part_that_is_zstd(void **state)
     part_stream_close(s);
 }
 
-static void test_a_torn_line_stays_behind(void **state)
+TEST(test_a_torn_line_stays_behind)
 {
-    (void)state;
     make_text(400000);
     size_t whole = text_len;
     memset(text + text_len, 'x', 200000); /* longer than a buffer */
@@ -207,9 +198,8 @@ static void test_a_torn_line_stays_behind(void **state)
     part_stream_close(s);
 }
 
-static void test_nothing_to_send(void **state)
+TEST(test_nothing_to_send)
 {
-    (void)state;
     const char *path = tmpdir_path("d.log");
     text_len = 0;
     struct part_stream *s = open_stream(path, put_file(path, false, 0), 0, 0);
@@ -222,9 +212,8 @@ static void test_nothing_to_send(void **state)
     part_stream_close(s);
 }
 
-static void test_another_file_under_the_name(void **state)
+TEST(test_another_file_under_the_name)
 {
-    (void)state;
     struct part_stream *s;
     struct err e = {0};
     make_text(1000);
@@ -240,9 +229,8 @@ static void test_another_file_under_the_name(void **state)
     part_stream_close(open_stream(tmpdir_path("e.1.log"), id, 0, 0));
 }
 
-static void test_damage_is_an_error_of_ours(void **state)
+TEST(test_damage_is_an_error_of_ours)
 {
-    (void)state;
     static char sink[1 << 16];
     struct err e = {0};
     struct part_stream *s;
@@ -263,10 +251,9 @@ static void test_damage_is_an_error_of_ours(void **state)
 }
 
 /* A file that was cut off, as a copy that did not end: what is in it goes, and is not all. */
-static void test_a_file_that_was_cut_off(void **state)
+TEST(test_a_file_that_was_cut_off)
 {
     static char body[2 * TEXT_MAX];
-    (void)state;
     make_text(1500000);
     const char *path = tmpdir_path("cut.1.log.gz");
     struct file_id id = put_file(path, true, text_len);
@@ -293,9 +280,8 @@ static void test_a_file_that_was_cut_off(void **state)
     pack = true;
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *path, *channel;
         int64_t number;
@@ -316,9 +302,8 @@ static void test_names(void **state)
     assert_false(part_name_read("a-channel-whose-name-is-too-long.log", channel, &number));
 }
 
-static void test_every_allocation_fails_once(void **state)
+TEST(test_every_allocation_fails_once)
 {
-    (void)state;
     make_text(10000);
     const char *path = tmpdir_path("g.log");
     struct file_id id = put_file(path, false, text_len);

@@ -1,14 +1,9 @@
 /* Answers of servers, also of those that mean no good. */
 #include "agent/remote.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct remote_answer read_text(const char *json)
 {
@@ -17,9 +12,8 @@ static struct remote_answer read_text(const char *json)
     return a;
 }
 
-static void test_an_answer(void **state)
+TEST(test_an_answer)
 {
-    (void)state;
     struct remote_answer a = read_text(
         "{\"accepted\":12,\"rejected\":2,\"errors\":[{\"line\":3,\"type\":\"kernel\",\"reason\":"
         "\"no JSON\"},{\"reason\":\"x\",\"more\":[1,{}],\"line\":9}],\"session\":\"s\",\"offset\":"
@@ -36,9 +30,8 @@ static void test_an_answer(void **state)
     assert_false(a.acknowledged);
 }
 
-static void test_a_problem(void **state)
+TEST(test_a_problem)
 {
-    (void)state;
     struct remote_answer a =
         read_text("{\"type\":\"about:blank\",\"title\":\"Conflict\",\"status\":"
                   "409,\"detail\":\"a gap\\u001b[2J\",\"expected_offset\":0}");
@@ -46,9 +39,8 @@ static void test_a_problem(void **state)
     assert_int_equal(a.offset, 0);
 }
 
-static void test_what_is_no_answer(void **state)
+TEST(test_what_is_no_answer)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         "<html>",
                                         "[]",
@@ -66,9 +58,8 @@ static void test_what_is_no_answer(void **state)
     }
 }
 
-static void test_more_errors_than_are_wanted(void **state)
+TEST(test_more_errors_than_are_wanted)
 {
-    (void)state;
     static char text[1 << 16] = "{\"errors\":[";
     size_t n = strlen(text);
     for (int i = 0; i < 1000; i++)
@@ -80,9 +71,8 @@ static void test_more_errors_than_are_wanted(void **state)
     assert_int_equal(a.offset, 5);
 }
 
-static void test_positions(void **state)
+TEST(test_positions)
 {
-    (void)state;
     const char *json = "{\"session\":\"s\",\"channels\":[{\"channel\":\"device\",\"offset\":70},"
                        "{\"offset\":8,\"channel\":\"a name that is much too long for one\"}]}";
     struct remote_positions p;

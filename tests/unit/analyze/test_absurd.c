@@ -2,18 +2,14 @@
  * smallest and strangest numbers that a line can hold. Nothing may overflow (the sanitizers look
  * on), shares stay shares, and text and JSON come out whole. */
 #include "base/buf.h"
+#include "tests/test.h"
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <gpufl/analysis.h>
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 24, NAMES = 6, SEEDS = 80, SESSIONS = 3 };
 
@@ -156,9 +152,8 @@ static void report(const char *path, enum gpufl_report_format format)
     free(text);
 }
 
-static void test_absurd(void **state)
+TEST(test_absurd)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         char dir[32], path[PATH_MAX];
         snprintf(dir, sizeof dir, "run%d", (int)seed);

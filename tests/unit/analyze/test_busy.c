@@ -1,16 +1,12 @@
 /* test_busy.c - unions of intervals against a bitmap of every nanosecond. */
 #include "analyze/common/busy.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { TIME = 1 << 16 };
 
@@ -85,11 +81,10 @@ static void fill(struct busy *b, struct brute *brute, int count, int disorder)
     assert_int_equal(busy_settle(b), 0);
 }
 
-static void test_against_bitmap(void **state)
+TEST(test_against_bitmap)
 {
     static struct brute brute;
     static const int disorders[] = {0, 3, 50, 100};
-    (void)state;
     for (int round = 0; round < 200; round++) {
         struct busy b;
         busy_init(&b);
@@ -101,10 +96,9 @@ static void test_against_bitmap(void **state)
 }
 
 /* With few spans allowed, in order: exact. Out of order: within what is stated. */
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
     static struct brute brute;
-    (void)state;
     for (int round = 0; round < 200; round++) {
         struct busy b;
         busy_init(&b);
@@ -129,10 +123,9 @@ static void test_bounded(void **state)
     }
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
     static struct brute brute, one;
-    (void)state;
     for (int round = 0; round < 100; round++) {
         struct busy all, part;
         busy_init(&all);
@@ -151,11 +144,10 @@ static void test_merge(void **state)
     }
 }
 
-static void test_shift_and_edges(void **state)
+TEST(test_shift_and_edges)
 {
     struct busy a, b;
     struct busy_result r;
-    (void)state;
     busy_init(&a);
     busy_init(&b);
     busy_result(&a, &r);
@@ -172,9 +164,8 @@ static void test_shift_and_edges(void **state)
     busy_fini(&b);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (int64_t fail = 0;; fail++) {
         struct busy b;
         int code = 0;

@@ -7,14 +7,10 @@
 #include "base/alloc.h"
 #include "base/bins.h"
 #include "base/err.h"
+#include "tests/test.h"
 #include "wire/record.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 #include <math.h>
@@ -98,9 +94,8 @@ static const struct compare_row *row(const struct comparison *c, const char *nam
 
 /* ---- verdicts ---------------------------------------------------------------------------------- */
 
-static void test_one_against_one(void **state)
+TEST(test_one_against_one)
 {
-    (void)state;
     struct digest a, b;
     struct comparison c;
     srand(1); /* NOLINT */
@@ -155,9 +150,8 @@ static void test_one_against_one(void **state)
 }
 
 /* A side that records no kernels has no mean of them, and none is gone from there. */
-static void test_unknown_kernels(void **state)
+TEST(test_unknown_kernels)
 {
-    (void)state;
     struct digest a, b;
     struct comparison c;
     const struct digest *const sides[] = {&a, &b};
@@ -186,9 +180,8 @@ static void test_unknown_kernels(void **state)
 
 /* Runs differ by 5 % among themselves: a shift of 2.5 % that thousands of calls would swear to is
  * none, one of 25 % is. */
-static void test_sets_are_told_apart_by_sessions(void **state)
+TEST(test_sets_are_told_apart_by_sessions)
 {
-    (void)state;
     enum { EACH = 5 };
     struct digest d[2 * EACH];
     const struct digest *list[2 * EACH];
@@ -221,9 +214,8 @@ static void test_sets_are_told_apart_by_sessions(void **state)
 }
 
 /* Two hundred kernels in which nothing changed: without a correction ten would be found. */
-static void test_many_tests_find_nothing(void **state)
+TEST(test_many_tests_find_nothing)
 {
-    (void)state;
     struct digest a, b;
     struct comparison c;
     static char names[200][16];
@@ -248,9 +240,8 @@ static void test_many_tests_find_nothing(void **state)
     digest_close(&b);
 }
 
-static void test_what_is_set_up_otherwise(void **state)
+TEST(test_what_is_set_up_otherwise)
 {
-    (void)state;
     struct digest a, b;
     struct comparison c;
     begin(&a, "a");
@@ -294,9 +285,8 @@ static void test_what_is_set_up_otherwise(void **state)
 
 /* ---- digests ------------------------------------------------------------------------------------ */
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
-    (void)state;
     static const char *const names[][2] = {
         {"_Z4reluPfi", "_Z4reluPfi"},
         {"_ZN42_GLOBAL__N__0867aadc_13_train_loop_cu_main6matmulEv",
@@ -352,9 +342,8 @@ static void assert_items(const struct digest_item *a, const struct digest_item *
     }
 }
 
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
-    (void)state;
     struct intern *names;
     struct model m;
     struct digest d, back;
@@ -397,9 +386,8 @@ static void test_there_and_back(void **state)
     intern_close(names);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     static const char good[] =
         "{\"digest\":1,\"session\":\"s\",\"app\":\"a\",\"host\":\"h\",\"started\":1,\"duration\":2,"
         "\"facts\":[\"driver\",\"5\",\"\",\"clock\",\"1 "
@@ -446,9 +434,8 @@ static void test_damaged(void **state)
 }
 
 /* What is written is JSON, with everything that a reader relies on. */
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     struct intern *names;
     struct model m;
     struct digest d;

@@ -1,15 +1,11 @@
 /* test_discover.c - which files make which sessions. */
 #include "analyze/read/discover.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static void put(const char *name)
 {
@@ -48,9 +44,8 @@ static const char *parts_text(const struct discover_session *s)
 }
 
 /* Packed by somebody else: read, but never in place of a file of ours. */
-static void test_zstd(void **state)
+TEST(test_zstd)
 {
-    (void)state;
     put("z/device.1.log.zst");
     put("z/device.2.log.zst");
     put("z/device.2.log"); /* is being packed, or was and stayed */
@@ -69,9 +64,8 @@ static void test_zstd(void **state)
     discover_close(d);
 }
 
-static void test_native(void **state)
+TEST(test_native)
 {
-    (void)state;
     put("a/device.log");
     put("a/device.2.log");
     put("a/device.10.log");
@@ -92,9 +86,8 @@ static void test_native(void **state)
     discover_close(d);
 }
 
-static void test_public_client(void **state)
+TEST(test_public_client)
 {
-    (void)state;
     put("p/device.1.log.gz");
     put("p/.tmp/device.log");
     put("p/.tmp/device.2.log");
@@ -114,9 +107,8 @@ static void test_public_client(void **state)
     discover_close(d);
 }
 
-static void test_flat(void **state)
+TEST(test_flat)
 {
-    (void)state;
     put("f/gfl_block.device.log");
     put("f/gfl_block.scope.1.log.gz");
     put("f/other.app.device.2.log");
@@ -128,9 +120,8 @@ static void test_flat(void **state)
     discover_close(d);
 }
 
-static void test_directory_of_sessions(void **state)
+TEST(test_directory_of_sessions)
 {
-    (void)state;
     put("r/s2/device.log");
     put("r/s1/device.log");
     put("r/group/s3/system.log");
@@ -146,9 +137,8 @@ static void test_directory_of_sessions(void **state)
     discover_close(d);
 }
 
-static void test_one_file(void **state)
+TEST(test_one_file)
 {
-    (void)state;
     put("o/device.3.log");
     put("o/device.4.log");
     struct discover *d = open_ok(tmpdir_path("o/device.3.log"));
@@ -158,11 +148,10 @@ static void test_one_file(void **state)
     discover_close(d);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
     struct discover d;
     struct err e = {0};
-    (void)state;
     assert_int_equal(discover_open(&d, tmpdir_path("none"), &e), GPUFL_E_NOENT);
     assert_non_null(strstr(e.text, "cannot read"));
     mkdir(tmpdir_path("empty"), 0777);
@@ -174,9 +163,8 @@ static void test_nothing(void **state)
     assert_int_equal(discover_open(&d, "/dev/null", &e), GPUFL_E_INVAL);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     put("m/x/device.log");
     put("m/y/device.1.log");
     for (int64_t fail = 0;; fail++) {

@@ -1,15 +1,10 @@
 /* test_feed.c - lines in order, on one thread and on two; damage counted. */
 #include "analyze/read/feed.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { LINES = 60000 };
 
@@ -45,10 +40,9 @@ static void make(struct discover *d)
     assert_int_equal(discover_open(d, tmpdir_path("s"), &e), 0);
 }
 
-static void test_in_order(void **state)
+TEST(test_in_order)
 {
     struct discover d;
-    (void)state;
     make(&d);
     for (int threads = 0; threads < 2; threads++) {
         struct seen s = {0};
@@ -63,10 +57,9 @@ static void test_in_order(void **state)
     discover_close(&d);
 }
 
-static void test_stops(void **state)
+TEST(test_stops)
 {
     struct discover d;
-    (void)state;
     make(&d);
     for (uint64_t at = 1; at < LINES; at += LINES / 5) {
         for (int threads = 0; threads < 2; threads++) {
@@ -90,7 +83,7 @@ static int count(void *arg, char *line, size_t len, bool complete)
     return 0;
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
     struct discover d;
     struct err e = {0};
@@ -98,7 +91,6 @@ static void test_damage(void **state)
     struct feed_stats stats;
     struct feed f = {.arg = &s, .line = count};
     char packed[8192];
-    (void)state;
     struct make_log l;
     make_log_init(&l, "t");
     for (int i = 0; i < 3000; i++)
@@ -120,10 +112,9 @@ static void test_damage(void **state)
     discover_close(&d);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct discover d;
-    (void)state;
     make(&d);
     for (int64_t fail = 0;; fail++) {
         struct seen s = {0};

@@ -1,16 +1,12 @@
 /* test_flame.c - lines that wait in the whole report: text, JSON and collapsed stacks. */
 #include "analyze/report/report.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static char *report(const char *session, enum gpufl_report_format format, bool stacks, int *code)
 {
@@ -55,10 +51,9 @@ static void write_session(const char *name, bool with_stacks)
     program_fini(&p);
 }
 
-static void test_collapsed(void **state)
+TEST(test_collapsed)
 {
     int code;
-    (void)state;
     write_session("flame", true);
     char *text = report("flame", GPUFL_REPORT_FLAME, false, &code);
     assert_int_equal(code, 0);
@@ -69,10 +64,9 @@ static void test_collapsed(void **state)
     free(text);
 }
 
-static void test_no_stacks(void **state)
+TEST(test_no_stacks)
 {
     int code;
-    (void)state;
     write_session("bare", false);
     free(report("bare", GPUFL_REPORT_FLAME, false, &code));
     assert_int_equal(code, GPUFL_E_NOENT);
@@ -85,10 +79,9 @@ static void test_no_stacks(void **state)
     free(text);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
     int code;
-    (void)state;
     char *text = report("flame", GPUFL_REPORT_TEXT, true, &code);
     assert_int_equal(code, 0);
     static const char *const parts[] = {
@@ -118,11 +111,10 @@ static void test_text(void **state)
     free(text);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     int code;
     json_error_t error;
-    (void)state;
     char *text = report("flame", GPUFL_REPORT_JSON, false, &code);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error), *lines, *line, *causes, *cause;
     int64_t sum = 0, wall;
@@ -153,12 +145,11 @@ static void test_json(void **state)
 }
 
 /* Launches of CUDA graphs that were recorded as a whole, and no kernel row. */
-static void test_graphs_as_a_whole(void **state)
+TEST(test_graphs_as_a_whole)
 {
     enum { RUNS = 4 };
     struct program p;
     int code;
-    (void)state;
     program_init(&p, "graphs");
     int64_t step = program_python(&p, 0, "/srv/app/train.py", "train_step", 90);
     for (int i = 0; i < RUNS; i++) {
@@ -189,11 +180,10 @@ static void test_graphs_as_a_whole(void **state)
     free(text);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     static const enum gpufl_report_format formats[] = {GPUFL_REPORT_TEXT, GPUFL_REPORT_JSON,
                                                        GPUFL_REPORT_FLAME};
-    (void)state;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int64_t fail = 0;; fail++) {
             int code;

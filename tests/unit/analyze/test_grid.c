@@ -1,14 +1,10 @@
 /* test_grid.c - tables that fit the page. */
 #include "analyze/common/grid.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct grid_column columns[] = {
     {"count", GRID_RIGHT}, {"kernel", GRID_NAME}, {"kind", GRID_LEFT}};
@@ -24,10 +20,9 @@ static char *print(const struct grid *g, int width, bool color)
     return text;
 }
 
-static void test_aligned(void **state)
+TEST(test_aligned)
 {
     struct grid g;
-    (void)state;
     grid_init(&g, columns, 3);
     grid_put(&g, "%d", 7);
     grid_put(&g, "%s", "void saxpy(int)");
@@ -46,10 +41,9 @@ static void test_aligned(void **state)
     grid_fini(&g);
 }
 
-static void test_shrinks(void **state)
+TEST(test_shrinks)
 {
     struct grid g;
-    (void)state;
     grid_init(&g, columns, 3);
     grid_put(&g, "1");
     grid_put(&g, "%0300d", 0); /* longer than the cell's own buffer */
@@ -67,10 +61,9 @@ static void test_shrinks(void **state)
     grid_fini(&g);
 }
 
-static void test_printable(void **state)
+TEST(test_printable)
 {
     struct grid g;
-    (void)state;
     grid_init(&g, columns, 3);
     grid_put(&g, "1");
     grid_put(&g, "%s", "k<\n>");
@@ -85,11 +78,10 @@ static void test_printable(void **state)
 }
 
 /* A name as long as a log's line may be: cutting it takes one look, not one a byte. */
-static void test_long_text(void **state)
+TEST(test_long_text)
 {
     static const struct grid_column one[] = {{"scope", GRID_TEXT}};
     struct grid g;
-    (void)state;
     char *name = malloc((4 << 20) + 1);
     assert_non_null(name);
     memset(name, 'x', 4 << 20);
@@ -106,10 +98,9 @@ static void test_long_text(void **state)
     grid_fini(&g);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
     struct grid g;
-    (void)state;
     grid_init(&g, columns, 3);
     char *text = print(&g, 80, false);
     assert_string_equal(text, "  count  kernel  kind\n");

@@ -1,16 +1,12 @@
 /* test_histogram.c - quantiles against sorted values, merging, failing memory. */
 #include "analyze/common/histogram.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static uint64_t seed = 88172645463325252ull;
 
@@ -51,10 +47,9 @@ static void check_against(const struct histogram *h, int64_t *values, size_t n)
     }
 }
 
-static void test_error_bound(void **state)
+TEST(test_error_bound)
 {
     static int64_t values[20000];
-    (void)state;
     for (int round = 0; round < 60; round++) {
         size_t n = 1 + random_next() % (round % 2 ? 100 : 20000);
         struct histogram h;
@@ -68,10 +63,9 @@ static void test_error_bound(void **state)
     }
 }
 
-static void test_merge_is_single_pass(void **state)
+TEST(test_merge_is_single_pass)
 {
     static int64_t values[5000];
-    (void)state;
     for (int round = 0; round < 40; round++) {
         size_t n = 1 + random_next() % (round % 2 ? 60 : 5000), cut = random_next() % (n + 1);
         struct histogram all, a, b;
@@ -94,10 +88,9 @@ static void test_merge_is_single_pass(void **state)
     }
 }
 
-static void test_edges(void **state)
+TEST(test_edges)
 {
     struct histogram h;
-    (void)state;
     histogram_init(&h);
     assert_int_equal(histogram_quantile(&h, 0.5), 0);
     assert_int_equal(histogram_mean(&h), 0);
@@ -110,17 +103,15 @@ static void test_edges(void **state)
 }
 
 /* Every bucket's middle lies in it, and buckets follow each other. */
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
-    (void)state;
     for (unsigned b = 0; b < HISTOGRAM_PAGES * HISTOGRAM_PAGE; b++)
         assert_int_equal(histogram_bucket(histogram_middle(b)), b);
     assert_true(histogram_bucket(INT64_MAX) == HISTOGRAM_PAGES * HISTOGRAM_PAGE - 1);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (int64_t fail = 0;; fail++) {
         struct histogram h;
         int code = 0;

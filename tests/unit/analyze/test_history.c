@@ -1,12 +1,8 @@
 /* test_history.c - planted steps, runs, hosts and GPUs are found; noise is not. */
 #include "analyze/compare/history.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,9 +48,8 @@ static size_t outliers(size_t n)
     return found;
 }
 
-static void test_step(void **state)
+TEST(test_step)
 {
-    (void)state;
     begin(100, 1);
     for (size_t i = 60; i < 100; i++)
         points[i].mean *= 1.08;
@@ -72,9 +67,8 @@ static void test_step(void **state)
     region_fini(&mem);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     size_t steps = 0, found = 0, groups = 0;
     for (unsigned seed = 0; seed < 200; seed++) {
         begin(60, seed);
@@ -91,9 +85,8 @@ static void test_nothing(void **state)
 }
 
 /* Sure, but not worth a word. */
-static void test_small_step(void **state)
+TEST(test_small_step)
 {
-    (void)state;
     begin(MANY, 2);
     for (size_t i = 100; i < MANY; i++)
         points[i].mean *= 1.012;
@@ -104,9 +97,8 @@ static void test_small_step(void **state)
     region_fini(&mem);
 }
 
-static void test_slow_host(void **state)
+TEST(test_slow_host)
 {
-    (void)state;
     begin(90, 3);
     for (size_t i = 1; i < 90; i += 3)
         points[i].mean *= 1.1;
@@ -120,9 +112,8 @@ static void test_slow_host(void **state)
 }
 
 /* From the 40th on it runs elsewhere, and slower: that is said beside the step. */
-static void test_other_machines(void **state)
+TEST(test_other_machines)
 {
-    (void)state;
     begin(80, 4);
     for (size_t i = 40; i < 80; i++) {
         points[i].mean *= 1.2;
@@ -136,9 +127,8 @@ static void test_other_machines(void **state)
     region_fini(&mem);
 }
 
-static void test_few(void **state)
+TEST(test_few)
 {
-    (void)state;
     for (size_t n = 0; n < 12; n++) {
         begin(n, 5);
         if (n > 2)

@@ -1,15 +1,11 @@
 /* test_insight_kernels.c - occupancy and local memory of kernels, and what holds a device down. */
+#include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_occupancy(void **state)
+TEST(test_occupancy)
 {
     static const struct {
         const char *limiter;
@@ -18,7 +14,6 @@ static void test_occupancy(void **state)
     } cases[] = {{"registers", 16, true},    {"shared_mem", 31, true}, {"blocks", 32, false},
                  {"registers", 36, true},    {"registers", 40, false}, {"warps", 36, false},
                  {"warps", CELL_NULL, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("occupancy");
         finder_kernels(
@@ -38,9 +33,8 @@ static void test_occupancy(void **state)
 }
 
 /* Reserved local memory tells nothing. */
-static void test_spills(void **state)
+TEST(test_spills)
 {
-    (void)state;
     for (int64_t local = 0; local <= 256; local += 256) {
         finder_begin("spills");
         finder_kernels((struct config_row){.occ_warps = 64,
@@ -73,7 +67,7 @@ static void metrics(int n, int64_t throttle, int64_t temperature)
     }
 }
 
-static void test_throttling(void **state)
+TEST(test_throttling)
 {
     static const struct {
         int samples;
@@ -90,7 +84,6 @@ static void test_throttling(void **state)
         {2, 4, 60, ""},
         {10, CELL_NULL, CELL_NULL, ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("throttle");
         metrics(cases[i].samples, cases[i].throttle, cases[i].temperature);

@@ -1,13 +1,9 @@
 /* test_insight_launch.c - storms of launches, late ones, and nothing to launch. */
+#include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void storm(int kernels, int64_t ns, int64_t host, int64_t sync)
 {
@@ -21,9 +17,8 @@ static void storm(int kernels, int64_t ns, int64_t host, int64_t sync)
     }
 }
 
-static void test_storm(void **state)
+TEST(test_storm)
 {
-    (void)state;
     finder_begin("storm");
     storm(4000, 2500, 5000, 0);
     finder_look();
@@ -55,9 +50,8 @@ static void test_storm(void **state)
     finder_end();
 }
 
-static void test_late(void **state)
+TEST(test_late)
 {
-    (void)state;
     finder_begin("late");
     finder_gaps(20, 3000000, 2000000);
     finder_look();
@@ -79,9 +73,8 @@ static void test_late(void **state)
     finder_end();
 }
 
-static void test_idle(void **state)
+TEST(test_idle)
 {
-    (void)state;
     finder_begin("idle");
     finder_gaps(5, 50000000, 2000000);
     finder_look();

@@ -1,18 +1,13 @@
 /* test_insight_memory.c - allocations in loops, pageable copies and small ones. */
+#include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_alloc_loop(void **state)
+TEST(test_alloc_loop)
 {
-    (void)state;
     finder_begin("alloc");
     int64_t get = finder_python("a.py", "get", 3), put = finder_python("a.py", "put", 9);
     for (int i = 0; i < 30; i++) {
@@ -31,9 +26,8 @@ static void test_alloc_loop(void **state)
 }
 
 /* Buffers allocated and filled one by one at the start, and freed at the end. */
-static void test_alloc_start(void **state)
+TEST(test_alloc_start)
 {
-    (void)state;
     for (int async = 0; async < 2; async++) {
         finder_begin("start");
         int64_t get = finder_python("a.py", "get", 3), put = finder_python("a.py", "put", 9);
@@ -99,9 +93,8 @@ static void small_copy(int64_t kind, int64_t stack, bool call)
     finder.p.gpu = finder.p.now;
 }
 
-static void test_pageable(void **state)
+TEST(test_pageable)
 {
-    (void)state;
     for (int pinned = 0; pinned < 2; pinned++) {
         finder_begin("pageable");
         int64_t stack = finder_python("load.py", "batch", 12);
@@ -120,9 +113,8 @@ static void test_pageable(void **state)
     }
 }
 
-static void test_small_copies(void **state)
+TEST(test_small_copies)
 {
-    (void)state;
     for (int64_t bytes = 512; bytes <= 1 << 20; bytes *= 2048) {
         finder_begin("small");
         int64_t stack = finder_python("put.py", "rows", 4);
@@ -140,9 +132,8 @@ static void test_small_copies(void **state)
 }
 
 /* Two callers of one line, and both directions: one finding for the line. */
-static void test_small_copies_together(void **state)
+TEST(test_small_copies_together)
 {
-    (void)state;
     for (int calls = 0; calls < 2; calls++) {
         finder_begin("together");
         int64_t stacks[] = {finder_python("put.py", "rows", 4), 0};
@@ -164,9 +155,8 @@ static void test_small_copies_together(void **state)
 }
 
 /* A line is named with its part, not as if all came from there. */
-static void test_pageable_places(void **state)
+TEST(test_pageable_places)
 {
-    (void)state;
     finder_begin("places");
     for (int i = 0; i < 40; i++) { /* four callers of one line outweigh the one of another */
         char caller[32];

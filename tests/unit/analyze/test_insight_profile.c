@@ -1,5 +1,6 @@
 /* test_insight_profile.c - stalls, divergence, uncoalesced access, bank conflicts: each with its
  * fault and without, and nothing where the data is thin or absent. */
+#include "tests/test.h"
 #include "tests/unit/support/finder.h"
 #include "tests/unit/support/profile_log.h"
 
@@ -9,14 +10,9 @@
 #include "base/file.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/document.h"
 
@@ -45,9 +41,8 @@ static void sample_evenly(int64_t k, int64_t each)
     profile_sample(P, k, 7, "selected", CELL_NULL, each * 2);
 }
 
-static void test_stall(void **state)
+TEST(test_stall)
 {
-    (void)state;
     finder_begin("stall");
     int64_t k = profile_kernel_of(P, "gather", 80);
     profile_sample(P, k, 2, "long_scoreboard", 0, 3000);
@@ -78,9 +73,8 @@ static void test_stall(void **state)
     finder_end();
 }
 
-static void test_no_stall(void **state)
+TEST(test_no_stall)
 {
-    (void)state;
     finder_begin("even");
     sample_evenly(profile_kernel_of(P, "healthy", 80), 1000);
     finder_look();
@@ -97,9 +91,8 @@ static void test_no_stall(void **state)
 }
 
 /* 399 samples are too thin, however clear they look; 400 are not. */
-static void test_thin(void **state)
+TEST(test_thin)
 {
-    (void)state;
     for (int64_t n = 399; n <= 400; n++) {
         finder_begin("thin");
         int64_t k = profile_kernel_of(P, "gather", 80);
@@ -114,9 +107,8 @@ static void test_thin(void **state)
 }
 
 /* A kernel that is nothing in the run, whatever it waits for. */
-static void test_small_kernel(void **state)
+TEST(test_small_kernel)
 {
-    (void)state;
     finder_begin("small");
     int64_t k = profile_kernel_of(P, "tiny", 1);
     profile_kernel_of(P, "large", 3000);
@@ -129,9 +121,8 @@ static void test_small_kernel(void **state)
 }
 
 /* Every row of the table, by its own threshold: above it fires, below it does not. */
-static void test_every_reason(void **state)
+TEST(test_every_reason)
 {
-    (void)state;
     for (size_t r = 0; r < stall_count; r++) {
         enum stall_class c = stalls[r].class;
         int64_t limit = c == STALL_MEMORY || c == STALL_EXECUTION ? 300
@@ -155,9 +146,8 @@ static void test_every_reason(void **state)
 }
 
 /* A reason that the table does not know keeps its name. */
-static void test_unknown_reason(void **state)
+TEST(test_unknown_reason)
 {
-    (void)state;
     finder_begin("unknown");
     int64_t k = profile_kernel_of(P, "k", 80);
     profile_sample(P, k, 0, "quantum_pipe_flux", CELL_NULL, 300);
@@ -169,9 +159,8 @@ static void test_unknown_reason(void **state)
     finder_end();
 }
 
-static void test_scope(void **state)
+TEST(test_scope)
 {
-    (void)state;
     finder_begin("scope");
     int64_t k = profile_kernel_of(P, "k", 80), scope = profile_scope(P, "epoch"),
             other = profile_scope(P, "other");
@@ -189,9 +178,8 @@ static void test_scope(void **state)
 }
 
 /* Without kernel rows a kernel's time is its share of the sampled time. */
-static void test_sampled_alone(void **state)
+TEST(test_sampled_alone)
 {
-    (void)state;
     finder_begin("alone");
     int64_t k = profile_kernel_of(P, "k", 0), other = profile_kernel_of(P, "other", 0);
     for (int i = 0; i < 1000; i++) {
@@ -213,14 +201,13 @@ static void test_sampled_alone(void **state)
 #define INST    "smsp__sass_inst_executed"
 #define THREADS "smsp__sass_thread_inst_executed"
 
-static void test_divergence(void **state)
+TEST(test_divergence)
 {
     static const struct {
         int64_t threads; /* of 3200 at two instructions of 100 x 100 */
         int severity;    /* -1: no finding */
     } cases[] = {
         {3100, -1}, {2890, -1}, {2870, INSIGHT_LOW}, {2390, INSIGHT_MEDIUM}, {1590, INSIGHT_HIGH}};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         finder_begin("divergence");
         int64_t k = profile_kernel_of(P, "branchy", 80);
@@ -243,9 +230,8 @@ static void test_divergence(void **state)
 }
 
 /* Half of a pair is not 0: neither missing threads nor missing instructions are divergence. */
-static void test_missing_half(void **state)
+TEST(test_missing_half)
 {
-    (void)state;
     finder_begin("half");
     int64_t k = profile_kernel_of(P, "k", 80);
     profile_metric(P, k, 0, INST, 100000, 0);
@@ -260,9 +246,8 @@ static void test_missing_half(void **state)
     finder_end();
 }
 
-static void test_divergence_in_scope(void **state)
+TEST(test_divergence_in_scope)
 {
-    (void)state;
     finder_begin("scope");
     int64_t k = profile_kernel_of(P, "k", 80), scope = profile_scope(P, "tail");
     profile_metric(P, k, 0, INST, 100000, 0);
@@ -278,9 +263,8 @@ static void test_divergence_in_scope(void **state)
     finder_end();
 }
 
-static void test_uncoalesced(void **state)
+TEST(test_uncoalesced)
 {
-    (void)state;
     for (int faulty = 0; faulty < 2; faulty++) {
         finder_begin("uncoalesced");
         int64_t k = profile_kernel_of(P, "strided", 80);
@@ -303,9 +287,8 @@ static void test_uncoalesced(void **state)
 
 /* Local memory that was counted: with its line, and once, also where the launch tells of it. Below
  * 5 % of the traffic it is hardly used. */
-static void test_spills(void **state)
+TEST(test_spills)
 {
-    (void)state;
     for (int faulty = 0; faulty < 2; faulty++) {
         finder_begin("spills");
         int64_t k = profile_kernel_of(P, "spilling", 80);
@@ -332,9 +315,8 @@ static void test_spills(void **state)
 
 /* The launch tells of local memory, too: one finding, of what was counted. Global memory was not
  * counted: nothing is said of it. */
-static void test_spills_of_launch(void **state)
+TEST(test_spills_of_launch)
 {
-    (void)state;
     finder_begin("both");
     struct config_row c = {.occ_warps = 64, .occ_max_warps = 64, .local_per_thread = 64};
     int64_t k = profile_kernel_of(P, "_Z4gemmPf", 0);
@@ -354,9 +336,8 @@ static void test_spills_of_launch(void **state)
 
 /* The launch tells of local memory that is hardly used, or not at all: that was counted, and is no finding. A kernel
  * of which nothing was counted is judged by its launch. */
-static void test_spills_counted_few(void **state)
+TEST(test_spills_counted_few)
 {
-    (void)state;
     for (int other = 0; other < 3; other++) {
         finder_begin("few");
         struct config_row c = {.occ_warps = 64, .occ_max_warps = 64, .local_per_thread = 64};
@@ -372,9 +353,8 @@ static void test_spills_counted_few(void **state)
     }
 }
 
-static void test_bank_conflicts(void **state)
+TEST(test_bank_conflicts)
 {
-    (void)state;
     for (int faulty = 0; faulty < 2; faulty++) {
         finder_begin("conflicts");
         int64_t k = profile_kernel_of(P, "transpose", 80);
@@ -398,9 +378,8 @@ static void test_bank_conflicts(void **state)
 }
 
 /* Kernels are told by name: a module that was loaded twice, rows in any order. */
-static void test_loaded_twice(void **state)
+TEST(test_loaded_twice)
 {
-    (void)state;
     finder_begin("twice");
     int64_t a = profile_kernel_of(P, "k", 40), b = profile_kernel_of(P, "k", 40);
     profile_sample(P, a, 1, "barrier", CELL_NULL, 300);
@@ -413,11 +392,10 @@ static void test_loaded_twice(void **state)
 }
 
 /* Two sessions merged say what one session of both would. */
-static void test_merged(void **state)
+TEST(test_merged)
 {
     struct model all, one;
     struct insights found;
-    (void)state;
     model_init(&all, finder.names);
     for (int s = 0; s < 2; s++) {
         finder_begin(s ? "second" : "first");
@@ -446,9 +424,8 @@ static void test_merged(void **state)
     model_fini(&all);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     finder_begin("memory");
     int64_t k = profile_kernel_of(P, "k", 80), scope = profile_scope(P, "epoch");
     profile_sample_in(P, k, 1, "barrier", 900, scope);
@@ -475,10 +452,9 @@ static void test_no_memory(void **state)
 }
 
 /* docs/insights.md has the table of reasons. */
-static void test_document(void **state)
+TEST(test_document)
 {
     char *text, line[1024];
-    (void)state;
     document_read("insights.md", &text);
     for (size_t i = 0; i < stall_count; i++) {
         const struct stall *s = &stalls[i];

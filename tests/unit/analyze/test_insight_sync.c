@@ -1,18 +1,13 @@
 /* test_insight_sync.c - waits: which line is told, how severe, and what is no wait. */
 #include "analyze/insight/findings.h"
+#include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_sync_loop(void **state)
+TEST(test_sync_loop)
 {
-    (void)state;
     finder_begin("loop");
     finder_steps(50, 4, finder_python("/srv/app/train.py", "train_step", 90), true);
     finder_look();
@@ -39,9 +34,8 @@ static void test_sync_loop(void **state)
 }
 
 /* The same program with the wait after the loop. */
-static void test_sync_hoisted(void **state)
+TEST(test_sync_hoisted)
 {
-    (void)state;
     finder_begin("hoisted");
     finder_steps(50, 4, finder_python("/srv/app/train.py", "main", 95), false);
     finder_look();
@@ -54,9 +48,8 @@ static void test_sync_hoisted(void **state)
 }
 
 /* Two launches between are no loop by the seed's rule, and two calls are none either. */
-static void test_sync_no_loop(void **state)
+TEST(test_sync_no_loop)
 {
-    (void)state;
     finder_begin("two");
     finder_steps(50, 2, finder_python("/srv/app/train.py", "f", 1), true);
     finder_look();
@@ -70,7 +63,7 @@ static void test_sync_no_loop(void **state)
 }
 
 /* HIGH above 50 %, MEDIUM above 10 %, else LOW; it always fires where there are stacks. */
-static void test_sync_severity(void **state)
+TEST(test_sync_severity)
 {
     static const struct {
         int64_t busy, rest;
@@ -79,7 +72,6 @@ static void test_sync_severity(void **state)
                  {400, 500, INSIGHT_MEDIUM},
                  {120, 800, INSIGHT_MEDIUM},
                  {40, 900, INSIGHT_LOW}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("severity");
         int64_t stack = finder_python("a.py", "f", 5);
@@ -94,9 +86,8 @@ static void test_sync_severity(void **state)
 }
 
 /* A well pipelined loop waits for the step before the last: the GPU never stops. */
-static void test_sync_pipelined(void **state)
+TEST(test_sync_pipelined)
 {
-    (void)state;
     finder_begin("pipelined");
     int64_t stack = finder_python("a.py", "loop", 5), before = 0;
     for (int i = 0; i < 60; i++) {
@@ -120,9 +111,8 @@ static void test_sync_pipelined(void **state)
 
 /* Waits that the driver makes by itself surface under its mark, and are in no loop of the program; other
  * marks and waits without a stack are no line. */
-static void test_sync_no_line(void **state)
+TEST(test_sync_no_line)
 {
-    (void)state;
     finder_begin("mark");
     finder_steps(20, 4, program_mark(&finder.p, "<driver-internal>"), true);
     finder_look();
@@ -142,10 +132,9 @@ static void test_sync_no_line(void **state)
 
 /* Calls that are no synchronizations and took 14 us are nothing to look at; 14 ms are, where it is
  * a call that waits by itself. */
-static void test_other_calls(void **state)
+TEST(test_other_calls)
 {
     const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM, SYNC_FREE};
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         int call = calls[i % 4];
         finder_begin("other");
@@ -163,7 +152,7 @@ static void test_other_calls(void **state)
 
 /* One asynchronous copy that the scheduler held up is no wait; several, or a long one, are, unless the
  * GPU was busy meanwhile: its queue was full. */
-static void test_slow_calls(void **state)
+TEST(test_slow_calls)
 {
     static const struct {
         int calls;
@@ -171,7 +160,6 @@ static void test_slow_calls(void **state)
         bool told;
     } cases[] = {
         {1, 8000000, false}, {2, 8000000, false}, {3, 8000000, true}, {1, 150000000, true}};
-    (void)state;
     for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; i++) {
         bool other = i % 2, busy = i / 2 % 2;
         finder_begin("held up");
@@ -194,9 +182,8 @@ static void test_slow_calls(void **state)
 }
 
 /* A copy that waits by itself is told whatever the GPU did, also with asynchronous ones at its line. */
-static void test_slow_beside_a_copy(void **state)
+TEST(test_slow_beside_a_copy)
 {
-    (void)state;
     for (int slow = 1; slow <= 100; slow += 99) {
         finder_begin("copies");
         int64_t stack = finder_python("a.py", "put", 9);
@@ -215,9 +202,8 @@ static void test_slow_beside_a_copy(void **state)
 }
 
 /* Beside a synchronization of the same line it counts for nothing. */
-static void test_slow_beside(void **state)
+TEST(test_slow_beside)
 {
-    (void)state;
     finder_begin("beside");
     int64_t stack = finder_python("a.py", "put", 9);
     program_launch(&finder.p, (struct program_kernel){.ns = 400000});
@@ -235,10 +221,9 @@ static void test_slow_beside(void **state)
 }
 
 /* A thread of a framework: its line is not what the reader can change. */
-static void test_library(void **state)
+TEST(test_library)
 {
     int64_t frame;
-    (void)state;
     finder_begin("library");
     int64_t stack = program_native(&finder.p, 0, "/usr/lib/python3/dist-packages/jaxlib/xla.so",
                                    0x1000, &frame);
@@ -266,9 +251,8 @@ static void test_library(void **state)
 }
 
 /* The first step loads code and fills buffers at a line that waits for nothing. */
-static void test_first_step(void **state)
+TEST(test_first_step)
 {
-    (void)state;
     finder_begin("first step");
     int64_t stack = finder_python("a.py", "forward", 13);
     for (int i = 0; i < 4; i++) {
@@ -294,9 +278,8 @@ static void test_first_step(void **state)
     finder_end();
 }
 
-static void test_copy_loop(void **state)
+TEST(test_copy_loop)
 {
-    (void)state;
     finder_begin("copies");
     int64_t stack = finder_python("a.py", "item", 8);
     for (int i = 0; i < 40; i++) {
@@ -334,7 +317,7 @@ static void begin_as(const char *engine, const char *feature, const char *status
 
 /* Waits that an engine makes long have nothing to give back, and its idle time is nobody's; where it
  * counts nothing after all they are the program's. */
-static void test_slowed(void **state)
+TEST(test_slowed)
 {
     static const struct {
         const char *engine, *feature, *status, *mode;
@@ -348,7 +331,6 @@ static void test_slowed(void **state)
         {"RangeProfiler", "range_counters", "collected", "scopes", false, false},
         {"PcSampling", "pc_sampling", "collected", "kernels", false, false},
     };
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct buf said;
         buf_init(&said, 4096);

@@ -1,24 +1,19 @@
 /* test_insights.c - all rules together: clean programs, order, failing memory, and the document. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
 #include <limits.h>
 #include <stdio.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/support/document.h"
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
-    (void)state;
     finder_begin("clean");
     for (int i = 0; i < 300; i++)
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
@@ -33,9 +28,8 @@ static void test_clean(void **state)
 }
 
 /* High before medium before low; of one severity measured before estimated, each by what it gives back. */
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     finder_begin("order");
     finder_kernels((struct config_row){.occ_warps = 4, .occ_max_warps = 64, .registers = 255},
                    program_name(&finder.p, "registers"));
@@ -56,9 +50,8 @@ static void test_order(void **state)
     finder_end();
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     finder_begin("memory");
     finder_kernels(
         (struct config_row){
@@ -91,10 +84,9 @@ static void has_row(const char *text, const char *what, const char *sentence)
 }
 
 /* docs/insights.md says of every rule and every threshold what the table says. */
-static void test_document(void **state)
+TEST(test_document)
 {
     char *text, line[256];
-    (void)state;
     document_read(INSIGHTS, &text);
     for (size_t i = 0; i < insight_rule_count; i++) {
         const struct insight_rule *r = &insight_rules[i];

@@ -1,15 +1,10 @@
 /* test_load.c - files into a model: parts, damage, clocks, merging, failing memory. */
 #include "analyze/model/load.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { KERNELS = 300 };
 
@@ -74,9 +69,8 @@ static void make(const char *session)
     make_log_fini(&l);
 }
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     make("parts");
     for (int threads = 0; threads < 2; threads++) {
         struct load_stats stats;
@@ -98,11 +92,10 @@ static void test_parts(void **state)
 }
 
 /* Without an end: unclean, and as long as the last event says. */
-static void test_unclean(void **state)
+TEST(test_unclean)
 {
     struct make_log l;
     struct load_stats stats;
-    (void)state;
     make_log_init(&l, "unclean");
     put_kernels(&l, 1, 0, 10);
     make_log_text(&l, "{\"type\":\"kernel\",\"rows\":1,\"sta"); /* SIGKILL in the middle of write */
@@ -117,11 +110,10 @@ static void test_unclean(void **state)
     model_fini(m);
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
     struct make_log l;
     struct load_stats stats;
-    (void)state;
     make_log_init(&l, "damaged");
     put_kernels(&l, 1, 0, 10);
     make_log_text(&l, "garbage\n{\"type\":\"kernel\",\"rows\":2,\"start\":[1]}\n"
@@ -156,9 +148,8 @@ static void fails(const char *dir, int expected, const char *words)
     discover_close(&d);
 }
 
-static void test_nothing_to_read(void **state)
+TEST(test_nothing_to_read)
 {
-    (void)state;
     fails(tmpdir_write("empty.txt", "", 0), GPUFL_E_CORRUPT, "empty.txt: there is nothing in it");
     fails(tmpdir_write("prose.txt", "Dear all,\nhello.\n", 17), GPUFL_E_CORRUPT,
           "not a session log");
@@ -166,11 +157,10 @@ static void test_nothing_to_read(void **state)
 }
 
 /* Two processes on one GPU: busy is the union on the epoch clock, not the sum. */
-static void test_merge(void **state)
+TEST(test_merge)
 {
     struct model all;
     struct load_stats stats;
-    (void)state;
     model_init(&all, names);
     for (int i = 0; i < 2; i++) {
         struct make_log l;
@@ -200,11 +190,10 @@ static void test_merge(void **state)
 }
 
 /* Merging the halves of a session gives what reading it at once gives. */
-static void test_merge_is_single_pass(void **state)
+TEST(test_merge_is_single_pass)
 {
     struct load_stats stats;
     struct model all;
-    (void)state;
     make("whole");
     model_init(&all, names);
     for (int half = 0; half < 2; half++) {
@@ -240,13 +229,12 @@ static void test_merge_is_single_pass(void **state)
 }
 
 /* A GPU told of by its index alone is the one of which a later row of its id knows more. */
-static void test_device_becomes_known(void **state)
+TEST(test_device_becomes_known)
 {
     struct make_log l;
     struct load_stats stats;
     struct device_row bare;
     uint32_t only;
-    (void)state;
     MAKE_UNKNOWN(bare);
     bare.id = 1;
     bare.index = 0;
@@ -275,12 +263,11 @@ static void test_device_becomes_known(void **state)
     model_fini(m);
 }
 
-static void test_best_clock(void **state)
+TEST(test_best_clock)
 {
     struct make_log l;
     struct load_stats stats;
     struct clock_row rows[] = {{5000, 1700000000000005300, 10}, {9000, 1700000000000009900, 900}};
-    (void)state;
     make_log_init(&l, "clock"); /* the header's pair has an uncertainty of 100 */
     make_log_header(&l, "system", 1);
     make_log_rows(&l, RECORD_clock, rows, 2);
@@ -291,11 +278,10 @@ static void test_best_clock(void **state)
     model_fini(m);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct discover d;
     struct err e = {0};
-    (void)state;
     make("memory");
     assert_int_equal(discover_open(&d, tmpdir_path("memory"), &e), 0);
     for (int64_t fail = 0;; fail++) {

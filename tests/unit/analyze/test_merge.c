@@ -4,18 +4,14 @@
  * one or in groups of groups, as threads or servers would. The JSON report, which holds every
  * number of every part, must be the same to the byte. */
 #include "analyze/report/report.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "tests/unit/support/program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SESSIONS = 6, ROUNDS = 40, IDS = 5 };
 
@@ -145,9 +141,8 @@ static void merge_groups(struct program *p, int from, int to, struct model *out)
     assert_int_equal(model_settle(out), 0);
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         struct program p[SESSIONS];
         struct model all, one;
@@ -279,9 +274,8 @@ static void read_chunks(struct program *p, struct model *m)
     assert_int_equal(model_finish(m), 0);
 }
 
-static void test_chunks(void **state)
+TEST(test_chunks)
 {
-    (void)state;
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         struct program p;
         struct model m;

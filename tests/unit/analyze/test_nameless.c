@@ -1,18 +1,14 @@
 /* test_nameless.c - files of code that could not name their frames: which, why, and how many. */
 #include "analyze/model/nameless.h"
+#include "tests/test.h"
 
 #include "analyze/model/model.h"
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct program program;
 
@@ -37,12 +33,11 @@ static void check(const struct model *m, const struct nameless *n, const char *t
     buf_fini(&out);
 }
 
-static void reasons(void **state)
+TEST(reasons)
 {
     struct nameless list[NAMELESS_MOST];
     struct model m;
     size_t more;
-    (void)state;
     program_init(&program, "nameless");
     frames("/srv/known", 4, STACKS_LINE);
     frames("/srv/stripped.so", 4, STACKS_NOTHING_THERE); /* there is nothing to be done */
@@ -69,13 +64,12 @@ static void reasons(void **state)
     program_fini(&program);
 }
 
-static void more_than_are_told(void **state)
+TEST(more_than_are_told)
 {
     struct nameless list[NAMELESS_MOST];
     struct model m;
     size_t more;
     char path[32];
-    (void)state;
     program_init(&program, "many");
     for (int i = 0; i < NAMELESS_MOST + 5; i++) {
         snprintf(path, sizeof path, "/srv/l%d.so", i);

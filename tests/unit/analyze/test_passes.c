@@ -1,20 +1,16 @@
 /* test_passes.c - passes of one command in the report: each kind of data from its pass, none of it
  * twice; what was alike, what was not, and what is not known is told. */
 #include "base/file.h"
+#include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <gpufl/analysis.h>
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A pass: its engine, and how the program ran in it. */
 struct pass_log {
@@ -207,9 +203,8 @@ static void check_numbers(json_t *list, const char *expected)
 /* ---- alike ------------------------------------------------------------------------------- */
 
 /* Sampled kernels take twice as long and instrumented ones are not recorded: times are Trace's. */
-static void test_alike(void **state)
+TEST(test_alike)
 {
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "alike");
     write_pass(&(struct pass_log){2, "PcSampling", "PcSampling", 80, 2, 3, false, true}, "alike");
     write_pass(&(struct pass_log){3, "RangeProfiler", "RangeProfiler", 90, 2, 3, false, true},
@@ -252,9 +247,8 @@ static void test_alike(void **state)
 }
 
 /* Instrumented kernels that have no rows: as many launches is all that is known. */
-static void test_alike_in_all(void **state)
+TEST(test_alike_in_all)
 {
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "bare");
     write_pass(&(struct pass_log){3, "SassMetrics", "SassMetrics", 0, 2, 3, true, true}, "bare");
     char *text = text_of("bare", NULL);
@@ -273,9 +267,8 @@ static void test_alike_in_all(void **state)
 
 /* ---- not alike --------------------------------------------------------------------------- */
 
-static void test_different(void **state)
+TEST(test_different)
 {
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 5, 6, false, false}, "differ");
     write_pass(&(struct pass_log){2, "PcSampling", "PcSampling", 40, 3, 4, false, true}, "differ");
     char *text = text_of("differ", NULL);
@@ -299,9 +292,8 @@ static void test_different(void **state)
 }
 
 /* As many launches, of other kernels: their sum alone would not tell. */
-static void test_different_kernels(void **state)
+TEST(test_different_kernels)
 {
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "swap");
     write_pass(&(struct pass_log){2, "PcSampling", "PcSampling", 40, 1, 3, false, true}, "swap");
     char *text = text_of("swap", NULL);
@@ -315,9 +307,8 @@ static void test_different_kernels(void **state)
     free(text);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "unknown");
     write_pass(&(struct pass_log){2, "PcSampling", "PcSampling", 0, 2, CELL_NULL, true, true},
                "unknown");
@@ -329,9 +320,8 @@ static void test_unknown(void **state)
 /* ---- less than all ----------------------------------------------------------------------- */
 
 /* The engine could not be had: the pass says why, and its kernels are not added to the others. */
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "none");
     write_pass(&(struct pass_log){2, "PcSampling", "Trace", 40, 2, 3, false, false}, "none");
     char *text = text_of("none", NULL);
@@ -344,10 +334,9 @@ static void test_nothing(void **state)
 }
 
 /* One pass alone is a session like any other; passes without times are refused. */
-static void test_without_trace(void **state)
+TEST(test_without_trace)
 {
     char error[512];
-    (void)state;
     write_pass(&(struct pass_log){2, "PcSampling", "PcSampling", 40, 2, 3, false, true},
                "timeless");
     json_t *root = json_of("timeless");
@@ -361,10 +350,9 @@ static void test_without_trace(void **state)
 }
 
 /* Two runs of passes below one directory: each is put together by itself. */
-static void test_two_groups(void **state)
+TEST(test_two_groups)
 {
     char error[512];
-    (void)state;
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "both/x");
     write_pass(&(struct pass_log){2, "PcSampling", "PcSampling", 40, 2, 3, false, true}, "both/x");
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "both/y");
@@ -380,12 +368,12 @@ static void test_two_groups(void **state)
 
 int main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
     const struct CMUnitTest tests[] = {
-        TEST(test_alike),         TEST(test_alike_in_all),
-        TEST(test_different),     TEST(test_different_kernels),
-        TEST(test_unknown),       TEST(test_nothing),
-        TEST(test_without_trace), TEST(test_two_groups),
+        CASE(test_alike),         CASE(test_alike_in_all),
+        CASE(test_different),     CASE(test_different_kernels),
+        CASE(test_unknown),       CASE(test_nothing),
+        CASE(test_without_trace), CASE(test_two_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

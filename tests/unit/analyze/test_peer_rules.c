@@ -3,16 +3,12 @@
  *
  * Every session is one kernel k() of 80 ms in a run of 100 ms, whose rows a case completes. */
 #include "analyze/insight/insight.h"
+#include "tests/test.h"
 #include "wire/decode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SESSION "\"session_id\":\"s\""
 #define JOB                                                                                        \
@@ -161,9 +157,8 @@ static char *session_of(const char *lines)
     return text;
 }
 
-static void test_all_are_found(void **state)
+TEST(test_all_are_found)
 {
-    (void)state;
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
         char *text = session_of(rules[r].lines);
         bool there = false;
@@ -202,9 +197,8 @@ static const struct {
     {"nothing at all", KERNEL("24") HEALTHY},
 };
 
-static void test_false_ones(void **state)
+TEST(test_false_ones)
 {
-    (void)state;
     for (size_t r = 0; r < sizeof false_ones / sizeof *false_ones; r++) {
         char *text = session_of(false_ones[r].lines);
         read_session(text);
@@ -216,10 +210,9 @@ static void test_false_ones(void **state)
 }
 
 /* Numbers up to 1 are reasons like others where their name says so. */
-static void test_low_numbers(void **state)
+TEST(test_low_numbers)
 {
     char *text = session_of(KERNEL("24") HEALTHY PROFILE(EVEN "," SAMPLE("1", "9000", "1", "0")));
-    (void)state;
     read_session(text);
     assert_int_equal(found.count, 1);
     assert_non_null(strstr(found.items[0].title, "long_scoreboard"));
@@ -230,11 +223,10 @@ static void test_low_numbers(void **state)
 }
 
 /* Shared memory as the limit has advice of its own. */
-static void test_shared_limit(void **state)
+TEST(test_shared_limit)
 {
     char *text =
         session_of(KERNEL("24") DETAIL("0.250000", "1.000000", "0.250000", "shared_mem", "0", "0"));
-    (void)state;
     read_session(text);
     assert_int_equal(found.count, 1);
     assert_non_null(strstr(found.items[0].next, "shared memory"));
@@ -243,7 +235,7 @@ static void test_shared_limit(void **state)
 }
 
 /* A scope that goes on in the next segment keeps its samples. */
-static void test_scope_over_segments(void **state)
+TEST(test_scope_over_segments)
 {
     char *text = session_of(
         KERNEL("24") HEALTHY
@@ -251,7 +243,6 @@ static void test_scope_over_segments(void **state)
         ",\"base_time_ns\":1010000000,\"rows\":[[0,1,1,0,0,0,0,1010000000],"
         "[5000,1,1,3,0,0,0,1010000000],[5000,1,1,2,0,0,0,1010000000],"
         "[9000,1,1,1,0,0,0,1010000000]]}\n" PROFILE(EVEN "," SAMPLE("6", "900", "12", "1")));
-    (void)state;
     read_session(text);
     assert_int_equal(found.count, 1);
     assert_string_equal(model_text(&model, found.items[0].scope), "step");
@@ -260,10 +251,9 @@ static void test_scope_over_segments(void **state)
 }
 
 /* What is sampled once counts once, whatever channel it stands in. */
-static void test_counts(void **state)
+TEST(test_counts)
 {
     char *text = session_of(KERNEL("24") HEALTHY PROFILE(EVEN));
-    (void)state;
     read_session(text);
     assert_int_equal(model.samples.total.all, 4500);
     assert_int_equal(model.samples.invalid, 0);

@@ -1,5 +1,6 @@
 /* test_report.c - the reports of kept sessions, word for word and number for number. */
 #include "analyze/report/report.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -7,12 +8,7 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/document.h"
 
@@ -51,12 +47,11 @@ static const char *data(const char *name)
     return path;
 }
 
-static void test_golden(void **state)
+TEST(test_golden)
 {
     char *expected, *text = report_ok(data("sessions/train"), GPUFL_REPORT_TEXT, 100, false);
     size_t len;
     struct err e = {0};
-    (void)state;
     assert_int_equal(file_read_all(data("reports/train.txt"), 1 << 20, &expected, &len, &e), 0);
     assert_string_equal(text, expected);
     mem_free(expected);
@@ -90,7 +85,7 @@ static bool engine_is_told(const json_t *root, const char *engine)
 }
 
 /* What engines make the program wait for is not the program's. */
-static void test_slowed(void **state)
+TEST(test_slowed)
 {
     static const struct {
         const char *run;
@@ -103,7 +98,6 @@ static void test_slowed(void **state)
         {"train_loop_engines/4-RangeProfiler", false, "RangeProfiler"},
         {"train_loop_engines", false, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[PATH_MAX];
         size_t at, waits = 0;
@@ -155,7 +149,7 @@ static int64_t number(json_t *at, const char *path)
     return json_integer_value(at);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     static const struct {
         const char *path;
@@ -199,7 +193,6 @@ static void test_json(void **state)
         {"vendor_overhead/0/total_ns", 85000},
     };
     json_t *root = parse(report_ok(data("sessions/train"), GPUFL_REPORT_JSON, 100, false));
-    (void)state;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (number(root, facts[i].path) != facts[i].value)
             fail_msg("%s is %lld", facts[i].path, (long long)number(root, facts[i].path));
@@ -239,9 +232,8 @@ static void make_session(const char *id, bool simulated, bool ended, int64_t ker
 }
 
 /* Neither width nor odd numbers break the page; colours only where asked. */
-static void test_pages(void **state)
+TEST(test_pages)
 {
-    (void)state;
     for (int width = 0; width < 220; width += 20) {
         char *text = report_ok(data("sessions/train"), GPUFL_REPORT_TEXT, width, false);
         size_t page = width < 80 ? 80 : width > 160 ? 160 : (size_t)width;
@@ -260,9 +252,8 @@ static void test_pages(void **state)
 
 /* Names as hostile as they come: nothing of them reaches the terminal but text, and their
  * length costs neither the report nor its time. */
-static void test_hostile_names(void **state)
+TEST(test_hostile_names)
 {
-    (void)state;
     struct make_log l;
     static const char before[] = "{\"type\":\"names\",\"rows\":1,\"id\":[5],\"text\":[\"",
                       after[] = "\"]}\n";
@@ -302,9 +293,8 @@ static void test_hostile_names(void **state)
     alarm(0);
 }
 
-static void test_simulated_and_unclean(void **state)
+TEST(test_simulated_and_unclean)
 {
-    (void)state;
     make_session("simulated", true, false, 3);
     char *text = report_ok(tmpdir_path("simulated"), GPUFL_REPORT_TEXT, 100, false);
     assert_int_equal(strncmp(text, "*** SIMULATED", 13), 0);
@@ -317,7 +307,7 @@ static void test_simulated_and_unclean(void **state)
 }
 
 /* A session that ended, but not because the program did. */
-static void test_cut_short(void **state)
+TEST(test_cut_short)
 {
     static const struct {
         const char *reason, *text;
@@ -330,7 +320,6 @@ static void test_cut_short(void **state)
         {"spool_limit", "NOT captured to the program's end: the logs had reached their", true},
         {"disk_reserve", "NOT captured to the program's end: the disk was nearly full", true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct make_log l;
         make_log_init(&l, ends[i].reason);
@@ -349,11 +338,10 @@ static void test_cut_short(void **state)
 }
 
 /* Of a machine's GPUs only those that had work are told one by one. */
-static void test_idle_device(void **state)
+TEST(test_idle_device)
 {
     struct make_log l;
     struct device_row second;
-    (void)state;
     make_log_init(&l, "two");
     make_log_header(&l, "device", 1);
     make_log_names(&l, "Test GPU", "GPU-9", "saxpy", "GPU-10", NULL);
@@ -377,13 +365,12 @@ static void test_idle_device(void **state)
 }
 
 /* A scope with more kernels than a page shows, some launched by a thread without scopes. */
-static void test_scope_kernels(void **state)
+TEST(test_scope_kernels)
 {
     enum { NAMES = 9, EACH = 2 };
     struct make_log l;
     struct scope_row scope = {.start = 1000, .duration = 90000, .instance = 1, .name = 3};
     struct ledger_row ledger;
-    (void)state;
     make_log_init(&l, "scopes");
     make_log_header(&l, "device", 1);
     make_log_names(&l, "Test GPU", "GPU-9", "step", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8",
@@ -430,12 +417,11 @@ static void test_scope_kernels(void **state)
 }
 
 /* The public client's waits have stacks of functions: lines, findings and flame graphs of them. */
-static void test_their_stacks(void **state)
+TEST(test_their_stacks)
 {
     enum { STEPS = 20, KERNELS = 4 };
     struct make_log l;
     char row[160];
-    (void)state;
     make_log_init(&l, "theirs");
     make_log_text(&l, "{\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"theirs\","
                       "\"ts_ns\":1000,\"gpu_static_devices\":[{\"id\":0,\"name\":\"g\"}]}\n"
@@ -479,10 +465,9 @@ static void test_their_stacks(void **state)
 }
 
 /* A log without kernels says why; nothing is divided by zero. */
-static void test_empty(void **state)
+TEST(test_empty)
 {
     struct make_log l;
-    (void)state;
     make_log_init(&l, "monitor");
     l.engine = "Monitor";
     make_log_header(&l, "system", 1);
@@ -519,9 +504,8 @@ static void make_asked(const char *id, int64_t ran, int64_t why)
 }
 
 /* Where another engine stood in it is said, of each session. */
-static void test_stand_in(void **state)
+TEST(test_stand_in)
 {
-    (void)state;
     assert_int_equal(mkdir(tmpdir_path("asked"), 0777), 0);
     make_asked("instead", 5, 6);
     make_asked("itself", 2, 0);
@@ -552,10 +536,9 @@ static void test_stand_in(void **state)
     json_decref(root);
 }
 
-static void test_several(void **state)
+TEST(test_several)
 {
     char dir[PATH_MAX];
-    (void)state;
     snprintf(dir, sizeof dir, "%s/several", tmpdir);
     assert_int_equal(mkdir(dir, 0777), 0);
     make_session("aaaa", false, true, 10);
@@ -580,9 +563,8 @@ static void test_several(void **state)
 }
 
 /* Of one part alone the times are the part's: 25 of 40 steps of 10 ms. */
-static void test_one_part(void **state)
+TEST(test_one_part)
 {
-    (void)state;
     char *text = report_ok(data("sessions/train/device.1.log.gz"), GPUFL_REPORT_TEXT, 100, false);
     assert_non_null(strstr(text, "one part of the log alone"));
     free(text);
@@ -593,11 +575,10 @@ static void test_one_part(void **state)
     json_decref(root);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
     char error[200] = "";
     int code;
-    (void)state;
     free(report(tmpdir_path("nowhere"), GPUFL_REPORT_TEXT, 100, false, &code));
     assert_int_equal(code, GPUFL_E_NOENT);
     assert_int_equal(gpufl_report(NULL, NULL, stdout, error, sizeof error), GPUFL_E_INVAL);
@@ -612,7 +593,7 @@ static void test_errors(void **state)
 }
 
 /* What is exported is read again with the same kernels, copies and scopes. */
-static void test_export(void **state)
+TEST(test_export)
 {
     static const char *const same[] = {
         "kernels/count",           "kernels/total_ns", "kernels/busy/busy_ns",
@@ -620,7 +601,6 @@ static void test_export(void **state)
         "copies/total_ns",         "fills/bytes",      "synchronizations/host_wait_ns",
     };
     char out[PATH_MAX], error[512] = "";
-    (void)state;
     snprintf(out, sizeof out, "%s/exported", tmpdir);
     assert_int_equal(gpufl_export_gpuflight(data("sessions/train"), out, error, sizeof error), 0);
     json_t *ours = parse(report_ok(data("sessions/train"), GPUFL_REPORT_JSON, 100, false));
@@ -650,10 +630,9 @@ static void test_export(void **state)
 
 /* A session that cannot be read does not cost the others; what is begun and not finished is
  * taken back, so that the next try finds room. */
-static void test_export_failures(void **state)
+TEST(test_export_failures)
 {
     char error[512] = "", out[PATH_MAX];
-    (void)state;
     assert_int_equal(mkdir(tmpdir_path("mixed"), 0777), 0);
     assert_int_equal(mkdir(tmpdir_path("mixed/a"), 0777), 0);
     tmpdir_write("mixed/a/device.log", "no log\n", 7);
@@ -676,9 +655,8 @@ static void test_export_failures(void **state)
     assert_true(file_is_regular(tmpdir_path("again/good/scope.1.log.gz")));
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (int format = 0; format < 2; format++)
         for (int64_t fail = 0;; fail++) {
             int code;

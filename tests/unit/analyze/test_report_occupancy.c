@@ -2,17 +2,12 @@
  * metrics of devices and host where a session has none. */
 #include <gpufl/analysis.h>
 
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define HEADER(channel)                                                                            \
     "{\"type\":\"header\",\"format\":1,\"session\":\"7d1f6c1e-0c5b-4c39-8a3e-5b1f0e6f2a11\","      \
@@ -49,9 +44,8 @@ static void expect(const char *text, const char *part)
 }
 
 /* Of three kernels the second one's registers set no limit, and of the third nothing is known. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     write_channel(
         "device",
         HEADER("device") "{\"type\":\"names\",\"rows\":5,\"id\":[1,2,3,4,5],\"text\":[\"gemm\","
@@ -76,9 +70,8 @@ static void test_limits(void **state)
 }
 
 /* Where no kernel's limits are known there is no such table. */
-static void test_nothing_known(void **state)
+TEST(test_nothing_known)
 {
-    (void)state;
     write_channel(
         "device",
         HEADER("device") "{\"type\":\"names\",\"rows\":1,\"id\":[1],\"text\":[\"gemm\"]}\n"
@@ -93,9 +86,8 @@ static void test_nothing_known(void **state)
 }
 
 /* The two options that a session without samples lacks. */
-static void test_no_samples(void **state)
+TEST(test_no_samples)
 {
-    (void)state;
     write_channel("system",
                   HEADER("system") "{\"type\":\"names\",\"rows\":2,\"id\":[1,2],\"text\":["
                                    "\"device_metrics\",\"not_requested\"]}\n"
@@ -110,14 +102,14 @@ static void test_no_samples(void **state)
     free(text);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_limits),
-        TEST(test_nothing_known),
-        TEST(test_no_samples),
+        CASE(test_limits),
+        CASE(test_nothing_known),
+        CASE(test_no_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* test_report_profile.c - the report's tables of samples, counted instructions and counters, and
  * SASS beside source for one kernel. */
+#include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <gpufl/analysis.h>
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char *report_of(const char *session, const char *kernel, enum gpufl_report_format format,
                        int want)
@@ -225,10 +221,9 @@ static void has(const char *text, const char *part)
         fail_msg("no '%s' in:\n%s", part, text);
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
     char *text = report(NULL, GPUFL_REPORT_TEXT, 0);
-    (void)state;
     has(text, "Samples by kernel\n"
               "    share   +-  samples  selected  no issue  stalled                              "
               "kernel\n"
@@ -259,10 +254,9 @@ static void test_none_at_all(void)
     has(error, "-e RangeProfiler");
 }
 
-static void test_kernel(void **state)
+TEST(test_kernel)
 {
     char *text = report("gath", GPUFL_REPORT_TEXT, 0);
-    (void)state;
     has(text, "gather\n");
     has(text, "4,000 samples (100.0 % of all).");
     has(text, "3,500  87.5 %  long_scoreboard     5,000   50.0 %  > gather.cu:12    x = in[i];\n");
@@ -284,11 +278,10 @@ static void test_kernel(void **state)
 }
 
 /* Why there is no text, and then what there is: offsets that were sampled. */
-static void test_no_text(void **state)
+TEST(test_no_text)
 {
     json_error_t error;
     char *text = report_of("bare", "bare", GPUFL_REPORT_TEXT, 0);
-    (void)state;
     has(text, "Its instructions have no text, only offsets: none of their code was kept in the "
               "session.\n"
               "  samples   share  stall            executed  threads  offset\n"
@@ -310,11 +303,10 @@ static void test_no_text(void **state)
 }
 
 /* A kernel of which there are hardware counters alone is an answer, too. */
-static void test_kernel_counters(void **state)
+TEST(test_kernel_counters)
 {
     json_error_t error;
     char *text = report_of("bare", "counted(", GPUFL_REPORT_TEXT, 0);
-    (void)state;
     assert_int_equal(strncmp(text, "counted(float*)\n", 16), 0);
     has(text, "  Counters of its launches in forward:\n"
               "  metric                  values    mean  least    most\n"
@@ -343,11 +335,10 @@ static void test_kernel_counters(void **state)
 }
 
 /* Lines first, those with most samples before others; in the listing a line's numbers stand once. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
     json_error_t error;
     char *text = report_of("loop", "loop", GPUFL_REPORT_TEXT, 0);
-    (void)state;
     has(text, "  samples   share  stall  line\n"
               "      300  75.0 %  wait   loop.cu:5\n"
               "      100  25.0 %  wait   loop.cu:6\n");
@@ -376,7 +367,7 @@ static void test_lines(void **state)
 }
 
 /* Of 200 samples 150 are due to the scope: 100 are measured there, half of the others it lacks. */
-static void test_scopes(void **state)
+TEST(test_scopes)
 {
     static const struct {
         const char *reason;
@@ -384,7 +375,6 @@ static void test_scopes(void **state)
     } rows[] = {{"long_scoreboard", 80, 120}, {"selected", 20, 20}, {"wait", 0, 10}};
     json_error_t error;
     char *text = report_of("scoped", NULL, GPUFL_REPORT_TEXT, 0);
-    (void)state;
     has(text, "Samples by scope\n"
               "   share  estimate  measured  stalled most            scope\n"
               "  75.0 %       150       100  long_scoreboard 80.0 %  step\n");
@@ -416,12 +406,11 @@ static void test_scopes(void **state)
 }
 
 /* Parts of samples are in both, and sum up to the same. */
-static void test_parts_of_samples(void **state)
+TEST(test_parts_of_samples)
 {
     json_error_t error;
     double sum = 0;
     char *text = report_of("few", NULL, GPUFL_REPORT_TEXT, 0);
-    (void)state;
     has(text, "  33.3 %         1         -  ");
     free(text);
     text = report_of("few", NULL, GPUFL_REPORT_JSON, 0);
@@ -440,12 +429,11 @@ static void test_parts_of_samples(void **state)
     free(text);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     json_error_t error;
     char *text = report("gather", GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error), *samples, *code, *first, *insight;
-    (void)state;
     assert_non_null(root);
     samples = json_object_get(root, "samples");
     assert_int_equal(json_integer_value(json_object_get(samples, "samples")), 4000);

@@ -3,18 +3,14 @@
  * A launcher that uses no GPU, with what it sampled; two ranks on one GPU, one after the other's start;
  * and a rank whose stacks or kernels are of another kind. */
 #include "analyze/report/report.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define MS 1000000ll
 
@@ -219,11 +215,10 @@ static void check_percents(const char *text)
     }
 
 /* The launcher ran before and after them: in no time, share or cause, and listed apart. */
-static void test_apart(void **state)
+TEST(test_apart)
 {
     const struct process run[] = {LAUNCHER, RANK("b-rank0", 100, 200, 6),
                                   RANK("c-rank1", 150, 67, 2)};
-    (void)state;
     make("apart", run, 3);
     json_t *root = json("apart"),
            *gone = find(json_object_get(root, "sessions"), "app", "torchrun");
@@ -244,11 +239,10 @@ static void test_apart(void **state)
 }
 
 /* Where nobody worked nobody is apart. */
-static void test_none_worked(void **state)
+TEST(test_none_worked)
 {
     const struct process run[] = {LAUNCHER,
                                   {"b", "loader", 0, 100, 0, 0, 0, 132, 0, NO_DATA, 0, false}};
-    (void)state;
     make("idle", run, 2);
     json_t *root = json("idle");
     assert_int_equal(json_integer_value(at(root, "run", "sessions_without_gpu_work")), 0);
@@ -262,13 +256,12 @@ static void test_none_worked(void **state)
 }
 
 /* What became of what was asked for is told of all sessions: the best of the answers, and the others. */
-static void test_asked(void **state)
+TEST(test_asked)
 {
     const struct process run[] = {
         LAUNCHER,
         RANK("b-rank0", 100, 200, 6),
         {"c-rank1", "train", 100, 200, 0, 0, 0, 132, 0, UNAVAILABLE, NO_RIGHTS, true}};
-    (void)state;
     make("asked", run, 3);
     char *text = words("asked");
     has(text, "collected kernels (1 of 3 sessions), stacks (2 of 3 sessions)");
@@ -291,10 +284,9 @@ static void test_asked(void **state)
 }
 
 /* A known value wins over an unknown one, whoever comes first. */
-static void test_known_wins(void **state)
+TEST(test_known_wins)
 {
     struct process run[] = {RANK("a", 0, 100, 3), RANK("b", 50, 100, 3)};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *id = i ? "second" : "first";
         run[0].sm_count = i ? CELL_NULL : 132;
@@ -309,12 +301,11 @@ static void test_known_wins(void **state)
 }
 
 /* The same gaps have one length: in the finding, its evidence and the table. */
-static void test_one_number(void **state)
+TEST(test_one_number)
 {
     const struct process run[] = {RANK("a", 0, 200, 6), RANK("b", 150, 67, 2)};
     char *text, *from;
     int64_t nothing = (5 + 1) * 25 * MS; /* gaps of 25 ms between kernels of 5 ms */
-    (void)state;
     make("gaps", run, 2);
     json_t *root = json("gaps"),
            *cause = find(at(root, "idle", "causes"), "cause", "nothing_submitted"),
@@ -338,10 +329,9 @@ static void test_one_number(void **state)
 }
 
 /* Two processes spend more in callbacks than the run is long, but not more than theirs together. */
-static void test_cost(void **state)
+TEST(test_cost)
 {
     const struct process run[] = {RANK("a", 0, 200, 6), RANK("b", 0, 200, 6)};
-    (void)state;
     make("cost", run, 2);
     char *text = words("cost");
     has(text, "On the program's own threads: 60.0 % of the sessions' time");
@@ -350,10 +340,9 @@ static void test_cost(void **state)
 }
 
 /* "Complete" is said of all rows, or the exception is named with it. */
-static void test_open_scopes(void **state)
+TEST(test_open_scopes)
 {
     struct process run[] = {RANK("a", 0, 200, 6), RANK("b", 0, 200, 6)};
-    (void)state;
     make("whole", run, 2);
     char *text = words("whole");
     has(text, "Complete: launched, recorded and written agree.");
@@ -366,12 +355,12 @@ static void test_open_scopes(void **state)
     free(text);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_apart),      TEST(test_none_worked), TEST(test_asked),      TEST(test_known_wins),
-        TEST(test_one_number), TEST(test_cost),        TEST(test_open_scopes)};
+        CASE(test_apart),      CASE(test_none_worked), CASE(test_asked),      CASE(test_known_wins),
+        CASE(test_one_number), CASE(test_cost),        CASE(test_open_scopes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "analyze/model/scopes/tree.h"
 #include "analyze/report/json.h"
 #include "analyze/report/page.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -11,14 +12,9 @@
 #include "tests/unit/support/rows.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum name { OUTER = 1, INNER, OTHER, KERNEL, BARE, WAIT, BARRIER, NAME_COUNT };
 
@@ -107,10 +103,9 @@ static void near(double is, double should)
 }
 
 /* Nothing was measured: by time alone. What was launched outside keeps its part, 1/10. */
-static void test_by_time(void **state)
+TEST(test_by_time)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernels(&m);
     put_samples(&m, KERNEL, WAIT, CELL_NULL, 1000);
@@ -129,10 +124,9 @@ static void test_by_time(void **state)
 
 /* 900 were measured in outer, of which 800 are due to outer and inner, 200 : 600. The other 100 and the
  * 100 of which nothing is known are of other and what is outside, half of each reason. */
-static void test_measured(void **state)
+TEST(test_measured)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
     put_samples(&m, KERNEL, BARRIER, CELL_NULL, 100);
@@ -152,10 +146,9 @@ static void test_measured(void **state)
 
 /* Samples that are told to be of no scope are given to none, and have had what is outside its
  * part; those of a function without records stay where they were measured. */
-static void test_kept(void **state)
+TEST(test_kept)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernels(&m);
     put_samples(&m, KERNEL, WAIT, 0, 100);
@@ -180,10 +173,9 @@ static double sum_of(const struct model *m)
 }
 
 /* Measured where the kernel was never launched: it is of where it was. */
-static void test_elsewhere(void **state)
+TEST(test_elsewhere)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernel(&m, 50, IN_OTHER);
     put_samples(&m, KERNEL, WAIT, IN_INNER, 10);
@@ -197,10 +189,9 @@ static void test_elsewhere(void **state)
 }
 
 /* Inner waits for what other launched: samples are measured there, and inner is due 1 of 1001. */
-static void test_waits_for_others(void **state)
+TEST(test_waits_for_others)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernel(&m, 1000, IN_OTHER);
     put_kernel(&m, 1, IN_INNER);
@@ -215,10 +206,9 @@ static void test_waits_for_others(void **state)
 }
 
 /* What inner does not lack is of the scope around it before it is of any other. */
-static void test_handed_up(void **state)
+TEST(test_handed_up)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernel(&m, 500, IN_OUTER);
     put_kernel(&m, 500, IN_OTHER);
@@ -236,10 +226,9 @@ static void test_handed_up(void **state)
 }
 
 /* Measured outside all scopes, by a thread that waits there for what a scope launched. */
-static void test_waits_outside(void **state)
+TEST(test_waits_outside)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernels(&m);
     put_samples(&m, KERNEL, BARRIER, 0, 550);
@@ -253,10 +242,9 @@ static void test_waits_outside(void **state)
 }
 
 /* In a scope beyond those that are followed is not outside all: it may be of any. */
-static void test_not_followed(void **state)
+TEST(test_not_followed)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernels(&m);
     put_samples(&m, KERNEL, BARRIER, SCOPE_INSTANCES + 5, 100);
@@ -271,10 +259,9 @@ static void test_not_followed(void **state)
 }
 
 /* Records that tell no time: nothing is better than where it was measured. */
-static void test_no_time(void **state)
+TEST(test_no_time)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_kernel(&m, 0, IN_OTHER);
     put_samples(&m, KERNEL, WAIT, IN_INNER, 10);
@@ -285,10 +272,9 @@ static void test_no_time(void **state)
     model_fini(&m);
 }
 
-static void test_without_kernels(void **state)
+TEST(test_without_kernels)
 {
     struct model m;
-    (void)state;
     begin(&m);
     put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
     assert_int_equal(model_finish(&m), 0);
@@ -298,10 +284,9 @@ static void test_without_kernels(void **state)
 }
 
 /* Of several sessions each has its own shares: 600 of 1000, and all of 10. */
-static void test_merged(void **state)
+TEST(test_merged)
 {
     struct model a, b, all;
-    (void)state;
     begin(&a);
     put_kernels(&a);
     put_samples(&a, KERNEL, WAIT, CELL_NULL, 1000);
@@ -321,9 +306,8 @@ static void test_merged(void **state)
 }
 
 /* A session that records no kernels counts with what it measured, in whichever order they come. */
-static void test_merged_without_kernels(void **state)
+TEST(test_merged_without_kernels)
 {
-    (void)state;
     for (int first = 0; first < 3; first++) {
         struct model one[3], all;
         for (int i = 0; i < 3; i++) {
@@ -373,9 +357,8 @@ static void check_told(struct report *r)
 }
 
 /* No room, for what was measured or for what is estimated: what has none is told. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
-    (void)state;
     for (int pools = 0; pools < 2; pools++) {
         struct report r;
         struct model *m = &r.model, all;
@@ -400,10 +383,9 @@ static void test_no_room(void **state)
 }
 
 /* Without an estimate nothing is missing in it. */
-static void test_no_room_for_none(void **state)
+TEST(test_no_room_for_none)
 {
     struct model m;
-    (void)state;
     begin(&m);
     m.samples.pools.max = 2;
     put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
@@ -414,10 +396,9 @@ static void test_no_room_for_none(void **state)
 }
 
 /* Whichever allocation fails, it is told. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     bool done = false;
-    (void)state;
     for (int64_t fail = 0; !done; fail++) {
         struct model m;
         begin(&m);

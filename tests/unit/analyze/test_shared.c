@@ -1,16 +1,12 @@
 /* test_shared.c - samples that another session took: shown for the session, counted once for the run,
  * and unknown where they are not here. */
 #include "analyze/report/report.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/shared_log.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 struct seen {
     uint64_t device, host, process, borrowed;
@@ -60,9 +56,8 @@ static bool near(double a, double b)
 
 /* From the other log: what held when it began to rely on it (at 2 s), and 3, 4, 5; then its own three.
  * Energy from 3 s on, and the step to its own first reading with it. */
-static void test_one_session(void **state)
+TEST(test_one_session)
 {
-    (void)state;
     struct seen s;
     shared_log_first(tmpdir, "a", "a");
     shared_log_second(tmpdir, "a", NULL);
@@ -82,9 +77,8 @@ static void test_one_session(void **state)
     assert_true(s.energy && near(s.joules, 4));
 }
 
-static void test_run(void **state)
+TEST(test_run)
 {
-    (void)state;
     struct seen s;
     look("", &s);
     assert_int_equal(s.device, 8);
@@ -109,17 +103,15 @@ static void check_not_here(void)
     assert_non_null(strstr(s.text, "took samples for this one; its log is not here"));
 }
 
-static void test_not_here(void **state)
+TEST(test_not_here)
 {
-    (void)state;
     assert_int_equal(rename(tmpdir_path("a"), tmpdir_path(".a")), 0);
     check_not_here();
     assert_int_equal(rename(tmpdir_path(".a"), tmpdir_path("a")), 0);
 }
 
-static void test_elsewhere(void **state)
+TEST(test_elsewhere)
 {
-    (void)state;
     struct seen s;
     char place[PATH_MAX];
     assert_int_equal(mkdir(tmpdir_path("other"), 0700), 0);
@@ -133,9 +125,8 @@ static void test_elsewhere(void **state)
 }
 
 /* A log is input: no path in an id, and no other session in the place of the one that is named. */
-static void test_not_believed(void **state)
+TEST(test_not_believed)
 {
-    (void)state;
     char place[PATH_MAX];
     shared_log_second(tmpdir, "other/a", NULL);
     check_not_here();

@@ -1,12 +1,8 @@
 /* test_stats.c - tests against values from tables and by enumeration, not from the same formula. */
 #include "analyze/common/stats.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,9 +17,8 @@ static void near(double got, double want, double within)
 }
 
 /* Critical values of printed tables. */
-static void test_distributions(void **state)
+TEST(test_distributions)
 {
-    (void)state;
     static const struct {
         double df, t, p;
     } rows[] = {{1, 12.706, 0.05}, {2, 4.303, 0.05},  {4, 2.776, 0.05},   {10, 2.228, 0.05},
@@ -48,9 +43,8 @@ static void test_distributions(void **state)
 }
 
 /* Two samples worked out by hand: means 3 and 6, variances of the means 0.5 and 2. */
-static void test_welch(void **state)
+TEST(test_welch)
 {
-    (void)state;
     const double a[] = {1, 2, 3, 4, 5}, b[] = {2, 4, 6, 8, 10}, same[] = {7, 7, 7};
     struct stats_welch w = stats_welch(a, 5, b, 5);
     near(w.difference, 3, 1e-12);
@@ -67,9 +61,8 @@ static void test_welch(void **state)
 }
 
 /* Where the null hypothesis holds, p is below 0.05 one time in twenty. */
-static void test_welch_is_calibrated(void **state)
+TEST(test_welch_is_calibrated)
 {
-    (void)state;
     enum { ROUNDS = 20000 };
     unsigned below = 0;
     srand(7); /* NOLINT: the same every time is what is wanted */
@@ -88,9 +81,8 @@ static void test_welch_is_calibrated(void **state)
 }
 
 /* Against all pairs, and against the exact distribution of small samples. */
-static void test_mann_whitney(void **state)
+TEST(test_mann_whitney)
 {
-    (void)state;
     const struct stats_bin a[] = {{1, 3}, {4, 5}, {9, 2}}, b[] = {{0, 1}, {4, 2}, {8, 4}, {20, 3}};
     double greater = 0, all = 10 * 10;
     for (size_t i = 0; i < COUNT(a); i++)
@@ -121,9 +113,8 @@ static void test_mann_whitney(void **state)
 }
 
 /* The example of the paper: 15 p-values, of which 4 are rejected at 0.05. */
-static void test_false_alarms(void **state)
+TEST(test_false_alarms)
 {
-    (void)state;
     double p[] = {0.0201, 0.0001, NAN,    0.0344, 0.0004, 0.0459, 0.0019, 0.3240,
                   0.0095, 0.4262, 0.0278, 0.5719, 0.0298, 0.6528, 0.7590, 1.0};
     unsigned rejected = 0;
@@ -138,9 +129,8 @@ static void test_false_alarms(void **state)
     assert_int_equal(stats_false_alarms(p, 0), 0);
 }
 
-static void test_median_and_spread(void **state)
+TEST(test_median_and_spread)
 {
-    (void)state;
     double odd[] = {5, 1, 1000}, even[] = {4, 1, 3, 2}, v[] = {1, 2, 3, 4, 1000000};
     near(stats_median(odd, 3), 5, 0);
     near(stats_median(even, 4), 2.5, 0);
@@ -148,9 +138,8 @@ static void test_median_and_spread(void **state)
     assert_true(isnan(stats_median(NULL, 0)));
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     struct stats_step s[STATS_STEPS_MAX];
     double v[60];
     srand(11); /* NOLINT */
@@ -174,9 +163,8 @@ static void test_steps(void **state)
 }
 
 /* Without a step there seldom is one: Pettitt's p is an upper bound. */
-static void test_steps_are_calibrated(void **state)
+TEST(test_steps_are_calibrated)
 {
-    (void)state;
     enum { ROUNDS = 5000 };
     unsigned found = 0;
     struct stats_step s[STATS_STEPS_MAX];

@@ -1,14 +1,10 @@
 /* test_sum_graphs.c - launches of graphs: put together from their kernels, or recorded as a whole. */
 #include "analyze/model/model.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void kernel(struct model *m, int64_t graph, int64_t correlation, int64_t node, int64_t start,
                    int64_t duration)
@@ -28,10 +24,9 @@ static const struct graph_sum *nth(const struct model *m, size_t i)
 }
 
 /* From the first start to the last end, beside kernels of other launches and of none. */
-static void by_node(void **state)
+TEST(by_node)
 {
     struct model m;
-    (void)state;
     model_init(&m, names);
     kernel(&m, 3, 10, 1, 1000, 100);
     kernel(&m, 3, 11, 1, 1050, 100);
@@ -53,10 +48,9 @@ static void by_node(void **state)
 }
 
 /* The driver's ids come again: what repeats the first node is another launch. */
-static void ids_that_come_again(void **state)
+TEST(ids_that_come_again)
 {
     struct model m;
-    (void)state;
     model_init(&m, names);
     for (int64_t i = 0; i < 4; i++) {
         kernel(&m, 3, 10, 1, 1000 * i + 1000, 10);
@@ -69,10 +63,9 @@ static void ids_that_come_again(void **state)
 }
 
 /* Of two processes: graphs with one number are two, and the sums add up. */
-static void as_a_whole_of_two_sessions(void **state)
+TEST(as_a_whole_of_two_sessions)
 {
     struct model all, one;
-    (void)state;
     model_init(&all, names);
     for (int i = 0; i < 2; i++) {
         struct graph_run_row row = {.start = 1000, .duration = 40 + i, .graph = 3};

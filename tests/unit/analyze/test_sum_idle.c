@@ -1,16 +1,12 @@
 /* test_sum_idle.c - why the GPU was idle: every gap has a cause, and the shares sum up. */
 #include "analyze/model/idle/idle.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct idle_sum sums[IDLE_CAUSES];
 
@@ -38,11 +34,10 @@ static int64_t blamed(const struct model *m)
 }
 
 /* Waits that are long enough are to blame for the gap they leave, launches and all. */
-static void test_sync(void **state)
+TEST(test_sync)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "sync");
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     for (int i = 0; i < 10; i++) {
@@ -60,11 +55,10 @@ static void test_sync(void **state)
 }
 
 /* A wait that had nothing to wait for explains no more than its own length. */
-static void test_short_sync(void **state)
+TEST(test_short_sync)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "short");
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     for (int i = 0; i < 10; i++) {
@@ -78,11 +72,10 @@ static void test_short_sync(void **state)
     model_fini(&m);
 }
 
-static void test_no_sync(void **state)
+TEST(test_no_sync)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "late");
     for (int i = 0; i < 10; i++) {
         program_launch(&p, (struct program_kernel){.ns = 1000});
@@ -101,11 +94,10 @@ static void test_no_sync(void **state)
 }
 
 /* Calls inside a gap take their own part of it. */
-static void test_calls_in_gap(void **state)
+TEST(test_calls_in_gap)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "calls");
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     program_launch(&p, (struct program_kernel){.ns = 10000});
@@ -146,19 +138,17 @@ static void check_watcher(bool told)
     model_fini(&m);
 }
 
-static void test_watcher(void **state)
+TEST(test_watcher)
 {
-    (void)state;
     check_watcher(true);
     check_watcher(false);
 }
 
 /* Two threads: the one that did not wait launched late; the other's wait is not to blame. */
-static void test_two_threads(void **state)
+TEST(test_two_threads)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "two");
     int64_t a = program_python(&p, 0, "a.py", "f", 5), b = program_python(&p, 0, "b.py", "g", 6);
     for (int i = 0; i < 10; i++) {
@@ -177,11 +167,10 @@ static void test_two_threads(void **state)
 }
 
 /* What had been launched before the gap began was held up by something else. */
-static void test_queued(void **state)
+TEST(test_queued)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "queued");
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     program_launch(&p, (struct program_kernel){.ns = 100000});
@@ -194,11 +183,10 @@ static void test_queued(void **state)
     model_fini(&m);
 }
 
-static void test_back_to_back(void **state)
+TEST(test_back_to_back)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "dense");
     for (int i = 0; i < 100; i++) {
         program_launch(&p, (struct program_kernel){.ns = 50000});
@@ -212,10 +200,9 @@ static void test_back_to_back(void **state)
 }
 
 /* Few spans are kept, gaps are told early, and the sums are the same. */
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
     struct idle_sum all[IDLE_CAUSES];
-    (void)state;
     for (int bound = 0; bound < 2; bound++) {
         struct program p;
         struct model m;
@@ -244,10 +231,9 @@ static void test_bounded(void **state)
     }
 }
 
-static void test_any_order(void **state)
+TEST(test_any_order)
 {
     struct idle_sum first[IDLE_CAUSES];
-    (void)state;
     for (unsigned seed = 0; seed < 8; seed++) {
         struct program p;
         struct model m;
@@ -269,10 +255,9 @@ static void test_any_order(void **state)
 }
 
 /* Random programs: idle is never told twice, whatever the threads do. */
-static void test_sums(void **state)
+TEST(test_sums)
 {
     unsigned seed = 7;
-    (void)state;
     for (int round = 0; round < 40; round++) {
         struct program p;
         struct model m;
@@ -306,12 +291,11 @@ static void test_sums(void **state)
 
 /* Two processes that share a GPU at the same time: each tells its own idle time, and the run is
  * idle no more than it is long. */
-static void test_together(void **state)
+TEST(test_together)
 {
     struct model all, one[2];
     struct program p;
     int64_t ns, idle;
-    (void)state;
     model_init(&all, names);
     for (int i = 0; i < 2; i++) {
         program_init(&p, i ? "b" : "a");
@@ -345,11 +329,10 @@ static void keep(struct program *p, const char *kind, int64_t thread, int64_t ns
 
 /* What an engine takes is its own, inside a call and outside, told before the kernels or after them;
  * that of another thread is not the launching one's, nor what the library says of itself. */
-static void test_engine(void **state)
+TEST(test_engine)
 {
     struct program p;
     struct model m;
-    (void)state;
     for (unsigned seed = 0; seed < 4; seed++) {
         program_init(&p, "engine");
         p.told = true;
@@ -406,12 +389,11 @@ static int64_t window(struct program *p)
 }
 
 /* What lies between windows of capture is not known: neither idle nor part of what shares are of. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
     struct program p;
     struct model m, all;
     int64_t ns, open = 0, run;
-    (void)state;
     program_init(&p, "windows");
     program_work(&p, 300000000);
     open += window(&p);
@@ -462,9 +444,8 @@ static void put_kernels_status(struct program *p, const char *status)
 
 /* A session whose engine records no kernels says nothing of how much of the time they ran, whichever is merged
  * first. */
-static void test_beside_a_session_without_kernels(void **state)
+TEST(test_beside_a_session_without_kernels)
 {
-    (void)state;
     for (int sampled_first = 0; sampled_first < 2; sampled_first++) {
         struct program p;
         struct model of[2], all;
@@ -500,11 +481,10 @@ static void test_beside_a_session_without_kernels(void **state)
 }
 
 /* What the GPU did behind the end of the driver's library nobody knows: no time of it is idle. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "ended");
     for (int k = 0; k < 10; k++) {
         program_launch(&p, (struct program_kernel){.ns = 1000000});
@@ -532,12 +512,11 @@ static void test_ended(void **state)
 }
 
 /* One that is still open at the end goes until then. */
-static void test_open_window(void **state)
+TEST(test_open_window)
 {
     struct program p;
     struct model m;
     int64_t ns;
-    (void)state;
     program_init(&p, "open");
     program_work(&p, 300000000);
     int64_t since = p.now;
@@ -565,12 +544,11 @@ static void test_open_window(void **state)
 
 /* Kernels of one launch long ago, each after a thread's next call: without an end to the search this
  * takes minutes. */
-static void test_far_back(void **state)
+TEST(test_far_back)
 {
     enum { STEPS = 60000 };
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "far");
     for (int i = 0; i < STEPS; i++) {
         struct kernel_row k;

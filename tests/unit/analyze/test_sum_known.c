@@ -1,17 +1,13 @@
 /* test_sum_known.c - unknown is not zero, and damage is not absence: in text, JSON and exit code. */
 #include "analyze/report/report.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { NAMES_GPU = 1, NAME_UUID, NAME_KERNEL, NAME_KERNELS, NAME_STATUS };
 
@@ -184,9 +180,8 @@ static const struct {
      false},
 };
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *id = cases[i].made.id;
         bool damaged;
@@ -207,10 +202,9 @@ static void test_answers(void **state)
 }
 
 /* A part alone does not hold what others do. */
-static void test_one_part(void **state)
+TEST(test_one_part)
 {
     bool damaged;
-    (void)state;
     make(&(struct made){"part", "Trace", "collected", 3, 3, 3, .rows = 3});
     char *text = report("part/system.log", GPUFL_REPORT_TEXT, true, &damaged);
     assert_false(damaged);
@@ -219,10 +213,9 @@ static void test_one_part(void **state)
 }
 
 /* Of several sessions: what is known is summed, and it is said of how many. */
-static void test_several(void **state)
+TEST(test_several)
 {
     bool damaged;
-    (void)state;
     mkdir(tmpdir_path("several"), 0777);
     make(&(struct made){"several/a", "Trace", "collected", 3, 3, 3, .rows = 3});
     make(&(struct made){"several/b", "Trace", "collected", 2, 2, 2, .rows = 0, .damaged = true});
@@ -239,10 +232,10 @@ static void test_several(void **state)
     free(text);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_answers), TEST(test_one_part), TEST(test_several)};
+    const struct CMUnitTest tests[] = {CASE(test_answers), CASE(test_one_part), CASE(test_several)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* test_sum_ledger.c - what is missing is said, with its cause, and nothing else is. */
 #include "analyze/model/model.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct ledger_row clean_row(void)
 {
@@ -56,16 +52,14 @@ static void check(struct ledger_row row, bool ended, enum ledger_verdict verdict
     model_fini(&m);
 }
 
-static void test_closes(void **state)
+TEST(test_closes)
 {
-    (void)state;
     check(clean_row(), true, LEDGER_COMPLETE, NULL);
 }
 
-static void test_missing(void **state)
+TEST(test_missing)
 {
     struct ledger_row r = clean_row();
-    (void)state;
     r.launches = 1290;
     check(r, true, LEDGER_INCOMPLETE, "1,200 kernels of 1,300 launched never reached the log");
     r.final = 0;
@@ -74,7 +68,7 @@ static void test_missing(void **state)
 
 /* --duration ends the capture while the program goes on: the few kernels that were queued
  * are explained; many, or any beside known losses, are not. */
-static void test_missing_at_duration(void **state)
+TEST(test_missing_at_duration)
 {
     static const struct {
         const char *reason;
@@ -88,7 +82,6 @@ static void test_missing_at_duration(void **state)
         {"exit", 1, 0, 1, "impossible timestamps below, which a kernel leaves that faults"},
         {"exit", 2, 0, 1, "the driver gives no reason"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct model m;
         struct buf text;
@@ -107,7 +100,7 @@ static void test_missing_at_duration(void **state)
     }
 }
 
-static void test_causes(void **state)
+TEST(test_causes)
 {
     static const struct {
         unsigned column;
@@ -122,7 +115,6 @@ static void test_causes(void **state)
         {COL_ledger_scopes_lost, "7 scopes not recorded"},
         {COL_ledger_joins_lost, "7 launches not joined"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         struct ledger_row r = clean_row();
         ((int64_t *)&r)[causes[i].column] = 7;
@@ -130,19 +122,17 @@ static void test_causes(void **state)
     }
 }
 
-static void test_files_short(void **state)
+TEST(test_files_short)
 {
     struct ledger_row r = clean_row();
-    (void)state;
     r.launches = r.kernels_recorded = r.kernels_written = 130;
     r.graph_kernels = 0;
     check(r, true, LEDGER_INCOMPLETE, "30 kernel rows of 130 written are not in the files read");
 }
 
-static void test_uncounted(void **state)
+TEST(test_uncounted)
 {
     struct ledger_row r = clean_row();
-    (void)state;
     r.launches = CELL_NULL;
     check(r, true, LEDGER_UNCOUNTED, NULL);
     r = clean_row();
@@ -153,11 +143,10 @@ static void test_uncounted(void **state)
     check(r, false, LEDGER_UNCOUNTED, "last heartbeat");
 }
 
-static void test_last_row_counts(void **state)
+TEST(test_last_row_counts)
 {
     struct model m;
     struct ledger_row a = clean_row(), b = clean_row();
-    (void)state;
     b.time = 50;
     b.launches = 1;
     model_init(&m, names);
@@ -171,11 +160,10 @@ static void test_last_row_counts(void **state)
     model_fini(&m);
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
     struct model all, m;
     struct ledger_row unknown = clean_row();
-    (void)state;
     unknown.launches = CELL_NULL;
     model_init(&all, names);
     make(&m, clean_row(), true);

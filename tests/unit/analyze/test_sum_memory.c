@@ -1,12 +1,6 @@
 /* test_sum_memory.c - allocations of the GPU's memory and of the host's are summed apart. */
 #include "analyze/model/model.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { ALLOCATE = 1, FREE = 2, PINNED = 2, DEVICE = 3, MANAGED = 5 };
 
@@ -34,13 +28,12 @@ static void check(const struct memory_use *u, const int64_t want[6])
     assert_int_equal(u->peak, want[5]);
 }
 
-static void kinds_are_told_apart(void **state)
+TEST(kinds_are_told_apart)
 {
     static struct model m, other;
     static const int64_t ops[] = {ALLOCATE, ALLOCATE, ALLOCATE, FREE, ALLOCATE, FREE, 7};
     static const int64_t kinds[] = {DEVICE, PINNED, MANAGED, DEVICE, 0, PINNED, DEVICE};
     static const int64_t bytes[] = {100, 4096, 30, 100, 5, 4096, 99};
-    (void)state;
     put(&m, ops, kinds, bytes, 7);
     check(&m.memory.gpu, (int64_t[]){3, 135, 1, 100, 35, 130});
     check(&m.memory.host, (int64_t[]){1, 4096, 1, 4096, 0, 4096});

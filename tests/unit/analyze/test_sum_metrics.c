@@ -1,14 +1,10 @@
 /* test_sum_metrics.c - unknown is not zero; energy by counter or by power. */
 #include "analyze/model/model.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/rows.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static void put_sample(struct model *m, int64_t time, int64_t util, int64_t power, int64_t energy,
                        int64_t throttle)
@@ -39,10 +35,9 @@ static const struct device_metrics *only(const struct model *m)
     return &m->metrics.devices[1];
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
     struct model m;
-    (void)state;
     open_model(&m);
     put_sample(&m, 1, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL);
     put_sample(&m, 2, 50, CELL_NULL, CELL_NULL, CELL_NULL);
@@ -62,13 +57,12 @@ static void test_unknown(void **state)
 }
 
 /* A counter that was reset in between: that step is unknown, the others count. */
-static void test_counter(void **state)
+TEST(test_counter)
 {
     static const int64_t energies[] = {1000, 1500, CELL_NULL, 2000, 10, 60};
     struct model m;
     double joules;
     bool counter;
-    (void)state;
     open_model(&m);
     for (int64_t i = 0; i < 6; i++)
         put_sample(&m, i * 1000000000, 1, 100000, energies[i], 0);
@@ -79,12 +73,11 @@ static void test_counter(void **state)
 }
 
 /* 100 W rising to 300 W within 2 s, then 1 s at 300 W: 400 J + 300 J. */
-static void test_power(void **state)
+TEST(test_power)
 {
     struct model m;
     double joules;
     bool counter;
-    (void)state;
     open_model(&m);
     put_sample(&m, 1000000000, 1, 100000, CELL_NULL, 0);
     put_sample(&m, 3000000000, 1, 300000, CELL_NULL, 0);
@@ -96,10 +89,9 @@ static void test_power(void **state)
     model_fini(&m);
 }
 
-static void test_throttle(void **state)
+TEST(test_throttle)
 {
     struct model m;
-    (void)state;
     open_model(&m);
     put_sample(&m, 1, 1, 1, 1, 4 | 64);
     put_sample(&m, 2, 1, 1, 1, 4);
@@ -116,12 +108,11 @@ static void test_throttle(void **state)
 }
 
 /* Two processes saw one device: what it took is not added. */
-static void test_merge(void **state)
+TEST(test_merge)
 {
     struct model all, m;
     double joules;
     bool counter;
-    (void)state;
     model_init(&all, names);
     for (int i = 0; i < 2; i++) {
         open_model(&m);

@@ -6,20 +6,16 @@
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
 #include "analyze/report/scope_view.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { INSTANCES = 4000, THREADS = 3, NAMES = 4, PATHS = 4096, DEPTH = 5, KERNELS = 3 };
 
@@ -219,9 +215,8 @@ static void check(const struct model *m)
     assert_true(s->live <= seen + 1);
 }
 
-static void test_random_trees(void **state)
+TEST(test_random_trees)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         struct model *m = new_model();
         assert_int_equal(run(m, round % 2), 0);
@@ -231,11 +226,10 @@ static void test_random_trees(void **state)
     }
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
     struct model all;
     struct expected sums[PATHS] = {0};
-    (void)state;
     model_init(&all, names);
     for (int i = 0; i < 3; i++) {
         struct model *m = new_model();
@@ -262,10 +256,9 @@ static void test_merge(void **state)
 }
 
 /* One nested in the other to a depth that no stack of calls would survive. */
-static void test_deep(void **state)
+TEST(test_deep)
 {
     enum { LEVELS = 150000 };
-    (void)state;
     struct model *m = new_model();
     for (int64_t i = LEVELS; i > 0; i--) {
         struct scope_row r = {
@@ -285,9 +278,8 @@ static void test_deep(void **state)
     model_fini(m);
 }
 
-static void test_open_and_lost(void **state)
+TEST(test_open_and_lost)
 {
-    (void)state;
     struct model *m = new_model();
     struct scope_open_row open[] = {{.start = 5, .instance = 1, .name = 1},
                                     {.start = 6, .instance = 2, .parent = 1, .name = 2}};
@@ -323,9 +315,8 @@ static void test_open_and_lost(void **state)
 }
 
 /* A damaged log may say that scopes lie inside each other: nothing hangs, all is counted. */
-static void test_circles(void **state)
+TEST(test_circles)
 {
-    (void)state;
     for (int round = 0; round < 300; round++) {
         struct model *m = new_model();
         uint64_t calls = 0;
@@ -346,10 +337,9 @@ static void test_circles(void **state)
 }
 
 /* A name a step: paths are bounded, nothing is lost from the sums. */
-static void test_too_many_paths(void **state)
+TEST(test_too_many_paths)
 {
     enum { PATHS_MADE = SCOPE_NODES + 5000 };
-    (void)state;
     struct model *m = new_model();
     for (uint32_t i = 1; i <= PATHS_MADE; i++) {
         char name[32];
@@ -367,10 +357,9 @@ static void test_too_many_paths(void **state)
 
 /* Openings of one path and kernels that come before their rows: pairs fall together, so that the
  * table does not grow with the openings. */
-static void test_folding(void **state)
+TEST(test_folding)
 {
     enum { OPENINGS = 100000 };
-    (void)state;
     struct model *m = new_model();
     for (int64_t i = 1; i <= OPENINGS; i++) {
         assert_int_equal(put_launch(m, i, 5, 1 + (int)(i % KERNELS), false), 0);
@@ -385,10 +374,9 @@ static void test_folding(void **state)
 }
 
 /* More pairs than are kept: what is left out is in the scope's sum. */
-static void test_too_many_kernels(void **state)
+TEST(test_too_many_kernels)
 {
     enum { MADE = SCOPE_PAIRS + 1000, AT_ONCE = 4096 };
-    (void)state;
     struct model *m = new_model();
     static struct kernel_row rows[AT_ONCE];
     for (int64_t i = 0; i < MADE; i++) {
@@ -410,10 +398,9 @@ static void test_too_many_kernels(void **state)
     model_fini(m);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     uint64_t before = seed;
-    (void)state;
     for (int64_t fail = 0;; fail += 1 + fail / 3) {
         struct model *m = new_model();
         seed = before;

@@ -1,16 +1,12 @@
 /* test_sum_sync.c - waits by line: who waited where, how long, and with what between. */
 #include "analyze/model/waits/sync.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/program.h"
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The line with that text, or NULL. */
 static const struct sync_line *line(const struct model *m, const char *text)
@@ -48,11 +44,10 @@ static void train(struct program *p, int64_t thread)
     }
 }
 
-static void test_loop(void **state)
+TEST(test_loop)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "loop");
     train(&p, 1);
     program_end(&p);
@@ -77,11 +72,10 @@ static void test_loop(void **state)
 }
 
 /* Two threads in the same wait: no share above 100 %. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "threads");
     int64_t stack = program_python(&p, 0, "a.py", "worker", 5);
     for (int64_t t = 1; t <= 8; t++) {
@@ -102,11 +96,10 @@ static void test_threads(void **state)
 }
 
 /* A stream that waits for an event is listed apart. */
-static void test_stream_wait(void **state)
+TEST(test_stream_wait)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "apart");
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     program_call(&p, (struct wait_row){.duration = 2000, .call = SYNC_STREAM_WAIT, .stack = stack});
@@ -125,12 +118,11 @@ static void test_stream_wait(void **state)
 }
 
 /* One line reached from many callers is one line: between its calls lies one launch, not ten. */
-static void test_helper(void **state)
+TEST(test_helper)
 {
     struct program p;
     struct model m;
     int64_t at[10];
-    (void)state;
     program_init(&p, "helper");
     for (int i = 0; i < 10; i++)
         at[i] =
@@ -153,11 +145,10 @@ static void test_helper(void **state)
 }
 
 /* Kernels launched by another thread (autograd's) count as what happened between. */
-static void test_other_thread_launches(void **state)
+TEST(test_other_thread_launches)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "autograd");
     int64_t stack = program_python(&p, 0, "a.py", "step", 7);
     for (int i = 0; i < 5; i++) {
@@ -173,12 +164,11 @@ static void test_other_thread_launches(void **state)
 }
 
 /* Native frames: an inlined function, driver frames passed over, no symbols. */
-static void test_native(void **state)
+TEST(test_native)
 {
     struct program p;
     struct model m;
     int64_t frame, replaced;
-    (void)state;
     program_init(&p, "native");
     int64_t main = program_native(&p, 0, "/srv/app/app", 0x1000, NULL),
             user = program_native(&p, main, "/srv/app/app", 0x1200, &frame),
@@ -218,11 +208,10 @@ static void test_native(void **state)
 }
 
 /* Without wait rows the synchronizations of the driver's records stand in. */
-static void test_sync_rows(void **state)
+TEST(test_sync_rows)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "syncs");
     int64_t stack = program_python(&p, 0, "a.py", "f", 9);
     for (int i = 0; i < 4; i++) {
@@ -273,11 +262,10 @@ static void same(const struct model *a, const struct model *b)
     free(y);
 }
 
-static void test_any_order(void **state)
+TEST(test_any_order)
 {
     struct program p;
     struct model m;
-    (void)state;
     program_init(&p, "order");
     train(&p, 1);
     int64_t frame, native = program_native(&p, 0, "/srv/app/app", 0x1200, &frame);
@@ -306,10 +294,9 @@ static void merge(struct model *into, const struct model *const *from, int n)
 }
 
 /* The order of sessions does not matter. */
-static void test_merge(void **state)
+TEST(test_merge)
 {
     struct model m[3], left, back;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct program p;
         program_init(&p, i == 0 ? "a" : i == 1 ? "b" : "c");
@@ -338,12 +325,11 @@ static void test_merge(void **state)
 }
 
 /* Rows of nonsense: nothing falls over, and no share is above 100 %. */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
     static const int64_t odd[] = {0,  1,         2,         3,         -1,         7,
                                   11, INT64_MAX, INT64_MIN, 1ll << 40, 4294967295, 65536};
     unsigned seed = 12345;
-    (void)state;
     for (int round = 0; round < 60; round++) {
         static const int types[] = {RECORD_module, RECORD_frame, RECORD_stack,  RECORD_symbol,
                                     RECORD_wait,   RECORD_sync,  RECORD_kernel, RECORD_memcpy};

@@ -4,15 +4,12 @@
 #include "analyze/model/tiles.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "tests/test.h"
 #include "wire/event_name.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- random events --------------------------------------------------------------------------- */
 
@@ -256,9 +253,8 @@ static void run_shape(const struct shape *s, uint64_t from_seed, unsigned flush_
     got_fini(&g);
 }
 
-static void test_reference(void **state)
+TEST(test_reference)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (unsigned round = 0; round < 3; round++)
             run_shape(&shapes[i], 0x1234567 + 77 * round + i, round * 7);
@@ -316,9 +312,8 @@ static uint32_t pick_unknown(int i)
     return 63;
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     for (int level = 0; level < 3; level++) {
         struct tile few = name_of(pick_one_of_three, 1000, level);
         assert_int_equal(few.name, 9);
@@ -331,13 +326,12 @@ static void test_names(void **state)
 }
 
 /* A configuration that nobody defined, or none, is no name; times and sums are there. */
-static void test_no_name(void **state)
+TEST(test_no_name)
 {
     int64_t start[3] = {10, 20, 30}, duration[3] = {1, 2, 3}, config[3] = {0, 12345678, CELL_NULL};
     struct got g = {0};
     const struct tiles_sink sink = {&g, take_tiles, take_spans};
     struct tiles *t;
-    (void)state;
     assert_int_equal(tiles_open(&t), 0);
     struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel], .rows = 3};
     b.col[COL_kernel_start] = start;
@@ -363,13 +357,12 @@ static void feed_one(struct tiles *t, enum record_type type, const int64_t *cell
     assert_int_equal(tiles_batch(t, &b, sink), 0);
 }
 
-static void test_lanes(void **state)
+TEST(test_lanes)
 {
     struct got g = {0};
     const struct tiles_sink sink = {&g, take_tiles, take_spans};
     const int64_t long_ns = TILE_WIDTH(2) + 1;
     struct tiles *t;
-    (void)state;
     assert_int_equal(tiles_open(&t), 0);
     feed_one(t, RECORD_memcpy,
              (int64_t *)&(struct memcpy_row){
@@ -451,9 +444,8 @@ static int feed_many(struct tiles *t, const struct tiles_sink *sink)
 }
 
 /* A sink that fails once: what was under way is dropped, and the same again comes out whole. */
-static void test_sink_fails(void **state)
+TEST(test_sink_fails)
 {
-    (void)state;
     for (int at = 1; at < 400; at += 13) {
         struct got g = {.fail_after = at};
         struct tiles_sink sink = {&g, take_tiles, take_spans};
@@ -474,9 +466,8 @@ static void test_sink_fails(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (int64_t at = 0;; at++) {
         struct got g = {0};
         const struct tiles_sink sink = {&g, take_tiles, take_spans};

@@ -1,19 +1,14 @@
 /* test_units.c - numbers for people. */
 #include "analyze/common/units.h"
+#include "tests/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char text[UNITS_TEXT];
 
-static void test_count(void **state)
+TEST(test_count)
 {
-    (void)state;
     assert_string_equal(units_count(text, 0), "0");
     assert_string_equal(units_count(text, 999), "999");
     assert_string_equal(units_count(text, -1000), "-1,000");
@@ -21,9 +16,8 @@ static void test_count(void **state)
     assert_string_equal(units_count(text, INT64_MAX), "9,223,372,036,854,775,807");
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
-    (void)state;
     assert_string_equal(units_time(text, 0), "0 ns");
     assert_string_equal(units_time(text, 999), "999 ns");
     assert_string_equal(units_time(text, 3410), "3.41 us");
@@ -37,9 +31,8 @@ static void test_time(void **state)
     units_time(text, INT64_MAX);
 }
 
-static void test_bytes_and_rates(void **state)
+TEST(test_bytes_and_rates)
 {
-    (void)state;
     assert_string_equal(units_bytes(text, 1023), "1023 B");
     assert_string_equal(units_bytes(text, 1024), "1.00 KiB");
     assert_string_equal(units_bytes(text, 150754820096), "140 GiB");
@@ -50,10 +43,9 @@ static void test_bytes_and_rates(void **state)
 }
 
 /* Whatever is divided by whatever: never NaN, never infinite. */
-static void test_percent(void **state)
+TEST(test_percent)
 {
     static const double odd[] = {0, 1, -1, 1e300, INFINITY, -INFINITY, NAN};
-    (void)state;
     assert_string_equal(units_percent(text, 41.2, 100), "41.2 %");
     assert_string_equal(units_percent(text, 1, 0), "-");
     assert_string_equal(units_percent(text, 1, 1e9), "<0.1 %");
@@ -65,9 +57,8 @@ static void test_percent(void **state)
         }
 }
 
-static void test_epoch(void **state)
+TEST(test_epoch)
 {
-    (void)state;
     assert_string_equal(units_epoch(text, 1700000000000000000), "2023-11-14 22:13:20 UTC");
     assert_string_equal(units_epoch(text, 0), "-");
 }

@@ -3,13 +3,9 @@
  * version of a record, and that each function pointer type takes the vendor's
  * function. Mostly checks of the compiler; without headers (13.0 or later) the
  * test is skipped and says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "tests/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #ifdef GPUFL_HAVE_CUPTI_H
 #include <cuda.h>
@@ -477,9 +473,8 @@ static void declarations_match(void **state)
 
 #else
 
-static void declarations_match(void **state)
+TEST(declarations_match)
 {
-    (void)state;
     print_message("no headers of CUPTI 13.0 or later on this machine: declarations not checked\n");
     skip();
 }

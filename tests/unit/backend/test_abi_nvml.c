@@ -1,12 +1,8 @@
 /* test_abi_nvml.c - our declarations of NVML against nvml.h, where this machine
  * has it; without it the test is skipped and says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "tests/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #ifdef GPUFL_HAVE_NVML_H
 #include <nvml.h>
@@ -116,9 +112,8 @@ static void declarations_match(void **state)
 
 #else
 
-static void declarations_match(void **state)
+TEST(declarations_match)
 {
-    (void)state;
     print_message("no nvml.h of CUDA 12.2 or later on this machine: declarations not checked\n");
     skip();
 }

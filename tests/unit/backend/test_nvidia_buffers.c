@@ -1,25 +1,19 @@
 /* test_nvidia_buffers.c - the pool of activity buffers: bounds, order, and many
  * threads at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #include "backend/nvidia/buffers.h"
+#include "tests/test.h"
 
 enum { SIZE = 64 << 10, COUNT = 8, THREADS = 4, ROUNDS = 20000 };
 
-static void the_pool_is_bounded(void **state)
+TEST(the_pool_is_bounded)
 {
-    (void)state;
     struct buffers_list all = {0};
     struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
     uint8_t *taken[COUNT];
@@ -49,9 +43,8 @@ static void the_pool_is_bounded(void **state)
     assert_non_null(buffers_take(b));
 }
 
-static void strangers_are_refused(void **state)
+TEST(strangers_are_refused)
 {
-    (void)state;
     uint8_t foreign[8];
     struct buffers_list all = {0};
     struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
@@ -71,9 +64,8 @@ static void check_free(struct buffers *b, int count)
     assert_null(buffers_take(b));
 }
 
-static void sessions_share_a_pool(void **state)
+TEST(sessions_share_a_pool)
 {
-    (void)state;
     struct buffers_list all = {0};
     struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
     uint8_t *kept = buffers_take(b), *filled = buffers_take(b);
@@ -95,9 +87,8 @@ static void sessions_share_a_pool(void **state)
 }
 
 /* Whatever order sessions with other sizes come in, each size has one mapping. */
-static void pools_of_other_sizes_are_found_again(void **state)
+TEST(pools_of_other_sizes_are_found_again)
 {
-    (void)state;
     struct buffers_list all = {0};
     struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
     uint8_t *kept = buffers_take(b);
@@ -115,9 +106,8 @@ static void pools_of_other_sizes_are_found_again(void **state)
 }
 
 /* CUPTI may never give buffers back. A session gets a new pool where most of the old one is gone. */
-static void a_pool_without_buffers_is_no_pool(void **state)
+TEST(a_pool_without_buffers_is_no_pool)
 {
-    (void)state;
     struct buffers_list all = {0};
     struct buffers *b = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT);
     for (int i = 0; i < COUNT / 2; i++)
@@ -158,9 +148,8 @@ static void *producer(void *arg)
     return NULL;
 }
 
-static void no_buffer_has_two_owners(void **state)
+TEST(no_buffer_has_two_owners)
 {
-    (void)state;
     struct buffers_list all = {0};
     struct shared s = {.pool = buffers_open(&all, SIZE, (int64_t)SIZE * COUNT), .running = THREADS};
     pthread_t threads[THREADS];

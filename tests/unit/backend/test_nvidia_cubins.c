@@ -1,16 +1,11 @@
 /* test_nvidia_cubins.c - device code kept once, and what is not kept: too large, no room, no checksum,
  * nowhere to write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/nvidia/cubins.h"
+#include "tests/test.h"
 
 static int kept_files, messages, crc_result;
 static bool full;
@@ -57,9 +52,8 @@ static int begin(void **state)
     return 0;
 }
 
-static void each_once(void **state)
+TEST(each_once)
 {
-    (void)state;
     char code[300];
     memset(code, 1, sizeof code);
     for (int i = 0; i < 10; i++)
@@ -85,9 +79,8 @@ static void each_once(void **state)
 }
 
 /* A module of 2 GB is not looked at, its memory not read. */
-static void too_large(void **state)
+TEST(too_large)
 {
-    (void)state;
     cubins_loaded("x", (size_t)2 << 30);
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 0);
@@ -98,9 +91,8 @@ static void too_large(void **state)
     assert_int_equal(messages, 1); /* once is enough */
 }
 
-static void no_room(void **state)
+TEST(no_room)
 {
-    (void)state;
     size_t size = (size_t)CUBIN_MOST / 2;
     char *code = calloc(1, size);
     assert_non_null(code);
@@ -114,9 +106,8 @@ static void no_room(void **state)
     assert_non_null(strstr(last_text, "2 modules for want of room"));
 }
 
-static void cannot_be_written_or_read(void **state)
+TEST(cannot_be_written_or_read)
 {
-    (void)state;
     full = true;
     cubins_loaded("one", 3);
     cubins_drain(crc, &sink);

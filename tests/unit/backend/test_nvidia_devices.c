@@ -1,16 +1,11 @@
 /* test_nvidia_devices.c - device metrics over a management library that answers as the
  * test says: what a device does not know stays unknown, what it knows stays known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/nvml.h"
 #include "base/clock.h"
+#include "tests/test.h"
 
 /* ---- the library ----------------------------------------------------------------------- */
 
@@ -133,9 +128,8 @@ static struct device_metric_row sample(void)
 /* ---- tests ----------------------------------------------------------------------------- */
 
 /* A device may count one kind of memory errors only: that one is read again and again. */
-static void one_kind_of_errors_is_enough(void **state)
+TEST(one_kind_of_errors_is_enough)
 {
-    (void)state;
     for (int missing = 0; missing < 2; missing++) {
         setup(NULL);
         ecc[missing] = NVML_E_NOT_SUPPORTED;
@@ -151,9 +145,8 @@ static void one_kind_of_errors_is_enough(void **state)
 }
 
 /* What failed once is tried again; what is not supported is not. */
-static void byte_counters_come_back(void **state)
+TEST(byte_counters_come_back)
 {
-    (void)state;
     fields = NVML_E_TIMEOUT;
     struct device_metric_row row = sample();
     assert_int_equal(row.temperature_memory, CELL_NULL);
@@ -173,9 +166,8 @@ static void byte_counters_come_back(void **state)
 }
 
 /* Libraries export the newer call where the kernel's driver may not know it. */
-static void clock_reasons_by_their_older_name(void **state)
+TEST(clock_reasons_by_their_older_name)
 {
-    (void)state;
     assert_int_equal(sample().throttle, 4);
     reasons = NVML_E_FUNCTION_NOT_FOUND;
     assert_int_equal(sample().throttle, 8);
@@ -184,9 +176,8 @@ static void clock_reasons_by_their_older_name(void **state)
 }
 
 /* Nothing is known of functions that the library lacks, and it is no failure. */
-static void a_library_without_optional_functions(void **state)
+TEST(a_library_without_optional_functions)
 {
-    (void)state;
     memset(&library, 0, sizeof library);
     struct device_metric_row row = sample();
     const int64_t *cells = (const int64_t *)&row;

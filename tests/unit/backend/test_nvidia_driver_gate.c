@@ -1,12 +1,6 @@
 /* test_nvidia_driver_gate.c - the gate is shut while nobody is inside, and those that come wait. */
 #include "backend/nvidia/driver_gate.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,9 +21,8 @@ static void switch_it(void *arg)
     ++*times;
 }
 
-static void alone(void **state)
+TEST(alone)
 {
-    (void)state;
     int times = 0;
     driver_gate_open();
     driver_gate_enter();
@@ -63,9 +56,8 @@ static void *call(void *arg)
     return NULL;
 }
 
-static void beside_threads(void **state)
+TEST(beside_threads)
 {
-    (void)state;
     pthread_t threads[THREADS];
     int times[THREADS] = {0}, sum = 0;
     driver_gate_open();

@@ -1,18 +1,13 @@
 /* test_nvidia_graphs.c - counting the kernels of a graph through the driver's
  * calls, and the table that launch callbacks read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend/nvidia/graphs.h"
+#include "tests/test.h"
 
 /* A driver whose handles point to these. */
 struct fake_node {
@@ -57,9 +52,8 @@ static int64_t count(const struct fake_graph *g)
     return graphs_count_kernels(&driver, (cuda_graph)(uintptr_t)g);
 }
 
-static void kernels_are_counted_through_child_graphs(void **state)
+TEST(kernels_are_counted_through_child_graphs)
 {
-    (void)state;
     const struct fake_node leaf_nodes[] = {{CUDA_NODE_KERNEL, NULL}, {CUDA_NODE_KERNEL, NULL}};
     const struct fake_graph leaf = {2, leaf_nodes};
     const struct fake_node middle_nodes[] = {{CUDA_NODE_GRAPH, &leaf}, {2, NULL}};
@@ -73,9 +67,8 @@ static void kernels_are_counted_through_child_graphs(void **state)
     assert_int_equal(count(&empty), 0);
 }
 
-static void what_cannot_be_counted_is_unknown(void **state)
+TEST(what_cannot_be_counted_is_unknown)
 {
-    (void)state;
     const struct fake_node conditional[] = {{CUDA_NODE_KERNEL, NULL},
                                             {CUDA_NODE_CONDITIONAL, NULL}};
     const struct fake_graph inner = {2, conditional};
@@ -99,9 +92,8 @@ static cuda_exec exec_at(uintptr_t n)
     return (cuda_exec)(0x550000000000u + n * 64);
 }
 
-static void graphs_are_found_until_they_are_dropped(void **state)
+TEST(graphs_are_found_until_they_are_dropped)
 {
-    (void)state;
     assert_int_equal(graphs_find(exec_at(1)).number, 0);
     struct graph_info a = graphs_add(exec_at(1), 100), b = graphs_add(exec_at(2), CELL_NULL);
     assert_true(a.number > 0 && b.number > a.number);
@@ -140,9 +132,8 @@ static void *reader(void *arg)
     return NULL;
 }
 
-static void readers_never_see_half_of_an_entry(void **state)
+TEST(readers_never_see_half_of_an_entry)
 {
-    (void)state;
     pthread_t thread;
     uint64_t seen = 0;
     atomic_store(&writing, 1);

@@ -1,15 +1,9 @@
 /* test_nvidia_hold.c - when CUPTI is let go of between windows, and when not. */
 #include "backend/nvidia/hold.h"
+#include "tests/test.h"
 
 #include "backend/nvidia/object_calls.h"
 #include "base/clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <string.h>
@@ -130,9 +124,8 @@ static void stays_behind_a_window(void)
     assert_int_equal(finalized, 0);
 }
 
-static void goes_at_the_exit_of_a_call(void **state)
+TEST(goes_at_the_exit_of_a_call)
 {
-    (void)state;
     window();
     hold_let_go(&trace, 7);
     hold_taken(&trace);
@@ -151,9 +144,8 @@ static void goes_at_the_exit_of_a_call(void **state)
 }
 
 /* Its records came behind the flush: they would go with CUPTI. */
-static void not_behind_a_window_that_came_between(void **state)
+TEST(not_behind_a_window_that_came_between)
 {
-    (void)state;
     window();
     hold_flush(&trace);
     window();
@@ -168,9 +160,8 @@ static void not_behind_a_window_that_came_between(void **state)
     assert_int_equal(forced, 2);
 }
 
-static void not_while_one_is_open(void **state)
+TEST(not_while_one_is_open)
 {
-    (void)state;
     window();
     hold_flush(&trace);
     hold_taken(&trace);
@@ -184,9 +175,8 @@ static void not_while_one_is_open(void **state)
 }
 
 /* A buffer that CUPTI has not given back holds kernels that still run. */
-static void not_before_buffers_are_back(void **state)
+TEST(not_before_buffers_are_back)
 {
-    (void)state;
     struct buffers *pool = atomic_load(&trace.pool);
     uint8_t *b = buffers_take(pool);
     window();
@@ -216,9 +206,8 @@ static void open_beside(void)
 }
 
 /* What a window launches while records are forced out would come without times. */
-static void a_window_waits_for_what_is_forced_out(void **state)
+TEST(a_window_waits_for_what_is_forced_out)
 {
-    (void)state;
     window();
     atomic_store(&open_now, false);
     while_forced = open_beside;
@@ -231,9 +220,8 @@ static void a_window_waits_for_what_is_forced_out(void **state)
     assert_int_equal(finalized, 0);
 }
 
-static void stays_where_it_was_refused(void **state)
+TEST(stays_where_it_was_refused)
 {
-    (void)state;
     uint64_t done, failed;
     finalize_result = CUPTI_E_UNKNOWN;
     for (int i = 0; i < 2; i++) {
@@ -259,9 +247,8 @@ static void a_call(int site, uint32_t correlation)
 static const struct timespec many_times_longer = {.tv_nsec = 50000000};
 
 /* A context whose making CUPTI's end cuts in two faults. */
-static void not_while_a_context_is_made(void **state)
+TEST(not_while_a_context_is_made)
 {
-    (void)state;
     window();
     hold_flush(&trace);
     hold_taken(&trace);
@@ -282,9 +269,8 @@ static void not_while_a_context_is_made(void **state)
 }
 
 /* Of as many at once that there is no place for all, it is not known when they are made. */
-static void not_where_too_many_are_made(void **state)
+TEST(not_where_too_many_are_made)
 {
-    (void)state;
     for (uint32_t i = 1; i <= 2000; i++)
         a_call(CUPTI_SITE_ENTER, i);
     for (uint32_t i = 1; i <= 2000; i++)
@@ -298,9 +284,8 @@ static void not_where_too_many_are_made(void **state)
 }
 
 /* Programs make what they need at the begin; one that makes them over and over is never quiet. */
-static void not_sooner_than_is_usual(void **state)
+TEST(not_sooner_than_is_usual)
 {
-    (void)state;
     const struct timespec pause = {.tv_nsec = 3000000};
     assert_true(object_calls_quiet(INT64_MAX)); /* there was none at all */
     a_call(CUPTI_SITE_ENTER, 1);
@@ -317,9 +302,8 @@ static void not_sooner_than_is_usual(void **state)
 }
 
 /* It is said, where it never was. */
-static void not_where_it_is_never_quiet(void **state)
+TEST(not_where_it_is_never_quiet)
 {
-    (void)state;
     a_call(CUPTI_SITE_ENTER, 1);
     stays_behind_a_window();
     assert_int_equal(messages, 0);
@@ -329,9 +313,8 @@ static void not_where_it_is_never_quiet(void **state)
 }
 
 /* Behind its end CUPTI is subscribed to again, by the collector, and hears of contexts; once. */
-static void comes_back_to_hear_of_contexts(void **state)
+TEST(comes_back_to_hear_of_contexts)
 {
-    (void)state;
     window();
     hold_flush(&trace);
     hold_taken(&trace);
@@ -349,9 +332,8 @@ static void comes_back_to_hear_of_contexts(void **state)
     assert_true(hold_away(&trace));
 }
 
-static void not_before_it_has_rested(void **state)
+TEST(not_before_it_has_rested)
 {
-    (void)state;
     const int64_t rests[] = {3600000000000, 0}; /* an hour; never */
     for (int i = 0; i < 2; i++) {
         trace.config.rest_ns = rests[i];

@@ -1,19 +1,14 @@
 /* test_nvidia_launches.c - what the launch callback tells the sink: one launch
  * each, failures taken back, graphs with their kernels, joins only in scopes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/faults.h"
 #include "backend/nvidia/graphs.h"
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
+#include "tests/test.h"
 
 /* ---- a sink that remembers ------------------------------------------------------------- */
 
@@ -126,9 +121,8 @@ enum {
 #undef ID
 };
 
-static void every_launch_call_counts_once(void **state)
+TEST(every_launch_call_counts_once)
 {
-    (void)state;
     static const uint32_t ids[] = {
 #define ID(name, id) id,
         CUPTI_KERNEL_CALLS(ID)
@@ -153,9 +147,8 @@ static void every_launch_call_counts_once(void **state)
     }
 }
 
-static void a_failed_launch_is_taken_back(void **state)
+TEST(a_failed_launch_is_taken_back)
 {
-    (void)state;
     struct cuda_launch_params params = {.stream = NULL};
     call(cuLaunchKernel_id, 5, &params, 700);
     assert_int_equal(seen_count, 2);
@@ -166,9 +159,8 @@ static void a_failed_launch_is_taken_back(void **state)
 }
 
 /* The first call that answers with a fault of a kernel is told, of other errors none. */
-static void a_fault_is_told_once(void **state)
+TEST(a_fault_is_told_once)
 {
-    (void)state;
     struct cuda_launch_params params = {.stream = NULL};
     call(cuLaunchKernel_id, 1, &params, CUDA_OK);
     call(cuLaunchKernel_id, 2, &params, 1);
@@ -182,9 +174,8 @@ static void a_fault_is_told_once(void **state)
 }
 
 /* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
-static void a_failed_launch_that_began_before_us_takes_nothing_back(void **state)
+TEST(a_failed_launch_that_began_before_us_takes_nothing_back)
 {
-    (void)state;
     struct cuda_launch_params params = {.stream = NULL};
     uint64_t data = 1770000000000000000;
     int result = 700;
@@ -204,9 +195,8 @@ static void a_failed_launch_that_began_before_us_takes_nothing_back(void **state
     assert_int_equal(seen_count, 0);
 }
 
-static void a_graph_launch_carries_its_kernels(void **state)
+TEST(a_graph_launch_carries_its_kernels)
 {
-    (void)state;
     cuda_exec exec = (cuda_exec)(uintptr_t)0x1000, other = (cuda_exec)(uintptr_t)0x2000;
     struct graph_info g = graphs_add(exec, 42);
     struct cuda_graph_launch_params params = {.exec = exec};
@@ -228,9 +218,8 @@ static void a_graph_launch_carries_its_kernels(void **state)
     assert_int_equal(seen[4].graph, seen[3].graph);
 }
 
-static void graph_launches_are_timed_where_asked_for(void **state)
+TEST(graph_launches_are_timed_where_asked_for)
 {
-    (void)state;
     struct cuda_graph_launch_params params = {.exec = (cuda_exec)(uintptr_t)0x3000};
     atomic_store(&trace.time_graphs, true);
     int64_t before = clock_mono();
@@ -244,9 +233,8 @@ static void graph_launches_are_timed_where_asked_for(void **state)
     assert_true(seen[1].start + seen[1].duration <= clock_mono());
 }
 
-static void a_destroyed_graph_is_forgotten(void **state)
+TEST(a_destroyed_graph_is_forgotten)
 {
-    (void)state;
     cuda_exec exec = (cuda_exec)(uintptr_t)0x4000;
     struct cuda_graph_exec_params params = {exec};
     struct cuda_graph_instantiate_params make = {.exec = &exec};
@@ -262,9 +250,8 @@ static void a_destroyed_graph_is_forgotten(void **state)
     assert_int_equal(seen_count, 0);
 }
 
-static void copies_and_waits_are_joined_in_scopes_only(void **state)
+TEST(copies_and_waits_are_joined_in_scopes_only)
 {
-    (void)state;
     call(cuMemcpyHtoDAsync_v2_id, 1, NULL, CUDA_OK);
     call(cuStreamSynchronize_id, 2, NULL, CUDA_OK);
     assert_int_equal(seen_count, 0);
@@ -279,9 +266,8 @@ static void copies_and_waits_are_joined_in_scopes_only(void **state)
     }
 }
 
-static void nothing_is_reported_when_not_live(void **state)
+TEST(nothing_is_reported_when_not_live)
 {
-    (void)state;
     struct cuda_launch_params params = {.stream = NULL};
     atomic_store(&trace.live, NULL);
     call(cuLaunchKernel_id, 1, &params, CUDA_OK);
@@ -294,9 +280,8 @@ static void nothing_is_reported_when_not_live(void **state)
     assert_int_equal(seen_count, 0);
 }
 
-static void cost_is_sampled_and_extrapolated(void **state)
+TEST(cost_is_sampled_and_extrapolated)
 {
-    (void)state;
     assert_int_equal(launches_cost(&trace), 0);
     struct cuda_launch_params params = {.stream = NULL};
     for (uint32_t i = 0; i < 64 * 64; i++) {
@@ -308,9 +293,8 @@ static void cost_is_sampled_and_extrapolated(void **state)
     assert_true(cost < 1000000000);
 }
 
-static void ids_the_library_lacks_are_passed_over(void **state)
+TEST(ids_the_library_lacks_are_passed_over)
 {
-    (void)state;
     assert_int_equal(launches_enable(&trace), CUPTI_OK);
     assert_int_equal(enabled[cuLaunchKernel_id], 1);
     assert_int_equal(enabled[cuMemcpyBatchAsync_v2_id], 1);

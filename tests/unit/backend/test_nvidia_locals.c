@@ -1,12 +1,7 @@
 /* test_nvidia_locals.c - local memory of kernels, asked of a driver (the fake one). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/locals.h"
+#include "tests/test.h"
 #include "wire/record.h"
 
 #include <dlfcn.h>
@@ -57,11 +52,10 @@ static void *function_of(const char *name, unsigned local)
     return made_by(get, name, local);
 }
 
-static void launches_tell(void **state)
+TEST(launches_tell)
 {
     static const char spilled[] = "spilled", plain[] = "plain";
     char again[] = "spilled";
-    (void)state;
     assert_int_equal(locals_find("spilled"), CELL_NULL);
     locals_launch(function_of(spilled, 208), spilled);
     locals_launch(function_of(plain, 0), plain);
@@ -71,28 +65,25 @@ static void launches_tell(void **state)
 }
 
 /* As the CUDA runtime launches. */
-static void kernels_of_libraries(void **state)
+TEST(kernels_of_libraries)
 {
     static const char name[] = "_Z7libraryv";
-    (void)state;
     locals_launch(made_by(get_kernel, name, 96), name);
     assert_int_equal(locals_find(name), 96);
 }
 
 /* Of several functions with one name the most counts: a record tells no more than the name. */
-static void one_name_of_several(void **state)
+TEST(one_name_of_several)
 {
     static const char name[] = "twice";
-    (void)state;
     locals_launch(function_of(name, 64), name);
     locals_launch(function_of(name, 16), name);
     assert_int_equal(locals_find(name), 64);
 }
 
-static void what_is_not_told(void **state)
+TEST(what_is_not_told)
 {
     static const char name[] = "untold";
-    (void)state;
     locals_launch(NULL, name);
     locals_launch(function_of(name, 8), NULL);
     assert_int_equal(locals_find(name), CELL_NULL);
@@ -105,10 +96,9 @@ static void *launch_all(void *unused)
     return unused;
 }
 
-static void many_threads(void **state)
+TEST(many_threads)
 {
     pthread_t threads[THREADS];
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         snprintf(names[i], sizeof names[i], "_Z%dkernel", i);
         functions[i] = function_of(names[i], (unsigned)i);

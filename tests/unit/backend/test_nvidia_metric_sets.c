@@ -1,23 +1,17 @@
 /* test_nvidia_metric_sets.c - which hardware counters a text names: sets, lists, both; each metric
  * once; and what is wrong with a text that names none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/nvidia/metric_sets.h"
+#include "tests/test.h"
 
 static struct metric_list list;
 
-static void sets_by_kind(void **state)
+TEST(sets_by_kind)
 {
     static const char *const sets[] = {"overview", "memory", "compute", "roofline"};
     struct err e = {0};
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         for (int kind = METRIC_SAMPLED; kind <= METRIC_RANGED; kind++) {
             assert_int_equal(metric_list_read(&list, sets[i], (enum metric_kind)kind, &e), 0);
@@ -30,10 +24,9 @@ static void sets_by_kind(void **state)
     assert_string_equal(list.set, "memory");
 }
 
-static void lists(void **state)
+TEST(lists)
 {
     struct err e = {0};
-    (void)state;
     assert_int_equal(metric_list_read(&list, "a__b.sum, c__d.avg,,a__b.sum", METRIC_SAMPLED, &e),
                      0);
     assert_int_equal(list.count, 2);
@@ -45,10 +38,9 @@ static void lists(void **state)
     assert_true(list.count > 5);
 }
 
-static void wrong_texts(void **state)
+TEST(wrong_texts)
 {
     char longer[2 * METRIC_NAME], many[METRICS_MOST * 16 + 64] = "";
-    (void)state;
     memset(longer, 'a', sizeof longer - 1);
     memcpy(longer, "a__b.c", 6);
     longer[sizeof longer - 1] = '\0';
@@ -71,9 +63,8 @@ static void wrong_texts(void **state)
     }
 }
 
-static void one_comes_first(void **state)
+TEST(one_comes_first)
 {
-    (void)state;
     struct metric_list l;
     struct err e = {0};
     char many[METRICS_MOST * 16] = "";

@@ -1,9 +1,5 @@
 /* test_nvidia_nvml.c - users of the management library are counted, and a child of fork
  * neither waits for what its parent held nor shuts down what is the parent's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -11,10 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "backend/nvidia/nvml.h"
 #include "base/dl.h"
+#include "tests/test.h"
 
 /* ---- the library, in place of dl.c ------------------------------------------------------- */
 
@@ -70,9 +65,8 @@ static int setup(void **state)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-static void users_are_counted(void **state)
+TEST(users_are_counted)
 {
-    (void)state;
     const struct nvml *a, *b;
     struct err e = {0};
     init_result = NVML_E_NO_PERMISSION;
@@ -114,9 +108,8 @@ static int child_starts_anew(void)
     return shutdowns != 1;
 }
 
-static void a_child_initializes_for_itself(void **state)
+TEST(a_child_initializes_for_itself)
 {
-    (void)state;
     const struct nvml *n;
     assert_int_equal(nvml_get(&n, NULL), 0);
     assert_int_equal(in_child(child_starts_anew), 0);
@@ -142,9 +135,8 @@ static void *get_and_put(void *arg)
     return NULL;
 }
 
-static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
+TEST(a_child_does_not_wait_for_a_thread_of_its_parent)
 {
-    (void)state;
     pthread_t thread;
     int result = -1;
     slow = true;

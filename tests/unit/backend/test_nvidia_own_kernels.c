@@ -1,20 +1,14 @@
 /* test_nvidia_own_kernels.c - the profiler's own kernels, told from a program's of the same name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/own_kernels.h"
+#include "tests/test.h"
 
 #include <pthread.h>
 
 enum { IDS = 100000, THREADS = 4, MILLION = 1 << 20 };
 
-static void other_names_are_the_programs(void **state)
+TEST(other_names_are_the_programs)
 {
-    (void)state;
     assert_false(own_kernels_is("_Z4gemmv", 7));
     assert_false(own_kernels_is("WaitNs2", 7));
     assert_false(own_kernels_is(NULL, 7));
@@ -22,9 +16,8 @@ static void other_names_are_the_programs(void **state)
     assert_true(own_kernels_is("WaitNs", 0));
 }
 
-static void a_launch_makes_it_the_programs(void **state)
+TEST(a_launch_makes_it_the_programs)
 {
-    (void)state;
     own_kernels_launch("_Z4gemmv", 40);
     own_kernels_launch(NULL, 40);
     assert_true(own_kernels_is("WaitNs", 40));
@@ -50,9 +43,8 @@ static void *launch(void *first)
     return NULL;
 }
 
-static void threads(void **state)
+TEST(threads)
 {
-    (void)state;
     pthread_t ids[THREADS];
     uint32_t firsts[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {

@@ -1,16 +1,11 @@
 /* test_nvidia_pc_tally.c - samples summed: each counts once, whichever way the library counts those
  * of cycles without an issue; what has no room is counted; and the sampling period of a device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/nvidia/pc_sampling.h"
 #include "backend/nvidia/pc_tally.h"
+#include "tests/test.h"
 
 enum { LONG, LONG_IDLE, SELECTED, REASONS };
 
@@ -60,9 +55,8 @@ static void take_all(struct pc_tally *t)
     assert_int_equal(t->cell_count, 0);
 }
 
-static void counted_within(void **state)
+TEST(counted_within)
 {
-    (void)state;
     struct pc_tally t;
     open_tally(&t);
     add(&t, "a", 1, 16, (const uint32_t[]){10, 6, 2}, 12);
@@ -77,9 +71,8 @@ static void counted_within(void **state)
     pc_tally_fini(&t);
 }
 
-static void counted_apart(void **state)
+TEST(counted_apart)
 {
-    (void)state;
     struct pc_tally t;
     open_tally(&t);
     add(&t, "a", 1, 16, (const uint32_t[]){10, 6, 2}, 18); /* by the library's total */
@@ -96,9 +89,8 @@ static void counted_apart(void **state)
 }
 
 /* Functions are told apart by code, number and name; a hundred thousand of them have room. */
-static void many_functions(void **state)
+TEST(many_functions)
 {
-    (void)state;
     enum { MANY = 100000 };
     struct pc_tally t;
     open_tally(&t);
@@ -112,9 +104,8 @@ static void many_functions(void **state)
     pc_tally_fini(&t);
 }
 
-static void what_has_no_room_is_counted(void **state)
+TEST(what_has_no_room_is_counted)
 {
-    (void)state;
     struct pc_tally t;
     open_tally(&t);
     for (uint32_t i = 0; i < PC_TALLY_MAX + 5; i++)
@@ -127,9 +118,8 @@ static void what_has_no_room_is_counted(void **state)
     pc_tally_fini(&t);
 }
 
-static void period_of_a_device(void **state)
+TEST(period_of_a_device)
 {
-    (void)state;
     assert_int_equal(pc_sampling_period(132, 1980000), 20); /* an H200 */
     assert_in_range(pc_sampling_period(1, 1000), PC_PERIOD_MIN, 12);
     assert_int_equal(pc_sampling_period(0, 0), 20); /* not known */

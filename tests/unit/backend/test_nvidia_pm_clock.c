@@ -1,15 +1,10 @@
 /* test_nvidia_pm_clock.c - a device's clock against ours: found within the bounds that are known,
  * kept while they allow it, and followed where the clocks drift apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "backend/nvidia/pm_clock.h"
+#include "tests/test.h"
 
 #define MS INT64_C(1000000)
 
@@ -19,10 +14,9 @@ enum { NO_WALL = 0 }; /* no wall clock is anywhere near */
 
 static const int64_t STALE = PM_CLOCK_STALE;
 
-static void between_the_bounds(void **state)
+TEST(between_the_bounds)
 {
     struct pm_clock c = {.since = 5000 * MS};
-    (void)state;
     assert_true(pm_clock_error(&c) == INT64_MAX);
     pm_clock_after(&c, 5000 * MS, AHEAD + 5001 * MS, NO_WALL); /* 1 ms after it was switched on */
     assert_true(pm_clock_error(&c) == INT64_MAX);
@@ -33,10 +27,9 @@ static void between_the_bounds(void **state)
 }
 
 /* A sharper bound is taken over; what is used moves no further than it has to. */
-static void sharper(void **state)
+TEST(sharper)
 {
     struct pm_clock c = {.since = 0};
-    (void)state;
     pm_clock_after(&c, 0, AHEAD + 10 * MS, NO_WALL);
     pm_clock_before(&c, 250 * MS, AHEAD + 240 * MS, STALE, NO_WALL);
     int64_t first = c.offset;
@@ -47,11 +40,10 @@ static void sharper(void **state)
 }
 
 /* The wall clock counts within the bounds, and not outside. */
-static void the_wall_clock(void **state)
+TEST(the_wall_clock)
 {
     struct pm_clock c = {.since = 0};
     int64_t wall = (int64_t)AHEAD + 3 * MS;
-    (void)state;
     pm_clock_after(&c, 0, AHEAD + 10 * MS, wall);
     pm_clock_before(&c, 250 * MS, AHEAD + 240 * MS, STALE, wall);
     assert_int_equal(c.offset, -wall);
@@ -65,11 +57,10 @@ static void the_wall_clock(void **state)
 }
 
 /* Sampling took 20 ms to begin; the wall clock is 8 ms off, and so within the bounds. */
-static void a_wall_clock_that_is_not_the_devices(void **state)
+TEST(a_wall_clock_that_is_not_the_devices)
 {
     struct pm_clock c = {.since = 0};
     int64_t wall = (int64_t)AHEAD + 8 * MS;
-    (void)state;
     pm_clock_after(&c, 0, AHEAD + 21 * MS, wall);
     pm_clock_before(&c, 253 * MS, AHEAD + 250 * MS, 7 * MS, wall); /* a long read */
     pm_clock_before(&c, 255 * MS, AHEAD + 254 * MS, 4 * MS, wall);
@@ -80,11 +71,10 @@ static void a_wall_clock_that_is_not_the_devices(void **state)
 }
 
 /* A read that was held up says little, and one that is short says much. */
-static void a_wall_clock_that_is(void **state)
+TEST(a_wall_clock_that_is)
 {
     struct pm_clock c = {.since = 0};
     int64_t wall = (int64_t)AHEAD;
-    (void)state;
     pm_clock_after(&c, 0, AHEAD + 21 * MS, wall);
     pm_clock_before(&c, 290 * MS, AHEAD + 250 * MS, 44 * MS, wall);
     assert_int_equal(c.offset, -wall);
@@ -95,11 +85,10 @@ static void a_wall_clock_that_is(void **state)
 }
 
 /* Nothing follows from a record that was read long after its end; the wall clock stays the device's. */
-static void a_first_read_that_is_late(void **state)
+TEST(a_first_read_that_is_late)
 {
     struct pm_clock c = {.since = 0};
     int64_t wall = (int64_t)AHEAD;
-    (void)state;
     pm_clock_after(&c, 0, AHEAD + MS, wall);
     pm_clock_before(&c, 600 * MS, AHEAD + 320 * MS, STALE, wall);
     assert_int_equal(c.offset, -wall);
@@ -109,10 +98,9 @@ static void a_first_read_that_is_late(void **state)
 }
 
 /* 20 millionths for an hour are 72 ms. */
-static void drift(void **state)
+TEST(drift)
 {
     struct pm_clock c = {.since = 0};
-    (void)state;
     pm_clock_after(&c, 0, AHEAD, NO_WALL);
     for (int64_t t = 250 * MS; t < 3600 * 1000 * MS; t += 250 * MS) {
         uint64_t theirs = AHEAD + (uint64_t)(t + t / 1000000 * 20);

@@ -1,14 +1,9 @@
 /* test_nvidia_pm_device.c - a device that is drained by a thread that is held up: its samples stay at
  * their time, within the error that is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/pm_device.h"
 #include "base/clock.h"
+#include "tests/test.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,13 +1,8 @@
 /* test_nvidia_range_pick.c - the first launches of each kernel, and no more names than there is
  * room for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/range_pick.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 
@@ -25,9 +20,8 @@ static int counted(const char *name, int launches)
     return count;
 }
 
-static void the_first_of_each(void **state)
+TEST(the_first_of_each)
 {
-    (void)state;
     range_pick_init(&pick, 3);
     assert_int_equal(counted("_Z4gemmv", 2), 2);
     assert_int_equal(counted("_Z4reluv", 100), 3);
@@ -38,18 +32,16 @@ static void the_first_of_each(void **state)
 }
 
 /* Whoever does not count a launch after all leaves it to a later one. */
-static void not_taken(void **state)
+TEST(not_taken)
 {
-    (void)state;
     range_pick_init(&pick, 1);
     for (int i = 0; i < 10; i++)
         assert_non_null(range_pick(&pick, "_Z4gemmv"));
     assert_int_equal(counted("_Z4gemmv", 10), 1);
 }
 
-static void more_names_than_room(void **state)
+TEST(more_names_than_room)
 {
-    (void)state;
     char name[32];
     uint32_t count = 0;
     range_pick_init(&pick, 1);

@@ -1,16 +1,11 @@
 /* test_nvidia_records.c - activity records of several library versions to rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/cuts.h"
 #include "backend/nvidia/records.h"
 #include "base/clock.h"
+#include "tests/test.h"
 
 /* ---- a sink that keeps rows ------------------------------------------------------------ */
 
@@ -200,9 +195,8 @@ static struct cupti_kernel kernel(const char *name, uint32_t correlation)
     };
 }
 
-static void a_kernel_of_the_newest_library(void **state)
+TEST(a_kernel_of_the_newest_library)
 {
-    (void)state;
     library(130001);
     struct cupti_kernel k = kernel("_Z4axpyPf", 99);
     PUT(k);
@@ -232,9 +226,8 @@ static void a_kernel_of_the_newest_library(void **state)
     assert_int_equal(c->cache_executed, 2);
 }
 
-static void older_libraries_fill_less(void **state)
+TEST(older_libraries_fill_less)
 {
-    (void)state;
     static const uint32_t versions[] = {10, 13, 15, 17, 18, 19, 28, 130000};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         setup(NULL);
@@ -264,9 +257,8 @@ static void older_libraries_fill_less(void **state)
 
 /* Nodes of graphs that were at work as records were switched off: CUPTI makes their ends up. Kernels
  * that are launched one by one, and what was done before or began after, are as it tells. */
-static void graphs_end_with_the_records(void **state)
+TEST(graphs_end_with_the_records)
 {
-    (void)state;
     static const struct {
         int64_t start, end;
         bool node;
@@ -315,9 +307,8 @@ static void graphs_end_with_the_records(void **state)
     assert_int_equal(cuts_duration(now, 900000), 900000);
 }
 
-static void what_is_shared_is_asked_for_once(void **state)
+TEST(what_is_shared_is_asked_for_once)
 {
-    (void)state;
     library(130001);
     char name[] = "first";
     struct cupti_kernel k = kernel(name, 1);
@@ -346,9 +337,8 @@ static void what_is_shared_is_asked_for_once(void **state)
     assert_int_equal(row_count, 5);
 }
 
-static void impossible_times_are_counted_not_written(void **state)
+TEST(impossible_times_are_counted_not_written)
 {
-    (void)state;
     library(130001);
     const struct {
         int64_t start, end;
@@ -378,9 +368,8 @@ static void impossible_times_are_counted_not_written(void **state)
     assert_int_equal(ROW(0, kernel)->duration, 0);
 }
 
-static void copies_fills_waits_and_allocations(void **state)
+TEST(copies_fills_waits_and_allocations)
 {
-    (void)state;
     library(130001);
     uint64_t t = (uint64_t)now;
     struct cupti_kernel k = kernel("k", 1); /* tells the context's device */
@@ -442,9 +431,8 @@ static void copies_fills_waits_and_allocations(void **state)
     assert_int_equal(ROW(5, overhead)->thread, 4321);
 }
 
-static void operation_ids_reach_their_kernels_in_either_order(void **state)
+TEST(operation_ids_reach_their_kernels_in_either_order)
 {
-    (void)state;
     library(130001);
     struct cupti_external x = {CUPTI_KIND_EXTERNAL, 3, UINT64_C(1) << 50, 21, 0};
     struct cupti_external outer = {CUPTI_KIND_EXTERNAL, 4, 5, 21, 0}, y = x;
@@ -463,9 +451,8 @@ static void operation_ids_reach_their_kernels_in_either_order(void **state)
     assert_int_equal(row_count, 2);
 }
 
-static void unknown_records_are_counted_and_passed_over(void **state)
+TEST(unknown_records_are_counted_and_passed_over)
 {
-    (void)state;
     library(130001);
     struct cupti_record strange[4] = {{.kind = 50}};
     struct cupti_kernel k = kernel("k", 1);
@@ -487,9 +474,8 @@ static void unknown_records_are_counted_and_passed_over(void **state)
 }
 
 /* A buffer that CUPTI got in the session before holds kernels of both sessions. */
-static void an_old_buffer_has_rows_of_this_session_only(void **state)
+TEST(an_old_buffer_has_rows_of_this_session_only)
 {
-    (void)state;
     library(130001);
     struct cupti_kernel before = kernel("before", 1), own = kernel("own", 2);
     before.start = (uint64_t)now - 500000000;
@@ -506,9 +492,8 @@ static void an_old_buffer_has_rows_of_this_session_only(void **state)
     assert_int_equal(row_count, 2);
 }
 
-static void kernels_can_be_counted_only(void **state)
+TEST(kernels_can_be_counted_only)
 {
-    (void)state;
     library(130001);
     struct cupti_kernel k = kernel("k", 1);
     struct cupti_memset f = {.kind = CUPTI_KIND_MEMSET};
@@ -517,21 +502,21 @@ static void kernels_can_be_counted_only(void **state)
     assert_int_equal(row_count, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_kernel_of_the_newest_library),
-        TEST(older_libraries_fill_less),
-        TEST(graphs_end_with_the_records),
-        TEST(what_is_shared_is_asked_for_once),
-        TEST(impossible_times_are_counted_not_written),
-        TEST(copies_fills_waits_and_allocations),
-        TEST(operation_ids_reach_their_kernels_in_either_order),
-        TEST(unknown_records_are_counted_and_passed_over),
-        TEST(an_old_buffer_has_rows_of_this_session_only),
-        TEST(kernels_can_be_counted_only),
+        CASE(a_kernel_of_the_newest_library),
+        CASE(older_libraries_fill_less),
+        CASE(graphs_end_with_the_records),
+        CASE(what_is_shared_is_asked_for_once),
+        CASE(impossible_times_are_counted_not_written),
+        CASE(copies_fills_waits_and_allocations),
+        CASE(operation_ids_reach_their_kernels_in_either_order),
+        CASE(unknown_records_are_counted_and_passed_over),
+        CASE(an_old_buffer_has_rows_of_this_session_only),
+        CASE(kernels_can_be_counted_only),
     };
     return cmocka_run_group_tests_name("nvidia_records", tests, NULL, NULL);
 }

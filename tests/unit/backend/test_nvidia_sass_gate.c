@@ -1,12 +1,6 @@
 /* test_nvidia_sass_gate.c - who stands at the gate, who is waited for, and who is not. */
 #include "backend/nvidia/sass_gate.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -53,9 +47,8 @@ static bool shut_and_open(int64_t patience)
     return alone;
 }
 
-static void others_are_waited_for(void **state)
+TEST(others_are_waited_for)
 {
-    (void)state;
     struct visitor v;
     sass_gate_begin();
     assert_true(shut_and_open(0));
@@ -69,9 +62,8 @@ static void others_are_waited_for(void **state)
 }
 
 /* A thread that shuts the gate from inside a call does not wait for itself. */
-static void own_calls_are_not(void **state)
+TEST(own_calls_are_not)
 {
-    (void)state;
     sass_gate_begin();
     sass_gate_enters();
     assert_true(shut_and_open(0));
@@ -79,9 +71,8 @@ static void own_calls_are_not(void **state)
     assert_true(shut_and_open(0));
 }
 
-static void who_comes_waits_outside(void **state)
+TEST(who_comes_waits_outside)
 {
-    (void)state;
     struct visitor v;
     sass_gate_begin();
     assert_true(sass_gate_shut(0));
@@ -96,9 +87,8 @@ static void who_comes_waits_outside(void **state)
 }
 
 /* A call that was under way when the session began does not return in it. */
-static void calls_of_before(void **state)
+TEST(calls_of_before)
 {
-    (void)state;
     struct visitor v;
     sass_gate_begin();
     sass_gate_leaves();
@@ -126,9 +116,8 @@ static void *come_and_go(void *unused)
     return NULL;
 }
 
-static void nobody_is_inside(void **state)
+TEST(nobody_is_inside)
 {
-    (void)state;
     pthread_t threads[THREADS];
     sass_gate_begin();
     for (int i = 0; i < THREADS; i++)

@@ -1,15 +1,10 @@
 /* test_nvidia_sass_tally.c - counts of instructions summed: metrics by their group, functions by what
  * they are, and no value for want of a row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/sass_tally.h"
 #include "base/alloc.h"
+#include "tests/test.h"
 
 enum { INST, THREADS, PRED_ON, SECTORS, IDEAL, WAVES, WAVES_IDEAL, DIVERGENT, UNIFORM, LOCAL };
 
@@ -43,9 +38,8 @@ static void take_all(struct sass_tally *t)
     assert_int_equal(t->cell_count, 0);
 }
 
-static void zeros_beside_numbers(void **state)
+TEST(zeros_beside_numbers)
 {
-    (void)state;
     struct sass_tally t;
     sass_tally_init(&t, ids);
     add(&t, "a", 1, 16, ids[INST], 4);
@@ -71,9 +65,8 @@ static void zeros_beside_numbers(void **state)
 }
 
 /* The library's names need not live: the same function is one, another of its number is another. */
-static void functions_by_content(void **state)
+TEST(functions_by_content)
 {
-    (void)state;
     struct sass_tally t;
     char name[] = "kernel_a";
     sass_tally_init(&t, ids);
@@ -91,9 +84,8 @@ static void functions_by_content(void **state)
     sass_tally_fini(&t);
 }
 
-static void many(void **state)
+TEST(many)
 {
-    (void)state;
     enum { FUNCTIONS = 3000, OFFSETS = 10 };
     struct sass_tally t;
     sass_tally_init(&t, ids);
@@ -108,9 +100,8 @@ static void many(void **state)
 }
 
 /* A metric that the device lacks has no rows; what finds no memory is counted. */
-static void lacking(void **state)
+TEST(lacking)
 {
-    (void)state;
     struct sass_tally t;
     uint64_t some[SASS_METRICS];
     memcpy(some, ids, sizeof some);

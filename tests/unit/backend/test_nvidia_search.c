@@ -1,13 +1,7 @@
 /* test_nvidia_search.c - where CUPTI is looked for, and in which order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -16,6 +10,7 @@
 
 #include "backend/nvidia/cupti.h"
 #include "base/file.h"
+#include "tests/test.h"
 
 static char root[] = "/tmp/gpufl-search-XXXXXX";
 static struct cupti_search search;
@@ -58,9 +53,8 @@ static int setup(void **state)
     return 0;
 }
 
-static void the_drivers_version_comes_first_and_newer_ones_never(void **state)
+TEST(the_drivers_version_comes_first_and_newer_ones_never)
 {
-    (void)state;
     point("CUDA_HOME", "toolkit");
     cupti_search(&search, 12080);
     int twelve = place("toolkit/targets/x86_64-linux/lib/libcupti.so.12");
@@ -75,9 +69,8 @@ static void the_drivers_version_comes_first_and_newer_ones_never(void **state)
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 0);
 }
 
-static void a_chosen_file_beats_everything(void **state)
+TEST(a_chosen_file_beats_everything)
 {
-    (void)state;
     point("CUDA_HOME", "toolkit");
     point("GPUFL_CUPTI_PATH", "chosen/my-cupti.so");
     cupti_search(&search, 13000);
@@ -85,9 +78,8 @@ static void a_chosen_file_beats_everything(void **state)
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 1);
 }
 
-static void a_chosen_directory_beats_the_toolkits(void **state)
+TEST(a_chosen_directory_beats_the_toolkits)
 {
-    (void)state;
     point("CUDA_PATH", "toolkit");
     point("GPUFL_CUPTI_PATH", "wheel");
     cupti_search(&search, 13000);
@@ -97,9 +89,8 @@ static void a_chosen_directory_beats_the_toolkits(void **state)
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 0);
 }
 
-static void sonames_come_last(void **state)
+TEST(sonames_come_last)
 {
-    (void)state;
     cupti_search(&search, 12040);
     assert_true(search.count > search.files);
     assert_string_equal(search.list[search.files], "libcupti.so.12");

@@ -1,16 +1,11 @@
 /* test_nvidia_waits.c - which calls are reported as waits, and what of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/nvidia/launches.h"
 #include "backend/nvidia/waits.h"
 #include "base/clock.h"
+#include "tests/test.h"
 
 #define MS 1000000
 
@@ -112,9 +107,8 @@ static void call(uint32_t id, uint32_t context, const void *params, int64_t ns)
     launches_callback(&trace, CUPTI_DOMAIN_DRIVER, id, &c);
 }
 
-static void a_synchronization_is_reported_however_short(void **state)
+TEST(a_synchronization_is_reported_however_short)
 {
-    (void)state;
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;
     int64_t before = clock_mono();
     call(cuStreamSynchronize_id, 1, &stream, 2 * MS);
@@ -140,9 +134,8 @@ static void a_synchronization_is_reported_however_short(void **state)
 }
 
 /* An event can be waited for without a context. */
-static void no_context_is_none(void **state)
+TEST(no_context_is_none)
 {
-    (void)state;
     const void *event = (const void *)(uintptr_t)16;
     call(cuEventSynchronize_id, 0, &event, 0);
     call(cuEventSynchronize_id, 3, &event, 0);
@@ -151,9 +144,8 @@ static void no_context_is_none(void **state)
     assert_int_equal(waits[1].context, 3);
 }
 
-static void a_synchronization_is_told_in_full_where_it_is_wanted(void **state)
+TEST(a_synchronization_is_told_in_full_where_it_is_wanted)
 {
-    (void)state;
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;
     const struct {
         cuda_stream stream;
@@ -180,9 +172,8 @@ static void a_synchronization_is_told_in_full_where_it_is_wanted(void **state)
 }
 
 /* Its row may inherit a scope, of which there is one to inherit only where any thread has scopes. */
-static void a_synchronization_beside_scopes_is_joined(void **state)
+TEST(a_synchronization_beside_scopes_is_joined)
 {
-    (void)state;
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;
     scope_open = true;
     call(cuStreamSynchronize_id, 1, &stream, 0); /* has no row */
@@ -194,9 +185,8 @@ static void a_synchronization_beside_scopes_is_joined(void **state)
     assert_int_equal(launches[0].stack, waits[1].stack);
 }
 
-static void no_stream_is_the_default_one(void **state)
+TEST(no_stream_is_the_default_one)
 {
-    (void)state;
     const cuda_stream none = NULL;
     call(cuStreamSynchronize_id, 1, &none, 0);
     call(cuStreamSynchronize_ptsz_id, 1, &none, 0);
@@ -204,9 +194,8 @@ static void no_stream_is_the_default_one(void **state)
     assert_int_equal(waits[1].stream, 99);
 }
 
-static void copies_tell_their_size(void **state)
+TEST(copies_tell_their_size)
 {
-    (void)state;
     const struct {
         uint64_t to, from;
         size_t bytes;
@@ -231,9 +220,8 @@ static void copies_tell_their_size(void **state)
     assert_int_equal(waits[3].bytes, CELL_NULL);
 }
 
-static void an_asynchronous_copy_is_reported_where_it_waited(void **state)
+TEST(an_asynchronous_copy_is_reported_where_it_waited)
 {
-    (void)state;
     const struct {
         uint64_t to, from;
         size_t bytes;
@@ -250,9 +238,8 @@ static void an_asynchronous_copy_is_reported_where_it_waited(void **state)
     assert_int_equal(launches[0].stack, 65536);
 }
 
-static void memory_and_code(void **state)
+TEST(memory_and_code)
 {
-    (void)state;
     const struct {
         void *out;
         size_t bytes;
@@ -274,9 +261,8 @@ static void memory_and_code(void **state)
     assert_int_equal(launch_count, 0); /* no activity record comes with these */
 }
 
-static void devices_are_asked_for_once_a_context(void **state)
+TEST(devices_are_asked_for_once_a_context)
 {
-    (void)state;
     device_questions = 0;
     for (int i = 0; i < 3; i++)
         call(cuCtxSynchronize_id, 2, NULL, 0);
@@ -286,9 +272,8 @@ static void devices_are_asked_for_once_a_context(void **state)
 }
 
 /* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
-static void a_call_that_began_before_us_is_not_reported(void **state)
+TEST(a_call_that_began_before_us_is_not_reported)
 {
-    (void)state;
     int64_t now = clock_mono();
     int result = CUDA_OK;
     uint64_t words[] = {1, (uint64_t)now - 1000 * MS, UINT64_MAX, (uint64_t)now << 3};
@@ -302,9 +287,8 @@ static void a_call_that_began_before_us_is_not_reported(void **state)
     assert_int_equal(wait_count, 1);
 }
 
-static void nothing_is_reported_where_it_is_not_asked_for(void **state)
+TEST(nothing_is_reported_where_it_is_not_asked_for)
 {
-    (void)state;
     atomic_store(&trace.waits, false);
     call(cuCtxSynchronize_id, 1, NULL, MS);
     assert_int_equal(wait_count + launch_count + stacks_taken, 0);

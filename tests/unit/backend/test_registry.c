@@ -1,18 +1,12 @@
 /* test_registry.c - which backend an option's value chooses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/backend.h"
+#include "tests/test.h"
 
-static void named_ones_are_taken_as_they_are(void **state)
+TEST(named_ones_are_taken_as_they_are)
 {
-    (void)state;
     struct err e = {0};
     assert_ptr_equal(backend_select(GPUFL_BACKEND_NVIDIA, &e), &backend_nvidia);
     assert_ptr_equal(backend_select(GPUFL_BACKEND_NONE, &e), &backend_none);
@@ -20,35 +14,31 @@ static void named_ones_are_taken_as_they_are(void **state)
     assert_int_equal(e.code, 0);
 }
 
-static void auto_is_never_simulated(void **state)
+TEST(auto_is_never_simulated)
 {
-    (void)state;
     const struct backend *b = backend_select(GPUFL_BACKEND_AUTO, NULL);
     assert_non_null(b);
     assert_false(b->simulated);
     assert_true(backend_sim.simulated);
 }
 
-static void amd_says_that_it_is_not_built(void **state)
+TEST(amd_says_that_it_is_not_built)
 {
-    (void)state;
     struct err e = {0};
     assert_null(backend_select(GPUFL_BACKEND_AMD, &e));
     assert_int_equal(e.code, GPUFL_E_NOT_BUILT);
     assert_non_null(strstr(e.text, "not built yet"));
 }
 
-static void unknown_ones_are_refused(void **state)
+TEST(unknown_ones_are_refused)
 {
-    (void)state;
     struct err e = {0};
     assert_null(backend_select((enum gpufl_backend)77, &e));
     assert_int_equal(e.code, GPUFL_E_INVAL);
 }
 
-static void every_backend_explains_itself(void **state)
+TEST(every_backend_explains_itself)
 {
-    (void)state;
     static struct probe p;
     for (const struct backend *const *b = backends; *b; b++) {
         assert_non_null((*b)->name);
@@ -62,9 +52,8 @@ static void every_backend_explains_itself(void **state)
 }
 
 /* The simulated GPU can be had everywhere: info tells of each engine whether it runs there, and else why. */
-static void the_simulated_gpu_tells_of_every_engine(void **state)
+TEST(the_simulated_gpu_tells_of_every_engine)
 {
-    (void)state;
     static struct probe p;
     const struct backend *sim = backend_select(GPUFL_BACKEND_SIM, NULL);
     assert_non_null(sim);
@@ -84,9 +73,8 @@ static void the_simulated_gpu_tells_of_every_engine(void **state)
 /* ---- engines ------------------------------------------------------------------------------ */
 
 /* Every engine falls back step by step to one that asks for less, and so to Monitor. */
-static void engines_fall_back_to_less(void **state)
+TEST(engines_fall_back_to_less)
 {
-    (void)state;
     size_t count = 0;
     for (const struct engine_row *r = engine_table; r->name; r++, count++) {
         unsigned asks = r->asks, steps = 0;
@@ -116,9 +104,8 @@ static const struct engine_pair *pair_of(unsigned a, unsigned b)
 }
 
 /* No row asks for two engines that cannot live together. */
-static void engines_do_not_exclude_themselves(void **state)
+TEST(engines_do_not_exclude_themselves)
 {
-    (void)state;
     for (const struct engine_row *r = engine_table; r->name; r++)
         assert_null(engine_conflict(r->asks));
     const struct engine_pair *p = engine_conflict(ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING);
@@ -128,9 +115,8 @@ static void engines_do_not_exclude_themselves(void **state)
 }
 
 /* What uses a device's counters is told of against each of its kind: left out is not "goes well". */
-static void every_pair_that_counts_is_told(void **state)
+TEST(every_pair_that_counts_is_told)
 {
-    (void)state;
     static const unsigned bits[] = {ENGINE_PC_SAMPLING, ENGINE_SASS_METRICS, ENGINE_RANGE_PROFILER,
                                     ENGINE_PM_SAMPLING};
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
@@ -140,9 +126,8 @@ static void every_pair_that_counts_is_told(void **state)
 }
 
 /* What the table tells of records and of turns is what the backend and the ladder do. */
-static void pairs_are_as_they_run(void **state)
+TEST(pairs_are_as_they_run)
 {
-    (void)state;
     for (const struct engine_pair *p = engine_pairs; p->why; p++) {
         bool together = false;
         for (const struct engine_row *r = engine_table; r->name; r++)

@@ -1,17 +1,12 @@
 /* test_alloc.c - the countdown, strings, and growth with a ceiling. */
 #include "base/alloc.h"
 #include "base/err.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_the_nth_fails_once(void **state)
+TEST(test_the_nth_fails_once)
 {
-    (void)state;
     for (int64_t n = 0; n < 5; n++) {
         mem_fail_at(n);
         for (int64_t i = 0; i < 8; i++) {
@@ -28,9 +23,8 @@ static void test_the_nth_fails_once(void **state)
     assert_int_equal(mem_count(), 0);
 }
 
-static void test_every_function_counts(void **state)
+TEST(test_every_function_counts)
 {
-    (void)state;
     mem_fail_at(0);
     assert_null(mem_zalloc(8));
     mem_fail_at(0);
@@ -51,9 +45,8 @@ static void test_every_function_counts(void **state)
     mem_free(p);
 }
 
-static void test_array_is_zeroed_and_checked(void **state)
+TEST(test_array_is_zeroed_and_checked)
 {
-    (void)state;
     volatile size_t huge = SIZE_MAX / 4;
     assert_null(mem_array(huge, 8));
     char *p = mem_array(100, 3);
@@ -62,9 +55,8 @@ static void test_array_is_zeroed_and_checked(void **state)
     mem_free(p);
 }
 
-static void test_grow(void **state)
+TEST(test_grow)
 {
-    (void)state;
     int *items = NULL;
     size_t cap = 0;
     for (size_t n = 1; n <= 1000; n++) {
@@ -80,9 +72,8 @@ static void test_grow(void **state)
     mem_free(items);
 }
 
-static void test_grow_survives_every_failure(void **state)
+TEST(test_grow_survives_every_failure)
 {
-    (void)state;
     for (int64_t fail = 0; fail < 8; fail++) {
         int *items = NULL;
         size_t cap = 0, n = 0;

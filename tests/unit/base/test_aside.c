@@ -2,18 +2,14 @@
  * such a thread does not hold. */
 #include "base/file.h"
 #include "base/process/fd_thread.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fcntl.h>
-
-#include <cmocka.h>
 
 enum { LAST = 64, OWN = 8 };
 
@@ -66,9 +62,8 @@ static bool is_apart(void)
     return !f.done && close(f.fd) == 0;
 }
 
-static void work_is_done_either_way(void **state)
+TEST(work_is_done_either_way)
 {
-    (void)state;
     struct file f = {.path = "aside-XXXXXX"};
     close(mkstemp(f.path));
     fd_thread_run(create, &f);
@@ -82,9 +77,8 @@ static void work_is_done_either_way(void **state)
 }
 
 /* The program closes all that it finds, and gets the numbers for its own. */
-static void a_program_that_closes_all(void **state)
+TEST(a_program_that_closes_all)
 {
-    (void)state;
     struct file ours = {.path = "aside-XXXXXX"}, theirs[OWN];
     if (!is_apart())
         skip();
@@ -110,9 +104,8 @@ static void a_program_that_closes_all(void **state)
 }
 
 /* Whoever reads them sees their end when the program closes them. */
-static void pipes_are_not_held(void **state)
+TEST(pipes_are_not_held)
 {
-    (void)state;
     int ends[2];
     char c;
     assert_int_equal(pipe(ends), 0);
@@ -130,9 +123,8 @@ static void say(void *arg)
     *said = write(STDOUT_FILENO, "lost\n", 5) == 5 || write(STDERR_FILENO, "lost\n", 5) == 5;
 }
 
-static void messages_get_into_no_file(void **state)
+TEST(messages_get_into_no_file)
 {
-    (void)state;
     bool said = true;
     if (!is_apart())
         skip();
@@ -145,9 +137,8 @@ static void count(void *arg)
     ++*(int *)arg;
 }
 
-static void a_child_goes_on_without(void **state)
+TEST(a_child_goes_on_without)
 {
-    (void)state;
     int done = 0, status;
     fd_thread_run(count, &done);
     pid_t child = fork();

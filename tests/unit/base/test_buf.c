@@ -2,14 +2,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "tests/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_next(uint64_t *x)
 {
@@ -32,9 +29,8 @@ static void check_number(struct buf *b, uint64_t v)
     assert_string_equal(buf_cstr(b), want);
 }
 
-static void test_numbers_at_the_edges(void **state)
+TEST(test_numbers_at_the_edges)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 4096);
     uint64_t power = 1;
@@ -51,9 +47,8 @@ static void test_numbers_at_the_edges(void **state)
     buf_fini(&b);
 }
 
-static void test_numbers_at_random(void **state)
+TEST(test_numbers_at_random)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 4096);
     uint64_t x = 88172645463325252;
@@ -67,9 +62,8 @@ static void test_numbers_at_random(void **state)
 }
 
 /* Numbers behind each other: an overhanging store must not spoil what follows. */
-static void test_numbers_in_a_row_up_to_the_ceiling(void **state)
+TEST(test_numbers_in_a_row_up_to_the_ceiling)
 {
-    (void)state;
     for (size_t max = 0; max < 400; max++) {
         struct buf b;
         char want[1024] = "";
@@ -90,9 +84,8 @@ static void test_numbers_in_a_row_up_to_the_ceiling(void **state)
     }
 }
 
-static void test_ceiling_sticks_until_clear(void **state)
+TEST(test_ceiling_sticks_until_clear)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 10);
     buf_str(&b, "12345678");
@@ -115,9 +108,8 @@ static void test_ceiling_sticks_until_clear(void **state)
     buf_fini(&b);
 }
 
-static void test_printf(void **state)
+TEST(test_printf)
 {
-    (void)state;
     struct buf b;
     char want[2000];
     buf_init(&b, sizeof want);
@@ -146,9 +138,8 @@ static void check_json(const char *s, size_t n, const char *want)
 #define CHECK_JSON(text, want) check_json(text, sizeof text - 1, want)
 #define LOST                   "\xef\xbf\xbd"
 
-static void test_json_strings(void **state)
+TEST(test_json_strings)
 {
-    (void)state;
     CHECK_JSON("", "\"\"");
     CHECK_JSON("plain / text", "\"plain / text\"");
     CHECK_JSON("a\"b\\c", "\"a\\\"b\\\\c\"");
@@ -170,9 +161,8 @@ static void test_json_strings(void **state)
 }
 
 /* The same texts with each allocation failing: an error, never a wrong text. */
-static void test_every_allocation_fails(void **state)
+TEST(test_every_allocation_fails)
 {
-    (void)state;
     bool failed = true;
     for (int64_t fail = 0; failed; fail++) {
         struct buf b;

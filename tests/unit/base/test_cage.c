@@ -1,15 +1,11 @@
 /* test_cage.c - a process that has given up what it does not need: each thing is tried, in a
  * child, and fails as it should; what it may go on doing works. */
 #include "base/process/sandbox.h"
+#include "tests/test.h"
 
 #include "base/err.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,9 +84,8 @@ static int shut_in(void)
     return 0;
 }
 
-static void test_shut(void **state)
+TEST(test_shut)
 {
-    (void)state;
     in_child(shut_in);
 }
 
@@ -115,9 +110,8 @@ static int limited(void)
     return 0;
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     in_child(limited);
 }
 
@@ -132,9 +126,8 @@ static int closed(void)
     return 0;
 }
 
-static void test_close(void **state)
+TEST(test_close)
 {
-    (void)state;
     in_child(closed);
 }
 
@@ -156,9 +149,8 @@ static int kept_names(void)
     return 0;
 }
 
-static void test_names_and_locks(void **state)
+TEST(test_names_and_locks)
 {
-    (void)state;
     char path[] = "/tmp/gpufl-cage-XXXXXX";
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     locked_fd = mkstemp(path);
@@ -178,9 +170,8 @@ static int nobody(void)
     return 0;
 }
 
-static void test_user(void **state)
+TEST(test_user)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     in_child(nobody);
@@ -206,9 +197,8 @@ static int dies(void)
 }
 
 /* The child of a process that ends is killed: its end of the pipe closes. */
-static void test_dies_with_its_parent(void **state)
+TEST(test_dies_with_its_parent)
 {
-    (void)state;
     int ends[2];
     char text[32] = "";
     assert_int_equal(pipe(ends), 0);

@@ -1,12 +1,8 @@
 /* test_clock.c - the system's clocks, and the replaced one. */
 #include "base/clock.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static int64_t system_ns(clockid_t id)
 {
@@ -15,9 +11,8 @@ static int64_t system_ns(clockid_t id)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static void test_system_clocks(void **state)
+TEST(test_system_clocks)
 {
-    (void)state;
     int64_t before = system_ns(CLOCK_MONOTONIC);
     int64_t now = clock_mono();
     assert_true(before <= now && now <= system_ns(CLOCK_MONOTONIC));
@@ -30,9 +25,8 @@ static void test_system_clocks(void **state)
     }
 }
 
-static void test_cpu_time_advances(void **state)
+TEST(test_cpu_time_advances)
 {
-    (void)state;
     int64_t thread = clock_thread_cpu(), process = clock_process_cpu();
     assert_true(thread > 0 && process > 0);
     for (volatile int i = 0; i < 1000000; i++)
@@ -41,9 +35,8 @@ static void test_cpu_time_advances(void **state)
     assert_true(clock_process_cpu() > process);
 }
 
-static void test_pair(void **state)
+TEST(test_pair)
 {
-    (void)state;
     int64_t before = clock_mono();
     struct clock_pair p = clock_pair_read();
     assert_true(before <= p.monotonic && p.monotonic <= clock_mono());
@@ -60,9 +53,8 @@ static int64_t simulated_now(void)
     return simulated;
 }
 
-static void test_replaced_source(void **state)
+TEST(test_replaced_source)
 {
-    (void)state;
     simulated = 5000;
     assert_true(clock_is_system());
     clock_set_source(simulated_now, 1700000000000000000);

@@ -1,20 +1,15 @@
 /* test_dl.c - a library of our own, found, opened and read. Runs beside it. */
 #include "base/dl.h"
+#include "tests/test.h"
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SAMPLE "./unit-dl-sample.so"
 
-static void test_open_and_find(void **state)
+TEST(test_open_and_find)
 {
-    (void)state;
     char path[PATH_MAX] = "";
     struct err e;
     assert_null(dl_find_loaded("unit-dl-sample", path, sizeof path));
@@ -31,9 +26,8 @@ static void test_open_and_find(void **state)
     dlclose(again);
 }
 
-static void test_nothing_opens(void **state)
+TEST(test_nothing_opens)
 {
-    (void)state;
     struct err e;
     static const char *const absent[] = {"libgpufl-not-there.so.2", "libgpufl-not-there.so.1",
                                          NULL};
@@ -53,9 +47,8 @@ struct functions {
     int (*lost)(void);
 };
 
-static void test_fill(void **state)
+TEST(test_fill)
 {
-    (void)state;
     static const char *const candidates[] = {SAMPLE, NULL};
     void *handle = dl_open_first(candidates, NULL, 0, NULL);
     assert_non_null(handle);
@@ -83,9 +76,8 @@ static void test_fill(void **state)
     assert_int_equal(f.one(), 1); /* the rest is filled all the same */
 }
 
-static void test_many_missing_names_fit(void **state)
+TEST(test_many_missing_names_fit)
 {
-    (void)state;
     static const char *const candidates[] = {SAMPLE, NULL};
     void *handle = dl_open_first(candidates, NULL, 0, NULL);
     struct dl_symbol symbols[60];

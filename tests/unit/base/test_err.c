@@ -1,17 +1,12 @@
 /* test_err.c - codes, names, sentences and their limits. */
 #include "base/err.h"
+#include "tests/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_names_and_texts(void **state)
+TEST(test_names_and_texts)
 {
-    (void)state;
 #define CHECK(name, value, text)                                                                   \
     assert_string_equal(err_name(value), #name);                                                   \
     assert_string_equal(err_text(value), text);
@@ -23,9 +18,8 @@ static void test_names_and_texts(void **state)
     assert_non_null(err_text(-999));
 }
 
-static void test_set_returns_code_and_fills(void **state)
+TEST(test_set_returns_code_and_fills)
 {
-    (void)state;
     struct err e = {.vendor = 5};
     assert_int_equal(err_set(&e, GPUFL_E_INVAL, "bad %s %d", "thing", 7), GPUFL_E_INVAL);
     assert_int_equal(e.code, GPUFL_E_INVAL);
@@ -37,9 +31,8 @@ static void test_set_returns_code_and_fills(void **state)
     assert_string_equal(e.text, err_text(GPUFL_E_NOMEM));
 }
 
-static void test_vendor_appends_errno_text(void **state)
+TEST(test_vendor_appends_errno_text)
 {
-    (void)state;
     struct err e;
     err_set_vendor(&e, GPUFL_E_NOENT, ENOENT, "cannot open %s", "x");
     assert_string_equal(e.text, "cannot open x: No such file or directory");
@@ -53,9 +46,8 @@ static void test_vendor_appends_errno_text(void **state)
     assert_string_equal(e.text, "no errno");
 }
 
-static void test_long_texts_are_cut_at_a_character(void **state)
+TEST(test_long_texts_are_cut_at_a_character)
 {
-    (void)state;
     struct err e;
     char longer[2 * sizeof e.text];
     memset(longer, 'x', sizeof longer);
@@ -84,9 +76,8 @@ static void test_long_texts_are_cut_at_a_character(void **state)
     assert_string_equal(e.text + strlen(e.text) - 3, "...");
 }
 
-static void test_errno_codes(void **state)
+TEST(test_errno_codes)
 {
-    (void)state;
     static const struct {
         int errnum, code;
     } rows[] = {{0, 0},

@@ -1,21 +1,16 @@
 /* test_file.c - paths, directories, reading, compressing, and what goes wrong. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include <cmocka.h>
-
-static void test_paths(void **state)
+TEST(test_paths)
 {
-    (void)state;
     static const struct {
         const char *dir, *name, *want;
     } rows[] = {
@@ -33,9 +28,8 @@ static void test_paths(void **state)
     assert_string_equal(path_base("a/"), "");
 }
 
-static void test_mkdirs(void **state)
+TEST(test_mkdirs)
 {
-    (void)state;
     struct err e;
     assert_int_equal(file_mkdirs(tmpdir_path("a/b//c"), 0755, &e), 0);
     assert_true(file_exists(tmpdir_path("a/b/c")));
@@ -52,9 +46,8 @@ static void test_mkdirs(void **state)
     assert_int_equal(file_mkdirs(longer, 0755, &e), GPUFL_E_INVAL);
 }
 
-static void test_append(void **state)
+TEST(test_append)
 {
-    (void)state;
     struct err e;
     const char *path = tmpdir_path("append.log");
     for (int i = 0; i < 2; i++) {
@@ -75,9 +68,8 @@ static void test_append(void **state)
     assert_false(file_exists(tmpdir_path("absent")));
 }
 
-static void test_read_all(void **state)
+TEST(test_read_all)
 {
-    (void)state;
     struct err e;
     char *data, text[10000];
     size_t len;
@@ -107,9 +99,8 @@ static void test_read_all(void **state)
     mem_fail_at(-1);
 }
 
-static void test_free_bytes(void **state)
+TEST(test_free_bytes)
 {
-    (void)state;
     assert_true(file_free_bytes(tmpdir) > 0);
     assert_int_equal(file_free_bytes(tmpdir_path("absent")), -1);
 }
@@ -127,9 +118,8 @@ static char *sample(size_t n)
     return text;
 }
 
-static void test_gzip_round_trip(void **state)
+TEST(test_gzip_round_trip)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 700000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct err e;
@@ -154,9 +144,8 @@ static void test_gzip_round_trip(void **state)
     }
 }
 
-static void test_gzip_failures_leave_nothing(void **state)
+TEST(test_gzip_failures_leave_nothing)
 {
-    (void)state;
     struct err e;
     const char *src = tmpdir_write("f.log", "hello", 5);
     assert_int_equal(file_gzip(tmpdir_path("absent"), tmpdir_path("x.gz"), 6, &e), GPUFL_E_NOENT);
@@ -179,9 +168,8 @@ static void test_gzip_failures_leave_nothing(void **state)
 }
 
 /* A pipe that nobody writes to must not hold up the program that was told to read it. */
-static void test_read_all_does_not_wait(void **state)
+TEST(test_read_all_does_not_wait)
 {
-    (void)state;
     struct err e;
     char *data = NULL;
     size_t len = 1;
@@ -212,9 +200,8 @@ int __wrap_close(int fd)
 }
 
 /* On a network's disk the last error comes with close. */
-static void test_gzip_that_cannot_be_closed(void **state)
+TEST(test_gzip_that_cannot_be_closed)
 {
-    (void)state;
     struct err e = {0};
     const char *src = tmpdir_path("closed.log"), *dst = tmpdir_path("closed.log.gz");
     tmpdir_write("closed.log", "some lines\n", 11);
@@ -227,9 +214,8 @@ static void test_gzip_that_cannot_be_closed(void **state)
     assert_int_equal(file_gzip(src, dst, 6, &e), 0);
 }
 
-static void test_gzip_given_up_leaves_nothing(void **state)
+TEST(test_gzip_given_up_leaves_nothing)
 {
-    (void)state;
     struct err e;
     _Atomic bool stop = true;
     const char *src = tmpdir_write("u.log", "hello", 5), *dst = tmpdir_path("u.log.gz");

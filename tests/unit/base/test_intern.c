@@ -3,16 +3,13 @@
 #include "base/err.h"
 #include "base/intern.h"
 #include "base/thread.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct intern *fresh(uint32_t entries, size_t bytes)
 {
@@ -21,9 +18,8 @@ static struct intern *fresh(uint32_t entries, size_t bytes)
     return t;
 }
 
-static void test_ids_count_from_one(void **state)
+TEST(test_ids_count_from_one)
 {
-    (void)state;
     struct intern *t = fresh(100, 10000);
     assert_int_equal(intern_count(t), 0);
     assert_int_equal(intern_str(t, "a"), 1);
@@ -45,9 +41,8 @@ static void test_ids_count_from_one(void **state)
     intern_close(NULL);
 }
 
-static void test_many_strings_keep_id_and_place(void **state)
+TEST(test_many_strings_keep_id_and_place)
 {
-    (void)state;
     enum { MANY = 50000 };
     struct intern *t = fresh(MANY, 100u << 20);
     char text[64];
@@ -69,9 +64,8 @@ static void test_many_strings_keep_id_and_place(void **state)
     intern_close(t);
 }
 
-static void test_beyond_the_entries(void **state)
+TEST(test_beyond_the_entries)
 {
-    (void)state;
     struct intern *t = fresh(3, 10000);
     intern_str(t, "a");
     intern_str(t, "b");
@@ -85,9 +79,8 @@ static void test_beyond_the_entries(void **state)
     intern_close(t);
 }
 
-static void test_beyond_the_bytes(void **state)
+TEST(test_beyond_the_bytes)
 {
-    (void)state;
     struct intern *t = fresh(1000, 10);
     assert_int_equal(intern_str(t, "(other)"), 1); /* a name like any other */
     assert_int_equal(intern_str(t, "long text"), 1);
@@ -97,9 +90,8 @@ static void test_beyond_the_bytes(void **state)
     intern_close(t);
 }
 
-static void test_long_texts(void **state)
+TEST(test_long_texts)
 {
-    (void)state;
     struct intern *t = fresh(100, 10u << 20);
     static char text[200000];
     for (uint32_t i = 1; i <= 20; i++) {
@@ -120,9 +112,8 @@ static void test_long_texts(void **state)
 
 /* One allocation fails: that string gets id 0 or the table does not open; the next
  * try works and all other ids are in order. */
-static void test_every_allocation_fails(void **state)
+TEST(test_every_allocation_fails)
 {
-    (void)state;
     bool failed = true;
     for (int64_t at = 0; failed; at++) {
         struct intern *t;
@@ -180,9 +171,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void test_threads_agree(void **state)
+TEST(test_threads_agree)
 {
-    (void)state;
     struct intern *t = fresh(NAMES, 10u << 20);
     struct worker w[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -210,9 +200,8 @@ static void test_threads_agree(void **state)
 }
 
 /* Each bit of a text of any length changes about half of the hash's bits. */
-static void test_hash_spreads(void **state)
+TEST(test_hash_spreads)
 {
-    (void)state;
     unsigned char text[80];
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (unsigned char)(i * 37);
@@ -234,9 +223,8 @@ static void test_hash_spreads(void **state)
 }
 
 /* The hash reads len bytes and no more: a text that ends where its memory ends. */
-static void test_hash_stays_inside(void **state)
+TEST(test_hash_stays_inside)
 {
-    (void)state;
     for (size_t len = 0; len < 70; len++) {
         char *text = malloc(len ? len : 1);
         assert_non_null(text);

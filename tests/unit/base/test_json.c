@@ -1,13 +1,10 @@
 /* test_json.c - values, walks, errors, and texts that were mutilated. */
 #include "base/json.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Writes what the reader sees in a notation of its own; false on an error. */
 static bool dump(struct json *j, struct json_value v, char *out, size_t *len, size_t size)
@@ -91,9 +88,8 @@ static void refuse(const char *text)
         fail_msg("accepted: %s", text);
 }
 
-static void test_scalars(void **state)
+TEST(test_scalars)
 {
-    (void)state;
     accept("null", "null");
     accept(" true ", "true");
     accept("false\n", "false");
@@ -112,9 +108,8 @@ static void test_scalars(void **state)
     accept("\"\"", "''");
 }
 
-static void test_structures(void **state)
+TEST(test_structures)
 {
-    (void)state;
     accept("{}", "{}");
     accept("[]", "[]");
     accept(" { } ", "{}");
@@ -127,9 +122,8 @@ static void test_structures(void **state)
     accept("{\"a\":1,\"a\":2}", "{a:1;a:2;}"); /* the caller decides about doubles */
 }
 
-static void test_strings(void **state)
+TEST(test_strings)
 {
-    (void)state;
     accept("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "'\"\\/\b\f\n\r\t'");
     accept("\"\\u0041\\u00e9\\u20ac\"", "'A\xc3\xa9\xe2\x82\xac'");
     accept("\"\\ud83d\\ude00\"", "'\xf0\x9f\x98\x80'");
@@ -142,9 +136,8 @@ static void test_strings(void **state)
     accept("{\"k\\u0065y\":1}", "{key:1;}");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       " ",
                                       "nul",
@@ -202,9 +195,8 @@ static void test_refused(void **state)
         refuse(bad[i]);
 }
 
-static void test_depth(void **state)
+TEST(test_depth)
 {
-    (void)state;
     char text[200], out[512];
     for (int depth = 1; depth <= 64; depth++) {
         memset(text, '[', (size_t)depth);
@@ -218,9 +210,8 @@ static void test_depth(void **state)
     assert_string_equal(j.error, "nested too deeply");
 }
 
-static void test_skip(void **state)
+TEST(test_skip)
 {
-    (void)state;
     static const char text[] = "{\"a\":{\"x\":[1,{\"y\":[]}],\"z\":\"}\"},\"b\":7,\"c\":[[1],2]}";
     struct json j;
     char key[8];
@@ -240,9 +231,8 @@ static void test_skip(void **state)
     assert_int_equal(json_next(&j).type, JSON_ERROR); /* nothing is open */
 }
 
-static void test_text_is_cut_at_a_character(void **state)
+TEST(test_text_is_cut_at_a_character)
 {
-    (void)state;
     static const char text[] = "\"ab\\u20ac\xf0\x9f\x98\x80z\"";
     struct json j;
     json_init(&j, text, sizeof text - 1);
@@ -259,9 +249,8 @@ static void test_text_is_cut_at_a_character(void **state)
     assert_string_equal(out, "ab\xe2\x82\xac\xf0\x9f\x98\x80z");
 }
 
-static void test_error_sticks_with_its_place(void **state)
+TEST(test_error_sticks_with_its_place)
 {
-    (void)state;
     static const char text[] = "[1, x, 2]";
     struct json j;
     json_init(&j, text, sizeof text - 1);
@@ -274,9 +263,8 @@ static void test_error_sticks_with_its_place(void **state)
     assert_int_equal(json_read(&j).type, JSON_ERROR);
 }
 
-static void test_long_number(void **state)
+TEST(test_long_number)
 {
-    (void)state;
     char text[700], out[64];
     memset(text, '1', sizeof text);
     assert_false(read_text(text, sizeof text, out, sizeof out));
@@ -285,9 +273,8 @@ static void test_long_number(void **state)
 
 /* Text that no json_read has checked, as other readers pass it on: an escape that is none
  * becomes U+FFFD, and what stands behind it stays. */
-static void test_broken_escapes(void **state)
+TEST(test_broken_escapes)
 {
-    (void)state;
     static const char *const texts[][2] = {
         {"\\u12", "\xef\xbf\xbd"
                   "12"},
@@ -311,9 +298,8 @@ static void test_broken_escapes(void **state)
 
 /* Every text cut off everywhere, and with every byte replaced: no crash (the copy is
  * exact, so sanitizers see each byte read too far), and it ends. */
-static void test_mutilated_texts(void **state)
+TEST(test_mutilated_texts)
 {
-    (void)state;
     static const char *const corpus[] = {
         "{\"a\":{\"x\":[1,{\"y\":[]}],\"z\":\"}\"},\"b\":-7.5e+3,\"c\":[[true],null]}",
         "[\"\\u0041\\ud83d\\ude00\\n\",\"\xf0\x9f\x98\x80\",-0.0,12345678901234567890]",
@@ -343,9 +329,8 @@ static void test_mutilated_texts(void **state)
 }
 
 /* A text with NULs for who reads C strings: nothing of it is lost. */
-static void test_no_nul(void **state)
+TEST(test_no_nul)
 {
-    (void)state;
     char text[] = "\0a\0\0b\0";
     json_text_no_nul(text, sizeof text - 1);
     assert_string_equal(text, "?a??b?");

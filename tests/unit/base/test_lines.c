@@ -1,13 +1,10 @@
 /* test_lines.c - every kind of file a log can be, whole and broken. */
 #include "base/alloc.h"
 #include "base/lines.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 /* What a reader delivered, as one text: "line|line|" with "~" for an incomplete last one. */
 struct got {
@@ -81,9 +78,8 @@ static const char *write_gzip(const char *name, const char *text, size_t n)
     return path;
 }
 
-static void test_small_files(void **state)
+TEST(test_small_files)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
     } rows[] = {{"", ""},       {"a", "a~"},      {"a\n", "a|"},         {"\n", "|"},
@@ -96,9 +92,8 @@ static void test_small_files(void **state)
     expect(tmpdir_write("s.log", "\x1f", 1), 100, "\x1f~", false); /* half a magic is a text */
 }
 
-static void test_line_with_nul(void **state)
+TEST(test_line_with_nul)
 {
-    (void)state;
     struct got g = read_all(tmpdir_write("n.log", "a\0b\nc\n", 6), 100, "a\0b\nc\n", 6);
     assert_int_equal(g.len, 6);
     assert_memory_equal(g.text, "a\0b|c|", 6);
@@ -142,9 +137,8 @@ static void check_big(const char *path, const char *text, size_t len, uint64_t l
     mem_free(g.text);
 }
 
-static void test_big_plain_and_gzip(void **state)
+TEST(test_big_plain_and_gzip)
 {
-    (void)state;
     size_t len;
     uint64_t lines;
     char *text = big_text(&len, &lines);
@@ -168,9 +162,8 @@ static void test_big_plain_and_gzip(void **state)
 }
 
 /* Cut anywhere: what comes is a beginning of the text, and the cut is told. */
-static void test_truncated_gzip(void **state)
+TEST(test_truncated_gzip)
 {
-    (void)state;
     char text[3000];
     size_t len = 0, packed_len;
     for (int i = 0; len < sizeof text - 40; i++)
@@ -190,9 +183,8 @@ static void test_truncated_gzip(void **state)
 }
 
 /* A flipped bit: no crash, no endless loop; what comes before the damage is right. */
-static void test_damaged_gzip(void **state)
+TEST(test_damaged_gzip)
 {
-    (void)state;
     char text[2000];
     size_t len = 0, packed_len;
     for (int i = 0; len < sizeof text - 40; i++)
@@ -217,9 +209,8 @@ static void test_damaged_gzip(void **state)
     free(packed);
 }
 
-static void test_too_long_lines_are_skipped(void **state)
+TEST(test_too_long_lines_are_skipped)
 {
-    (void)state;
     static const size_t limits[] = {1, 10, 300000, 1000000};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         size_t max = limits[i], len = 0;
@@ -255,9 +246,8 @@ static void test_too_long_lines_are_skipped(void **state)
     }
 }
 
-static void test_open_errors(void **state)
+TEST(test_open_errors)
 {
-    (void)state;
     struct err e;
     struct lines *l;
     assert_int_equal(lines_open(&l, tmpdir_path("absent"), 100, &e), GPUFL_E_NOENT);
@@ -269,9 +259,8 @@ static void test_open_errors(void **state)
 
 /* Each allocation fails once: open says so, or a line is counted as too long, or the
  * stream counts as broken off; the lines that come are right. */
-static void test_every_allocation_fails(void **state)
+TEST(test_every_allocation_fails)
 {
-    (void)state;
     size_t len = 0;
     char *text = malloc(2000000);
     assert_non_null(text);

@@ -1,19 +1,14 @@
 /* test_log.c - prefixes, repetition, and a stderr that is full, closed or gone. */
 #include "base/log.h"
+#include "tests/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char last[2048];
 static int said;
@@ -40,9 +35,8 @@ static int sink_close(void **state)
     return 0;
 }
 
-static void test_prefixes(void **state)
+TEST(test_prefixes)
 {
-    (void)state;
     log_note("text %d", 1);
     assert_string_equal(last, "gpufl: text 1");
     log_warn("slow");
@@ -59,9 +53,8 @@ static void test_prefixes(void **state)
     assert_false(log_debug_on());
 }
 
-static void test_one_line_whatever_is_in_it(void **state)
+TEST(test_one_line_whatever_is_in_it)
 {
-    (void)state;
     char longer[5000];
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = '\0';
@@ -72,9 +65,8 @@ static void test_one_line_whatever_is_in_it(void **state)
     assert_null(strchr(last, '\n'));
 }
 
-static void test_errno_is_kept(void **state)
+TEST(test_errno_is_kept)
 {
-    (void)state;
     errno = ENOSPC;
     log_note("because: %m");
     assert_string_equal(last, "gpufl: because: No space left on device");
@@ -93,9 +85,8 @@ static int64_t now_ns(void)
 }
 
 /* One place speaks until its second is over; then it says how often it was held back. */
-static void test_repetition_is_counted(void **state)
+TEST(test_repetition_is_counted)
 {
-    (void)state;
     said = 0;
     int64_t start = now_ns();
     unsigned calls = 0;
@@ -113,9 +104,8 @@ static void test_repetition_is_counted(void **state)
 }
 
 /* More places than one probe could hold, each twice within its second. */
-static void test_many_places_are_known_apart(void **state)
+TEST(test_many_places_are_known_apart)
 {
-    (void)state;
     enum { PLACES = 20 };
     static char formats[PLACES][32];
     said = 0;
@@ -142,9 +132,8 @@ static void stderr_return(int kept)
     close(kept);
 }
 
-static void test_one_write_to_stderr(void **state)
+TEST(test_one_write_to_stderr)
 {
-    (void)state;
     int fds[2];
     assert_int_equal(pipe2(fds, O_DIRECT | O_NONBLOCK), 0); /* packets: one read per write */
     int kept = stderr_lend(fds[1]);
@@ -162,9 +151,8 @@ static void test_one_write_to_stderr(void **state)
     close(fds[1]);
 }
 
-static void test_full_pipe_does_not_block(void **state)
+TEST(test_full_pipe_does_not_block)
 {
-    (void)state;
     for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
         int fds[2];
         char block[4096] = {0};
@@ -197,9 +185,8 @@ static void count_signal(int sig)
 }
 
 /* The reader is gone: neither a signal for the host program nor an error. */
-static void test_broken_pipe_raises_nothing(void **state)
+TEST(test_broken_pipe_raises_nothing)
 {
-    (void)state;
     struct sigaction count = {.sa_handler = count_signal}, old;
     sigaction(SIGPIPE, &count, &old);
     int fds[2];

@@ -1,12 +1,9 @@
 /* test_opt.c - parsing, sentences for mistakes, help. */
 #include "base/opt.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const ENGINES[] = {"Monitor", "Trace", "PcSampling", "SassMetrics", NULL};
 
@@ -67,9 +64,8 @@ static void refuse(const char *line, const char *sentence)
     assert_int_equal(parse(0, line, ops, NULL), GPUFL_E_INVAL);
 }
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
-    (void)state;
     char ops[256];
     struct err e;
     assert_int_equal(parse(0, "a --output=x b -e trace --port 7 -j c", ops, &e), 0);
@@ -93,9 +89,8 @@ static void test_forms(void **state)
     assert_string_equal(ops, "");
 }
 
-static void test_where_options_end(void **state)
+TEST(test_where_options_end)
 {
-    (void)state;
     char ops[256];
     struct err e;
     assert_int_equal(parse(0, "a --json -- --kill -x", ops, &e), 0);
@@ -109,9 +104,8 @@ static void test_where_options_end(void **state)
 }
 
 /* An option that was left without its value does not take the next option for that. */
-static void test_a_value_that_was_forgotten(void **state)
+TEST(test_a_value_that_was_forgotten)
 {
-    (void)state;
     char ops[256];
     struct err e;
     refuse("--output -- x", "option '--output' needs a value, and '--' follows; where that is the "
@@ -124,9 +118,8 @@ static void test_a_value_that_was_forgotten(void **state)
 }
 
 /* Other names are taken, suggested, and not listed. */
-static void test_other_names(void **state)
+TEST(test_other_names)
 {
-    (void)state;
     char ops[256];
     struct err e;
     assert_int_equal(parse(0, "--destination x y", ops, &e), 0);
@@ -139,9 +132,8 @@ static void test_other_names(void **state)
     assert_string_equal(colours, "false");
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
-    (void)state;
     char ops[256];
     struct err e;
     assert_int_equal(parse(0, "--option a=1 --option=b=2", ops, &e), 0);
@@ -152,9 +144,8 @@ static void test_list(void **state)
     assert_string_equal(e.text, "option '--option' was given more than the 2 times allowed");
 }
 
-static void test_sentences(void **state)
+TEST(test_sentences)
 {
-    (void)state;
     refuse("--egnine trace", "unknown option '--egnine' (did you mean '--engine'?)");
     refuse("--outptu=x", "unknown option '--outptu' (did you mean '--output'?)");
     refuse("--dur 5s", "unknown option '--dur' (did you mean '--duration'?)");
@@ -181,9 +172,8 @@ static void test_sentences(void **state)
     refuse("-p", "option '--port' needs a value: --port N");
 }
 
-static void test_int(void **state)
+TEST(test_int)
 {
-    (void)state;
     int64_t v;
     static const struct {
         const char *s;
@@ -201,9 +191,8 @@ static void test_int(void **state)
         assert_int_equal(opt_int(bad[i], &v), GPUFL_E_INVAL);
 }
 
-static void test_durations_and_sizes(void **state)
+TEST(test_durations_and_sizes)
 {
-    (void)state;
     static const struct {
         const char *s;
         int64_t ns; /* -1: refused */
@@ -246,9 +235,8 @@ static void test_durations_and_sizes(void **state)
     }
 }
 
-static void test_bool(void **state)
+TEST(test_bool)
 {
-    (void)state;
     static const char *const yes[] = {"1", "true", "Yes", "ON"}, *const no[] = {"0", "FALSE", "no",
                                                                                 "off"};
     bool v;
@@ -263,9 +251,8 @@ static void test_bool(void **state)
     assert_int_equal(opt_bool("2", &v), GPUFL_E_INVAL);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     const char *near;
     assert_int_equal(opt_choice("pc-sampling", ENGINES, NULL), 2);
     assert_int_equal(opt_choice("PC_SAMPLING", ENGINES, &near), 2);
@@ -293,9 +280,8 @@ static void test_choice(void **state)
     assert_null(near);
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
-    (void)state;
     char *text;
     size_t size;
     FILE *f = open_memstream(&text, &size);

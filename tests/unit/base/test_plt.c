@@ -1,14 +1,10 @@
 /* test_plt.c - calls between two libraries, led through a function of the test. */
 #include "base/plt.h"
+#include "tests/test.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int (*real)(void);
 
@@ -66,21 +62,18 @@ static void check_led(const char *path, bool called_before)
     assert_int_equal(c.call(), 101);
 }
 
-static void test_cells_filled_at_the_first_call(void **state)
+TEST(test_cells_filled_at_the_first_call)
 {
-    (void)state;
     check_led("./unit-plt-lazy.so", false);
 }
 
-static void test_cells_that_are_read_only(void **state)
+TEST(test_cells_that_are_read_only)
 {
-    (void)state;
     check_led("./unit-plt-now.so", true);
 }
 
-static void test_loading_is_seen(void **state)
+TEST(test_loading_is_seen)
 {
-    (void)state;
     unsigned long long before = plt_loaded();
     assert_true(before > 0);
     assert_int_equal(plt_loaded(), before);
@@ -88,9 +81,8 @@ static void test_loading_is_seen(void **state)
     assert_true(plt_loaded() > before);
 }
 
-static void test_what_the_program_needs(void **state)
+TEST(test_what_the_program_needs)
 {
-    (void)state;
     char name[64] = "";
     assert_true(plt_program_needs("libcmocka.so", name, sizeof name));
     assert_non_null(strstr(name, "libcmocka.so"));
@@ -98,9 +90,8 @@ static void test_what_the_program_needs(void **state)
     assert_false(plt_program_needs("cmocka", name, sizeof name));    /* a prefix, not a part */
 }
 
-static void test_the_name_of_a_library(void **state)
+TEST(test_the_name_of_a_library)
 {
-    (void)state;
     char name[64] = "";
     struct link_map *map = NULL;
     void *handle = dlopen("./unit-dl-sample.so", RTLD_NOW);

@@ -1,15 +1,10 @@
 /* test_printable.c - nothing that a terminal obeys is left, the rest is. */
 #include "base/printable.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_clean(void **state)
+TEST(test_clean)
 {
     static const struct {
         const char *from, *to;
@@ -29,7 +24,6 @@ static void test_clean(void **state)
         {"turn \xe2\x80\xae back \xe2\x81\xa6", "turn ??? back ???"},
         {"\xe2\x80\xa6 \xe2\x81\xa5", "\xe2\x80\xa6 \xe2\x81\xa5"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
         strcpy(text, cases[i].from);
@@ -39,21 +33,19 @@ static void test_clean(void **state)
 }
 
 /* What lies behind n is not touched, nor looked at. */
-static void test_ends_at_n(void **state)
+TEST(test_ends_at_n)
 {
     char text[] = "ab\xc3\xbc\n";
-    (void)state;
     printable_clean(text, 3);
     assert_string_equal(text, "ab?\xbc\n");
 }
 
 /* Cut between characters, whatever their length; what is no text is cut anywhere. */
-static void test_cut_and_copied(void **state)
+TEST(test_cut_and_copied)
 {
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1, 2, 3, 4, 1 bytes */
     static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
     char out[8];
-    (void)state;
     for (size_t most = 0; most < sizeof ends / sizeof *ends; most++)
         assert_int_equal(printable_cut(text, sizeof text - 1, most), ends[most]);
     assert_int_equal(printable_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 2);

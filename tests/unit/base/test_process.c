@@ -1,21 +1,15 @@
 /* test_process.c - processes that run, are gone, or are others of the same number. */
 #include "base/process/alive.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void this_one_and_one_that_is_gone(void **state)
+TEST(this_one_and_one_that_is_gone)
 {
     int status;
     struct timespec now;
-    (void)state;
     clock_gettime(CLOCK_MONOTONIC, &now);
     assert_true(process_runs(getpid(), 0));
     assert_true(process_runs(getpid(), now.tv_sec * INT64_C(1000000000)));

@@ -1,13 +1,10 @@
 /* test_queue.c - order, and many producers against one consumer. */
 #include "base/queue.h"
 #include "base/thread.h"
+#include "tests/test.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { PRODUCERS = 4, EACH = 50000 };
 
@@ -17,9 +14,8 @@ struct item {
     int number; /* counts up per producer */
 };
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     struct queue q = QUEUE_INIT;
     struct item items[3];
     assert_null(queue_take(&q));
@@ -50,9 +46,8 @@ static void *produce(void *arg)
     return NULL;
 }
 
-static void test_many_producers(void **state)
+TEST(test_many_producers)
 {
-    (void)state;
     struct queue q = QUEUE_INIT;
     struct producer producers[PRODUCERS];
     for (int p = 0; p < PRODUCERS; p++) {

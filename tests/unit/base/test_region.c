@@ -2,17 +2,12 @@
  * it was. */
 #include "base/alloc.h"
 #include "base/region.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_pieces_stay(void **state)
+TEST(test_pieces_stay)
 {
-    (void)state;
     enum { PIECES = 2000 };
     static unsigned char *at[PIECES];
     static size_t size[PIECES];
@@ -32,9 +27,8 @@ static void test_pieces_stay(void **state)
     assert_int_equal(r.used, 0);
 }
 
-static void test_ceiling(void **state)
+TEST(test_ceiling)
 {
-    (void)state;
     struct region r;
     region_init(&r, 100);
     assert_non_null(region_take(&r, 64));
@@ -48,9 +42,8 @@ static void test_ceiling(void **state)
     region_fini(&r);
 }
 
-static void test_copies(void **state)
+TEST(test_copies)
 {
-    (void)state;
     struct region r;
     region_init(&r, 1 << 20);
     assert_string_equal(region_strdup(&r, "stream 7"), "stream 7");
@@ -63,9 +56,8 @@ static void test_copies(void **state)
     region_fini(&r);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     struct region r;
     region_init(&r, 1 << 20);
     mem_fail_at(0);

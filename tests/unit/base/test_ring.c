@@ -3,12 +3,9 @@
 #include "base/err.h"
 #include "base/ring.h"
 #include "base/thread.h"
+#include "tests/test.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 struct slot {
     uint64_t value;
@@ -21,9 +18,8 @@ static struct slot slot_of(uint64_t v)
     return (struct slot){.value = v, .check = ~v, .more = {(uint32_t)v, 1, 2}};
 }
 
-static void test_capacity_is_rounded_up(void **state)
+TEST(test_capacity_is_rounded_up)
 {
-    (void)state;
     static const uint32_t want[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 4}, {1000, 1024}};
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
         struct ring r;
@@ -40,9 +36,8 @@ static void test_capacity_is_rounded_up(void **state)
     ring_fini(&r);
 }
 
-static void test_fills_and_drains_in_order(void **state)
+TEST(test_fills_and_drains_in_order)
 {
-    (void)state;
     struct ring r;
     assert_int_equal(ring_init(&r, 8, sizeof(struct slot)), 0);
     assert_null(ring_peek(&r));
@@ -83,9 +78,8 @@ static void *produce(void *arg)
     return NULL;
 }
 
-static void test_two_threads(void **state)
+TEST(test_two_threads)
 {
-    (void)state;
     struct ring r;
     struct thread t;
     assert_int_equal(ring_init(&r, 64, sizeof(struct slot)), 0);
@@ -107,9 +101,8 @@ static void test_two_threads(void **state)
 }
 
 /* Many slots by their index, given back at once. */
-static void test_taken_together(void **state)
+TEST(test_taken_together)
 {
-    (void)state;
     struct ring r;
     struct thread t;
     assert_int_equal(ring_init(&r, 64, sizeof(struct slot)), 0);

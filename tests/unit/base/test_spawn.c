@@ -1,22 +1,17 @@
 /* test_spawn.c - what a started program sees of us, and how it is waited for. */
 #include "base/process/spawn.h"
+#include "tests/test.h"
 
 #include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const int64_t SECOND = 1000000000;
 
@@ -61,9 +56,8 @@ static const char *said(const char *script)
     return text;
 }
 
-static void test_it_gets_the_descriptors_it_is_given(void **state)
+TEST(test_it_gets_the_descriptors_it_is_given)
 {
-    (void)state;
     int leak =
         fcntl(STDERR_FILENO, F_DUPFD, 100); /* without close-on-exec, as programs have them */
     assert_true(leak >= 100);
@@ -87,9 +81,8 @@ static void test_it_gets_the_descriptors_it_is_given(void **state)
     assert_int_equal(exit_code(&p), 0);
 }
 
-static void test_its_signals_are_as_a_shell_has_them(void **state)
+TEST(test_its_signals_are_as_a_shell_has_them)
 {
-    (void)state;
     sigset_t some, was;
     sigemptyset(&some);
     sigaddset(&some, SIGTERM);
@@ -102,9 +95,8 @@ static void test_its_signals_are_as_a_shell_has_them(void **state)
     assert_string_equal(text, "SigBlk:\t0000000000000000\n0000000\n");
 }
 
-static void test_a_group_of_its_own(void **state)
+TEST(test_a_group_of_its_own)
 {
-    (void)state;
     char *argv[] = {"sleep", "600", NULL};
     struct spawn s = {
         .program = "sleep", .argv = argv, .fds = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}};
@@ -118,9 +110,8 @@ static void test_a_group_of_its_own(void **state)
     }
 }
 
-static void test_its_environment(void **state)
+TEST(test_its_environment)
 {
-    (void)state;
     char *argv[] = {"sh", "-c", "test \"$ONLY\" = this && test -z \"$HOME\"", NULL};
     char *env[] = {"ONLY=this", NULL};
     struct spawned p;
@@ -133,9 +124,8 @@ static void test_its_environment(void **state)
     assert_int_equal(exit_code(&p), 0);
 }
 
-static void test_what_cannot_be_started(void **state)
+TEST(test_what_cannot_be_started)
 {
-    (void)state;
     char *argv[] = {"none", NULL};
     struct spawned p;
     struct spawn s = {.program = "/nowhere/none", .argv = argv, .fds = {SPAWN_NULL, -1, -1}};
@@ -153,9 +143,8 @@ static void test_what_cannot_be_started(void **state)
     spawn_close(&p);
 }
 
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
-    (void)state;
     struct spawned p;
     int status;
     start(&p, "exec sleep 600", SPAWN_NULL, SPAWN_NULL);
@@ -172,9 +161,8 @@ static void test_waiting(void **state)
 }
 
 /* As on a kernel without pidfds, and in a program that runs out of descriptors. */
-static void test_without_a_descriptor(void **state)
+TEST(test_without_a_descriptor)
 {
-    (void)state;
     struct spawned p;
     start(&p, "exec sleep 600", SPAWN_NULL, SPAWN_NULL);
     spawn_close(&p);
@@ -184,9 +172,8 @@ static void test_without_a_descriptor(void **state)
     assert_int_equal(exit_code(&p), -SIGTERM);
 }
 
-static void test_a_program_that_reaps_every_child(void **state)
+TEST(test_a_program_that_reaps_every_child)
 {
-    (void)state;
     struct spawned p;
     int status;
     signal(SIGCHLD, SIG_IGN);
@@ -197,9 +184,8 @@ static void test_a_program_that_reaps_every_child(void **state)
     signal(SIGCHLD, SIG_DFL);
 }
 
-static void test_pipes_beside_closed_standard_files(void **state)
+TEST(test_pipes_beside_closed_standard_files)
 {
-    (void)state;
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {

@@ -1,17 +1,12 @@
 /* test_spelling.c - paths that are no UTF-8 as text, and back. */
 #include "base/spelling.h"
+#include "tests/test.h"
 
 #include "base/buf.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct {
     const char *path, *text;
@@ -28,9 +23,8 @@ static const struct {
     {"", ""},
 };
 
-static void known_paths(void **state)
+TEST(known_paths)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[SPELLING_ROOM], path[PATH_MAX];
         const char *got = spelling_of(rows[i].path, text);
@@ -55,9 +49,8 @@ static bool is_utf8(const char *s)
 }
 
 /* Every path comes back, and its text is UTF-8. */
-static void any_path(void **state)
+TEST(any_path)
 {
-    (void)state;
     static const char alphabet[] = "/\\x5cf0\xff\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x80z";
     unsigned seed = 7;
     for (int i = 0; i < 20000; i++) {
@@ -71,9 +64,8 @@ static void any_path(void **state)
     }
 }
 
-static void long_paths_are_cut(void **state)
+TEST(long_paths_are_cut)
 {
-    (void)state;
     static char path[2 * PATH_MAX], text[SPELLING_ROOM], back[PATH_MAX];
     memset(path, 0xff, sizeof path - 1);
     assert_int_equal(strlen(spelling_of(path, text)), (SPELLING_ROOM - 1) / 4 * 4);

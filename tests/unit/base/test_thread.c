@@ -2,10 +2,9 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/thread.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,8 +12,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct seen {
     char name[16];
@@ -34,9 +31,8 @@ static void *look(void *arg)
     return NULL;
 }
 
-static void test_start_and_join(void **state)
+TEST(test_start_and_join)
 {
-    (void)state;
     struct seen s = {.id = 0};
     struct thread t;
     sigset_t before, after;
@@ -60,9 +56,8 @@ static void test_start_and_join(void **state)
     assert_int_equal(getpriority(PRIO_PROCESS, 0), nice_here);
 }
 
-static void test_start_without_memory(void **state)
+TEST(test_start_without_memory)
 {
-    (void)state;
     struct thread t;
     mem_fail_at(0);
     assert_int_equal(thread_start(&t, "x", 0, look, NULL), GPUFL_E_NOMEM);
@@ -71,9 +66,8 @@ static void test_start_without_memory(void **state)
     thread_join(&t);
 }
 
-static void test_id_in_a_forked_child(void **state)
+TEST(test_id_in_a_forked_child)
 {
-    (void)state;
     assert_int_equal(thread_id(), getpid()); /* also fills the cache */
     pid_t child = fork();
     if (child == 0) {
@@ -92,9 +86,8 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static void test_wakeup_alone(void **state)
+TEST(test_wakeup_alone)
 {
-    (void)state;
     struct wakeup w;
     assert_int_equal(wakeup_init(&w), 0);
     int64_t start = now_ns();
@@ -130,9 +123,8 @@ static void *answer(void *arg)
 }
 
 /* A lost wake-up would leave both waiting: the minute's limit turns that into a failure. */
-static void test_wakeup_is_never_lost(void **state)
+TEST(test_wakeup_is_never_lost)
 {
-    (void)state;
     struct ping p = {.rounds = 0};
     struct thread t;
     assert_int_equal(wakeup_init(&p.to), 0);

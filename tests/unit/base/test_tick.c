@@ -1,18 +1,14 @@
 /* test_tick.c - the curve between counter and clock: on counters made up here, whose true
  * time is known, and on the machine's own. */
 #include "base/tick.h"
+#include "tests/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static uint64_t seed;
 
@@ -50,9 +46,8 @@ static void mark(struct tick_curve *c, const struct machine *m, int64_t noise)
 
 /* Counters from 24 MHz to 5 GHz, collected at random times, with the clock's rate changing
  * by up to 500 ppm: every note is right, and none is before the one before it. */
-static void test_slewed_clock(void **state)
+TEST(test_slewed_clock)
 {
-    (void)state;
     enum { ROUNDS = 400, NOTES = 50, NOISE = 30 };
     static const double mhz[] = {24, 100, 1000, 2100, 5000};
     for (size_t k = 0; k < sizeof mhz / sizeof *mhz; k++) {
@@ -88,9 +83,8 @@ static void test_slewed_clock(void **state)
 }
 
 /* With a steady clock what remains is the noise of the knots. */
-static void test_steady_clock(void **state)
+TEST(test_steady_clock)
 {
-    (void)state;
     struct machine m = {.ticks = 123456789, .ns = 1e9, .rate = 1 / 2.1};
     struct tick_curve c;
     tick_curve_init(&c);
@@ -108,9 +102,8 @@ static void test_steady_clock(void **state)
 }
 
 /* The function does not change where notes may still come from. */
-static void test_monotone_over_all_that_is_kept(void **state)
+TEST(test_monotone_over_all_that_is_kept)
 {
-    (void)state;
     struct machine m = {.ticks = 1e6, .ns = 1e9, .rate = 0.5};
     struct tick_curve c;
     tick_curve_init(&c);
@@ -131,9 +124,8 @@ static void test_monotone_over_all_that_is_kept(void **state)
 }
 
 /* The thread lost the CPU between reading and publishing, for longer than knots are kept. */
-static void test_late_note(void **state)
+TEST(test_late_note)
 {
-    (void)state;
     struct machine m = {.ticks = 1e9, .ns = 1e12, .rate = 1 / 3.0};
     struct tick_curve c;
     tick_curve_init(&c);
@@ -154,9 +146,8 @@ static void test_late_note(void **state)
 }
 
 /* Asleep, the counter runs on and the clock stands still; or the reverse. */
-static void test_suspended_machine(void **state)
+TEST(test_suspended_machine)
 {
-    (void)state;
     static const struct {
         double ticks, ns;
     } gaps[] = {{7.56e12, 0}, {0, 3.6e12}, {7.56e12, 100}, {2.1e14, 1e9}};
@@ -189,9 +180,8 @@ static void test_suspended_machine(void **state)
 }
 
 /* Restored from a snapshot: the counter begins at 0 again, or somewhere below. */
-static void test_counter_that_begins_anew(void **state)
+TEST(test_counter_that_begins_anew)
 {
-    (void)state;
     static const double again[] = {0, 1000, 5e8, 9e9};
     for (size_t k = 0; k < sizeof again / sizeof *again; k++) {
         struct machine m = {.ticks = 1e10, .ns = 1e10, .rate = 1 / 2.1};
@@ -219,9 +209,8 @@ static void test_counter_that_begins_anew(void **state)
     }
 }
 
-static void test_counter_that_stands_still(void **state)
+TEST(test_counter_that_stands_still)
 {
-    (void)state;
     struct tick_curve c;
     tick_curve_init(&c);
     for (int i = 0; i < 5; i++)
@@ -277,9 +266,8 @@ static size_t take(struct tick_curve *c, struct noter *n, size_t from, int64_t *
 }
 
 /* On several threads, between readings of the clock: where they say, give or take the bound. */
-static void test_against_the_clock(void **state)
+TEST(test_against_the_clock)
 {
-    (void)state;
     struct tick_curve c;
     pthread_t threads[THREADS];
     struct noter *n = calloc(THREADS, sizeof *n);
@@ -309,9 +297,8 @@ static int64_t simulated_now(void)
     return simulated;
 }
 
-static void test_replaced_source(void **state)
+TEST(test_replaced_source)
 {
-    (void)state;
     struct tick_curve c;
     clock_set_source(simulated_now, 0);
     tick_begin(&c);
@@ -331,9 +318,8 @@ static void test_replaced_source(void **state)
 }
 
 /* A child goes on with the counter, and begins a curve of its own. */
-static void test_fork(void **state)
+TEST(test_fork)
 {
-    (void)state;
     struct tick_curve c;
     int status;
     tick_begin(&c);
@@ -352,9 +338,8 @@ static void test_fork(void **state)
 }
 
 /* Where the process must not read the counter, it is not read. */
-static void test_forbidden_counter(void **state)
+TEST(test_forbidden_counter)
 {
-    (void)state;
 #if defined __x86_64__
     struct tick_curve c;
     assert_int_equal(prctl(PR_SET_TSC, PR_TSC_SIGSEGV), 0);

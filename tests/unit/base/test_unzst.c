@@ -1,20 +1,17 @@
 /* test_unzst.c - files packed with zstd: whole, in several frames, cut off, damaged; as lines. */
 #include "base/unzst.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/lines.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/tmpdir.h"
 
@@ -64,10 +61,9 @@ static ssize_t read_pieces(const char *path, size_t piece, char *out, size_t roo
     return n;
 }
 
-static void whole_files(void **state)
+TEST(whole_files)
 {
     static const size_t sizes[] = {0, 1, 5000, 3 << 20}, pieces[] = {1 << 20, 4093};
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 4; k++) {
             size_t n = sizes[i], len, got;
@@ -85,12 +81,11 @@ static void whole_files(void **state)
 }
 
 /* What comes before the cut is right, and the end is an error wherever it lies inside a frame. */
-static void files_that_break_off(void **state)
+TEST(files_that_break_off)
 {
     enum { N = 600000, FRAME = 200000 };
     size_t len, got;
     char *text = make_text(N), *back = malloc(N + 10), *packed = pack(text, N, FRAME, &len);
-    (void)state;
     for (size_t cut = 5; cut < len; cut += 1 + len / 60) {
         const char *path = tmpdir_write("cut.zst", packed, cut);
         assert_int_equal(read_pieces(path, 1 << 16, back, N + 10, &got), -1);
@@ -102,13 +97,12 @@ static void files_that_break_off(void **state)
     free(packed);
 }
 
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
     enum { N = 50000 };
     size_t len, got;
     char *text = make_text(N), *back = malloc(N + 10), *packed = pack(text, N, N, &len);
     unsigned seed = 9;
-    (void)state;
     for (int i = 0; i < 300; i++) {
         size_t at = (size_t)rand_r(&seed) % len;
         char was = packed[at];
@@ -139,13 +133,12 @@ static size_t count_lines(const char *path, char *out, bool *cut)
     return n;
 }
 
-static void as_lines(void **state)
+TEST(as_lines)
 {
     enum { N = 800000 };
     size_t len;
     bool cut;
     char *text = make_text(N), *back = malloc(N + 10), *packed = pack(text, N, 1 << 16, &len);
-    (void)state;
     assert_int_equal(count_lines(tmpdir_write("device.1.log.zst", packed, len), back, &cut),
                      N / 80);
     assert_false(cut);
@@ -157,11 +150,10 @@ static void as_lines(void **state)
     free(packed);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
     struct unzst *u;
     struct err e;
-    (void)state;
     mem_fail_at(0);
     assert_int_equal(unzst_open(&u, "x.zst", &e), GPUFL_E_NOMEM);
     mem_fail_at(-1);

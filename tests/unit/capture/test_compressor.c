@@ -1,5 +1,6 @@
 /* The compressor: what it packs is whole, what it does not get to stays plain. */
 #include "capture/log/compressor.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -8,15 +9,11 @@
 
 #include <limits.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct fixture {
     char *dir;

@@ -1,5 +1,6 @@
 /* Two copies of libgpufl.so in one process: the one linked with, and another file
  * of the same content, opened as the driver opens an injected one. One session. */
+#include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
 #include "base/alloc.h"
@@ -7,12 +8,6 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 struct copy {
     int (*inject)(void);
@@ -58,9 +53,8 @@ static void open_copy(struct copy *c)
     assert_true((uintptr_t)c->init != (uintptr_t)gpufl_init);
 }
 
-static void test_one_session(void **state)
+TEST(test_one_session)
 {
-    (void)state;
     struct copy copy;
     struct session_log log;
     open_copy(&copy);

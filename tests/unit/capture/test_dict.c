@@ -1,16 +1,13 @@
 /* Dictionaries: what a batch needs is found once per part, whatever refers to it. */
 #include "capture/log/dict.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct fixture {
     struct intern *names;
@@ -77,9 +74,8 @@ static void define_some(struct fixture *f)
 }
 
 /* What dict_need relies on: a dictionary refers to earlier ones, or to itself. */
-static void test_schema_order(void **state)
+TEST(test_schema_order)
 {
-    (void)state;
     for (int t = 0; t < RECORD_COUNT; t++) {
         if (records[t].kind != RECORD_KIND_DICT)
             continue;

@@ -1,6 +1,7 @@
 /* How a process can end, and what is on disk then: exit, _exit, SIGKILL, fork with
  * a child that stays silent, works on, or starts a session of its own. Each case
  * runs in a child of this process, which itself never has a session. */
+#include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
 #include "base/clock.h"
@@ -10,16 +11,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { THREADS_SURVIVE_FORK = 0 }; /* the sanitizers' own locks do not */
@@ -94,9 +89,8 @@ static void run_exit(void)
     exit(7);
 }
 
-static void test_exit_ends_the_session(void **state)
+TEST(test_exit_ends_the_session)
 {
-    (void)state;
     struct session_log log;
     expect_exit(in_child(run_exit), 7);
     session_log_read(session_only(logs), &log);
@@ -186,9 +180,8 @@ static void run_exit_with_full_rings(void)
     exit(0);
 }
 
-static void test_exit_waits_for_a_slow_collector(void **state)
+TEST(test_exit_waits_for_a_slow_collector)
 {
-    (void)state;
     struct session_log log;
     expect_exit(in_child(run_exit_with_full_rings), 0);
     session_log_read(session_only(logs), &log);
@@ -206,9 +199,8 @@ static void run_exit_on_wedged_disk(void)
     exit(3);
 }
 
-static void test_exit_does_not_wait_for_a_wedged_disk(void **state)
+TEST(test_exit_does_not_wait_for_a_wedged_disk)
 {
-    (void)state;
     int64_t began = clock_mono();
     expect_exit(in_child(run_exit_on_wedged_disk), 3);
     assert_in_range(clock_mono() - began, 1500000000, 8000000000);
@@ -237,9 +229,8 @@ static void run_exit_during_shutdown(void)
     exit(0);
 }
 
-static void test_exit_while_another_thread_shuts_down(void **state)
+TEST(test_exit_while_another_thread_shuts_down)
 {
-    (void)state;
     struct session_log log;
     expect_exit(in_child(run_exit_during_shutdown), 0);
     session_log_read(session_only(logs), &log);
@@ -275,9 +266,8 @@ static void run_many_sessions(void)
 }
 
 /* Each leaves nothing behind in the process; the last one ends with it all the same. */
-static void test_many_sessions(void **state)
+TEST(test_many_sessions)
 {
-    (void)state;
     expect_exit(in_child(run_many_sessions), 0);
     assert_int_equal(session_count(logs), 51);
 }
@@ -295,9 +285,8 @@ static void run_init_at_the_end(void)
     exit(0);
 }
 
-static void test_init_while_a_session_ends_by_itself(void **state)
+TEST(test_init_while_a_session_ends_by_itself)
 {
-    (void)state;
     expect_exit(in_child(run_init_at_the_end), 0);
     assert_int_equal(session_count(logs), 2);
 }
@@ -316,9 +305,8 @@ static void run_quick_exit(void)
     _exit(3);
 }
 
-static void test_quick_exit_leaves_what_was_flushed(void **state)
+TEST(test_quick_exit_leaves_what_was_flushed)
 {
-    (void)state;
     struct session_log log;
     expect_exit(in_child(run_quick_exit), 3);
     session_log_read(session_only(logs), &log);
@@ -337,9 +325,8 @@ static void run_kill(void)
     kill(getpid(), SIGKILL);
 }
 
-static void test_kill_leaves_what_was_flushed(void **state)
+TEST(test_kill_leaves_what_was_flushed)
 {
-    (void)state;
     struct session_log log;
     int status = in_child(run_kill);
     assert_true(WIFSIGNALED(status));
@@ -383,9 +370,8 @@ static void run_fork_silent(void)
     exit(0);
 }
 
-static void test_forked_child_is_silent(void **state)
+TEST(test_forked_child_is_silent)
 {
-    (void)state;
     struct session_log log;
     expect_exit(in_child(run_fork_silent), 0);
     session_log_read(session_only(logs), &log);
@@ -419,9 +405,8 @@ static void run_fork_busy(void)
     exit(0);
 }
 
-static void test_forked_child_starts_its_own(void **state)
+TEST(test_forked_child_starts_its_own)
 {
-    (void)state;
     if (!THREADS_SURVIVE_FORK)
         skip();
     expect_exit(in_child(run_fork_busy), 0);
@@ -459,9 +444,8 @@ static void run_destructors(void)
     exit(0);
 }
 
-static void test_scopes_in_thread_destructors(void **state)
+TEST(test_scopes_in_thread_destructors)
 {
-    (void)state;
     struct session_log log;
     expect_exit(in_child(run_destructors), 0);
     session_log_read(session_only(logs), &log);
@@ -484,32 +468,31 @@ static void run_late_atexit(void)
     exit(0);
 }
 
-static void test_calls_after_the_end(void **state)
+TEST(test_calls_after_the_end)
 {
-    (void)state;
     expect_exit(in_child(run_late_atexit), 0);
     assert_int_equal(session_count(logs), 2);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
 
 /* An argument is a pattern of the tests to run: for repetitions under load. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_exit_ends_the_session),
-        TEST(test_exit_while_threads_work),
-        TEST(test_exit_waits_for_a_slow_collector),
-        TEST(test_exit_does_not_wait_for_a_wedged_disk),
-        TEST(test_exit_while_another_thread_shuts_down),
-        TEST(test_many_sessions),
-        TEST(test_init_while_a_session_ends_by_itself),
-        TEST(test_quick_exit_leaves_what_was_flushed),
-        TEST(test_kill_leaves_what_was_flushed),
-        TEST(test_forked_child_is_silent),
-        TEST(test_forked_child_starts_its_own),
-        TEST(test_scopes_in_thread_destructors),
-        TEST(test_calls_after_the_end),
+        CASE(test_exit_ends_the_session),
+        CASE(test_exit_while_threads_work),
+        CASE(test_exit_waits_for_a_slow_collector),
+        CASE(test_exit_does_not_wait_for_a_wedged_disk),
+        CASE(test_exit_while_another_thread_shuts_down),
+        CASE(test_many_sessions),
+        CASE(test_init_while_a_session_ends_by_itself),
+        CASE(test_quick_exit_leaves_what_was_flushed),
+        CASE(test_kill_leaves_what_was_flushed),
+        CASE(test_forked_child_is_silent),
+        CASE(test_forked_child_starts_its_own),
+        CASE(test_scopes_in_thread_destructors),
+        CASE(test_calls_after_the_end),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -1,16 +1,11 @@
 /* test_folders.c - relative names of files, and a program that goes elsewhere. */
 #include "capture/stacks/folders.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static char room[PATH_MAX], wanted[PATH_MAX];
 
@@ -33,9 +28,8 @@ static void begin_in(const char *folder, const char *started)
     assert_int_equal(chdir("/"), 0); /* what the program does later does not matter */
 }
 
-static void test_where_the_session_began(void **state)
+TEST(test_where_the_session_began)
 {
-    (void)state;
     put("work", "train.py");
     begin_in("work", "");
     assert_string_equal(folders_find("train.py", room), wanted);
@@ -44,10 +38,9 @@ static void test_where_the_session_began(void **state)
 }
 
 /* It changed folders before the session began: the shell's is still in PWD. */
-static void test_where_the_program_was_started(void **state)
+TEST(test_where_the_program_was_started)
 {
     char started[PATH_MAX];
-    (void)state;
     put("start", "train.py");
     mkdir(tmpdir_path("outputs"), 0755);
     snprintf(started, sizeof started, "%s", tmpdir_path("start"));
@@ -56,10 +49,9 @@ static void test_where_the_program_was_started(void **state)
 }
 
 /* Two files of that name: which one it was nobody knows, unless they are one. */
-static void test_two_files(void **state)
+TEST(test_two_files)
 {
     char one[PATH_MAX];
-    (void)state;
     put("one", "train.py");
     snprintf(one, sizeof one, "%s", tmpdir_path("one"));
     put("other", "train.py");
@@ -70,9 +62,8 @@ static void test_two_files(void **state)
     assert_string_equal(folders_find("train.py", room), wanted);
 }
 
-static void test_what_stays(void **state)
+TEST(test_what_stays)
 {
-    (void)state;
     put("work", "train.py");
     mkdir(tmpdir_path("work/folder.py"), 0755);
     begin_in("work", "relative");

@@ -1,16 +1,11 @@
 /* test_inherit.c - which scope a launch outside scopes takes: the only other
  * thread's, as it was at that moment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "base/alloc.h"
 #include "capture/records/inherit.h"
+#include "tests/test.h"
 
 enum { MAIN = 10, AUTOGRAD = 11, LOADER = 12 };
 
@@ -47,9 +42,8 @@ static uint64_t scope_of(uint32_t correlation)
     return j ? j->scope : 0;
 }
 
-static void the_innermost_at_that_moment(void **state)
+TEST(the_innermost_at_that_moment)
 {
-    (void)state;
     inherit_thread(&h, AUTOGRAD, 0);
     launch(AUTOGRAD, 99, 1);
     launch(AUTOGRAD, 100, 2);
@@ -71,9 +65,8 @@ static void the_innermost_at_that_moment(void **state)
 }
 
 /* Every launch is looked for in all histories: threads without scopes leave none. */
-static void threads_without_scopes_cost_nothing(void **state)
+TEST(threads_without_scopes_cost_nothing)
 {
-    (void)state;
     for (int32_t i = 0; i < 1000; i++) {
         inherit_thread(&h, 100 + i, 0);
         launch(100 + i, 50, (uint32_t)i + 1);
@@ -88,9 +81,8 @@ static void threads_without_scopes_cost_nothing(void **state)
         assert_int_equal(scope_of(i), 7);
 }
 
-static void what_was_open_before_the_round(void **state)
+TEST(what_was_open_before_the_round)
 {
-    (void)state;
     inherit_thread(&h, MAIN, 5);
     inherit_thread(&h, AUTOGRAD, 0);
     launch(AUTOGRAD, 40, 1);
@@ -99,9 +91,8 @@ static void what_was_open_before_the_round(void **state)
     assert_int_equal(h.launch_count + h.history_count + h.change_count, 0);
 }
 
-static void nobody_can_tell_between_two(void **state)
+TEST(nobody_can_tell_between_two)
 {
-    (void)state;
     inherit_thread(&h, MAIN, 5);
     inherit_thread(&h, LOADER, 0);
     inherit_change(&h, 50, 6);
@@ -118,9 +109,8 @@ static void nobody_can_tell_between_two(void **state)
 }
 
 /* A scope of its own that is closed by now does not come back. */
-static void not_from_itself(void **state)
+TEST(not_from_itself)
 {
-    (void)state;
     inherit_thread(&h, MAIN, 0);
     inherit_change(&h, 10, 3);
     inherit_change(&h, 20, 0);
@@ -129,9 +119,8 @@ static void not_from_itself(void **state)
     assert_int_equal(scope_of(1), 0);
 }
 
-static void a_stack_is_kept_without_a_scope(void **state)
+TEST(a_stack_is_kept_without_a_scope)
 {
-    (void)state;
     inherit_thread(&h, MAIN, 0);
     inherit_launch(&h, 5, &(struct join){.correlation = 1, .thread = MAIN, .stack = 4});
     inherit_launch(&h, 6, &(struct join){.correlation = 2, .thread = MAIN});
@@ -146,9 +135,8 @@ static void a_stack_is_kept_without_a_scope(void **state)
 }
 
 /* Against the plain way: for every launch, each thread's last change before it. */
-static void as_the_plain_way_says(void **state)
+TEST(as_the_plain_way_says)
 {
-    (void)state;
     enum { THREADS = 4, CHANGES = 50, LAUNCHES = 200 };
     static uint64_t tick[THREADS][CHANGES], instance[THREADS][CHANGES];
     srand(1);
@@ -192,9 +180,8 @@ static void as_the_plain_way_says(void **state)
 }
 
 /* Without memory nothing is attributed wrongly. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
-    (void)state;
     inherit_thread(&h, MAIN, 5);
     mem_fail_at(0);
     inherit_thread(&h, AUTOGRAD, 0); /* has room already, or not */

@@ -1,13 +1,8 @@
 /* Joins: found again, shared by a graph's kernels, aged out and counted. */
 #include "capture/records/joins.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static void put(struct joins *j, uint32_t correlation, uint64_t scope, bool waiting)
 {
@@ -29,9 +24,8 @@ static uint64_t scope(struct joins *j, uint32_t correlation)
     return e->scope;
 }
 
-static void test_found_and_shared(void **state)
+TEST(test_found_and_shared)
 {
-    (void)state;
     struct joins j;
     joins_init(&j);
     assert_int_equal(scope(&j, 7), 0);
@@ -47,9 +41,8 @@ static void test_found_and_shared(void **state)
     joins_fini(&j);
 }
 
-static void test_a_million_waiting(void **state)
+TEST(test_a_million_waiting)
 {
-    (void)state;
     enum { MANY = 1 << 20 };
     struct joins j;
     joins_init(&j);
@@ -62,9 +55,8 @@ static void test_a_million_waiting(void **state)
     joins_fini(&j);
 }
 
-static void test_overwritten_is_counted(void **state)
+TEST(test_overwritten_is_counted)
 {
-    (void)state;
     enum { MOST = 1 << 20 };
     struct joins j;
     joins_init(&j);
@@ -80,9 +72,8 @@ static void test_overwritten_is_counted(void **state)
     joins_fini(&j);
 }
 
-static void test_calls_without_records_do_not_count(void **state)
+TEST(test_calls_without_records_do_not_count)
 {
-    (void)state;
     struct joins j;
     joins_init(&j);
     for (uint32_t i = 0; i < 3u << 20; i++)
@@ -92,9 +83,8 @@ static void test_calls_without_records_do_not_count(void **state)
     joins_fini(&j);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     struct joins j;
     joins_init(&j);
     mem_fail_at(0);

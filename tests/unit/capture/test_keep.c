@@ -2,6 +2,7 @@
  * damaged files, and never of another file than the one that is mapped. */
 #include "capture/stacks/keep.h"
 #include "capture/stacks/keep_elf.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -14,15 +15,11 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/tmpdir.h"
 
@@ -79,9 +76,8 @@ static int image_of(const char *path, size_t most, struct keep_image *k)
     return rc;
 }
 
-static void from_a_file(void **state)
+TEST(from_a_file)
 {
-    (void)state;
     void *call, *handle;
     struct keep_image k;
     const struct stack_module *m = loaded("./stack-one.so", &call, &handle);
@@ -94,9 +90,8 @@ static void from_a_file(void **state)
 }
 
 /* What has lines as a program has them as an image, too. */
-static void with_lines(void **state)
+TEST(with_lines)
 {
-    (void)state;
     struct keep_image k;
     struct elf_file f;
     assert_int_equal(image_of("symbol/c5", ENOUGH, &k), 0);
@@ -139,9 +134,8 @@ static void with_lines(void **state)
 }
 
 /* Less and less room: lines go first, then names that are not exported, then all. */
-static void in_little_room(void **state)
+TEST(in_little_room)
 {
-    (void)state;
     struct keep_image k;
     assert_int_equal(image_of("symbol/cc5", ENOUGH, &k), 0);
     size_t last = k.size;
@@ -167,9 +161,8 @@ static void in_little_room(void **state)
     assert_int_equal(kinds, 2);
 }
 
-static void from_memory(void **state)
+TEST(from_memory)
 {
-    (void)state;
     static const char *const files[] = {"./stack-one.so", "./stack-none.so"};
     for (size_t i = 0; i < 2; i++) {
         void *call, *handle;
@@ -195,9 +188,8 @@ static void from_memory(void **state)
 }
 
 /* Any damage is an error or an image that can be read. */
-static void of_damaged_files(void **state)
+TEST(of_damaged_files)
 {
-    (void)state;
     char *bytes;
     size_t len;
     unsigned seed = 5;

@@ -1,14 +1,10 @@
 /* Theoretical occupancy: known answers, unknown input, and, where the toolkit's
  * own calculator is on this machine, agreement with it on random launches. */
 #include "capture/records/occupancy.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #ifdef HAVE_CUDA_OCCUPANCY
 #pragma GCC diagnostic push
@@ -41,9 +37,8 @@ static struct occupancy_out compute(struct occupancy_in in)
     return out;
 }
 
-static void test_each_limiter(void **state)
+TEST(test_each_limiter)
 {
-    (void)state;
     struct occupancy_in in = hopper;
     struct occupancy_out out = compute(in);
     assert_int_equal(out.blocks, 8);
@@ -71,9 +66,8 @@ static void test_each_limiter(void **state)
     assert_int_equal(out.warps, 32);
 }
 
-static void test_no_limit_is_null(void **state)
+TEST(test_no_limit_is_null)
 {
-    (void)state;
     struct occupancy_in in = hopper;
     in.registers = 0;
     in.shared_reserved_per_block = 0;
@@ -83,9 +77,8 @@ static void test_no_limit_is_null(void **state)
     assert_int_equal(out.blocks, 8);
 }
 
-static void test_impossible_launch_is_zero(void **state)
+TEST(test_impossible_launch_is_zero)
 {
-    (void)state;
     struct occupancy_in in = hopper;
     in.threads = 1024;
     in.registers = 255;
@@ -98,9 +91,8 @@ static void test_impossible_launch_is_zero(void **state)
     assert_int_equal(compute(in).blocks, 0);
 }
 
-static void test_unknown_is_refused(void **state)
+TEST(test_unknown_is_refused)
 {
-    (void)state;
     struct occupancy_out out;
     for (size_t i = 0; i < sizeof hopper / sizeof(int64_t); i++) {
         struct occupancy_in in = hopper;
@@ -112,9 +104,8 @@ static void test_unknown_is_refused(void **state)
     assert_false(occupancy_compute(&in, &out));
 }
 
-static void test_config_columns(void **state)
+TEST(test_config_columns)
 {
-    (void)state;
     struct device_row d;
     struct config_row c;
     enum occupancy_limiter limiter = OCCUPANCY_BLOCKS;
@@ -214,9 +205,8 @@ static void check_one(size_t chip, int threads, int registers, int fixed, int dy
                      expected.blockLimitSharedMem);
 }
 
-static void test_agrees_with_toolkit(void **state)
+TEST(test_agrees_with_toolkit)
 {
-    (void)state;
     srand(11);
     for (int i = 0; i < 100000; i++) {
         size_t chip = (size_t)rand() % (sizeof chips / sizeof chips[0]);
@@ -229,9 +219,8 @@ static void test_agrees_with_toolkit(void **state)
 
 #else
 
-static void test_agrees_with_toolkit(void **state)
+TEST(test_agrees_with_toolkit)
 {
-    (void)state;
     print_message("no CUDA toolkit here: not compared\n");
     skip();
 }

@@ -3,17 +3,12 @@
  *
  * GPUFL_WRITE_DOCS=1 writes docs/options.md anew. */
 #include "capture/options/options.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/document.h"
 
@@ -66,9 +61,8 @@ static struct gpufl_options code_defaults(void)
     return o;
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     struct options o;
     struct gpufl_options code = code_defaults();
     assert_int_equal(options_resolve(&o, &code, false, &say), 0);
@@ -83,9 +77,8 @@ static void test_defaults(void **state)
     options_free(&o);
 }
 
-static void test_precedence(void **state)
+TEST(test_precedence)
 {
-    (void)state;
     struct options o;
     struct gpufl_options code = code_defaults();
     static const char config[] =
@@ -134,9 +127,8 @@ static void resolve_environment(const char *variable, const char *value, struct 
     assert_int_equal(options_resolve(o, NULL, false, &say), 0);
 }
 
-static void test_bad_values(void **state)
+TEST(test_bad_values)
 {
-    (void)state;
     struct options o;
     resolve_environment("GPUFL_PROFILING_ENGINE", "Trce", &o);
     expect_said("bad_option_value", "GPUFL_PROFILING_ENGINE: 'Trce'");
@@ -171,9 +163,8 @@ static void test_bad_values(void **state)
     options_free(&o);
 }
 
-static void test_bad_value_leaves_the_source_below(void **state)
+TEST(test_bad_value_leaves_the_source_below)
 {
-    (void)state;
     struct options o;
     struct gpufl_options code = code_defaults();
     setenv("GPUFL_SYSTEM_SAMPLE_RATE_MS", "50", 1);
@@ -194,9 +185,8 @@ static void resolve_config(const char *text, struct options *o)
     assert_int_equal(options_resolve(o, NULL, false, &say), 0);
 }
 
-static void test_config_file(void **state)
+TEST(test_config_file)
 {
-    (void)state;
     struct options o;
     resolve_config("{\"sampling_auto_start\":true,\"system_sample_rate_ms\":5}", &o);
     expect_said("deprecated_option", "continuous_system_sampling");
@@ -224,9 +214,8 @@ static void test_config_file(void **state)
     options_free(&o);
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
-    (void)state;
     struct options o;
     struct gpufl_options code = code_defaults();
     code.continuous_system_sampling = true;
@@ -262,9 +251,8 @@ static void test_rules(void **state)
 }
 
 /* A session begins with short flushes, unless longer ones alone are asked for. */
-static void test_first_flush(void **state)
+TEST(test_first_flush)
 {
-    (void)state;
     static const struct {
         const char *interval, *first; /* NULL: not given */
         int64_t gives;
@@ -283,9 +271,8 @@ static void test_first_flush(void **state)
     }
 }
 
-static void test_injected_defaults(void **state)
+TEST(test_injected_defaults)
 {
-    (void)state;
     struct options o;
     assert_int_equal(options_resolve(&o, NULL, true, &say), 0);
     assert_int_equal(o.profiling_engine, GPUFL_ENGINE_TRACE);
@@ -298,9 +285,8 @@ static void test_injected_defaults(void **state)
     options_free(&o);
 }
 
-static void test_secret_is_not_told(void **state)
+TEST(test_secret_is_not_told)
 {
-    (void)state;
     struct options o;
     char text[64];
     setenv("GPUFL_API_KEY", "gpfl_secret", 1);
@@ -315,9 +301,8 @@ static void test_secret_is_not_told(void **state)
     options_free(&o);
 }
 
-static void test_disabled(void **state)
+TEST(test_disabled)
 {
-    (void)state;
     static const char *const yes[] = {"1", "true", "TRUE", "Yes", "on"};
     static const char *const no[] = {"0", "false", "", "2", "off"};
     assert_false(options_disabled());
@@ -329,9 +314,8 @@ static void test_disabled(void **state)
     }
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     struct options o;
     struct gpufl_options code = code_defaults();
     code.size = 3;
@@ -349,9 +333,8 @@ static void test_sizes(void **state)
 }
 
 /* In ns it has to fit, too. */
-static void test_longest_duration(void **state)
+TEST(test_longest_duration)
 {
-    (void)state;
     struct options o;
     setenv("GPUFL_DURATION_MS", "9223372036854775807", 1);
     assert_int_equal(options_resolve(&o, NULL, false, &say), 0);
@@ -364,9 +347,8 @@ static void test_longest_duration(void **state)
     options_free(&o);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     struct options o;
     static const char config[] = "{\"app_name\":\"x\"}";
     setenv("GPUFL_CONFIG_FILE", tmpdir_write("m.json", config, sizeof config - 1), 1);
@@ -495,9 +477,8 @@ static void put_document(struct buf *b)
                "anyway.\n");
 }
 
-static void test_document(void **state)
+TEST(test_document)
 {
-    (void)state;
     struct buf b;
     char *have;
     buf_init(&b, 1 << 20);
@@ -515,19 +496,19 @@ static void test_document(void **state)
     buf_fini(&b);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_defaults),          TEST(test_precedence),
-        TEST(test_bad_values),        TEST(test_bad_value_leaves_the_source_below),
-        TEST(test_config_file),       TEST(test_rules),
-        TEST(test_first_flush),       TEST(test_secret_is_not_told),
-        TEST(test_injected_defaults), TEST(test_secret_is_not_told),
-        TEST(test_disabled),          TEST(test_sizes),
-        TEST(test_longest_duration),  TEST(test_no_memory),
-        TEST(test_document),
+        CASE(test_defaults),          CASE(test_precedence),
+        CASE(test_bad_values),        CASE(test_bad_value_leaves_the_source_below),
+        CASE(test_config_file),       CASE(test_rules),
+        CASE(test_first_flush),       CASE(test_secret_is_not_told),
+        CASE(test_injected_defaults), CASE(test_secret_is_not_told),
+        CASE(test_disabled),          CASE(test_sizes),
+        CASE(test_longest_duration),  CASE(test_no_memory),
+        CASE(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* test_pace.c - when the collector takes records. */
 #include "capture/session/pace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const int64_t MS = 1000000;
 
@@ -17,9 +11,8 @@ static struct pace begun(int64_t first, int64_t interval)
 
 /* Two flushes back is where a record is safe: of a short life at most half is not, and never more than two
  * intervals. */
-static void what_a_short_life_keeps(void **state)
+TEST(what_a_short_life_keeps)
 {
-    (void)state;
     const struct pace p = begun(5, 250);
     int64_t before = 0, last = 0, now = 1;
     while (now < 10000 * MS) {
@@ -34,9 +27,8 @@ static void what_a_short_life_keeps(void **state)
     }
 }
 
-static void how_many_flushes(void **state)
+TEST(how_many_flushes)
 {
-    (void)state;
     const struct pace p = begun(5, 250);
     int first_second = 0, next_second = 0;
     for (int64_t now = 1; now < 2000 * MS; now += pace_next(&p, now))
@@ -45,9 +37,8 @@ static void how_many_flushes(void **state)
     assert_in_range(next_second, 4, 5);
 }
 
-static void no_short_intervals(void **state)
+TEST(no_short_intervals)
 {
-    (void)state;
     struct pace p = begun(0, 250);
     assert_false(pace_looks(&p, true, 5));
     p.began = 0;
@@ -62,9 +53,8 @@ static void no_short_intervals(void **state)
 }
 
 /* Nothing is short before a launch, and who waits for one does not wait at short intervals for ever. */
-static void from_the_first_launch_on(void **state)
+TEST(from_the_first_launch_on)
 {
-    (void)state;
     struct pace p = begun(5, 250);
     p.began = 0;
     assert_false(pace_looks(&p, false, 10 * MS));

@@ -1,5 +1,6 @@
 /* Parts: names and numbers, and what is left of a write that failed. */
 #include "capture/log/part.h"
+#include "tests/test.h"
 
 #include "base/file.h"
 #include "tests/unit/support/parts.h"
@@ -7,9 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int setup(void **state)
 {

@@ -1,18 +1,13 @@
 /* test_precedence.c - which source an option takes its value from: all of them one over the other, with and
  * without `gpufl trace`; what of the code counts as set; the engine where nobody names one. */
 #include "capture/options/options.h"
+#include "tests/test.h"
 
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char said[4096];
 
@@ -116,7 +111,7 @@ static void check(const struct sources *s, size_t row)
 }
 
 /* Every source alone, and over all those below it; trace_default NULL: not started by `gpufl trace`. */
-static void test_every_source(void **state)
+TEST(test_every_source)
 {
     static const struct sources rows[] = {
 #define ENGINE "profiling_engine"
@@ -163,15 +158,13 @@ static void test_every_source(void **state)
         {RATE, "100", "11", "22", "0", NULL, NULL, "0", SOURCE_CODE},
         {RATE, "100", "11", "22", "33", NULL, "44", "44", SOURCE_TRACE},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(&rows[i], i);
 }
 
 /* A field that holds its default counts where the code says so, and only then. */
-static void test_set_in_code(void **state)
+TEST(test_set_in_code)
 {
-    (void)state;
     struct gpufl_options code;
     struct options o;
     setenv("GPUFL_ENABLE_STACK_TRACE", "true", 1);
@@ -195,9 +188,8 @@ static void test_set_in_code(void **state)
 }
 
 /* A program of before the field `set` says Monitor where it says nothing. */
-static void test_older_program(void **state)
+TEST(test_older_program)
 {
-    (void)state;
     struct gpufl_options code;
     struct options o;
     gpufl_options_init(&code, offsetof(struct gpufl_options, set));
@@ -215,9 +207,8 @@ static void test_older_program(void **state)
 }
 
 /* Stacks of the waits need an engine that has waits; one that was named stays, and what it lacks is said. */
-static void test_engine_for_stacks(void **state)
+TEST(test_engine_for_stacks)
 {
-    (void)state;
     struct gpufl_options code;
     struct options o;
     gpufl_options_init(&code, sizeof code);
@@ -258,9 +249,8 @@ static void test_engine_for_stacks(void **state)
 }
 
 /* `gpufl trace` samples by itself; an interval of 0 that somebody set turns that off, and no more. */
-static void test_sampling_under_trace(void **state)
+TEST(test_sampling_under_trace)
 {
-    (void)state;
     struct gpufl_options code;
     struct options o;
     gpufl_options_init(&code, sizeof code);
@@ -287,9 +277,8 @@ static void test_sampling_under_trace(void **state)
 }
 
 /* What gpufl_init asks of a session that has begun without it. */
-static void test_missed(void **state)
+TEST(test_missed)
 {
-    (void)state;
     struct gpufl_options code;
     struct options o;
     char text[256];
@@ -311,13 +300,13 @@ static void test_missed(void **state)
     options_free(&o);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_every_source),      TEST(test_set_in_code), TEST(test_older_program),
-        TEST(test_engine_for_stacks), TEST(test_missed),      TEST(test_sampling_under_trace),
+        CASE(test_every_source),      CASE(test_set_in_code), CASE(test_older_program),
+        CASE(test_engine_for_stacks), CASE(test_missed),      CASE(test_sampling_under_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

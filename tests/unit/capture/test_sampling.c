@@ -1,4 +1,5 @@
 /* What a session says about metrics that it does not have. */
+#include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
 #include "base/file.h"
@@ -10,15 +11,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 /* ---- a sampler that starts late ------------------------------------------------------------------ */
 
@@ -97,9 +92,8 @@ static struct gpufl_options continuous_options(void)
     return o;
 }
 
-static void test_over_before_the_first_sample(void **state)
+TEST(test_over_before_the_first_sample)
 {
-    (void)state;
     struct gpufl_options o = continuous_options();
     assert_int_equal(sem_init(&waited_for, 0, 0), 0);
     atomic_store(&hold, true);
@@ -110,9 +104,8 @@ static void test_over_before_the_first_sample(void **state)
     assert_false(log_says("window was open"));
 }
 
-static void test_no_scope_was_open(void **state)
+TEST(test_no_scope_was_open)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     o.system_sample_rate_ms = 100;
     assert_int_equal(gpufl_init(&o), 0);
@@ -143,9 +136,8 @@ static int without_proc(void)
     return 0;
 }
 
-static void test_without_proc(void **state)
+TEST(test_without_proc)
 {
-    (void)state;
     int status = -1;
     pid_t pid = fork();
     if (pid == 0)
@@ -157,14 +149,14 @@ static void test_without_proc(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_without_proc),
-        TEST(test_over_before_the_first_sample),
-        TEST(test_no_scope_was_open),
+        CASE(test_without_proc),
+        CASE(test_over_before_the_first_sample),
+        CASE(test_no_scope_was_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

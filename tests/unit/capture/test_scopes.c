@@ -1,4 +1,5 @@
 /* Scopes from many threads: what was opened is what is written, or counted. */
+#include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
 #include "base/clock.h"
@@ -8,13 +9,7 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { THREADS = 8 };
 
@@ -89,9 +84,8 @@ static void *open_many(void *arg)
     return NULL;
 }
 
-static void test_eight_threads(void **state)
+TEST(test_eight_threads)
 {
-    (void)state;
     pthread_t threads[THREADS];
     int numbers[THREADS];
     struct session_log log;
@@ -107,9 +101,8 @@ static void test_eight_threads(void **state)
 }
 
 /* With the collector keeping pace nothing is lost. */
-static void test_slow_scopes_are_all_written(void **state)
+TEST(test_slow_scopes_are_all_written)
 {
-    (void)state;
     struct session_log log;
     for (int i = 0; i < 20; i++) {
         for (int k = 0; k < 1000; k++)
@@ -121,9 +114,8 @@ static void test_slow_scopes_are_all_written(void **state)
     assert_int_equal(log.ledger.scopes_lost, 0);
 }
 
-static void test_end_closes_the_inner_ones(void **state)
+TEST(test_end_closes_the_inner_ones)
 {
-    (void)state;
     struct session_log log;
     uint64_t a = gpufl_scope_begin("a", NULL);
     uint64_t b = gpufl_scope_begin("b", NULL);
@@ -149,9 +141,8 @@ static void *end_anothers(void *arg)
     return NULL;
 }
 
-static void test_another_threads_handle(void **state)
+TEST(test_another_threads_handle)
 {
-    (void)state;
     pthread_t t;
     struct session_log log;
     uint64_t h = gpufl_scope_begin("mine", NULL);
@@ -170,9 +161,8 @@ static void *end_inside(void *arg)
     return NULL;
 }
 
-static void test_threads_that_end_inside_scopes(void **state)
+TEST(test_threads_that_end_inside_scopes)
 {
-    (void)state;
     struct session_log log;
     for (int i = 0; i < 50; i++) {
         pthread_t t;
@@ -205,9 +195,8 @@ static long mapped(void)
 
 /* Thousands that come and go between two flushes, with half a MiB of ring each: their memory
  * does not wait for the next flush. */
-static void test_short_threads_are_given_back(void **state)
+TEST(test_short_threads_are_given_back)
 {
-    (void)state;
     struct session_log log;
     gpufl_shutdown();
     setenv("GPUFL_FLUSH_INTERVAL_MS", "10000", 1);
@@ -230,9 +219,8 @@ static void test_short_threads_are_given_back(void **state)
     assert_int_equal(log.ledger.scopes_lost, 0);
 }
 
-static void test_open_scopes_are_written_once(void **state)
+TEST(test_open_scopes_are_written_once)
 {
-    (void)state;
     struct session_log log;
     uint64_t h = gpufl_scope_begin("long", NULL);
     for (int i = 0; i < 5; i++)
@@ -248,9 +236,8 @@ static void test_open_scopes_are_written_once(void **state)
     assert_int_equal(log.ledger.scopes_opened, 2);
 }
 
-static void test_too_deep_is_counted(void **state)
+TEST(test_too_deep_is_counted)
 {
-    (void)state;
     enum { DEPTH = OPEN_MOST + 500 };
     struct session_log log;
     static uint64_t handles[DEPTH];
@@ -271,9 +258,8 @@ static void test_too_deep_is_counted(void **state)
     assert_int_equal(log.ledger.scopes_lost, 500);
 }
 
-static void test_names_are_compared_by_content(void **state)
+TEST(test_names_are_compared_by_content)
 {
-    (void)state;
     char name[32];
     struct session_log log;
     for (int i = 0; i < 300; i++) { /* one buffer, many names */
@@ -303,9 +289,8 @@ static void *until_stopped(void *arg)
 }
 
 /* Sessions come and go while threads never stop. */
-static void test_shutdown_while_threads_work(void **state)
+TEST(test_shutdown_while_threads_work)
 {
-    (void)state;
     pthread_t threads[3];
     static struct launcher l[3];
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -396,9 +381,8 @@ static void check_timed(const struct timed *s, int64_t after)
 
 /* What the log says of a scope lies where the clock was read around it, on every thread,
  * also for scopes that waited in the ring over many collections; and scopes stay nested. */
-static void test_times_are_the_clocks(void **state)
+TEST(test_times_are_the_clocks)
 {
-    (void)state;
     pthread_t threads[3];
     struct session_log log;
     struct parts parts = {.row = keep_row};
@@ -423,7 +407,7 @@ static void test_times_are_the_clocks(void **state)
         }
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(int argc, char **argv)
 {
@@ -431,17 +415,17 @@ int main(int argc, char **argv)
     if (argc > 1)
         per_thread = 1000000; /* the long test */
     const struct CMUnitTest tests[] = {
-        TEST(test_eight_threads),
-        TEST(test_slow_scopes_are_all_written),
-        TEST(test_end_closes_the_inner_ones),
-        TEST(test_another_threads_handle),
-        TEST(test_threads_that_end_inside_scopes),
-        TEST(test_short_threads_are_given_back),
-        TEST(test_open_scopes_are_written_once),
-        TEST(test_too_deep_is_counted),
-        TEST(test_names_are_compared_by_content),
-        TEST(test_shutdown_while_threads_work),
-        TEST(test_times_are_the_clocks),
+        CASE(test_eight_threads),
+        CASE(test_slow_scopes_are_all_written),
+        CASE(test_end_closes_the_inner_ones),
+        CASE(test_another_threads_handle),
+        CASE(test_threads_that_end_inside_scopes),
+        CASE(test_short_threads_are_given_back),
+        CASE(test_open_scopes_are_written_once),
+        CASE(test_too_deep_is_counted),
+        CASE(test_names_are_compared_by_content),
+        CASE(test_shutdown_while_threads_work),
+        CASE(test_times_are_the_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* A session through the public C functions: start, options in effect, end, what
  * is refused, and every allocation failing once. */
+#include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
 #include "base/alloc.h"
@@ -10,14 +11,8 @@
 
 #include <limits.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static int lines_said;
 static char last_said[1100];
@@ -45,9 +40,8 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-static void test_start_and_end(void **state)
+TEST(test_start_and_end)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     struct stat st;
@@ -75,9 +69,8 @@ static void test_start_and_end(void **state)
     assert_int_equal(lines_said, 0);
 }
 
-static void test_init_is_idempotent(void **state)
+TEST(test_init_is_idempotent)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     char first[64];
     assert_int_equal(gpufl_init(&o), 0);
@@ -99,9 +92,8 @@ static void test_init_is_idempotent(void **state)
     assert_int_equal(log.ledger.scopes_written, 1);
 }
 
-static void test_calls_without_a_session(void **state)
+TEST(test_calls_without_a_session)
 {
-    (void)state;
     assert_false(gpufl_active());
     assert_int_equal(gpufl_scope_begin("x", NULL), 0);
     gpufl_scope_end(0);
@@ -113,9 +105,8 @@ static void test_calls_without_a_session(void **state)
     gpufl_shutdown();
 }
 
-static void test_disabled(void **state)
+TEST(test_disabled)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     setenv("GPUFL_DISABLED", "Yes", 1);
     assert_int_equal(gpufl_init(&o), GPUFL_E_STATE);
@@ -129,9 +120,8 @@ static void test_disabled(void **state)
 }
 
 /* Old sessions are not sent by a program whose capture is switched off, wherever that was said. */
-static void test_disabled_sends_nothing(void **state)
+TEST(test_disabled_sends_nothing)
 {
-    (void)state;
     static const char script[] = "#!/bin/sh\n: > \"$MARK\"\nexit 2\n";
     const char *mark = tmpdir_path("asked"), *cli = tmpdir_write("cli", script, sizeof script - 1);
     static const char config[] = "{\"enabled\":false}";
@@ -176,9 +166,8 @@ static void hear_debug(enum log_level level, const char *line)
         snprintf(debug_lines + n, sizeof debug_lines - n, "%s\n", line);
 }
 
-static void test_debug_output(void **state)
+TEST(test_debug_output)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     char wanted[PATH_MAX + 64];
     o.enable_debug_output = true;
@@ -200,9 +189,8 @@ static void test_debug_output(void **state)
     }
 }
 
-static void test_directory_that_cannot_be_made(void **state)
+TEST(test_directory_that_cannot_be_made)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("file/logs"));
     tmpdir_write("file", "x", 1);
     assert_int_not_equal(gpufl_init(&o), 0);
@@ -215,9 +203,8 @@ static void test_directory_that_cannot_be_made(void **state)
 }
 
 /* What the driver hears: 0 where capture was wanted and could not begin, and nothing is left then. */
-static void test_injection_tells(void **state)
+TEST(test_injection_tells)
 {
-    (void)state;
     char trace[512];
     struct stat st;
     tmpdir_write("file", "x", 1);
@@ -245,9 +232,8 @@ static void test_injection_tells(void **state)
     unsetenv("GPUFL_TRACE_OPTIONS");
 }
 
-static void test_engines_fall_back(void **state)
+TEST(test_engines_fall_back)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     o.profiling_engine = GPUFL_ENGINE_DEEP;
     assert_int_equal(gpufl_init(&o), 0);
@@ -262,9 +248,8 @@ static void test_engines_fall_back(void **state)
 }
 
 /* The simulated GPU has every engine of the ladder: nothing stands in for one. */
-static void test_simulated_gpu_has_every_engine(void **state)
+TEST(test_simulated_gpu_has_every_engine)
 {
-    (void)state;
     for (int engine = GPUFL_ENGINE_MONITOR; engine <= GPUFL_ENGINE_SYNC; engine++) {
         struct gpufl_options o = session_options(tmpdir_path("logs"));
         char path[PATH_MAX], *data;
@@ -283,9 +268,8 @@ static void test_simulated_gpu_has_every_engine(void **state)
     }
 }
 
-static void test_window_starts_sampling(void **state)
+TEST(test_window_starts_sampling)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     o.system_sample_rate_ms = 1000;
@@ -301,9 +285,8 @@ static void test_window_starts_sampling(void **state)
 }
 
 /* At a rate of 0 windows are nothing but balanced, which is said once. */
-static void test_window_without_a_rate(void **state)
+TEST(test_window_without_a_rate)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     assert_int_equal(gpufl_init(&o), 0);
@@ -322,9 +305,8 @@ static void test_window_without_a_rate(void **state)
     assert_int_equal(log.parts.rows[RECORD_host_metric], 0);
 }
 
-static void test_duration_ends_the_capture(void **state)
+TEST(test_duration_ends_the_capture)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     setenv("GPUFL_DURATION_MS", "30", 1);
@@ -339,9 +321,8 @@ static void test_duration_ends_the_capture(void **state)
     assert_int_equal(gpufl_init(&o), 0);
 }
 
-static void test_spool_limit_ends_the_capture(void **state)
+TEST(test_spool_limit_ends_the_capture)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "65536", 1);
@@ -364,9 +345,8 @@ static void test_spool_limit_ends_the_capture(void **state)
 }
 
 /* A limit that would keep everything out is raised: the session says why it ended. */
-static void test_tiny_spool_limit(void **state)
+TEST(test_tiny_spool_limit)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "100", 1);
@@ -383,9 +363,8 @@ static void test_tiny_spool_limit(void **state)
 }
 
 /* The disk's reserve ends a capture before it began. */
-static void test_no_room_from_the_start(void **state)
+TEST(test_no_room_from_the_start)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
     char path[PATH_MAX], *data;
@@ -425,9 +404,8 @@ static void fail_each(const struct gpufl_options *o)
     assert_true(started > 100); /* at the end nothing fails any more */
 }
 
-static void test_every_allocation_fails_once(void **state)
+TEST(test_every_allocation_fails_once)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     o.continuous_system_sampling = true;
     o.system_sample_rate_ms = 1000;
@@ -435,9 +413,8 @@ static void test_every_allocation_fails_once(void **state)
 }
 
 /* The same with an engine attached and records coming in. */
-static void test_every_allocation_fails_once_while_tracing(void **state)
+TEST(test_every_allocation_fails_once_while_tracing)
 {
-    (void)state;
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     o.backend = GPUFL_BACKEND_SIM;
     o.profiling_engine = GPUFL_ENGINE_TRACE;
@@ -446,9 +423,8 @@ static void test_every_allocation_fails_once_while_tracing(void **state)
     fail_each(&o);
 }
 
-static void test_traced_program(void **state)
+TEST(test_traced_program)
 {
-    (void)state;
     char trace[4200];
     snprintf(trace, sizeof trace, "log_path=%s\nrun_id=r-1\nprofiling_engine=Monitor\n",
              tmpdir_path("traced"));
@@ -475,9 +451,8 @@ static void test_traced_program(void **state)
 }
 
 /* The code's directory beats the launcher's own, which gets a link to the session; a flag beats both. */
-static void test_directory_of_the_code(void **state)
+TEST(test_directory_of_the_code)
 {
-    (void)state;
     char trace[4200], link[PATH_MAX], there[PATH_MAX];
     snprintf(trace, sizeof trace, "?log_path=%s\nrun_id=r-1\n?profiling_engine=Trace\n",
              tmpdir_path("run"));
@@ -503,31 +478,31 @@ static void test_directory_of_the_code(void **state)
     unsetenv("GPUFL_TRACE_OPTIONS");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_calls_without_a_session),
-        TEST(test_start_and_end),
-        TEST(test_init_is_idempotent),
-        TEST(test_disabled),
-        TEST(test_disabled_sends_nothing),
-        TEST(test_debug_output),
-        TEST(test_window_without_a_rate),
-        TEST(test_directory_of_the_code),
-        TEST(test_directory_that_cannot_be_made),
-        TEST(test_engines_fall_back),
-        TEST(test_simulated_gpu_has_every_engine),
-        TEST(test_window_starts_sampling),
-        TEST(test_duration_ends_the_capture),
-        TEST(test_spool_limit_ends_the_capture),
-        TEST(test_tiny_spool_limit),
-        TEST(test_no_room_from_the_start),
-        TEST(test_every_allocation_fails_once),
-        TEST(test_traced_program),
-        TEST(test_every_allocation_fails_once_while_tracing),
-        TEST(test_injection_tells),
+        CASE(test_calls_without_a_session),
+        CASE(test_start_and_end),
+        CASE(test_init_is_idempotent),
+        CASE(test_disabled),
+        CASE(test_disabled_sends_nothing),
+        CASE(test_debug_output),
+        CASE(test_window_without_a_rate),
+        CASE(test_directory_of_the_code),
+        CASE(test_directory_that_cannot_be_made),
+        CASE(test_engines_fall_back),
+        CASE(test_simulated_gpu_has_every_engine),
+        CASE(test_window_starts_sampling),
+        CASE(test_duration_ends_the_capture),
+        CASE(test_spool_limit_ends_the_capture),
+        CASE(test_tiny_spool_limit),
+        CASE(test_no_room_from_the_start),
+        CASE(test_every_allocation_fails_once),
+        CASE(test_traced_program),
+        CASE(test_every_allocation_fails_once_while_tracing),
+        CASE(test_injection_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* What a backend may do to capture: its records joined to scopes, named, counted;
  * calls that come late, from inside open, or never return. The backend is this
  * file's own: it takes the place of the registry. */
+#include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
 #include "backend/backend.h"
@@ -9,16 +10,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- the backend -------------------------------------------------------------------------------- */
 
@@ -254,9 +249,8 @@ static void on_row(void *arg, enum record_type type, const int64_t *cells)
     }
 }
 
-static void test_records(void **state)
+TEST(test_records)
 {
-    (void)state;
     struct session_log log;
     start();
     launch(LAUNCH_KERNEL, 1, 1, 0);
@@ -343,9 +337,8 @@ static void *beside(void *arg)
 }
 
 /* A row beside that of the wait, which has all that the call knows; outside scopes it inherits one. */
-static void test_synchronizations_of_calls(void **state)
+TEST(test_synchronizations_of_calls)
 {
-    (void)state;
     struct session_log log;
     pthread_t thread;
     pid_t tid;
@@ -400,9 +393,8 @@ static void test_synchronizations_of_calls(void **state)
 
 /* ---- odd moments --------------------------------------------------------------------------------- */
 
-static void test_late_calls_do_nothing(void **state)
+TEST(test_late_calls_do_nothing)
 {
-    (void)state;
     struct kernel_row k = {.start = 1};
     struct device_row d = {.index = 0};
     struct config_row c = {.name = 1};
@@ -430,9 +422,8 @@ static void test_late_calls_do_nothing(void **state)
     assert_int_equal(log.parts.rows[RECORD_capability], 10);
 }
 
-static void test_injection_inside_open(void **state)
+TEST(test_injection_inside_open)
 {
-    (void)state;
     inject_in_open = true;
     start();
     assert_true(gpufl_active());
@@ -440,9 +431,8 @@ static void test_injection_inside_open(void **state)
     assert_int_equal(session_count(tmpdir_path("logs")), 1);
 }
 
-static void test_trace_that_fails(void **state)
+TEST(test_trace_that_fails)
 {
-    (void)state;
     struct session_log log;
     fail_open = true;
     start();
@@ -469,9 +459,8 @@ static int64_t seconds(void)
 }
 
 /* The driver never returns: the program ends all the same, with its own exit code. */
-static void test_wedged_driver_does_not_hold_up_the_exit(void **state)
+TEST(test_wedged_driver_does_not_hold_up_the_exit)
 {
-    (void)state;
     int64_t began = seconds();
     pid_t pid = fork();
     if (pid == 0) {
@@ -488,17 +477,17 @@ static void test_wedged_driver_does_not_hold_up_the_exit(void **state)
     assert_true(seconds() - began < 20);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_wedged_driver_does_not_hold_up_the_exit), /* first: forks without threads */
-        TEST(test_records),
-        TEST(test_synchronizations_of_calls),
-        TEST(test_late_calls_do_nothing),
-        TEST(test_injection_inside_open),
-        TEST(test_trace_that_fails),
+        CASE(test_wedged_driver_does_not_hold_up_the_exit), /* first: forks without threads */
+        CASE(test_records),
+        CASE(test_synchronizations_of_calls),
+        CASE(test_late_calls_do_nothing),
+        CASE(test_injection_inside_open),
+        CASE(test_trace_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

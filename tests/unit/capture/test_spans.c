@@ -1,14 +1,9 @@
 /* test_spans.c - which scope covers a stretch of time: the innermost one that covers all of it, of
  * one thread; none; or not known, where threads disagree or too many scopes have ended since. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "capture/records/spans.h"
+#include "tests/test.h"
 #include "wire/record.h"
 
 enum { MAIN = 7, OTHER = 8, OUTER = 1, INNER = 2, NEXT = 3 };
@@ -29,9 +24,8 @@ static void add(int64_t start, int64_t end, uint64_t instance, int32_t thread)
     spans_add(&spans, &(struct span){start, end, instance, thread});
 }
 
-static void innermost(void **state)
+TEST(innermost)
 {
-    (void)state;
     spans_begin(&spans, 10);
     add(200, 300, INNER, MAIN); /* in the order in which they end */
     add(400, 500, NEXT, MAIN);
@@ -47,9 +41,8 @@ static void innermost(void **state)
 }
 
 /* Of two that begin at once the one that ends first lies inside. */
-static void same_begin(void **state)
+TEST(same_begin)
 {
-    (void)state;
     spans_begin(&spans, 10);
     add(100, 200, INNER, MAIN);
     add(100, 300, OUTER, MAIN);
@@ -57,10 +50,9 @@ static void same_begin(void **state)
     assert_int_equal(look(210, 220, NULL), OUTER);
 }
 
-static void open_ones_count(void **state)
+TEST(open_ones_count)
 {
     const struct span open = {150, INT64_MAX, OUTER, MAIN};
-    (void)state;
     spans_begin(&spans, 10);
     assert_int_equal(look(160, 170, &open), OUTER);
     assert_int_equal(look(140, 160, &open), 0);
@@ -68,9 +60,8 @@ static void open_ones_count(void **state)
     assert_int_equal(look(210, 220, &open), INNER);
 }
 
-static void threads_disagree(void **state)
+TEST(threads_disagree)
 {
-    (void)state;
     spans_begin(&spans, 10);
     add(100, 300, OUTER, MAIN);
     add(200, 400, INNER, OTHER);
@@ -80,9 +71,8 @@ static void threads_disagree(void **state)
 }
 
 /* What was forgotten may have covered it; what is too short to cover anything is not remembered. */
-static void forgotten(void **state)
+TEST(forgotten)
 {
-    (void)state;
     spans_begin(&spans, 10);
     for (int64_t i = 0; i < 2 * SPANS; i++)
         add(1000 + i, 1005 + i, INNER, MAIN);
@@ -95,9 +85,8 @@ static void forgotten(void **state)
     assert_int_equal(look(10560, 10570, NULL), 0);
 }
 
-static void not_asked_for(void **state)
+TEST(not_asked_for)
 {
-    (void)state;
     spans_begin(&spans, INT64_MAX);
     add(0, INT64_MAX - 1, OUTER, MAIN);
     assert_int_equal(look(5, 6, NULL), 0);

@@ -1,19 +1,16 @@
 /* The limits: the session never gets larger than asked, and room is kept for the last words. */
 #include "capture/log/spool.h"
+#include "tests/test.h"
 
 #include "base/file.h"
 #include "tests/unit/support/parts.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct log_dir folder; /* of the test's directory */
 
@@ -56,9 +53,8 @@ static bool put(struct spool *s, enum spool_class k, int64_t n)
     return may;
 }
 
-static void test_no_limits(void **state)
+TEST(test_no_limits)
 {
-    (void)state;
     struct spool s;
     assert_int_equal(spool_init(&s, &folder, 0, 0), 0);
     assert_true(put(&s, SPOOL_ROWS, 1ll << 50));
@@ -109,9 +105,8 @@ static void test_small_limit(void **state)
     spool_fini(&s);
 }
 
-static void test_sizes_in_sentences(void **state)
+TEST(test_sizes_in_sentences)
 {
-    (void)state;
     static const struct {
         int64_t limit;
         const char *text;
@@ -166,9 +161,8 @@ static void test_a_part_counts_once(void **state)
     spool_fini(&s);
 }
 
-static void test_disk_reserve(void **state)
+TEST(test_disk_reserve)
 {
-    (void)state;
     struct spool s;
     assert_int_equal(spool_init(&s, &folder, 0, INT64_MAX), 0);
     assert_int_equal(s.stop, WRITER_DISK_RESERVE);
@@ -186,9 +180,8 @@ static void test_disk_reserve(void **state)
     spool_fini(&s);
 }
 
-static void test_first_sentence_counts(void **state)
+TEST(test_first_sentence_counts)
 {
-    (void)state;
     struct spool s;
     assert_int_equal(spool_init(&s, &folder, 0, 0), 0);
     spool_end(&s, WRITER_WRITE_ERROR, "first %d", 1);

@@ -2,15 +2,9 @@
  * defined before it is used in every part. The stacks are this file's own: it takes
  * the place of stack/stack.c. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "capture/log/messages.h"
@@ -18,6 +12,7 @@
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
 #include "stack/stack.h"
+#include "tests/test.h"
 #include "tests/unit/support/parts.h"
 
 /* ---- stacks of ours ---------------------------------------------------------------------- */
@@ -147,9 +142,8 @@ static void put_sync(uint32_t stack)
 }
 
 /* Said once a session, of a file that has no tables. */
-static void where_stacks_end(void **state)
+TEST(where_stacks_end)
 {
-    (void)state;
     struct parts p = {0};
     messages_begin();
     put_sync(1);
@@ -168,9 +162,8 @@ static void where_stacks_end(void **state)
     assert_int_equal(p.rows[RECORD_message], 1);
 }
 
-static void a_tree_of_frames(void **state)
+TEST(a_tree_of_frames)
 {
-    (void)state;
     struct parts p = {.row = take_row};
     seen_count = 0;
     for (uint32_t i = 1; i <= 3; i++)
@@ -193,9 +186,8 @@ static void a_tree_of_frames(void **state)
     assert_int_equal(stack_seen[5], 0);
 }
 
-static void every_part_has_what_it_uses(void **state)
+TEST(every_part_has_what_it_uses)
 {
-    (void)state;
     struct parts p = {0};
     for (int i = 0; i < 5000; i++) {
         put_sync((uint32_t)i % 3 + 1);
@@ -212,9 +204,8 @@ static void every_part_has_what_it_uses(void **state)
     assert_int_equal(n.distinct, 3);
 }
 
-static void wanted_where_asked_for(void **state)
+TEST(wanted_where_asked_for)
 {
-    (void)state;
     struct options o = {0};
     struct thread_state t = {0};
     next_stack = 2;
@@ -241,9 +232,8 @@ static void wanted_where_asked_for(void **state)
     assert_false(stacking_at_launches());
 }
 
-static void every_allocation_fails(void **state)
+TEST(every_allocation_fails)
 {
-    (void)state;
     uint64_t lost = 0;
     for (int n = 0; n < 12; n++) {
         stacking_end();
@@ -262,9 +252,8 @@ static void every_allocation_fails(void **state)
 }
 
 /* Python says "train.py"; the program has been elsewhere since. */
-static void a_script_is_found_where_the_session_began(void **state)
+TEST(a_script_is_found_where_the_session_began)
 {
-    (void)state;
     struct options o = {.enable_stack_trace = true};
     char here[PATH_MAX], path[PATH_MAX];
     assert_non_null(getcwd(here, sizeof here));

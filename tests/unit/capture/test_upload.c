@@ -1,6 +1,7 @@
 /* gpufl_upload_logs: what the command gets, what is made of what it says, and that nothing of
  * the program reaches it nor holds the program up. */
 #include "capture/upload.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -8,19 +9,13 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct gpufl_upload_result result;
 
@@ -76,9 +71,8 @@ static void expect_file(const char *name, const char *wanted)
     "echo '{\"server\":\"x\",\"sessions\":[{\"session\":\"a\",\"message\":null,"                   \
     "\"lines_accepted\":3},{\"lines_accepted\":4}],\"result\":\"all\"}'\n"
 
-static void test_what_the_command_gets(void **state)
+TEST(test_what_the_command_gets)
 {
-    (void)state;
     command("echo \"$@\" > $TEST_DIR/args\n"
             "echo $GPUFL_BACKEND_URL $GPUFL_API_KEY $GPUFL_API_PATH > $TEST_DIR/env\n" ALL);
     assert_int_equal(upload("", 0), 0);
@@ -94,9 +88,8 @@ static void test_what_the_command_gets(void **state)
     expect_file("env", "https://gpufl.test gpfl_secret\n");
 }
 
-static void test_a_path_as_init_takes_it(void **state)
+TEST(test_a_path_as_init_takes_it)
 {
-    (void)state;
     char path[4096];
     command("echo \"$9\" > $TEST_DIR/path\n" ALL);
     snprintf(path, sizeof path, "%s.log", tmpdir_path("logs"));
@@ -106,9 +99,8 @@ static void test_a_path_as_init_takes_it(void **state)
     expect_file("path", path);
 }
 
-static void test_nothing_is_inherited(void **state)
+TEST(test_nothing_is_inherited)
 {
-    (void)state;
     sigset_t some, was;
     int fd = open("/dev/null", O_RDONLY);
     assert_int_equal(dup2(fd, 200), 200); /* without close-on-exec, as programs have them */
@@ -129,9 +121,8 @@ static void test_nothing_is_inherited(void **state)
     assert_int_equal(code, 0);
 }
 
-static void test_what_it_says_of_failures(void **state)
+TEST(test_what_it_says_of_failures)
 {
-    (void)state;
     command("echo '{\"sessions\":[{\"message\":\"the disk of it\",\"lines_accepted\":2}],"
             "\"result\":\"partly\"}'; exit 1");
     assert_int_equal(upload("", 0), GPUFL_E_IO);
@@ -159,9 +150,8 @@ static void hear(enum log_level level, const char *line)
 }
 
 /* While it waits it is not silent, and speaks of what the code can set. */
-static void test_it_says_why_it_waits(void **state)
+TEST(test_it_says_why_it_waits)
 {
-    (void)state;
     heard[0] = '\0';
     log_set_sink(hear);
     command("echo 'gpufl upload: http://x: connection refused; again in 1 s' >&2\n"
@@ -175,9 +165,8 @@ static void test_it_says_why_it_waits(void **state)
 }
 
 /* Debug output has a line for what is sent and one for what became of it. */
-static void test_debug_lines(void **state)
+TEST(test_debug_lines)
 {
-    (void)state;
     heard[0] = '\0';
     log_set_sink(hear);
     log_set_debug(true);
@@ -191,9 +180,8 @@ static void test_debug_lines(void **state)
 }
 
 /* Every option of the command that its messages name has its word in code. */
-static void test_words_of_code(void **state)
+TEST(test_words_of_code)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"x answers 401; a key that may send is named by --api-key-file or GPUFL_API_KEY",
          "x answers 401; a key that may send is named by api_key or GPUFL_API_KEY"},
@@ -214,9 +202,8 @@ static void test_words_of_code(void **state)
     assert_string_equal(out, "back");
 }
 
-static void test_no_command_and_no_session(void **state)
+TEST(test_no_command_and_no_session)
 {
-    (void)state;
     setenv("GPUFL_CLI", "/nowhere/gpufl", 1);
     assert_int_equal(upload("", 0), GPUFL_E_NOENT);
     assert_non_null(strstr(result.message, "/nowhere/gpufl"));
@@ -226,9 +213,8 @@ static void test_no_command_and_no_session(void **state)
     assert_int_equal(upload_run(&old, ""), GPUFL_E_STATE);
 }
 
-static void test_it_is_not_waited_for_without_end(void **state)
+TEST(test_it_is_not_waited_for_without_end)
 {
-    (void)state;
     int64_t began = clock_mono();
     command("exec sleep 600");
     assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
@@ -240,9 +226,8 @@ static void test_it_is_not_waited_for_without_end(void **state)
     assert_true(clock_mono() - began < (int64_t)20 * 1000000000);
 }
 
-static void test_a_program_that_reaps_every_child(void **state)
+TEST(test_a_program_that_reaps_every_child)
 {
-    (void)state;
     signal(SIGCHLD, SIG_IGN);
     command(ALL);
     assert_int_equal(upload("", 0), 0);
@@ -250,9 +235,8 @@ static void test_a_program_that_reaps_every_child(void **state)
     assert_int_equal(upload("", 0), GPUFL_E_IO);
 }
 
-static void test_a_daemon_without_standard_files(void **state)
+TEST(test_a_daemon_without_standard_files)
 {
-    (void)state;
     int status = 0;
     command(ALL);
     pid_t pid = fork();
@@ -266,9 +250,8 @@ static void test_a_daemon_without_standard_files(void **state)
     assert_int_equal(status, 0);
 }
 
-static void test_every_allocation_fails_once(void **state)
+TEST(test_every_allocation_fails_once)
 {
-    (void)state;
     command(ALL);
     for (int64_t n = 0;; n++) {
         mem_fail_at(n);

@@ -1,5 +1,6 @@
 /* The log writer: what is counted as written can be read, every part alone. Limits and
  * failures are test_writer_limits.c's, the public client's format test_writer_peer.c's. */
+#include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 
 #include "base/alloc.h"
@@ -7,16 +8,10 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void test_round_trip(void **state)
 {

@@ -1,5 +1,6 @@
 /* The log writer where something ends it: limits, a full disk, files and descriptors taken
  * away, memory. Always rows = written + lost, and what was written can be read. */
+#include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 
 #include "base/alloc.h"
@@ -10,10 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +18,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The session ends at its limit, not a byte above, and the last records are in it. */
 static void spool_limit(struct fixture *f, int64_t max, int64_t rotate)

@@ -1,4 +1,5 @@
 /* The log writer in the public client's format: its rows, its layout, its limit. */
+#include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 
 #include "base/alloc.h"
@@ -6,15 +7,9 @@
 #include "base/lines.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Rows of one line: the inner arrays of a batch, or the line itself. */
 static uint64_t foreign_rows(const char *line)

@@ -1,14 +1,9 @@
 /* test_info_engines.c - the engines of `gpufl info`: the table fits the page, and holds what the
  * schema says. */
 #include "cli/info/engines.h"
+#include "tests/test.h"
 
 #include "backend/backend.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +31,8 @@ static const char *row_of(const char *text, const char *engine)
     return row + 1;
 }
 
-static void lines_fit_the_page(void **state)
+TEST(lines_fit_the_page)
 {
-    (void)state;
     for (int width = 100; width <= 200; width += 50)
         for (const char *line = shown(width); *line; line += strcspn(line, "\n") + 1)
             if (strcspn(line, "\n") > (size_t)width)
@@ -46,9 +40,8 @@ static void lines_fit_the_page(void **state)
 }
 
 /* Cells of a row begin where their titles do. */
-static void cells_stand_below_their_titles(void **state)
+TEST(cells_stand_below_their_titles)
 {
-    (void)state;
     const char *text = shown(100), *titles = row_of(text, "engine");
     size_t next = (size_t)(strstr(titles, "falls back to") - titles);
     size_t needs = (size_t)(strstr(titles, "needs") - titles);
@@ -62,18 +55,16 @@ static void cells_stand_below_their_titles(void **state)
 }
 
 /* What keeps an engine from doing all of it. */
-static void obstacles_are_explained(void **state)
+TEST(obstacles_are_explained)
 {
-    (void)state;
     static const char *const words[] = {"held by another tool", "ERR_NVGPUCTRPERM", "1 GiB",
                                         "too late"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         assert_non_null(strstr(shown(200), words[i]));
 }
 
-static void json_has_what_the_table_has(void **state)
+TEST(json_has_what_the_table_has)
 {
-    (void)state;
     static const char *const members[] = {
         "\"name\":\"RangeProfiler\",",
         "\"costs\":\"the program waits for the device",

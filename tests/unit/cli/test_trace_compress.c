@@ -1,14 +1,9 @@
 /* test_trace_compress.c - a session's parts become small without a byte being lost. */
 #include "cli/trace/compress.h"
+#include "tests/test.h"
 
 #include "base/file.h"
 #include "base/lines.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 #include <sys/stat.h>
@@ -39,9 +34,8 @@ static void check_second_line(const char *name, const char *expected)
     lines_close(l);
 }
 
-static void every_part_is_compressed(void **state)
+TEST(every_part_is_compressed)
 {
-    (void)state;
     struct err e = {0};
     put("device.1.log", HEADER("1") "first");
     put("device.log", HEADER("2") "second");
@@ -60,9 +54,8 @@ static void every_part_is_compressed(void **state)
 
 /* Killed between the two steps of the library's own compression: the packed part is
  * complete under its name, and is made again from the plain one. */
-static void part_there_twice(void **state)
+TEST(part_there_twice)
 {
-    (void)state;
     struct err e = {0};
     put("device.1.log", HEADER("1") "right");
     put("device.1.log.gz", "half a fi");
@@ -73,9 +66,8 @@ static void part_there_twice(void **state)
 
 /* Nothing is overwritten that another part's number claims, nothing without header, but for what is
  * empty: that goes. */
-static void doubtful_files_stay(void **state)
+TEST(doubtful_files_stay)
 {
-    (void)state;
     struct err e = {0};
     put("device.2.log.gz", HEADER("2") "other");
     put("device.log", HEADER("2") "mine");
@@ -89,9 +81,8 @@ static void doubtful_files_stay(void **state)
     assert_false(file_exists(tmpdir_path("code.log"))); /* nothing was written to it */
 }
 
-static void failure_is_told(void **state)
+TEST(failure_is_told)
 {
-    (void)state;
     struct err e = {0};
     assert_int_not_equal(compress_session(tmpdir_path("none"), &e), 0);
     assert_non_null(strstr(e.text, "none"));

@@ -1,14 +1,9 @@
 /* test_trace_options.c - what of the command line the library is told. */
 #include "cli/trace/options.h"
+#include "tests/test.h"
 
 #include "capture/options/options.h"
 #include "cli/cmd.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +23,8 @@ static void encode(const char *const *words, struct trace_request *r, struct buf
     trace_options_encode(r, "/logs", "run-id", "name", out);
 }
 
-static void defaults(void **state)
+TEST(defaults)
 {
-    (void)state;
     struct trace_request r;
     struct buf b;
     encode((const char *const[]){"trace", "prog", "--json", "-q", NULL}, &r, &b);
@@ -45,9 +39,8 @@ static void defaults(void **state)
     buf_fini(&b);
 }
 
-static void flags(void **state)
+TEST(flags)
 {
-    (void)state;
     struct trace_request r;
     struct buf b;
     encode((const char *const[]){"trace", "-e", "monitor", "-s0", "--duration=2m", "--kill",
@@ -68,9 +61,8 @@ static void flags(void **state)
 }
 
 /* What the library calls an option is a name of it here, too. */
-static void the_librarys_names(void **state)
+TEST(the_librarys_names)
 {
-    (void)state;
     struct trace_request r;
     struct buf b;
     encode((const char *const[]){"trace", "--enable-memory-tracking", "--launch-stacks=false",
@@ -92,9 +84,8 @@ static void the_librarys_names(void **state)
 }
 
 /* Each option stands there once: the last --option beats the others, and the flags. */
-static void options_take_the_place_of_flags(void **state)
+TEST(options_take_the_place_of_flags)
 {
-    (void)state;
     struct trace_request r;
     struct buf b;
     encode((const char *const[]){"trace", "--option", "profiling_engine=monitor", "--option",
@@ -110,9 +101,8 @@ static void options_take_the_place_of_flags(void **state)
 }
 
 /* Trace runs first, wherever it stands; each pass has its engine and its number. */
-static void passes(void **state)
+TEST(passes)
 {
-    (void)state;
     struct trace_request r;
     struct buf b;
     encode((const char *const[]){"trace", "--passes", "PcSampling,trace,SassMetrics",
@@ -134,9 +124,8 @@ static void passes(void **state)
     buf_fini(&b);
 }
 
-static void directory_with_an_ending(void **state)
+TEST(directory_with_an_ending)
 {
-    (void)state;
     struct trace_request r = {.output = "x.log", .name = "n"};
     struct buf b;
     buf_init(&b, 1 << 16);
@@ -147,9 +136,8 @@ static void directory_with_an_ending(void **state)
 }
 
 /* What the environment asks for is known before the program starts, and no flag of ours. */
-static void environment(void **state)
+TEST(environment)
 {
-    (void)state;
     struct trace_request r;
     struct buf b;
     setenv("GPUFL_PROFILING_ENGINE", "PmSampling", 1);

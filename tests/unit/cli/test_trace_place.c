@@ -1,11 +1,6 @@
 /* test_trace_place.c - names and directories of runs. */
 #include "cli/trace/place.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +10,8 @@
 
 #include "tests/unit/support/tmpdir.h"
 
-static void names_of_commands(void **state)
+TEST(names_of_commands)
 {
-    (void)state;
     static const struct {
         const char *argv[6];
         const char *name;
@@ -51,9 +45,8 @@ static void identify(struct place *p, const char *name)
 }
 
 /* A UUID of version 4, a different one each time. */
-static void run_ids(void **state)
+TEST(run_ids)
 {
-    (void)state;
     struct place a, b;
     identify(&a, NULL);
     identify(&b, NULL);
@@ -67,9 +60,8 @@ static void run_ids(void **state)
 
 /* The default directory carries name, time and run, and nothing that a shell would
  * stumble over; it is removed again while it is empty. */
-static void default_directory(void **state)
+TEST(default_directory)
 {
-    (void)state;
     struct place p;
     struct err e = {0};
     assert_int_equal(chdir(tmpdir), 0);
@@ -88,9 +80,8 @@ static void default_directory(void **state)
 }
 
 /* A directory that was there stays, even empty; one with something in it stays, too. */
-static void given_directory(void **state)
+TEST(given_directory)
 {
-    (void)state;
     struct place p;
     struct err e = {0};
     assert_int_equal(chdir(tmpdir), 0);
@@ -109,9 +100,8 @@ static void given_directory(void **state)
     assert_int_equal(access("a/b/c/session", F_OK), 0);
 }
 
-static void impossible_directories(void **state)
+TEST(impossible_directories)
 {
-    (void)state;
     struct place p;
     struct err e = {0};
     assert_int_equal(chdir(tmpdir), 0);
@@ -126,9 +116,8 @@ static void impossible_directories(void **state)
     assert_string_equal(p.dir, "");
 }
 
-static void library_by_name(void **state)
+TEST(library_by_name)
 {
-    (void)state;
     struct place p = {0};
     struct err e = {0};
     setenv("GPUFL_LIBRARY", "/not/there.so", 1);

@@ -1,16 +1,11 @@
 /* test_trace_session.c - whose a session is and whether it ended, from logs in
  * every state that a run can leave. */
 #include "cli/trace/session.h"
+#include "tests/test.h"
 
 #include "cli/trace/compress.h"
 
 #include "base/file.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +38,8 @@ static const struct session *find(const struct sessions *s, const char *id)
     return NULL;
 }
 
-static void runs_are_told_apart(void **state)
+TEST(runs_are_told_apart)
 {
-    (void)state;
     struct sessions s;
     write_log("one", "system.log", HEADER("id-1", "run-a") ROW END);
     write_log("two", "system.log", HEADER("id-2", "run-a") ROW);
@@ -76,9 +70,8 @@ static void runs_are_told_apart(void **state)
 }
 
 /* A session whose every part is compressed is closed, whatever it says. */
-static void packed_sessions(void **state)
+TEST(packed_sessions)
 {
-    (void)state;
     struct sessions s;
     write_log("s", "system.log", HEADER("id-1", "run-a") ROW);
     assert_int_equal(
@@ -94,9 +87,8 @@ static void packed_sessions(void **state)
 }
 
 /* The end counts when its line is complete, wherever the tail begins. */
-static void ends(void **state)
+TEST(ends)
 {
-    (void)state;
     static const struct {
         const char *tail;
         bool ended;
@@ -119,9 +111,8 @@ static void ends(void **state)
 }
 
 /* Far behind the tail that is read, and in a log much longer than it. */
-static void long_logs(void **state)
+TEST(long_logs)
 {
-    (void)state;
     size_t rows = 4000, len = strlen(HEADER("i", "r"));
     char *text = malloc(len + (rows + 2) * 256);
     memcpy(text, HEADER("i", "r"), len);
@@ -136,9 +127,8 @@ static void long_logs(void **state)
     free(text);
 }
 
-static void parts_are_numbered_by_their_header(void **state)
+TEST(parts_are_numbered_by_their_header)
 {
-    (void)state;
     write_log("s", "device.log", HEADER("i", "r"));
     write_log("s", "torn.log", "{\"type\":\"hea");
     assert_int_equal(session_part(tmpdir_path("s/device.log")), 3);
@@ -147,9 +137,8 @@ static void parts_are_numbered_by_their_header(void **state)
 }
 
 /* The part that holds the end was full with it. */
-static void rotated_behind_the_end(void **state)
+TEST(rotated_behind_the_end)
 {
-    (void)state;
     write_log("s", "system.9.log", HEADER("i", "r") ROW);
     write_log("s", "system.10.log", HEADER("i", "r") ROW END);
     write_log("s", "system.11.log.part", "");
@@ -161,9 +150,8 @@ static void rotated_behind_the_end(void **state)
 }
 
 /* A pipe without a writer where a log should be: opening it would wait without end. */
-static void pipes_are_passed_over(void **state)
+TEST(pipes_are_passed_over)
 {
-    (void)state;
     struct sessions s;
     struct err e;
     alarm(20);

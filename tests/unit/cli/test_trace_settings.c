@@ -1,19 +1,13 @@
 /* test_trace_settings.c - options given as text: what is taken, in which form it is
  * handed on, and what is said of the rest. */
 #include "cli/trace/settings.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void good_values(void **state)
+TEST(good_values)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"enabled=no", "enabled=no"},
         {"log_rotate_bytes=64M", "log_rotate_bytes=64M"},
@@ -35,9 +29,8 @@ static void good_values(void **state)
     }
 }
 
-static void bad_values(void **state)
+TEST(bad_values)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"enabeld=1", "did you mean 'enabled'?"},
         {"zzzzzz=1", "gpufl info --options"},
@@ -66,9 +59,8 @@ static void bad_values(void **state)
 }
 
 /* A value that does not fit is refused, not cut. */
-static void long_values(void **state)
+TEST(long_values)
 {
-    (void)state;
     char out[16];
     struct err e = {0};
     assert_int_equal(setting_check("app_name=123456", out, sizeof out, &e), 0);
@@ -76,9 +68,8 @@ static void long_values(void **state)
     assert_int_equal(setting_check("enable_memory_tracking=1", out, sizeof out, &e), GPUFL_E_INVAL);
 }
 
-static void pairs_are_recognized(void **state)
+TEST(pairs_are_recognized)
 {
-    (void)state;
     assert_true(setting_is("enabled=1", "enabled"));
     assert_false(setting_is("enabled", "enabled"));
     assert_false(setting_is("enabled_x=1", "enabled"));

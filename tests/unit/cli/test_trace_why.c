@@ -1,12 +1,7 @@
 /* test_trace_why.c - what can be told of a program from its file, with files made
  * for it: no compiler and no other libc is needed. */
 #include "cli/trace/why.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -50,9 +45,8 @@ static enum why_binary look_at(const struct image *m, size_t size)
     return why_look_at(tmpdir_write("program", m, size));
 }
 
-static void elf_files(void **state)
+TEST(elf_files)
 {
-    (void)state;
     struct image m = make_image("/lib64/ld-linux-x86-64.so.2");
     assert_int_equal(why_look_at("/proc/self/exe"), WHY_DYNAMIC);
     assert_int_equal(look_at(&m, sizeof m), WHY_DYNAMIC);
@@ -67,9 +61,8 @@ static void elf_files(void **state)
     assert_int_equal(look_at(&m, sizeof m), WHY_FOREIGN);
 }
 
-static void scripts(void **state)
+TEST(scripts)
 {
-    (void)state;
     char text[PATH_MAX + 8];
     struct image m = make_image(NULL);
     const char *program = tmpdir_write("program", &m, sizeof m);
@@ -83,9 +76,8 @@ static void scripts(void **state)
     assert_int_equal(why_look_at(tmpdir_path("none")), WHY_UNKNOWN);
 }
 
-static void commands_are_found(void **state)
+TEST(commands_are_found)
 {
-    (void)state;
     char path[PATH_MAX], found[PATH_MAX];
     chmod(tmpdir_write("tool", "x", 1), 0700);
     tmpdir_write("data", "x", 1);
@@ -104,9 +96,8 @@ static void commands_are_found(void **state)
 }
 
 /* One reason for one situation; what the tester's machine has must not matter. */
-static void reasons(void **state)
+TEST(reasons)
 {
-    (void)state;
     char *command[] = {(char *)"sudo", (char *)"train", NULL};
     struct trace_request r = {.command = command};
     struct place p = {0};
@@ -186,9 +177,8 @@ static void check(const struct known *k)
 #define SEEN           .seen = {.fd = 3, .library = 1, .driver_count = 1}
 #define SEEN_WITH(...) .seen = {.fd = 3, .library = 1, .driver_count = 1, __VA_ARGS__}
 
-static void sentences_from_evidence(void **state)
+TEST(sentences_from_evidence)
 {
-    (void)state;
     const struct known all[] = {
         {.e = {.marks = {.fd = 4, .loaded = 3, .failed = 2, .why = "no threads; raise it"}},
          .says = "capture could not begin: no threads; raise it (so in 2 processes)"},

@@ -1,12 +1,6 @@
 /* test_trace_words.c - which programs a command line starts. */
 #include "cli/trace/words.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #define LIST(...) ((char *const[]){__VA_ARGS__, NULL})
 
@@ -19,9 +13,8 @@ static void check(char *const *command, enum word_wrapper kind, const char *name
     assert_string_equal(found, name);
 }
 
-static void wrappers_wherever_they_stand(void **state)
+TEST(wrappers_wherever_they_stand)
 {
-    (void)state;
     check(LIST("sudo", "./prog"), WORD_USER, "sudo");
     check(LIST("/usr/bin/sudo", "-E", "./prog"), WORD_USER, "sudo");
     check(LIST("env", "FOO=1", "sudo", "./prog"), WORD_USER, "sudo");
@@ -35,9 +28,8 @@ static void wrappers_wherever_they_stand(void **state)
     check(LIST("bash", "-c", "x=$(env -i ./prog)"), WORD_ENV, "env -i");
 }
 
-static void words_that_are_no_commands(void **state)
+TEST(words_that_are_no_commands)
 {
-    (void)state;
     check(LIST("python3", "train.py", "--launcher", "ssh"), WORD_NONE, "");
     check(LIST("./prog", "sudo"), WORD_NONE, "");
     check(LIST("env", "A=1", "./prog", "-i"), WORD_NONE, "");

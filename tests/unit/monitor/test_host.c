@@ -1,16 +1,12 @@
 /* The host sampler, on a /proc made by the test and on the real one. */
 #include "monitor/host.h"
+#include "tests/test.h"
 
 #include "monitor/steady.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static void put(const char *name, const char *text)
 {
@@ -26,9 +22,8 @@ static void put_all(const char *stat, const char *self)
     put("self/statm", "5000 100 50 1 0 40 0\n");
 }
 
-static void test_shares_of_cpu(void **state)
+TEST(test_shares_of_cpu)
 {
-    (void)state;
     struct host h;
     struct host_metric_row row;
     /* the name in field 2 holds what could be taken for fields */
@@ -50,9 +45,8 @@ static void test_shares_of_cpu(void **state)
 
 /* iowait goes back on some kernels; a share is between 0 and 100 % all the same. And the
  * host's does not hang on what /proc says of the process. */
-static void test_counters_that_go_back(void **state)
+TEST(test_counters_that_go_back)
 {
-    (void)state;
     struct host h;
     struct host_metric_row row;
     put_all("cpu  100 0 100 800 90 0 0 0 0 0\n", "not readable");
@@ -68,9 +62,8 @@ static void test_counters_that_go_back(void **state)
     host_close(&h);
 }
 
-static void test_what_cannot_be_read_is_null(void **state)
+TEST(test_what_cannot_be_read_is_null)
 {
-    (void)state;
     struct host h;
     struct host_metric_row row;
     host_open(&h, tmpdir_path("nowhere"), 0);
@@ -86,9 +79,8 @@ static void test_what_cannot_be_read_is_null(void **state)
     host_close(&h);
 }
 
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
-    (void)state;
     struct host h;
     struct host_metric_row row;
     host_open(&h, "/proc", 0);
@@ -105,15 +97,15 @@ static void test_this_machine(void **state)
     host_close(&h);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_shares_of_cpu),
-        TEST(test_counters_that_go_back),
-        TEST(test_what_cannot_be_read_is_null),
-        TEST(test_this_machine),
+        CASE(test_shares_of_cpu),
+        CASE(test_counters_that_go_back),
+        CASE(test_what_cannot_be_read_is_null),
+        CASE(test_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

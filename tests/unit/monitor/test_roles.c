@@ -2,22 +2,18 @@
  * it is told to, at the time that it is told, and says what it is then; so nothing here waits for a
  * clock. Locks belong to processes, so threads would not do. */
 #include "monitor/roles.h"
+#include "tests/test.h"
 
 #include "base/err.h"
 #include "base/file.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SECOND 1000000000ll
 
@@ -146,9 +142,8 @@ static int teardown(void **state)
 
 /* ---- one at a time --------------------------------------------------------------------------- */
 
-static void first_has_it(void **state)
+TEST(first_has_it)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         begin(i, SECOND);
     for (int64_t t = 10; t < 14; t++) {
@@ -162,9 +157,8 @@ static void first_has_it(void **state)
 }
 
 /* However it ends: the next step of another one takes over, and one alone does. */
-static void taken_over(void **state)
+TEST(taken_over)
 {
-    (void)state;
     for (int killed = 0; killed < 2; killed++) {
         for (int i = 0; i < 3; i++)
             begin(i, SECOND);
@@ -179,9 +173,8 @@ static void taken_over(void **state)
     }
 }
 
-static void given_up(void **state)
+TEST(given_up)
 {
-    (void)state;
     begin(0, SECOND);
     begin(1, SECOND);
     assert_int_equal(step(0, 10 * SECOND, "session-0"), ROLE_OURS);
@@ -195,9 +188,8 @@ static void given_up(void **state)
 /* ---- intervals ------------------------------------------------------------------------------- */
 
 /* The slower one relies on the faster one, never the other way round, whoever came first. */
-static void fastest_has_it(void **state)
+TEST(fastest_has_it)
 {
-    (void)state;
     begin(0, SECOND);
     begin(1, SECOND / 10);
     begin(2, SECOND / 10);
@@ -214,9 +206,8 @@ static void fastest_has_it(void **state)
 
 /* ---- one that stands still --------------------------------------------------------------------- */
 
-static void stands_still(void **state)
+TEST(stands_still)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         begin(i, SECOND);
     assert_int_equal(step(0, 10 * SECOND, "session-0"), ROLE_OURS);
@@ -234,9 +225,8 @@ static void stands_still(void **state)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void last_one_tidies_up(void **state)
+TEST(last_one_tidies_up)
 {
-    (void)state;
     begin(0, SECOND);
     begin(1, SECOND);
     assert_int_equal(step(0, 1, "session-0"), ROLE_OURS);
@@ -249,9 +239,8 @@ static void last_one_tidies_up(void **state)
 }
 
 /* Somebody removes the logs with all that lies there: the next step makes the files again. */
-static void folder_removed(void **state)
+TEST(folder_removed)
 {
-    (void)state;
     begin(0, SECOND);
     begin(1, SECOND);
     assert_int_equal(step(0, 1, "session-0"), ROLE_OURS);
@@ -261,9 +250,8 @@ static void folder_removed(void **state)
 }
 
 /* What others may have put there is not followed, written to or believed. */
-static void not_ours(void **state)
+TEST(not_ours)
 {
-    (void)state;
     char target[96], link_path[96];
     snprintf(target, sizeof target, "%s/victim", base);
     FILE *f = fopen(target, "we");
@@ -295,9 +283,8 @@ static void not_ours(void **state)
 
 /* A record that is cut or wrong names nobody, and its writer is relied on no longer than one that
  * stands still. */
-static void damaged_record(void **state)
+TEST(damaged_record)
 {
-    (void)state;
     char path[96], zeros[128 << 10];
     memset(zeros, 0x5a, sizeof zeros);
     begin(0, SECOND);
@@ -317,9 +304,8 @@ static void damaged_record(void **state)
 }
 
 /* A lock on a file system of another host may wait for that: roles are not kept there. */
-static void where_roles_are_kept(void **state)
+TEST(where_roles_are_kept)
 {
-    (void)state;
     enum { EXT4 = 0xEF53, NFS = 0x6969, FUSE = 0x65735546 };
     char there[128], same[128], other[128];
     assert_int_equal(roles_folder("/data/run", EXT4, there, sizeof there), 0);
@@ -335,9 +321,8 @@ static void where_roles_are_kept(void **state)
     assert_int_equal(roles_folder("/data/run", EXT4, there, 8), GPUFL_E_FULL);
 }
 
-static void names_that_are_none(void **state)
+TEST(names_that_are_none)
 {
-    (void)state;
     struct roles *r;
     struct roles_config c = {.folder = folder, .self = {.interval = SECOND}};
     assert_int_equal(roles_open(&r, &c), 0);

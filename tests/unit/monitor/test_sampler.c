@@ -1,19 +1,15 @@
 /* The sampler: continuous, in windows, in scopes; failing devices; its end. The
  * devices are made by the test; it waits for what they have been asked. */
 #include "monitor/sampler.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/thread.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct devices {
     int unused;
@@ -139,9 +135,8 @@ static void end(struct sampler *s, struct sampler_status *status)
     assert_int_equal(seen.wrong, 0);
 }
 
-static void test_continuous(void **state)
+TEST(test_continuous)
 {
-    (void)state;
     struct sampler_status st;
     struct sampler *s = start(1, true);
     wait_for_samples(4);
@@ -160,9 +155,8 @@ static void test_continuous(void **state)
 }
 
 /* An hour between samples: the first is taken at once all the same. */
-static void test_first_sample_at_once(void **state)
+TEST(test_first_sample_at_once)
 {
-    (void)state;
     struct sampler_status st;
     struct sampler *s = start(3600000, true);
     wait_for_samples(2);
@@ -171,9 +165,8 @@ static void test_first_sample_at_once(void **state)
     assert_int_equal(seen.host_rows, 1);
 }
 
-static void test_windows(void **state)
+TEST(test_windows)
 {
-    (void)state;
     struct sampler_status st;
     struct sampler *s = start(3600000, false);
     assert_false(sampler_window(s, 5, false));
@@ -188,9 +181,8 @@ static void test_windows(void **state)
     assert_int_equal(seen.device_rows, 2);
 }
 
-static void test_nothing_outside_of_windows(void **state)
+TEST(test_nothing_outside_of_windows)
 {
-    (void)state;
     struct sampler_status st = {.devices = -1};
     struct sampler *s = start(1, false);
     while (st.devices < 0)
@@ -200,9 +192,8 @@ static void test_nothing_outside_of_windows(void **state)
     assert_int_equal(seen.device_rows + seen.host_rows + seen.windows, 0);
 }
 
-static void test_scopes_open_a_window(void **state)
+TEST(test_scopes_open_a_window)
 {
-    (void)state;
     struct sampler_status st;
     struct sampler *s = start(1, false);
     scope_open = true;
@@ -217,9 +208,8 @@ static void test_scopes_open_a_window(void **state)
     assert_true(seen.device_rows >= 6);
 }
 
-static void test_too_many_windows(void **state)
+TEST(test_too_many_windows)
 {
-    (void)state;
     struct sampler_status st;
     struct sampler *s = start(3600000, false);
     int opened = 0;
@@ -230,9 +220,8 @@ static void test_too_many_windows(void **state)
     assert_int_equal(seen.windows, 64);
 }
 
-static void test_devices_that_fail(void **state)
+TEST(test_devices_that_fail)
 {
-    (void)state;
     struct sampler_status st;
     fail_sample = true;
     struct sampler *s = start(1, true);
@@ -257,9 +246,8 @@ static void test_devices_that_fail(void **state)
 }
 
 /* Nobody takes the rows: the queue is bounded and says what it left out. */
-static void test_queue_is_bounded(void **state)
+TEST(test_queue_is_bounded)
 {
-    (void)state;
     struct sampler_status st;
     struct sampler *s = start(3600000, false);
     for (int i = 0; i < 20000; i++) {
@@ -272,9 +260,8 @@ static void test_queue_is_bounded(void **state)
     assert_true(seen.windows + st.dropped >= 40000);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     struct sampler *s;
     struct sampler_config c = {.devices = &fake, .interval_ns = 1, .in_scope = in_scope};
     for (int n = 0; n < 2; n++) {
@@ -285,20 +272,20 @@ static void test_no_memory(void **state)
     }
 }
 
-#define TEST(fn) cmocka_unit_test_setup(fn, setup)
+#define CASE(fn) cmocka_unit_test_setup(fn, setup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_continuous),
-        TEST(test_first_sample_at_once),
-        TEST(test_windows),
-        TEST(test_nothing_outside_of_windows),
-        TEST(test_scopes_open_a_window),
-        TEST(test_too_many_windows),
-        TEST(test_devices_that_fail),
-        TEST(test_queue_is_bounded),
-        TEST(test_no_memory),
+        CASE(test_continuous),
+        CASE(test_first_sample_at_once),
+        CASE(test_windows),
+        CASE(test_nothing_outside_of_windows),
+        CASE(test_scopes_open_a_window),
+        CASE(test_too_many_windows),
+        CASE(test_devices_that_fail),
+        CASE(test_queue_is_bounded),
+        CASE(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

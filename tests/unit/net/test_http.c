@@ -1,19 +1,15 @@
 /* test_http.c - answers of the HTTP server, whole or not changed, and its end. */
+#include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include <cmocka.h>
-
-static void test_answers(void **state)
+TEST(test_answers)
 {
-    (void)state;
     struct answer a;
     assert_int_equal(get("/quick"), 200);
     assert_int_equal(get("/slow"), 200);
@@ -40,9 +36,8 @@ static void test_answers(void **state)
     answer_free(&a);
 }
 
-static void test_problem_is_json(void **state)
+TEST(test_problem_is_json)
 {
-    (void)state;
     struct answer a;
     ask("GET /elsewhere HTTP/1.1\r\nHost: h\r\n\r\n", &a);
     assert_string_equal(answer_field(&a, "Content-Type"), "application/problem+json");
@@ -52,9 +47,8 @@ static void test_problem_is_json(void **state)
 }
 
 /* Many requests on one connection, sent before the first answer was read. */
-static void test_pipelining(void **state)
+TEST(test_pipelining)
 {
-    (void)state;
     int fd = client_open(http_port(server));
     char text[64];
     for (int i = 0; i < 50; i++) {
@@ -74,9 +68,8 @@ static void test_pipelining(void **state)
     close(fd);
 }
 
-static void test_tags(void **state)
+TEST(test_tags)
 {
-    (void)state;
     struct answer a;
     char request[256], tag[64];
     ask("GET /big HTTP/1.1\r\nHost: h\r\n\r\n", &a);
@@ -115,9 +108,8 @@ static void test_tags(void **state)
     answer_free(&a);
 }
 
-static void test_drain(void **state)
+TEST(test_drain)
 {
-    (void)state;
     struct answer a;
     int fd = client_open(http_port(server)), idle = client_open(http_port(server));
     client_say(idle, "GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -140,9 +132,8 @@ static void test_drain(void **state)
     close(idle);
 }
 
-static void test_taken_port(void **state)
+TEST(test_taken_port)
 {
-    (void)state;
     struct http_server *second;
     struct http_config c;
     struct err e = {0};

@@ -1,16 +1,13 @@
 /* test_http_header.c - headers that readers could understand differently, queries of any length, and
  * clients that end their side. */
+#include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int status_of(const char *request)
 {
@@ -24,7 +21,7 @@ static int status_of(const char *request)
 }
 
 /* What a proxy and we could read differently: refused, and nothing behind it is taken for a request. */
-static void test_doubtful_headers(void **state)
+TEST(test_doubtful_headers)
 {
     static const struct {
         const char *fields;
@@ -42,7 +39,6 @@ static void test_doubtful_headers(void **state)
         {"Authorization: Bearer a\r\nauthorization: Bearer b\r\nContent-Length: 5\r\n", 400},
         {"Content-Type: text/plain\r\nContent-Type: text/html\r\nContent-Length: 5\r\n", 400},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
         struct answer a;
@@ -63,20 +59,18 @@ static void test_doubtful_headers(void **state)
     }
 }
 
-static void test_host_is_needed(void **state)
+TEST(test_host_is_needed)
 {
-    (void)state;
     assert_int_equal(status_of("GET /quick HTTP/1.1\r\n\r\n"), 400);
     assert_int_equal(status_of("GET /quick HTTP/1.0\r\n\r\n"), 200); /* it has none */
 }
 
 /* Queries of any number of parameters are answered, and at once. */
-static void test_many_parameters(void **state)
+TEST(test_many_parameters)
 {
     static const struct {
         int count, status;
     } cases[] = {{60, 200}, {100, 400}, {1500, 400}, {2000, 400}, {5000, 414}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text = malloc(100000);
         int n = sprintf(text, "GET /quick?");
@@ -90,7 +84,7 @@ static void test_many_parameters(void **state)
 
 /* A client that ends its side: in the middle of a request the connection ends at once, also where
  * the end came right behind bytes; behind a whole request it gets the answer. */
-static void test_half_closed(void **state)
+TEST(test_half_closed)
 {
     static const char *const parts[] = {
         "GET /qui",
@@ -100,7 +94,6 @@ static void test_half_closed(void **state)
         "POST /sum HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhello",
         "POST /sum HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
     };
-    (void)state;
     for (int round = 0; round < 10; round++)
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
             int fd = client_open(http_port(server));

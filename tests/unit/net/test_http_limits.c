@@ -1,16 +1,13 @@
 /* test_http_limits.c - what the HTTP server refuses: too much, and too slow. */
+#include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int status_of(const char *request)
 {
@@ -23,9 +20,8 @@ static int status_of(const char *request)
     return status;
 }
 
-static void test_ceilings(void **state)
+TEST(test_ceilings)
 {
-    (void)state;
     char *text = malloc(200000);
     int n = sprintf(text, "GET /quick HTTP/1.1\r\nHost: h\r\nX: ");
     memset(text + n, 'a', 20000);
@@ -56,9 +52,8 @@ static void test_ceilings(void **state)
     assert_int_equal(get("/quick"), 200);
 }
 
-static void test_bodies_too_large(void **state)
+TEST(test_bodies_too_large)
 {
-    (void)state;
     char *body = malloc(BODY_MAX + 100), head[256];
     memset(body, 'x', BODY_MAX + 100);
     struct answer a;
@@ -103,9 +98,8 @@ static void test_bodies_too_large(void **state)
 }
 
 /* With Expect, a refusal comes before the body is sent. */
-static void test_expectation(void **state)
+TEST(test_expectation)
 {
-    (void)state;
     struct answer a;
     ask("POST /elsewhere HTTP/1.1\r\nHost: h\r\nContent-Length: 50\r\nExpect: 100-continue\r\n\r\n",
         &a);
@@ -124,9 +118,8 @@ static void test_expectation(void **state)
 
 /* ---- deadlines -------------------------------------------------------------------------------------- */
 
-static void test_slow_header(void **state)
+TEST(test_slow_header)
 {
-    (void)state;
     int fd = client_open(http_port(server));
     int64_t began = clock_mono();
     client_say(fd, "GET /quick HTTP/1.1\r\nHost: h\r\nX: ");
@@ -140,9 +133,8 @@ static void test_slow_header(void **state)
     close(fd);
 }
 
-static void test_slow_body(void **state)
+TEST(test_slow_body)
 {
-    (void)state;
     int fd = client_open(http_port(server));
     int64_t began = clock_mono();
     client_say(fd, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n");

@@ -1,19 +1,16 @@
 /* test_http_stream.c - answers that come in pieces: events for whoever listens, and what a worker
  * writes. */
+#include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
 #include "base/clock.h"
 #include "net/server/http_stream.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int listen_to_stream(void)
 {
@@ -27,9 +24,8 @@ static int listen_to_stream(void)
     return fd;
 }
 
-static void test_stream(void **state)
+TEST(test_stream)
 {
-    (void)state;
     int one = listen_to_stream(), two = listen_to_stream();
     assert_int_equal(get("/stream"), 503); /* two are all it takes */
     http_hub_publish(hub, "topic", "tick", "{\"n\":1}", 7);
@@ -50,9 +46,8 @@ static void test_stream(void **state)
 }
 
 /* A listener that does not read loses events, and is told. */
-static void test_slow_listener(void **state)
+TEST(test_slow_listener)
 {
-    (void)state;
     char data[1024];
     int fd = client_open(http_port(server)), small = 4096;
     struct answer a;
@@ -69,9 +64,8 @@ static void test_slow_listener(void **state)
     close(fd);
 }
 
-static void test_pipe(void **state)
+TEST(test_pipe)
 {
-    (void)state;
     struct answer a;
     int before = atomic_load(&pipe_done);
     ask("GET /pipe HTTP/1.1\r\nHost: h\r\n\r\n", &a);

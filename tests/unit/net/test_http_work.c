@@ -1,24 +1,20 @@
 /* test_http_work.c - requests beside requests that take long, and bodies that are consumed as they
  * come. */
+#include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
 #include "base/clock.h"
 #include "net/server/workers.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include <cmocka.h>
-
-static void test_others_go_on_while_workers_are_busy(void **state)
+TEST(test_others_go_on_while_workers_are_busy)
 {
-    (void)state;
     int fds[4];
     for (int i = 0; i < 4; i++) {
         fds[i] = client_open(http_port(server));
@@ -34,9 +30,8 @@ static void test_others_go_on_while_workers_are_busy(void **state)
     }
 }
 
-static void test_too_many_requests_are_told(void **state)
+TEST(test_too_many_requests_are_told)
 {
-    (void)state;
     int fds[2];
     struct answer a;
     for (int i = 0; i < 2; i++) { /* one is worked on, one waits */
@@ -59,7 +54,7 @@ static void test_too_many_requests_are_told(void **state)
 }
 
 /* The end that does not wait: connections are gone, whatever they do; handlers end as they can. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
     static const char *const parts[] = {
         "GET /gate HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -68,7 +63,6 @@ static void test_cut(void **state)
     };
     enum { COUNT = sizeof parts / sizeof *parts };
     int fds[COUNT];
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         fds[i] = client_open(http_port(server));
         client_say(fds[i], parts[i]);
@@ -88,9 +82,8 @@ static void test_cut(void **state)
 }
 
 /* The client goes while its request is worked on. */
-static void test_client_goes(void **state)
+TEST(test_client_goes)
 {
-    (void)state;
     int before = atomic_load(&done_calls);
     int fd = client_open(http_port(server));
     client_say(fd, "GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -150,9 +143,8 @@ static uLong crc_of(size_t bytes)
     return crc;
 }
 
-static void test_consumed_bodies(void **state)
+TEST(test_consumed_bodies)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 10007, 300000, 5000000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (int chunked = 0; chunked < 2; chunked++) {
@@ -183,9 +175,8 @@ static void *send_much(void *arg)
 }
 
 /* A consumer that stands still: the sender is not read from, and nothing is lost. */
-static void test_back_pressure(void **state)
+TEST(test_back_pressure)
 {
-    (void)state;
     struct sender s = {client_open(http_port(server)), false};
     int small = 65536;
     pthread_t thread;
@@ -208,9 +199,8 @@ static void test_back_pressure(void **state)
     close(s.fd);
 }
 
-static void test_refused_by_the_consumer(void **state)
+TEST(test_refused_by_the_consumer)
 {
-    (void)state;
     int fd = client_open(http_port(server));
     send_sum(fd, "?refuse", 3000000, false);
     assert_int_equal(client_status(fd), 422);
@@ -219,9 +209,8 @@ static void test_refused_by_the_consumer(void **state)
     close(fd);
 }
 
-static void test_consumed_too_large(void **state)
+TEST(test_consumed_too_large)
 {
-    (void)state;
     int fd = client_open(http_port(server));
     send_sum(fd, "", CONSUMED_MAX + 100000, true);
     assert_int_equal(client_status(fd), 413);
@@ -229,9 +218,8 @@ static void test_consumed_too_large(void **state)
 }
 
 /* The sender goes in the middle, while a worker consumes. */
-static void test_sender_goes(void **state)
+TEST(test_sender_goes)
 {
-    (void)state;
     int before = atomic_load(&done_calls), seen_before = atomic_load(&seen_calls);
     int fd = client_open(http_port(server));
     client_say(fd,

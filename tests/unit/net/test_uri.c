@@ -1,15 +1,12 @@
 /* test_uri.c - targets of requests: taken apart, decoded once, refused where they are not clean. */
 #include "net/server/uri.h"
+#include "tests/test.h"
 
 #include "base/region.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* "a|b|c?x=1&y=2" of a target; "!" and the sentence where it is refused. */
 static const char *taken(const char *target)
@@ -34,9 +31,8 @@ static const char *taken(const char *target)
     return out;
 }
 
-static void test_taken_apart(void **state)
+TEST(test_taken_apart)
 {
-    (void)state;
     assert_string_equal(taken("/"), "");
     assert_string_equal(taken("/a"), "a");
     assert_string_equal(taken("/a/b/c"), "a|b|c");
@@ -52,9 +48,8 @@ static void test_taken_apart(void **state)
     assert_string_equal(taken("/%2525"), "%25"); /* decoded once */
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "",       "a",       "http://h/",  "*",          "//",     "/a//b",    "/a/./b",
         "/..",    "/a/../b", "/%2e%2e/b",  "/%2e",       "/a%",    "/a%4",     "/a%g0",
@@ -66,9 +61,8 @@ static void test_refused(void **state)
             fail_msg("'%s' was taken: %s", bad[i], taken(bad[i]));
 }
 
-static void test_ceilings(void **state)
+TEST(test_ceilings)
 {
-    (void)state;
     char target[8192] = "";
     for (int i = 0; i < URI_SEGMENTS_MAX; i++)
         strcat(target, "/a");
@@ -94,9 +88,8 @@ static void test_ceilings(void **state)
     region_fini(&mem);
 }
 
-static void test_query(void **state)
+TEST(test_query)
 {
-    (void)state;
     struct region mem;
     struct uri u;
     region_init(&mem, 4096);
@@ -110,9 +103,8 @@ static void test_query(void **state)
 
 /* Every target cut anywhere, and with every byte in every place: no crash, and what is taken has
  * no control character in it. */
-static void test_mutilated(void **state)
+TEST(test_mutilated)
 {
-    (void)state;
     static const char *const corpus[] = {"/api/v1/sessions/%41b/x?from=1&pattern=%e2%82%ac+y",
                                          "/%2e/%25?a=%26&b"};
     long accepted = 0;

@@ -1,14 +1,10 @@
 /* test_workers.c - a bounded pool: everything taken is run, what does not fit is refused. */
 #include "net/server/workers.h"
+#include "tests/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static atomic_int ran;
 
@@ -37,9 +33,8 @@ static void stand(void *arg)
     pthread_mutex_unlock(&g->lock);
 }
 
-static void test_full_queue_is_told(void **state)
+TEST(test_full_queue_is_told)
 {
-    (void)state;
     struct gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, false};
     struct workers *w;
     atomic_store(&ran, 0);
@@ -72,9 +67,8 @@ static void *feed(void *arg)
     return NULL;
 }
 
-static void test_many_feeders(void **state)
+TEST(test_many_feeders)
 {
-    (void)state;
     struct workers *w;
     pthread_t threads[4];
     atomic_store(&ran, 0);
@@ -87,9 +81,8 @@ static void test_many_feeders(void **state)
     assert_int_equal(atomic_load(&ran), 20000);
 }
 
-static void test_bad_sizes(void **state)
+TEST(test_bad_sizes)
 {
-    (void)state;
     struct workers *w;
     struct err e = {0};
     assert_int_equal(workers_open(&w, "test", 0, 1, &e), GPUFL_E_INVAL);

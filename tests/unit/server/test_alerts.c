@@ -1,6 +1,7 @@
 /* test_alerts.c - rules over a fleet, with a clock of the test's own: pending, firing, resolved,
  * what is posted of it, filters, and what is unknown. */
 #include "server/watch/alerts.h"
+#include "tests/test.h"
 
 #include "base/buf.h"
 #include "server/auth/secret.h"
@@ -8,14 +9,9 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include <string.h>
-
-#include <cmocka.h>
 
 #define S(seconds) (INT64_C(1800000000000000000) + (int64_t)(seconds)*1000000000)
 #define OK(call)                                                                                   \
@@ -180,10 +176,9 @@ static void test_pending_firing_resolved(void **state)
     assert_int_equal(f.told, 2);
 }
 
-static void test_unknown_holds_nothing(void **state)
+TEST(test_unknown_holds_nothing)
 {
     struct meta_firing_now *rows = NULL;
-    (void)state;
     rule((struct meta_alert){
         .id = "cold", .subject = "gpu.temperature", .above = 0, .threshold = 50});
     rule((struct meta_alert){
@@ -206,12 +201,11 @@ static void test_unknown_holds_nothing(void **state)
     assert_string_equal(rows[0].alert, "full");
 }
 
-static void test_filters(void **state)
+TEST(test_filters)
 {
     struct meta_firing_now *rows = NULL;
     const struct meta_session s = {
         .id = "s1", .app = "train", .host = "b", .pid = 1, .started = S(0)};
-    (void)state;
     rule((struct meta_alert){
         .id = "by-host", .subject = "gpu.temperature", .above = 1, .threshold = 10, .host = "a"});
     rule((struct meta_alert){
@@ -265,7 +259,7 @@ static void test_insights(void **state)
     assert_int_equal(open_now(&rows), 0); /* an hour later it is history */
 }
 
-static void test_rules_are_checked(void **state)
+TEST(test_rules_are_checked)
 {
     static const struct {
         struct meta_alert r;
@@ -289,7 +283,6 @@ static void test_rules_are_checked(void **state)
         {{.kind = "metric", .subject = "host.cpu", .url = "http://h/x#y"}, "#"},
         {{.kind = "metric", .subject = "host.cpu", .url = "", .secret = "short"}, "'secret'"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err e = {0};
         int rc = alerts_check(&cases[i].r, &e);
@@ -299,7 +292,7 @@ static void test_rules_are_checked(void **state)
 }
 
 /* Where posts may go, as far as an address says. */
-static void test_where_posts_go(void **state)
+TEST(test_where_posts_go)
 {
     static const struct {
         const char *url;
@@ -317,7 +310,6 @@ static void test_where_posts_go(void **state)
         {"http://[::ffff:169.254.169.254]/x", HOOKS_ANY},
         {"http://169.254.169.254/latest/meta-data", HOOKS_ANY},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (enum hooks_reach reach = HOOKS_OFF; reach <= HOOKS_ANY; reach++) {
             struct err e = {0};
@@ -328,10 +320,9 @@ static void test_where_posts_go(void **state)
 }
 
 /* As Python's hmac has it. */
-static void test_signature(void **state)
+TEST(test_signature)
 {
     char out[HOOKS_SIGNATURE];
-    (void)state;
     hooks_sign(out, "key", "1700000000", "{\"a\":1}");
     assert_string_equal(out,
                         "sha256=a438e398bfafc57e4396bb7fc2304422f0f768e965d073ca313cb52e22e6ad03");

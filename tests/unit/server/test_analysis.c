@@ -4,21 +4,17 @@
 #include "base/file.h"
 #include "server/analysis/analysis.h"
 #include "server/analysis/columns_report.h"
+#include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 #include "wire/encode.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 enum { EVERY_NS = 20000000 };
 
@@ -169,14 +165,13 @@ static void send_file(char *session, const char *path)
 }
 
 /* The recorded session of the examples: report, flame data, findings, history, use of the GPU. */
-static void test_final(void **state)
+TEST(test_final)
 {
     static const char *const parts[] = {"system", "scope", "device", "code"};
     char session[STORE_ID_MAX], path[4096];
     struct ingest_answer a;
     struct meta_analysis row;
     struct region mem;
-    (void)state;
     start(0, EVERY_NS);
     for (int i = 0; i < 4; i++) {
         snprintf(path, sizeof path,
@@ -284,7 +279,7 @@ static int take_device(void *arg, const struct wire_batch *b)
 }
 
 /* A GPU whose rows come again with more, load by load: what is known in the end is what counts. */
-static void test_device_becomes_known(void **state)
+TEST(test_device_becomes_known)
 {
     const struct config_row config = {.id = 1, .name = 1, .device = 1};
     const struct stream_row stream = {.id = 1, .device = 1, .context = 1, .number = 7};
@@ -298,7 +293,6 @@ static void test_device_becomes_known(void **state)
     struct buf b;
     size_t len, count;
     int64_t offset = 0;
-    (void)state;
     start(0, EVERY_NS);
     buf_init(&b, 1 << 20);
     char *kernels = fixture_lines("known", 0, 5, true, &len);
@@ -342,11 +336,10 @@ static void test_device_becomes_known(void **state)
 }
 
 /* While it runs there is a report that is not final. */
-static void test_live(void **state)
+TEST(test_live)
 {
     struct meta_analysis_head head = {0};
     struct ingest_answer a;
-    (void)state;
     start(1000000, EVERY_NS);
     send_lines("live", 50);
     assert_true(await_report("live", &head) && !head.final && head.records == 500);
@@ -357,11 +350,10 @@ static void test_live(void **state)
 }
 
 /* A session that ended and is to be looked at again later holds up nobody. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
     struct meta_analysis_head head = {0};
     struct ingest_answer a;
-    (void)state;
     start(1000000, INT64_C(3600000000000));
     send_lines("ended", 5);
     ingest_complete(fix.intake.ingest, "w", "ended", &a);
@@ -373,12 +365,11 @@ static void test_turns(void **state)
 }
 
 /* One of which much waits to be loaded is left alone until that is done. */
-static void test_behind(void **state)
+TEST(test_behind)
 {
     struct meta_analysis_head head = {0};
     struct ingest_answer a;
     struct region mem;
-    (void)state;
     send_lines("behind", 5);
     fixture_drain(&fix);
     start(1000000, INT64_C(3600000000000));
@@ -399,11 +390,10 @@ static void test_behind(void **state)
 }
 
 /* One that ended while nobody analysed is found later. */
-static void test_missing(void **state)
+TEST(test_missing)
 {
     struct ingest_answer a;
     struct analysis_stats st;
-    (void)state;
     send_lines("before", 5);
     ingest_complete(fix.intake.ingest, "w", "before", &a);
     fixture_drain(&fix);

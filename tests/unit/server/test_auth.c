@@ -1,15 +1,12 @@
 /* test_auth.c - logins, keys, links and tickets over real small tables (SQLite). */
 #include "base/alloc.h"
 #include "server/auth/auth.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define DAY 86400000000000LL
 #define NOW 1700000000000000000LL

@@ -1,13 +1,10 @@
 /* test_auth_limit.c - tries run out and come back; nobody gets rid of a debt by filling the table. */
 #include "server/auth/limit.h"
 #include "server/auth/secret.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SECOND 1000000000LL
 
@@ -26,9 +23,8 @@ static int end(void **state)
     return 0;
 }
 
-static void test_tries_run_out(void **state)
+TEST(test_tries_run_out)
 {
-    (void)state;
     int64_t now = 1000 * SECOND;
     for (int i = 0; i < ADDRESS_TRIES; i++)
         assert_int_equal(auth_limit_take(&limit, LIMIT_ADDRESS, "192.0.2.1", now), 0);
@@ -46,9 +42,8 @@ static void test_tries_run_out(void **state)
     assert_true(auth_limit_take(&limit, LIMIT_ADDRESS, "192.0.2.1", now) > 0);
 }
 
-static void test_a_right_one_costs_nothing(void **state)
+TEST(test_a_right_one_costs_nothing)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(auth_limit_take(&limit, LIMIT_ACCOUNT, "ada", SECOND), 0);
         auth_limit_give(&limit, LIMIT_ACCOUNT, "ada", SECOND);
@@ -60,9 +55,8 @@ static void test_a_right_one_costs_nothing(void **state)
 }
 
 /* A hundred thousand other names do not make the table forget one that has tried often. */
-static void test_the_table_is_flooded(void **state)
+TEST(test_the_table_is_flooded)
 {
-    (void)state;
     char name[32];
     for (int i = 0; i < ACCOUNT_TRIES; i++)
         assert_int_equal(auth_limit_take(&limit, LIMIT_ACCOUNT, "victim", SECOND), 0);
@@ -73,9 +67,8 @@ static void test_the_table_is_flooded(void **state)
     assert_true(auth_limit_take(&limit, LIMIT_ACCOUNT, "victim", 2 * SECOND) > 0);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"192.0.2.7", "192.0.2.7"},
         {"::ffff:192.0.2.7", "192.0.2.7"},

@@ -1,20 +1,16 @@
 /* test_auth_password.c - hashes of passwords: right, wrong, foreign, and many at the same time. */
 #include "server/auth/password.h"
 #include "server/auth/secret.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 enum { CHEAP = 8192 }; /* bytes: the least that argon2id takes */
 
-static void test_right_and_wrong(void **state)
+TEST(test_right_and_wrong)
 {
-    (void)state;
     struct auth_password p;
     char hash[PASSWORD_HASH], again[PASSWORD_HASH];
     assert_int_equal(auth_password_init(&p, 1, CHEAP, 0), 0);
@@ -29,9 +25,8 @@ static void test_right_and_wrong(void **state)
 }
 
 /* Nothing that stands where a hash should lets anybody in. */
-static void test_no_hash(void **state)
+TEST(test_no_hash)
 {
-    (void)state;
     static const char *const none[] = {NULL,
                                        "",
                                        "x",
@@ -54,9 +49,8 @@ static void test_no_hash(void **state)
     auth_password_fini(&p);
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
-    (void)state;
     struct err e;
     char longest[PASSWORD_MOST + 2];
     memset(longest, 'a', sizeof longest);
@@ -72,9 +66,8 @@ static void test_rules(void **state)
     assert_int_equal(auth_password_check("several words", "ada@example.org", &e), 0);
 }
 
-static void test_the_cost(void **state)
+TEST(test_the_cost)
 {
-    (void)state;
     struct auth_password cheap, dear;
     char hash[PASSWORD_HASH];
     assert_int_equal(auth_password_init(&cheap, 1, CHEAP, 0), 0);
@@ -101,9 +94,8 @@ static void *hasher_run(void *arg)
     return NULL;
 }
 
-static void test_many_wait_for_their_turn(void **state)
+TEST(test_many_wait_for_their_turn)
 {
-    (void)state;
     enum { THREADS = 8 };
     struct auth_password p;
     struct hasher hashers[THREADS];

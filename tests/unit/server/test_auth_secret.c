@@ -1,16 +1,12 @@
 /* test_auth_secret.c - forms of secrets, known hashes, and that two are never the same. */
 #include "server/auth/secret.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_forms(void **state)
+TEST(test_forms)
 {
-    (void)state;
     char id[SECRET_ID], token[SECRET_TOKEN], key[SECRET_KEY], share[SECRET_KEY];
     auth_secret_id(id);
     auth_secret_token(token);
@@ -26,9 +22,8 @@ static void test_forms(void **state)
     assert_false(auth_secret_token_ok(key));
 }
 
-static void test_bad_forms(void **state)
+TEST(test_bad_forms)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "gpfl_",
                                       "gpfl_short",
@@ -42,9 +37,8 @@ static void test_bad_forms(void **state)
     assert_true(auth_secret_key_ok(SECRET_API_KEY, "gpfl_01234567890123456789012345678901"));
 }
 
-static void test_hashes(void **state)
+TEST(test_hashes)
 {
-    (void)state;
     char hash[SECRET_HASH], csrf[SECRET_TOKEN], other[SECRET_TOKEN];
     auth_secret_hash("abc", hash); /* the standard's own example */
     assert_string_equal(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -60,9 +54,8 @@ static void test_hashes(void **state)
     assert_false(auth_secret_equal("abc", ""));
 }
 
-static void test_no_two_are_the_same(void **state)
+TEST(test_no_two_are_the_same)
 {
-    (void)state;
     enum { MANY = 2000 };
     static char keys[MANY][SECRET_KEY];
     unsigned seen[256] = {0};

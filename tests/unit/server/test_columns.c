@@ -1,14 +1,11 @@
 /* test_columns.c - answers of the column store as JSON. */
 #include "server/common/columns.h"
+#include "tests/test.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct store_column COLUMNS[] = {
     {"lane", STORE_INT, "wide", ""}, {"at", STORE_INT, "time", ""},
@@ -69,9 +66,8 @@ static json_t *cell(json_t *root, const char *column, size_t row)
     return json_array_get(json_object_get(json_object_get(root, "data"), column), row);
 }
 
-static void test_cells(void **state)
+TEST(test_cells)
 {
-    (void)state;
     struct columns c;
     assert_int_equal(columns_init(&c, &DEF, 600, 1 << 20), 0);
     feed(&c, 2, 0);
@@ -96,9 +92,8 @@ static void test_cells(void **state)
     columns_fini(&c);
 }
 
-static void test_names_are_said_once(void **state)
+TEST(test_names_are_said_once)
 {
-    (void)state;
     struct columns c;
     assert_int_equal(columns_init(&c, &DEF, 0, 1 << 20), 0);
     feed(&c, 3, 0);
@@ -114,9 +109,8 @@ static void test_names_are_said_once(void **state)
     columns_fini(&c);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     struct columns c;
     assert_int_equal(columns_init(&c, &DEF, 0, 1 << 20), 0);
     json_t *root = put(&c);
@@ -126,9 +120,8 @@ static void test_nothing(void **state)
     columns_fini(&c);
 }
 
-static void test_ceiling(void **state)
+TEST(test_ceiling)
 {
-    (void)state;
     struct columns c;
     assert_int_equal(columns_init(&c, &DEF, 0, 1000), 0);
     feed(&c, 1000, GPUFL_E_FULL);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/lines.h"
 #include "server/analysis/columns_report.h"
+#include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/shared_log.h"
 #include "tests/unit/support/tmpdir.h"
@@ -14,17 +15,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <setjmp.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- sending a folder --------------------------------------------------------------------------- */
 
@@ -201,28 +197,24 @@ static const char *source_path(const char *name)
     return path;
 }
 
-static void test_examples(void **state)
+TEST(test_examples)
 {
-    (void)state;
     check_folder(source_path("examples/data"));
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
-    (void)state;
     check_folder(source_path("tests/data/sessions"));
 }
 
-static void test_public_client(void **state)
+TEST(test_public_client)
 {
-    (void)state;
     check_folder(source_path("tests/data/peer"));
 }
 
 /* Samples that another session took come from that one's columns, as they come from its file. */
-static void test_shared(void **state)
+TEST(test_shared)
 {
-    (void)state;
     assert_int_equal(mkdir(tmpdir_path("shared"), 0700), 0);
     shared_log_first(tmpdir_path("shared"), "a", "a");
     shared_log_second(tmpdir_path("shared"), "a", NULL);
@@ -249,14 +241,13 @@ static void run(const char *const *argv)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void test_simulated(void **state)
+TEST(test_simulated)
 {
     static const char *const sims[][8] = {
         {"--kernels", "30000", "--scopes", "--rate", "max"},
         {"--kernels", "30000", "--scopes", "--devices", "3", "--streams", "4", "--seed=5"},
         {"--kernels", "20000", "--errors", "drop:100,disorder:3,late:7,time:50,unknown:40"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof sims / sizeof *sims; i++) {
         const char *argv[16] = {"gpufl", "sim", "--output", tmpdir_path("sim")};
         size_t n = 4;
@@ -307,13 +298,12 @@ static void damage_last_frame(void)
 }
 
 /* Its lines are missing in the session's account, and the others are there. */
-static void test_a_lost_frame(void **state)
+TEST(test_a_lost_frame)
 {
     struct store_ops ops = store_duckdb;
     struct ingest_answer a;
     struct loader_stats st;
     size_t n;
-    (void)state;
     ops.begin = begin_unless_away;
     fix.config.ops = &ops;
     fix.config.retry_ns = 20000;

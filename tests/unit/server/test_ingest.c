@@ -1,17 +1,13 @@
 /* test_ingest.c - bodies of every kind and damage: what is accepted is in the columns once,
  * what is not is named, and nothing that is sent can hurt. */
+#include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 #include "wire/encode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 static int begin(void **state)
 {
@@ -47,11 +43,10 @@ static void check_kernels(const char *session, int64_t count)
 /* ---- by offset --------------------------------------------------------------------------------- */
 
 /* Plain, gzip, zstd, in pieces of every awkward size. */
-static void test_encodings(void **state)
+TEST(test_encodings)
 {
     size_t n, packed;
     static const size_t pieces[] = {1, 7, 4096, 0};
-    (void)state;
     for (int encoding = INGEST_PLAIN; encoding <= INGEST_ZSTD; encoding++)
         for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
             char session[64];
@@ -75,13 +70,12 @@ static void test_encodings(void **state)
 }
 
 /* A part of our log says itself whose it is and where it stands. */
-static void test_header_tells(void **state)
+TEST(test_header_tells)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 20, true, &n);
     struct ingest_request r = fixture_request(NULL, NULL, 0);
     struct ingest_answer a = send_text(&r, text, n);
-    (void)state;
     assert_int_equal(a.status, 200);
     assert_string_equal(a.session, S);
     assert_string_equal(a.channel, "device");
@@ -95,10 +89,9 @@ static void test_header_tells(void **state)
 }
 
 /* A header that cannot be true is not taken for a repetition. */
-static void test_header_lies(void **state)
+TEST(test_header_lies)
 {
     size_t n;
-    (void)state;
     char *text = fixture_lines(S, 0, 20, true, &n);
     struct ingest_request r = fixture_request(NULL, NULL, 0);
     assert_int_equal(send_text(&r, text, n).status, 200);
@@ -110,12 +103,11 @@ static void test_header_lies(void **state)
 }
 
 /* The same bytes again, whole or overlapping, are accepted and there once; also after a restart. */
-static void test_repeated(void **state)
+TEST(test_repeated)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 200, true, &n);
     struct ingest_request r = fixture_request(S, "device", 0);
-    (void)state;
     size_t half = (size_t)(strchr(text + n / 2, '\n') - text) + 1;
     assert_int_equal(send_text(&r, text, half).offset, half);
     for (int restart = 0; restart < 3; restart++) {
@@ -133,14 +125,13 @@ static void test_repeated(void **state)
     free(text);
 }
 
-static void test_gap(void **state)
+TEST(test_gap)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 10, true, &n);
     struct ingest_request r = fixture_request(S, "device", 100);
     struct ingest_answer a = send_text(&r, text, n);
     struct buf json;
-    (void)state;
     assert_int_equal(a.status, 409);
     assert_int_equal(a.offset, 0);
     buf_init(&json, 1 << 16);
@@ -163,14 +154,13 @@ static void test_gap(void **state)
 }
 
 /* A sender that goes on the way: what came counts, and the rest goes on there. */
-static void test_broken_off(void **state)
+TEST(test_broken_off)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 20000, true, &n);
     struct ingest_request r = fixture_request(S, "device", 0);
     struct ingest_body *b;
     struct ingest_answer a;
-    (void)state;
     assert_true(n > 3u << 18);
     assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
     assert_int_equal(ingest_data(b, text, n - n / 3), 0);
@@ -188,7 +178,7 @@ static void test_broken_off(void **state)
 
 /* ---- lines that are left out ------------------------------------------------------------------- */
 
-static void test_damaged_lines(void **state)
+TEST(test_damaged_lines)
 {
     static const char text[] =
         "{\"type\":\"kernel\",\"rows\":1,\"start\":5,\"duration\":1,\"correlation\":0}\n"
@@ -200,7 +190,6 @@ static void test_damaged_lines(void **state)
         "{\"type\":\"kernel\",\"rows\":1,\"start\":9,\"duration\":1,\"correlation\":1}\n";
     struct ingest_request r = fixture_request(S, "device", 0);
     struct ingest_answer a = send_text(&r, text, sizeof text - 1);
-    (void)state;
     assert_int_equal(a.status, 200);
     assert_int_equal(a.accepted, 3);
     assert_int_equal(a.rejected, 3);
@@ -221,11 +210,10 @@ static void test_damaged_lines(void **state)
 }
 
 /* A body of which nothing is sound: refused; where the channel has begun it goes on behind. */
-static void test_nothing_sound(void **state)
+TEST(test_nothing_sound)
 {
     struct ingest_request r = fixture_request(S, "device", 0);
     struct ingest_answer a = send_text(&r, "x\ny\n", 4);
-    (void)state;
     assert_int_equal(a.status, 400);
     assert_int_equal(a.rejected, 2);
     assert_int_equal(fixture_rows(&fix, S, "kernel"), -1);
@@ -245,13 +233,12 @@ static void test_nothing_sound(void **state)
 }
 
 /* A line of 100 MB costs itself: it is passed over in little memory. */
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
     struct ingest_request r = fixture_request(S, "device", 0);
     struct ingest_body *b;
     struct ingest_answer a;
     size_t n;
-    (void)state;
     char *text = fixture_lines(S, 0, 10, true, &n), *junk = malloc(1 << 20);
     memset(junk, 'x', 1 << 20);
     assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
@@ -277,9 +264,8 @@ static void test_long_line(void **state)
 }
 
 /* Lines just below and above the limit, whatever pieces they come in. */
-static void test_line_limit(void **state)
+TEST(test_line_limit)
 {
-    (void)state;
     for (int over = 0; over < 2; over++) {
         char session[16];
         snprintf(session, sizeof session, "limit-%d", over);
@@ -304,13 +290,12 @@ static void test_line_limit(void **state)
 }
 
 /* A line that is not whole yet stays with the sender. */
-static void test_tail(void **state)
+TEST(test_tail)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 10, true, &n);
     struct ingest_request r = fixture_request(S, "device", 0);
     struct ingest_answer a = send_text(&r, text, n - 20);
-    (void)state;
     assert_int_equal(a.status, 200);
     assert_int_equal(a.rejected, 1);
     assert_true(a.offset < (int64_t)n - 20);
@@ -358,9 +343,8 @@ static struct ingest_answer send_window(const char *text, size_t n, int64_t sequ
 
 /* Windows of the public client, by number and by content; each once, over restarts, and names that
  * an earlier window defined are known to a later one. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
-    (void)state;
     for (int64_t sequence = 1; sequence >= -1; sequence -= 2) {
         fixture_down(&fix);
         tmpdir_close(NULL);
@@ -388,13 +372,12 @@ static void test_windows(void **state)
 }
 
 /* A window that did not come whole counts not at all. */
-static void test_window_broken(void **state)
+TEST(test_window_broken)
 {
     struct ingest_request r = fixture_request("peer-1", "device", 0);
     struct ingest_answer a;
     struct ingest_body *b;
     size_t packed;
-    (void)state;
     char *gz = fixture_gzip(window_1, sizeof window_1 - 1, &packed);
     r.encoding = INGEST_GZIP;
     r.offset = INGEST_NO_OFFSET;
@@ -423,12 +406,11 @@ static void test_window_broken(void **state)
 
 /* ---- whose it is ------------------------------------------------------------------------------- */
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
     size_t n, m;
     char *text = fixture_lines(S, 0, 1, true, &n), *other = strdup(text);
     struct ingest_request r = fixture_request(S, "device", 0);
-    (void)state;
     assert_int_equal(send_text(&r, text, n).status, 200);
     char *pid = strstr(other, "\"pid\":77");
     memcpy(pid, "\"pid\":78", 8);
@@ -449,13 +431,12 @@ static void test_owner(void **state)
     free(foreign);
 }
 
-static void test_bad_requests(void **state)
+TEST(test_bad_requests)
 {
     static const char *const ids[] = {
         "", "../../etc/passwd", "a b", "x'; DROP TABLE kernel; --", "a/b", "\xff\xfe", "<script>"};
     struct ingest_answer a;
     struct ingest_body *b;
-    (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         struct ingest_request r = fixture_request(ids[i], "device", 0);
         assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 400);
@@ -479,11 +460,10 @@ static void test_bad_requests(void **state)
 }
 
 /* What is too long for an id is not cut to one: it could be another session's. */
-static void test_ids_in_lines(void **state)
+TEST(test_ids_in_lines)
 {
     size_t n;
     char longest[201], cut[64];
-    (void)state;
     for (size_t len = 64; len <= 200; len += 136) {
         memset(longest, 'a', len);
         longest[len] = 0;
@@ -518,12 +498,11 @@ static void test_ids_in_lines(void **state)
     assert_int_equal(send_text(&r, nul, sizeof nul - 1).status, 400);
 }
 
-static void test_deleted(void **state)
+TEST(test_deleted)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 1, true, &n);
     struct ingest_request r = fixture_request(S, "device", 0);
-    (void)state;
     assert_int_equal(send_text(&r, text, n).status, 200);
     fixture_drain(&fix);
     assert_int_equal(meta_session_drop(fix.meta, "w", S, 5, NULL), 0);
@@ -537,12 +516,11 @@ static void test_deleted(void **state)
 
 /* ---- bombs -------------------------------------------------------------------------------------- */
 
-static void test_bombs(void **state)
+TEST(test_bombs)
 {
     enum { SIZE = 64 << 20 };
     char *zeros = calloc(1, SIZE);
     size_t n;
-    (void)state;
     memset(zeros, ' ', SIZE);
     for (int encoding = INGEST_GZIP; encoding <= INGEST_ZSTD; encoding++) {
         struct ingest_request r = fixture_request(S, "device", 0);
@@ -566,12 +544,11 @@ static void test_bombs(void **state)
 
 /* Random bytes, and sound bodies with a few bytes changed: an answer each time, never a crash, and
  * what is acknowledged is there. */
-static void test_random(void **state)
+TEST(test_random)
 {
     uint64_t x = 88172645463325252ull;
     size_t n;
     char *text = fixture_lines(S, 0, 40, true, &n);
-    (void)state;
     for (int round = 0; round < 150; round++) {
         char session[32];
         struct ingest_answer a;
@@ -599,12 +576,11 @@ static void test_random(void **state)
 
 /* ---- back-pressure ------------------------------------------------------------------------------ */
 
-static void test_pressure(void **state)
+TEST(test_pressure)
 {
     struct ingest_answer a = {0};
     size_t n;
     int i;
-    (void)state;
     fixture_down(&fix);
     fix.config.journal_most = 600 << 10;
     fix.config.segment_bytes = 64 << 10;

@@ -1,5 +1,6 @@
 /* test_janitor.c - retention by age and by size frees the disk, with a clock of the test's own; what is
  * written down of it; and whose columns are whose. */
+#include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 
@@ -7,15 +8,10 @@
 #include "base/file.h"
 #include "server/watch/janitor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define HOUR INT64_C(3600000000000)
 
@@ -118,10 +114,9 @@ static void expect_log(const char *const *targets, const char *why, size_t count
     region_fini(&mem);
 }
 
-static void test_age(void **state)
+TEST(test_age)
 {
     int64_t now = clock_real();
-    (void)state;
     load("old", now - 10 * HOUR, 100);
     load("young", now - 2 * HOUR, 100);
     janitor_round(&janitor, now); /* nothing was said: for ever */
@@ -137,10 +132,9 @@ static void test_age(void **state)
     expect_gone("young", now + 9 * HOUR + 1);
 }
 
-static void test_size(void **state)
+TEST(test_size)
 {
     int64_t now = clock_real();
-    (void)state;
     load("first", now - 3 * HOUR, 1000);
     load("second", now - 2 * HOUR, 1000);
     load("third", now - 1 * HOUR, 1000);
@@ -156,13 +150,12 @@ static void test_size(void **state)
 }
 
 /* A session that is live is not too old, however long it runs. */
-static void test_live_sessions_stay(void **state)
+TEST(test_live_sessions_stay)
 {
     struct ingest_answer a;
     size_t n;
     char *text = fixture_lines("live", 0, 3, true, &n);
     struct ingest_request r = fixture_request("live", "device", 0);
-    (void)state;
     fixture_send(&fix, &r, text, n, 0, &a);
     fixture_drain(&fix);
     free(text);
@@ -171,14 +164,13 @@ static void test_live_sessions_stay(void **state)
     assert_true(is_there("live") && is_on_disk("live"));
 }
 
-static void test_hosts(void **state)
+TEST(test_hosts)
 {
     int64_t now = clock_real();
     struct meta_host_now *rows = NULL;
     struct meta_page page = {0};
     struct region mem;
     size_t n = 0;
-    (void)state;
     const struct meta_host hosts[] = {{.name = "gone", .seen = now - 5 * HOUR},
                                       {.name = "here", .seen = now - HOUR}};
     assert_int_equal(
@@ -197,11 +189,10 @@ static void test_hosts(void **state)
 }
 
 /* Another server has the lease: it drops, and this one leaves it alone. */
-static void test_one_of_several(void **state)
+TEST(test_one_of_several)
 {
     int64_t now = clock_real();
     bool mine = false;
-    (void)state;
     load("old", now - 10 * HOUR, 100);
     keep(HOUR, 0, 0);
     assert_int_equal(

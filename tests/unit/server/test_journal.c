@@ -2,20 +2,16 @@
  * segments go when they are done; many write at once. test_journal_damage.c has what goes wrong. */
 #include "base/err.h"
 #include "base/thread.h"
+#include "tests/test.h"
 #include "tests/unit/support/journal_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- what reached the disk ----------------------------------------------------------------------- */
 
@@ -59,13 +55,12 @@ int __wrap_fdatasync(int fd)
 
 /* ---- tests ------------------------------------------------------------------------------------- */
 
-static void test_round(void **state)
+TEST(test_round)
 {
     enum { N = 400 };
     struct seen *s = seen_new(), *again = seen_new();
     struct journal *j = open_journal(s, 1 << 20, 1 << 28);
     struct journal_reader *r;
-    (void)state;
     for (unsigned i = 0; i < N; i++)
         append(j, i);
     assert_int_equal(journal_wait(j, 0, NULL), 0);
@@ -100,12 +95,11 @@ static void test_round(void **state)
 
 /* Segments whose frames are released go, also where that happens out of order; numbers go on
  * though nothing is left. */
-static void test_release(void **state)
+TEST(test_release)
 {
     struct seen *s = seen_new();
     struct journal *j = open_journal(s, 64 << 10, 1 << 28);
     struct journal_stats st;
-    (void)state;
     for (unsigned i = 0; i < 200; i++)
         append(j, i);
     assert_int_equal(journal_wait(j, 0, NULL), 0);
@@ -131,14 +125,13 @@ static void test_release(void **state)
 }
 
 /* At its ceiling the journal refuses, and goes on when the loader has. */
-static void test_ceiling(void **state)
+TEST(test_ceiling)
 {
     struct seen *s = seen_new();
     struct journal *j = open_journal(s, 64 << 10, 300 << 10);
     struct err e = {0};
     unsigned i = 0;
     int code;
-    (void)state;
     do {
         struct journal_frame f = make_frame(1);
         f.plain = 800;
@@ -162,14 +155,13 @@ static void test_ceiling(void **state)
 
 /* A disk that takes no more: the append says so, nothing of it is there later, and when there is
  * room again the journal goes on. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
     struct seen *s = seen_new(), *again = seen_new();
     struct rlimit before, small = {40000, RLIM_INFINITY};
     struct err e = {0};
     int code = 0;
     unsigned good = 0;
-    (void)state;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
@@ -198,12 +190,11 @@ static void test_full_disk(void **state)
 }
 
 /* No room for a segment: refused before anything is written. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
     struct seen *s = seen_new();
     struct err e = {0};
     struct journal *j;
-    (void)state;
     struct journal_config c = {.folder = tmpdir_path("journal"),
                                .segment_bytes = 1 << 20,
                                .keep_free = INT64_MAX / 2,
@@ -240,7 +231,7 @@ static void *send_frames(void *arg)
     return NULL;
 }
 
-static void test_group(void **state)
+TEST(test_group)
 {
     enum { SENDERS = 8 };
     struct seen *s = seen_new();
@@ -248,7 +239,6 @@ static void test_group(void **state)
     struct sender senders[SENDERS];
     struct thread threads[SENDERS];
     struct journal_stats st;
-    (void)state;
     for (unsigned i = 0; i < SENDERS; i++) {
         senders[i] = (struct sender){j, i * 1000, 0};
         assert_int_equal(thread_start(&threads[i], "send", 0, send_frames, &senders[i]), 0);
@@ -284,10 +274,9 @@ static bool is_synced(struct journal_place p)
 
 /* A disk that stood still while more segments were written than are synced at once: what is
  * said to be durable is. */
-static void test_many_segments_at_once(void **state)
+TEST(test_many_segments_at_once)
 {
     struct seen *s = seen_new();
-    (void)state;
     test_thread = pthread_self();
     disk.count = 0;
     disk.held = true;

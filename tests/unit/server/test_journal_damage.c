@@ -3,22 +3,18 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "tests/test.h"
 #include "tests/unit/support/journal_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A disk that gives out no byte of the file from there on. */
 static int64_t unread_from = INT64_MAX;
@@ -72,9 +68,8 @@ static void leave_frames(unsigned n, int64_t segment_bytes)
 }
 
 /* A tail cut anywhere: what is whole before it is read, and the journal goes on behind. */
-static void test_torn(void **state)
+TEST(test_torn)
 {
-    (void)state;
     for (int64_t cut = 1; cut < 4000; cut = cut * 3 + 1) {
         struct seen *s = seen_new(), *again = seen_new();
         struct journal_stats st;
@@ -115,11 +110,10 @@ static void damage(const char *path, int64_t at, size_t n)
 
 /* Damage in the middle costs the frames it hits; they are kept aside, counted, and the rest is
  * read: once, and again at the next start. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
     struct seen *s = seen_new(), *again = seen_new();
     struct journal_stats st;
-    (void)state;
     leave_frames(60, 1 << 24);
     struct journal *j = open_journal(s, 1 << 24, 1 << 28);
     struct journal_place hit = s->places[20], whole = s->places[40];
@@ -140,11 +134,10 @@ static void test_damage(void **state)
 }
 
 /* A segment whose head is gone is put aside as a whole; the others are read. */
-static void test_lost_segment(void **state)
+TEST(test_lost_segment)
 {
     struct seen *s = seen_new();
     struct journal_stats st;
-    (void)state;
     leave_frames(200, 64 << 10);
     unsigned before = files_ending(".journal");
     damage(segment_file(1), 4, 20);
@@ -159,13 +152,12 @@ static void test_lost_segment(void **state)
 }
 
 /* A disk that fails to read is no torn tail: the start fails, and the next one has all of it. */
-static void test_disk_that_fails(void **state)
+TEST(test_disk_that_fails)
 {
     struct seen *s = seen_new(), *again = seen_new();
     const struct journal_config c = {
         .folder = tmpdir_path("journal"), .keep_free = 1, .arg = again, .durable = take_frame};
     struct journal_stats st;
-    (void)state;
     leave_frames(60, 1 << 24);
     struct journal *j = open_journal(s, 1 << 24, 1 << 28);
     const int64_t places[] = {0, s->places[0].at, s->places[20].at + 5, s->places[59].at};
@@ -194,12 +186,11 @@ static void test_disk_that_fails(void **state)
 }
 
 /* A start that runs out of memory fails; it takes nothing for damage, and cuts nothing off. */
-static void test_start_without_memory(void **state)
+TEST(test_start_without_memory)
 {
     struct seen *s = seen_new(), *again = seen_new();
     const struct journal_config c = {
         .folder = tmpdir_path("journal"), .keep_free = 1, .arg = again, .durable = take_frame};
-    (void)state;
     leave_frames(60, 1 << 24);
     struct journal *j = open_journal(s, 1 << 24, 1 << 28);
     struct journal_place hit = s->places[20];
@@ -226,9 +217,8 @@ static void test_start_without_memory(void **state)
 }
 
 /* A process killed at any moment: all that a sender had waited for is there, whole and in order. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
-    (void)state;
     for (unsigned round = 0; round < 12; round++) {
         struct seen *s = seen_new();
         int said[2];

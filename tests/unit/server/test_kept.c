@@ -1,19 +1,14 @@
 /* test_kept.c - frames that a session keeps are read back, and nothing is cut off that could not
  * be read. */
 #include "server/intake/session_frames.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { FRAMES = 9 }; /* two pieces and their seal, three times */
 
@@ -90,12 +85,11 @@ static void expect(int what, int frames)
     assert_int_equal(n, frames);
 }
 
-static void test_read_back(void **state)
+TEST(test_read_back)
 {
     struct kept *k;
     struct err e;
     int n = 0;
-    (void)state;
     assert_int_equal(kept_open(&k, tmpdir, "w", "s", false, &e), GPUFL_E_NOENT);
     write_frames();
     expect(0, FRAMES);
@@ -109,10 +103,9 @@ static void test_read_back(void **state)
     expect(0, 2); /* the seals */
 }
 
-static void test_a_torn_tail(void **state)
+TEST(test_a_torn_tail)
 {
     int n;
-    (void)state;
     write_frames();
     const char *path = tmpdir_path("w/s.frames");
     assert_int_equal(truncate(path, file_size(path) - 1), 0);
@@ -121,9 +114,8 @@ static void test_a_torn_tail(void **state)
     expect(1, FRAMES - 3);
 }
 
-static void test_without_memory(void **state)
+TEST(test_without_memory)
 {
-    (void)state;
     write_frames();
     for (int what = 0; what < 3; what++)
         for (int64_t at = 0;; at++) {
@@ -140,9 +132,8 @@ static void test_without_memory(void **state)
     expect(0, FRAMES / 3);
 }
 
-static void test_a_disk_that_fails(void **state)
+TEST(test_a_disk_that_fails)
 {
-    (void)state;
     write_frames();
     for (int what = 0; what < 3; what++)
         for (int after = 0;; after++) {

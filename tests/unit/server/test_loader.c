@@ -1,24 +1,20 @@
 /* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
  * failures of a session's store, and ends of every kind. */
 #include "base/file.h"
+#include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- kills ------------------------------------------------------------------------------------- */
 
@@ -133,11 +129,10 @@ static void run_and_kill(struct progress *at, bool early, int64_t ns)
     assert_true(WIFSIGNALED(status)); /* it did not end by itself */
 }
 
-static void test_killed(void **state)
+TEST(test_killed)
 {
     struct progress at[SESSIONS] = {{0, 0}};
     const char *fixed = getenv("GPUFL_TEST_SEED");
-    (void)state;
     seed = fixed ? strtoull(fixed, NULL, 0) : 0x9e3779b97f4a7c15;
     for (int round = 0; round < 12; round++)
         run_and_kill(at, round % 3 == 0, (int64_t)draw(round % 3 ? 500000000 : 150000000));
@@ -172,13 +167,12 @@ static int sum_lanes(void *arg, const struct store_chunk *c)
     return 0;
 }
 
-static void test_pyramid(void **state)
+TEST(test_pyramid)
 {
     size_t n;
     struct ingest_answer a;
     struct store_session *ss;
     int64_t events = 0;
-    (void)state;
     fix.config.commit_rows = 700;
     fixture_up(&fix, tmpdir);
     char *text = fixture_lines("s", 0, 500, true, &n);
@@ -296,13 +290,12 @@ static void send_gpu(int64_t id, const char *header, const uint32_t *names,
 
 /* GPUs that are told of one by one, with names of which a log writes each once: in a commit of before, or
  * before a restart, and behind more names than are remembered for rows to come. */
-static void test_gpus_one_by_one(void **state)
+TEST(test_gpus_one_by_one)
 {
 #define GPU(uuid) "{\"uuid\":\"" uuid "\",\"name\":\"H\"}"
     struct region mem;
     int64_t offset = 0;
     size_t n;
-    (void)state;
     char *header = fixture_lines("g", 0, 1, true, &n);
     header[strcspn(header, "\n") + 1] = '\0';
     fixture_up(&fix, tmpdir);
@@ -323,13 +316,12 @@ static void test_gpus_one_by_one(void **state)
 }
 
 /* An `end` row and then quiet; silence; and what comes late is still taken, over restarts. */
-static void test_ends(void **state)
+TEST(test_ends)
 {
     static const char done[] = "{\"type\":\"end\",\"rows\":1,\"time\":99000}\n";
     int64_t offset = 0, other = 0;
     struct ingest_answer a;
     struct region mem;
-    (void)state;
     fix.config.quiet_ns = 100000000;
     fix.config.silence_ns = 400000000;
     fix.config.idle_ns = 50000000;
@@ -400,10 +392,9 @@ static void complete_and_kill(const char *session, int64_t ns)
 }
 
 /* An acknowledged end is written, whenever the server is killed after that. */
-static void test_ends_over_kills(void **state)
+TEST(test_ends_over_kills)
 {
     enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* beyond the loader's next look */
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         char session[32];
         snprintf(session, sizeof session, "ends-%d", i);
@@ -415,9 +406,8 @@ static void test_ends_over_kills(void **state)
 }
 
 /* It is written by a loader that stops before it looked at the session again. */
-static void test_ends_when_stopped(void **state)
+TEST(test_ends_when_stopped)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         char session[32];
         struct ingest_answer a;
@@ -452,10 +442,9 @@ static void write_file(const char *path, const char *text)
 }
 
 /* Its file is no database: tried again, and loaded once it is well. The others are not held up. */
-static void test_retry(void **state)
+TEST(test_retry)
 {
     int64_t offset = 0, other = 0;
-    (void)state;
     fix.config.idle_ns = 20000000;
     fixture_up(&fix, tmpdir);
     send_rows("well", 0, 1, &other);
@@ -566,10 +555,9 @@ static bool has_loaded(const struct loader_stats *st)
 
 /* Accepted, and then the file breaks: loaded when it is well again; another session is not held
  * up meanwhile. */
-static void test_breaks_later(void **state)
+TEST(test_breaks_later)
 {
     int64_t other = 0;
-    (void)state;
     accept_and_crash("sick");
     const char *path = tmpdir_path("columns/w/sick.duckdb");
     unlink(path);
@@ -590,9 +578,8 @@ static void test_breaks_later(void **state)
 
 /* What a decoder heard before a commit that never came it hears once more, and not twice: else what is
  * said once, as whose a session is and which GPUs it has, would be left out. */
-static void test_heard_and_not_committed(void **state)
+TEST(test_heard_and_not_committed)
 {
-    (void)state;
     for (int round = 0; round < 2; round++)
         accept_and_crash("peer-1");
     fixture_up(&fix, tmpdir);
@@ -604,10 +591,9 @@ static void test_heard_and_not_committed(void **state)
 }
 
 /* It stays broken: its frames are set aside, and the journal is free of them. */
-static void test_set_aside(void **state)
+TEST(test_set_aside)
 {
     struct journal_stats st;
-    (void)state;
     accept_and_crash("sick");
     const char *path = tmpdir_path("columns/w/sick.duckdb");
     unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
@@ -640,11 +626,10 @@ static bool has_two_loaded(const struct loader_stats *st)
 
 /* A store that is not reached, or that another server writes to, is waited for: that is no
  * session's fault. */
-static void test_away(void **state)
+TEST(test_away)
 {
     static const int why[] = {GPUFL_E_UNAVAILABLE, GPUFL_E_BUSY};
     struct store_ops ops = store_duckdb;
-    (void)state;
     ops.begin = begin_unless_away;
     for (size_t i = 0; i < sizeof why / sizeof *why; i++) {
         const char *session = i ? "busy" : "away";

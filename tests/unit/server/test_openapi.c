@@ -1,24 +1,20 @@
 /* test_openapi.c - docs/openapi.json is what the tables say, and every reference in it leads
  * somewhere. */
 #include "server/api/openapi.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/support/document.h"
 
-static void test_document_in_the_repository(void **state)
+TEST(test_document_in_the_repository)
 {
-    (void)state;
     char *kept;
     struct buf now;
     document_read("openapi.json", &kept);
@@ -52,9 +48,8 @@ static void follow(const json_t *root, const json_t *j)
     }
 }
 
-static void test_references(void **state)
+TEST(test_references)
 {
-    (void)state;
     struct buf now;
     json_error_t error;
     buf_init(&now, 16 << 20);

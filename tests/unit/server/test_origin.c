@@ -1,12 +1,9 @@
 /* test_origin.c - which Host and Origin may ask. */
 #include "server/common/origin.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool ok(const struct origin *o, enum http_method method, const char *host, const char *from,
                const char *site)
@@ -25,9 +22,8 @@ static bool ok(const struct origin *o, enum http_method method, const char *host
     return result;
 }
 
-static void test_local(void **state)
+TEST(test_local)
 {
-    (void)state;
     struct origin o;
     assert_int_equal(origin_init(&o, true, false, 8080, NULL, NULL), 0);
     assert_true(ok(&o, HTTP_GET, "127.0.0.1:8080", NULL, NULL));
@@ -61,9 +57,8 @@ static void test_local(void **state)
     assert_false(ok(&o, HTTP_GET, "127.0.0.1:8080", NULL, "cross-site"));
 }
 
-static void test_public(void **state)
+TEST(test_public)
 {
-    (void)state;
     struct origin o;
     assert_int_equal(origin_init(&o, false, false, 8080, NULL, NULL), 0);
     assert_true(ok(&o, HTTP_GET, "gpu:8080", NULL, "cross-site")); /* a link from elsewhere */
@@ -80,9 +75,8 @@ static void test_public(void **state)
     assert_true(ok(&o, HTTP_POST, "gpu:8443", "https://gpu:8443", NULL));
 }
 
-static void test_public_url(void **state)
+TEST(test_public_url)
 {
-    (void)state;
     struct origin o;
     struct err e = {0};
     static const char *const bad[] = {"gpu.example.org", "https://", "ftp://x", "https://x/path",

@@ -1,16 +1,13 @@
 /* test_param.c - parameters of the path, the query and the body: values, or a problem that names
  * the one that is wrong. */
 #include "server/api/param.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct param PARAMS[] = {
     {"session", PARAM_ID, PLACE_ADDRESS, NULL, NULL, NULL, "Session"},
@@ -60,9 +57,8 @@ static bool take(const char *target)
     return params_read(&request, &ROUTE, values);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     assert_true(take("/s/abc-1/x?limit=7&from=-5&pattern=gemm&order=mean&lanes=1,-2,3&back=true&"
                      "share=0.25"));
     assert_string_equal(values[SESSION].text, "abc-1");
@@ -77,9 +73,8 @@ static void test_values(void **state)
     end();
 }
 
-static void test_standards(void **state)
+TEST(test_standards)
 {
-    (void)state;
     assert_true(take("/s/a/x"));
     assert_true(values[LIMIT].given);
     assert_int_equal(values[LIMIT].i, 100);
@@ -89,9 +84,8 @@ static void test_standards(void **state)
     end();
 }
 
-static void test_workspace_is_known_everywhere(void **state)
+TEST(test_workspace_is_known_everywhere)
 {
-    (void)state;
     assert_true(take("/s/a/x?workspace=w"));
     end();
 }
@@ -109,9 +103,8 @@ static void refuse(const char *target, const char *parameter)
     end();
 }
 
-static void test_problems(void **state)
+TEST(test_problems)
 {
-    (void)state;
     refuse("/s/a/x?limit=0", "limit");
     refuse("/s/a/x?limit=1001", "limit");
     refuse("/s/a/x?limit=99999999999999999999", "limit");
@@ -143,7 +136,7 @@ static void test_problems(void **state)
 }
 
 /* A field of the header that comes twice is none: readers differ in which they take. */
-static void test_header_twice(void **state)
+TEST(test_header_twice)
 {
     static const struct param field[] = {
         {"session", PARAM_ID, PLACE_HEADER, "X-GpuFlight-Session-Id", NULL, NULL, "Session"}};
@@ -151,7 +144,6 @@ static void test_header_twice(void **state)
         .id = "in", .method = HTTP_POST, .path = "/in", .params = field, .param_count = 1};
     static const struct http_field twice[] = {{"X-GpuFlight-Session-Id", "a"},
                                               {"x-gpuflight-session-id", "b"}};
-    (void)state;
     for (unsigned n = 1; n <= 2; n++) {
         begin();
         request.fields = twice;
@@ -195,9 +187,8 @@ static bool take_body(const char *text, bool typed)
     return params_body(&request, &POST, values);
 }
 
-static void test_body(void **state)
+TEST(test_body)
 {
-    (void)state;
     assert_true(
         take_body("{\"name\":\"x\\u00e9\",\"enabled\":true,\"threshold\":1.5,\"hold\":7}", true));
     assert_string_equal(values[0].text, "x\xc3\xa9");
@@ -212,9 +203,8 @@ static void test_body(void **state)
     end();
 }
 
-static void test_bad_bodies(void **state)
+TEST(test_bad_bodies)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "null",

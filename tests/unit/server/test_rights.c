@@ -2,20 +2,16 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "server/auth/rights.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/support/document.h"
 
-static void test_roles(void **state)
+TEST(test_roles)
 {
-    (void)state;
     static const char *const roles[] = {"viewer", "member", "owner"};
     /* The least role that has it; 3: none. */
     static const int least[RIGHTS_COUNT] = {
@@ -30,9 +26,8 @@ static void test_roles(void **state)
     }
 }
 
-static void test_scopes(void **state)
+TEST(test_scopes)
 {
-    (void)state;
     for (int scopes = 0; scopes < 16; scopes++) {
         bool admin = scopes & SCOPE_ADMIN;
         assert_true(rights_of_scopes(RIGHTS_PUBLIC, scopes));
@@ -47,9 +42,8 @@ static void test_scopes(void **state)
                          right == RIGHTS_PUBLIC || right == RIGHTS_READ);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const char *const bad[] = {"",     ",",           "read,", ",read",
                                       "Read", "read ingest", "all",   "read,,ingest"};
     int64_t scopes = 0;
@@ -64,9 +58,8 @@ static void test_words(void **state)
 }
 
 /* docs/server-auth.md shows the same table. */
-static void test_the_document(void **state)
+TEST(test_the_document)
 {
-    (void)state;
     char *text;
     document_read("server-auth.md", &text);
     static const struct {

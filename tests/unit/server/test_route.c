@@ -3,13 +3,10 @@
 #include "server/api/param.h"
 #include "server/api/route.h"
 #include "store/store.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct region mem;
 
@@ -20,9 +17,8 @@ static const struct route *find(enum http_method method, const char *target, uns
     return route_find(method, &u, allowed);
 }
 
-static void test_rows_make_sense(void **state)
+TEST(test_rows_make_sense)
 {
-    (void)state;
     for (unsigned i = 0; i < ROUTE_COUNT; i++) {
         const struct route *r = &routes[i];
         assert_true(r->path[0] == '/' && r->path[1]);
@@ -45,9 +41,8 @@ static void test_rows_make_sense(void **state)
     }
 }
 
-static void test_standards_are_within_limits(void **state)
+TEST(test_standards_are_within_limits)
 {
-    (void)state;
     for (unsigned i = 0; i < ROUTE_COUNT; i++)
         for (unsigned k = 0; k < routes[i].param_count; k++) {
             const struct param *p = &routes[i].params[k];
@@ -63,9 +58,8 @@ static void test_standards_are_within_limits(void **state)
         }
 }
 
-static void test_found(void **state)
+TEST(test_found)
 {
-    (void)state;
     unsigned allowed;
     assert_ptr_equal(find(HTTP_GET, "/healthz", &allowed), &routes[ROUTE_healthz]);
     assert_ptr_equal(find(HTTP_HEAD, "/healthz", &allowed), &routes[ROUTE_healthz]);
@@ -83,9 +77,8 @@ static void test_found(void **state)
     }
 }
 
-static void test_segments(void **state)
+TEST(test_segments)
 {
-    (void)state;
     static const struct route r = {.path = "/a/{one}/b/{another}"};
     struct uri u;
     assert_int_equal(route_segment(&r, "one"), 1);
@@ -117,9 +110,8 @@ static int group_end(void **state)
 }
 
 /* Every question of the store can be asked, and each of its parameters has a row of that name. */
-static void test_questions_have_routes(void **state)
+TEST(test_questions_have_routes)
 {
-    (void)state;
     for (unsigned q = 0; q < STORE_QUERY_COUNT; q++) {
         const struct route *r = NULL;
         for (unsigned i = 0; i < ROUTE_COUNT && !r; i++)
@@ -137,9 +129,8 @@ static void test_questions_have_routes(void **state)
     }
 }
 
-static void test_answers_are_known(void **state)
+TEST(test_answers_are_known)
 {
-    (void)state;
     for (unsigned i = 0; i < ROUTE_COUNT; i++) {
         const struct route *r = &routes[i];
         bool found =
@@ -154,9 +145,8 @@ static void test_answers_are_known(void **state)
 }
 
 /* The words of a choice stand for the numbers of an enum. */
-static void test_choices_follow_their_enums(void **state)
+TEST(test_choices_follow_their_enums)
 {
-    (void)state;
     static const char sorts[] = ""
 #define X(key, expression, type) "|" #key
         META_SESSION_SORTS(X)
@@ -170,9 +160,8 @@ static void test_choices_follow_their_enums(void **state)
 }
 
 /* What needs no right is what must be asked before anybody is anybody. */
-static void test_public_routes_are_these(void **state)
+TEST(test_public_routes_are_these)
 {
-    (void)state;
     static const char *const allowed[] = {
         "healthz", "readyz", "metrics", "version", "openapi",      "login", "logout",
         "me",      "setup",  "open",    "accept",  "setup_needed", "reset", "password"};

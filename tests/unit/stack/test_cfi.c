@@ -1,15 +1,12 @@
 /* test_cfi.c - call frame programs: written by hand, of real libraries, and damaged. */
 #include "stack/cfi.h"
+#include "tests/test.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #if defined(__x86_64__)
 enum { CODE = 0x4000, CODE_SIZE = 0x400, ROOM = 4096 };
@@ -112,9 +109,8 @@ static void expect_saved(struct table *t, size_t at, int reg, int base, int64_t 
                  (long)p.value.offset);
 }
 
-static void test_pushes_and_epilogues(void **state)
+TEST(test_pushes_and_epilogues)
 {
-    (void)state;
     /* clang-format off */
     static const uint8_t program[] = {
         0x41, 0x0e, 16, 0x86, 2,               /* +1: push rbp */
@@ -154,9 +150,8 @@ static void test_pushes_and_epilogues(void **state)
     table_free(&t);
 }
 
-static void test_expressions(void **state)
+TEST(test_expressions)
 {
-    (void)state;
     /* clang-format off */
     static const uint8_t program[] = {
         /* +1: as of a realigned frame: the CFA is stored at rbp - 16, rbp at rbp + 0 */
@@ -187,9 +182,8 @@ static void test_expressions(void **state)
     table_free(&t);
 }
 
-static void test_signal_frames_and_outermost_ones(void **state)
+TEST(test_signal_frames_and_outermost_ones)
 {
-    (void)state;
     static const uint8_t program[] = {0x07, 16};
     struct table t;
     table_make(&t, "zRS", program, sizeof program);
@@ -198,9 +192,8 @@ static void test_signal_frames_and_outermost_ones(void **state)
     table_free(&t);
 }
 
-static void test_programs_that_are_refused(void **state)
+TEST(test_programs_that_are_refused)
 {
-    (void)state;
     static const struct {
         const char *why;
         uint8_t program[12];
@@ -227,9 +220,8 @@ static void test_programs_that_are_refused(void **state)
     }
 }
 
-static void test_damage_gives_no_fault(void **state)
+TEST(test_damage_gives_no_fault)
 {
-    (void)state;
     static const uint8_t program[] = {0x41, 0x0e, 16, 0x86, 2,    0x43, 0x0d, 6,    0x0a, 0x44,
                                       0x0c, 7,    8,  0x0b, 0x0f, 3,    0x76, 0x70, 0x06};
     struct table t;
@@ -259,9 +251,8 @@ static void test_damage_gives_no_fault(void **state)
 #endif
 
 /* Every function of a real library: rows where it begins are what a call leaves. */
-static void test_every_function_of_libc(void **state)
+TEST(test_every_function_of_libc)
 {
-    (void)state;
     modules_open(false);
     const struct module *m =
         modules_get(modules_find((uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));

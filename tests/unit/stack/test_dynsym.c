@@ -1,16 +1,11 @@
 /* test_dynsym.c - symbols of what is loaded, and a loader that is busy. */
 #include "stack/dynsym.h"
 #include "stack/python.h"
+#include "tests/test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* Of tests/stack/waits.c. */
 #define EXPORT __attribute__((visibility("default")))
@@ -19,13 +14,12 @@ extern int waits_timed_out;
 EXPORT sem_t waits_begun, waits_may_end;
 EXPORT int waits_timed_out;
 
-static void test_as_the_loader_finds_them(void **state)
+TEST(test_as_the_loader_finds_them)
 {
     static const char *const names[] = {
         "malloc",     "pthread_create", "waits_timed_out", "dlsym", "_cmocka_run_group_tests",
         "_PyRuntime", "Py_GetVersion",  "no_such_symbol",  "",      "mallo",
         "malloc_"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_int_equal(dynsym_is_defined(names[i]), dlsym(RTLD_DEFAULT, names[i]) != NULL);
     assert_true(dynsym_is_defined("malloc"));
@@ -41,9 +35,8 @@ static void *load(void *arg)
 
 /* While a thread is in a constructor, which may be all that its program does, nobody who looks for an
  * interpreter waits for it. */
-static void test_a_constructor_holds_nobody_up(void **state)
+TEST(test_a_constructor_holds_nobody_up)
 {
-    (void)state;
     pthread_t t;
     void *handle;
     assert_int_equal(sem_init(&waits_begun, 0, 0), 0);

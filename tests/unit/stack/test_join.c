@@ -1,13 +1,9 @@
 /* test_join.c - where Python's frames go among native ones, as tables. */
 #include "stack/join.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { LOOP = 0x1000, LOOP_END = 0x2000 };
 
@@ -54,9 +50,8 @@ static void expect(const char *native, enum unwind_end end, const struct python_
         expect(native, end, rows, sizeof rows / sizeof rows[0], joined);                           \
     } while (0)
 
-static void test_by_address(void **state)
+TEST(test_by_address)
 {
-    (void)state;
     expect("abL", UNWIND_OUTERMOST, NULL, 0, "abL"); /* no Python: nothing is folded */
     EXPECT("abLc", UNWIND_OUTERMOST, "abXc", {'X', 250});
     EXPECT("abLc", UNWIND_OUTERMOST, "abXYZc", {'X', 250}, {'Y', 0}, {'Z', 0});
@@ -66,17 +61,15 @@ static void test_by_address(void **state)
     EXPECT("abcd", UNWIND_OUTERMOST, "abXd", {'X', 200});
 }
 
-static void test_without_an_address(void **state)
+TEST(test_without_an_address)
 {
-    (void)state;
     EXPECT("abIIc", UNWIND_OUTERMOST, "abXYc", {'X', 0}, {'Y', 0});
     EXPECT("abIcLd", UNWIND_OUTERMOST, "abXcYd", {'X', 0}, {'Y', 450});
     EXPECT("abc", UNWIND_OUTERMOST, "abcX", {'X', 0});
 }
 
-static void test_counted(void **state)
+TEST(test_counted)
 {
-    (void)state;
     join_loop_at(LOOP, LOOP_END);
     EXPECT("aLIbILc", UNWIND_OUTERMOST, "aXbYc", {'X', 1}, {'Y', 1});
     EXPECT("aLLb", UNWIND_OUTERMOST, "aXYb", {'X', 1}, {'Y', 1});
@@ -85,9 +78,8 @@ static void test_counted(void **state)
     join_loop_at(0, 0);
 }
 
-static void test_what_could_not_be_walked(void **state)
+TEST(test_what_could_not_be_walked)
 {
-    (void)state;
     expect("ab", UNWIND_LOST, NULL, 0, "ab!");
     EXPECT("ab", UNWIND_LOST, "ab!XY", {'X', 5000}, {'Y', 0}); /* the gap is before Python */
     EXPECT("aLb", UNWIND_LOST, "aXb!", {'X', 150});
@@ -95,9 +87,8 @@ static void test_what_could_not_be_walked(void **state)
     EXPECT("aL", UNWIND_FULL, "aX!", {'X', 150});
 }
 
-static void test_more_than_is_kept(void **state)
+TEST(test_more_than_is_kept)
 {
-    (void)state;
     static struct python_frame many[STACK_DEPTH];
     struct unwind_frame frame = {.at = 'a', .cfa = 100};
     static struct join_item items[STACK_DEPTH + 1];

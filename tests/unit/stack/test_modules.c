@@ -1,5 +1,6 @@
 /* test_modules.c - files of code by address: what is known of them, and when they change. */
 #include "stack/modules.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 
@@ -8,8 +9,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/tmpdir.h"
 
@@ -40,9 +37,8 @@ static void *open_library(const char *path, void **call)
     return handle;
 }
 
-static void test_the_program_and_libc(void **state)
+TEST(test_the_program_and_libc)
 {
-    (void)state;
     char exe[512] = {0};
     struct stat st;
     assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
@@ -66,9 +62,8 @@ static void test_the_program_and_libc(void **state)
     assert_ptr_equal(module_at(dlsym(RTLD_DEFAULT, "gnu_get_libc_release")), c);
 }
 
-static void test_the_vdso(void **state)
+TEST(test_the_vdso)
 {
-    (void)state;
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
     if (!vdso)
         skip();
@@ -79,9 +74,8 @@ static void test_the_vdso(void **state)
     assert_int_equal(m->pub.begin, vdso);
 }
 
-static void test_what_is_no_file(void **state)
+TEST(test_what_is_no_file)
 {
-    (void)state;
     void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_null(module_at(p));
     assert_null(module_at(NULL));
@@ -92,9 +86,8 @@ static void test_what_is_no_file(void **state)
     munmap(p, 4096);
 }
 
-static void test_build_ids(void **state)
+TEST(test_build_ids)
 {
-    (void)state;
     static const struct {
         const char *file, *id;
     } rows[] = {
@@ -129,9 +122,8 @@ static void *open_there(const char *path, const void *there, void **call)
     return NULL;
 }
 
-static void test_another_file_at_the_same_place(void **state)
+TEST(test_another_file_at_the_same_place)
 {
-    (void)state;
     void *call, *handle = open_library("./stack-one.so", &call);
     const void *there = (void *)((struct link_map *)handle)->l_addr;
     const struct module *one = module_at(call);
@@ -163,9 +155,8 @@ static void test_another_file_at_the_same_place(void **state)
 
 /* Overtaken by a reader between two refreshes, the snapshot of an older libc may name the
  * library that was there: what stands in its memory does not match. */
-static void test_without_a_refresh_in_between(void **state)
+TEST(test_without_a_refresh_in_between)
 {
-    (void)state;
     void *call, *handle = open_library("./stack-one.so", &call);
     const void *there = (void *)((struct link_map *)handle)->l_addr;
     uint32_t number = module_at(call)->pub.number;
@@ -184,9 +175,8 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(system(command), 0);
 }
 
-static void test_files_that_are_gone_or_replaced(void **state)
+TEST(test_files_that_are_gone_or_replaced)
 {
-    (void)state;
     const char *path = tmpdir_path("gone.so"), *other = tmpdir_path("other.so");
     for (int replaced = 0; replaced < 2; replaced++) {
         copy_file("stack-none.so", path);
@@ -204,9 +194,8 @@ static void test_files_that_are_gone_or_replaced(void **state)
     }
 }
 
-static void test_roles(void **state)
+TEST(test_roles)
 {
-    (void)state;
     static const struct {
         const char *path;
         enum module_role role;
@@ -262,9 +251,8 @@ static void *look(void *arg)
     return NULL;
 }
 
-static void test_threads_while_libraries_come_and_go(void **state)
+TEST(test_threads_while_libraries_come_and_go)
 {
-    (void)state;
     pthread_t t[5];
     static size_t wrong[4];
     module_at((void *)look);
@@ -277,9 +265,8 @@ static void test_threads_while_libraries_come_and_go(void **state)
         assert_int_equal(wrong[i], 0);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     const char *path = tmpdir_path("new.so");
     copy_file("stack-none.so", path);
     void *call, *handle = open_library(path, &call);

@@ -6,17 +6,14 @@
  * life of a process, so each test is a child of its own. */
 #include "stack/python_inside.h"
 #include "stack/safe.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -272,9 +269,8 @@ static void run_whole(int minor)
     CHECK(python_walk(frames, 8) == 0);
 }
 
-static void whole(void **state)
+TEST(whole)
 {
-    (void)state;
     for (int minor = 11; minor <= 14; minor++)
         in_child(run_whole, minor);
 }
@@ -341,9 +337,8 @@ static void run_off(int which)
     }
 }
 
-static void off(void **state)
+TEST(off)
 {
-    (void)state;
     for (int which = 0; which < 7; which++)
         in_child(run_off, which);
     for (int which = 10; which < 15; which++)
@@ -362,9 +357,8 @@ static void run_late(int minor)
     check_frames(&heap);
 }
 
-static void late(void **state)
+TEST(late)
 {
-    (void)state;
     in_child(run_late, 12);
 }
 
@@ -386,9 +380,8 @@ static void run_doubt(int which)
     CHECK(strstr(python_status(), "not where this version keeps them") && !python_find());
 }
 
-static void doubt(void **state)
+TEST(doubt)
 {
-    (void)state;
     for (int which = 0; which < 3; which++)
         in_child(run_doubt, which);
 }
@@ -447,9 +440,8 @@ static void run_corrupt(int minor)
     CHECK(frames_seen > 40000); /* else most walks ended at once and nothing was tried */
 }
 
-static void corrupt(void **state)
+TEST(corrupt)
 {
-    (void)state;
     for (int minor = 11; minor <= 14; minor++)
         in_child(run_corrupt, minor);
 }
@@ -482,9 +474,8 @@ static void run_lives(int minor)
     CHECK(python_code(&b) == NULL);
 }
 
-static void lives(void **state)
+TEST(lives)
 {
-    (void)state;
     in_child(run_lives, 11);
     in_child(run_lives, 12);
 }
@@ -513,9 +504,8 @@ static void run_full(int minor)
     CHECK(python_bytes() < 16 << 20);
 }
 
-static void full(void **state)
+TEST(full)
 {
-    (void)state;
     in_child(run_full, 12);
 }
 
@@ -552,9 +542,8 @@ static void run_threads(int minor)
         pthread_join(threads[i], NULL);
 }
 
-static void threads_at_once(void **state)
+TEST(threads_at_once)
 {
-    (void)state;
     in_child(run_threads, 12);
     in_child(run_threads, 14);
 }

@@ -12,12 +12,9 @@
  * 160   return [
  * 161       x] */
 #include "stack/python_inside.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static const char pairs[] = "\x00\x01\x04\x01\x02\x01\x02\xff\x02\xff\x04\x03\x08\x01\x02\x01\x0a"
                             "\x02\x12\x7f\x00\x19\x02\xff";
@@ -51,23 +48,21 @@ static void check(enum python_lines_format format, const char *table, size_t siz
     assert_int_equal(find(format, table, size, UINT32_MAX), 1);
 }
 
-static void lines_of_3_9(void **state)
+TEST(lines_of_3_9)
 {
     static const struct expected lines[] = {{0, 2},  {4, 3},    {6, 4},    {8, 3},
                                             {10, 2}, {14, 5},   {22, 6},   {24, 7},
                                             {34, 9}, {52, 161}, {54, 160}, {0, -1}};
-    (void)state;
     check(LINES_PAIRS, pairs, sizeof(pairs), lines, 58);
     assert_int_equal(python_lines_find(LINES_PAIRS, NULL, 0, 7, 4), 7);
 }
 
-static void lines_of_3_10(void **state)
+TEST(lines_of_3_10)
 {
     static const struct expected lines[] = {{0, 2},  {4, 3},    {6, 4},    {8, 3},
                                             {10, 2}, {14, 5},   {22, 6},   {24, 7},
                                             {34, 9}, {50, 161}, {52, 160}, {0, -1}};
     static const char none[] = "\x04\x01\x02\x80\x04\x02";
-    (void)state;
     check(LINES_RANGES, ranges, sizeof(ranges), lines, 56);
     assert_int_equal(find(LINES_RANGES, ranges, sizeof(ranges), 56), 0);
     assert_int_equal(find(LINES_RANGES, none, sizeof(none), 3), 2);
@@ -75,20 +70,18 @@ static void lines_of_3_10(void **state)
     assert_int_equal(find(LINES_RANGES, none, sizeof(none), 6), 4);
 }
 
-static void lines_of_3_12(void **state)
+TEST(lines_of_3_12)
 {
     static const struct expected lines[] = {
         {0, 1},  {2, 2},  {14, 3},   {24, 4},   {26, 3}, {34, 2}, {44, 5},  {54, 6}, {56, 7},
         {66, 9}, {88, 5}, {90, 161}, {92, 160}, {96, 0}, {98, 9}, {120, 0}, {0, -1}};
-    (void)state;
     check(LINES_LOCATIONS, locations, sizeof(locations), lines, 126);
     assert_int_equal(find(LINES_LOCATIONS, locations, sizeof(locations), 126), 0);
 }
 
 /* Nonsense of exactly `size` bytes, so that a sanitizer sees the byte after it. */
-static void broken(void **state)
+TEST(broken)
 {
-    (void)state;
     srand(3);
     for (int i = 0; i < 200000; i++) {
         size_t size = (size_t)rand() % 40;

@@ -1,16 +1,11 @@
 /* test_safe.c - memory that is there, that is not, and that ceases to be. */
 #include "stack/safe.h"
+#include "tests/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char *map(size_t bytes, int protection)
 {
@@ -19,9 +14,8 @@ static char *map(size_t bytes, int protection)
     return p;
 }
 
-static void test_every_length_and_alignment(void **state)
+TEST(test_every_length_and_alignment)
 {
-    (void)state;
     char from[64], to[64];
     for (size_t i = 0; i < sizeof from; i++)
         from[i] = (char)(i * 7 + 1);
@@ -37,9 +31,8 @@ static void test_every_length_and_alignment(void **state)
         }
 }
 
-static void test_nowhere(void **state)
+TEST(test_nowhere)
 {
-    (void)state;
     static const uintptr_t nowhere[] = {0,
                                         8,
                                         4096,
@@ -68,9 +61,8 @@ static void test_nowhere(void **state)
     assert_int_equal(errno, 77);
 }
 
-static void test_across_a_border(void **state)
+TEST(test_across_a_border)
 {
-    (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = map(3 * page, PROT_READ | PROT_WRITE), to[16];
     memset(p, 5, page);
@@ -85,9 +77,8 @@ static void test_across_a_border(void **state)
     munmap(p, 3 * page);
 }
 
-static void test_a_page_that_goes_is_asked_again(void **state)
+TEST(test_a_page_that_goes_is_asked_again)
 {
-    (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = map(page, PROT_READ), to;
     assert_true(safe_read(&to, p, 1));
@@ -103,9 +94,8 @@ static void test_a_page_that_goes_is_asked_again(void **state)
     munmap(p, page);
 }
 
-static void test_what_may_go_at_any_moment(void **state)
+TEST(test_what_may_go_at_any_moment)
 {
-    (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = map(2 * page, PROT_READ | PROT_WRITE), to[16] = {0};
     p[page - 1] = 9;
@@ -122,9 +112,8 @@ static void test_what_may_go_at_any_moment(void **state)
     munmap(p + page, page);
 }
 
-static void test_more_pages_than_are_remembered(void **state)
+TEST(test_more_pages_than_are_remembered)
 {
-    (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 10000;
     char *p = map(n * page, PROT_READ), to = 1;
     for (int round = 0; round < 2; round++)

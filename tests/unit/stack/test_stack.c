@@ -1,5 +1,6 @@
 /* test_stack.c - stacks captured, cut, folded, interned; threads, forks, no memory, no room. */
 #include "stack/stack.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -10,9 +11,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <unwind.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/support/tmpdir.h"
 
@@ -103,9 +100,8 @@ static void *library(const char *path, const char *function, void **handle)
     return f;
 }
 
-static void test_closed(void **state)
+TEST(test_closed)
 {
-    (void)state;
     uint32_t id = 7;
     shape_plain(capture, &id, 1);
     assert_int_equal(id, 0);
@@ -123,9 +119,8 @@ static void *capture_on_a_thread(void *arg)
 
 /* In a child each, since what was opened once stays open: every allocation of opening, first
  * captures and second threads fails once, and all that follows works. */
-static void test_every_allocation_failing_once(void **state)
+TEST(test_every_allocation_failing_once)
 {
-    (void)state;
     int64_t last = -1;
     for (int64_t n = 0; last < 0 || n <= last; n++) {
         int pid = fork(), status;
@@ -160,18 +155,16 @@ static void test_every_allocation_failing_once(void **state)
     assert_true(last >= 3);
 }
 
-static void test_opens_once(void **state)
+TEST(test_opens_once)
 {
-    (void)state;
     struct err e;
     assert_int_equal(stacks_open(false, &e), 0);
     assert_int_equal(stacks_open(false, &e), 0);
     assert_non_null(stacks_python());
 }
 
-static void test_begins_at_the_caller(void **state)
+TEST(test_begins_at_the_caller)
 {
-    (void)state;
     errno = 79;
     const struct stack *s = stack_of(shape_deep, 5);
     assert_int_equal(errno, 79);
@@ -192,9 +185,8 @@ static void test_begins_at_the_caller(void **state)
     assert_ptr_equal(stacks_get(whole)->places[0].module, s->places[0].module);
 }
 
-static void test_equal_stacks_have_one_id(void **state)
+TEST(test_equal_stacks_have_one_id)
 {
-    (void)state;
     uint32_t a[3], b[3];
     for (int i = 0; i < 3; i++) {
         a[i] = id_on_a_thread(0x1234);
@@ -208,9 +200,8 @@ static void test_equal_stacks_have_one_id(void **state)
     assert_int_not_equal(a[0], b[0]);
 }
 
-static void test_driver_frames_are_folded(void **state)
+TEST(test_driver_frames_are_folded)
 {
-    (void)state;
     void *handle;
     shape_fn *call = library("stack-driver/libcuda.so.1", "library_call", &handle);
     const struct stack *s = stack_of(call, 1);
@@ -220,9 +211,8 @@ static void test_driver_frames_are_folded(void **state)
         assert_null(strstr(s->places[i].module->path, "libcuda"));
 }
 
-static void test_a_thread_of_the_driver(void **state)
+TEST(test_a_thread_of_the_driver)
 {
-    (void)state;
     void *handle;
     shape_fn *call = library("stack-driver/libcuda.so.1", "library_thread", &handle);
     const struct stack *s = stack_of(call, 1);
@@ -231,9 +221,8 @@ static void test_a_thread_of_the_driver(void **state)
     assert_true(is_mark(&s->places[0], "<driver-internal>"));
 }
 
-static void test_libraries_at_the_same_place(void **state)
+TEST(test_libraries_at_the_same_place)
 {
-    (void)state;
     static const char *const files[] = {"./stack-one.so", "./stack-two.so", "./stack-one.so"};
     const struct stack *s[3];
     uintptr_t base[3];
@@ -257,9 +246,8 @@ static void test_libraries_at_the_same_place(void **state)
 }
 
 /* The linker was told to leave out the table of the entries: they are found all the same. */
-static void test_entries_without_a_table(void **state)
+TEST(test_entries_without_a_table)
 {
-    (void)state;
     void *handle;
     shape_fn *call = library("./stack-nohdr.so", "library_call", &handle);
     const struct stack *s = stack_of(call, 1);
@@ -272,9 +260,8 @@ static void test_entries_without_a_table(void **state)
 }
 
 /* Without entries a walk goes no further than it can be sure of. */
-static void test_no_entries(void **state)
+TEST(test_no_entries)
 {
-    (void)state;
     void *handle;
     shape_fn *call = library("./stack-notables.so", "library_call", &handle);
     const struct stack *s = stack_of(call, 1);
@@ -288,9 +275,8 @@ static void test_no_entries(void **state)
     dlclose(handle);
 }
 
-static void test_deeper_than_a_stack_is_kept(void **state)
+TEST(test_deeper_than_a_stack_is_kept)
 {
-    (void)state;
     const struct stack *s = stack_of(shape_deep, 3000);
     assert_non_null(s);
     assert_int_equal(s->depth, STACK_DEPTH + 1);
@@ -352,9 +338,8 @@ static __attribute__((optimize("no-omit-frame-pointer"))) void call_registered(v
 
 /* libgcc's list of such tables has a lock and may be read by libgcc alone: the stack ends at the
  * generated code, and says so. */
-static void test_registered_code_ends_the_stack(void **state)
+TEST(test_registered_code_ends_the_stack)
 {
-    (void)state;
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(page, MAP_FAILED);
     memcpy(page, generated, sizeof generated);
@@ -407,9 +392,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void test_threads_agree_on_ids(void **state)
+TEST(test_threads_agree_on_ids)
 {
-    (void)state;
     static struct worker workers[THREADS];
     pthread_t t[THREADS];
     struct stacks_stats before, after;
@@ -435,9 +419,8 @@ static void test_threads_agree_on_ids(void **state)
     assert_int_equal(after.lost, before.lost);
 }
 
-static void test_memory_grows_with_sites_only(void **state)
+TEST(test_memory_grows_with_sites_only)
 {
-    (void)state;
     struct stacks_stats before, after;
     stacks_stats(&before);
     mem_fail_at(-1);
@@ -472,9 +455,8 @@ static void interrupt(int signal)
     errno = saved;
 }
 
-static void test_a_signal_in_the_middle(void **state)
+TEST(test_a_signal_in_the_middle)
 {
-    (void)state;
     struct sigaction sa = {.sa_handler = interrupt, .sa_flags = SA_RESTART}, old;
     struct itimerval often = {{0, 200}, {0, 200}}, off = {{0, 0}, {0, 0}};
     sigaction(SIGALRM, &sa, &old);
@@ -498,9 +480,8 @@ static void test_a_signal_in_the_middle(void **state)
     }
 }
 
-static void test_a_forked_child(void **state)
+TEST(test_a_forked_child)
 {
-    (void)state;
     uint32_t mine = id_on_a_thread(4242);
     int pid = fork(), status;
     if (pid == 0) {
@@ -512,9 +493,8 @@ static void test_a_forked_child(void **state)
 }
 
 /* In a child, which may fill it: more different stacks than there is room for. */
-static void test_a_full_table(void **state)
+TEST(test_a_full_table)
 {
-    (void)state;
     if (SANITIZED)
         skip();
     int pid = fork(), status;
@@ -584,9 +564,8 @@ static bool until_numbers_end; /* takes long: all that a process has */
 /* In a child, since it uses up the numbers that a process has. More modules than there are slots, one
  * at a time: every stack is whole and keeps the module that it went through. Only when the numbers
  * are used up stacks are cut, and each is counted. */
-static void test_more_libraries_than_slots(void **state)
+TEST(test_more_libraries_than_slots)
 {
-    (void)state;
     enum { BEYOND = 20, NAME = 16 };
     const int most = until_numbers_end ? MODULES_EVER : MODULES_MAX + 1000;
     int pid = fork(), status;

@@ -1,19 +1,14 @@
 /* test_told.c - stacks of simulated programs: once each, beside captured ones, bounded. */
 #include "stack/simulated.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static const struct told_frame frames[] = {
     {"main", "train.py", 3}, {"step", "train.py", 90}, {"step", "train.py", 91}};
 
-static void test_once(void **state)
+TEST(test_once)
 {
-    (void)state;
     uint32_t a = told_stack(frames, 2), b = told_stack(frames, 1);
     struct told_frame again[2] = {frames[0], frames[1]};
     char name[] = "step"; /* equal by content */
@@ -37,9 +32,8 @@ static void test_once(void **state)
     assert_null(told_get(UINT32_MAX));
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     struct told_frame deep[TOLD_DEPTH + 1];
     for (int i = 0; i <= TOLD_DEPTH; i++)
         deep[i] = frames[0];

@@ -3,20 +3,17 @@
 #include "stack/stack.h"
 #include "stack/unwind.h"
 #include "tests/stack/shapes.h"
+#include "tests/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <unwind.h>
-
-#include <cmocka.h>
 
 enum {
     MOST = UNWIND_MOST,
@@ -101,9 +98,8 @@ static __attribute__((noinline)) void probe(void *arg)
         s->wrong = "the length";
 }
 
-static void test_shapes_as_libgcc_sees_them(void **state)
+TEST(test_shapes_as_libgcc_sees_them)
 {
-    (void)state;
     static struct seen s;
     for (const struct shape *shape = shapes; shape->name; shape++)
         for (int round = 0; round < 2; round++) { /* rows made, and kept */
@@ -122,9 +118,8 @@ static void test_shapes_as_libgcc_sees_them(void **state)
 
 /* Stacks that differ in one outer frame, and by turns: what lies further in stands where it
  * stood, at the same addresses. */
-static void test_walks_that_differ_far_out(void **state)
+TEST(test_walks_that_differ_far_out)
 {
-    (void)state;
     static struct seen s;
     unsigned seed = 9;
     size_t before = sames;
@@ -146,9 +141,8 @@ static void test_walks_that_differ_far_out(void **state)
     assert_true(sames > before); /* and some were remembered whole */
 }
 
-static void test_deeper_than_there_is_room(void **state)
+TEST(test_deeper_than_there_is_room)
 {
-    (void)state;
     static struct seen s;
     shape_deep(probe, &s, 5000);
     assert_null(s.wrong);
@@ -162,9 +156,8 @@ static void *in_thread(void *arg)
     return NULL;
 }
 
-static void test_a_thread_ends_where_it_began(void **state)
+TEST(test_a_thread_ends_where_it_began)
 {
-    (void)state;
     static struct seen s;
     pthread_t t;
     s.wrong = "never called";
@@ -183,9 +176,8 @@ static int in_clone(void *arg)
 }
 
 /* As vfork: another stack, the same memory, the parent's thread-local variables. */
-static void test_a_borrowed_address_space(void **state)
+TEST(test_a_borrowed_address_space)
 {
-    (void)state;
     static struct seen s;
     size_t size = 256 * 1024;
     char *stack = malloc(size);
@@ -211,9 +203,8 @@ static size_t walk(uintptr_t pc, uintptr_t sp, uintptr_t fp, struct seen *s)
     return s->n;
 }
 
-static void test_nowhere(void **state)
+TEST(test_nowhere)
 {
-    (void)state;
     static struct seen s;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -261,9 +252,8 @@ static void test_nowhere(void **state)
     munmap(p, 2 * page);
 }
 
-static void test_garbage_on_the_stack(void **state)
+TEST(test_garbage_on_the_stack)
 {
-    (void)state;
     static struct seen s;
     static uintptr_t garbage[4096];
     unsigned seed = 1;
@@ -346,9 +336,8 @@ static size_t frame_in(const struct seen *s, const void *page)
     return SIZE_MAX;
 }
 
-static void test_generated_code_with_a_frame_pointer(void **state)
+TEST(test_generated_code_with_a_frame_pointer)
 {
-    (void)state;
     static struct seen s;
     void *page = generate(with_fp, sizeof with_fp);
     struct generated g = {(void (*)(shape_probe *, void *))page, &s};
@@ -366,9 +355,8 @@ static void test_generated_code_with_a_frame_pointer(void **state)
 
 /* Whoever called the generated code has a frame pointer of its own: following it would leave
  * that caller out and give the line of the wrong one. */
-static void test_generated_code_without_one_ends_the_walk(void **state)
+TEST(test_generated_code_without_one_ends_the_walk)
 {
-    (void)state;
     static struct seen s;
     void *page = generate(without_fp, sizeof without_fp);
     struct generated g = {(void (*)(shape_probe *, void *))page, &s};

@@ -1,12 +1,9 @@
 /* finder.c - see finder.h. */
 #include "tests/unit/support/finder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "tests/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 struct finder finder;
 

@@ -3,19 +3,16 @@
 
 #include "net/server/http_pipe.h"
 #include "net/server/http_stream.h"
+#include "tests/test.h"
 
 #include "base/file.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 struct http_server *server;
 struct workers *workers, *single;

@@ -1,19 +1,15 @@
 /* intake_fixture.c - see intake_fixture.h. */
 #include "tests/unit/support/intake_fixture.h"
 
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 #include "wire/encode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #define WORKSPACE "w"
 

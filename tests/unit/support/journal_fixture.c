@@ -2,16 +2,13 @@
 #include "tests/unit/support/journal_fixture.h"
 
 #include "base/err.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 char payload[1 << 20];
 

@@ -1,12 +1,9 @@
 /* peer_ours.c - see peer_ours.h. */
 #include "tests/unit/support/peer_ours.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "tests/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 const struct wire_header peer_ours_header = {.session = "s1",
                                              .channel = "device",

@@ -2,14 +2,11 @@
 #include "tests/unit/support/peer_run.h"
 
 #include "base/lines.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int see_header(void *arg, const struct wire_header *h)
 {

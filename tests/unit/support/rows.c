@@ -1,11 +1,7 @@
 /* rows.c - see rows.h. */
 #include "tests/unit/support/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { NAMES = 1 << 22, NAME_BYTES = 1 << 28 };
 

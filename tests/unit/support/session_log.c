@@ -2,17 +2,13 @@
 #include "tests/unit/support/session_log.h"
 
 #include "base/lines.h"
+#include "tests/test.h"
 #include "wire/decode.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct gpufl_options session_options(const char *dir)
 {

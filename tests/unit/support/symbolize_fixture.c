@@ -6,15 +6,10 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "symbol/source_file.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <gpufl/analysis.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { LARGE = 100000 };
 

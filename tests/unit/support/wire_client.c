@@ -1,20 +1,18 @@
 /* wire_client.c - bytes out, bytes in, over a plain socket. */
 #include "tests/unit/support/wire_client.h"
 
+#include "tests/test.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PATIENCE_MS = 20000 };
 

@@ -1,12 +1,8 @@
 /* test_abi_dw.c - our declarations of libdw against its headers, where this machine
  * has them; without them the test is skipped and says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "tests/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #ifdef GPUFL_HAVE_LIBDW_H
 #include <dwarf.h>
@@ -69,9 +65,8 @@ DW_FUNCTIONS(DECLARED)
 #define COMPARED 0
 #endif
 
-static void test_declarations(void **state)
+TEST(test_declarations)
 {
-    (void)state;
     if (!COMPARED) {
         print_message("skipped: no headers of libdw here (libdw-dev)\n");
         skip();

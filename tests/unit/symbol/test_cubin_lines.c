@@ -2,13 +2,8 @@
  * That nvdisasm says the same of every instruction is in tests/e2e/lines_without_nvdisasm.py. */
 #include "symbol/cubin/lines.h"
 #include "symbol/cubin/symbols.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <elf.h>
 #include <glob.h>
@@ -86,7 +81,7 @@ static int lines_of(const char *bytes, size_t size, struct told *t)
                        &e);
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
     static const struct {
         int function;
@@ -99,7 +94,6 @@ static void test_places(void **state)
         {MATMUL, 0x30, "train_loop.cu:45"}, /* nothing of its own */
         {SQUARED_ERROR, 0x4d0, "sm_20_atomic_functions.hpp:84 < train_loop.cu:92"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct told t = {.asked = names[cases[i].function], .offset = cases[i].offset};
         assert_int_equal(lines_of(cubin, cubin_size, &t), 0);
@@ -111,11 +105,10 @@ static void test_places(void **state)
 }
 
 /* Cut anywhere, or with wrong bytes anywhere: an answer, and no more instructions than it has bytes for. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
     char *bytes = malloc(cubin_size);
     unsigned random = 1;
-    (void)state;
     assert_non_null(bytes);
     for (size_t size = 0; size < cubin_size; size += 997) {
         struct told t = {0};
@@ -152,11 +145,10 @@ static Elf64_Shdr *section_of(char *bytes, const char *name)
 }
 
 /* Functions that stand at the end of the address space. */
-static void test_far_symbols(void **state)
+TEST(test_far_symbols)
 {
     char *bytes = malloc(cubin_size);
     struct told t = {0};
-    (void)state;
     assert_non_null(bytes);
     memcpy(bytes, cubin, cubin_size);
     const Elf64_Shdr *s = section_of(bytes, ".symtab");
@@ -171,7 +163,7 @@ static void test_far_symbols(void **state)
 }
 
 /* Very many sequences, each of which covers all of a function. */
-static void test_many_sequences(void **state)
+TEST(test_many_sequences)
 {
     enum { SEQUENCES = 50000, HEADER = 164, ONE = 11 + 1 + 6 + 3 };
     static const unsigned char end[] = {1 /* copy */, 2, 0xff, 0xff, 0xff, 0xff, 0xf, 0, 1, 1};
@@ -179,7 +171,6 @@ static void test_many_sequences(void **state)
     size_t at = (cubin_size + 15) / 16 * 16, place = at + (lines + 15) / 16 * 16;
     char *bytes = calloc(1, place + relocations);
     struct told t = {0};
-    (void)state;
     assert_non_null(bytes);
     memcpy(bytes, cubin, cubin_size);
     Elf64_Shdr *table = section_of(bytes, ".debug_line");

@@ -1,14 +1,10 @@
 /* test_demangle.c - mangled names as people read them. */
 #include "symbol/names/demangle.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void check(const char *mangled, const char *expected)
 {
@@ -19,9 +15,8 @@ static void check(const char *mangled, const char *expected)
     buf_fini(&b);
 }
 
-static void test_demangle(void **state)
+TEST(test_demangle)
 {
-    (void)state;
     check("_Z6vecAddPKfS0_Pfi", "vecAdd(float const*, float const*, float*, int)");
     check("saxpy", "saxpy");
     check("", "");
@@ -29,9 +24,8 @@ static void test_demangle(void **state)
     check("_ZZZZ", "_ZZZZ");
 }
 
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
-    (void)state;
     char *name = malloc(DEMANGLE_MAX + 8);
     memset(name, 'S', DEMANGLE_MAX + 7);
     memcpy(name, "_ZN", 3);
@@ -41,9 +35,8 @@ static void test_too_long(void **state)
 }
 
 /* Each level names the one before twice: 280 bytes that would be written out as gigabytes. */
-static void test_explosive(void **state)
+TEST(test_explosive)
 {
-    (void)state;
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     char name[512] = "_Z1f1AIiiE";
     for (int level = 0; level < 27; level++) {

@@ -2,14 +2,10 @@
  * never end: a script stands in for it. */
 #include "base/clock.h"
 #include "symbol/cubin/disassemble.h"
+#include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define SECOND INT64_C(1000000000)
 
@@ -83,9 +79,8 @@ static void check(const struct told *t)
     assert_int_equal(t->places[6], 0);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     struct told t = {0};
     struct disassembly *r = disassembly_open(take, &t);
     char copy[sizeof text], *save;
@@ -98,9 +93,8 @@ static void test_text(void **state)
 }
 
 /* Anything may stand in a line. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     struct told t = {0};
     struct disassembly *r = disassembly_open(take, &t);
     static const char *const lines[] = {
@@ -137,9 +131,8 @@ static const char *script(const char *body)
     return path;
 }
 
-static void test_program(void **state)
+TEST(test_program)
 {
-    (void)state;
     struct told t = {0};
     struct err e = {0};
     const uint32_t functions[] = {12, 148};
@@ -153,9 +146,8 @@ static void test_program(void **state)
     check(&t);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-    (void)state;
     struct told t = {0};
     struct err e = {0};
     const uint32_t one = 1;
@@ -175,9 +167,8 @@ static void test_failures(void **state)
     assert_int_equal(t.count, 0);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
-    (void)state;
     char path[PATH_MAX];
     struct err e = {0};
     const char *mine = script("exit 0");

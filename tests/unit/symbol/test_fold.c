@@ -1,11 +1,6 @@
 /* test_fold.c - whose code a frame is, and which frame of a stack is shown. */
 #include "symbol/fold.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #define NATIVE(function, module, file, line)                                                       \
     {                                                                                              \
@@ -26,7 +21,7 @@
 #define LIBC  "/usr/lib/x86_64-linux-gnu/libc.so.6"
 #define TORCH SITE "/torch/lib/libtorch_cuda.so"
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
     static const struct {
         struct fold_frame frame;
@@ -73,7 +68,6 @@ static void test_kinds(void **state)
         {PYTHON("f", "", 0), FOLD_UNKNOWN},
         {MARK("<driver-internal>"), FOLD_MARK},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (fold_classify(&cases[i].frame) != cases[i].kind)
             fail_msg("%zu: %s is %s", i,
@@ -81,7 +75,7 @@ static void test_kinds(void **state)
                      fold_name(fold_classify(&cases[i].frame)));
 }
 
-static void test_stacks(void **state)
+TEST(test_stacks)
 {
     enum { MOST = 7 };
     static const struct {
@@ -143,7 +137,6 @@ static void test_stacks(void **state)
         {"a mark", {MARK("<driver-internal>")}, 1, FOLD_NONE},
         {"nothing", {MARK("")}, 0, FOLD_NONE},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (fold_user(cases[i].frames, cases[i].count) != cases[i].shown)
             fail_msg("%s: frame %zu", cases[i].what, fold_user(cases[i].frames, cases[i].count));

@@ -1,12 +1,6 @@
 /* test_ptx.c - functions found in the PTX of a cubin, as ptxas of CUDA 13.0 leaves it. */
 #include "symbol/cubin/ptx.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,10 +24,9 @@ static void finds(const char *name, const char *begin, const char *end)
     assert_memory_equal(text + at + len - strlen(end), end, strlen(end));
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
     size_t at, len;
-    (void)state;
     finds("_Z6helperf", ".func  (.param .b32 func_retval0) _Z6helperf(\n", "{\nret;\n\n}");
     finds("_Z3mulILi3EEvPf", ".visible .entry _Z3mulILi3EEvPf(", "%rd1;\nret;\n\n}");
     finds("_Z3mul", ".entry _Z3mul\n(", "{\nret;\n}");
@@ -45,9 +38,8 @@ static void test_find(void **state)
 }
 
 /* Whatever the text is cut off at, nothing outside of it is read, and what is found lies in it. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     for (size_t n = 0; n < sizeof text; n++) {
         char part[sizeof text];
         size_t at, len;

@@ -1,15 +1,11 @@
 /* test_shorten.c - kernel names that fit a table and can be told apart in it. */
 #include "symbol/names/shorten.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct {
     const char *name, *shown;
@@ -34,9 +30,8 @@ static const struct {
     {"", "", 10},
 };
 
-static void test_short(void **state)
+TEST(test_short)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++) {
         struct buf b;
         buf_init(&b, 1 << 20);
@@ -48,11 +43,10 @@ static void test_short(void **state)
 }
 
 /* No name, however odd, gets wider than asked for or loses its buffer. */
-static void test_odd_names(void **state)
+TEST(test_odd_names)
 {
     static const char letters[] = "a:<>(),{} [-operator()<<>>\xc3\xa9";
     unsigned seed = 1;
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char name[64];
         size_t n = (size_t)(rand_r(&seed) % 63);
@@ -110,9 +104,8 @@ static size_t columns(const char *text)
     return n;
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         const struct table_case *t = &tables[i];
         size_t count = 0;
@@ -133,7 +126,7 @@ static void test_tables(void **state)
 }
 
 /* Whatever the names are: in order, no wider than asked for, and no two alike. */
-static void test_odd_tables(void **state)
+TEST(test_odd_tables)
 {
     static const char *const words[] = {"a",   "::", "<",        ">",        ", ",
                                         "(",   ")",  "operator", "kernel",   "float",
@@ -141,7 +134,6 @@ static void test_odd_tables(void **state)
     enum { NAMES = 12, BYTES = 256 };
     static char names[NAMES][BYTES];
     unsigned seed = 7;
-    (void)state;
     for (int round = 0; round < 5000; round++) {
         const char *list[NAMES];
         for (int n = 0; n < NAMES; n++) {

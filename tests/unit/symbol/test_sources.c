@@ -1,16 +1,12 @@
 /* test_sources.c - texts of source files: what is kept, what is refused, where they are cut. */
 #include "symbol/source_file.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static int read_text(struct source_file *f, const void *data, size_t n)
 {
@@ -23,10 +19,9 @@ static int read_text(struct source_file *f, const void *data, size_t n)
 
 #define READ(f, text) read_text(f, text, sizeof(text) - 1)
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
     struct source_file f;
-    (void)state;
     assert_int_equal(READ(&f, "int a;\r\n\tf();\n"), 0);
     assert_string_equal(f.text, "int a;\r\n\tf();\n");
     assert_int_equal(f.len, 14);
@@ -45,10 +40,9 @@ static void test_texts(void **state)
     assert_true(source_hash("foobar", 6) == 0x85944171f73967e8u);
 }
 
-static void test_latin_1(void **state)
+TEST(test_latin_1)
 {
     struct source_file f;
-    (void)state;
     assert_int_equal(READ(&f, "// caf\xe9 \xfc\n"), 0);
     assert_string_equal(f.text, "// caf\xc3\xa9 \xc3\xbc\n");
     assert_int_equal(f.len, 12);
@@ -59,11 +53,10 @@ static void test_latin_1(void **state)
     source_file_fini(&f);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     struct source_file f;
     struct err e = {0};
-    (void)state;
     assert_int_equal(READ(&f, "int a;\0"), GPUFL_E_INVAL);
     assert_int_equal(READ(&f, "\x7f"
                               "ELF"),
@@ -88,12 +81,11 @@ static void test_refused(void **state)
 }
 
 /* Pieces of texts of characters of every length, at every offset, put together again. */
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
     static const char *const characters[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x9a\x80"};
     struct source_file f;
     struct buf text;
-    (void)state;
     buf_init(&text, SOURCE_MAX);
     for (size_t c = 0; c < 4; c++)
         for (int shift = 0; shift < 4; shift++) {
@@ -115,10 +107,9 @@ static void test_pieces(void **state)
     buf_fini(&text);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct source_file f;
-    (void)state;
     const char *path = tmpdir_write("latin", "\xe9", 1);
     for (int i = 0; i < 2; i++) {
         mem_fail_at(i);

@@ -1,5 +1,6 @@
 /* test_symbolize.c - a session's frames looked up and written into it. */
 #include "analyze/symbolize/symbolize.h"
+#include "tests/test.h"
 
 #include "analyze/model/load.h"
 #include "base/alloc.h"
@@ -9,21 +10,15 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
-static void test_session(void **state)
+TEST(test_session)
 {
     struct read_back r;
     char source[PATH_MAX];
-    (void)state;
     write_session(&(struct how){0});
     struct gpufl_symbolized s = symbolize(0);
     assert_string_equal(s.note, "");
@@ -50,9 +45,8 @@ static void test_session(void **state)
     forget(&r);
 }
 
-static void test_again(void **state)
+TEST(test_again)
 {
-    (void)state;
     write_session(&(struct how){0});
     symbolize(0);
     int64_t size = code_size();
@@ -64,11 +58,10 @@ static void test_again(void **state)
 }
 
 /* A line that its program could not finish; frames that came after the first time. */
-static void test_more(void **state)
+TEST(test_more)
 {
     struct read_back r;
     struct make_log l;
-    (void)state;
     write_session(&(struct how){0});
     symbolize(0);
     int64_t size = code_size();
@@ -94,10 +87,9 @@ static void test_more(void **state)
     forget(&r);
 }
 
-static void test_next_part(void **state)
+TEST(test_next_part)
 {
     struct read_back r;
-    (void)state;
     write_session(&(struct how){.no_sources = true});
     symbolize(0);
     int64_t size = code_size();
@@ -151,9 +143,8 @@ static void check_in_memory(const char *reason)
     intern_close(names);
 }
 
-static void test_not_written(void **state)
+TEST(test_not_written)
 {
-    (void)state;
     write_session(&(struct how){.running = true});
     check_in_memory("has not ended");
     write_session(&(struct how){.host = "elsewhere"});
@@ -171,9 +162,8 @@ static void test_not_written(void **state)
     assert_int_equal(symbolize(0).known, CALLS + 3);
 }
 
-static void test_over(void **state)
+TEST(test_over)
 {
-    (void)state;
     write_session(&(struct how){.running = true, .no_sources = true});
     struct gpufl_symbolized s = symbolize(GPUFL_SYMBOLIZE_ENDED);
     assert_true(s.written);
@@ -199,10 +189,9 @@ static void make_it_of(pid_t pid, int seconds)
 
 /* A program that was killed or ended by _exit leaves no end in its log: it is gone all the same. What
  * runs, or has written lately, may still write. */
-static void test_died(void **state)
+TEST(test_died)
 {
     int status;
-    (void)state;
     write_session(&(struct how){.running = true});
     pid_t pid = fork();
     if (pid == 0)
@@ -218,10 +207,9 @@ static void test_died(void **state)
 }
 
 /* A limit that the answers do not fit under leaves no half of them behind. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
     struct rlimit before, small;
-    (void)state;
     write_session(&(struct how){0});
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = (struct rlimit){2000, before.rlim_max};
@@ -244,13 +232,12 @@ static void *symbolize_thread(void *arg)
 }
 
 /* However many look at a session at once, it is told once. */
-static void test_together(void **state)
+TEST(test_together)
 {
     enum { THREADS = 4 };
     struct gpufl_symbolized results[THREADS];
     struct thread threads[THREADS];
     struct read_back r;
-    (void)state;
     write_session(&(struct how){0});
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(thread_start(&threads[i], "symbolize", 0, symbolize_thread, &results[i]),
@@ -266,13 +253,12 @@ static void test_together(void **state)
     forget(&r);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct discover d;
     struct symbolize_stats stats;
     int64_t n = 0;
     int code = GPUFL_E_NOMEM;
-    (void)state;
     write_session(&(struct how){.running = true});
     assert_int_equal(discover_open(&d, in_session(""), NULL), 0);
     for (; code; n++) {
@@ -304,11 +290,10 @@ static int without_libdw(void)
     return 0;
 }
 
-static void test_without_libdw(void **state)
+TEST(test_without_libdw)
 {
     char command[2 * PATH_MAX], exe[PATH_MAX];
     struct read_back r;
-    (void)state;
     write_session(&(struct how){0});
     tmpdir_write("libdw.so.1", "no library", 10);
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -331,10 +316,9 @@ static void test_without_libdw(void **state)
     forget(&r);
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
     char error[384] = "";
-    (void)state;
     assert_int_equal(gpufl_symbolize(NULL, 0, NULL, error, sizeof error), GPUFL_E_INVAL);
     assert_true(*error);
     assert_int_equal(gpufl_symbolize("/nowhere", 0, NULL, error, sizeof error), GPUFL_E_NOENT);

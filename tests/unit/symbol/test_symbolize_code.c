@@ -1,14 +1,10 @@
 /* test_symbolize_code.c - device code of a session: taken apart once, after its end, with the text
  * of its source; and where nvdisasm is missing or fails, the session says so and is whole. */
+#include "tests/test.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,10 +117,9 @@ static char *code_text(void)
     return text;
 }
 
-static void test_once(void **state)
+TEST(test_once)
 {
     char source[256], body[4096];
-    (void)state;
     tmpdir_write("work.cu", "a\nb\nc\n", 6);
     snprintf(source, sizeof source, "%s/work.cu", tmpdir);
     snprintf(body, sizeof body,
@@ -145,9 +140,8 @@ static void test_once(void **state)
     assert_int_equal(runs(), 0);
 }
 
-static void test_failing(void **state)
+TEST(test_failing)
 {
-    (void)state;
     write_session(&(struct how){0});
     write_sampled("0000000000000abc.cubin");
     set_program("exit 1");
@@ -179,9 +173,8 @@ static void check_why(const char *why)
     free(text);
 }
 
-static void test_why(void **state)
+TEST(test_why)
 {
-    (void)state;
     write_session(&(struct how){0});
     write_sampled("0000000000000abc.cubin");
     setenv("GPUFL_NVDISASM", "/nowhere", 1);
@@ -199,7 +192,7 @@ static void test_why(void **state)
 }
 
 /* A function whose symbol has no number, or 0, is looked up by its name; one that has one is not. */
-static void test_by_name(void **state)
+TEST(test_by_name)
 {
     static const struct {
         int64_t index;
@@ -213,7 +206,6 @@ static void test_by_name(void **state)
         {0, 340, NULL, "some device code has no instructions"}, /* without half of its header */
     };
     char body[512];
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_session(&(struct how){0});
         write_sampled_as("0000000000000abc.cubin", cases[i].index);
@@ -232,11 +224,10 @@ static void test_by_name(void **state)
 }
 
 /* No other file than those that a capture writes is ever opened. */
-static void test_names(void **state)
+TEST(test_names)
 {
     static const char *const names[] = {"../0000000000000abc.cubin", "/etc/passwd", ".cubin", "x",
                                         "0000000000000abc.cubin/.."};
-    (void)state;
     set_program("exit 1");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         write_session(&(struct how){0});
@@ -247,9 +238,8 @@ static void test_names(void **state)
 }
 
 /* Never beside the program. */
-static void test_running(void **state)
+TEST(test_running)
 {
-    (void)state;
     write_session(&(struct how){.running = true});
     write_sampled("0000000000000abc.cubin");
     set_program("exit 1");

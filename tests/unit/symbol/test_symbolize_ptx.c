@@ -1,12 +1,7 @@
 /* test_symbolize_ptx.c - PTX that a kept cubin carries becomes a source of its function's name. */
+#include "tests/test.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +75,8 @@ static bool said(const char *words)
     return strstr(text, words) != NULL;
 }
 
-static void test_kept(void **state)
+TEST(test_kept)
 {
-    (void)state;
     write_sampled(&(struct how){0}, ".nv_debug_ptx_txt");
     symbolize(0);
     assert_true(said("\"_Z4workPf.ptx\""));
@@ -92,7 +86,7 @@ static void test_kept(void **state)
     assert_int_equal(code_size(), size);
 }
 
-static void test_not_kept(void **state)
+TEST(test_not_kept)
 {
     static const struct {
         struct how how;
@@ -100,7 +94,6 @@ static void test_not_kept(void **state)
     } cases[] = {{{.no_sources = true}, ".nv_debug_ptx_txt"},
                  {{.running = true}, ".nv_debug_ptx_txt"},
                  {{0}, ".text._Z4workPf"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_sampled(&cases[i].how, cases[i].section);
         symbolize(0);

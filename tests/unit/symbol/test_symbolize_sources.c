@@ -1,13 +1,9 @@
 /* test_symbolize_sources.c - of which files a session gets the source. */
+#include "tests/test.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 enum { LIBRARIES = 4, NAME_LIBRARY = 60, FRAME_LIBRARY = CALLS + 10, STACK_LIBRARY = 20 };
 
@@ -56,11 +52,10 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
 
 /* Of libraries only what a report points at: the line that stands for a stack without one of the
  * user's. */
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
     char paths[LIBRARIES][PATH_MAX];
     struct read_back r;
-    (void)state;
     write_session(&(struct how){0});
     write_libraries(paths);
     assert_int_equal(symbolize(0).sources, 3); /* train.py, cases.cc, shown.py */

@@ -1,5 +1,6 @@
 /* test_symbolizer.c - addresses of real programs to functions, files and lines. */
 #include "symbol/symbolizer.h"
+#include "tests/test.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -8,15 +9,10 @@
 #include "symbol/names/demangle.h"
 #include "tests/unit/support/tmpdir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 /* The leak checker guesses where thread-local storage of opened libraries lies, and with libdw's
  * it guesses wrong and falls. */
@@ -199,13 +195,12 @@ static void check_program(const char *name)
     elf_file_close(&f);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
     static const char *const names[] = {"c5",        "c4",           "c0",           "cc5",
                                         "cc4",       "cc-types",     "cc-packed",    "cc-split",
                                         "cc-split4", "cc-no-id",     "cc-relative4", "cc-relative5",
                                         "cc-link",   "cc-no-id-link"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         print_message("         %s\n", names[i]);
         check_program(names[i]);
@@ -219,9 +214,8 @@ static void test_lines(void **state)
 
 /* Without its split debug information a line is known and the function that it is in is not: the
  * symbol table names the outermost one, which is another where calls were inlined. */
-static void test_split_is_missing(void **state)
+TEST(test_split_is_missing)
 {
-    (void)state;
     static const char *const programs[] = {"c-gone5", "c-gone4"};
     for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
         struct calls calls;
@@ -247,11 +241,10 @@ static void test_split_is_missing(void **state)
 
 /* A compiler's folder that is another one in every process: no file of ours is meant, least of all
  * one that is there. */
-static void test_another_process_folder(void **state)
+TEST(test_another_process_folder)
 {
     static const char *const names[] = {"cc-cwd4", "cc-cwd5"};
     char here[PATH_MAX];
-    (void)state;
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(getenv("GPUFL_SOURCE_DIR")), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -296,12 +289,11 @@ static void copy_file(const char *from, const char *to)
     mem_free(data);
 }
 
-static void test_stripped(void **state)
+TEST(test_stripped)
 {
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc5"), &calls);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     struct symbol_module m = module_of(program("cc-stripped"), &f);
@@ -320,7 +312,7 @@ static void test_stripped(void **state)
 }
 
 /* A stripped program that carries a small symbol table: functions that nothing exports, too. */
-static void test_small_table(void **state)
+TEST(test_small_table)
 {
     static const char *const wanted[][2] = {{"template", "_ZN5train4Step3runEi"},
                                             {"unnamed", "_ZN5train12_GLOBAL__N_17unnamedEv"},
@@ -328,7 +320,6 @@ static void test_small_table(void **state)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc-small"), &calls);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     struct symbol_module m = module_of(program("cc-small"), &f);
@@ -344,12 +335,11 @@ static void test_small_table(void **state)
     symbolizer_close(s);
 }
 
-static void test_identity(void **state)
+TEST(test_identity)
 {
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc5"), &calls);
     uint64_t at = address_of(&calls, "unnamed");
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
@@ -373,12 +363,11 @@ static void test_identity(void **state)
 }
 
 /* Without a build id the size and the time have to be those of then. */
-static void test_identity_without_id(void **state)
+TEST(test_identity_without_id)
 {
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc-no-id"), &calls);
     uint64_t at = address_of(&calls, "unnamed");
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
@@ -397,13 +386,12 @@ static void test_identity_without_id(void **state)
 }
 
 /* A file that had no name any more when it was mapped, and is there again. */
-static void test_deleted(void **state)
+TEST(test_deleted)
 {
     char path[PATH_MAX];
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc5"), &calls);
     uint64_t at = address_of(&calls, "unnamed");
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
@@ -418,13 +406,12 @@ static void test_deleted(void **state)
 }
 
 /* The program is gone: its debug file is found by the build id. */
-static void test_debug_file_by_id(void **state)
+TEST(test_debug_file_by_id)
 {
     char dir[PATH_MAX], path[2 * PATH_MAX];
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc5"), &calls);
     uint64_t at = address_of(&calls, "unnamed");
     struct symbol_module m = module_of(program("cc-stripped"), &f);
@@ -445,12 +432,11 @@ static void test_debug_file_by_id(void **state)
 }
 
 /* A debug file beside a program without build id counts with the checksum of the link only. */
-static void test_debug_link_checksum(void **state)
+TEST(test_debug_link_checksum)
 {
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    (void)state;
     run(program("cc-no-id"), &calls);
     uint64_t at = address_of(&calls, "unnamed");
     copy_file(program("cc-no-id-link"), tmpdir_path("program"));
@@ -470,7 +456,7 @@ static void test_debug_link_checksum(void **state)
 }
 
 /* More files than are kept open, in turn. */
-static void test_many_modules(void **state)
+TEST(test_many_modules)
 {
     enum { FILES = 20, ROUNDS = 3 };
     struct symbol_module m[FILES];
@@ -478,7 +464,6 @@ static void test_many_modules(void **state)
     struct calls calls;
     struct symbolizer *s;
     char name[32];
-    (void)state;
     run(program("cc5"), &calls);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "copy-%d", i);
@@ -588,19 +573,18 @@ static void damage_program(const char *name, unsigned rounds)
     elf_file_close(&f);
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
     static const char *const names[] = {"c5",       "c4",        "cc5", "cc4",
                                         "cc-types", "cc-packed", "c0",  "cc-small"};
     const char *more = getenv("GPUFL_DAMAGE_ROUNDS");
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         damage_program(names[i], more ? (unsigned)atoi(more) : 150);
 }
 
 /* A section that is no debug section and says that it unpacks to far more than there is room for:
  * what debug sections need is all that is set aside. */
-static void test_a_note_that_unpacks_to_much(void **state)
+TEST(test_a_note_that_unpacks_to_much)
 {
     enum { SIZE = 64 << 20 };
     struct calls calls;
@@ -609,7 +593,6 @@ static void test_a_note_that_unpacks_to_much(void **state)
     size_t len, changed = 0;
     uLongf packed = compressBound(SIZE);
     Elf64_Chdr head = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = SIZE, .ch_addralign = 1};
-    (void)state;
     run(program("cc-packed"), &calls);
     struct symbol_module m = module_of(program("cc-packed"), &f);
     assert_int_equal(file_read_all(program("cc-packed"), 1 << 26, &data, &len, NULL), 0);
@@ -641,14 +624,13 @@ static void test_a_note_that_unpacks_to_much(void **state)
 /* ---- speed ----------------------------------------------------------------------------- */
 
 /* Every byte of this test's own code, as many times as it takes. */
-static void test_speed(void **state)
+TEST(test_speed)
 {
     enum { ADDRESSES = 10000 };
     struct symbolizer *s;
     struct elf_file f;
     const struct symbol_level *levels;
     size_t count, lines = 0;
-    (void)state;
     struct symbol_module m = module_of("/proc/self/exe", &f);
     const Elf64_Shdr *text = elf_file_section(&f, ".text");
     assert_non_null(text);

@@ -1,16 +1,12 @@
 /* test_decimal.c - fractions as two integers, and the names of stall reasons. */
+#include "tests/test.h"
 #include "wire/decimal.h"
 #include "wire/stall_name.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_read(void **state)
+TEST(test_read)
 {
     static const struct {
         const char *text;
@@ -30,7 +26,6 @@ static void test_read(void **state)
         {"12345678901234567890", 1234567890123456, 4},
         {"0.00000000000000000001", 1, -20},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scan s = {cases[i].text, cases[i].text + strlen(cases[i].text)};
         struct decimal d;
@@ -44,10 +39,9 @@ static void test_read(void **state)
     }
 }
 
-static void test_read_nothing_else(void **state)
+TEST(test_read_nothing_else)
 {
     static const char *const cases[] = {"", "-", ".5", "1.", "1e", "1e+", "nan", "1e100", "\"1\""};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scan s = {cases[i], cases[i] + strlen(cases[i])};
         struct decimal d;
@@ -56,7 +50,7 @@ static void test_read_nothing_else(void **state)
 }
 
 /* What is written is read as the same. */
-static void test_put(void **state)
+TEST(test_put)
 {
     static const struct {
         struct decimal d;
@@ -65,7 +59,6 @@ static void test_put(void **state)
         {{0, 0}, "0"},       {{125, -1}, "12.5"}, {{-5, -3}, "-0.005"},   {{123457, 3}, "123457e3"},
         {{1, -20}, "1e-20"}, {{-7, 0}, "-7"},     {{7, -7}, "0.0000007"}, {{-4125, -2}, "-41.25"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct buf b;
         struct decimal d;
@@ -82,7 +75,7 @@ static void test_put(void **state)
     assert_true(decimal_double((struct decimal){3, 2}) == 300);
 }
 
-static void test_stall_names(void **state)
+TEST(test_stall_names)
 {
     static const struct {
         const char *driver, *want;
@@ -99,7 +92,6 @@ static void test_stall_names(void **state)
         {"", "", CELL_NULL},
         {"--", "", CELL_NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stall_name n = stall_name_of(cases[i].driver, strlen(cases[i].driver));
         assert_string_equal(n.text, cases[i].want);
@@ -111,7 +103,7 @@ static void test_stall_names(void **state)
 }
 
 /* To the digits asked for, and in the one form. */
-static void test_of_double(void **state)
+TEST(test_of_double)
 {
     static const struct {
         double value;
@@ -132,7 +124,6 @@ static void test_of_double(void **state)
         {6.02214e23, 6, 602214, 18},
     };
     struct decimal d;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_true(decimal_of(cases[i].value, cases[i].digits, &d));
         assert_int_equal(d.mantissa, cases[i].mantissa);

@@ -1,16 +1,13 @@
 /* test_decode.c - what is written is read back, and what is damaged costs its line alone. */
 #include "base/alloc.h"
 #include "base/err.h"
+#include "tests/test.h"
 #include "wire/decode.h"
 #include "wire/limits.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What the visitor saw, as text, so that tests compare one string. */
 struct seen {
@@ -104,9 +101,8 @@ static void expect(const char *line, const char *want)
     buf_fini(&s.text);
 }
 
-static void test_shapes(void **state)
+TEST(test_shapes)
 {
-    (void)state;
     expect(
         "{\"type\":\"kernel\",\"rows\":3,\"start\":[900,12,11],\"duration\":[4,4,5],\"stream\":1}",
         "kernel start=900,912,923 duration=4,4,5 stream=1,1,1;");
@@ -129,9 +125,8 @@ static void test_shapes(void **state)
            "kernel duration=-9223372036854775807;");
 }
 
-static void test_unknown_is_passed_over(void **state)
+TEST(test_unknown_is_passed_over)
 {
-    (void)state;
     struct decoder *d;
     struct seen s = seen_new();
     assert_int_equal(decoder_open(&d), 0);
@@ -153,9 +148,8 @@ static void test_unknown_is_passed_over(void **state)
 }
 
 /* Sound lines of which nothing is taken come out as they stand; damaged ones do not. */
-static void test_unknown_is_handed_over(void **state)
+TEST(test_unknown_is_handed_over)
 {
-    (void)state;
     struct decoder *d;
     struct seen s = seen_new();
     struct wire_visitor v = visitor_of(&s);
@@ -181,9 +175,8 @@ static void test_unknown_is_handed_over(void **state)
     buf_fini(&s.text);
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const char *const lines[] = {
         "x",
         "[]",
@@ -242,9 +235,8 @@ static void test_damage(void **state)
         expect(lines[i], "damaged");
 }
 
-static void test_header_and_names(void **state)
+TEST(test_header_and_names)
 {
-    (void)state;
     expect("{\"type\":\"header\",\"format\":2,\"session\":\"s1\",\"channel\":\"device\",\"part\":3,"
            "\"command\":\"a\\\"\\u00e9\",\"simulated\":true,\"later\":[{}]}",
            "header s1 device 3 a\"\xc3\xa9 sim;");
@@ -323,9 +315,8 @@ static void feed_all(struct decoder *d, const struct buf *b, const struct wire_v
     }
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     enum { MOST = WIRE_MAX_ROWS + 100 };
     int64_t *rows = malloc(sizeof *rows * MOST * RECORD_MAX_COLUMNS);
     struct decoder *d;
@@ -361,9 +352,8 @@ static void sample_line(struct buf *b, enum record_type type, size_t n)
 
 /* ---- damage of every kind ------------------------------------------------------------------ */
 
-static void test_every_truncation_is_damage(void **state)
+TEST(test_every_truncation_is_damage)
 {
-    (void)state;
     struct buf b, names;
     sample_line(&b, RECORD_alloc, 40);
     buf_init(&names, 1 << 20);
@@ -438,9 +428,8 @@ static int check_name(void *arg, uint32_t id, const char *text, size_t len)
     return 0;
 }
 
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
-    (void)state;
     struct decoder *d;
     int64_t sum = 0;
     const struct wire_visitor v = {.arg = &sum, .batch = check_batch, .name = check_name};
@@ -476,9 +465,8 @@ static void test_mutations(void **state)
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-static void test_visitor_stops(void **state)
+TEST(test_visitor_stops)
 {
-    (void)state;
     static const char *const lines[] = {"{\"type\":\"header\",\"session\":\"s\"}",
                                         "{\"type\":\"names\",\"id\":[1,2],\"text\":[\"a\",\"b\"]}",
                                         "{\"type\":\"end\",\"rows\":1,\"time\":1}"};
@@ -498,9 +486,8 @@ static void test_visitor_stops(void **state)
 }
 
 /* Every allocation fails once: the feed says so, and the next attempt succeeds. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     struct buf b;
     sample_line(&b, RECORD_kernel, 20);
     static const char header[] = "{\"type\":\"header\",\"session\":\"s\"}";
@@ -530,9 +517,8 @@ static void test_out_of_memory(void **state)
 }
 
 /* The most rows that a line may have are read, one more is damage. */
-static void test_row_limit(void **state)
+TEST(test_row_limit)
 {
-    (void)state;
     for (int extra = 0; extra < 2; extra++) {
         struct buf b;
         buf_init(&b, 8u << 20);

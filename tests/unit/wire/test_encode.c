@@ -1,16 +1,13 @@
 /* test_encode.c - the exact text of headers, names and rows. */
+#include "tests/test.h"
 #include "wire/digits.h"
 #include "wire/encode.h"
 #include "wire/limits.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define EXPECT(b, text) assert_string_equal(buf_cstr(&(b)), text)
 
@@ -21,9 +18,8 @@ static struct buf fresh(void)
     return b;
 }
 
-static void test_digits(void **state)
+TEST(test_digits)
 {
-    (void)state;
     static const int64_t some[] = {0,
                                    1,
                                    9,
@@ -64,9 +60,8 @@ static void test_digits(void **state)
 }
 
 /* Every byte that is not a digit must be noticed, wherever it stands. */
-static void test_digits_other(void **state)
+TEST(test_digits_other)
 {
-    (void)state;
     for (int c = 0; c < 256; c++)
         for (size_t digits = 1; digits <= 8; digits++)
             for (size_t at = 0; at < digits; at++) {
@@ -79,9 +74,8 @@ static void test_digits_other(void **state)
             }
 }
 
-static void test_commas(void **state)
+TEST(test_commas)
 {
-    (void)state;
     uint64_t x = 99;
     for (int round = 0; round < 20000; round++) {
         char text[DIGITS_BLOCK];
@@ -95,9 +89,8 @@ static void test_commas(void **state)
     }
 }
 
-static void test_example_of_header(void **state)
+TEST(test_example_of_header)
 {
-    (void)state;
     struct buf b = fresh();
     struct kernel_row rows[3];
     for (int i = 0; i < 3; i++)
@@ -115,9 +108,8 @@ static void test_example_of_header(void **state)
     buf_fini(&b);
 }
 
-static void test_codings(void **state)
+TEST(test_codings)
 {
-    (void)state;
     struct buf b = fresh();
     struct alloc_row rows[4] = {
         {.time = 1000, .op = 1, .address = 0x7f00, .bytes = -5, .correlation = 10},
@@ -137,9 +129,8 @@ static void test_codings(void **state)
     buf_fini(&b);
 }
 
-static void test_times_out_of_range(void **state)
+TEST(test_times_out_of_range)
 {
-    (void)state;
     struct buf b = fresh();
     struct end_row rows[3] = {{INT64_MAX, 1}, {WIRE_TIME_MAX, 1}, {-WIRE_TIME_MAX - 1, 1}};
     encode_rows(&b, RECORD_end, (const int64_t *)rows, 3);
@@ -151,9 +142,8 @@ static void test_times_out_of_range(void **state)
     buf_fini(&b);
 }
 
-static void test_no_rows_no_line(void **state)
+TEST(test_no_rows_no_line)
 {
-    (void)state;
     struct buf b = fresh();
     struct end_row row = {1, 1};
     encode_rows(&b, RECORD_end, (const int64_t *)&row, 0);
@@ -177,9 +167,8 @@ static size_t count_lines(const struct buf *b, size_t *longest)
 }
 
 /* The widest record with the longest cells still gives lines that readers take. */
-static void test_lines_stay_short(void **state)
+TEST(test_lines_stay_short)
 {
-    (void)state;
     int widest = 0;
     for (int i = 0; i < RECORD_COUNT; i++)
         if (records[i].column_count > records[widest].column_count)
@@ -197,9 +186,8 @@ static void test_lines_stay_short(void **state)
     free(table);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     struct buf b = fresh();
     const uint32_t ids[] = {7, 4294967295u};
     const char *texts[] = {"a\"b\n", "\xff"};
@@ -210,9 +198,8 @@ static void test_names(void **state)
     buf_fini(&b);
 }
 
-static void test_long_names_are_cut_and_split(void **state)
+TEST(test_long_names_are_cut_and_split)
 {
-    (void)state;
     enum { N = 40, LONG = 1 << 20 };
     char *text = malloc(LONG);
     memset(text, 1, LONG); /* each byte becomes six */
@@ -233,9 +220,8 @@ static void test_long_names_are_cut_and_split(void **state)
     free(text);
 }
 
-static void test_header(void **state)
+TEST(test_header)
 {
-    (void)state;
     struct buf b = fresh();
     const struct wire_header h = {.session = "0b1c",
                                   .channel = "device",
@@ -269,9 +255,8 @@ static void test_header(void **state)
 }
 
 /* A full buffer keeps what it has and says so; nothing is written past its end. */
-static void test_full_buffer(void **state)
+TEST(test_full_buffer)
 {
-    (void)state;
     struct kernel_row rows[100];
     for (int i = 0; i < 100; i++)
         rows[i] = (struct kernel_row){.start = i * 1000000007ll, .duration = i};

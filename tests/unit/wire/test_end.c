@@ -1,31 +1,24 @@
 /* test_end.c - lines that end a session, and those that only look like it. */
+#include "tests/test.h"
 #include "wire/end.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool ends(const char *line)
 {
     return wire_line_ends(line, strlen(line));
 }
 
-static void test_both_formats(void **state)
+TEST(test_both_formats)
 {
-    (void)state;
     assert_true(ends("{\"type\":\"end\",\"ts\":5,\"reason\":\"exit\"}"));
     assert_true(ends("{\"version\":1,\"ts_ns\":[\"}\"],\"type\":\"shutdown\",\"pid\":3}"));
     assert_true(ends(" { \"type\" : \"end\" } "));
 }
 
-static void test_what_only_looks_like_it(void **state)
+TEST(test_what_only_looks_like_it)
 {
-    (void)state;
     static const char *const lines[] = {
         "",
         "\"end\"",
@@ -43,9 +36,8 @@ static void test_what_only_looks_like_it(void **state)
     assert_false(wire_line_ends("{\"type\":\"end\"}", 9)); /* the rest is not written yet */
 }
 
-static void test_a_long_line_is_none(void **state)
+TEST(test_a_long_line_is_none)
 {
-    (void)state;
     char line[8192];
     int n = snprintf(line, sizeof line, "{\"type\":\"end\",\"reason\":\"%*s\"}", 5000, "");
     assert_false(wire_line_ends(line, (size_t)n));

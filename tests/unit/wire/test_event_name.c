@@ -1,19 +1,14 @@
 /* test_event_name.c - every code of docs/format.md has a name of its own, ids come back as texts, and
  * numbers of them stay. */
+#include "tests/test.h"
 #include "wire/event_name.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
-static void test_ids(void **state)
+TEST(test_ids)
 {
-    (void)state;
     static const struct {
         enum record_type type;
         int64_t code;
@@ -38,9 +33,8 @@ static void test_ids(void **state)
     assert_int_equal(event_name_of(RECORD_scope, 1), 0);
 }
 
-static void test_no_others(void **state)
+TEST(test_no_others)
 {
-    (void)state;
     static const int64_t ids[] = {0,          1,          -1,           EVENT_NAME_FIRST,
                                   0xffff0205, 0xffff010b, 0xffff0700,   UINT32_MAX,
                                   INT64_MAX,  INT64_MIN,  0x1ffff0101ll};

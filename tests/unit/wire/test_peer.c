@@ -1,13 +1,10 @@
 /* test_peer.c - sessions of the public client's format come out as rows of ours. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define DATA    "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34/"
 #define SESSION "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
@@ -100,9 +97,8 @@ static const char sample[] =
     "instruction function=2 offset=0 level=0 text='NOP ;' file='' inlined=''\n"
     "scope_open start=95000100 instance=5 parent=0 name='step' depth=0 repeat=0 warmup=0\n";
 
-static void test_sample(void **state)
+TEST(test_sample)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 1770000000000000000);
     static const char *const files[] = {DATA "device.1.log", DATA "device.2.log",
@@ -138,9 +134,8 @@ static void expect(const char *const *lines, const char *want)
 
 /* Columns are found by name; where a line names none, by place. Rows may be null,
  * short or long, cells null, columns unknown. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
-    (void)state;
     static const char want[] = "stream id=1 device=0 number=7\n"
                                "memcpy start=107 duration=3 bytes=9 kind=2 stream=1 correlation=4\n"
                                "header s app= pid=0 host= run= engine= backend= start=100\n";
@@ -159,9 +154,8 @@ static void test_columns(void **state)
 }
 
 /* Details find their kernels by id and order, each kernel takes one. */
-static void test_details(void **state)
+TEST(test_details)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 0);
     run_line(&r, DICTIONARY);
@@ -204,9 +198,8 @@ static void test_details(void **state)
 }
 
 /* Two threads open the same scopes: the inner one's parent is their common path. */
-static void test_scopes_of_threads(void **state)
+TEST(test_scopes_of_threads)
 {
-    (void)state;
     EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
            "scope instance=5 parent=2 name='b' tag=''\n"
            "scope start=103 duration=2 instance=4 parent=2 name='b' depth=1 repeat=0 warmup=0\n"
@@ -221,9 +214,8 @@ static void test_scopes_of_threads(void **state)
 }
 
 /* Under different scopes that are both open, the parent is not known. */
-static void test_scope_of_unknown_parent(void **state)
+TEST(test_scope_of_unknown_parent)
 {
-    (void)state;
     EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
            "scope instance=4 parent=0 name='b' tag=''\n"
            "scope start=103 duration=2 instance=5 name='b' depth=1 repeat=0 warmup=0\n"
@@ -236,9 +228,8 @@ static void test_scope_of_unknown_parent(void **state)
 }
 
 /* Segments: what goes on is open here and ends, with its first start, where it ends. */
-static void test_scopes_over_segments(void **state)
+TEST(test_scopes_over_segments)
 {
-    (void)state;
     EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
            "scope_open start=101 instance=1 parent=0 name='a' depth=0 repeat=5 warmup=0\n"
            "header s app= pid=0 host= run= engine= backend= start=100\n",
@@ -250,9 +241,8 @@ static void test_scopes_over_segments(void **state)
 }
 
 /* The begin lies in a lost part: the end's own start serves; without one it is an orphan. */
-static void test_scope_without_begin(void **state)
+TEST(test_scope_without_begin)
 {
-    (void)state;
     EXPECT("scope instance=2 parent=0 name='scope#7' tag=''\n"
            "scope start=50 duration=59 instance=1 parent=0 name='scope#7' depth=0\n"
            "header s app= pid=0 host= run= engine= backend= start=100\n",
@@ -265,9 +255,8 @@ static void test_scope_without_begin(void **state)
 }
 
 /* AMD numbers copy kinds otherwise, and its energy is in no known unit. */
-static void test_amd(void **state)
+TEST(test_amd)
 {
-    (void)state;
     EXPECT("header s app= pid=0 host= run= engine= backend=amd start=5\n"
            "device id=1 index=0 name='g' uuid='u0' vendor='amd' pci='' arch='' driver=''\n"
            "stream id=1 device=1 number=1\n"
@@ -280,9 +269,8 @@ static void test_amd(void **state)
 }
 
 /* With several GPUs kernels and copies, which name none, have none. */
-static void test_two_gpus(void **state)
+TEST(test_two_gpus)
 {
-    (void)state;
     EXPECT("header s app= pid=0 host= run= engine= backend=nvidia start=5\n"
            "device id=1 index=0 name='g' uuid='u0' vendor='nvidia' pci='' arch='' driver=''\n"
            "device id=2 index=1 name='g' uuid='u1' vendor='nvidia' pci='' arch='' driver=''\n"
@@ -297,9 +285,8 @@ static void test_two_gpus(void **state)
 }
 
 /* The driver's order and the management library's may differ: uuids join them. */
-static void test_devices_are_joined_by_uuid(void **state)
+TEST(test_devices_are_joined_by_uuid)
 {
-    (void)state;
     EXPECT("header s app= pid=0 host= run= engine= backend=nvidia start=5\n"
            "device id=2 index=1 name='g' uuid='u0' vendor='nvidia' pci='p1' arch='' driver=''\n"
            "device id=1 index=0 name='' uuid='u7' vendor='nvidia' pci='p0' arch='' driver=''\n"
@@ -312,9 +299,8 @@ static void test_devices_are_joined_by_uuid(void **state)
 }
 
 /* What a launcher writes for a program that crashed is no end. */
-static void test_crash(void **state)
+TEST(test_crash)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 0);
     run_line(&r, "{\"type\":\"shutdown\",\"ts_ns\":9,\"synthetic\":true,\"exit_code\":139,"
@@ -327,9 +313,8 @@ static void test_crash(void **state)
            "{\"type\":\"shutdown\",\"ts_ns\":9,\"synthetic\":true,\"window_stopped\":true}");
 }
 
-static void test_warnings(void **state)
+TEST(test_warnings)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 0);
     for (int i = 0; i < 2; i++) {

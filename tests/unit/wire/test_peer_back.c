@@ -1,14 +1,11 @@
 /* test_peer_back.c - a session of ours as the public client's lines, read back. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_put.h"
 #include "tests/unit/support/peer_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What comes back of what is put, and how many rows the format has no place for. */
 static void expect_back(void (*put)(struct peer_encoder *e), const char *seen, uint64_t left_out)
@@ -106,9 +103,8 @@ static void put_session(struct peer_encoder *e)
     ROWS(e, end, {.time = 500});
 }
 
-static void test_a_session(void **state)
+TEST(test_a_session)
 {
-    (void)state;
     expect_back(
         put_session,
         "header s app=toy pid=7 host=h run= engine=Trace backend=nvidia start=0\n"
@@ -201,9 +197,8 @@ static void put_profile(struct peer_encoder *e)
          {.time = 2, .device = 1, .engine = 12, .name = 10, .value = 4});
 }
 
-static void test_a_profile(void **state)
+TEST(test_a_profile)
 {
-    (void)state;
     /* left out: the inlined level, a metric that a range has no member for, an engine's setting */
     expect_back(
         put_profile,

@@ -1,17 +1,14 @@
 /* test_peer_damage.c - broken, hostile and nonsensical lines of the public client's
  * format: each costs itself, and no more. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const kinds[] = {
     JOB(GPU("0", "NVIDIA")),
@@ -48,9 +45,8 @@ static const char *const kinds[] = {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static void test_every_truncation_is_damage(void **state)
+TEST(test_every_truncation_is_damage)
 {
-    (void)state;
     for (int k = 0; k < KINDS; k++) {
         struct run r;
         size_t n = strlen(kinds[k]);
@@ -66,9 +62,8 @@ static void test_every_truncation_is_damage(void **state)
     }
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const char *const lines[] = {
         BATCH("memcpy_event_batch", "\"rows\":[[0,1,1,1,3,1]]"),
         BATCH("memcpy_event_batch", "\"base_time_ns\":1"),
@@ -92,9 +87,8 @@ static void test_damage(void **state)
 }
 
 /* Shares that no SM can have would overflow what is worked out of them: occupancy stays unknown. */
-static void test_impossible_occupancy(void **state)
+TEST(test_impossible_occupancy)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 0);
     run_line(&r,
@@ -113,9 +107,8 @@ static void test_impossible_occupancy(void **state)
 
 /* A row that names another stream each time, and a launch of its own, is nothing that a
  * program does: memory ends at a number of them, and the rest is counted. */
-static void test_ids_without_end(void **state)
+TEST(test_ids_without_end)
 {
-    (void)state;
     enum { LINES = 18, ROWS = 1 << 16, MOST = 1 << 20 };
     struct decoder *d;
     struct buf line;
@@ -147,9 +140,8 @@ static int last_fill_scope(void *arg, const struct wire_batch *b)
 }
 
 /* The same of paths of scopes: one that has no room is unknown, not another one. */
-static void test_paths_without_end(void **state)
+TEST(test_paths_without_end)
 {
-    (void)state;
     enum { MOST = 1 << 20, DEPTH = 60 };
     static const char *const last[][2] = {{"p0|q|p0", "="}, {"new|p1", "unknown"}, {"p0", "="}};
     struct decoder *d;
@@ -183,9 +175,8 @@ static void test_paths_without_end(void **state)
 
 /* A large batch whose rows want no details, and very many details: the time is that of
  * reading both, not their product (which the test's time limit would end). */
-static void test_details_that_nobody_awaits(void **state)
+TEST(test_details_that_nobody_awaits)
 {
-    (void)state;
     enum { ROWS = 200000, DETAILS = 500000 };
     static const char detail[] = "{\"type\":\"kernel_detail\",\"corr_id\":6}";
     struct run r;
@@ -215,9 +206,8 @@ static uint64_t random_next(void)
 }
 
 /* Changed bytes anywhere: nothing is read out of bounds, nothing leaks. */
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
-    (void)state;
     static const char interesting[] = "0123456789-,:[]{}\"\\nulltrue.eE ()|";
     struct run r;
     run_begin(&r, 0);
@@ -245,9 +235,8 @@ static int count_batch(void *arg, const struct wire_batch *b)
 }
 
 /* Every allocation fails once: an error, never a crash or a leak. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     for (int64_t n = 0;; n++) {
         struct decoder *d = NULL;
         size_t rows = 0;

@@ -1,16 +1,13 @@
 /* test_peer_encode.c - the exact lines of the public client's format. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_ours.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define KERNELS                                                                                    \
     "{\"version\":1,\"type\":\"kernel_event_batch\"," SESSION ",\"batch_id\":1,"                   \
@@ -54,9 +51,8 @@
                                                                           "\"profiling_engine\":"  \
                                                                           "\"nvidia.trace\"}\n"
 
-static void test_job_start_and_shutdown(void **state)
+TEST(test_job_start_and_shutdown)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours();
     ROWS(e, capability, {NAME_KERNELS, 1, NAME_COLLECTED, 0},
          {NAME_OUTER, 0, NAME_FAILED, NAME_WHY});
@@ -79,18 +75,16 @@ static void test_job_start_and_shutdown(void **state)
 }
 
 /* A session that did not end cleanly has no shutdown. */
-static void test_no_end_no_shutdown(void **state)
+TEST(test_no_end_no_shutdown)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours();
     assert_int_equal(peer_encoder_finish(e), 0);
     EXPECT(e, PEER_SASS, JOB_START);
     peer_encoder_close(e);
 }
 
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     const struct scope_row scopes[] = {{.instance = 2, .name = NAME_OUTER, .start = CELL_NULL},
                                        {.instance = 3, .parent = 2, .name = NAME_INNER}};
@@ -130,9 +124,8 @@ static void test_kernels(void **state)
 }
 
 /* However often a correlation id repeats, no two kernels of a session share one. */
-static void test_correlations_are_unique(void **state)
+TEST(test_correlations_are_unique)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     enum { N = 500 };
     struct kernel_row rows[N];
@@ -152,9 +145,8 @@ static void test_correlations_are_unique(void **state)
     peer_encoder_close(e);
 }
 
-static void test_copies_fills_syncs_allocs(void **state)
+TEST(test_copies_fills_syncs_allocs)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     ROWS(e, memcpy,
          {.start = 300, .duration = 30, .bytes = 4096, .kind = 1, .stream = 1, .correlation = 13},
@@ -202,9 +194,8 @@ static void test_copies_fills_syncs_allocs(void **state)
 /* Capture remembers a bounded number of ended scopes for the kernels that come late. */
 /* Rows without lines (options, clocks) come before the devices are known: readers take the
  * devices from the first job_start, which waits for them. */
-static void test_job_start_waits_for_a_line(void **state)
+TEST(test_job_start_waits_for_a_line)
 {
-    (void)state;
     struct peer_encoder *e;
     const struct peer_encode_config c = {.demangle = peer_ours_show};
     assert_int_equal(peer_encoder_open(&e, &c), 0);
@@ -220,9 +211,8 @@ static void test_job_start_waits_for_a_line(void **state)
 }
 
 /* 0 is a value of the host's CPU there: a sample without it would read as an idle host. */
-static void test_host_without_cpu_is_left_out(void **state)
+TEST(test_host_without_cpu_is_left_out)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     ROWS(e, host_metric, {.time = 1, .cpu = CELL_NULL, .memory_used = 1 << 20},
          {.time = 2, .cpu = 0, .memory_used = 1 << 20});
@@ -231,9 +221,8 @@ static void test_host_without_cpu_is_left_out(void **state)
     peer_encoder_close(e);
 }
 
-static void test_metrics(void **state)
+TEST(test_metrics)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     ROWS(e, device_metric,
          {.time = 100,
@@ -287,9 +276,8 @@ static void test_metrics(void **state)
 /* A name may hold any byte, also the one that ends strings. */
 /* Ids count from 1 in our logs; a damaged one, or another writer's, may be any number. It
  * takes the room of a row, not of all the ids below it. */
-static void test_large_ids(void **state)
+TEST(test_large_ids)
 {
-    (void)state;
     static const int64_t ids[] = {1 << 26, UINT32_MAX - 7, INT64_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         struct peer_encoder *e = peer_ours_running();
@@ -308,9 +296,8 @@ static void test_large_ids(void **state)
 
 /* Devices stand in the order of their ids, whichever was learnt first, and a log of
  * nothing but devices does not make lines without end. */
-static void test_order_of_devices(void **state)
+TEST(test_order_of_devices)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours();
     for (int64_t id = 3; id > 1; id--)
         ROWS(e, device, {.id = id, .index = id - 1, .name = NAME_GPU});
@@ -328,9 +315,8 @@ static void test_order_of_devices(void **state)
 }
 
 /* Memory in use without a total: how much is free is not known. */
-static void test_free_memory_needs_a_total(void **state)
+TEST(test_free_memory_needs_a_total)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours();
     ROWS(e, device, {.id = 1, .index = 0, .memory_total = CELL_NULL});
     ROWS(e, device_metric,
@@ -339,9 +325,8 @@ static void test_free_memory_needs_a_total(void **state)
     peer_encoder_close(e);
 }
 
-static void test_name_with_nul(void **state)
+TEST(test_name_with_nul)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     assert_int_equal(peer_encoder_name(e, 40, "a\0b", 3), 0);
     ROWS(e, scope, {.start = 1, .duration = 1, .instance = 1, .name = 40});
@@ -350,9 +335,8 @@ static void test_name_with_nul(void **state)
 }
 
 /* Every allocation fails once: an error, never a crash or a leak. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     for (int64_t n = 0;; n++) {
         struct peer_encoder *e = NULL;
         const struct peer_encode_config c = {.demangle = peer_ours_show};

@@ -1,23 +1,19 @@
 /* test_peer_encode_scopes.c - scopes of ours as begins, ends and paths of the public
  * client's format. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_ours.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SCOPES(id, base)                                                                           \
     "{\"version\":3,\"type\":\"scope_event_batch\"," SESSION ",\"batch_id\":" id                   \
     ",\"base_time_ns\":" base ",\"columns\":[\"dt_ns\",\"scope_instance_id\",\"name_id\","         \
     "\"event_type\",\"depth\",\"repeat\",\"warmup\",\"original_start_ns\"],\"rows\":"
 
-static void test_scopes(void **state)
+TEST(test_scopes)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     ROWS(e, scope,
          {.start = 950, .duration = 50, .instance = 2, .parent = 1, .name = NAME_INNER, .depth = 1},
@@ -39,9 +35,8 @@ static void test_scopes(void **state)
 /* A parent there is what is open one level up in the order of the rows, and our rows come
  * when scopes end: the outer one's begin stands before its first inner one, batches earlier
  * than its end. */
-static void test_begins_come_outside_in(void **state)
+TEST(test_begins_come_outside_in)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     const struct scope_row outer = {.start = 900,
                                     .duration = 4000,
@@ -70,9 +65,8 @@ static void test_begins_come_outside_in(void **state)
 }
 
 /* Scopes around each other, as damage makes them: each begins once. */
-static void test_scopes_in_a_circle(void **state)
+TEST(test_scopes_in_a_circle)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     ROWS(e, scope_open, {.start = 10, .instance = 1, .parent = 1, .name = NAME_OUTER},
          {.start = 11, .instance = 2, .parent = 3, .name = NAME_OUTER},
@@ -86,9 +80,8 @@ static void test_scopes_in_a_circle(void **state)
     peer_encoder_close(e);
 }
 
-static void test_ended_scopes_are_forgotten(void **state)
+TEST(test_ended_scopes_are_forgotten)
 {
-    (void)state;
     struct peer_encoder *e;
     const struct peer_encode_config c = {.scopes_kept = 2};
     assert_int_equal(peer_encoder_open(&e, &c), 0);
@@ -107,9 +100,8 @@ static void test_ended_scopes_are_forgotten(void **state)
 }
 
 /* A scope seen open gets one begin, and its end when its row comes. */
-static void test_open_scopes(void **state)
+TEST(test_open_scopes)
 {
-    (void)state;
     struct peer_encoder *e = peer_ours_running();
     for (int i = 0; i < 2; i++)
         ROWS(e, scope_open, {.start = 100, .instance = 4, .name = NAME_OUTER, .repeat = 3});
@@ -133,9 +125,8 @@ static bool find_scope(void *arg, int64_t instance, int64_t *name, int64_t *pare
     return instance >= 70 && instance < 500;
 }
 
-static void test_scope_callback(void **state)
+TEST(test_scope_callback)
 {
-    (void)state;
     struct peer_encoder *e;
     const struct peer_encode_config c = {.scope = find_scope};
     assert_int_equal(peer_encoder_open(&e, &c), 0);

@@ -1,14 +1,11 @@
 /* test_peer_profile.c - samples, metrics of instructions, counters and code of the public
  * client's format. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEADER "header s app= pid=0 host= run= engine= backend= start="
 #define WORDS                                                                                      \
@@ -45,9 +42,8 @@ static struct run run_of(const char *const *lines)
     } while (0)
 
 /* The name tells the reason, not the number; issued and not issued are kept apart. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
-    (void)state;
     EXPECT(0,
            FUNCTION "function id=2 object=0 name='scale()' file=''\n"
                     "stall_reason id=1 name='long_scoreboard' "
@@ -72,12 +68,11 @@ static void test_samples(void **state)
 }
 
 /* Ten columns, as older versions write, with and without their names. */
-static void test_narrow_rows(void **state)
+TEST(test_narrow_rows)
 {
     static const char want[] =
         FUNCTION "sass_metric start=9 device=1 function=1 offset=16 "
                  "metric='smsp__sass_inst_executed' value=640 scope=0\n" HEADER "9\n";
-    (void)state;
     EXPECT(0, want, WORDS, PROFILE("9", "[0,0,0,1,16,3,640,0,1,0]"));
     EXPECT(0, want, WORDS,
            BATCH("profile_sample_batch",
@@ -87,10 +82,9 @@ static void test_narrow_rows(void **state)
 }
 
 /* The map of lines comes in four channels, on another clock: told once, without a time. */
-static void test_lines_once(void **state)
+TEST(test_lines_once)
 {
     static const char map[] = PROFILE("3", "[0,0,0,1,0,3,1,0,2,0,1,4],[0,0,0,1,16,3,1,0,2,0,1,4]");
-    (void)state;
     EXPECT(0,
            FUNCTION "instruction function=1 offset=0 level=0 text='' file='/src/a.cu' line=4 "
                     "inlined=''\n"
@@ -101,9 +95,8 @@ static void test_lines_once(void **state)
            WORDS, map, map, PROFILE("0", "[0,0,0,1,16,0,2,null,0,0,0,0]"), map);
 }
 
-static void test_counters(void **state)
+TEST(test_counters)
 {
-    (void)state;
     EXPECT(
         2,
         "counter start=7000 source=1 device=1 metric='sm__cycles_active.avg' value=125 "
@@ -131,9 +124,8 @@ static void test_counters(void **state)
 }
 
 /* A run's first instruction has its text, the others what they surely share. */
-static void test_disassembly(void **state)
+TEST(test_disassembly)
 {
-    (void)state;
     EXPECT(
         1,
         "code_object id=1 crc=0xffffffffffffffff module='' arch='' file=''\n"
@@ -149,9 +141,8 @@ static void test_disassembly(void **state)
 }
 
 /* Runs of any length cost no more than they may. */
-static void test_hostile_runs(void **state)
+TEST(test_hostile_runs)
 {
-    (void)state;
     struct run r = run_of((const char *const[]){
         "{\"type\":\"cubin_disassembly\",\"session_id\":\"\",\"cubin_crc\":1,\"function_name\":"
         "\"f\","
@@ -163,9 +154,8 @@ static void test_hostile_runs(void **state)
     run_end(&r);
 }
 
-static void test_source(void **state)
+TEST(test_source)
 {
-    (void)state;
     EXPECT(1, "source path='/src/a.cu' hash=0xa74f77a7c685986c size=7 offset=0 text='int a;\n'\n",
            WORDS,
            "{\"type\":\"source_file_content\",\"source_file_id\":1,\"lines\":[\"int a;\",\"\"]}",
@@ -173,9 +163,8 @@ static void test_source(void **state)
            "{\"type\":\"source_file_content\",\"source_file_id\":2,\"lines\":[\"x\"]}");
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     EXPECT(0,
            "setting time=3 device=1 engine='SassMetrics' name='metric' value='a'\n"
            "setting time=3 device=1 engine='SassMetrics' name='metric' value='b'\n"

@@ -1,14 +1,11 @@
 /* test_peer_stacks.c - call stacks of the public client's format become frames and
  * stacks, whatever their texts hold, and memory does not grow beyond what is distinct. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define FUNCTIONS(texts)                                                                           \
     "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"s\",\"function_dict\":{" texts \
@@ -31,9 +28,8 @@ static void expect(const char *const *lines, const char *want)
 
 #define EXPECT(want, ...) expect((const char *const[]){__VA_ARGS__, NULL}, want)
 
-static void test_shared_callers(void **state)
+TEST(test_shared_callers)
 {
-    (void)state;
     EXPECT(
         "stream id=1 device=0 number=7\n"
         "frame id=1 kind=1 module=0 function='main' file=''\n"
@@ -74,7 +70,7 @@ static void expect_frames(const char *text, const char *want)
     "frame id=" id " kind=" kind " module=0 function='" function "' file='" file "'"
 
 /* Files and lines where the text has them, and never where it only looks so. */
-static void test_places(void **state)
+TEST(test_places)
 {
     static const struct {
         const char *text, *want;
@@ -107,15 +103,13 @@ static void test_places(void **state)
         {"|||", ""},
         {"", ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_frames(cases[i].text, cases[i].want);
 }
 
 /* A kernel's text is a stack, too. */
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 0);
     run_line(&r,
@@ -137,9 +131,8 @@ static void test_kernels(void **state)
 }
 
 /* An id that comes to mean another text, and a text under several ids. */
-static void test_redefined(void **state)
+TEST(test_redefined)
 {
-    (void)state;
     struct run r;
     run_begin(&r, 0);
     run_line(&r, FUNCTIONS("\"1\":\"a\",\"2\":\"a\",\"x\":\"b\",\"3\":7,\"0\":\"c\",\"-1\":\"d\""));
@@ -156,10 +149,9 @@ static void test_redefined(void **state)
 }
 
 /* Deeper than anything real: the innermost frames are kept. */
-static void test_depth(void **state)
+TEST(test_depth)
 {
     enum { DEEP = 5000, KEPT = 256 };
-    (void)state;
     struct run r;
     struct buf line;
     char want[64];

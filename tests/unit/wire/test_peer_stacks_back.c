@@ -1,14 +1,11 @@
 /* test_peer_stacks_back.c - stacks of ours as texts of the public client's format, and read back. */
+#include "tests/test.h"
 #include "tests/unit/support/peer_ours.h"
 #include "tests/unit/support/peer_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { FIRST = 100 }; /* names of this test */
 
@@ -84,9 +81,8 @@ static const char *stack_text(int64_t stack)
 
 /* Bars of names do not cut a stack, marks and unknown stacks are none, what is below the last name is
  * left out. */
-static void test_texts(void **state)
+TEST(test_texts)
 {
-    (void)state;
     assert_string_equal(stack_text(4), DEEP);
     assert_string_equal(stack_text(3), DEEP);
     assert_string_equal(stack_text(5), "");
@@ -99,10 +95,9 @@ static void test_texts(void **state)
 }
 
 /* An entry is written once; kernels carry the text itself. */
-static void test_once(void **state)
+TEST(test_once)
 {
     struct peer_encoder *e = stacks();
-    (void)state;
     ROWS(e, sync,
          {.start = 100, .duration = 5, .kind = 3, .stream = 1, .correlation = 9, .stack = 2},
          {.start = 200, .duration = 5, .kind = 3, .stream = 1, .correlation = 10, .stack = 2});
@@ -118,11 +113,10 @@ static void test_once(void **state)
 }
 
 /* Back through our reader: the same functions, files and lines, innermost last. */
-static void test_back(void **state)
+TEST(test_back)
 {
     struct peer_encoder *e = stacks();
     struct run r;
-    (void)state;
     ROWS(e, sync,
          {.start = 100, .duration = 5, .kind = 3, .stream = 1, .correlation = 9, .stack = 4});
     ROWS(e, kernel,

@@ -1,17 +1,13 @@
 /* test_record.c - the tables of record.h agree with each other and with the structs. */
+#include "tests/test.h"
 #include "wire/record.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_structs_are_arrays(void **state)
+TEST(test_structs_are_arrays)
 {
-    (void)state;
 #define RECORD(type, channel, kind, doc)                                                           \
     assert_int_equal(sizeof(struct type##_row), COL_##type##_COUNT * sizeof(int64_t));
 #define COLUMN(type, column, coding, ref, unit, doc)                                               \
@@ -19,9 +15,8 @@ static void test_structs_are_arrays(void **state)
 #include "schema/records.def"
 }
 
-static void test_lookup(void **state)
+TEST(test_lookup)
 {
-    (void)state;
     for (int i = 0; i < RECORD_COUNT; i++) {
         const struct record *r = &records[i];
         assert_int_equal(record_find(r->type, strlen(r->type)), i);
@@ -36,12 +31,11 @@ static void test_lookup(void **state)
     assert_int_equal(record_column(&records[RECORD_kernel], "", 0), -1);
 }
 
-static void test_later_rows_complete(void **state)
+TEST(test_later_rows_complete)
 {
     struct thread_row thread = {7, 3};
     struct device_row known = {.id = 1, .index = 0, .name = 5, .sm_count = CELL_NULL};
     struct device_row later = {.id = 1, .index = CELL_NULL, .name = 0, .sm_count = 4};
-    (void)state;
     later.warp_size = known.warp_size = 32;
     for (int i = 0; i < RECORD_COUNT; i++)
         assert_true(!record_is_completed(i) || records[i].kind == RECORD_KIND_DICT);
@@ -55,9 +49,8 @@ static void test_later_rows_complete(void **state)
 }
 
 /* Type names must not collide with the two lines that are not rows. */
-static void test_names_are_sound(void **state)
+TEST(test_names_are_sound)
 {
-    (void)state;
     for (int i = 0; i < RECORD_COUNT; i++) {
         assert_string_not_equal(records[i].type, "header");
         assert_string_not_equal(records[i].type, "names");
@@ -68,9 +61,8 @@ static void test_names_are_sound(void **state)
     }
 }
 
-static void test_refs_point_at_dictionaries(void **state)
+TEST(test_refs_point_at_dictionaries)
 {
-    (void)state;
     for (int i = 0; i < RECORD_COUNT; i++) {
         const struct record *r = &records[i];
         if (r->kind == RECORD_KIND_DICT)

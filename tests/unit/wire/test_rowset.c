@@ -1,21 +1,17 @@
 /* test_rowset.c - against an array that is searched. */
+#include "tests/test.h"
 #include "wire/rowset.h"
 
 #include "base/alloc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 enum { KEYS = 3000 };
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     static int64_t values[KEYS]; /* 0: absent */
     struct rowset s;
     rowset_init(&s, 2, 3);
@@ -46,9 +42,8 @@ static void test_random(void **state)
     rowset_fini(&s);
 }
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     struct rowset s;
     rowset_init(&s, 1, 1);
     for (int64_t i = 0; i < 1000; i++) {
@@ -61,9 +56,8 @@ static void test_dense(void **state)
     assert_null(rowset_find(&s, &(int64_t){0}));
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     for (int64_t n = 0; n < 8; n++) {
         struct rowset s;
         bool added;

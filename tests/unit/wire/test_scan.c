@@ -1,14 +1,11 @@
 /* test_scan.c - the line reader: what passes, what does not, and where it stops. */
+#include "tests/test.h"
 #include "wire/fields.h"
 #include "wire/scan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A heap copy that ends where the text ends. */
 static struct scan exact(const char *text)
@@ -27,9 +24,8 @@ static bool is_value(const char *text)
     return sound;
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     static const char *const sound[] = {
         "1",
         "-1.5e+3",
@@ -58,9 +54,8 @@ static void test_values(void **state)
             fail_msg("%s passed", broken[i]);
 }
 
-static void test_depth(void **state)
+TEST(test_depth)
 {
-    (void)state;
     char text[300];
     for (int depth = 1; depth < 140; depth++) {
         memset(text, '[', (size_t)depth);
@@ -71,9 +66,8 @@ static void test_depth(void **state)
 }
 
 /* A quote ends the string wherever it stands in the words that are read. */
-static void test_strings(void **state)
+TEST(test_strings)
 {
-    (void)state;
     for (size_t n = 0; n < 40; n++) {
         char text[64] = "\"";
         memset(text + 1, 'x' + (char)0x80 * (n % 2), n);
@@ -87,9 +81,8 @@ static void test_strings(void **state)
     }
 }
 
-static void test_integers(void **state)
+TEST(test_integers)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool as_int, as_bits;
@@ -143,9 +136,8 @@ static struct picked pick(const char *text)
     return p;
 }
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
-    (void)state;
     struct picked p =
         pick("{\"value\":[1,{}],\"x\":{\"number\":9},\"text\":\"a\\\"\",\"flag\":true,"
              "\"share\":0.25,\"quoted\":\"12\",\"number\":-3}");
@@ -167,9 +159,8 @@ static void test_fields(void **state)
     assert_int_equal(pick("{\"share\":99999999999999999999}").share, -7);
 }
 
-static void test_elements(void **state)
+TEST(test_elements)
 {
-    (void)state;
     const char *text = " [ 1, {\"number\":2} ,[]] ";
     struct scan array = {text, text + strlen(text)}, element;
     bool first = true;

@@ -1,20 +1,16 @@
 /* test_schema_doc.c - docs/format.md says what the tables say, and the JSON is JSON. */
+#include "tests/test.h"
 #include "wire/schema_doc.h"
 
 #include "base/file.h"
 #include "base/json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/support/document.h"
 
-static const char BEGIN[] = "<!-- generated -->\n", END
-[] = "<!-- end of generated -->\n";
+static const char BEGIN[] = "<!-- generated -->\n", END[] = "<!-- end of generated -->\n";
 
 /* What a function writes; the caller frees. */
 static char *written(int (*fn)(FILE *), size_t *len)
@@ -26,9 +22,8 @@ static char *written(int (*fn)(FILE *), size_t *len)
     return text;
 }
 
-static void test_docs_are_current(void **state)
+TEST(test_docs_are_current)
 {
-    (void)state;
     size_t want_len;
     char *doc;
     document_read("format.md", &doc);
@@ -44,9 +39,8 @@ static void test_docs_are_current(void **state)
 }
 
 /* A bar or a line break would break the tables. */
-static void test_docs_fit_tables(void **state)
+TEST(test_docs_fit_tables)
 {
-    (void)state;
     for (int i = 0; i < RECORD_COUNT; i++)
         for (unsigned c = 0; c < records[i].column_count; c++) {
             assert_null(strpbrk(records[i].columns[c].doc, "|\n"));
@@ -54,9 +48,8 @@ static void test_docs_fit_tables(void **state)
         }
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     size_t len;
     char key[64], *text = written(schema_json, &len);
     struct json j;
@@ -78,9 +71,8 @@ static void test_json(void **state)
     free(text);
 }
 
-static void test_write_error(void **state)
+TEST(test_write_error)
 {
-    (void)state;
     FILE *full = fopen("/dev/full", "w");
     if (!full)
         skip();

@@ -1,16 +1,13 @@
 /* test_texts.c - what texts keep on their way through a line: names and header fields of
  * any bytes come back as they were, but for what is no UTF-8. */
 #include "base/buf.h"
+#include "tests/test.h"
 #include "wire/decode.h"
 #include "wire/header.h"
 #include "wire/limits.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_state = 11;
 
@@ -143,15 +140,13 @@ static void names_come_back(bool broken)
     buf_fini(&line);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     names_come_back(false);
 }
 
-static void test_names_that_are_no_utf8(void **state)
+TEST(test_names_that_are_no_utf8)
 {
-    (void)state;
     names_come_back(true);
 }
 
@@ -171,9 +166,8 @@ static int take_header(void *arg, const struct wire_header *h)
     return 0;
 }
 
-static void test_headers(void **state)
+TEST(test_headers)
 {
-    (void)state;
     struct buf texts[HEADER_FIELD_COUNT], line;
     for (int i = 0; i < HEADER_FIELD_COUNT; i++)
         buf_init(&texts[i], 1 << 20);

@@ -1,0 +1,15 @@
+/* test.h - what every test of cmocka includes, and the form of a test. */
+#ifndef GPUFL_TESTS_TEST_H
+#define GPUFL_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* A test that needs nothing from a setup function; it stands in a list as cmocka_unit_test(name). */
+#define TEST(name) static void name(void **state __attribute__((unused)))
+
+#endif
