@@ -29,7 +29,7 @@ static int64_t now_ms(void)
 /* ---- start -------------------------------------------------------------------------------- */
 
 /* No variable of the tester's own may decide a test. A sanitizer must leave the
- * program's signals and exit code alone. */
+ * program's signals and exit code alone; why TSan waits for less than a second at the exit: see Gpufl.cmake. */
 static void clean_environment(const char *const *env)
 {
     static const char *const fixed[] = {
@@ -40,7 +40,7 @@ static void clean_environment(const char *const *env)
     const char *source = getenv("GPUFL_SOURCE_DIR");
     snprintf(tsan, sizeof tsan,
              "TSAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:"
-             "handle_sigill=0:die_after_fork=0%s%.*s%s",
+             "handle_sigill=0:die_after_fork=0:atexit_sleep_ms=50%s%.*s%s",
              source ? ":suppressions=" : "", PATH_MAX, source ? source : "",
              source ? "/tests/tsan.supp" : "");
     for (char **at = environ; *at;) {

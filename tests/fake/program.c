@@ -24,7 +24,7 @@
  *     distinct     every launch of a thread is of a kernel of its own name
  *     namesake     half of the kernels have the name of one of the profiling library's own
  *     rate=N       each thread launches at most N kernels a millisecond (pace.h; 20), 0: as many as it can
- *     storm=S      S threads launch on and on, as fast as they can, also while the process ends
+ *     storm=S      S threads launch on and on, also while the process ends
  *     stuck        a thread is inside of a launch that never returns while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
@@ -209,13 +209,12 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* Launches on and on, at the rate that *per_ms is. */
-static void *work_on(void *per_ms)
+static void *work_on(void *unused)
 {
     for (;;) {
-        pace(*(const int *)per_ms);
+        pace(rate);
         if (cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
-            return NULL;
+            return unused;
     }
 }
 
@@ -559,7 +558,7 @@ int main(int argc, char **argv)
         }
     }
     for (int i = 0; i < 3 && busy; i++)
-        pthread_create(&stormers[i], NULL, work_on, &rate);
+        pthread_create(&stormers[i], NULL, work_on, NULL);
     work_all();
     int pools = large_mappings();
     for (int i = 1; i < sessions; i++) {
@@ -583,9 +582,8 @@ int main(int argc, char **argv)
         }
         await_child(child);
     }
-    static int flat_out;
     for (int i = 0; i < storm; i++)
-        pthread_create(&stormers[i], NULL, work_on, &flat_out);
+        pthread_create(&stormers[i], NULL, work_on, NULL);
     if (stuck) {
         pthread_create(&stormers[0], NULL, work_stuck, NULL);
         fake_cuda_await_stuck();
