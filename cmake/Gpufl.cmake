@@ -93,6 +93,17 @@ function(gpufl_long_under sanitizer)
   endif()
 endfunction()
 
+# gpufl_first(TEST...)
+# Tests that take longest, most of them in waiting: ctest starts them before all others, so that none is left to run
+# alone at the end.
+function(gpufl_first)
+  foreach(test ${ARGN})
+    if(TEST ${test})
+      set_tests_properties(${test} PROPERTIES COST 100)
+    endif()
+  endforeach()
+endfunction()
+
 # gpufl_test(NAME [SOURCES more.c] DEPS base [LABELS unit])
 # tests/<current folder>/test_NAME.c with cmocka, run by ctest as <folder>.NAME.
 function(gpufl_test name)
