@@ -21,6 +21,11 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
+# The presets with a sanitizer: compiled in half the time of RelWithDebInfo, and run as fast. Lines and functions are
+# all that a sanitizer's report, and our own reports on stacks, read.
+set(CMAKE_C_FLAGS_SANITIZED "-O1 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1 -DNDEBUG")
+
 option(GPUFL_WERROR "Warnings are errors; off for compilers that know more of them" ON)
 add_compile_options(-Wall -Wextra -Wshadow -Wvla $<$<BOOL:${GPUFL_WERROR}>:-Werror>
                     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
@@ -37,6 +42,10 @@ if(GPUFL_SANITIZE)
     # A process that has threads left at its exit waits for their races, by default for a second. The tests start
     # thousands of processes, and a thread that works on does so within 50 ms.
     set(GPUFL_TSAN "TSAN_OPTIONS=atexit_sleep_ms=50:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  endif()
+  # These know the ranges of values that -O2 finds: the build without a sanitizer has them.
+  if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+    add_compile_options(-Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
   endif()
   # gcc 13 puts variables with alignas(64) on its fake stack with an alignment of 32.
   if(GPUFL_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL GNU AND

@@ -289,9 +289,10 @@ TEST(by_clock_again)
         int64_t ns = int_at(r.report, "windows.recorded_ns");
         int64_t whole = int_at(r.report, "session.duration_ns");
         assert_in_range(opened, 3, 1 + (whole - 100000000) / 150000000);
-        assert_in_range(ns, (opened - 1) * 50000000, whole / 2);
+        /* A third; on a busy machine windows close late. */
+        assert_in_range(ns, (opened - 1) * 50000000, whole * 3 / 4);
         assert_string_equal(capability_of(&r, "windows", "status"), "collected");
-        assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.launches") / 2);
+        assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.launches") * 3 / 4);
         const json_t *summary = at(r.report, "summary");
         check_contains(&r, json_string_value(json_array_get(summary, json_array_size(summary) - 1)),
                        "windows: shares of time are of them.");
