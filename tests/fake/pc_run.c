@@ -48,8 +48,9 @@ void pc_check_setting(const struct run *r, const char *name, const char *value)
 
 void pc_check_samples(const struct run *r, const struct pc_given *g)
 {
-    check_contains(r, capability_of(r, "pc_sampling", "status"), "collected");
     assert_true(g->samples > 0);
+    if (unknown_at(r->report, "ledger.samples_recorded")) /* then this fails, and shows why */
+        check_contains(r, capability_of(r, "pc_sampling", "status"), "collected");
     assert_int_equal(int_at(r->report, "ledger.samples_recorded"), g->samples);
     assert_int_equal(int_at(r->report, "ledger.samples_lost"), g->dropped);
     assert_int_equal(int_at(r->report, "ledger.samples_other"), g->other);
