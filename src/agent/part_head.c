@@ -48,29 +48,29 @@ int part_head_read(const char *path, struct part_head *h, struct err *e)
     size_t len;
     bool complete;
     *h = (struct part_head){0};
-    int code = identify(path, &h->file, e);
-    if (code)
-        return code;
-    code = decoder_open(&decoder);
-    if (code)
-        return err_set(e, code, "out of memory");
-    code = lines_open(&lines, path, WIRE_MAX_LINE, e);
+    int rc = identify(path, &h->file, e);
+    if (rc)
+        return rc;
+    rc = decoder_open(&decoder);
+    if (rc)
+        return err_set(e, rc, "out of memory");
+    rc = lines_open(&lines, path, WIRE_MAX_LINE, e);
     for (int i = 0;
-         !code && i < HEAD_LINES && !h->session[0] && lines_next(lines, &line, &len, &complete);
+         !rc && i < HEAD_LINES && !h->session[0] && lines_next(lines, &line, &len, &complete);
          i++) {
-        code = decoder_feed(decoder, line, len, &visitor);
+        rc = decoder_feed(decoder, line, len, &visitor);
         h->ours |= i == 0 && h->session[0] && decoder_stats(decoder)->foreign == 0;
     }
     if (lines)
         lines_close(lines);
     decoder_close(decoder);
     struct file_id again = {0};
-    if (!code && !identify(path, &again, NULL) &&
+    if (!rc && !identify(path, &again, NULL) &&
         (again.device != h->file.device || again.inode != h->file.inode))
-        code = err_set(e, GPUFL_E_NOENT, "%s got another name while it was read", path);
+        rc = err_set(e, GPUFL_E_NOENT, "%s got another name while it was read", path);
     if (!h->ours)
         h->channel[0] = '\0';
-    return code;
+    return rc;
 }
 
 /* Cuts the suffix off; false where it is not there. */

@@ -153,12 +153,12 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
         gzbuffer(s->in, CHUNK);
     }
     s->left = s->packed ? lines : lines > skip ? lines - skip : 0;
-    int code = pass_over(s, skip);
-    if (!code && s->pack &&
+    int rc = pass_over(s, skip);
+    if (!rc && s->pack &&
         deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        code = err_nomem(&s->error);
-    s->deflating = !code && s->pack;
-    return code ? code : fill(s);
+        rc = err_nomem(&s->error);
+    s->deflating = !rc && s->pack;
+    return rc ? rc : fill(s);
 }
 
 int part_stream_open(struct part_stream **out, const char *path, struct file_id id,
@@ -174,25 +174,25 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
     s->most = range->most;
     s->pack = range->pack;
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int code = s->fd < 0 || fstat(s->fd, &st) ? io_error(s, errno) : 0;
-    if (!code && !S_ISREG(st.st_mode))
-        code = err_set(&s->error, GPUFL_E_INVAL, "%s is no regular file", path);
-    if (!code && !file_is(s->fd, id))
-        code = err_set(&s->error, GPUFL_E_NOENT, "%s has got another name", path);
-    if (!code) {
+    int rc = s->fd < 0 || fstat(s->fd, &st) ? io_error(s, errno) : 0;
+    if (!rc && !S_ISREG(st.st_mode))
+        rc = err_set(&s->error, GPUFL_E_INVAL, "%s is no regular file", path);
+    if (!rc && !file_is(s->fd, id))
+        rc = err_set(&s->error, GPUFL_E_NOENT, "%s has got another name", path);
+    if (!rc) {
         s->size = st.st_size;
         ssize_t n = pread(s->fd, magic, sizeof magic, 0);
         if (n == (ssize_t)sizeof magic && unzst_is(magic))
-            code = unzst_open(&s->zst, path, &s->error);
+            rc = unzst_open(&s->zst, path, &s->error);
         s->packed = s->zst || (n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b);
-        if (!code && (!s->packed || s->zst || range->skip || range->most))
-            code = open_range(s, s->fd, range->skip);
+        if (!rc && (!s->packed || s->zst || range->skip || range->most))
+            rc = open_range(s, s->fd, range->skip);
     }
-    if (code) {
+    if (rc) {
         if (e)
             *e = s->error;
         part_stream_close(s);
-        return code;
+        return rc;
     }
     *out = s;
     return 0;
@@ -215,9 +215,9 @@ static int64_t read_whole(struct part_stream *s, char *out, size_t size)
 /* Plain bytes of a range. */
 static int64_t read_plain(struct part_stream *s, char *out, size_t size)
 {
-    int code = !s->z.avail_in && !s->last ? fill(s) : 0;
-    if (code)
-        return code;
+    int rc = !s->z.avail_in && !s->last ? fill(s) : 0;
+    if (rc)
+        return rc;
     size_t n = size < s->z.avail_in ? size : s->z.avail_in;
     memcpy(out, s->z.next_in, n);
     s->z.next_in += n;
@@ -236,9 +236,9 @@ int64_t part_stream_read(void *arg, char *out, size_t size)
     s->z.avail_out = (unsigned)(size < CHUNK ? size : CHUNK);
     unsigned room = s->z.avail_out;
     while (!s->done && s->z.avail_out == room) {
-        int code = !s->z.avail_in && !s->last ? fill(s) : 0;
-        if (code)
-            return code;
+        int rc = !s->z.avail_in && !s->last ? fill(s) : 0;
+        if (rc)
+            return rc;
         s->done = deflate(&s->z, s->last ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_END;
     }
     return room - s->z.avail_out;

@@ -73,10 +73,10 @@ int remote_open(struct remote **out, const struct remote_config *c, struct err *
     if (!r)
         return err_nomem(e);
     http_client_answer_init(&r->answer);
-    int code = open_client(r, c, e);
-    if (code) {
+    int rc = open_client(r, c, e);
+    if (rc) {
         remote_close(r);
-        return code;
+        return rc;
     }
     *out = r;
     return 0;
@@ -238,10 +238,10 @@ static int send_call(struct remote *r, const struct http_client_call *call, stru
                      struct err *e)
 {
     *a = (struct remote_answer){.offset = -1, .retry_after = -1};
-    int code = http_client_send(r->http, call, &r->answer, e);
+    int rc = http_client_send(r->http, call, &r->answer, e);
     a->sent = r->answer.sent;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     a->status = r->answer.status;
     a->retry_after = r->answer.retry_after;
     remote_read_answer(r->answer.body.data, r->answer.body.len, a);
@@ -263,14 +263,14 @@ int remote_ask_positions(struct remote *r, const char *session, struct remote_po
     char path[PATH_SIZE];
     struct http_client_call call = {.method = "GET", .path = path};
     *out = (struct remote_positions){0};
-    int code = check_session(session, e);
-    if (code)
-        return code;
+    int rc = check_session(session, e);
+    if (rc)
+        return rc;
     snprintf(path, sizeof path, "%s/sessions/%s/positions", r->api, session);
-    code = send_call(r, &call, a, e);
-    if (!code && a->status == 200)
+    rc = send_call(r, &call, a, e);
+    if (!rc && a->status == 200)
         remote_read_positions(r->answer.body.data, r->answer.body.len, out);
-    return code;
+    return rc;
 }
 
 struct fields {
@@ -308,9 +308,9 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
                                     .arg = b->arg};
     struct fields f = {.items = call.fields};
     bool window = b->offset < 0;
-    int code = check_session(b->session, e);
-    if (code)
-        return code;
+    int rc = check_session(b->session, e);
+    if (rc)
+        return rc;
     snprintf(path, sizeof path, "%s/events/stream", r->api);
     add(&f, "Content-Type", "application/x-ndjson");
     if (b->gzip)
@@ -333,9 +333,9 @@ int remote_complete(struct remote *r, const char *session, struct remote_answer 
     char path[PATH_SIZE];
     struct http_client_call call = {.method = "POST", .path = path};
     struct fields f = {.items = call.fields};
-    int code = check_session(session, e);
-    if (code)
-        return code;
+    int rc = check_session(session, e);
+    if (rc)
+        return rc;
     snprintf(path, sizeof path, "%s/events/session-complete", r->api);
     add(&f, "Content-Type", "application/json");
     add(&f, "X-GpuFlight-Session-Id", session);

@@ -114,32 +114,32 @@ static int64_t wait_reachable(const struct shipping *s, int64_t wait)
     return wait < left ? wait : left;
 }
 
-enum ship_step shipping_judge(struct shipping *s, int code, const struct err *e,
+enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
                               const struct remote_answer *a)
 {
     char why[416];
-    if (stopped(s) || (code == GPUFL_E_STATE)) {
+    if (stopped(s) || (rc == GPUFL_E_STATE)) {
         bool late = !(s->config->stop && *s->config->stop);
         shipping_end(s, SHIP_STOPPED, "%s; the same command goes on from there",
                      late ? "no time left" : "interrupted");
         return SHIP_STEP_END;
     }
-    if (code && code != GPUFL_E_UNAVAILABLE) {
-        shipping_end(s, code == GPUFL_E_PERM ? SHIP_REFUSED : SHIP_SOME, "%s", e->text);
+    if (rc && rc != GPUFL_E_UNAVAILABLE) {
+        shipping_end(s, rc == GPUFL_E_PERM ? SHIP_REFUSED : SHIP_SOME, "%s", e->text);
         return SHIP_STEP_END;
     }
-    if (!code && refuses_all(s, a))
+    if (!rc && refuses_all(s, a))
         return SHIP_STEP_END;
-    if (!code && !backoff_transient(a->status))
+    if (!rc && !backoff_transient(a->status))
         return SHIP_STEP_ANSWER;
-    if (code)
+    if (rc)
         snprintf(why, sizeof why, "%s", e->text);
     else
         snprintf(why, sizeof why, "%s answers %d%s%.200s", remote_asked(s->config->remote),
                  a->status, *a->detail ? ": " : "", a->detail);
-    s->silent = code ? s->silent : now();
-    int64_t wait = backoff_next(&s->backoff, code ? -1 : a->retry_after);
-    if (code && wait != BACKOFF_GIVE_UP)
+    s->silent = rc ? s->silent : now();
+    int64_t wait = backoff_next(&s->backoff, rc ? -1 : a->retry_after);
+    if (rc && wait != BACKOFF_GIVE_UP)
         wait = wait_reachable(s, wait);
     if (wait == BACKOFF_GIVE_UP) {
         shipping_end(s, SHIP_REFUSED, "%s; given up after %u %s", why, s->backoff.tries,
@@ -178,14 +178,14 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
     b->gzip = part_stream_gzip(s->stream);
     b->progress = on_sent;
     b->arg = s;
-    int code = remote_send(s->config->remote, b, a, e);
+    int rc = remote_send(s->config->remote, b, a, e);
     if (part_stream_error(s->stream)->code) { /* it was ours that failed */
         *e = *part_stream_error(s->stream);
-        code = e->code == GPUFL_E_STATE || e->code == GPUFL_E_UNAVAILABLE ? GPUFL_E_IO : e->code;
+        rc = e->code == GPUFL_E_STATE || e->code == GPUFL_E_UNAVAILABLE ? GPUFL_E_IO : e->code;
     }
     s->result->sent += a->sent;
-    if (code || a->status < 200 || a->status > 299)
-        return code;
+    if (rc || a->status < 200 || a->status > 299)
+        return rc;
     s->result->bodies++;
     s->result->accepted += a->repeated ? 0 : a->accepted;
     s->result->rejected += a->rejected;
@@ -193,7 +193,7 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
         s->config->watch.rejected(s->config->watch.arg, p, &a->errors[i]);
     if (a->rejected)
         shipping_end(s, SHIP_SOME, "the server left lines out");
-    return code;
+    return rc;
 }
 
 /* ---- by offset ----------------------------------------------------------------------------- */
@@ -214,8 +214,8 @@ static bool ask_position(struct shipping *s, const char *channel, int64_t *at)
     struct remote_answer a;
     struct err e = {0};
     for (;;) {
-        int code = remote_ask_positions(s->config->remote, s->session->id, &p, &a, &e);
-        enum ship_step step = shipping_judge(s, code, &e, &a);
+        int rc = remote_ask_positions(s->config->remote, s->session->id, &p, &a, &e);
+        enum ship_step step = shipping_judge(s, rc, &e, &a);
         if (step == SHIP_STEP_AGAIN)
             continue;
         if (step == SHIP_STEP_END)
@@ -291,10 +291,10 @@ static int open_rest(struct shipping *s, const struct course *c, const struct sh
     int64_t most = c->piece;
     if (!most && p->bytes > (s->config->piece ? s->config->piece : PIECE))
         most = s->config->piece ? s->config->piece : PIECE;
-    int code = part_stream_open(&s->stream, p->path, p->head.file,
-                                &(struct part_range){skip, most, !s->config->near}, &e);
-    if (code) {
-        s->result->moved |= code == GPUFL_E_NOENT;
+    int rc = part_stream_open(&s->stream, p->path, p->head.file,
+                              &(struct part_range){skip, most, !s->config->near}, &e);
+    if (rc) {
+        s->result->moved |= rc == GPUFL_E_NOENT;
         shipping_end(s, SHIP_SOME, "%s", e.text);
         return -1;
     }
@@ -313,9 +313,9 @@ static bool send_rest(struct shipping *s, struct course *c, const struct ship_pa
     struct remote_body b = {.offset = c->at};
     struct remote_answer a;
     struct err e = {0};
-    int code = shipping_send(s, p, &b, &a, &e);
+    int rc = shipping_send(s, p, &b, &a, &e);
     close_stream(s);
-    switch (shipping_judge(s, code, &e, &a)) {
+    switch (shipping_judge(s, rc, &e, &a)) {
     case SHIP_STEP_END:
         return false;
     case SHIP_STEP_AGAIN: { /* some of it may have arrived */
@@ -423,8 +423,8 @@ void ship_complete(const struct ship_config *c, const struct ship_session *sessi
     enum ship_step step;
     shipping_init(&s, c, session, out);
     do {
-        int code = remote_complete(c->remote, session->id, &a, &e);
-        step = shipping_judge(&s, code, &e, &a);
+        int rc = remote_complete(c->remote, session->id, &a, &e);
+        step = shipping_judge(&s, rc, &e, &a);
     } while (step == SHIP_STEP_AGAIN);
     if (step == SHIP_STEP_ANSWER && (a.status < 200 || a.status > 299))
         shipping_refused(&s, NULL, &a);

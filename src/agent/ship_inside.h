@@ -31,7 +31,7 @@ void shipping_init(struct shipping *s, const struct ship_config *c,
 
 /* Judges a request: code and *e of the call, *a of the server. Waits where it may be tried
  * again. What ends everything (stopped, no key, no such server) becomes the result. */
-enum ship_step shipping_judge(struct shipping *s, int code, const struct err *e,
+enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
                               const struct remote_answer *a);
 
 /* Sends b with the stream as its body: as remote_send. Counts, and reports lines left out. */

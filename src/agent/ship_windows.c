@@ -65,10 +65,10 @@ static bool send_window(struct shipping *s, const struct ship_part *p)
     enum ship_step step;
     read_sidecar(p, &sidecar);
     do {
-        int code = part_stream_open(&s->stream, p->path, p->head.file,
-                                    &(struct part_range){0, 0, !s->config->near}, &e);
-        if (code) {
-            s->result->moved |= code == GPUFL_E_NOENT;
+        int rc = part_stream_open(&s->stream, p->path, p->head.file,
+                                  &(struct part_range){0, 0, !s->config->near}, &e);
+        if (rc) {
+            s->result->moved |= rc == GPUFL_E_NOENT;
             shipping_end(s, SHIP_SOME, "%s", e.text);
             return true;
         }
@@ -78,12 +78,12 @@ static bool send_window(struct shipping *s, const struct ship_part *p)
                                 .window_sequence = p->number,
                                 .window_crc32 = whole ? sidecar.crc32 : -1};
         bool empty = part_stream_empty(s->stream);
-        code = empty ? 0 : shipping_send(s, p, &b, &a, &e);
+        rc = empty ? 0 : shipping_send(s, p, &b, &a, &e);
         part_stream_close(s->stream);
         s->stream = NULL;
         if (empty)
             return true;
-        step = shipping_judge(s, code, &e, &a);
+        step = shipping_judge(s, rc, &e, &a);
     } while (step == SHIP_STEP_AGAIN);
     if (step == SHIP_STEP_END)
         return s->result->end == SHIP_SOME;

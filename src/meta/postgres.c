@@ -65,10 +65,10 @@ static const struct state_row STATES[] = {
 };
 
 /* One line of what the server or libpq said. */
-static int said(struct err *e, int code, const char *message)
+static int said(struct err *e, int rc, const char *message)
 {
     int len = (int)strcspn(message, "\n");
-    return err_set(e, code, "the small tables in PostgreSQL: %.*s", len, message);
+    return err_set(e, rc, "the small tables in PostgreSQL: %.*s", len, message);
 }
 
 /* The error of an answer that is none (NULL: there came none). */

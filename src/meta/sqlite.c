@@ -65,16 +65,16 @@ static int code_of(int sqlite)
 /* The error of the newest call on db, as a sentence; AGAIN stays silent. */
 static int failed(sqlite3 *db, struct err *e)
 {
-    int code = code_of(sqlite3_extended_errcode(db));
+    int rc = code_of(sqlite3_extended_errcode(db));
     const char *said = sqlite3_errmsg(db);
-    if (code == META_AGAIN)
-        return code;
-    if (code == GPUFL_E_STATE)
-        return err_set(e, code, "it is there already");
-    if (code == GPUFL_E_NOENT)
-        return err_set(e, code, "what it belongs to is not there");
+    if (rc == META_AGAIN)
+        return rc;
+    if (rc == GPUFL_E_STATE)
+        return err_set(e, rc, "it is there already");
+    if (rc == GPUFL_E_NOENT)
+        return err_set(e, rc, "what it belongs to is not there");
     const char *file = sqlite3_db_filename(db, "main");
-    return err_set(e, code, "the small tables in %s: %s", file ? file : "?", said);
+    return err_set(e, rc, "the small tables in %s: %s", file ? file : "?", said);
 }
 
 /* ---- connections -------------------------------------------------------------------------- */

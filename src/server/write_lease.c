@@ -10,9 +10,9 @@
 
 static const int64_t ASK_NS = 1000000000; /* for which who asked is next */
 
-static int lost(const char *session, int code, struct err *why, struct err *e)
+static int lost(const char *session, int rc, struct err *why, struct err *e)
 {
-    if (code)
+    if (rc)
         return err_set(e, GPUFL_E_BUSY, "session %s: whose turn it is to write is not known: %s",
                        session, why->text);
     return err_set(e, GPUFL_E_BUSY, "session %s: another server has begun to write it", session);

@@ -102,26 +102,26 @@ static int collect_names(struct answer *a)
 
 static int find_names(struct answer *a, const struct answer_names *names, struct err *e)
 {
-    int code = collect_names(a);
+    int rc = collect_names(a);
     size_t n = a->names.row_count;
-    if (code || !n)
-        return code;
+    if (rc || !n)
+        return rc;
     int64_t *ids = mem_array(n, sizeof *ids);
     if (!ids)
         return GPUFL_E_NOMEM;
     size_t count = 0; /* of those that the session tells */
-    for (size_t i = 0; !code && i < n; i++) {
+    for (size_t i = 0; !rc && i < n; i++) {
         int64_t id = a->names.rows[i * a->names.width];
         const char *text = event_name_text(id);
         if (text)
-            code = answer_take_name(a, id, (struct store_text){text, strlen(text)});
+            rc = answer_take_name(a, id, (struct store_text){text, strlen(text)});
         else
             ids[count++] = id;
     }
-    if (!code && count)
-        code = names->fetch(names->arg, ids, count, a, e);
+    if (!rc && count)
+        rc = names->fetch(names->arg, ids, count, a, e);
     mem_free(ids);
-    return code;
+    return rc;
 }
 
 /* ---- handing out ------------------------------------------------------------------------------- */
@@ -179,21 +179,21 @@ static void fill_column(const struct answer *a, struct pages *p, unsigned column
 int answer_deliver(struct answer *a, const struct answer_names *names,
                    const struct store_visitor *v, struct err *e)
 {
-    int code = find_names(a, names, e);
-    if (!code && buf_error(&a->texts))
-        code = buf_error(&a->texts);
-    struct pages *p = code ? NULL : mem_alloc(sizeof *p);
-    if (!code && !p)
-        code = GPUFL_E_NOMEM;
-    if (code == GPUFL_E_NOMEM)
-        return err_set(e, code, "%s", err_text(code));
-    for (size_t first = 0, n; !code && first < a->rows; first += n) {
+    int rc = find_names(a, names, e);
+    if (!rc && buf_error(&a->texts))
+        rc = buf_error(&a->texts);
+    struct pages *p = rc ? NULL : mem_alloc(sizeof *p);
+    if (!rc && !p)
+        rc = GPUFL_E_NOMEM;
+    if (rc == GPUFL_E_NOMEM)
+        return err_set(e, rc, "%s", err_text(rc));
+    for (size_t first = 0, n; !rc && first < a->rows; first += n) {
         n = a->rows - first < CHUNK_ROWS ? a->rows - first : CHUNK_ROWS;
         for (unsigned c = 0; c < a->def->column_count; c++)
             fill_column(a, p, c, first, n);
         const struct store_chunk chunk = {n, a->def->column_count, p->vectors};
-        code = v->chunk(v->arg, &chunk);
+        rc = v->chunk(v->arg, &chunk);
     }
     mem_free(p);
-    return code;
+    return rc;
 }

@@ -55,15 +55,15 @@ static int take_rows(void *arg, const struct page *p)
 
 int completed_load(struct append *a, struct err *e)
 {
-    int code = 0;
-    for (int i = 0; !code && i < APPEND_COMPLETED; i++) {
+    int rc = 0;
+    for (int i = 0; !rc && i < APPEND_COMPLETED; i++) {
         struct completed *c = &a->completed[i];
         rowset_clear(&c->rows);
         c->any = false;
-        code = a->engine->dictionary(a->session, kept[i].type, records[kept[i].type].column_count,
-                                     take_rows, &c->rows, e);
+        rc = a->engine->dictionary(a->session, kept[i].type, records[kept[i].type].column_count,
+                                   take_rows, &c->rows, e);
     }
-    return code;
+    return rc;
 }
 
 /* ---- what comes ------------------------------------------------------------------------------ */
@@ -105,19 +105,19 @@ int completed_add(struct append *a, const struct wire_batch *b, struct err *e)
 
 int completed_put(struct append *a, struct err *e)
 {
-    int code = 0;
-    for (int i = 0; !code && i < APPEND_COMPLETED; i++) {
+    int rc = 0;
+    for (int i = 0; !rc && i < APPEND_COMPLETED; i++) {
         struct completed *d = &a->completed[i];
-        for (uint32_t place = 0; d->any && !code && place < d->rows.row_count; place++) {
+        for (uint32_t place = 0; d->any && !rc && place < d->rows.row_count; place++) {
             int64_t *row = d->rows.rows + (size_t)place * d->rows.width;
             int64_t *state = &row[d->rows.width - 1];
             if (*state == ROW_NEW)
-                code = a->engine->row(a->session, kept[i].type, row, NULL, e);
+                rc = a->engine->row(a->session, kept[i].type, row, NULL, e);
             else if (*state == ROW_AMENDED)
-                code = a->engine->amend(a->session, kept[i].type, place, row, e);
+                rc = a->engine->amend(a->session, kept[i].type, place, row, e);
             *state = ROW_STANDS;
         }
         d->any = false;
     }
-    return code;
+    return rc;
 }

@@ -233,10 +233,10 @@ int ask_pages(struct ask *a, ask_take take, void *arg)
 {
     if (buf_error(&a->text))
         return err_nomem(a->e);
-    int code = a->engine->run(a, take, arg);
-    if (code == GPUFL_E_NOMEM)
-        err_set(a->e, code, "%s", err_text(code));
-    return code;
+    int rc = a->engine->run(a, take, arg);
+    if (rc == GPUFL_E_NOMEM)
+        err_set(a->e, rc, "%s", err_text(rc));
+    return rc;
 }
 
 static int take_rows(void *arg, const struct page *p)
@@ -266,10 +266,10 @@ int ask_rows(struct ask *a)
 static int take_texts(void *arg, const struct page *p)
 {
     struct answer *answer = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++)
-        code = answer_take_name(answer, page_int(p, 0, i), page_text(p, 1, i));
-    return code;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++)
+        rc = answer_take_name(answer, page_int(p, 0, i), page_text(p, 1, i));
+    return rc;
 }
 
 static int fetch_names(void *arg, const int64_t *ids, size_t n, struct answer *answer,
@@ -309,8 +309,8 @@ int ask_config_names(struct ask *a, unsigned column)
         return 0;
     rowset_init(&pairs, 1, 2);
     ask_text(a, "SELECT id, name FROM {config} WHERE 1 = 1");
-    int code = ask_pages(a, take_pairs, &pairs);
-    for (size_t i = 0; !code && i < a->answer.rows; i++) {
+    int rc = ask_pages(a, take_pairs, &pairs);
+    for (size_t i = 0; !rc && i < a->answer.rows; i++) {
         int64_t *cell = &a->answer.cells[i * n + column];
         if (*cell >= 0 || *cell == CELL_NULL)
             continue;
@@ -319,7 +319,7 @@ int ask_config_names(struct ask *a, unsigned column)
         *cell = row ? row[1] : CELL_NULL;
     }
     rowset_fini(&pairs);
-    return code;
+    return rc;
 }
 
 /* ---- names by pattern -------------------------------------------------------------------------- */
@@ -348,10 +348,10 @@ int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, i
     ask_text(a, "SELECT id FROM {names} WHERE id IN (");
     ask_more(a, ids_of);
     ask_more(a, ") AND holds(text, $pattern_text)");
-    int code = ask_pages(a, take_ids, &m);
+    int rc = ask_pages(a, take_ids, &m);
     *ids = m.ids;
     *n = m.count;
-    return code;
+    return rc;
 }
 
 /* ---- the questions ----------------------------------------------------------------------------- */
@@ -476,17 +476,17 @@ int ask_answer(struct ask *a, const struct store_visitor *v)
 {
     const struct question *q = &questions[a->def - store_queries];
     const struct answer_names names = {a, fetch_names};
-    int code;
+    int rc;
     if (q->template) {
         ask_text(a, q->template);
-        code = ask_rows(a);
+        rc = ask_rows(a);
     } else {
-        code = q->answer ? q->answer(a) : a->engine->counts(a);
+        rc = q->answer ? q->answer(a) : a->engine->counts(a);
     }
-    code = code ? code : answer_deliver(&a->answer, &names, v, a->e);
-    if (code == GPUFL_E_FULL && a->answer.error)
-        err_set(a->e, code, "%s: the answer is too long: ask for less", a->def->id);
-    return code;
+    rc = rc ? rc : answer_deliver(&a->answer, &names, v, a->e);
+    if (rc == GPUFL_E_FULL && a->answer.error)
+        err_set(a->e, rc, "%s: the answer is too long: ask for less", a->def->id);
+    return rc;
 }
 
 void ask_init(struct ask *a, const struct ask_engine *engine, enum store_query q,

@@ -46,47 +46,46 @@ static void found_fini(struct found *f)
 
 static int add_whole(struct found *f, int64_t slice)
 {
-    int code =
+    int rc =
         mem_grow(&f->whole, &f->whole_cap, f->whole_count + 1, sizeof *f->whole, SIZE_MAX / 64);
-    if (!code)
+    if (!rc)
         f->whole[f->whole_count++] = slice;
-    return code;
+    return rc;
 }
 
 static int add_part(struct found *f, int64_t first, int64_t rows)
 {
-    int code =
-        mem_grow(&f->parts, &f->part_cap, f->part_count + 1, sizeof *f->parts, SIZE_MAX / 64);
-    if (!code)
+    int rc = mem_grow(&f->parts, &f->part_cap, f->part_count + 1, sizeof *f->parts, SIZE_MAX / 64);
+    if (!rc)
         f->parts[f->part_count++] = (struct range){first, rows};
-    return code;
+    return rc;
 }
 
 /* slice, first_row, rows, least_start, greatest_start */
 static int take_slices(void *arg, const struct page *p)
 {
     struct found *f = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         int64_t first = page_int(p, 1, i), rows = page_int(p, 2, i);
         int64_t least = page_int(p, 3, i), greatest = page_int(p, 4, i);
         f->summed = first + rows;
         if (greatest < least || greatest < f->from || least >= f->to)
             continue;
         if (least >= f->from && greatest < f->to)
-            code = add_whole(f, page_int(p, 0, i));
+            rc = add_whole(f, page_int(p, 0, i));
         else
-            code = add_part(f, first, rows);
+            rc = add_part(f, first, rows);
     }
-    return code;
+    return rc;
 }
 
 static int find_slices(struct found *f)
 {
     ask_text(f->a, "SELECT slice, first_row, \"rows\", least_start, greatest_start "
                    "FROM {kernel_slice} WHERE 1 = 1 ORDER BY slice");
-    int code = ask_pages(f->a, take_slices, f);
-    return code ? code : add_part(f, f->summed, INT64_MAX - f->summed);
+    int rc = ask_pages(f->a, take_slices, f);
+    return rc ? rc : add_part(f, f->summed, INT64_MAX - f->summed);
 }
 
 /* ---- configurations ------------------------------------------------------------------------------ */
@@ -124,10 +123,10 @@ static int find_configs(struct found *f)
     bool added;
     int64_t none = 0;
     ask_text(f->a, "SELECT id, name FROM {config} WHERE 1 = 1");
-    int code = ask_pages(f->a, take_configs, f);
-    if (!code && !rowset_put(&f->configs, &none, &added))
-        code = GPUFL_E_NOMEM;
-    return code;
+    int rc = ask_pages(f->a, take_configs, f);
+    if (!rc && !rowset_put(&f->configs, &none, &added))
+        rc = GPUFL_E_NOMEM;
+    return rc;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -156,12 +155,11 @@ static int want_pattern(struct found *f)
     size_t n;
     if (!pattern || pattern->null || !pattern->text.len)
         return 0;
-    int code =
-        ask_matching(f->a, "SELECT name FROM {config} WHERE 1 = 1", pattern->text, &names, &n);
-    if (!code)
+    int rc = ask_matching(f->a, "SELECT name FROM {config} WHERE 1 = 1", pattern->text, &names, &n);
+    if (!rc)
         want_names(f, names, n);
     mem_free(names);
-    return code;
+    return rc;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------ */
@@ -169,8 +167,8 @@ static int want_pattern(struct found *f)
 static int take_sums(void *arg, const struct page *p)
 {
     struct found *f = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         const struct kernel_cell row = {
             .config = page_int(p, 0, i),
             .stream = page_int(p, 1, i),
@@ -179,9 +177,9 @@ static int take_sums(void *arg, const struct page *p)
             .shortest = page_int(p, 5, i),
             .longest = page_int(p, 6, i),
         };
-        code = kernel_sums_merge(&f->sums, &row, page_real(p, 4, i));
+        rc = kernel_sums_merge(&f->sums, &row, page_real(p, 4, i));
     }
-    return code;
+    return rc;
 }
 
 static int sum_whole(struct found *f)
@@ -198,15 +196,15 @@ static int sum_whole(struct found *f)
 int ask_add_kernels(struct kernel_sums *k, const struct page *p)
 {
     int64_t room[4][PAGE_CELLS];
-    int code = 0;
-    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+    int rc = 0;
+    for (size_t from = 0, n; !rc && from < p->rows; from += n) {
         const int64_t *at[4];
         n = p->rows - from < PAGE_CELLS ? p->rows - from : PAGE_CELLS;
         for (unsigned i = 0; i < 4; i++)
             at[i] = page_cells(p, i, from, n, room[i]);
-        code = kernel_sums_add(k, at[0], at[1], at[2], at[3], n);
+        rc = kernel_sums_add(k, at[0], at[1], at[2], at[3], n);
     }
-    return code;
+    return rc;
 }
 
 static int take_rest(void *arg, const struct page *p)
@@ -217,9 +215,9 @@ static int take_rest(void *arg, const struct page *p)
 
 static int sum_parts(struct found *f)
 {
-    int code = 0;
+    int rc = 0;
     bool windowed = f->from != INT64_MIN || f->to != INT64_MAX;
-    for (size_t i = 0; !code && i < f->part_count; i++) {
+    for (size_t i = 0; !rc && i < f->part_count; i++) {
         ask_name(f->a, "first_row", SQL_INT(f->parts[i].first));
         ask_name(f->a, "last_row", SQL_INT(f->parts[i].first + (f->parts[i].rows - 1)));
         ask_name(f->a, "begin", SQL_INT(f->from));
@@ -228,9 +226,9 @@ static int sum_parts(struct found *f)
                        "WHERE rows($first_row, $last_row)");
         ask_more(f->a, windowed ? " AND start >= $begin AND start < $end" : "");
         ask_more(f->a, "[stream? AND stream = $stream]");
-        code = ask_pages(f->a, take_rest, f);
+        rc = ask_pages(f->a, take_rest, f);
     }
-    return code;
+    return rc;
 }
 
 /* Kernels of the question's window and stream, by configuration and stream. */
@@ -242,11 +240,11 @@ static int find_sums(struct found *f, struct ask *a)
     f->to = ask_int(a, "to", INT64_MAX);
     kernel_sums_init(&f->sums);
     rowset_init(&f->configs, 1, CONFIG_WIDTH);
-    int code = find_configs(f);
-    code = code ? code : want_pattern(f);
-    code = code ? code : find_slices(f);
-    code = code ? code : sum_whole(f);
-    return code ? code : sum_parts(f);
+    int rc = find_configs(f);
+    rc = rc ? rc : want_pattern(f);
+    rc = rc ? rc : find_slices(f);
+    rc = rc ? rc : sum_whole(f);
+    return rc ? rc : sum_parts(f);
 }
 
 /* ---- percentiles -------------------------------------------------------------------------------------- */
@@ -254,15 +252,15 @@ static int find_sums(struct found *f, struct ask *a)
 static int take_bins(void *arg, const struct page *p)
 {
     struct found *f = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         const struct kernel_bin row = {.config = page_int(p, 0, i),
                                        .bin = page_int(p, 1, i),
                                        .calls = page_int(p, 2, i),
                                        .total = page_int(p, 3, i)};
-        code = kernel_sums_merge_bin(&f->sums, &row);
+        rc = kernel_sums_merge_bin(&f->sums, &row);
     }
-    return code;
+    return rc;
 }
 
 /* Bins of the slices, for these configurations only; those of single rows are there already. */
@@ -346,27 +344,27 @@ static struct group *group_of(struct groups *g, struct rowset *index, int64_t ke
 static int make_groups(const struct found *f, bool by_name, struct groups *g)
 {
     struct rowset index, configs, streams;
-    int code = 0;
+    int rc = 0;
     rowset_init(&index, 1, 2);
     rowset_init(&configs, 2, 2);
     rowset_init(&streams, 2, 2);
-    for (size_t i = 0; !code && i < kernel_sums_cells(&f->sums); i++) {
+    for (size_t i = 0; !rc && i < kernel_sums_cells(&f->sums); i++) {
         const struct kernel_cell *c = kernel_sums_cell(&f->sums, i);
         if (f->chosen && !is_wanted(f, c->config))
             continue;
         struct group *item = group_of(g, &index, group_key(f, c->config, by_name));
         if (!item) {
-            code = GPUFL_E_NOMEM;
+            rc = GPUFL_E_NOMEM;
             break;
         }
         kernel_cell_merge(&item->sum, c);
-        code = note(&configs, item->key, c->config, &item->configs);
-        code = code ? code : note(&streams, item->key, c->stream, &item->streams);
+        rc = note(&configs, item->key, c->config, &item->configs);
+        rc = rc ? rc : note(&streams, item->key, c->stream, &item->streams);
     }
     rowset_fini(&index);
     rowset_fini(&configs);
     rowset_fini(&streams);
-    return code;
+    return rc;
 }
 
 static double mean_of(const struct kernel_cell *c)
@@ -458,12 +456,12 @@ static int put_groups(struct found *f, bool by_name, struct groups *g, fill_row 
         first = (size_t)offset;
         count = g->count - first < (size_t)limit ? g->count - first : (size_t)limit;
     }
-    int code = configs_of(f, by_name, g->items + (count ? first : 0), count, &configs, &n);
-    code = code ? code : find_bins(f, configs, n);
-    for (size_t i = 0; !code && i < count; i++) {
+    int rc = configs_of(f, by_name, g->items + (count ? first : 0), count, &configs, &n);
+    rc = rc ? rc : find_bins(f, configs, n);
+    for (size_t i = 0; !rc && i < count; i++) {
         int64_t *row = answer_row(&a->answer);
         if (!row) {
-            code = a->answer.error;
+            rc = a->answer.error;
             break;
         }
         bins_of_group(f, by_name, g->items[first + i].key, bins);
@@ -471,25 +469,25 @@ static int put_groups(struct found *f, bool by_name, struct groups *g, fill_row 
     }
     mem_free(configs);
     mem_free(bins);
-    return code;
+    return rc;
 }
 
 static int answer_groups(struct ask *a, bool by_name, bool one_name, fill_row fill)
 {
     struct found f;
     struct groups g = {0};
-    int code = find_sums(&f, a);
-    if (!code && one_name) {
+    int rc = find_sums(&f, a);
+    if (!rc && one_name) {
         int64_t name = ask_int(a, "name", 0);
         want_names(&f, &name, 1);
     }
-    code = code ? code : make_groups(&f, by_name, &g);
-    code = code ? code : put_groups(&f, by_name, &g, fill);
-    if (code == GPUFL_E_NOMEM)
-        err_set(a->e, code, "%s", err_text(code));
+    rc = rc ? rc : make_groups(&f, by_name, &g);
+    rc = rc ? rc : put_groups(&f, by_name, &g, fill);
+    if (rc == GPUFL_E_NOMEM)
+        err_set(a->e, rc, "%s", err_text(rc));
     mem_free(g.items);
     found_fini(&f);
-    return code;
+    return rc;
 }
 
 /* ---- the questions -------------------------------------------------------------------------------- */
@@ -577,25 +575,25 @@ int ask_kernel_histogram(struct ask *a)
     int64_t name = ask_int(a, "name", 0), *configs = NULL;
     size_t n = 0;
     struct bins *bins = mem_alloc(sizeof *bins);
-    int code = find_sums(&f, a);
+    int rc = find_sums(&f, a);
     if (!bins)
-        code = GPUFL_E_NOMEM;
-    if (!code)
+        rc = GPUFL_E_NOMEM;
+    if (!rc)
         want_names(&f, &name, 1);
-    code = code ? code : make_groups(&f, true, &g);
-    code = code ? code : configs_of(&f, true, g.items, g.count, &configs, &n);
-    code = code ? code : find_bins(&f, configs, n);
-    if (!code) {
+    rc = rc ? rc : make_groups(&f, true, &g);
+    rc = rc ? rc : configs_of(&f, true, g.items, g.count, &configs, &n);
+    rc = rc ? rc : find_bins(&f, configs, n);
+    if (!rc) {
         bins_of_group(&f, true, name, bins);
-        code = put_histogram(a, bins);
+        rc = put_histogram(a, bins);
     }
-    if (code == GPUFL_E_NOMEM)
-        err_set(a->e, code, "%s", err_text(code));
+    if (rc == GPUFL_E_NOMEM)
+        err_set(a->e, rc, "%s", err_text(rc));
     mem_free(configs);
     mem_free(g.items);
     mem_free(bins);
     found_fini(&f);
-    return code;
+    return rc;
 }
 
 int ask_launches(struct ask *a)
@@ -611,6 +609,6 @@ int ask_launches(struct ask *a)
                 "[name? AND config IN (SELECT id FROM {config} WHERE name = $name)]"
                 "[by_start? ORDER BY start, stream, correlation]"
                 "[by_length? ORDER BY duration DESC, start, stream] LIMIT #limit OFFSET #offset");
-    int code = ask_rows(a);
-    return code ? code : ask_config_names(a, 2);
+    int rc = ask_rows(a);
+    return rc ? rc : ask_config_names(a, 2);
 }

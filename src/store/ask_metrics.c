@@ -59,13 +59,13 @@ static int take_moves(void *arg, const struct page *p)
 {
     enum { ALLOCATED = 1, FREED = 2 };
     struct held *h = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         int64_t time = page_int(p, 0, i), op = page_int(p, 1, i), bytes = page_int(p, 2, i);
         int64_t rest = time % h->step, slot = time - (rest < 0 ? rest + h->step : rest);
         bytes = bytes > 0 ? bytes : 0;
         if (!h->any || slot != h->slot) {
-            code = put_step(h);
+            rc = put_step(h);
             h->slot = slot;
             h->any = true;
             h->calls = 0;
@@ -74,7 +74,7 @@ static int take_moves(void *arg, const struct page *p)
         h->peak = h->calls && h->peak > h->now ? h->peak : h->now;
         h->calls++;
     }
-    return code;
+    return rc;
 }
 
 int ask_allocations(struct ask *a)
@@ -82,6 +82,6 @@ int ask_allocations(struct ask *a)
     struct held h = {.a = a, .step = ask_int(a, "step", 1)};
     ask_text(a, "SELECT time, op, bytes FROM {alloc} WHERE device = $device AND event(time, 0) "
                 "ORDER BY time, rowid");
-    int code = ask_pages(a, take_moves, &h);
-    return code ? code : put_step(&h);
+    int rc = ask_pages(a, take_moves, &h);
+    return rc ? rc : put_step(&h);
 }

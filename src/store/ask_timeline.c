@@ -138,8 +138,8 @@ int ask_events(struct ask *a)
         ask_more(a, level + 1 < TILE_LEVELS ? " UNION ALL " : "");
     }
     ask_more(a, ") ORDER BY lane, start, duration DESC, ref LIMIT #limit");
-    int code = ask_rows(a);
-    return code ? code : ask_config_names(a, 3);
+    int rc = ask_rows(a);
+    return rc ? rc : ask_config_names(a, 3);
 }
 
 /* ---- search ----------------------------------------------------------------------------------- */
@@ -181,18 +181,18 @@ int ask_search(struct ask *a)
 {
     int64_t kind = ask_int(a, "kind", 0), limit = ask_int(a, "limit", 0);
     const struct store_value *pattern = ask_value(a, "pattern");
-    int code = 0;
-    for (size_t i = 0; !code && i < sizeof named_kinds / sizeof *named_kinds; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < sizeof named_kinds / sizeof *named_kinds; i++) {
         const struct source *s = &sources[named_kinds[i].source];
         int64_t *ids;
         size_t n;
         if (kind && kind != (int64_t)s->kind)
             continue;
-        code = ask_matching(a, named_kinds[i].ids_of, pattern->text, &ids, &n);
-        if (!code && n) {
+        rc = ask_matching(a, named_kinds[i].ids_of, pattern->text, &ids, &n);
+        if (!rc && n) {
             ask_name(a, "found", SQL_LIST(ids, n));
             ask_text(a, "");
-            code = put_found(a, s, named_kinds[i].among, ask_int(a, "back", 0) != 0);
+            rc = put_found(a, s, named_kinds[i].among, ask_int(a, "back", 0) != 0);
         }
         mem_free(ids);
     }
@@ -201,5 +201,5 @@ int ask_search(struct ask *a)
                 compare_rows, a);
     if (a->answer.rows > (size_t)limit)
         a->answer.rows = (size_t)limit;
-    return code ? code : ask_config_names(a, 3);
+    return rc ? rc : ask_config_names(a, 3);
 }

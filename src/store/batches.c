@@ -27,16 +27,16 @@ void batches_close(struct batches *b)
 int batches_end(struct batches *b)
 {
     const struct wire_visitor *v = b->visitor;
-    int code = b->batch.rows && v->batch ? v->batch(v->arg, &b->batch) : 0;
+    int rc = b->batch.rows && v->batch ? v->batch(v->arg, &b->batch) : 0;
     b->batch.rows = 0;
-    return code;
+    return rc;
 }
 
 int batches_take(void *arg, const struct page *p)
 {
     struct batches *b = arg;
-    int code = 0;
-    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+    int rc = 0;
+    for (size_t from = 0, n; !rc && from < p->rows; from += n) {
         n = BATCH_ROWS - b->batch.rows;
         n = n < p->rows - from ? n : p->rows - from;
         for (unsigned c = 0; c < p->columns; c++) {
@@ -48,34 +48,34 @@ int batches_take(void *arg, const struct page *p)
         }
         b->batch.rows += n;
         if (b->batch.rows == BATCH_ROWS)
-            code = batches_end(b);
+            rc = batches_end(b);
     }
-    return code;
+    return rc;
 }
 
 int batches_names(void *arg, const struct page *p)
 {
     const struct wire_visitor *v = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         struct store_text text = page_text(p, 1, i);
-        code = v->name(v->arg, (uint32_t)page_int(p, 0, i), text.at, text.len);
+        rc = v->name(v->arg, (uint32_t)page_int(p, 0, i), text.at, text.len);
     }
-    return code;
+    return rc;
 }
 
 int batches_unknown(void *arg, const struct page *p)
 {
     const struct store_visitor *v = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         struct store_text cells[2] = {page_text(p, 0, i), page_text(p, 1, i)};
         const struct store_vec columns[2] = {{.type = STORE_TEXT, .texts = &cells[0]},
                                              {.type = STORE_TEXT, .texts = &cells[1]}};
         const struct store_chunk one = {1, 2, columns};
-        code = v->chunk(v->arg, &one);
+        rc = v->chunk(v->arg, &one);
     }
-    return code;
+    return rc;
 }
 
 int batches_time(enum record_type type)

@@ -37,15 +37,15 @@ static int put_batch(void *arg, const struct wire_batch *b)
 static int put_unknown(void *arg, const struct store_chunk *chunk)
 {
     const struct copying *c = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < chunk->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < chunk->rows; i++) {
         const struct store_text *channel = &chunk->columns[0].texts[i];
         const struct store_text *line = &chunk->columns[1].texts[i];
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)channel->len, channel->at);
-        code = c->ops->unknown(c->session, name, line->at, line->len, c->e);
+        rc = c->ops->unknown(c->session, name, line->at, line->len, c->e);
     }
-    return code;
+    return rc;
 }
 
 static int put_names(struct copying *c, const struct page *p)
@@ -53,8 +53,8 @@ static int put_names(struct copying *c, const struct page *p)
     uint32_t ids[NAMES];
     const char *texts[NAMES];
     size_t lens[NAMES];
-    int code = 0;
-    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+    int rc = 0;
+    for (size_t from = 0, n; !rc && from < p->rows; from += n) {
         n = p->rows - from < NAMES ? p->rows - from : NAMES;
         for (size_t i = 0; i < n; i++) {
             struct store_text text = page_text(p, 1, from + i);
@@ -62,61 +62,61 @@ static int put_names(struct copying *c, const struct page *p)
             texts[i] = text.at;
             lens[i] = text.len;
         }
-        code = c->ops->names(c->session, ids, texts, lens, n, c->e);
+        rc = c->ops->names(c->session, ids, texts, lens, n, c->e);
     }
-    return code;
+    return rc;
 }
 
 static int put_tiles(struct copying *c, int level, const struct page *p)
 {
     struct tile rows[ROWS];
-    int code = 0;
-    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+    int rc = 0;
+    for (size_t from = 0, n; !rc && from < p->rows; from += n) {
         n = p->rows - from < ROWS ? p->rows - from : ROWS;
         for (size_t i = 0, row = from; i < n; i++, row++)
             rows[i] = (struct tile){page_int(p, 0, row), page_int(p, 1, row), page_int(p, 2, row),
                                     page_int(p, 3, row), page_int(p, 4, row), page_int(p, 5, row),
                                     page_int(p, 6, row)};
-        code = c->ops->tiles(c->session, level, rows, n, c->e);
+        rc = c->ops->tiles(c->session, level, rows, n, c->e);
     }
-    return code;
+    return rc;
 }
 
 static int put_spans(struct copying *c, int level, const struct page *p)
 {
     struct tile_span rows[ROWS];
-    int code = 0;
-    for (size_t from = 0, n; !code && from < p->rows; from += n) {
+    int rc = 0;
+    for (size_t from = 0, n; !rc && from < p->rows; from += n) {
         n = p->rows - from < ROWS ? p->rows - from : ROWS;
         for (size_t i = 0, row = from; i < n; i++, row++)
             rows[i] =
                 (struct tile_span){page_int(p, 0, row), page_int(p, 1, row), page_int(p, 2, row),
                                    page_int(p, 3, row), page_int(p, 4, row)};
-        code = c->ops->spans(c->session, level, rows, n, c->e);
+        rc = c->ops->spans(c->session, level, rows, n, c->e);
     }
-    return code;
+    return rc;
 }
 
 /* Hands over what was gathered of the present record. */
 static int end_record(struct copying *c)
 {
-    int code = c->batches.cells ? batches_end(&c->batches) : 0;
+    int rc = c->batches.cells ? batches_end(&c->batches) : 0;
     batches_close(&c->batches);
     c->batches.cells = NULL;
-    return code;
+    return rc;
 }
 
 static int put_rows(struct copying *c, enum record_type type, const struct page *p)
 {
-    int code = c->batches.cells && c->batches.batch.type != type ? end_record(c) : 0;
-    if (!code && !c->batches.cells && batches_open(&c->batches, type, &c->visitor))
+    int rc = c->batches.cells && c->batches.batch.type != type ? end_record(c) : 0;
+    if (!rc && !c->batches.cells && batches_open(&c->batches, type, &c->visitor))
         return err_nomem(c->e);
-    code = code ? code : batches_take(&c->batches, p);
-    if (code || c->fresh < COMMIT_ROWS)
-        return code;
+    rc = rc ? rc : batches_take(&c->batches, p);
+    if (rc || c->fresh < COMMIT_ROWS)
+        return rc;
     c->fresh = 0;
-    code = c->ops->commit(c->session, NULL, 0, c->e);
-    return code ? code : c->ops->begin(c->session, c->e);
+    rc = c->ops->commit(c->session, NULL, 0, c->e);
+    return rc ? rc : c->ops->begin(c->session, c->e);
 }
 
 static int put_page(void *arg, unsigned table, const struct page *p)
@@ -160,19 +160,19 @@ static int copy_rows(const struct side *from, const struct side *to, const bool 
     c->visitor = (struct wire_visitor){.arg = c, .batch = put_batch};
     c->e = e;
     const struct store_walk w = {c, put_positions, put_page, tables};
-    int code = to->ops->begin(to->session, e);
-    if (!code) {
-        code = from->ops->walk(from->session, &w, e);
+    int rc = to->ops->begin(to->session, e);
+    if (!rc) {
+        rc = from->ops->walk(from->session, &w, e);
         int ended = end_record(c);
-        code = code ? code : ended;
-        if (code)
+        rc = rc ? rc : ended;
+        if (rc)
             to->ops->rollback(to->session);
         else
-            code = to->ops->commit(to->session, c->positions, c->position_count, e);
+            rc = to->ops->commit(to->session, c->positions, c->position_count, e);
     }
     *rows += c->rows;
     mem_free(c);
-    return code;
+    return rc;
 }
 
 /* ---- whether it is there already ---------------------------------------------------------------- */
@@ -197,14 +197,14 @@ static int look(const struct side *from, const struct store_end *to, const char 
     unsigned n = STORE_POSITIONS_MAX, m = STORE_POSITIONS_MAX;
     struct store_session *ss;
     *there = false;
-    int code = to->ops->get(to->store, workspace, id, false, &ss, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code;
-    code = to->ops->positions(ss, b, &m, e);
-    code = code ? code : from->ops->positions(from->session, a, &n, e);
+    int rc = to->ops->get(to->store, workspace, id, false, &ss, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc;
+    rc = to->ops->positions(ss, b, &m, e);
+    rc = rc ? rc : from->ops->positions(from->session, a, &n, e);
     to->ops->put(ss);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     *there = m && same_positions(a, n, b, m);
     if (*there)
         return 0;
@@ -221,24 +221,24 @@ static int copy_session(const struct store_end *from, const struct store_end *to
 {
     struct store_session *source, *target;
     bool there;
-    int code = from->ops->get(from->store, workspace, id, false, &source, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code; /* deleted meanwhile */
+    int rc = from->ops->get(from->store, workspace, id, false, &source, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted meanwhile */
     const struct side read = {from->ops, source};
-    code = look(&read, to, workspace, id, &there, e);
-    count->there += !code && there;
-    if (!code && !there) {
-        code = to->ops->get(to->store, workspace, id, true, &target, e);
-        if (!code) {
+    rc = look(&read, to, workspace, id, &there, e);
+    count->there += !rc && there;
+    if (!rc && !there) {
+        rc = to->ops->get(to->store, workspace, id, true, &target, e);
+        if (!rc) {
             const struct side written = {to->ops, target};
-            code = copy_rows(&read, &written, NULL, &count->rows, e);
-            code = code ? code : to->ops->settle(target, e);
+            rc = copy_rows(&read, &written, NULL, &count->rows, e);
+            rc = rc ? rc : to->ops->settle(target, e);
             to->ops->put(target);
-            count->sessions += !code;
+            count->sessions += !rc;
         }
     }
     from->ops->put(source);
-    return code;
+    return rc;
 }
 
 /* ---- history ------------------------------------------------------------------------------------ */
@@ -292,11 +292,11 @@ static int hand_over(struct history *h)
                                      .valid = valid};
     }
     const struct store_chunk chunk = {h->rows, columns, vecs};
-    int code = h->to->ops->put_history(h->to->store, h->workspace, h->session, &chunk, h->e);
+    int rc = h->to->ops->put_history(h->to->store, h->workspace, h->session, &chunk, h->e);
     mem_free(at);
     h->rows = 0;
     buf_clear(&h->text);
-    return code;
+    return rc;
 }
 
 static int keep_row(struct history *h, const struct page *p, size_t row)
@@ -323,16 +323,16 @@ static int keep_row(struct history *h, const struct page *p, size_t row)
 static int take_history(void *arg, const struct page *p)
 {
     struct history *h = arg;
-    int code = 0;
-    for (size_t row = 0; !code && row < p->rows; row++) {
+    int rc = 0;
+    for (size_t row = 0; !rc && row < p->rows; row++) {
         struct store_text session = page_text(p, 0, row);
         if (h->rows &&
             (session.len != strlen(h->session) || memcmp(session.at, h->session, session.len) != 0))
-            code = hand_over(h);
+            rc = hand_over(h);
         snprintf(h->session, sizeof h->session, "%.*s", (int)session.len, session.at);
-        code = code ? code : keep_row(h, p, row);
+        rc = rc ? rc : keep_row(h, p, row);
     }
-    return code;
+    return rc;
 }
 
 static int copy_history(const struct store_end *from, const struct store_end *to,
@@ -341,12 +341,12 @@ static int copy_history(const struct store_end *from, const struct store_end *to
     struct history h = {
         .to = to, .workspace = workspace, .table = store_table(TABLE_history), .e = e};
     buf_init(&h.text, 256 << 20);
-    int code = from->ops->walk_history(from->store, workspace, take_history, &h, e);
-    if (!code && h.rows)
-        code = hand_over(&h);
+    int rc = from->ops->walk_history(from->store, workspace, take_history, &h, e);
+    if (!rc && h.rows)
+        rc = hand_over(&h);
     buf_fini(&h.text);
     mem_free(h.kept);
-    return code;
+    return rc;
 }
 
 /* ---- a workspace ---------------------------------------------------------------------------------- */
@@ -370,11 +370,11 @@ int store_copy_workspace(const struct store_end *from, const struct store_end *t
                          const char *workspace, struct store_copied *count, struct err *e)
 {
     struct list l = {0};
-    int code = from->ops->sessions(from->store, workspace, note, &l, e);
-    for (size_t i = 0; !code && i < l.count; i++)
-        code = copy_session(from, to, workspace, l.ids[i], count, e);
+    int rc = from->ops->sessions(from->store, workspace, note, &l, e);
+    for (size_t i = 0; !rc && i < l.count; i++)
+        rc = copy_session(from, to, workspace, l.ids[i], count, e);
     mem_free(l.ids);
-    return code ? code : copy_history(from, to, workspace, e);
+    return rc ? rc : copy_history(from, to, workspace, e);
 }
 
 /* ---- Parquet ---------------------------------------------------------------------------------------- */
@@ -387,14 +387,14 @@ static int write_parquet(const struct store_ops *ops, struct store_session *ss,
     struct store_session *copy;
     int64_t rows = 0;
     tables[type] = true;
-    int code = store_duckdb.get(files, "export", "session", true, &copy, e);
-    if (code)
-        return code;
+    int rc = store_duckdb.get(files, "export", "session", true, &copy, e);
+    if (rc)
+        return rc;
     const struct side from = {ops, ss}, to = {&store_duckdb, copy};
-    code = copy_rows(&from, &to, tables, &rows, e);
-    code = code ? code : store_duckdb.parquet(copy, type, path, e);
+    rc = copy_rows(&from, &to, tables, &rows, e);
+    rc = rc ? rc : store_duckdb.parquet(copy, type, path, e);
     store_duckdb.put(copy);
-    return code;
+    return rc;
 }
 
 int store_copy_parquet(const struct store_ops *ops, struct store_session *ss, enum record_type type,
@@ -402,10 +402,10 @@ int store_copy_parquet(const struct store_ops *ops, struct store_session *ss, en
 {
     const struct store_config config = {.data = folder, .threads = 1};
     struct store *files = NULL;
-    int code = store_duckdb.open(&files, &config, e);
-    code = code ? code : write_parquet(ops, ss, type, files, path, e);
+    int rc = store_duckdb.open(&files, &config, e);
+    rc = rc ? rc : write_parquet(ops, ss, type, files, path, e);
     if (files)
         store_duckdb.close(files);
     file_remove_tree(folder);
-    return code;
+    return rc;
 }

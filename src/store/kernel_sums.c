@@ -171,9 +171,9 @@ static int add_event(struct kernel_sums *k, int64_t config, int64_t stream, int6
     struct kernel_place *p = &k->recent[(hash ^ hash >> 32) % KERNEL_SUMS_CACHE];
     const struct kernel_bin *found = p->bin ? kernel_sums_bin(k, p->bin - 1) : NULL;
     if (!found || found->config != config || found->stream != stream || found->bin != key[2]) {
-        int code = find_place(k, key, p);
-        if (code)
-            return code;
+        int rc = find_place(k, key, p);
+        if (rc)
+            return rc;
     }
     struct kernel_bin *b = (struct kernel_bin *)(k->bins.rows + (p->bin - 1) * k->bins.width);
     add_row((struct kernel_cell *)(k->cells.rows + (p->cell - 1) * k->cells.width), duration);
@@ -190,16 +190,16 @@ static inline int64_t cell_or_0(const int64_t *column, size_t i)
 int kernel_sums_add(struct kernel_sums *k, const int64_t *start, const int64_t *duration,
                     const int64_t *config, const int64_t *stream, size_t n)
 {
-    int code = 0;
+    int rc = 0;
     k->rows += (int64_t)n;
-    for (size_t i = 0; start && duration && !code && i < n; i++) {
+    for (size_t i = 0; start && duration && !rc && i < n; i++) {
         if (!wire_event_ok(start[i], duration[i]))
             continue;
         k->least_start = start[i] < k->least_start ? start[i] : k->least_start;
         k->greatest_start = start[i] > k->greatest_start ? start[i] : k->greatest_start;
-        code = add_event(k, cell_or_0(config, i), cell_or_0(stream, i), duration[i]);
+        rc = add_event(k, cell_or_0(config, i), cell_or_0(stream, i), duration[i]);
     }
-    return code;
+    return rc;
 }
 
 int kernel_sums_merge(struct kernel_sums *k, const struct kernel_cell *row, double spread)

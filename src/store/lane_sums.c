@@ -20,18 +20,18 @@ static int add(struct rowset *s, int64_t lane, int64_t events, int64_t busy, int
 
 int lane_sums_tiles(struct rowset *s, const struct tile *rows, size_t n)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < n; i++)
-        code = add(s, rows[i].lane, rows[i].events, rows[i].busy, rows[i].bucket * TILE_WIDTH(0),
-                   (rows[i].bucket + 1) * TILE_WIDTH(0));
-    return code;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = add(s, rows[i].lane, rows[i].events, rows[i].busy, rows[i].bucket * TILE_WIDTH(0),
+                 (rows[i].bucket + 1) * TILE_WIDTH(0));
+    return rc;
 }
 
 int lane_sums_spans(struct rowset *s, const struct tile_span *rows, size_t n)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < n; i++)
-        code = add(s, rows[i].lane, 1, rows[i].duration, rows[i].start,
-                   rows[i].start + rows[i].duration);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = add(s, rows[i].lane, 1, rows[i].duration, rows[i].start,
+                 rows[i].start + rows[i].duration);
+    return rc;
 }

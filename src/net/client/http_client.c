@@ -65,9 +65,9 @@ static int open_curl(struct err *e)
 {
     static pthread_mutex_t curl_lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&curl_lock);
-    int code = load_curl(e);
+    int rc = load_curl(e);
     pthread_mutex_unlock(&curl_lock);
-    return code;
+    return rc;
 }
 
 struct http_client {
@@ -233,18 +233,18 @@ int http_client_open(struct http_client **out, const struct http_client_config *
         return err_nomem(e);
     c->config = *config;
     c->config.key = NULL;
-    int code = http_client_clean_url(config->url, c->url, sizeof c->url, e);
-    if (!code)
-        code = choose_proxy(c, e);
-    if (!code)
-        code = make_authorization(c, config->key, e);
-    if (!code)
-        code = open_curl(e);
-    if (!code)
-        code = open_handle(c, e);
-    if (code) {
+    int rc = http_client_clean_url(config->url, c->url, sizeof c->url, e);
+    if (!rc)
+        rc = choose_proxy(c, e);
+    if (!rc)
+        rc = make_authorization(c, config->key, e);
+    if (!rc)
+        rc = open_curl(e);
+    if (!rc)
+        rc = open_handle(c, e);
+    if (rc) {
         http_client_close(c);
-        return code;
+        return rc;
     }
     *out = c;
     return 0;

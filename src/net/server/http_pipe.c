@@ -113,10 +113,10 @@ int http_pipe_write(struct http_pipe *p, const void *data, size_t n)
 static void run(void *arg)
 {
     struct http_pipe *p = arg;
-    int code = p->produce(p->arg, p);
+    int rc = p->produce(p->arg, p);
     pthread_mutex_lock(&p->lock);
     p->finished = true;
-    p->code = code;
+    p->code = rc;
     bool gone = p->gone;
     if (!gone)
         wake(p);

@@ -130,15 +130,15 @@ static int put_document(struct outcome *o, const struct report *r, const char *k
     struct meta_finding *rows = NULL;
     size_t len, count = 0;
     char *text;
-    int code = make(r, &text, &len);
-    if (code == GPUFL_E_NOENT)
+    int rc = make(r, &text, &len);
+    if (rc == GPUFL_E_NOENT)
         return 0;
-    code = code ? code : pack(text, len, &o->memory, &a.body);
+    rc = rc ? rc : pack(text, len, &o->memory, &a.body);
     free(text); /* NOLINT: stdio's own */
-    if (!code && findings)
-        code = analysis_findings(r, o->session, &o->memory, &rows, &count);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
+    if (!rc && findings)
+        rc = analysis_findings(r, o->session, &o->memory, &rows, &count);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
     return meta_analysis_put(o->config->meta, o->workspace, &a, rows, count, e);
 }
 
@@ -146,9 +146,9 @@ static int put_final(struct outcome *o, const struct report *r, struct err *e)
 {
     const struct analysis_config *c = o->config;
     struct store_chunk history;
-    int code = analysis_history(r, o->session, &o->memory, &history);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
+    int rc = analysis_history(r, o->session, &o->memory, &history);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
     return c->ops->put_history(c->store, o->workspace, o->session, &history, e);
 }
 
@@ -157,9 +157,9 @@ static int put_usage(struct outcome *o, const struct report *r, struct err *e)
 {
     struct meta_usage *usage;
     size_t count;
-    int code = analysis_usage(r, &o->memory, &usage, &count);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
+    int rc = analysis_usage(r, &o->memory, &usage, &count);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
     return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
 }
 
@@ -179,13 +179,13 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
     int64_t bytes = 0;
     if (has_ended(o))
         return 0;
-    int code = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
-    code = code ? code : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
-    code = code ? code : put_usage(o, r, e);
-    code = code ? code : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
-    code = code || !o->final ? code : put_final(o, r, e);
-    if (code || c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
-        return code;
+    int rc = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
+    rc = rc ? rc : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
+    rc = rc ? rc : put_usage(o, r, e);
+    rc = rc ? rc : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
+    rc = rc || !o->final ? rc : put_final(o, r, e);
+    if (rc || c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
+        return rc;
     const struct meta_growth g = {.records = (int64_t)rows_of(r),
                                   .kernels = analysis_kernels(r),
                                   .bytes = bytes,
@@ -200,23 +200,23 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
     struct gpufl_report_options options;
     struct store_session *ss;
     struct report r;
-    int code = c->ops->get(c->store, workspace, session, false, &ss, e);
-    if (code)
-        return code;
+    int rc = c->ops->get(c->store, workspace, session, false, &ss, e);
+    if (rc)
+        return rc;
     gpufl_report_options_init(&options, sizeof options);
     options.format = GPUFL_REPORT_JSON;
     options.kernel = KERNEL_VIEW_ALL;
     const struct columns_place place = {c->store, workspace};
     const struct columns_source source = {c->ops, ss, &place, session, c->stop};
-    code = columns_report(&r, &source, &options, e);
+    rc = columns_report(&r, &source, &options, e);
     c->ops->put(ss);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     region_init(&o.memory, MEMORY);
-    code = store_outcome(&o, &r, e);
+    rc = store_outcome(&o, &r, e);
     region_fini(&o.memory);
     report_close(&r);
-    return code;
+    return rc;
 }
 
 /* ---- whose turn it is ---------------------------------------------------------------------------- */
@@ -290,12 +290,12 @@ static void add_missing(struct analysis *a)
     size_t n, count;
     region_init(&memory, 16 << 20);
     const struct meta_ask ask = {a->config.meta, NULL, &memory, NULL};
-    int code = meta_workspace_list(&ask, &workspaces, &n);
-    for (size_t i = 0; !code && i < n; i++) {
-        code = meta_analysis_missing(
+    int rc = meta_workspace_list(&ask, &workspaces, &n);
+    for (size_t i = 0; !rc && i < n; i++) {
+        rc = meta_analysis_missing(
             &(struct meta_ask){a->config.meta, workspaces[i].id, &memory, NULL}, ANALYSIS_REPORT,
             analysis_rules(), MISSING_AT_ONCE, &rows, &count);
-        for (size_t k = 0; !code && k < count; k++)
+        for (size_t k = 0; !rc && k < count; k++)
             analysis_news(a, &(struct loader_news){.workspace = workspaces[i].id,
                                                    .session = rows[k].id,
                                                    .ended = true});
@@ -316,14 +316,14 @@ static void analyse(struct analysis *a, struct subject *s)
     int64_t cpu = clock_thread_cpu();
     if (final && !c->ops->get(c->store, s->workspace, s->session, false, &ss, NULL))
         c->ops->settle(ss, NULL); /* a writer in the way: another time */
-    int code = analysis_run(c, s->workspace, s->session, final, &e);
+    int rc = analysis_run(c, s->workspace, s->session, final, &e);
     if (ss)
         c->ops->put(ss);
     cpu = clock_thread_cpu() - cpu;
     malloc_trim(0); /* else what a large session took stays with this thread */
-    if (code && code != GPUFL_E_NOENT && !a->stop)
+    if (rc && rc != GPUFL_E_NOENT && !a->stop)
         log_warn("session %s cannot be analysed: %s", s->session, e.text);
-    if (!code && c->made)
+    if (!rc && c->made)
         c->made(c->arg, s->workspace, s->session, final);
     pthread_mutex_lock(&a->lock);
     int64_t wait = (c->prompt ? PROMPT_SHARE : COST_SHARE) * cpu;
@@ -331,9 +331,9 @@ static void analyse(struct analysis *a, struct subject *s)
     if (!s->ended || final)
         s->at = clock_mono() + (wait > c->every_ns ? wait : c->every_ns);
     s->used = clock_mono();
-    a->stats.reports += !code;
-    a->stats.final += !code && final;
-    a->stats.failed += code && code != GPUFL_E_NOENT;
+    a->stats.reports += !rc;
+    a->stats.final += !rc && final;
+    a->stats.failed += rc && rc != GPUFL_E_NOENT;
     a->stats.cpu_ns += cpu;
 }
 
@@ -384,10 +384,10 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
     a->config.stop = &a->stop;
     a->config.first_ns = c->first_ns > 0 ? c->first_ns : c->prompt ? 0 : FIRST_NS;
     a->config.every_ns = c->every_ns > 0 ? c->every_ns : c->prompt ? PROMPT_NS : EVERY_NS;
-    int code = thread_start(&a->thread, "gpufl-analyse", c->prompt ? 0 : NICE, analysis_main, a);
-    if (code) {
+    int rc = thread_start(&a->thread, "gpufl-analyse", c->prompt ? 0 : NICE, analysis_main, a);
+    if (rc) {
         analysis_close(a);
-        return err_set(e, code, "the analysis cannot be started: %s", err_text(code));
+        return err_set(e, rc, "the analysis cannot be started: %s", err_text(rc));
     }
     *out = a;
     return 0;

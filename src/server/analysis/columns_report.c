@@ -83,17 +83,17 @@ static int take_lines(void *arg, const struct store_chunk *c)
 {
     struct reading *r = arg;
     const struct wire_visitor v = {.arg = r, .header = take_header};
-    int code = 0;
-    for (size_t i = 0; !code && i < c->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < c->rows; i++) {
         const struct store_text *channel = &c->columns[0].texts[i], *line = &c->columns[1].texts[i];
         if (is_channel(channel, LOADER_COUNTS))
             add_counts(r->stats, line);
         if (!is_channel(channel, LOADER_HEADERS))
             continue;
-        code = r->decoder ? 0 : decoder_open(&r->decoder);
-        code = code ? code : decoder_feed(r->decoder, line->at, line->len, &v);
+        rc = r->decoder ? 0 : decoder_open(&r->decoder);
+        rc = rc ? rc : decoder_feed(r->decoder, line->at, line->len, &v);
     }
-    return code;
+    return rc;
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
@@ -101,11 +101,11 @@ static int take_lines(void *arg, const struct store_chunk *c)
 static int scan_kind(struct reading *r, enum record_kind kind, enum channel channel, struct err *e)
 {
     const struct wire_visitor v = {.arg = r, .batch = take_batch};
-    int code = 0;
-    for (int i = 0; !code && i < RECORD_COUNT; i++)
+    int rc = 0;
+    for (int i = 0; !rc && i < RECORD_COUNT; i++)
         if (records[i].kind == kind && (kind == RECORD_KIND_DICT || records[i].channel == channel))
-            code = r->ops->scan(r->ss, (enum record_type)i, INT64_MIN, INT64_MAX, &v, e);
-    return code;
+            rc = r->ops->scan(r->ss, (enum record_type)i, INT64_MIN, INT64_MAX, &v, e);
+    return rc;
 }
 
 static int read_columns(void *arg, struct model *m, struct load_stats *stats, struct err *e)
@@ -116,18 +116,18 @@ static int read_columns(void *arg, struct model *m, struct load_stats *stats, st
     const struct wire_visitor names = {.arg = r, .name = take_name};
     r->model = m;
     r->stats = stats;
-    int code = r->ops->scan_unknown(r->ss, &(struct store_visitor){r, take_lines}, e);
-    code = code ? code : r->ops->scan_names(r->ss, &names, e);
-    code = code ? code : scan_kind(r, RECORD_KIND_DICT, CHANNEL_COUNT, e);
-    for (size_t i = 0; !code && i < sizeof order / sizeof *order; i++)
-        code = scan_kind(r, RECORD_KIND_EVENT, order[i], e);
+    int rc = r->ops->scan_unknown(r->ss, &(struct store_visitor){r, take_lines}, e);
+    rc = rc ? rc : r->ops->scan_names(r->ss, &names, e);
+    rc = rc ? rc : scan_kind(r, RECORD_KIND_DICT, CHANNEL_COUNT, e);
+    for (size_t i = 0; !rc && i < sizeof order / sizeof *order; i++)
+        rc = scan_kind(r, RECORD_KIND_EVENT, order[i], e);
     decoder_close(r->decoder);
     r->decoder = NULL;
-    if (code && e && !*e->text)
-        err_set(e, code, "%s", err_text(code));
-    if (!code && !r->rows && !m->facts.header)
-        code = err_set(e, GPUFL_E_NOENT, "the session has nothing yet");
-    return code;
+    if (rc && e && !*e->text)
+        err_set(e, rc, "%s", err_text(rc));
+    if (!rc && !r->rows && !m->facts.header)
+        rc = err_set(e, GPUFL_E_NOENT, "the session has nothing yet");
+    return rc;
 }
 
 /* The system channel of another session: what it sampled for this one. */
@@ -171,14 +171,14 @@ static int write_document(const struct report *r, int (*write)(const struct repo
     FILE *out = open_memstream(text, len);
     if (!out)
         return GPUFL_E_NOMEM;
-    int code = write(r, out);
-    if (fclose(out) && !code)
-        code = GPUFL_E_NOMEM;
-    if (code) {
+    int rc = write(r, out);
+    if (fclose(out) && !rc)
+        rc = GPUFL_E_NOMEM;
+    if (rc) {
         free(*text); /* NOLINT: stdio's own */
         *text = NULL;
     }
-    return code;
+    return rc;
 }
 
 int columns_report_json(const struct report *r, char **text, size_t *len)
@@ -195,13 +195,13 @@ static int write_digest(const struct report *r, FILE *out)
 {
     struct digest d;
     struct json_out j;
-    int code = digest_open(&d, &r->model);
+    int rc = digest_open(&d, &r->model);
     json_out_init(&j, out);
-    if (!code)
+    if (!rc)
         digest_put(&d, &j);
     int failed = json_out_finish(&j);
     digest_close(&d);
-    return code ? code : failed;
+    return rc ? rc : failed;
 }
 
 int columns_report_digest(const struct report *r, char **text, size_t *len)

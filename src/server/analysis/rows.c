@@ -240,14 +240,14 @@ static int history_app(const struct report *r, struct history *h, const char *se
     if (s->duration <= 0 || h->rows >= h->room)
         return 0;
     histogram_init(&one);
-    int code = histogram_add(&one, s->duration);
-    if (!code)
+    int rc = histogram_add(&one, s->duration);
+    if (!rc)
         history_put(r, h, session,
                     &(struct history_item){
                         KIND_APP, name_text(r, h->memory, s->app), "", only_device(&r->model), &one,
                         s->unknown ? NAN : cells_share((double)s->busy, (double)s->recorded)});
     histogram_fini(&one);
-    return code;
+    return rc;
 }
 
 static bool same_shape(const struct config_row *a, const struct config_row *b)
@@ -262,8 +262,8 @@ static int history_kernel(const struct report *r, struct history *h, const char 
                           const struct kernel_name *n)
 {
     const struct sum_kernels *k = &r->model.kernels;
-    int code = 0;
-    for (uint32_t i = 0; !code && i < n->configs && h->rows < h->room; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < n->configs && h->rows < h->room; i++) {
         const struct kernel_config *c = sum_kernels_config(k, k->by_name[n->first + i]);
         struct histogram time;
         bool first = c->time.count > 0;
@@ -272,16 +272,16 @@ static int history_kernel(const struct report *r, struct history *h, const char 
         if (!first)
             continue;
         histogram_init(&time);
-        for (uint32_t q = i; !code && q < n->configs; q++) {
+        for (uint32_t q = i; !rc && q < n->configs; q++) {
             const struct kernel_config *o = sum_kernels_config(k, k->by_name[n->first + q]);
             if (same_shape(&o->row, &c->row))
-                code = histogram_merge(&time, &o->time);
+                rc = histogram_merge(&time, &o->time);
         }
-        if (!code)
+        if (!rc)
             history_row(r, h, session, c, &time);
         histogram_fini(&time);
     }
-    return code;
+    return rc;
 }
 
 int analysis_history(const struct report *r, const char *session, struct region *memory,
@@ -312,16 +312,16 @@ int analysis_history(const struct report *r, const char *session, struct region 
         return GPUFL_E_NOMEM;
     memset(h.shares, 0, ((kernels + scopes) / 64 + 1) * sizeof *h.shares);
     h.columns[H_share].valid = h.shares;
-    int code = 0;
-    for (size_t i = 0; !code && i < k->name_count; i++)
-        code = history_kernel(r, &h, session, &k->names[i]);
+    int rc = 0;
+    for (size_t i = 0; !rc && i < k->name_count; i++)
+        rc = history_kernel(r, &h, session, &k->names[i]);
     h.room = kernels + scopes + 1;
-    if (!code)
+    if (!rc)
         history_scopes(r, &h, session, scopes);
-    code = code ? code : history_app(r, &h, session);
+    rc = rc ? rc : history_app(r, &h, session);
     memcpy(columns, h.columns, sizeof h.columns);
     *out = (struct store_chunk){.rows = h.rows, .column_count = H_COUNT, .columns = columns};
-    return code ? code : h.failed ? GPUFL_E_NOMEM : 0;
+    return rc ? rc : h.failed ? GPUFL_E_NOMEM : 0;
 }
 
 /* ---- use by day -------------------------------------------------------------------------------- */

@@ -8,24 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
-void access_fail(struct call *c, int code, const struct err *e, int64_t wait)
+void access_fail(struct call *c, int rc, const struct err *e, int64_t wait)
 {
     static const struct {
-        int code, status;
+        int error, status;
     } fits[] = {
         {GPUFL_E_PERM, 401}, {GPUFL_E_STATE, 403}, {GPUFL_E_NOENT, 404}, {GPUFL_E_INVAL, 400}};
     char seconds[24];
-    if (code == GPUFL_E_TIMEOUT && wait > 0) {
+    if (rc == GPUFL_E_TIMEOUT && wait > 0) {
         http_problem(c->http, 429, "%s.", e->text);
         snprintf(seconds, sizeof seconds, "%lld", (long long)((wait + 999999999) / 1000000000));
         http_set(c->http, "Retry-After", seconds);
         return;
     }
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
-        if (fits[i].code == code) {
-            const char *text = e->text[0] ? e->text : err_text(code);
+        if (fits[i].error == rc) {
+            const char *text = e->text[0] ? e->text : err_text(rc);
             http_problem(c->http, fits[i].status, "%s.", text);
-            if (code == GPUFL_E_PERM)
+            if (rc == GPUFL_E_PERM)
                 http_set(c->http, "WWW-Authenticate", "Bearer");
             return;
         }

@@ -29,17 +29,17 @@ void call_json_send(struct call *c, struct json_out *j, int status)
 }
 
 /* Why, for whoever keeps the server: those who asked are not told. */
-static void log_failure(const struct call *c, int status, const char *what, int code,
+static void log_failure(const struct call *c, int status, const char *what, int rc,
                         const struct err *e)
 {
     logs_say(status == 500 ? LOG_ERROR : LOG_WARN, "request", "request %s: %s: %s", c->http->id,
-             what, e && e->text[0] ? e->text : err_text(code));
+             what, e && e->text[0] ? e->text : err_text(rc));
 }
 
-void call_fail(struct call *c, int code, const char *what, const struct err *e)
+void call_fail(struct call *c, int rc, const char *what, const struct err *e)
 {
     static const struct {
-        int code, status;
+        int error, status;
         const char *sentence;
     } fits[] = {
         {GPUFL_E_NOENT, 404, "There is no such %s."},
@@ -53,16 +53,16 @@ void call_fail(struct call *c, int code, const char *what, const struct err *e)
         {GPUFL_E_UNAVAILABLE, 503, "What keeps the %s is not reached; try again in a moment."},
     };
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
-        if (fits[i].code == code) {
+        if (fits[i].error == rc) {
             if (fits[i].status >= 500)
-                log_failure(c, fits[i].status, what, code, e);
+                log_failure(c, fits[i].status, what, rc, e);
             if (e && e->text[0] && fits[i].status < 500)
                 http_problem(c->http, fits[i].status, "%s.", e->text);
             else
                 http_problem(c->http, fits[i].status, fits[i].sentence, what);
             return;
         }
-    log_failure(c, 500, what, code, e);
+    log_failure(c, 500, what, rc, e);
     http_problem(c->http, 500, "The server failed; its log says why, under this request's id.");
 }
 

@@ -40,6 +40,6 @@ bool call_unchanged(struct call *c, const char *tag);
 
 /* The problem that fits a code of base/err.h; what: of which thing ("session"). What is the
  * server's own failure is logged under the request's id. */
-void call_fail(struct call *c, int code, const char *what, const struct err *e);
+void call_fail(struct call *c, int rc, const char *what, const struct err *e);
 
 #endif

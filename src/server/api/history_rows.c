@@ -114,10 +114,10 @@ static struct history_session *session_at(struct history_rows *h, const struct s
 static int take(void *arg, const struct store_chunk *c)
 {
     struct history_rows *h = arg;
-    int code = 0;
+    int rc = 0;
     if (c->column_count < AT_COUNT)
         return GPUFL_E_CORRUPT;
-    for (size_t i = 0; !code && i < c->rows; i++) {
+    for (size_t i = 0; !rc && i < c->rows; i++) {
         if (++h->rows > HISTORY_ROWS_MAX)
             return GPUFL_E_FULL;
         if (int_at(c, AT_calls, i) <= 0 || int_at(c, AT_total, i) <= 0 ||
@@ -133,9 +133,9 @@ static int take(void *arg, const struct store_chunk *c)
         s->p50 = s->rows ? NAN : real_at(c, AT_p50, i);
         s->p99 = s->rows ? NAN : real_at(c, AT_p99, i);
         s->rows++;
-        code = add_shape(h, c, i);
+        rc = add_shape(h, c, i);
     }
-    return code;
+    return rc;
 }
 
 struct store_visitor history_rows_visitor(struct history_rows *h)

@@ -240,19 +240,19 @@ static int write_some(struct fleet *f, struct entry **list, struct rows *r)
     }
     const struct meta_fleet_state state = {
         .hosts = r->hosts, .host_count = r->host_count, .gpus = r->gpus, .gpu_count = r->gpu_count};
-    int code = meta_fleet_put(f->config.meta, workspace, &state, &e);
-    if (code == 0)
+    int rc = meta_fleet_put(f->config.meta, workspace, &state, &e);
+    if (rc == 0)
         tell(f, workspace, r);
-    if (code && code != GPUFL_E_NOENT && code != GPUFL_E_INVAL) {
+    if (rc && rc != GPUFL_E_NOENT && rc != GPUFL_E_INVAL) {
         *end = *list; /* to be put back */
         *list = taken;
         if (!f->failing)
             log_warn("the state of hosts cannot be written now, and will be tried again: %s",
                      e.text);
         f->failing = true;
-        return code;
+        return rc;
     }
-    if (code == GPUFL_E_INVAL)
+    if (rc == GPUFL_E_INVAL)
         log_warn("the state of hosts of workspace %s is refused: %s", workspace, e.text);
     f->failing = false;
     while (taken) {
@@ -326,10 +326,10 @@ int fleet_open(struct fleet **out, const struct fleet_config *c, struct err *e)
     pthread_mutex_init(&f->lock, NULL);
     f->config = *c;
     f->config.period_ns = c->period_ns > 0 ? c->period_ns : PERIOD_NS;
-    int code = thread_start(&f->thread, "fleet", 0, run, f);
-    if (code) {
+    int rc = thread_start(&f->thread, "fleet", 0, run, f);
+    if (rc) {
         fleet_close(f);
-        return err_set(e, code, "the fleet's thread cannot be started: %s", err_text(code));
+        return err_set(e, rc, "the fleet's thread cannot be started: %s", err_text(rc));
     }
     *out = f;
     return 0;

@@ -31,23 +31,23 @@ int inflate_open(struct inflate **out, enum inflate_format format, const struct 
     f->format = format;
     f->limits = *l;
     f->whole = true;
-    int code = 0;
+    int rc = 0;
     if (format == INFLATE_GZIP) {
         f->zlib.zalloc = zmem_alloc;
         f->zlib.zfree = zmem_free;
-        code = inflateInit2(&f->zlib, GZIP_WINDOW) == Z_OK ? 0 : GPUFL_E_NOMEM;
-        f->zlib_open = !code;
+        rc = inflateInit2(&f->zlib, GZIP_WINDOW) == Z_OK ? 0 : GPUFL_E_NOMEM;
+        f->zlib_open = !rc;
     } else if (format == INFLATE_ZSTD) {
         f->zstd = ZSTD_createDCtx();
         if (!f->zstd ||
             ZSTD_isError(ZSTD_DCtx_setParameter(f->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG)))
-            code = GPUFL_E_NOMEM;
+            rc = GPUFL_E_NOMEM;
     }
-    if (code) {
+    if (rc) {
         inflate_close(f);
         *out = NULL;
     }
-    return code;
+    return rc;
 }
 
 void inflate_close(struct inflate *f)
@@ -115,16 +115,16 @@ int inflate_some(struct inflate *f, const char **data, size_t *n, char *out, siz
                  size_t *made)
 {
     struct piece p = {*data, *n, out, room, 0, 0};
-    int code = f->format == INFLATE_GZIP   ? some_gzip(f, &p)
-               : f->format == INFLATE_ZSTD ? some_zstd(f, &p)
-                                           : some_plain(&p);
+    int rc = f->format == INFLATE_GZIP   ? some_gzip(f, &p)
+             : f->format == INFLATE_ZSTD ? some_zstd(f, &p)
+                                         : some_plain(&p);
     *made = p.made;
     *data += p.took;
     *n -= p.took;
     f->in += (int64_t)p.took;
     f->out += (int64_t)*made;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     bool beyond = f->in > f->limits.in_max || f->out > f->limits.out_max ||
                   f->out > FREE_BYTES + f->in * (int64_t)f->limits.ratio_max;
     return beyond ? GPUFL_E_FULL : 0;

@@ -89,14 +89,14 @@ int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
 }
 
 /* What a sender is told of a failure of the server's own. */
-static int status_of(int code, const struct err *e)
+static int status_of(int rc, const struct err *e)
 {
-    return code == GPUFL_E_FULL ? 429 : code == GPUFL_E_IO && e && e->vendor == ENOSPC ? 507 : 503;
+    return rc == GPUFL_E_FULL ? 429 : rc == GPUFL_E_IO && e && e->vendor == ENOSPC ? 507 : 503;
 }
 
-int ingest_refuse_code(struct ingest_body *b, int code, const struct err *e)
+int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e)
 {
-    return ingest_refuse(b, status_of(code, e), "%s", e && *e->text ? e->text : err_text(code));
+    return ingest_refuse(b, status_of(rc, e), "%s", e && *e->text ? e->text : err_text(rc));
 }
 
 /* ---- opening ----------------------------------------------------------------------------------- */
@@ -153,14 +153,14 @@ static int look_at_session(struct ingest_body *b)
     struct intake_session *s = b->session;
     uint64_t identity = request_identity(&b->request);
     pthread_mutex_lock(&s->lock);
-    int code = sessions_take_in(b->in->config.sessions, s, &e);
-    bool dropped = s->dropped, there = !code && identity && sessions_has_window(s, identity);
+    int rc = sessions_take_in(b->in->config.sessions, s, &e);
+    bool dropped = s->dropped, there = !rc && identity && sessions_has_window(s, identity);
     pthread_mutex_unlock(&s->lock);
     snprintf(b->answer.session, sizeof b->answer.session, "%s", s->session);
     if (b->request.channel)
         snprintf(b->answer.channel, sizeof b->answer.channel, "%s", b->request.channel);
-    if (code)
-        return ingest_refuse_code(b, code, &e);
+    if (rc)
+        return ingest_refuse_code(b, rc, &e);
     if (dropped)
         return ingest_refuse(b, 410, "session %s was deleted", s->session);
     b->mode = there ? INGEST_DRAIN : INGEST_UNDECIDED;
@@ -234,19 +234,19 @@ static int make_room(struct ingest_body *b)
     return 0;
 }
 
-static int refuse_inflated(struct ingest_body *b, int code)
+static int refuse_inflated(struct ingest_body *b, int rc)
 {
     static const char *const names[] = {"plain text", "gzip data", "zstd data"};
-    if (code == GPUFL_E_CORRUPT)
+    if (rc == GPUFL_E_CORRUPT)
         return ingest_refuse(b, 400, "the body is not the %s that Content-Encoding says, or broken",
                              names[b->request.encoding]);
-    if (code == GPUFL_E_FULL)
+    if (rc == GPUFL_E_FULL)
         return ingest_refuse(b, 413,
                              "the body is too large: %lld bytes were sent, which inflate to more "
                              "than %lld",
                              (long long)inflate_in(b->inflate),
                              (long long)inflate_out(b->inflate) - 1);
-    return ingest_refuse_code(b, code, NULL);
+    return ingest_refuse_code(b, rc, NULL);
 }
 
 int ingest_data(struct ingest_body *b, const void *data, size_t n)
@@ -264,11 +264,11 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n)
         int refused = make_room(b);
         if (refused)
             return refused;
-        int code = inflate_some(b->inflate, &at, &n, b->text + b->end, b->cap - b->end, &made);
+        int rc = inflate_some(b->inflate, &at, &n, b->text + b->end, b->cap - b->end, &made);
         b->end += made;
         count(&b->in->plain, made);
-        if (code)
-            return refuse_inflated(b, code);
+        if (rc)
+            return refuse_inflated(b, rc);
         refused = made ? ingest_cut(b, false) : 0;
         if (refused)
             return refused;
@@ -327,13 +327,13 @@ static int seal_window(struct ingest_body *b)
     b->answer.window = true;
     pthread_mutex_lock(&s->lock);
     bool there = sessions_has_window(s, identity);
-    int code = there ? 0 : sessions_add_window(s, identity);
-    code = there || code ? code : journal_append(b->in->config.journal, &f, "", &e);
-    if (code && !there)
+    int rc = there ? 0 : sessions_add_window(s, identity);
+    rc = there || rc ? rc : journal_append(b->in->config.journal, &f, "", &e);
+    if (rc && !there)
         sessions_drop_window(s, identity);
     pthread_mutex_unlock(&s->lock);
-    if (code)
-        return ingest_refuse_code(b, code, &e);
+    if (rc)
+        return ingest_refuse_code(b, rc, &e);
     b->answer.repeated = there;
     if (there)
         abandon_window(b);
@@ -382,11 +382,11 @@ static void make_durable(struct ingest_body *b)
     struct err e = {0};
     if (b->mode == INGEST_UNDECIDED)
         return;
-    int code = journal_wait(b->in->config.journal, 0, &e);
-    if (code) {
+    int rc = journal_wait(b->in->config.journal, 0, &e);
+    if (rc) {
         b->stopped = false;
         b->answer.accepted = 0;
-        ingest_refuse_code(b, code, &e);
+        ingest_refuse_code(b, rc, &e);
     }
 }
 
@@ -435,10 +435,10 @@ void ingest_complete(struct ingest *in, const char *workspace, const char *sessi
     snprintf(a->session, sizeof a->session, "%s", session);
     snprintf(f.workspace, sizeof f.workspace, "%s", workspace);
     snprintf(f.session, sizeof f.session, "%s", session);
-    int code = journal_append(in->config.journal, &f, "", &e);
-    code = code ? code : journal_wait(in->config.journal, f.number, &e);
-    if (code)
-        refuse_answer(a, status_of(code, &e), "%s", e.text);
+    int rc = journal_append(in->config.journal, &f, "", &e);
+    rc = rc ? rc : journal_wait(in->config.journal, f.number, &e);
+    if (rc)
+        refuse_answer(a, status_of(rc, &e), "%s", e.text);
 }
 
 /* ---- the answer -------------------------------------------------------------------------------- */

@@ -65,7 +65,7 @@ struct ingest_body {
 int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same for a code of the journal or the stores. */
-int ingest_refuse_code(struct ingest_body *b, int code, const struct err *e);
+int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e);
 
 /* The channel of the session's lock. */
 struct session_channel *ingest_channel(struct ingest_body *b);

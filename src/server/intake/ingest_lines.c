@@ -88,9 +88,9 @@ static int check_line(struct ingest_body *b, const char *line, size_t len, bool 
     const struct decode_stats *s = decoder_stats(b->decoder);
     uint64_t damaged = s->damaged;
     b->header = false;
-    int code = decoder_feed(b->decoder, line, len, &v);
+    int rc = decoder_feed(b->decoder, line, len, &v);
     *sound = s->damaged == damaged;
-    return code;
+    return rc;
 }
 
 /* The header of a part says of which session it is: not of another one than the body. */
@@ -198,15 +198,15 @@ int ingest_decide(struct ingest_body *b, const char *line, size_t len)
                              JOURNAL_CHANNEL_MAX - 1);
     memcpy(b->answer.channel, channel, strlen(channel) + 1);
     pthread_mutex_lock(&s->lock);
-    int code = sessions_take_in(b->in->config.sessions, s, &e);
+    int rc = sessions_take_in(b->in->config.sessions, s, &e);
     bool dropped = s->dropped;
-    struct session_channel *c = !code && by_offset ? ingest_channel(b) : NULL;
+    struct session_channel *c = !rc && by_offset ? ingest_channel(b) : NULL;
     if (c && !dropped && b->base > c->offset) /* what is between another server may have taken */
-        code = sessions_look_again(b->in->config.sessions, s, &e);
+        rc = sessions_look_again(b->in->config.sessions, s, &e);
     b->there = c ? c->offset : 0;
     pthread_mutex_unlock(&s->lock);
-    if (code)
-        return ingest_refuse_code(b, code, &e);
+    if (rc)
+        return ingest_refuse_code(b, rc, &e);
     if (dropped)
         return ingest_refuse(b, 410, "session %s was deleted", s->session);
     if (by_offset && !c)
@@ -251,21 +251,21 @@ static int append_lines(struct ingest_body *b, struct journal_frame *f, struct e
     f->length = to - b->from;
     pthread_mutex_lock(&s->lock);
     struct session_channel *c = ingest_channel(b);
-    int code = 0;
+    int rc = 0;
     if (c->offset == b->from) {
-        code = journal_append(b->in->config.journal, f, b->text, e);
-        c->offset = code ? c->offset : to;
+        rc = journal_append(b->in->config.journal, f, b->text, e);
+        c->offset = rc ? c->offset : to;
     }
     /* Else another body brought the same meanwhile, or a part of it. */
     b->there = c->offset;
     pthread_mutex_unlock(&s->lock);
-    if (!code && b->there < to)
+    if (!rc && b->there < to)
         return ingest_refuse(b, 409,
                              "another request wrote to channel %s at the same time: go on at the "
                              "offset that is expected",
                              b->answer.channel);
-    if (code)
-        return ingest_refuse_code(b, code, e);
+    if (rc)
+        return ingest_refuse_code(b, rc, e);
     b->from = to;
     return 0;
 }
@@ -274,9 +274,9 @@ static int append_piece(struct ingest_body *b, struct journal_frame *f, struct e
 {
     f->kind = JOURNAL_PIECE;
     f->body = b->window;
-    int code = journal_append(b->in->config.journal, f, b->text, e);
-    if (code)
-        return ingest_refuse_code(b, code, e);
+    int rc = journal_append(b->in->config.journal, f, b->text, e);
+    if (rc)
+        return ingest_refuse_code(b, rc, e);
     b->window = f->body;
     decoder_close(b->decoder);
     b->decoder = NULL;
@@ -337,7 +337,7 @@ static int handle_line(struct ingest_body *b, size_t len, size_t n)
 {
     const char *line = b->text + b->line;
     bool sound;
-    int code = 0;
+    int rc = 0;
     b->number++;
     if (b->mode != INGEST_BY_OFFSET) {
         b->crc = (uint32_t)crc32(b->crc, (const Bytef *)line, (uInt)n);
@@ -350,17 +350,17 @@ static int handle_line(struct ingest_body *b, size_t len, size_t n)
         if (!sound)
             leave_out(b, line, len, scan_value(&s, NULL) && scan_done(&s) ? NO_FIT : NO_JSON);
         if (sound && b->mode == INGEST_UNDECIDED)
-            code = ingest_decide(b, line, len);
-        if (sound && !code && b->header)
-            code = check_header(b);
-        if (sound && !code)
-            code = take_line(b, len, n);
+            rc = ingest_decide(b, line, len);
+        if (sound && !rc && b->header)
+            rc = check_header(b);
+        if (sound && !rc)
+            rc = take_line(b, len, n);
     }
     b->line += n;
     b->at += (int64_t)n;
     if (b->mode == INGEST_BY_OFFSET && b->base + b->at <= b->there)
         b->damaged = b->too_long = 0; /* counted when it came first */
-    return code;
+    return rc;
 }
 
 /* What follows of a line that is too long; true: its end was there. */
@@ -403,8 +403,8 @@ static int handle_tail(struct ingest_body *b)
 
 int ingest_cut(struct ingest_body *b, bool last)
 {
-    int code = 0;
-    while (!code) {
+    int rc = 0;
+    while (!rc) {
         if (b->skipping && !skip_line(b))
             break;
         char *lf = memchr(b->text + b->searched, '\n', b->end - b->searched);
@@ -415,13 +415,13 @@ int ingest_cut(struct ingest_body *b, bool last)
             begin_skipping(b);
             continue;
         }
-        code = handle_line(b, len, len + 1);
+        rc = handle_line(b, len, len + 1);
         b->searched = b->line;
-        if (!code && b->kept >= INGEST_PIECE)
-            code = ingest_append_kept(b);
+        if (!rc && b->kept >= INGEST_PIECE)
+            rc = ingest_append_kept(b);
     }
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     b->searched = b->end;
     if (!b->skipping && b->end - b->line > WIRE_MAX_LINE) {
         begin_skipping(b);

@@ -18,9 +18,9 @@ static int open_sessions(struct intake *in, const struct intake_config *c, struc
                                              .folder = kept,
                                              .shared = c->shared,
                                              .threads = c->threads};
-    int code = sessions_open(&in->sessions, &sessions, e);
-    if (code)
-        return code;
+    int rc = sessions_open(&in->sessions, &sessions, e);
+    if (rc)
+        return rc;
     const struct loader_config loader = {.sessions = in->sessions,
                                          .aside = aside,
                                          .commit_ns = c->commit_ns,
@@ -46,17 +46,17 @@ static int open_journal(struct intake *in, const struct intake_config *c, struct
                                            .keep_free = c->keep_free,
                                            .arg = in->loader,
                                            .durable = loader_take};
-    int code = journal_open(&in->journal, &journal, e);
-    return code ? code : loader_start(in->loader, in->journal, e);
+    int rc = journal_open(&in->journal, &journal, e);
+    return rc ? rc : loader_start(in->loader, in->journal, e);
 }
 
 int intake_open(struct intake *in, const struct intake_config *c, struct err *e)
 {
     memset(in, 0, sizeof *in);
-    int code = file_mkdirs(c->data, 0700, e);
-    code = code ? code : open_sessions(in, c, e);
-    code = code ? code : open_journal(in, c, e);
-    if (!code) {
+    int rc = file_mkdirs(c->data, 0700, e);
+    rc = rc ? rc : open_sessions(in, c, e);
+    rc = rc ? rc : open_journal(in, c, e);
+    if (!rc) {
         const struct ingest_config ingest = {.journal = in->journal,
                                              .sessions = in->sessions,
                                              .body_max = c->body_max,
@@ -65,11 +65,11 @@ int intake_open(struct intake *in, const struct intake_config *c, struct err *e)
                                              .lag_arg = in->loader,
                                              .abandon = loader_abandon,
                                              .abandon_arg = in->loader};
-        code = ingest_start(&in->ingest, &ingest, e);
+        rc = ingest_start(&in->ingest, &ingest, e);
     }
-    if (code)
+    if (rc)
         intake_close(in);
-    return code;
+    return rc;
 }
 
 void intake_close(struct intake *in)

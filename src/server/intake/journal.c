@@ -50,10 +50,10 @@ static struct segment *last_segment(struct journal *j)
 static int sync_folder(const struct journal *j)
 {
     int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = fd < 0 || fsync(fd) ? -errno : 0;
+    int rc = fd < 0 || fsync(fd) ? -errno : 0;
     if (fd >= 0)
         close(fd);
-    return code;
+    return rc;
 }
 
 static int write_at(int fd, const char *data, size_t n, int64_t at)
@@ -109,9 +109,9 @@ static int begin_segment(struct journal *j, struct err *e)
     if (mem_grow(&j->segments, &j->segment_cap, j->segment_count + 1, sizeof *j->segments,
                  SEGMENTS_MAX))
         return err_nomem(e);
-    int code = segment_file(j, &fd, e);
-    if (code)
-        return code;
+    int rc = segment_file(j, &fd, e);
+    if (rc)
+        return rc;
     j->segments[j->segment_count++] =
         (struct segment){.first = j->next, .bytes = SEGMENT_HEAD, .fd = fd};
     j->bytes += SEGMENT_HEAD;
@@ -206,9 +206,9 @@ static int append_packed(struct journal *j, struct journal_frame *f, char *bytes
         return err_nomem(e);
     struct segment *s = last_segment(j);
     if (s->frames && s->bytes + (int64_t)size > j->config.segment_bytes) {
-        int code = begin_segment(j, e);
-        if (code)
-            return code;
+        int rc = begin_segment(j, e);
+        if (rc)
+            return rc;
         s = last_segment(j);
     }
     f->number = j->next;
@@ -237,17 +237,17 @@ int journal_append(struct journal *j, struct journal_frame *f, const void *paylo
     char *bytes;
     size_t size;
     struct frame_packer *p = take_packer(j);
-    int code = p ? frame_pack(p, f, payload, &bytes, &size) : GPUFL_E_NOMEM;
-    if (code)
-        err_set(e, code, "%s", err_text(code));
-    if (!code) {
+    int rc = p ? frame_pack(p, f, payload, &bytes, &size) : GPUFL_E_NOMEM;
+    if (rc)
+        err_set(e, rc, "%s", err_text(rc));
+    if (!rc) {
         pthread_mutex_lock(&j->lock);
-        code = append_packed(j, f, bytes, size, e);
+        rc = append_packed(j, f, bytes, size, e);
         pthread_mutex_unlock(&j->lock);
     }
     if (p)
         give_packer(j, p);
-    return code;
+    return rc;
 }
 
 int journal_wait(struct journal *j, uint64_t number, struct err *e)
@@ -402,9 +402,9 @@ static void journal_free(struct journal *j)
 int journal_open(struct journal **out, const struct journal_config *c, struct err *e)
 {
     *out = NULL;
-    int code = file_mkdirs(c->folder, 0700, e);
-    if (code)
-        return code;
+    int rc = file_mkdirs(c->folder, 0700, e);
+    if (rc)
+        return rc;
     struct journal *j = mem_zalloc(sizeof *j);
     if (!j || init_conds(j)) {
         mem_free(j);
@@ -416,24 +416,24 @@ int journal_open(struct journal **out, const struct journal_config *c, struct er
     j->config.keep_free = c->keep_free > 0 ? c->keep_free : KEEP_FREE;
     j->next = 1;
     snprintf(j->folder, sizeof j->folder, "%s", c->folder);
-    code = journal_replay(j, e);
-    code = code ? code : begin_segment(j, e);
-    if (code)
+    rc = journal_replay(j, e);
+    rc = rc ? rc : begin_segment(j, e);
+    if (rc)
         goto fail;
     j->durable = j->next - 1;
     pthread_mutex_lock(&j->lock);
     drop_released(j); /* those that were empty */
     pthread_mutex_unlock(&j->lock);
-    code = thread_start(&j->thread, "gpufl-journal", 0, sync_main, j);
-    if (code) {
-        err_set(e, code, "the journal's thread cannot be started");
+    rc = thread_start(&j->thread, "gpufl-journal", 0, sync_main, j);
+    if (rc) {
+        err_set(e, rc, "the journal's thread cannot be started");
         goto fail;
     }
     *out = j;
     return 0;
 fail:
     journal_free(j);
-    return code;
+    return rc;
 }
 
 /* Where all is in the store, the next start has nothing to read. */

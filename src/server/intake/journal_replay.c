@@ -74,9 +74,9 @@ static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint3
     *size = frame_size(r->bytes.data);
     if (!*size || at + *size > r->size)
         return GPUFL_E_CORRUPT;
-    int code = buf_reserve(&r->bytes, *size);
-    if (code)
-        return code == GPUFL_E_NOMEM ? code : GPUFL_E_CORRUPT;
+    int rc = buf_reserve(&r->bytes, *size);
+    if (rc)
+        return rc == GPUFL_E_NOMEM ? rc : GPUFL_E_CORRUPT;
     ssize_t n = replay_read(r, r->bytes.data, *size, at);
     if (n < 0)
         return GPUFL_E_IO;
@@ -99,21 +99,20 @@ static int search_frame(struct replay *r, int64_t at, int64_t *found)
     struct journal_frame f;
     uint32_t size;
     char *chunk = mem_alloc(SEARCH);
-    int code = chunk ? GPUFL_E_CORRUPT : GPUFL_E_NOMEM;
+    int rc = chunk ? GPUFL_E_CORRUPT : GPUFL_E_NOMEM;
     *found = -1;
-    for (at++; code == GPUFL_E_CORRUPT && at + FRAME_HEAD <= r->size; at += SEARCH - FRAME_HEAD) {
+    for (at++; rc == GPUFL_E_CORRUPT && at + FRAME_HEAD <= r->size; at += SEARCH - FRAME_HEAD) {
         ssize_t n = replay_read(r, chunk, SEARCH, at);
         const char *p = chunk, *end = chunk + (n > 0 ? n : 0);
-        code = n < 0 ? GPUFL_E_IO : code;
-        while (code == GPUFL_E_CORRUPT &&
-               (p = memmem(p, (size_t)(end - p), &magic, sizeof magic))) {
-            code = frame_at(r, at + (p - chunk), &f, &size);
-            *found = code ? -1 : at + (p - chunk);
+        rc = n < 0 ? GPUFL_E_IO : rc;
+        while (rc == GPUFL_E_CORRUPT && (p = memmem(p, (size_t)(end - p), &magic, sizeof magic))) {
+            rc = frame_at(r, at + (p - chunk), &f, &size);
+            *found = rc ? -1 : at + (p - chunk);
             p++;
         }
     }
     mem_free(chunk);
-    return code == GPUFL_E_CORRUPT ? 0 : code;
+    return rc == GPUFL_E_CORRUPT ? 0 : rc;
 }
 
 /* Copies damaged bytes to a file beside the segment. */
@@ -122,9 +121,9 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
     char path[PATH_MAX], chunk[1 << 16];
     int out, error = 0;
     journal_segment_path(r->journal, first, ".damaged", path);
-    int code = file_open_append(path, 0600, &out, e);
-    if (code)
-        return code;
+    int rc = file_open_append(path, 0600, &out, e);
+    if (rc)
+        return rc;
     for (int64_t at = from; at < to && !error;) {
         size_t want = to - at < (int64_t)sizeof chunk ? (size_t)(to - at) : sizeof chunk;
         ssize_t n = replay_read(r, chunk, want, at);
@@ -152,9 +151,9 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
 static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct err *e)
 {
     int64_t next;
-    int code = search_frame(r, *at, &next);
-    if (code)
-        return code == GPUFL_E_IO ? unread(r, s->first, e) : err_set(e, code, "%s", err_text(code));
+    int rc = search_frame(r, *at, &next);
+    if (rc)
+        return rc == GPUFL_E_IO ? unread(r, s->first, e) : err_set(e, rc, "%s", err_text(rc));
     if (next < 0 && r->last) {
         r->journal->stats.torn_bytes += r->size - *at;
         r->size = *at;
@@ -164,9 +163,9 @@ static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct 
         return 0;
     }
     next = next < 0 ? r->size : next;
-    code = keep_aside(r, s->first, *at, next, e);
+    rc = keep_aside(r, s->first, *at, next, e);
     *at = next;
-    return code;
+    return rc;
 }
 
 static int replay_frames(struct replay *r, struct segment *s, struct err *e)
@@ -174,15 +173,15 @@ static int replay_frames(struct replay *r, struct segment *s, struct err *e)
     struct journal *j = r->journal;
     struct journal_frame f;
     uint32_t size;
-    int code = 0;
-    for (int64_t at = SEGMENT_HEAD; !code && at < r->size;) {
+    int rc = 0;
+    for (int64_t at = SEGMENT_HEAD; !rc && at < r->size;) {
         int there = frame_at(r, at, &f, &size);
         if (there == GPUFL_E_IO)
             return unread(r, s->first, e);
         if (there == GPUFL_E_NOMEM)
             return err_set(e, there, "%s", err_text(there));
         if (there) {
-            code = pass_damage(r, s, &at, e);
+            rc = pass_damage(r, s, &at, e);
             continue;
         }
         if (f.kind == JOURNAL_PIECE && !f.body)
@@ -194,7 +193,7 @@ static int replay_frames(struct replay *r, struct segment *s, struct err *e)
         at += size;
     }
     s->bytes = r->size;
-    return code;
+    return rc;
 }
 
 /* A file that does not begin like a segment. */
@@ -227,25 +226,25 @@ static int replay_segment(struct journal *j, uint64_t first, bool last, struct e
     buf_init(&r.bytes, FRAME_MOST);
     r.size = lseek(r.fd, 0, SEEK_END);
     ssize_t n = replay_read(&r, bytes, sizeof bytes, 0);
-    int code = 0;
+    int rc = 0;
     if (r.error) {
-        code = unread(&r, first, e);
+        rc = unread(&r, first, e);
     } else if (n != SEGMENT_HEAD || !segment_head_get(bytes, &head) || head.first != first) {
-        code = put_aside(&r, first, path, e);
+        rc = put_aside(&r, first, path, e);
     } else if (mem_grow(&j->segments, &j->segment_cap, j->segment_count + 1, sizeof *j->segments,
                         SEGMENTS_MAX)) {
-        code = err_nomem(e);
+        rc = err_nomem(e);
     } else {
         struct segment *s = &j->segments[j->segment_count++];
         *s = (struct segment){.first = first, .fd = -1};
         j->id = head.journal;
         j->next = first > j->next ? first : j->next;
-        code = replay_frames(&r, s, e);
+        rc = replay_frames(&r, s, e);
         j->bytes += s->bytes;
     }
     buf_fini(&r.bytes);
     close(r.fd);
-    return code;
+    return rc;
 }
 
 static int by_number(const void *a, const void *b)
@@ -264,21 +263,21 @@ static int list_segments(const struct journal *j, uint64_t **firsts, size_t *cou
     *count = 0;
     if (!dir)
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", j->folder);
-    int code = 0;
-    while (!code && (entry = readdir(dir))) {
+    int rc = 0;
+    while (!rc && (entry = readdir(dir))) {
         char *end;
         unsigned long long first = strtoull(entry->d_name, &end, 10);
         if (end == entry->d_name + 20 && strcmp(end, ".new") == 0)
             unlinkat(dirfd(dir), entry->d_name, 0); /* a segment that was just being made */
         if (end != entry->d_name + 20 || strcmp(end, ".journal") != 0)
             continue;
-        code = mem_grow(firsts, &cap, *count + 1, sizeof **firsts, SEGMENTS_MAX);
-        if (!code)
+        rc = mem_grow(firsts, &cap, *count + 1, sizeof **firsts, SEGMENTS_MAX);
+        if (!rc)
             (*firsts)[(*count)++] = first;
     }
     closedir(dir);
-    if (code)
-        return err_set(e, code, "%s: %s", j->folder, err_text(code));
+    if (rc)
+        return err_set(e, rc, "%s: %s", j->folder, err_text(rc));
     if (*count)
         qsort(*firsts, *count, sizeof **firsts, by_number);
     return 0;
@@ -288,19 +287,19 @@ int journal_replay(struct journal *j, struct err *e)
 {
     uint64_t *firsts;
     size_t count;
-    int code = list_segments(j, &firsts, &count, e);
-    for (size_t i = 0; !code && i < count; i++)
-        code = replay_segment(j, firsts[i], i + 1 == count, e);
+    int rc = list_segments(j, &firsts, &count, e);
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = replay_segment(j, firsts[i], i + 1 == count, e);
     mem_free(firsts);
-    if (!code && !j->id && getrandom(&j->id, sizeof j->id, 0) != sizeof j->id)
-        code = err_set_vendor(e, GPUFL_E_IO, errno, "no random numbers");
+    if (!rc && !j->id && getrandom(&j->id, sizeof j->id, 0) != sizeof j->id)
+        rc = err_set_vendor(e, GPUFL_E_IO, errno, "no random numbers");
     j->id |= 1; /* never 0 */
     /* An empty last segment gives way to the new one, which has the same number. */
-    if (!code && j->segment_count && j->segments[j->segment_count - 1].first == j->next) {
+    if (!rc && j->segment_count && j->segments[j->segment_count - 1].first == j->next) {
         j->segment_count--;
         j->bytes -= j->segments[j->segment_count].bytes;
     }
-    return code;
+    return rc;
 }
 
 /* ---- reading back ------------------------------------------------------------------------------ */
@@ -358,9 +357,9 @@ static int reader_segment(struct journal_reader *r, uint64_t segment, struct err
 int journal_read(struct journal_reader *r, struct journal_place p, struct journal_frame *f,
                  char **payload, struct err *e)
 {
-    int code = reader_segment(r, p.segment, e);
-    if (code)
-        return code;
+    int rc = reader_segment(r, p.segment, e);
+    if (rc)
+        return rc;
     buf_clear(&r->bytes);
     if (buf_reserve(&r->bytes, p.size))
         return err_nomem(e);
@@ -370,10 +369,10 @@ int journal_read(struct journal_reader *r, struct journal_place p, struct journa
                               (unsigned long long)p.segment);
     bool whole = n == (ssize_t)p.size && frame_size(r->bytes.data) == p.size &&
                  frame_check(r->bytes.data, p.size, f);
-    code = whole ? frame_unpack(r->packer, r->bytes.data, p.size, f, &r->payload) : GPUFL_E_CORRUPT;
-    if (code)
-        return err_set(e, code, "segment %llu of the journal, byte %lld: %s",
-                       (unsigned long long)p.segment, (long long)p.at, err_text(code));
+    rc = whole ? frame_unpack(r->packer, r->bytes.data, p.size, f, &r->payload) : GPUFL_E_CORRUPT;
+    if (rc)
+        return err_set(e, rc, "segment %llu of the journal, byte %lld: %s",
+                       (unsigned long long)p.segment, (long long)p.at, err_text(rc));
     if (f->kind == JOURNAL_PIECE && !f->body)
         f->body = f->number;
     *payload = r->payload.data;

@@ -160,16 +160,16 @@ static void end_silent(struct loader *l)
     int64_t since = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - l->config.silence_ns;
     region_init(&memory, LIST_MEMORY);
     const struct meta_ask ask = {m, NULL, &memory, NULL};
-    int code = meta_workspace_list(&ask, &workspaces, &n);
-    for (size_t i = 0; !code && i < n; i++) {
-        code = meta_session_silent(&(struct meta_ask){m, workspaces[i].id, &memory, NULL}, since,
-                                   &silent, &count);
-        for (size_t k = 0; !code && k < count; k++)
+    int rc = meta_workspace_list(&ask, &workspaces, &n);
+    for (size_t i = 0; !rc && i < n; i++) {
+        rc = meta_session_silent(&(struct meta_ask){m, workspaces[i].id, &memory, NULL}, since,
+                                 &silent, &count);
+        for (size_t k = 0; !rc && k < count; k++)
             loader_ask_end(l, workspaces[i].id, silent[k].id, true);
     }
     region_fini(&memory);
-    if (code && code != GPUFL_E_FULL)
-        log_warn("loader: silent sessions cannot be listed: %s", err_text(code));
+    if (rc && rc != GPUFL_E_FULL)
+        log_warn("loader: silent sessions cannot be listed: %s", err_text(rc));
 }
 
 static void slow_work(struct loader *l)
@@ -309,18 +309,18 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
 
 int loader_start(struct loader *l, struct journal *j, struct err *e)
 {
-    int code = 0;
+    int rc = 0;
     l->journal = j;
     atomic_store_explicit(&l->started, true, memory_order_release);
-    for (unsigned i = 0; !code && i < l->thread_count; i++) {
+    for (unsigned i = 0; !rc && i < l->thread_count; i++) {
         struct loader_thread *t = &l->threads[i];
         char name[] = "gpufl-load-a";
         name[sizeof name - 2] = (char)('a' + i);
         queue_push(t, &(struct item){.kind = ITEM_REPLAYED, .frame.queued = clock_mono()});
-        code = journal_reader_open(&t->reader, j);
-        code = code ? code : thread_start(&t->thread, name, 0, loader_main, t);
+        rc = journal_reader_open(&t->reader, j);
+        rc = rc ? rc : thread_start(&t->thread, name, 0, loader_main, t);
     }
-    return code ? err_set(e, code, "the loader cannot be started: %s", err_text(code)) : 0;
+    return rc ? err_set(e, rc, "the loader cannot be started: %s", err_text(rc)) : 0;
 }
 
 void loader_stop(struct loader *l)

@@ -63,11 +63,11 @@ static void discard(struct loading *g)
 
 /* A lack of room goes by, and so does a store that is not reached; others may have to do with this
  * session alone. */
-static bool goes_by(int code, const struct err *e)
+static bool goes_by(int rc, const struct err *e)
 {
-    return code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_BUSY ||
-           code == GPUFL_E_TIMEOUT || code == GPUFL_E_UNAVAILABLE ||
-           (code == GPUFL_E_IO && e->vendor == ENOSPC);
+    return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_BUSY ||
+           rc == GPUFL_E_TIMEOUT || rc == GPUFL_E_UNAVAILABLE ||
+           (rc == GPUFL_E_IO && e->vendor == ENOSPC);
 }
 
 static int copy_aside(struct loading *g, struct kept *k, const struct loading_list *list,
@@ -75,12 +75,12 @@ static int copy_aside(struct loading *g, struct kept *k, const struct loading_li
 {
     struct journal_frame f;
     char *payload;
-    int code = 0;
-    for (size_t i = 0; !code && i < list->count; i++) {
-        code = journal_read(g->reader, list->items[i].place, &f, &payload, e);
-        code = code == GPUFL_E_CORRUPT ? 0 : code ? code : kept_append(k, &f, payload, e);
+    int rc = 0;
+    for (size_t i = 0; !rc && i < list->count; i++) {
+        rc = journal_read(g->reader, list->items[i].place, &f, &payload, e);
+        rc = rc == GPUFL_E_CORRUPT ? 0 : rc ? rc : kept_append(k, &f, payload, e);
     }
-    return code;
+    return rc;
 }
 
 static void set_aside(struct loader_thread *t, struct loading *g, const char *why)
@@ -88,13 +88,13 @@ static void set_aside(struct loader_thread *t, struct loading *g, const char *wh
     struct kept *k;
     struct err e = {0};
     size_t n = g->backlog.count;
-    int code = kept_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
-    for (size_t i = 0; !code && i < g->window_count; i++)
-        code = copy_aside(g, k, &g->windows[i].pieces, &e);
-    code = code ? code : copy_aside(g, k, &g->backlog, &e);
-    code = code ? code : kept_sync(k, &e);
+    int rc = kept_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
+    for (size_t i = 0; !rc && i < g->window_count; i++)
+        rc = copy_aside(g, k, &g->windows[i].pieces, &e);
+    rc = rc ? rc : copy_aside(g, k, &g->backlog, &e);
+    rc = rc ? rc : kept_sync(k, &e);
     kept_close(k);
-    if (code) {
+    if (rc) {
         log_error("session %s cannot be loaded, nor its frames set aside: %s", g->s->session,
                   e.text);
         return;
@@ -107,14 +107,14 @@ static void set_aside(struct loader_thread *t, struct loading *g, const char *wh
     g->failures = 0;
 }
 
-static void note_failure(struct loader_thread *t, struct loading *g, int code, const struct err *e)
+static void note_failure(struct loader_thread *t, struct loading *g, int rc, const struct err *e)
 {
-    if (code == GPUFL_E_NOENT) {
+    if (rc == GPUFL_E_NOENT) {
         discard(g);
         return;
     }
     int64_t wait = t->loader->config.retry_ns << (g->failures < 7 ? g->failures : 7);
-    g->turn = code == GPUFL_E_BUSY && !e->vendor;
+    g->turn = rc == GPUFL_E_BUSY && !e->vendor;
     wait = g->turn && wait > TURN_NS ? TURN_NS : wait;
     g->retry_at = clock_mono() + (wait < RETRY_MOST ? wait : RETRY_MOST);
     g->failures++;
@@ -122,7 +122,7 @@ static void note_failure(struct loader_thread *t, struct loading *g, int code, c
     if (!g->turn || g->failures % TURNS_SAID == 0)
         log_warn("session %s cannot be loaded now, and will be tried again: %s", g->s->session,
                  e->text);
-    if (g->failures >= LOADER_TRIES && !goes_by(code, e))
+    if (g->failures >= LOADER_TRIES && !goes_by(rc, e))
         set_aside(t, g, e->text);
 }
 
@@ -141,10 +141,9 @@ static void put_growth(struct loader_thread *t, struct loading *g)
     const struct sessions_config *c = sessions_config(t->loader->config.sessions);
     struct err e = {0};
     int64_t bytes = 0;
-    int code = c->ops->size(c->store, g->s->workspace, g->s->session, &bytes, &e);
-    code = code ? code
-                : registry_grow(&g->registry, c->meta, g->s->workspace, g->s->session, bytes, &e);
-    if (code && code != GPUFL_E_NOENT)
+    int rc = c->ops->size(c->store, g->s->workspace, g->s->session, &bytes, &e);
+    rc = rc ? rc : registry_grow(&g->registry, c->meta, g->s->workspace, g->s->session, bytes, &e);
+    if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
 }
 
@@ -153,9 +152,9 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     struct err e = {0};
     uint64_t rows = g->rows, kernels = g->kernels;
     bool begun = g->begun;
-    int code = loading_commit(g, &e);
-    if (code) {
-        note_failure(t, g, code, &e);
+    int rc = loading_commit(g, &e);
+    if (rc) {
+        note_failure(t, g, rc, &e);
         return;
     }
     if (begun) {
@@ -173,8 +172,8 @@ void loader_end(struct loader_thread *t, struct loading *g)
     if (!g->announce_end || g->begun || g->failures)
         return;
     put_growth(t, g);
-    int code = registry_end(&g->registry, c->meta, g->s->workspace, g->s->session, !g->silent, &e);
-    if (code && code != GPUFL_E_NOENT)
+    int rc = registry_end(&g->registry, c->meta, g->s->workspace, g->s->session, !g->silent, &e);
+    if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its end is not written before the next start: %s", g->s->session,
                  e.text);
     else
@@ -199,9 +198,9 @@ void loader_give(struct loader_thread *t, struct loading *g, const struct loadin
             log_error("loader: out of memory: a frame waits for the next start");
         return;
     }
-    int code = loading_give(g, f, &e);
-    if (code)
-        note_failure(t, g, code, &e);
+    int rc = loading_give(g, f, &e);
+    if (rc)
+        note_failure(t, g, rc, &e);
     else if (g->rows >= rows_at_once(t, g))
         loader_commit(t, g);
 }
@@ -210,17 +209,17 @@ static void retry(struct loader_thread *t, struct loading *g)
 {
     struct loading_list again = g->backlog;
     struct err e = {0};
-    int code = 0;
+    int rc = 0;
     g->backlog = (struct loading_list){0};
     for (size_t i = 0; i < again.count; i++) {
-        if (!code)
-            code = loading_give(g, &again.items[i], &e);
+        if (!rc)
+            rc = loading_give(g, &again.items[i], &e);
         else if (loading_push(&g->backlog, &again.items[i]))
             log_error("loader: out of memory: a frame waits for the next start");
     }
     mem_free(again.items);
-    if (code)
-        note_failure(t, g, code, &e);
+    if (rc)
+        note_failure(t, g, rc, &e);
     else
         loader_commit(t, g);
 }

@@ -25,10 +25,10 @@ enum { LIST_MAX = 1 << 24, WINDOWS_MAX = 1 << 16 };
 
 int loading_push(struct loading_list *list, const struct loading_frame *f)
 {
-    int code = mem_grow(&list->items, &list->cap, list->count + 1, sizeof *f, LIST_MAX);
-    if (!code)
+    int rc = mem_grow(&list->items, &list->cap, list->count + 1, sizeof *f, LIST_MAX);
+    if (!rc)
         list->items[list->count++] = *f;
-    return code;
+    return rc;
 }
 
 void loading_release(struct loading *l, struct loading_list *list)
@@ -125,28 +125,28 @@ static int take_header(void *arg, const struct wire_header *h)
     registry_header(&l->registry, h);
     buf_init(&line, 4u << 20);
     encode_header(&line, h);
-    int code = buf_error(&line) ? GPUFL_E_NOMEM
-                                : ops_of(l)->unknown(l->s->columns, LOADER_HEADERS, line.data,
-                                                     line.len - 1, l->err);
+    int rc = buf_error(&line) ? GPUFL_E_NOMEM
+                              : ops_of(l)->unknown(l->s->columns, LOADER_HEADERS, line.data,
+                                                   line.len - 1, l->err);
     buf_fini(&line);
-    return code;
+    return rc;
 }
 
 static int take_name(void *arg, uint32_t id, const char *text, size_t len)
 {
     struct loading *l = arg;
-    int code = registry_name(&l->registry, id, text, len);
-    return code ? code : ops_of(l)->names(l->s->columns, &id, &text, &len, 1, l->err);
+    int rc = registry_name(&l->registry, id, text, len);
+    return rc ? rc : ops_of(l)->names(l->s->columns, &id, &text, &len, 1, l->err);
 }
 
 static int take_batch(void *arg, const struct wire_batch *b)
 {
     struct loading *l = arg;
     const struct tiles_sink sink = sink_of(l);
-    int code = ops_of(l)->append(l->s->columns, b, l->err);
-    code = code ? code : tiles_batch(l->tiles, b, &sink);
-    if (code)
-        return code;
+    int rc = ops_of(l)->append(l->s->columns, b, l->err);
+    rc = rc ? rc : tiles_batch(l->tiles, b, &sink);
+    if (rc)
+        return rc;
     registry_batch(&l->registry, b);
     latest_batch(&l->latest, b);
     l->rows += b->record->kind == RECORD_KIND_EVENT ? b->rows : 0;
@@ -167,26 +167,26 @@ static struct wire_visitor visitor_of(struct loading *l)
 
 int loading_feed(struct loading *l, const char *text, size_t n, const struct wire_visitor *v)
 {
-    int code = 0;
-    for (size_t at = 0; !code && at < n;) {
+    int rc = 0;
+    for (size_t at = 0; !rc && at < n;) {
         const char *lf = memchr(text + at, '\n', n - at);
         size_t len = lf ? (size_t)(lf - text) - at : n - at;
-        code = decoder_feed(l->decoder, text + at, len, v);
+        rc = decoder_feed(l->decoder, text + at, len, v);
         at += len + 1;
     }
-    return code;
+    return rc;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------ */
 
 static int begin(struct loading *l, struct err *e)
 {
-    int code = loading_open(l, e);
-    if (code || l->begun)
-        return code;
-    code = ops_of(l)->begin(l->s->columns, e);
-    if (code)
-        return code;
+    int rc = loading_open(l, e);
+    if (rc || l->begun)
+        return rc;
+    rc = ops_of(l)->begin(l->s->columns, e);
+    if (rc)
+        return rc;
     l->begun = true;
     l->begun_at = clock_mono();
     l->counts = (struct loading_counts){0};
@@ -202,10 +202,9 @@ static int keep_frame(struct loading *l, const struct journal_frame *f, const ch
     const struct sessions_config *c = sessions_config(l->sessions);
     if (!decoder_stats(l->decoder)->foreign)
         return 0;
-    int code =
-        l->kept ? 0 : kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, true, e);
+    int rc = l->kept ? 0 : kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, true, e);
     l->registry.foreign = true;
-    return code ? code : kept_append(l->kept, f, payload, e);
+    return rc ? rc : kept_append(l->kept, f, payload, e);
 }
 
 /* How much of a frame's text another server has loaded, from its own pieces of the same channel:
@@ -230,15 +229,15 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     struct journal_frame frame;
     char *payload;
     const struct wire_visitor v = visitor_of(l);
-    int code = journal_read(l->reader, f->place, &frame, &payload, e);
-    if (code == GPUFL_E_CORRUPT || (code == GPUFL_E_IO && e->vendor == 0)) {
+    int rc = journal_read(l->reader, f->place, &frame, &payload, e);
+    if (rc == GPUFL_E_CORRUPT || (rc == GPUFL_E_IO && e->vendor == 0)) {
         log_error("%s: its rows are lost", e->text);
         atomic_fetch_add_explicit(&l->totals->lost_frames, 1, memory_order_relaxed);
         l->counts.rejected += f->lines;
         return 0;
     }
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     const struct store_position *p =
         frame.kind == JOURNAL_LINES ? loading_position(l, frame.channel) : NULL;
     if (p && frame.offset + frame.length <= p->offset)
@@ -249,11 +248,11 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     l->counts.rejected += frame.damaged;
     l->counts.too_long += frame.too_long;
     size_t before = loaded_before(l, &frame, payload, p);
-    code = loading_feed(l, payload + before, frame.plain - before, &v);
-    code = code ? code : keep_frame(l, &frame, payload, e);
-    if (!code && frame.kind == JOURNAL_LINES)
+    rc = loading_feed(l, payload + before, frame.plain - before, &v);
+    rc = rc ? rc : keep_frame(l, &frame, payload, e);
+    if (!rc && frame.kind == JOURNAL_LINES)
         set_position(l, frame.channel, frame.offset + frame.length);
-    return code;
+    return rc;
 }
 
 static struct loading_window *find_window(struct loading *l, uint64_t body)
@@ -268,10 +267,9 @@ static int add_piece(struct loading *l, const struct loading_frame *f)
 {
     struct loading_window *w = find_window(l, f->body);
     if (!w) {
-        int code =
-            mem_grow(&l->windows, &l->window_cap, l->window_count + 1, sizeof *w, WINDOWS_MAX);
-        if (code)
-            return code;
+        int rc = mem_grow(&l->windows, &l->window_cap, l->window_count + 1, sizeof *w, WINDOWS_MAX);
+        if (rc)
+            return rc;
         w = &l->windows[l->window_count++];
         *w = (struct loading_window){.body = f->body};
     }
@@ -283,12 +281,12 @@ static int load_window(struct loading *l, const struct loading_frame *f, struct 
     struct loading_window *w = find_window(l, f->body);
     struct journal_frame seal;
     char *payload;
-    int code = 0;
-    for (size_t i = 0; w && !code && i < w->pieces.count; i++)
-        code = load_payload(l, &w->pieces.items[i], e);
-    code = code ? code : journal_read(l->reader, f->place, &seal, &payload, e);
-    if (code)
-        return code;
+    int rc = 0;
+    for (size_t i = 0; w && !rc && i < w->pieces.count; i++)
+        rc = load_payload(l, &w->pieces.items[i], e);
+    rc = rc ? rc : journal_read(l->reader, f->place, &seal, &payload, e);
+    if (rc)
+        return rc;
     l->counts.rejected += seal.damaged;
     l->counts.too_long += seal.too_long;
     if (w)
@@ -302,10 +300,10 @@ static int load_end(struct loading *l, const struct loading_frame *f, struct err
     struct journal_frame frame;
     char *payload;
     l->channel = "device";
-    int code = journal_read(l->reader, f->place, &frame, &payload, e);
-    code = code || l->finished ? code : decoder_finish(l->decoder, &v);
-    if (code)
-        return code;
+    int rc = journal_read(l->reader, f->place, &frame, &payload, e);
+    rc = rc || l->finished ? rc : decoder_finish(l->decoder, &v);
+    if (rc)
+        return rc;
     l->finished = l->complete = true;
     l->silent = frame.offset != 0;
     return keep_frame(l, &frame, "", e);
@@ -363,9 +361,9 @@ static int take_loaded(struct loading *l, const struct loading_frame *f, struct 
     struct journal_frame frame;
     char *payload;
     if (f->kind == JOURNAL_END) {
-        int code = journal_read(l->reader, f->place, &frame, &payload, e);
-        l->silent = !code && frame.offset != 0;
-        return code ? code : note_end(l, f);
+        int rc = journal_read(l->reader, f->place, &frame, &payload, e);
+        l->silent = !rc && frame.offset != 0;
+        return rc ? rc : note_end(l, f);
     }
     if (w)
         loading_abandon(l, f->body);
@@ -373,14 +371,14 @@ static int take_loaded(struct loading *l, const struct loading_frame *f, struct 
     return note_end(l, NULL);
 }
 
-static int fail(struct loading *l, const struct loading_frame *f, int code, struct err *e)
+static int fail(struct loading *l, const struct loading_frame *f, int rc, struct err *e)
 {
     if (e && !*e->text)
-        err_set(e, code, "%s", err_text(code));
+        err_set(e, rc, "%s", err_text(rc));
     undo(l);
     if (f && loading_push(&l->backlog, f))
         log_error("session %s: a frame waits for the next start: out of memory", l->s->session);
-    return code;
+    return rc;
 }
 
 /* The end of a session that has no columns makes none. */
@@ -405,19 +403,19 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
     if (ends_nothing(l, f))
         return 0;
     if (f->kind == JOURNAL_PIECE) {
-        int code = add_piece(l, f);
-        return code ? fail(l, f, code, e) : 0;
+        int rc = add_piece(l, f);
+        return rc ? fail(l, f, rc, e) : 0;
     }
-    int code = loading_open(l, e);
-    if (!code && f->number <= l->watermark) {
-        code = take_loaded(l, f, e);
-        return code ? fail(l, f, code, e) : 0;
+    int rc = loading_open(l, e);
+    if (!rc && f->number <= l->watermark) {
+        rc = take_loaded(l, f, e);
+        return rc ? fail(l, f, rc, e) : 0;
     }
-    code = code ? code : begin(l, e);
-    code = code ? code : load_frame(l, f, e);
-    code = code ? code : loading_push(&l->taken, f);
-    if (code)
-        return fail(l, f, code, e);
+    rc = rc ? rc : begin(l, e);
+    rc = rc ? rc : load_frame(l, f, e);
+    rc = rc ? rc : loading_push(&l->taken, f);
+    if (rc)
+        return fail(l, f, rc, e);
     l->reached = f->number;
     return 0;
 }
@@ -479,21 +477,21 @@ static int write_commit(struct loading *l, struct err *e)
     const struct tiles_sink sink = sink_of(l);
     char name[JOURNAL_CHANNEL_MAX];
     l->err = e;
-    int code = tiles_flush(l->tiles, &sink);
-    code = code ? code : put_counts(l, e);
-    code = code || !l->kept ? code : kept_sync(l->kept, e);
-    if (code)
-        return code;
+    int rc = tiles_flush(l->tiles, &sink);
+    rc = rc ? rc : put_counts(l, e);
+    rc = rc || !l->kept ? rc : kept_sync(l->kept, e);
+    if (rc)
+        return rc;
     if (l->more || l->complete) /* else what came again does not make it live again */
-        code = registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
-    if (code)
-        return code == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : code; /* not for this session alone */
+        rc = registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
+    if (rc)
+        return rc == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : rc; /* not for this session alone */
     loading_journal_name(l, name, sizeof name);
     set_position(l, name, (int64_t)l->reached);
-    code = c->ops->commit(l->s->columns, l->positions, l->position_count, e);
-    if (code)
+    rc = c->ops->commit(l->s->columns, l->positions, l->position_count, e);
+    if (rc)
         l->begun = false; /* the store has rolled back */
-    return code;
+    return rc;
 }
 
 /* The transaction's frames, but for one that ends the session, unless there is no memory to keep it. */
@@ -513,9 +511,9 @@ int loading_commit(struct loading *l, struct err *e)
 {
     if (!l->begun)
         return 0;
-    int code = write_commit(l, e);
-    if (code)
-        return fail(l, NULL, code, e);
+    int rc = write_commit(l, e);
+    if (rc)
+        return fail(l, NULL, rc, e);
     l->begun = false;
     l->watermark = l->reached;
     l->counted = *decoder_stats(l->decoder);

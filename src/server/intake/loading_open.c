@@ -36,9 +36,9 @@ static uint64_t kept_upto(struct loading *l, bool known)
 static int open_kept(struct loading *l, bool known, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
-    int code = kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, false, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code;
+    int rc = kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, false, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc;
     return kept_read(l->kept, kept_upto(l, known), &(struct kept_visitor){l, hear_again}, e);
 }
 
@@ -88,17 +88,17 @@ static int recall_lines(void *arg, const struct store_chunk *c)
     struct loading *l = arg;
     const struct wire_visitor v = {.arg = l, .header = recall_header};
     struct decoder *d = NULL;
-    int code = 0;
-    for (size_t i = 0; !code && i < c->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < c->rows; i++) {
         const struct store_text *channel = &c->columns[0].texts[i], *line = &c->columns[1].texts[i];
         if (channel->len != strlen(LOADER_HEADERS) ||
             memcmp(channel->at, LOADER_HEADERS, channel->len) != 0)
             continue;
-        code = d ? 0 : decoder_open(&d);
-        code = code ? code : decoder_feed(d, line->at, line->len, &v);
+        rc = d ? 0 : decoder_open(&d);
+        rc = rc ? rc : decoder_feed(d, line->at, line->len, &v);
     }
     decoder_close(d);
-    return code;
+    return rc;
 }
 
 /* What the small tables say of it. One that had ended ends again when nothing more comes. */
@@ -111,13 +111,13 @@ static int recall_entry(struct loading *l, struct err *e)
         return 0;
     region_init(&memory, 1 << 20);
     const struct meta_ask ask = {m, l->s->workspace, &memory, e};
-    int code = meta_session_get(&ask, l->s->session, &row);
-    if (!code && strcmp(row.state, "ended") == 0 && !l->registry.ended) {
+    int rc = meta_session_get(&ask, l->s->session, &row);
+    if (!rc && strcmp(row.state, "ended") == 0 && !l->registry.ended) {
         l->registry.ended = true;
         l->registry.end = CELL_NULL;
     }
     region_fini(&memory);
-    return code == GPUFL_E_NOENT ? 0 : code;
+    return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
 /* Samples name a GPU by the id that a row of before gave it. Rows first: they tell which names are
@@ -126,16 +126,16 @@ static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struc
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     struct store_session *ss = l->s->columns;
-    int code = registry_keep(&l->registry);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
-    code = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
-    if (!code && c->meta && l->registry.untold)
-        code = c->ops->scan_names(ss, rows, e);
-    if (!code && c->meta)
-        code = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    int rc = registry_keep(&l->registry);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
+    rc = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
+    if (!rc && c->meta && l->registry.untold)
+        rc = c->ops->scan_names(ss, rows, e);
+    if (!rc && c->meta)
+        rc = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
     registry_forget(&l->registry);
-    return code;
+    return rc;
 }
 
 /* What a session that goes on has: configurations for the pyramid, GPUs, headers, its end, its
@@ -148,15 +148,14 @@ static int recall(struct loading *l, struct err *e)
     struct store *store = sessions_config(l->sessions)->store;
     struct store_session *ss = l->s->columns;
     l->registry.records = l->registry.kernels = 0;
-    int code = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
-    code = code ? code : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e);
-    code = code ? code : recall_gpus(l, &rows, e);
-    code = code ? code : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
-    code = code ? code : recall_entry(l, e);
-    return code ? code
-                : ops->query(store,
-                             &(struct store_question){l->s->workspace, ss, QUERY_counts, NULL},
-                             &(struct store_visitor){l, count_rows}, e);
+    int rc = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
+    rc = rc ? rc : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e);
+    rc = rc ? rc : recall_gpus(l, &rows, e);
+    rc = rc ? rc : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
+    rc = rc ? rc : recall_entry(l, e);
+    return rc ? rc
+              : ops->query(store, &(struct store_question){l->s->workspace, ss, QUERY_counts, NULL},
+                           &(struct store_visitor){l, count_rows}, e);
 }
 
 static int open_columns(struct loading *l, bool *were, struct err *e)
@@ -164,16 +163,16 @@ static int open_columns(struct loading *l, bool *were, struct err *e)
     const struct sessions_config *c = sessions_config(l->sessions);
     struct intake_session *s = l->s;
     pthread_mutex_lock(&s->lock);
-    int code = sessions_take_in(l->sessions, s, e);
-    if (!code && !s->dropped && !s->columns) /* since then another server may have made it */
-        code = sessions_look_again(l->sessions, s, e);
+    int rc = sessions_take_in(l->sessions, s, e);
+    if (!rc && !s->dropped && !s->columns) /* since then another server may have made it */
+        rc = sessions_look_again(l->sessions, s, e);
     *were = s->columns != NULL;
-    if (!code && s->dropped)
-        code = err_set(e, GPUFL_E_NOENT, "session %s was deleted", s->session);
-    if (!code && !s->columns)
-        code = c->ops->get(c->store, s->workspace, s->session, true, &s->columns, e);
+    if (!rc && s->dropped)
+        rc = err_set(e, GPUFL_E_NOENT, "session %s was deleted", s->session);
+    if (!rc && !s->columns)
+        rc = c->ops->get(c->store, s->workspace, s->session, true, &s->columns, e);
     pthread_mutex_unlock(&s->lock);
-    return code;
+    return rc;
 }
 
 int loading_open(struct loading *l, struct err *e)
@@ -182,23 +181,23 @@ int loading_open(struct loading *l, struct err *e)
     bool were;
     if (l->open)
         return 0;
-    int code = open_columns(l, &were, e);
-    if (code)
-        return code;
+    int rc = open_columns(l, &were, e);
+    if (rc)
+        return rc;
     l->position_count = STORE_POSITIONS_MAX;
-    code = sessions_config(l->sessions)
-               ->ops->positions(l->s->columns, l->positions, &l->position_count, e);
-    l->position_count = code ? 0 : l->position_count;
+    rc = sessions_config(l->sessions)
+             ->ops->positions(l->s->columns, l->positions, &l->position_count, e);
+    l->position_count = rc ? 0 : l->position_count;
     were |= l->position_count > 0;
     loading_journal_name(l, name, sizeof name);
     const struct store_position *p = loading_position(l, name);
     l->watermark = p ? (uint64_t)p->offset : 0;
     l->err = e;
-    if (!code && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
-        code = err_nomem(e);
-    code = code ? code : open_kept(l, p != NULL, e);
-    code = !code && were ? recall(l, e) : code;
-    if (!code) {
+    if (!rc && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
+        rc = err_nomem(e);
+    rc = rc ? rc : open_kept(l, p != NULL, e);
+    rc = !rc && were ? recall(l, e) : rc;
+    if (!rc) {
         l->counted = *decoder_stats(l->decoder);
         l->registry.foreign = l->counted.foreign > 0;
         l->open = true;
@@ -206,7 +205,7 @@ int loading_open(struct loading *l, struct err *e)
         l->open = true;
         loading_shut(l);
     }
-    return code;
+    return rc;
 }
 
 void loading_shut(struct loading *l)

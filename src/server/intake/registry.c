@@ -242,10 +242,10 @@ static int put_labels(struct registry *r, struct meta *m, const char *workspace,
     if (!*r->run || r->labelled)
         return 0;
     snprintf(pass, sizeof pass, "%lld of %lld", (long long)r->pass, (long long)r->passes);
-    int code = meta_session_label(m, workspace, session, "run", r->run, e);
-    code = code ? code : meta_session_label(m, workspace, session, "pass", pass, e);
-    r->labelled = code == 0 || code == GPUFL_E_STATE;
-    return r->labelled ? 0 : code;
+    int rc = meta_session_label(m, workspace, session, "run", r->run, e);
+    rc = rc ? rc : meta_session_label(m, workspace, session, "pass", pass, e);
+    r->labelled = rc == 0 || rc == GPUFL_E_STATE;
+    return r->labelled ? 0 : rc;
 }
 
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
@@ -270,14 +270,13 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                              .created = now()};
     for (unsigned i = 0; i < r->gpu_count; i++)
         gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
-    int code =
-        meta_session_put(m, workspace, &s, &(struct meta_pairs){gpus, r->gpu_count}, NULL, e);
-    code = code ? code : put_labels(r, m, workspace, session, e);
-    if (!code) {
+    int rc = meta_session_put(m, workspace, &s, &(struct meta_pairs){gpus, r->gpu_count}, NULL, e);
+    rc = rc ? rc : put_labels(r, m, workspace, session, e);
+    if (!rc) {
         r->put = true;
         r->changed = false;
     }
-    return code;
+    return rc;
 }
 
 int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,

@@ -38,21 +38,21 @@ int kept_open(struct kept **out, const char *folder, const char *workspace, cons
     k->fd = -1;
     buf_init(&k->bytes, 2 * (size_t)JOURNAL_PAYLOAD_MAX);
     buf_init(&k->payload, JOURNAL_PAYLOAD_MAX);
-    int code = kept_path(k->path, folder, workspace, session, ".frames", e);
-    code = code ? code : kept_path(dir, folder, workspace, "", "", e);
-    if (!code && create)
-        code = file_mkdirs(dir, 0700, e);
-    if (!code) {
+    int rc = kept_path(k->path, folder, workspace, session, ".frames", e);
+    rc = rc ? rc : kept_path(dir, folder, workspace, "", "", e);
+    if (!rc && create)
+        rc = file_mkdirs(dir, 0700, e);
+    if (!rc) {
         k->fd = open(k->path, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
         if (k->fd < 0)
-            code = err_set_vendor(e, errno == ENOENT ? GPUFL_E_NOENT : GPUFL_E_IO, errno, "%s",
-                                  k->path);
+            rc = err_set_vendor(e, errno == ENOENT ? GPUFL_E_NOENT : GPUFL_E_IO, errno, "%s",
+                                k->path);
     }
-    if (!code && frame_packer_open(&k->packer))
-        code = err_nomem(e);
-    if (code) {
+    if (!rc && frame_packer_open(&k->packer))
+        rc = err_nomem(e);
+    if (rc) {
         kept_close(k);
-        return code;
+        return rc;
     }
     k->size = lseek(k->fd, 0, SEEK_END);
     *out = k;
@@ -93,9 +93,9 @@ static int read_bytes(struct kept *k, int64_t at, size_t n)
     buf_clear(&k->bytes);
     if (at + (int64_t)n > k->size)
         return GPUFL_E_CORRUPT;
-    int code = buf_reserve(&k->bytes, n);
-    if (code)
-        return code == GPUFL_E_NOMEM ? code : GPUFL_E_CORRUPT;
+    int rc = buf_reserve(&k->bytes, n);
+    if (rc)
+        return rc == GPUFL_E_NOMEM ? rc : GPUFL_E_CORRUPT;
     return read_fully(k->fd, k->bytes.data, n, at);
 }
 
@@ -103,17 +103,17 @@ static int read_bytes(struct kept *k, int64_t at, size_t n)
  * nothing may be cut off for them. */
 static int read_frame(struct kept *k, int64_t at, struct journal_frame *f, uint32_t *size)
 {
-    int code = read_bytes(k, at, FRAME_HEAD);
-    if (code)
-        return code;
+    int rc = read_bytes(k, at, FRAME_HEAD);
+    if (rc)
+        return rc;
     *size = frame_size(k->bytes.data);
-    code = *size ? read_bytes(k, at, *size) : GPUFL_E_CORRUPT;
-    return code || frame_check(k->bytes.data, *size, f) ? code : GPUFL_E_CORRUPT;
+    rc = *size ? read_bytes(k, at, *size) : GPUFL_E_CORRUPT;
+    return rc || frame_check(k->bytes.data, *size, f) ? rc : GPUFL_E_CORRUPT;
 }
 
-static int fail(const struct kept *k, int code, struct err *e)
+static int fail(const struct kept *k, int rc, struct err *e)
 {
-    return err_set(e, code, "%s: %s", k->path, err_text(code));
+    return err_set(e, rc, "%s: %s", k->path, err_text(rc));
 }
 
 /* *end: where the groups end that the store has; pieces belong to the seal behind them. */
@@ -121,9 +121,9 @@ static int find_end(struct kept *k, uint64_t upto, int64_t *end, struct err *e)
 {
     struct journal_frame f;
     uint32_t size;
-    int code;
+    int rc;
     *end = 0;
-    for (int64_t at = 0; !(code = read_frame(k, at, &f, &size));) {
+    for (int64_t at = 0; !(rc = read_frame(k, at, &f, &size));) {
         at += size;
         if (f.kind == JOURNAL_PIECE)
             continue;
@@ -131,7 +131,7 @@ static int find_end(struct kept *k, uint64_t upto, int64_t *end, struct err *e)
             break;
         *end = at;
     }
-    return code && code != GPUFL_E_CORRUPT ? fail(k, code, e) : 0;
+    return rc && rc != GPUFL_E_CORRUPT ? fail(k, rc, e) : 0;
 }
 
 static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_visitor *v,
@@ -139,27 +139,27 @@ static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_v
 {
     struct journal_frame f;
     uint32_t size;
-    int code = 0;
-    for (int64_t at = 0; !code && at < end; at += size) {
-        code = read_frame(k, at, &f, &size);
-        if (code == GPUFL_E_CORRUPT)
+    int rc = 0;
+    for (int64_t at = 0; !rc && at < end; at += size) {
+        rc = read_frame(k, at, &f, &size);
+        if (rc == GPUFL_E_CORRUPT)
             return 0; /* a torn tail */
-        if (code)
-            return fail(k, code, e);
-        code = payloads ? frame_unpack(k->packer, k->bytes.data, size, &f, &k->payload) : 0;
-        if (code)
-            return fail(k, code, e);
-        code = v->frame(v->arg, &f, payloads ? k->payload.data : NULL);
+        if (rc)
+            return fail(k, rc, e);
+        rc = payloads ? frame_unpack(k->packer, k->bytes.data, size, &f, &k->payload) : 0;
+        if (rc)
+            return fail(k, rc, e);
+        rc = v->frame(v->arg, &f, payloads ? k->payload.data : NULL);
     }
-    return code;
+    return rc;
 }
 
 int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struct err *e)
 {
     int64_t end;
-    int code = find_end(k, upto, &end, e);
-    if (code)
-        return code;
+    int rc = find_end(k, upto, &end, e);
+    if (rc)
+        return rc;
     if (end < k->size && ftruncate(k->fd, end))
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
     k->size = end;
@@ -175,12 +175,12 @@ int kept_append(struct kept *k, const struct journal_frame *f, const void *paylo
 {
     char *bytes;
     size_t size;
-    int code = frame_pack(k->packer, f, payload, &bytes, &size);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
+    int rc = frame_pack(k->packer, f, payload, &bytes, &size);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
     frame_number(bytes, size, f->number);
-    if (lseek(k->fd, k->size, SEEK_SET) < 0 || (code = file_write_all(k->fd, bytes, size)))
-        return err_set_vendor(e, GPUFL_E_IO, code ? -code : errno, "%s", k->path);
+    if (lseek(k->fd, k->size, SEEK_SET) < 0 || (rc = file_write_all(k->fd, bytes, size)))
+        return err_set_vendor(e, GPUFL_E_IO, rc ? -rc : errno, "%s", k->path);
     k->size += (int64_t)size;
     return 0;
 }
@@ -207,11 +207,11 @@ static int write_small(struct kept *k, struct kept *small, struct err *e)
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", small->path);
     if (frame_packer_open(&small->packer))
         return err_nomem(e);
-    int code = kept_list(k, &v, e);
-    code = code ? code : kept_sync(small, e);
-    if (!code && rename(small->path, k->path))
-        code = err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
-    return code;
+    int rc = kept_list(k, &v, e);
+    rc = rc ? rc : kept_sync(small, e);
+    if (!rc && rename(small->path, k->path))
+        rc = err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
+    return rc;
 }
 
 int kept_shrink(struct kept *k, struct err *e)
@@ -219,13 +219,13 @@ int kept_shrink(struct kept *k, struct err *e)
     struct kept small = {.fd = -1};
     if (snprintf(small.path, sizeof small.path, "%s.new", k->path) >= (int)sizeof small.path)
         return err_set(e, GPUFL_E_FULL, "%s: the path is too long", k->path);
-    int code = write_small(k, &small, e);
+    int rc = write_small(k, &small, e);
     frame_packer_close(small.packer);
-    if (code) {
+    if (rc) {
         if (small.fd >= 0)
             close(small.fd);
         unlink(small.path);
-        return code;
+        return rc;
     }
     close(k->fd);
     k->fd = small.fd;
@@ -236,8 +236,8 @@ int kept_shrink(struct kept *k, struct err *e)
 int kept_remove(const char *folder, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
-    int code = kept_path(path, folder, workspace, session, ".frames", e);
-    if (!code && unlink(path) && errno != ENOENT)
-        code = err_set_vendor(e, GPUFL_E_IO, errno, "%s", path);
-    return code;
+    int rc = kept_path(path, folder, workspace, session, ".frames", e);
+    if (!rc && unlink(path) && errno != ENOENT)
+        rc = err_set_vendor(e, GPUFL_E_IO, errno, "%s", path);
+    return rc;
 }

@@ -29,9 +29,9 @@ bool sessions_id_ok(const char *id, size_t max)
 int sessions_open(struct sessions **out, const struct sessions_config *c, struct err *e)
 {
     *out = NULL;
-    int code = file_mkdirs(c->folder, 0700, e);
-    if (code)
-        return code;
+    int rc = file_mkdirs(c->folder, 0700, e);
+    if (rc)
+        return rc;
     struct sessions *t = mem_zalloc(sizeof *t);
     if (t)
         t->folder = mem_strdup(c->folder);
@@ -199,10 +199,10 @@ int sessions_add_window(struct intake_session *s, uint64_t identity)
     size_t at = window_place(s, identity);
     if (at < s->window_count && s->windows[at] == identity)
         return 0;
-    int code =
+    int rc =
         mem_grow(&s->windows, &s->window_cap, s->window_count + 1, sizeof *s->windows, WINDOWS_MAX);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     memmove(s->windows + at + 1, s->windows + at, (s->window_count - at) * sizeof *s->windows);
     s->windows[at] = identity;
     s->window_count++;
@@ -281,16 +281,16 @@ static int take_meta(struct sessions *t, struct intake_session *s, struct err *e
     struct meta_session row;
     if (!t->config.meta)
         return 0;
-    int code = meta_session_is_dropped(t->config.meta, s->workspace, s->session, &s->dropped, e);
-    if (code || s->dropped)
-        return code;
+    int rc = meta_session_is_dropped(t->config.meta, s->workspace, s->session, &s->dropped, e);
+    if (rc || s->dropped)
+        return rc;
     region_init(&memory, 1 << 20);
     const struct meta_ask ask = {t->config.meta, s->workspace, &memory, e};
-    code = meta_session_get(&ask, s->session, &row);
-    if (!code)
+    rc = meta_session_get(&ask, s->session, &row);
+    if (!rc)
         sessions_owner_fits(s, row.pid, row.host);
     region_fini(&memory);
-    return code == GPUFL_E_NOENT ? 0 : code;
+    return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
 static void take_positions(struct intake_session *s, const struct store_position *p, unsigned n)
@@ -308,20 +308,20 @@ static void take_positions(struct intake_session *s, const struct store_position
 static int take_columns(struct sessions *t, struct intake_session *s, struct err *e)
 {
     const struct store_ops *ops = t->config.ops;
-    int code = ops->get(t->config.store, s->workspace, s->session, false, &s->columns, e);
-    if (code) {
+    int rc = ops->get(t->config.store, s->workspace, s->session, false, &s->columns, e);
+    if (rc) {
         s->columns = NULL;
-        return code == GPUFL_E_NOENT ? 0 : code;
+        return rc == GPUFL_E_NOENT ? 0 : rc;
     }
     s->loaded_count = STORE_POSITIONS_MAX;
-    code = ops->peek(s->columns, s->loaded, &s->loaded_count, e);
-    if (!code)
+    rc = ops->peek(s->columns, s->loaded, &s->loaded_count, e);
+    if (!rc)
         take_positions(s, s->loaded, s->loaded_count);
-    if (code) {
+    if (rc) {
         ops->put(s->columns);
         s->columns = NULL;
     }
-    return code;
+    return rc;
 }
 
 int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e)
@@ -332,17 +332,17 @@ int sessions_look_again(struct sessions *t, struct intake_session *s, struct err
     unsigned n = STORE_POSITIONS_MAX;
     if (!t->config.shared)
         return 0;
-    int code = ops->get(t->config.store, s->workspace, s->session, false, &ss, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code;
-    code = ops->peek(ss, now, &n, e);
-    if (!code)
+    int rc = ops->get(t->config.store, s->workspace, s->session, false, &ss, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc;
+    rc = ops->peek(ss, now, &n, e);
+    if (!rc)
         take_positions(s, now, n);
     if (s->columns)
         ops->put(ss);
     else
         s->columns = ss;
-    return code;
+    return rc;
 }
 
 static int take_window(void *arg, const struct journal_frame *f, char *payload)
@@ -354,23 +354,23 @@ static int take_window(void *arg, const struct journal_frame *f, char *payload)
 static int take_windows(struct sessions *t, struct intake_session *s, struct err *e)
 {
     struct kept *k;
-    int code = kept_open(&k, t->config.folder, s->workspace, s->session, false, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code;
-    code = kept_list(k, &(struct kept_visitor){s, take_window}, e);
+    int rc = kept_open(&k, t->config.folder, s->workspace, s->session, false, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc;
+    rc = kept_list(k, &(struct kept_visitor){s, take_window}, e);
     kept_close(k);
-    return code;
+    return rc;
 }
 
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e)
 {
     if (s->taken_in)
         return 0;
-    int code = take_meta(t, s, e);
-    if (!code && !s->dropped)
-        code = take_columns(t, s, e);
-    if (!code && !s->dropped)
-        code = take_windows(t, s, e);
-    s->taken_in = !code;
-    return code;
+    int rc = take_meta(t, s, e);
+    if (!rc && !s->dropped)
+        rc = take_columns(t, s, e);
+    if (!rc && !s->dropped)
+        rc = take_windows(t, s, e);
+    s->taken_in = !rc;
+    return rc;
 }

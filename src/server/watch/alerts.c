@@ -167,14 +167,14 @@ static int put_firing(struct round *w, const struct meta_firing *f, const char *
     }
     bool post = event && *w->rule->url;
     const struct meta_ask ask = {w->config->meta, w->workspace, &w->mem, e};
-    int code = buf_error(&body) ? err_set(e, GPUFL_E_FULL, "what is to be posted is too long")
-                                : meta_firing_put(&ask, f, post ? &d : NULL, &out);
-    if (!code && event && w->config->told)
+    int rc = buf_error(&body) ? err_set(e, GPUFL_E_FULL, "what is to be posted is too long")
+                              : meta_firing_put(&ask, f, post ? &d : NULL, &out);
+    if (!rc && event && w->config->told)
         w->config->told(w->config->arg, w->workspace, body.data, body.len);
-    if (!code && post && w->config->posts)
+    if (!rc && post && w->config->posts)
         w->config->posts(w->config->arg);
     buf_fini(&body);
-    return code;
+    return rc;
 }
 
 static struct meta_firing *find_open(const struct round *w, const char *subject, size_t *at)
@@ -225,15 +225,15 @@ static int take_seen(void *arg, const struct alerts_seen *s, struct err *e)
 /* What is open of the rule and does not hold any more. */
 static int end_others(struct round *w, struct err *e)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < w->open_count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < w->open_count; i++) {
         if (w->kept[i] || strcmp(w->open[i].alert, w->rule->id) != 0)
             continue;
         struct meta_firing f = w->open[i];
         f.ended = w->now;
-        code = put_firing(w, &f, f.fired ? "resolved" : NULL, e);
+        rc = put_firing(w, &f, f.fired ? "resolved" : NULL, e);
     }
-    return code;
+    return rc;
 }
 
 static int look_at(struct round *w, struct region *mem, struct err *e)
@@ -241,21 +241,21 @@ static int look_at(struct round *w, struct region *mem, struct err *e)
     struct meta_alert *rules;
     size_t count = 0;
     const struct meta_ask ask = {w->config->meta, w->workspace, mem, e};
-    int code = meta_alert_list(&ask, &rules, &count);
-    if (code || !count)
-        return code;
-    code = meta_firing_open(&ask, NULL, &w->open, &w->open_count);
-    w->kept = code ? NULL : region_array(mem, w->open_count + 1, sizeof *w->kept);
+    int rc = meta_alert_list(&ask, &rules, &count);
+    if (rc || !count)
+        return rc;
+    rc = meta_firing_open(&ask, NULL, &w->open, &w->open_count);
+    w->kept = rc ? NULL : region_array(mem, w->open_count + 1, sizeof *w->kept);
     if (!w->kept)
-        return code ? code : GPUFL_E_FULL;
+        return rc ? rc : GPUFL_E_FULL;
     struct alerts_watch watch = {
         .meta = w->config->meta, .workspace = w->workspace, .now = w->now, .mem = mem};
-    for (size_t i = 0; !code && i < count; i++) {
+    for (size_t i = 0; !rc && i < count; i++) {
         w->rule = &rules[i];
-        code = w->rule->enabled ? alerts_watch(&watch, w->rule, take_seen, w, e) : 0;
-        code = code ? code : end_others(w, e);
+        rc = w->rule->enabled ? alerts_watch(&watch, w->rule, take_seen, w, e) : 0;
+        rc = rc ? rc : end_others(w, e);
     }
-    return code;
+    return rc;
 }
 
 int alerts_round(const struct alerts_config *c, int64_t now, struct err *e)
@@ -266,8 +266,8 @@ int alerts_round(const struct alerts_config *c, int64_t now, struct err *e)
     int result = 0;
     region_init(&list, MEMORY);
     const struct meta_ask ask = {c->meta, NULL, &list, e};
-    int code = meta_workspace_list(&ask, &workspaces, &count);
-    for (size_t i = 0; !code && i < count; i++) {
+    int rc = meta_workspace_list(&ask, &workspaces, &count);
+    for (size_t i = 0; !rc && i < count; i++) {
         struct region mem;
         struct round w = {.config = c,
                           .workspace = workspaces[i].id,
@@ -281,7 +281,7 @@ int alerts_round(const struct alerts_config *c, int64_t now, struct err *e)
         region_fini(&mem);
     }
     region_fini(&list);
-    return code ? code : result;
+    return rc ? rc : result;
 }
 
 /* ---- the thread -------------------------------------------------------------------------------- */
@@ -302,18 +302,18 @@ static void look(struct alerts *a)
     int64_t now = clock_real();
     struct meta *m = a->config.meta;
     const struct meta_lease lease = {LEASE, a->config.holder, now, now + LEASE_NS};
-    int code = meta_lease(m, &lease, &mine, &e);
-    if (!code && !mine)
+    int rc = meta_lease(m, &lease, &mine, &e);
+    if (!rc && !mine)
         return;
-    code = code ? code : alerts_round(&a->config, now, &e);
-    if (!code && now - a->expired_at >= EXPIRE_NS) {
+    rc = rc ? rc : alerts_round(&a->config, now, &e);
+    if (!rc && now - a->expired_at >= EXPIRE_NS) {
         a->expired_at = now;
-        code = meta_alerts_expire(m, now - ALERTS_KEEP_NS, &e);
+        rc = meta_alerts_expire(m, now - ALERTS_KEEP_NS, &e);
     }
-    if (code && !a->failing)
+    if (rc && !a->failing)
         log_warn("alerts cannot be looked at now, and will be again: %s",
-                 e.text[0] ? e.text : err_text(code));
-    a->failing = code != 0;
+                 e.text[0] ? e.text : err_text(rc));
+    a->failing = rc != 0;
 }
 
 static void *run(void *arg)
@@ -336,10 +336,10 @@ int alerts_open(struct alerts **out, const struct alerts_config *c, struct err *
     }
     a->config = *c;
     a->config.period_ns = c->period_ns > 0 ? c->period_ns : PERIOD_NS;
-    int code = thread_start(&a->thread, "alerts", 5, run, a);
-    if (code) {
+    int rc = thread_start(&a->thread, "alerts", 5, run, a);
+    if (rc) {
         alerts_close(a);
-        return err_set(e, code, "the alerts' thread cannot be started: %s", err_text(code));
+        return err_set(e, rc, "the alerts' thread cannot be started: %s", err_text(rc));
     }
     *out = a;
     return 0;

@@ -101,41 +101,41 @@ static int append(struct alerts_watch *w, void **list, size_t *count, const void
 static int read_gpus(struct alerts_watch *w, struct err *e)
 {
     struct meta_page page = {.limit = PAGE_ROWS};
-    int code = 0;
+    int rc = 0;
     do {
         struct meta_gpu_now *rows;
         size_t n = 0;
         const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
-        code = meta_gpu_list(&ask, NULL, &page, &rows, &n);
-        code = code ? code : append(w, (void **)&w->gpus, &w->gpu_count, rows, n, sizeof *rows);
+        rc = meta_gpu_list(&ask, NULL, &page, &rows, &n);
+        rc = rc ? rc : append(w, (void **)&w->gpus, &w->gpu_count, rows, n, sizeof *rows);
         page.after = page.next;
-    } while (!code && page.next && w->gpu_count < ROWS_MOST);
-    w->gpus_read = !code;
-    return code;
+    } while (!rc && page.next && w->gpu_count < ROWS_MOST);
+    w->gpus_read = !rc;
+    return rc;
 }
 
 static int read_hosts(struct alerts_watch *w, struct err *e)
 {
     struct meta_page page = {.limit = PAGE_ROWS};
-    int code = 0;
+    int rc = 0;
     do {
         struct meta_host_now *rows;
         size_t n = 0;
         const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
-        code = meta_host_list(&ask, &page, &rows, &n);
-        code = code ? code : append(w, (void **)&w->hosts, &w->host_count, rows, n, sizeof *rows);
+        rc = meta_host_list(&ask, &page, &rows, &n);
+        rc = rc ? rc : append(w, (void **)&w->hosts, &w->host_count, rows, n, sizeof *rows);
         page.after = page.next;
-    } while (!code && page.next && w->host_count < ROWS_MOST);
-    w->hosts_read = !code;
-    return code;
+    } while (!rc && page.next && w->host_count < ROWS_MOST);
+    w->hosts_read = !rc;
+    return rc;
 }
 
 static int read_running(struct alerts_watch *w, struct err *e)
 {
     const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
-    int code = meta_running_list(&ask, NULL, NULL, NULL, &w->running, &w->running_count);
-    w->running_read = !code;
-    return code;
+    int rc = meta_running_list(&ask, NULL, NULL, NULL, &w->running, &w->running_count);
+    w->running_read = !rc;
+    return rc;
 }
 
 /* Whether a rule's filters let a host or GPU pass: of an application is what a live session of it
@@ -175,27 +175,27 @@ static int watch_gpus(struct alerts_watch *w, const struct meta_alert *r, const 
                       const struct visit *v, struct err *e)
 {
     char of[1024];
-    int code = w->gpus_read ? 0 : read_gpus(w, e);
-    for (size_t i = 0; !code && i < w->gpu_count; i++) {
+    int rc = w->gpus_read ? 0 : read_gpus(w, e);
+    for (size_t i = 0; !rc && i < w->gpu_count; i++) {
         const struct meta_gpu_now *g = &w->gpus[i];
         if (!passes(w, r, g->host, g->uuid))
             continue;
         snprintf(of, sizeof of, "GPU %lld of %s", (long long)g->number, g->host);
-        code = tell(w, v, g->uuid, of, value_of(g->state, g->seen, metric, w->now), e);
+        rc = tell(w, v, g->uuid, of, value_of(g->state, g->seen, metric, w->now), e);
     }
-    return code;
+    return rc;
 }
 
 static int watch_hosts(struct alerts_watch *w, const struct meta_alert *r, const char *metric,
                        const struct visit *v, struct err *e)
 {
-    int code = w->hosts_read ? 0 : read_hosts(w, e);
-    for (size_t i = 0; !code && i < w->host_count; i++) {
+    int rc = w->hosts_read ? 0 : read_hosts(w, e);
+    for (size_t i = 0; !rc && i < w->host_count; i++) {
         const struct meta_host_now *h = &w->hosts[i];
         if (passes(w, r, h->name, NULL))
-            code = tell(w, v, h->name, h->name, value_of(h->state, h->seen, metric, w->now), e);
+            rc = tell(w, v, h->name, h->name, value_of(h->state, h->seen, metric, w->now), e);
     }
-    return code;
+    return rc;
 }
 
 static const char *or_all(const char *text)
@@ -214,8 +214,8 @@ static int watch_findings(struct alerts_watch *w, const struct meta_alert *r, co
                                      .host = or_all(r->host),
                                      .share = r->threshold,
                                      .since = w->now - ALERTS_RECENT_NS - r->hold};
-    int code = meta_finding_above(&ask, &above, &rows, &n);
-    for (size_t i = 0; !code && i < n; i++) {
+    int rc = meta_finding_above(&ask, &above, &rows, &n);
+    for (size_t i = 0; !rc && i < n; i++) {
         if (i && strcmp(rows[i].session, rows[i - 1].session) == 0)
             continue; /* the worst of it was first */
         struct buf text;
@@ -226,9 +226,9 @@ static int watch_findings(struct alerts_watch *w, const struct meta_alert *r, co
             .value = rows[i].share,
             .text = buf_error(&text) ? rows[i].rule : region_strdup(w->mem, buf_cstr(&text))};
         buf_fini(&text);
-        code = s.text ? v->seen(v->arg, &s, e) : GPUFL_E_FULL;
+        rc = s.text ? v->seen(v->arg, &s, e) : GPUFL_E_FULL;
     }
-    return code;
+    return rc;
 }
 
 int alerts_watch(struct alerts_watch *w, const struct meta_alert *r,
@@ -240,8 +240,8 @@ int alerts_watch(struct alerts_watch *w, const struct meta_alert *r,
     if (strcmp(r->kind, "insight") == 0)
         return watch_findings(w, r, &v, e);
     const char *metric = metric_of(r->subject, &gpu);
-    int code = !metric || !*r->app || w->running_read ? 0 : read_running(w, e);
-    if (code || !metric)
-        return code;
+    int rc = !metric || !*r->app || w->running_read ? 0 : read_running(w, e);
+    if (rc || !metric)
+        return rc;
     return gpu ? watch_gpus(w, r, metric, &v, e) : watch_hosts(w, r, metric, &v, e);
 }

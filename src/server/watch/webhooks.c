@@ -218,10 +218,10 @@ static void deliver(struct hooks *h, const struct meta_due *d)
     struct region mem;
     region_init(&mem, 1 << 20);
     const struct meta_ask ask = {h->config.meta, d->workspace, &mem, &o.why};
-    int code = meta_alert_get(&ask, d->alert, &rule);
-    if (code == 0)
-        code = hooks_check(d->url, h->config.reach, &o.why);
-    if (code == 0)
+    int rc = meta_alert_get(&ask, d->alert, &rule);
+    if (rc == 0)
+        rc = hooks_check(d->url, h->config.reach, &o.why);
+    if (rc == 0)
         post(h, d, rule.secret, &o);
     region_fini(&mem);
     if (!is_ending(h) || o.status)
@@ -238,8 +238,8 @@ static bool make_one(struct hooks *h)
     int64_t now = clock_real();
     region_init(&mem, MEMORY);
     const struct meta_ask ask = {h->config.meta, NULL, &mem, &e};
-    int code = meta_delivery_due(&ask, now, now + TAKEN_NS, 1, &due, &n);
-    if (code)
+    int rc = meta_delivery_due(&ask, now, now + TAKEN_NS, 1, &due, &n);
+    if (rc)
         n = 0;
     for (size_t i = 0; i < n && !is_ending(h); i++)
         deliver(h, &due[i]);
@@ -261,20 +261,20 @@ static void *run(void *arg)
 int hooks_open(struct hooks **out, const struct hooks_config *c, struct err *e)
 {
     struct hooks *h = mem_zalloc(sizeof *h);
-    int code = h ? 0 : GPUFL_E_NOMEM;
+    int rc = h ? 0 : GPUFL_E_NOMEM;
     *out = NULL;
     if (h)
         h->config = *c;
-    for (int i = 0; !code && i < THREADS; i++) {
+    for (int i = 0; !rc && i < THREADS; i++) {
         struct poster *p = &h->posters[i];
         p->hooks = h;
-        code = wakeup_init(&p->wake);
-        p->wake_open = !code;
-        code = code ? code : thread_start(&p->thread, "webhook", 5, run, p);
+        rc = wakeup_init(&p->wake);
+        p->wake_open = !rc;
+        rc = rc ? rc : thread_start(&p->thread, "webhook", 5, run, p);
     }
-    if (code) {
+    if (rc) {
         hooks_close(h);
-        return err_set(e, code, "the webhooks' threads cannot be started: %s", err_text(code));
+        return err_set(e, rc, "the webhooks' threads cannot be started: %s", err_text(rc));
     }
     *out = h;
     return 0;
