@@ -12,11 +12,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -103,6 +105,29 @@ int file_write_all(int fd, const void *data, size_t n)
         n -= (size_t)done;
     }
     return 0;
+}
+
+void file_shield_up(struct file_shield *s)
+{
+    sigemptyset(&s->size_signal);
+    sigaddset(&s->size_signal, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &s->size_signal, &s->before);
+}
+
+void file_shield_down(struct file_shield *s, int rc)
+{
+    if (rc == -EFBIG)
+        sigtimedwait(&s->size_signal, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+}
+
+int file_write_shielded(int fd, const void *data, size_t n)
+{
+    struct file_shield s;
+    file_shield_up(&s);
+    int rc = file_write_all(fd, data, n);
+    file_shield_down(&s, rc);
+    return rc;
 }
 
 /* read(2) without EINTR. */

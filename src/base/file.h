@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,17 @@ const char *path_base(const char *path); /* last component, inside path */
 int file_mkdirs(const char *dir, mode_t mode, struct err *e); /* like mkdir -p */
 int file_open_append(const char *path, mode_t mode, int *fd, struct err *e);
 int file_write_all(int fd, const void *data, size_t n); /* 0 or negative errno */
+
+/* A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. The shield blocks the signal for this
+ * thread; file_shield_down takes back the signal that an rc of -EFBIG tells of. */
+struct file_shield {
+    sigset_t size_signal, before;
+};
+
+void file_shield_up(struct file_shield *s);
+void file_shield_down(struct file_shield *s, int rc);
+int file_write_shielded(int fd, const void *data, size_t n); /* file_write_all, shielded */
+
 int file_read_all(const char *path, size_t max, char **data, size_t *len,
                   struct err *e);    /* caller frees; NUL behind; never waits for a pipe's writer */
 int64_t file_size(const char *path); /* bytes, or -1 */

@@ -8,13 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FILE_MODE = 0644, HEADER_MAX = 64 << 10 };
@@ -92,20 +89,6 @@ static int find_place(const struct discover_session *s, struct place *p)
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-/* One write(2) without the signal that a limit of file sizes would raise. */
-static int write_batch(int fd, const char *data, size_t n)
-{
-    sigset_t size_signal, before;
-    sigemptyset(&size_signal);
-    sigaddset(&size_signal, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &size_signal, &before);
-    int rc = file_write_all(fd, data, n);
-    if (rc == -EFBIG)
-        sigtimedwait(&size_signal, NULL, &(struct timespec){0, 0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 /* Opens the part; *size is where its last whole line ends, with what must come before more lines
  * in first. */
 static int open_part(const struct place *p, const struct wire_header *header, struct buf *first,
@@ -150,7 +133,7 @@ int code_part_append(const struct discover_session *s, const struct wire_header 
     rc = fd < 0 ? fd : 0;
     for (size_t i = 0; i < count && !rc; from = ends[i++]) {
         buf_put(&batch, lines->data + from, ends[i] - from);
-        rc = buf_error(&batch) ? -ENOMEM : write_batch(fd, batch.data, batch.len);
+        rc = buf_error(&batch) ? -ENOMEM : file_write_shielded(fd, batch.data, batch.len);
         if (rc && ftruncate(fd, size) == 0 && size == 0 && !p.exists)
             unlink(p.path);
         size += (int64_t)batch.len;

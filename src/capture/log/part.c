@@ -10,13 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FILE_MODE = 0644, RESERVE_STEP = 64 << 10 };
@@ -107,40 +104,12 @@ static int part_reopen(struct part *p)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-/* write(2) and fallocate(2) raise a deadly signal where the file's size has a limit: blocks it. */
-struct shield {
-    sigset_t size_signal, before;
-};
-
-static void shield_up(struct shield *s)
-{
-    sigemptyset(&s->size_signal);
-    sigaddset(&s->size_signal, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &s->size_signal, &s->before);
-}
-
-static void shield_down(struct shield *s, int rc)
-{
-    if (rc == -EFBIG)
-        sigtimedwait(&s->size_signal, NULL, &(struct timespec){0, 0});
-    pthread_sigmask(SIG_SETMASK, &s->before, NULL);
-}
-
-static int write_shielded(int fd, const void *data, size_t n)
-{
-    struct shield s;
-    shield_up(&s);
-    int rc = file_write_all(fd, data, n);
-    shield_down(&s, rc);
-    return rc;
-}
-
 static int allocate(int fd, int64_t from, int64_t to)
 {
-    struct shield s;
-    shield_up(&s);
+    struct file_shield s;
+    file_shield_up(&s);
     int rc = fallocate(fd, FALLOC_FL_KEEP_SIZE, from, to - from) ? -errno : 0;
-    shield_down(&s, rc);
+    file_shield_down(&s, rc);
     return rc;
 }
 
@@ -186,13 +155,13 @@ static int append(struct part *p, const void *data, size_t n, int how)
     if (rc)
         return rc;
     if (p->torn) {
-        rc = write_shielded(p->fd, "\n", 1);
+        rc = file_write_shielded(p->fd, "\n", 1);
         if (rc)
             return rc;
         p->torn = false;
         p->bytes++;
     }
-    rc = write_shielded(p->fd, data, n);
+    rc = file_write_shielded(p->fd, data, n);
     if (!rc && (how & PART_DURABLE) && fdatasync(p->fd))
         rc = -errno;
     if (rc) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -66,6 +67,28 @@ TEST(test_append)
     close(full);
     assert_int_equal(file_size(tmpdir_path("absent")), -1);
     assert_false(file_exists(tmpdir_path("absent")));
+}
+
+/* Part of the data fits; the rest is refused with an error, and the process lives. */
+TEST(test_a_limit_of_sizes_is_an_error)
+{
+    struct rlimit was, small;
+    struct err e;
+    sigset_t pending;
+    int fd;
+    const char *path = tmpdir_path("limited.log");
+    assert_int_equal(file_open_append(path, 0600, &fd, &e), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = (struct rlimit){4, was.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = file_write_shielded(fd, "abcdefgh", 8);
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_int_equal(rc, -EFBIG);
+    assert_int_equal(file_size(path), 4);
+    sigpending(&pending);
+    assert_false(sigismember(&pending, SIGXFSZ)); /* taken back */
+    assert_int_equal(file_write_shielded(fd, "e", 1), 0);
+    close(fd);
 }
 
 TEST(test_read_all)
@@ -233,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_mkdirs),
         cmocka_unit_test(test_append),
+        cmocka_unit_test(test_a_limit_of_sizes_is_an_error),
         cmocka_unit_test(test_read_all),
         cmocka_unit_test(test_read_all_does_not_wait),
         cmocka_unit_test(test_free_bytes),
