@@ -1,12 +1,13 @@
-/* append.h - what a writer is given, made rows of tables: the same for every engine.
+/* append.h - turns what a writer is given into rows of tables, for every engine.
  *
- * Dictionary rows are kept once by id, and what later rows of an id add to one goes with the commit;
- * texts are made clean, kernels summed up by slice and lanes by transaction. Where the rows go is the
- * engine's: it says how a row gets into a table, and what a session has already. What is remembered
- * here fits the session's last commit; an engine that is not sure of that forgets it, and the next
- * transaction loads it again.
+ * Dictionary rows are kept once by id, and what later rows of an id add to it goes with the commit;
+ * texts are made clean, kernels summed up by slice and lanes by transaction. The engine says how a
+ * row gets into a table, and what a session has already. What is remembered here fits the session's
+ * last commit; an engine that is not sure of that forgets it, and the next transaction loads it
+ * again.
  *
- * A function's `a` is NULL where no transaction has begun, which is an error. [the session's writer] */
+ * The operations of struct store_ops work on the append of the session's struct listed, which the
+ * engine sets when a transaction begins and clears at its end. [the session's writer] */
 #ifndef GPUFL_STORE_APPEND_H
 #define GPUFL_STORE_APPEND_H
 
@@ -68,14 +69,15 @@ int append_finish(struct append *a, struct err *e);
 void append_commit(struct append *a);
 void append_rollback(struct append *a);
 
-/* As the operations of struct store_ops. */
-int append_names(struct append *a, const uint32_t *ids, const char *const *texts,
+/* Operations of struct store_ops. STATE: no transaction of the session has begun. */
+int append_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                  const size_t *lens, size_t n, struct err *e);
-int append_batch(struct append *a, const struct wire_batch *b, struct err *e);
-int append_tiles(struct append *a, int level, const struct tile *rows, size_t n, struct err *e);
-int append_spans(struct append *a, int level, const struct tile_span *rows, size_t n,
+int append_batch(struct store_session *ss, const struct wire_batch *b, struct err *e);
+int append_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
                  struct err *e);
-int append_unknown(struct append *a, const char *channel, const char *line, size_t len,
+int append_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
+                 struct err *e);
+int append_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
                    struct err *e);
 
 /* ---- append_sums.c -------------------------------------------------------------------------- */

@@ -15,10 +15,13 @@
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING };
 
+struct append;
+
 struct listed {
     struct listed *next;      /* guarded by the list's lock */
     unsigned refs;            /* guarded by the list's lock */
     enum session_state state; /* guarded by the list's lock */
+    struct append *append;    /* inside a transaction, else NULL; the session's writer alone */
     char workspace[STORE_ID_MAX], id[STORE_ID_MAX];
 };
 

@@ -126,10 +126,10 @@ static int run(struct ask *a, ask_take take, void *arg)
     if (buf_error(&a->text))
         return GPUFL_E_NOMEM;
     unsigned host = c->session ? c->session->host : 0;
-    int code =
+    int rc =
         link_ask(&c->store->links, host,
                  &(struct link_question){a->text.data, a->text.len, take, arg, c->until}, a->e);
-    return code == GPUFL_E_TIMEOUT ? too_long(c) : code;
+    return rc == GPUFL_E_TIMEOUT ? too_long(c) : rc;
 }
 
 /* The commit says how many rows there are. */
@@ -165,19 +165,19 @@ int click_ask_question(struct store *s, const struct store_question *q,
     c->session = ss;
     c->workspace = ss ? ss->workspace : workspace_of(s, q->workspace);
     c->until = clock_mono() + s->query_limit;
-    int code = ask_check(&c->ask);
-    if (!code && !c->workspace)
-        code = err_nomem(e);
-    if (!code && c->ask.def->of_workspace) {
+    int rc = ask_check(&c->ask);
+    if (!rc && !c->workspace)
+        rc = err_nomem(e);
+    if (!rc && c->ask.def->of_workspace) {
         c->session = NULL;
-        code = ask_answer(&c->ask, v);
-        code = code == GPUFL_E_NOENT ? 0 : code; /* no session has left anything yet */
-    } else if (!code) {
-        code = state_read(ss, &c->state, e);
-        code = code ? code : ask_answer(&c->ask, v);
+        rc = ask_answer(&c->ask, v);
+        rc = rc == GPUFL_E_NOENT ? 0 : rc; /* no session has left anything yet */
+    } else if (!rc) {
+        rc = state_read(ss, &c->state, e);
+        rc = rc ? rc : ask_answer(&c->ask, v);
     }
     state_fini(&c->state);
     ask_fini(&c->ask);
     mem_free(c);
-    return code;
+    return rc;
 }

@@ -1,4 +1,5 @@
 /* clickhouse.c - the ClickHouse engine's table of operations. */
+#include "store/append.h"
 #include "store/clickhouse/select.h"
 
 const struct store_ops store_clickhouse = {
@@ -10,11 +11,11 @@ const struct store_ops store_clickhouse = {
     .positions = click_write_positions,
     .peek = click_write_peek,
     .begin = click_write_begin,
-    .names = click_write_names,
-    .append = click_write_append,
-    .tiles = click_write_tiles,
-    .spans = click_write_spans,
-    .unknown = click_write_unknown,
+    .names = append_names,
+    .append = append_batch,
+    .tiles = append_tiles,
+    .spans = append_spans,
+    .unknown = append_unknown,
     .commit = click_write_commit,
     .rollback = click_write_rollback,
     .scan = click_scan_rows,

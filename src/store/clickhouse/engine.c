@@ -33,14 +33,14 @@ static int greet(struct store *s, unsigned host, struct err *e)
 {
     static const char text[] = "SELECT version() FORMAT Native";
     struct version v = {"", 0};
-    int code = link_ask(&s->links, host,
-                        &(struct link_question){text, sizeof text - 1, take_version, &v, 0}, e);
-    if (!code && v.number < OLDEST)
+    int rc = link_ask(&s->links, host,
+                      &(struct link_question){text, sizeof text - 1, take_version, &v, 0}, e);
+    if (!rc && v.number < OLDEST)
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        "ClickHouse (server %u of --columns) has version %s; 18.16 is the oldest "
                        "that is spoken to",
                        host + 1, v.text);
-    return code;
+    return rc;
 }
 
 /* "name:password". */
@@ -70,16 +70,16 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     session_list_init(&s->open, click_session_close, click_session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
-    int code = links_open(&s->links, c->url, c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY,
-                          c->threads, e);
-    code = code ? code : take_login(s, c->select_login, e);
-    for (unsigned i = 0; !code && i < s->links.place.host_count; i++)
-        code = greet(s, i, e);
-    if (code)
+    int rc = links_open(&s->links, c->url, c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY,
+                        c->threads, e);
+    rc = rc ? rc : take_login(s, c->select_login, e);
+    for (unsigned i = 0; !rc && i < s->links.place.host_count; i++)
+        rc = greet(s, i, e);
+    if (rc)
         click_engine_close(s);
     else
         *out = s;
-    return code;
+    return rc;
 }
 
 void click_engine_close(struct store *s)

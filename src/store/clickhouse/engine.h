@@ -162,15 +162,6 @@ int click_write_positions(struct store_session *ss, struct store_position *out, 
 int click_write_peek(struct store_session *ss, struct store_position *out, unsigned *count,
                      struct err *e);
 int click_write_begin(struct store_session *ss, struct err *e);
-int click_write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
-                      const size_t *lens, size_t n, struct err *e);
-int click_write_append(struct store_session *ss, const struct wire_batch *b, struct err *e);
-int click_write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
-                      struct err *e);
-int click_write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
-                      struct err *e);
-int click_write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
-                        struct err *e);
 int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
                        struct err *e);
 void click_write_rollback(struct store_session *ss);

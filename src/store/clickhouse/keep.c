@@ -82,9 +82,9 @@ static int drop_versions(struct store *s, unsigned host, const char *workspace, 
     buf_str(&text, " DELETE WHERE session = ");
     literal_text(&text, session, strlen(session));
     buf_printf(&text, " AND version < %" PRId64, version);
-    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    int rc = link_do(&s->links, host, buf_cstr(&text), e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 struct version {
@@ -109,10 +109,10 @@ static int find_version(struct store *s, unsigned host, const char *workspace, c
     buf_str(&text, " WHERE session = ");
     literal_text(&text, session, strlen(session));
     buf_str(&text, " FORMAT Native");
-    int code = link_ask(&s->links, host,
-                        &(struct link_question){text.data, text.len, take_version, v, 0}, e);
+    int rc = link_ask(&s->links, host,
+                      &(struct link_question){text.data, text.len, take_version, v, 0}, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int click_keep_history(struct store *s, const char *workspace, const char *session,
@@ -127,23 +127,23 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
                        store_queries[QUERY_kernel_history].column_count);
     struct workspace *w = workspace_of(s, workspace);
     unsigned host = place_host(place_key(session), s->links.place.host_count);
-    int code = w ? place_ready(s, w, TABLE_history, e) : err_nomem(e);
-    code = code ? code : find_version(s, host, workspace, session, &was, e);
-    if (code || (!was.count && !rows->rows))
-        return code;
+    int rc = w ? place_ready(s, w, TABLE_history, e) : err_nomem(e);
+    rc = rc ? rc : find_version(s, host, workspace, session, &was, e);
+    if (rc || (!was.count && !rows->rows))
+        return rc;
     int64_t version = clock_real();
     version = version > was.last ? version : was.last + 1;
     buf_init(&body, NATIVE_BLOCK_MAX);
     buf_init(&into, 4096);
     put_history(&body, session, rows, version);
     place_put(&into, s, workspace, place_name(TABLE_history));
-    code = buf_error(&body) ? err_nomem(e)
-                            : link_insert(&s->links, host, buf_cstr(&into), body.data, body.len, e);
-    if (!code && was.count)
-        code = drop_versions(s, host, workspace, session, version, e);
+    rc = buf_error(&body) ? err_nomem(e)
+                          : link_insert(&s->links, host, buf_cstr(&into), body.data, body.len, e);
+    if (!rc && was.count)
+        rc = drop_versions(s, host, workspace, session, version, e);
     buf_fini(&body);
     buf_fini(&into);
-    return code;
+    return rc;
 }
 
 /* The last version of each session's, where it is not that there is none. */
@@ -186,21 +186,21 @@ static int take_history(void *arg, const struct page *p)
                 next[row / 64] |= UINT64_C(1) << (row % 64);
         shown.valid[c] = next;
     }
-    int code = h->take(h->arg, &shown);
+    int rc = h->take(h->arg, &shown);
     mem_free(valid);
-    return code;
+    return rc;
 }
 
 /* A statement of each server; where the table is not there nobody left anything. */
 static int ask_all(struct store *s, const struct buf *text, ask_take take, void *arg, struct err *e)
 {
-    int code = 0;
-    for (unsigned host = 0; !code && host < s->links.place.host_count; host++) {
-        code = link_ask(&s->links, host,
-                        &(struct link_question){text->data, text->len, take, arg, 0}, e);
-        code = code == GPUFL_E_NOENT ? 0 : code;
+    int rc = 0;
+    for (unsigned host = 0; !rc && host < s->links.place.host_count; host++) {
+        rc = link_ask(&s->links, host, &(struct link_question){text->data, text->len, take, arg, 0},
+                      e);
+        rc = rc == GPUFL_E_NOENT ? 0 : rc;
     }
-    return code;
+    return rc;
 }
 
 int click_keep_walk_history(struct store *s, const char *workspace, ask_take take, void *arg,
@@ -210,9 +210,9 @@ int click_keep_walk_history(struct store *s, const char *workspace, ask_take tak
     struct buf text;
     buf_init(&text, 8192);
     history_text(&text, s, workspace);
-    int code = ask_all(s, &text, take_history, &h, e);
+    int rc = ask_all(s, &text, take_history, &h, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* ---- copies -------------------------------------------------------------------------------------- */
@@ -235,14 +235,14 @@ struct ids_taker {
 static int take_ids(void *arg, const struct page *p)
 {
     const struct ids_taker *t = arg;
-    int code = 0;
-    for (size_t i = 0; !code && i < p->rows; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->rows; i++) {
         struct store_text name = page_text(p, 0, i);
         char id[STORE_ID_MAX];
         snprintf(id, sizeof id, "%.*s", (int)name.len, name.at);
-        code = store_id_ok(id) ? t->take(t->arg, id) : 0;
+        rc = store_id_ok(id) ? t->take(t->arg, id) : 0;
     }
-    return code;
+    return rc;
 }
 
 int click_keep_sessions(struct store *s, const char *workspace,
@@ -257,7 +257,7 @@ int click_keep_sessions(struct store *s, const char *workspace,
     place_put(&text, s, workspace, place_name(TABLE_position));
     buf_printf(&text, " GROUP BY session HAVING argMax(kind, commit) != %d FORMAT Native",
                STATE_DROPPED);
-    int code = ask_all(s, &text, take_ids, &t, e);
+    int rc = ask_all(s, &text, take_ids, &t, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }

@@ -255,24 +255,24 @@ static int look_up(struct store *s, struct workspace *w, unsigned host, struct e
     buf_init(&text, 4096);
     buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");
     put_database(&text, s, w->name, "");
-    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    int rc = link_do(&s->links, host, buf_cstr(&text), e);
     buf_clear(&text);
     snprintf(name, sizeof name, "%s_%s", s->links.place.prefix, w->name);
     buf_str(&text, "SELECT table, name FROM system.columns WHERE database = ");
     literal_text(&text, name, strlen(name));
     buf_str(&text, " FORMAT Native");
     memset(w->have[host], 0, sizeof w->have[host]);
-    code = code ? code
-                : link_ask(&s->links, host,
-                           &(struct link_question){text.data, text.len, take_tables, &k, 0}, e);
-    if (!code && *s->links.place.cluster) {
+    rc = rc ? rc
+            : link_ask(&s->links, host,
+                       &(struct link_question){text.data, text.len, take_tables, &k, 0}, e);
+    if (!rc && *s->links.place.cluster) {
         buf_clear(&text);
         buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");
         put_database(&text, s, w->name, "_all");
-        code = link_do(&s->links, host, buf_cstr(&text), e);
+        rc = link_do(&s->links, host, buf_cstr(&text), e);
     }
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 struct names {
@@ -307,9 +307,9 @@ static int add_columns(struct store *s, const struct workspace *w, unsigned host
     buf_str(&text, " AND table = ");
     literal_text(&text, place_name(place), strlen(place_name(place)));
     buf_str(&text, " FORMAT Native");
-    int code = link_ask(&s->links, host,
-                        &(struct link_question){text.data, text.len, take_columns, &n, 0}, e);
-    for (unsigned i = 0; !code && columns[i].name; i++) {
+    int rc = link_ask(&s->links, host,
+                      &(struct link_question){text.data, text.len, take_columns, &n, 0}, e);
+    for (unsigned i = 0; !rc && columns[i].name; i++) {
         if (n.there[i])
             continue;
         buf_clear(&text);
@@ -318,10 +318,10 @@ static int add_columns(struct store *s, const struct workspace *w, unsigned host
         buf_str(&text, " ADD COLUMN ");
         literal_name(&text, columns[i].name);
         buf_printf(&text, " %s", columns[i].type);
-        code = link_do(&s->links, host, buf_cstr(&text), e);
+        rc = link_do(&s->links, host, buf_cstr(&text), e);
     }
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* The same rows of all servers, for whoever asks across sessions. */
@@ -341,9 +341,9 @@ static int make_distributed(struct store *s, const struct workspace *w, unsigned
     buf_str(&text, ", ");
     literal_name(&text, place_name(place));
     buf_char(&text, ')');
-    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    int rc = link_do(&s->links, host, buf_cstr(&text), e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* One of an older version, to be made anew: it holds no rows. */
@@ -356,9 +356,9 @@ static int drop_distributed(struct store *s, const struct workspace *w, unsigned
     put_database(&text, s, w->name, "_all");
     buf_char(&text, '.');
     literal_name(&text, place_name(place));
-    int code = link_do(&s->links, host, buf_cstr(&text), e);
+    int rc = link_do(&s->links, host, buf_cstr(&text), e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int make_place(struct store *s, struct workspace *w, unsigned host, unsigned place,
@@ -367,42 +367,42 @@ static int make_place(struct store *s, struct workspace *w, unsigned host, unsig
     struct place_column columns[PLACE_COLUMNS_MAX + 1];
     struct buf text;
     unsigned count = 0;
-    int code = 0;
+    int rc = 0;
     columns_of(place, columns);
     while (columns[count].name)
         count++;
     if (w->have[host][place] && w->have[host][place] < count) {
-        code = add_columns(s, w, host, place, e);
-        code = code || !*s->links.place.cluster ? code : drop_distributed(s, w, host, place, e);
+        rc = add_columns(s, w, host, place, e);
+        rc = rc || !*s->links.place.cluster ? rc : drop_distributed(s, w, host, place, e);
     }
     if (!w->have[host][place]) {
         buf_init(&text, 64 << 10);
         put_create(&text, s, w->name, place);
-        code = link_do(&s->links, host, buf_cstr(&text), e);
+        rc = link_do(&s->links, host, buf_cstr(&text), e);
         buf_fini(&text);
     }
-    if (!code && *s->links.place.cluster)
-        code = make_distributed(s, w, host, place, e);
-    if (!code)
+    if (!rc && *s->links.place.cluster)
+        rc = make_distributed(s, w, host, place, e);
+    if (!rc)
         w->have[host][place] = (unsigned char)count;
-    return code;
+    return rc;
 }
 
 int place_ready(struct store *s, struct workspace *w, unsigned place, struct err *e)
 {
-    int code = 0;
+    int rc = 0;
     if (atomic_load_explicit(&w->ready[place], memory_order_acquire))
         return 0;
     pthread_mutex_lock(&w->lock);
-    for (unsigned i = 0; !code && !w->known && i < s->links.place.host_count; i++)
-        code = look_up(s, w, i, e);
-    w->known |= !code;
-    for (unsigned i = 0; !code && i < s->links.place.host_count; i++)
-        code = make_place(s, w, i, place, e);
-    if (!code)
+    for (unsigned i = 0; !rc && !w->known && i < s->links.place.host_count; i++)
+        rc = look_up(s, w, i, e);
+    w->known |= !rc;
+    for (unsigned i = 0; !rc && i < s->links.place.host_count; i++)
+        rc = make_place(s, w, i, place, e);
+    if (!rc)
         atomic_store_explicit(&w->ready[place], true, memory_order_release);
     pthread_mutex_unlock(&w->lock);
-    return code;
+    return rc;
 }
 
 /* ---- workspaces ------------------------------------------------------------------------------ */

@@ -132,8 +132,8 @@ int link_parse(struct link_place *p, const char *url, struct err *e)
     }
     if (!*p->user)
         snprintf(p->user, sizeof p->user, "default");
-    int code = parse_hosts(p, scheme, at, end, e);
-    return code ? code : parse_path(p, *end == '/' ? end + 1 : end, e);
+    int rc = parse_hosts(p, scheme, at, end, e);
+    return rc ? rc : parse_path(p, *end == '/' ? end + 1 : end, e);
 }
 
 /* ---- links --------------------------------------------------------------------------------- */
@@ -158,12 +158,12 @@ static int link_open(struct links *l, unsigned host, struct link **out, struct e
     k->host = host;
     http_client_answer_init(&k->answer);
     native_in_init(&k->in);
-    int code = http_client_open(&k->client, &config, e);
-    if (code)
+    int rc = http_client_open(&k->client, &config, e);
+    if (rc)
         link_close(k);
     else
         *out = k;
-    return code;
+    return rc;
 }
 
 static int take_link(struct links *l, unsigned host, struct link **out, struct err *e)
@@ -203,11 +203,11 @@ int links_open(struct links *l, const char *url, int64_t memory_limit, int threa
     l->memory_limit = memory_limit;
     l->threads = threads;
     pthread_mutex_init(&l->lock, NULL);
-    int code = link_parse(&l->place, url, e);
-    code = code ? code : take_link(l, 0, &k, e); /* opens libcurl while there is one thread */
-    if (!code)
+    int rc = link_parse(&l->place, url, e);
+    rc = rc ? rc : take_link(l, 0, &k, e); /* opens libcurl while there is one thread */
+    if (!rc)
         give_link(l, k);
-    return code;
+    return rc;
 }
 
 void links_close(struct links *l)
@@ -279,15 +279,15 @@ static int message_length(const char **text)
 static int explain(unsigned host, int status, struct buf *body, struct err *e)
 {
     const char *text = buf_cstr(body), *number = strstr(text, "Code: ");
-    int n = number ? atoi(number + 6) : 0, code = GPUFL_E_STATE; /* NOLINT: 0 where it is none */
+    int n = number ? atoi(number + 6) : 0, rc = GPUFL_E_STATE; /* NOLINT: 0 where it is none */
     const char *advice = NULL;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].number == n) {
-            code = meanings[i].code;
+            rc = meanings[i].code;
             advice = meanings[i].advice;
         }
     if (!advice && (strstr(text, "No space left") || strstr(text, "errno: 28"))) {
-        code = GPUFL_E_FULL;
+        rc = GPUFL_E_FULL;
         advice = "its disk is full";
     }
     if (!n)
@@ -295,11 +295,11 @@ static int explain(unsigned host, int status, struct buf *body, struct err *e)
                        "ClickHouse (server %u of --columns): what answers, with status %d, is none",
                        host + 1, status);
     int len = message_length(&text);
-    err_set(e, code, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
+    err_set(e, rc, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
             advice ? advice : "", n, len, text);
-    if (e && code == GPUFL_E_BUSY)
+    if (e && rc == GPUFL_E_BUSY)
         e->vendor = n; /* itself, and not another writer */
-    return code;
+    return rc;
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
@@ -377,20 +377,19 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
     };
     struct link *k = f->link;
     native_in_clear(&k->in);
-    int code = http_client_send(k->client, &call, &k->answer, e);
+    int rc = http_client_send(k->client, &call, &k->answer, e);
     if (k->in.failure.len) /* behind which newer servers break the connection */
         return explain(k->host, k->answer.status, &k->in.failure, e);
-    if (code == GPUFL_E_CORRUPT)
-        return err_set(e, code, "ClickHouse (server %u) answers in a format that is not Native",
+    if (rc == GPUFL_E_CORRUPT)
+        return err_set(e, rc, "ClickHouse (server %u) answers in a format that is not Native",
                        k->host + 1);
-    if (code == GPUFL_E_UNAVAILABLE)
-        return err_set(e, code,
-                       "ClickHouse (server %u of --columns) does not answer; is it running?",
+    if (rc == GPUFL_E_UNAVAILABLE)
+        return err_set(e, rc, "ClickHouse (server %u of --columns) does not answer; is it running?",
                        k->host + 1);
-    if (code == GPUFL_E_NOMEM)
-        return err_set(e, code, "%s", err_text(code));
-    if (code)
-        return code;
+    if (rc == GPUFL_E_NOMEM)
+        return err_set(e, rc, "%s", err_text(rc));
+    if (rc)
+        return rc;
     if (k->answer.status >= 300)
         return explain(k->host, k->answer.status, &k->answer.body, e);
     return f->answer || native_in_whole(&k->in)
@@ -404,12 +403,12 @@ static int request(struct links *l, unsigned host, struct flight *f, struct buf 
 {
     if (buf_error(path))
         return err_nomem(e);
-    int code = take_link(l, host, &f->link, e);
-    if (code || !f->link)
-        return code;
-    code = send(l, f, buf_cstr(path), until, e);
+    int rc = take_link(l, host, &f->link, e);
+    if (rc || !f->link)
+        return rc;
+    rc = send(l, f, buf_cstr(path), until, e);
     give_link(l, f->link);
-    return code;
+    return rc;
 }
 
 int link_ask(struct links *l, unsigned host, const struct link_question *q, struct err *e)
@@ -418,9 +417,9 @@ int link_ask(struct links *l, unsigned host, const struct link_question *q, stru
     struct buf path;
     buf_init(&path, 4096);
     put_settings(&path, l, q->until);
-    int code = request(l, host, &f, &path, q->until, e);
+    int rc = request(l, host, &f, &path, q->until, e);
     buf_fini(&path);
-    return code;
+    return rc;
 }
 
 int link_ask_as(struct links *l, unsigned host, const struct link_login *who,
@@ -430,9 +429,9 @@ int link_ask_as(struct links *l, unsigned host, const struct link_login *who,
     struct buf path;
     buf_init(&path, 64);
     buf_str(&path, "/");
-    int code = request(l, host, &f, &path, 0, e);
+    int rc = request(l, host, &f, &path, 0, e);
     buf_fini(&path);
-    return code;
+    return rc;
 }
 
 int link_text_as(struct links *l, unsigned host, const struct link_login *who,
@@ -443,9 +442,9 @@ int link_text_as(struct links *l, unsigned host, const struct link_login *who,
     buf_init(&path, 1024);
     buf_str(&path, "/?wait_end_of_query=1&query_id=");
     put_escaped(&path, t->id);
-    int code = request(l, host, &f, &path, t->until, e);
+    int rc = request(l, host, &f, &path, t->until, e);
     buf_fini(&path);
-    return code;
+    return rc;
 }
 
 int link_do(struct links *l, unsigned host, const char *text, struct err *e)
@@ -464,7 +463,7 @@ int link_insert(struct links *l, unsigned host, const char *into, const char *bo
     buf_str(&path, "&query=INSERT%20INTO%20");
     put_escaped(&path, into);
     buf_str(&path, "%20FORMAT%20Native");
-    int code = request(l, host, &f, &path, 0, e);
+    int rc = request(l, host, &f, &path, 0, e);
     buf_fini(&path);
-    return code;
+    return rc;
 }

@@ -88,9 +88,9 @@ static int get_number(struct native_in *n, uint64_t *v)
 static int get_text(struct native_in *n, struct store_text *out)
 {
     uint64_t len;
-    int code = get_number(n, &len);
-    if (code)
-        return code;
+    int rc = get_number(n, &len);
+    if (rc)
+        return rc;
     if (len > NATIVE_BLOCK_MAX)
         return GPUFL_E_CORRUPT;
     if (n->in.len - n->at < len)
@@ -140,13 +140,13 @@ static int marker(const struct native_in *n)
 static int begin(struct native_in *n)
 {
     uint64_t columns, rows;
-    int code = marker(n);
-    code = code ? code : get_number(n, &columns);
-    code = code ? code : get_number(n, &rows);
-    if (!code && (columns > PAGE_COLUMNS_MAX || rows > NATIVE_ROWS_MAX))
+    int rc = marker(n);
+    rc = rc ? rc : get_number(n, &columns);
+    rc = rc ? rc : get_number(n, &rows);
+    if (!rc && (columns > PAGE_COLUMNS_MAX || rows > NATIVE_ROWS_MAX))
         return GPUFL_E_CORRUPT;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     n->page.columns = (unsigned)columns;
     n->page.rows = rows;
     n->column = 0;
@@ -158,11 +158,11 @@ static int begin(struct native_in *n)
 static int name_column(struct native_in *n)
 {
     struct store_text name, type;
-    int code = get_text(n, &name);
-    code = code ? code : get_text(n, &type);
-    code = code ? code : set_type(n, type);
-    if (code)
-        return code;
+    int rc = get_text(n, &name);
+    rc = rc ? rc : get_text(n, &type);
+    rc = rc ? rc : set_type(n, type);
+    if (rc)
+        return rc;
     bool text = n->type == NATIVE_TEXT;
     if (n->is_text[n->column] != text) { /* other cells: theirs have another size */
         mem_free(n->cells[n->column]);
@@ -185,10 +185,10 @@ static int read_nulls(struct native_in *n)
         return 0;
     if (n->in.len - n->at < rows)
         return MORE;
-    int code = mem_grow(&n->nulls[n->column], &n->nulls_cap[n->column], words, 8,
-                        NATIVE_ROWS_MAX / 64 + 1);
-    if (code)
-        return code;
+    int rc = mem_grow(&n->nulls[n->column], &n->nulls_cap[n->column], words, 8,
+                      NATIVE_ROWS_MAX / 64 + 1);
+    if (rc)
+        return rc;
     memset(n->nulls[n->column], 0, words * 8);
     for (size_t i = 0; i < rows; i++)
         n->nulls[n->column][i / 64] |= (uint64_t)!n->in.data[n->at + i] << (i % 64);
@@ -227,10 +227,10 @@ static int read_texts(struct native_in *n)
     struct store_text *cells = n->cells[n->column], text;
     while (n->row < n->page.rows) {
         size_t before = n->at;
-        int code = get_text(n, &text);
-        if (code) {
+        int rc = get_text(n, &text);
+        if (rc) {
             n->at = before;
-            return code;
+            return rc;
         }
         cells[n->row++] = (struct store_text){NULL, text.len};
         memcpy(&cells[n->row - 1].at, &(size_t){n->at - text.len}, sizeof(size_t));
@@ -241,20 +241,20 @@ static int read_texts(struct native_in *n)
 static int read_column(struct native_in *n)
 {
     size_t before = n->at;
-    int code = n->named ? 0 : name_column(n);
-    if (code) {
+    int rc = n->named ? 0 : name_column(n);
+    if (rc) {
         n->at = before;
-        return code;
+        return rc;
     }
     if (!n->nulls_done) {
-        code = read_nulls(n);
-        if (code)
-            return code;
+        rc = read_nulls(n);
+        if (rc)
+            return rc;
         n->nulls_done = true;
     }
-    code = n->type == NATIVE_TEXT ? read_texts(n) : read_numbers(n);
-    if (code)
-        return code;
+    rc = n->type == NATIVE_TEXT ? read_texts(n) : read_numbers(n);
+    if (rc)
+        return rc;
     n->page.data[n->column] = n->cells[n->column];
     n->column++;
     n->named = false;
@@ -284,14 +284,14 @@ static void settle_texts(struct native_in *n)
 static int read_block(struct native_in *n)
 {
     size_t before = n->at;
-    int code = n->begun ? 0 : begin(n);
-    if (code) {
+    int rc = n->begun ? 0 : begin(n);
+    if (rc) {
         n->at = before;
-        return code;
+        return rc;
     }
-    while (!code && n->column < n->page.columns)
-        code = read_column(n);
-    return code;
+    while (!rc && n->column < n->page.columns)
+        rc = read_column(n);
+    return rc;
 }
 
 static void drop_done(struct native_in *n)
@@ -304,7 +304,7 @@ static void drop_done(struct native_in *n)
 
 int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take take, void *arg)
 {
-    int code = 0;
+    int rc = 0;
     if (n->failure.len) {
         buf_put(&n->failure, data, len);
         return 0;
@@ -312,20 +312,20 @@ int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take t
     buf_put(&n->in, data, len);
     if (buf_error(&n->in))
         return buf_error(&n->in);
-    while (!code && n->in.len) {
-        code = read_block(n);
-        if (code)
+    while (!rc && n->in.len) {
+        rc = read_block(n);
+        if (rc)
             break;
         settle_texts(n);
         if (n->page.rows && take)
-            code = take(arg, &n->page);
+            rc = take(arg, &n->page);
         drop_done(n);
     }
-    if (code == GPUFL_E_CORRUPT && !n->begun) { /* a message, where a block would begin */
+    if (rc == GPUFL_E_CORRUPT && !n->begun) { /* a message, where a block would begin */
         buf_put(&n->failure, n->in.data, n->in.len);
         buf_clear(&n->in);
         n->at = 0;
         return 0;
     }
-    return code == MORE ? 0 : code;
+    return rc == MORE ? 0 : rc;
 }

@@ -159,19 +159,19 @@ int click_rows_send(struct rows *r, const struct store_session *ss, int64_t comm
                     struct buf *body, struct err *e)
 {
     struct buf into;
-    int code = check(r) ? GPUFL_E_NOMEM : 0;
-    if (code || !r->count)
-        return code ? err_set(e, code, "%s", err_text(code)) : 0;
-    code = place_ready(ss->store, ss->workspace, r->place, e);
-    if (code)
-        return code;
+    int rc = check(r) ? GPUFL_E_NOMEM : 0;
+    if (rc || !r->count)
+        return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
+    rc = place_ready(ss->store, ss->workspace, r->place, e);
+    if (rc)
+        return rc;
     buf_clear(body);
     put_block(r, ss, commit, body);
     buf_init(&into, 4096);
     place_put(&into, ss->store, ss->workspace->name, place_name(r->place));
-    code = buf_error(body) ? err_nomem(e)
-                           : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body->data,
-                                         body->len, e);
+    rc = buf_error(body)
+             ? err_nomem(e)
+             : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body->data, body->len, e);
     buf_fini(&into);
-    return code;
+    return rc;
 }

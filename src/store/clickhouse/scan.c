@@ -45,17 +45,17 @@ static int scan_piece(const struct scan *s, int64_t first, struct err *e)
                "%s ORDER BY rowid FORMAT Native",
                first >> RUN_SHIFT, first, first + PIECE_ROWS - 1, s->bounds);
     const struct link_question q = {text.data, text.len, s->take, s->arg, 0};
-    int code = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
+    int rc = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int scan_pieces(const struct scan *s, struct err *e)
 {
-    int code = 0;
-    for (int64_t first = 0; !code && first < s->state->rows[s->table]; first += PIECE_ROWS)
-        code = scan_piece(s, first, e);
-    return code;
+    int rc = 0;
+    for (int64_t first = 0; !rc && first < s->state->rows[s->table]; first += PIECE_ROWS)
+        rc = scan_piece(s, first, e);
+    return rc;
 }
 
 static int scan_records(struct batches *b, struct store_session *ss, int64_t from, int64_t to,
@@ -74,13 +74,13 @@ static int scan_records(struct batches *b, struct store_session *ss, int64_t fro
         buf_str(&bounds, " AND ");
         literal_int(&bounds, to);
     }
-    int code = state_read(ss, &t, e);
+    int rc = state_read(ss, &t, e);
     const struct scan scan = {ss, &t, b->batch.type, buf_cstr(&bounds), batches_take, b};
-    code = code ? code : scan_pieces(&scan, e);
-    code = code ? code : batches_end(b);
+    rc = rc ? rc : scan_pieces(&scan, e);
+    rc = rc ? rc : batches_end(b);
     buf_fini(&bounds);
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 int click_scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
@@ -89,9 +89,9 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
     struct batches b;
     if (batches_open(&b, type, v))
         return err_nomem(e);
-    int code = scan_records(&b, ss, from, to, e);
+    int rc = scan_records(&b, ss, from, to, e);
     batches_close(&b);
-    return code;
+    return rc;
 }
 
 /* Reads a table that has no order: names, tiles, spans. */
@@ -110,9 +110,9 @@ static int scan_whole(const struct scan *s, struct err *e)
     state_where(&text, ss, s->state);
     buf_str(&text, " FORMAT Native");
     const struct link_question q = {text.data, text.len, s->take, s->arg, 0};
-    int code = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
+    int rc = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e)
@@ -122,11 +122,11 @@ int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v,
     if (!v->name)
         return 0;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    if (!code && t.rows[TABLE_names])
-        code = scan_whole(&(struct scan){ss, &t, TABLE_names, "", batches_names, &visitor}, e);
+    int rc = state_read(ss, &t, e);
+    if (!rc && t.rows[TABLE_names])
+        rc = scan_whole(&(struct scan){ss, &t, TABLE_names, "", batches_names, &visitor}, e);
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e)
@@ -134,12 +134,11 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     struct store_visitor visitor = *v;
     struct state t;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    code =
-        code ? code
-             : scan_pieces(&(struct scan){ss, &t, TABLE_unknown, "", batches_unknown, &visitor}, e);
+    int rc = state_read(ss, &t, e);
+    rc = rc ? rc
+            : scan_pieces(&(struct scan){ss, &t, TABLE_unknown, "", batches_unknown, &visitor}, e);
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */
@@ -160,14 +159,14 @@ int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct
     struct walking each = {w, 0};
     struct state t;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    code = code ? code : w->positions(w->arg, t.positions, t.position_count);
-    for (int i = -1; !code && (i = batches_next(w, i)) >= 0;) {
+    int rc = state_read(ss, &t, e);
+    rc = rc ? rc : w->positions(w->arg, t.positions, t.position_count);
+    for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
         const struct scan s = {ss, &t, each.table, "", take_page, &each};
         if (t.rows[i])
-            code = place_numbered(each.table) ? scan_pieces(&s, e) : scan_whole(&s, e);
+            rc = place_numbered(each.table) ? scan_pieces(&s, e) : scan_whole(&s, e);
     }
     state_fini(&t);
-    return code;
+    return rc;
 }

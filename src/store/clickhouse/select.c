@@ -153,9 +153,9 @@ static int put_answer(struct buf *out, struct store_text text, bool cut, int64_t
     }
     truncated |= cut || rows >= most;
     buf_printf(out, "],\"truncated\":%s}", truncated ? "true" : "false");
-    int code = buf_error(&room) || buf_error(out) ? GPUFL_E_NOMEM : 0;
+    int rc = buf_error(&room) || buf_error(out) ? GPUFL_E_NOMEM : 0;
     buf_fini(&room);
-    return code ? err_set(e, code, "%s", err_text(code)) : 0;
+    return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------ */
@@ -177,12 +177,12 @@ static void stop(struct store *s, unsigned host, const char *id)
 }
 
 /* What is wrong with a statement is its writer's to know; what is wrong with the server is not. */
-static int explain(int code, const struct err *why, const struct store_select *q, struct err *e)
+static int explain(int rc, const struct err *why, const struct store_select *q, struct err *e)
 {
-    if (code == GPUFL_E_TIMEOUT)
-        return err_set(e, code, "it took longer than %" PRId64 " ms", q->time_most / 1000000);
-    if (code == GPUFL_E_NOMEM || code == GPUFL_E_UNAVAILABLE || code == GPUFL_E_BUSY)
-        return err_set(e, code, "%s", why->text);
+    if (rc == GPUFL_E_TIMEOUT)
+        return err_set(e, rc, "it took longer than %" PRId64 " ms", q->time_most / 1000000);
+    if (rc == GPUFL_E_NOMEM || rc == GPUFL_E_UNAVAILABLE || rc == GPUFL_E_BUSY)
+        return err_set(e, rc, "%s", why->text);
     return err_set(e, GPUFL_E_INVAL, "%s", why->text);
 }
 
@@ -198,16 +198,16 @@ static int run(const struct select_tables *t, const struct buf *text, int64_t mo
     make_id(id);
     buf_init(&said, (size_t)q->bytes_most);
     const struct link_text asked = {id, text, clock_mono() + q->time_most, &said};
-    int code = link_text_as(&s->links, t->host, &who, &asked, &why);
-    bool cut = code == GPUFL_E_FULL;
-    if (code == GPUFL_E_TIMEOUT)
+    int rc = link_text_as(&s->links, t->host, &who, &asked, &why);
+    bool cut = rc == GPUFL_E_FULL;
+    if (rc == GPUFL_E_TIMEOUT)
         stop(s, t->host, id);
-    code = cut ? 0 : code;
-    code = code ? explain(code, &why, q, e)
-                : put_answer(answer, (struct store_text){said.data ? said.data : "", said.len}, cut,
-                             most, q, e);
+    rc = cut ? 0 : rc;
+    rc = rc ? explain(rc, &why, q, e)
+            : put_answer(answer, (struct store_text){said.data ? said.data : "", said.len}, cut,
+                         most, q, e);
     buf_fini(&said);
-    return code;
+    return rc;
 }
 
 int click_select_ask(struct store *s, const char *workspace, const struct store_select *q,
@@ -216,15 +216,15 @@ int click_select_ask(struct store *s, const char *workspace, const struct store_
     struct select_tables t;
     struct buf text;
     int64_t most = 0;
-    int code = select_tables_open(&t, s, workspace, q, e);
+    int rc = select_tables_open(&t, s, workspace, q, e);
     buf_init(&text, SELECT_TEXT_MAX);
-    code = code ? code : select_words(&text, q->sql, select_tables_put, &t, e);
+    rc = rc ? rc : select_words(&text, q->sql, select_tables_put, &t, e);
     buf_str(&text, "\nFORMAT TabSeparatedWithNamesAndTypes");
-    if (!code && buf_error(&text))
-        code = err_set(e, GPUFL_E_INVAL, "the statement names tables too often");
-    code = code ? code : select_user_check(s, workspace, t.host, &most, e);
-    code = code ? code : run(&t, &text, most, answer, e);
+    if (!rc && buf_error(&text))
+        rc = err_set(e, GPUFL_E_INVAL, "the statement names tables too often");
+    rc = rc ? rc : select_user_check(s, workspace, t.host, &most, e);
+    rc = rc ? rc : run(&t, &text, most, answer, e);
     buf_fini(&text);
     select_tables_close(&t);
-    return code;
+    return rc;
 }

@@ -24,17 +24,17 @@ int select_tables_open(struct select_tables *t, struct store *s, const char *wor
         return err_nomem(e);
     for (size_t i = 0; i < q->session_count; i++)
         state_init(&t->states[i]);
-    int code = 0;
-    for (size_t i = 0; !code && i < q->session_count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < q->session_count; i++) {
         const struct store_session *ss = q->sessions[i].columns;
         t->all |= ss->host != q->sessions[0].columns->host;
-        for (size_t k = 0; !code && k < i; k++)
+        for (size_t k = 0; !rc && k < i; k++)
             if (q->sessions[k].columns == ss)
-                code = err_set(e, GPUFL_E_INVAL, "session %s is named twice", ss->at.id);
-        code = code ? code : state_read(ss, &t->states[i], e);
+                rc = err_set(e, GPUFL_E_INVAL, "session %s is named twice", ss->at.id);
+        rc = rc ? rc : state_read(ss, &t->states[i], e);
     }
     t->host = q->session_count && !t->all ? q->sessions[0].columns->host : 0;
-    return code;
+    return rc;
 }
 
 void select_tables_close(struct select_tables *t)

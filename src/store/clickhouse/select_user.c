@@ -99,32 +99,32 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
     char name[2 * STORE_ID_MAX + 2];
     const struct link_login who = select_login(s, workspace, name);
     struct err why = {0};
-    int code = link_ask_as(
+    int rc = link_ask_as(
         &s->links, host, &who,
         &(struct link_question){settings, sizeof settings - 1, take_settings, &seen, 0}, &why);
-    code = code ? code
-                : link_ask_as(&s->links, host, &who,
-                              &(struct link_question){databases, sizeof databases - 1,
-                                                      take_databases, &seen, 0},
-                              &why);
-    code = code ? code
-                : link_ask_as(&s->links, host, &who,
-                              &(struct link_question){settings, sizeof settings - 1, take_settings,
-                                                      &behind, 0},
-                              &why);
+    rc = rc ? rc
+            : link_ask_as(&s->links, host, &who,
+                          &(struct link_question){databases, sizeof databases - 1, take_databases,
+                                                  &seen, 0},
+                          &why);
+    rc = rc ? rc
+            : link_ask_as(
+                  &s->links, host, &who,
+                  &(struct link_question){settings, sizeof settings - 1, take_settings, &behind, 0},
+                  &why);
     *rows = seen.rows;
-    if (code == GPUFL_E_PERM)
+    if (rc == GPUFL_E_PERM)
         return err_set(
             e, GPUFL_E_UNAVAILABLE,
             "ClickHouse has no user %s, or another password for it: whoever runs it makes "
             "one for this workspace (docs/server.md)",
             name);
-    if (!code && is_changed(&seen, &behind))
+    if (!rc && is_changed(&seen, &behind))
         return err_set(
             e, GPUFL_E_UNAVAILABLE,
             "the profile of user %s of ClickHouse was changed while it was looked at: ask again",
             name);
-    return code ? err_set(e, code, "%s", why.text) : judge(&seen, name, e);
+    return rc ? err_set(e, rc, "%s", why.text) : judge(&seen, name, e);
 }
 
 int select_user_check(struct store *s, const char *workspace, unsigned host, int64_t *rows,
@@ -142,8 +142,8 @@ int select_user_check(struct store *s, const char *workspace, unsigned host, int
     *rows = atomic_load_explicit(&w->select_rows[host], memory_order_relaxed);
     if (good && now < good)
         return 0;
-    int code = look(s, workspace, host, rows, e);
+    int rc = look(s, workspace, host, rows, e);
     atomic_store_explicit(&w->select_rows[host], *rows, memory_order_relaxed);
-    atomic_store_explicit(&w->select_good[host], code ? 0 : now + LOOKED, memory_order_relaxed);
-    return code;
+    atomic_store_explicit(&w->select_good[host], rc ? 0 : now + LOOKED, memory_order_relaxed);
+    return rc;
 }

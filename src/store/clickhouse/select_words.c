@@ -268,23 +268,23 @@ int select_words(struct buf *out, struct store_text sql,
 {
     sql = without_end(sql);
     struct reading r = {.at = sql.at, .end = sql.at + sql.len};
-    int code = 0;
+    int rc = 0;
     r.next = read_word(&r);
     if (!is(&r.next, "select") && !is(&r.next, "with") && !is(&r.next, "("))
         return err_set(e, GPUFL_E_INVAL, "a statement begins with SELECT");
-    while (!code && !r.bad && r.next.kind != WORD_END) {
+    while (!rc && !r.bad && r.next.kind != WORD_END) {
         struct word w = take(&r);
         check(&r, &w);
         put_word(out, &w);
         if (is(&w, "from") || is(&w, "join")) {
             if (!is(&r.next, "("))
                 buf_char(out, ' ');
-            code = r.bad ? 0 : put_table(&r, out, put, arg, e);
+            rc = r.bad ? 0 : put_table(&r, out, put, arg, e);
         }
         if (r.next.apart)
             buf_char(out, ' ');
     }
-    if (!code && !r.bad && r.depth)
+    if (!rc && !r.bad && r.depth)
         r.bad = "a parenthesis is not closed";
-    return r.bad ? refused(&r, e) : code;
+    return r.bad ? refused(&r, e) : rc;
 }

@@ -60,27 +60,27 @@ static int find_parts(const struct store_session *ss, struct parts *all, struct 
             "SELECT table, sum(bytes_on_disk) FROM system.parts WHERE active AND database = ");
     literal_text(&text, name, strlen(name));
     buf_printf(&text, " AND partition = '%" PRIu64 "' GROUP BY table FORMAT Native", ss->key);
-    int code = link_ask(&ss->store->links, ss->host,
-                        &(struct link_question){text.data, text.len, take_parts, all, 0}, e);
+    int rc = link_ask(&ss->store->links, ss->host,
+                      &(struct link_question){text.data, text.len, take_parts, all, 0}, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int drop_parts(const struct store_session *ss, struct err *e)
 {
     struct parts all;
     struct buf text;
-    int code = find_parts(ss, &all, e);
+    int rc = find_parts(ss, &all, e);
     buf_init(&text, 4096);
-    for (unsigned i = 0; !code && i < all.count; i++) {
+    for (unsigned i = 0; !rc && i < all.count; i++) {
         buf_clear(&text);
         buf_str(&text, "ALTER TABLE ");
         place_put(&text, ss->store, ss->workspace->name, all.tables[i]);
         buf_printf(&text, " DROP PARTITION %" PRIu64, ss->key);
-        code = link_do(&ss->store->links, ss->host, buf_cstr(&text), e);
+        rc = link_do(&ss->store->links, ss->host, buf_cstr(&text), e);
     }
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 /* ---- made and found on the server ------------------------------------------------------------ */
@@ -91,54 +91,54 @@ static int make_in(const struct store_session *ss, struct err *e)
     struct state was, t;
     state_init(&was);
     state_init(&t);
-    int code = state_read(ss, &was, e);
-    bool there = !code && was.kind != STATE_DROPPED;
+    int rc = state_read(ss, &was, e);
+    bool there = !rc && was.kind != STATE_DROPPED;
     t.kind = STATE_MADE;
-    t.commit = code ? 0 : was.commit;
+    t.commit = rc ? 0 : was.commit;
     t.commit = state_number(&t);
-    code = code && code != GPUFL_E_NOENT ? code : there ? 0 : state_write(ss, &t, e);
+    rc = rc && rc != GPUFL_E_NOENT ? rc : there ? 0 : state_write(ss, &t, e);
     state_fini(&was);
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 static int make(const struct store_session *ss, struct err *e)
 {
-    int code = place_ready(ss->store, ss->workspace, TABLE_position, e);
-    code = code ? code : turn_take(ss, e);
-    if (code)
-        return code;
-    code = make_in(ss, e);
-    int given = turn_give(ss, code ? NULL : e);
-    return code ? code : given;
+    int rc = place_ready(ss->store, ss->workspace, TABLE_position, e);
+    rc = rc ? rc : turn_take(ss, e);
+    if (rc)
+        return rc;
+    rc = make_in(ss, e);
+    int given = turn_give(ss, rc ? NULL : e);
+    return rc ? rc : given;
 }
 
 /* Tables with rows of the session get the columns of today. */
 static int refresh(const struct store_session *ss, const struct state *t, struct err *e)
 {
-    int code = 0;
-    for (unsigned i = 0; !code && i < TABLE_COUNT; i++)
+    int rc = 0;
+    for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
         if (t->rows[i])
-            code = place_ready(ss->store, ss->workspace, place_of(i), e);
-    return code;
+            rc = place_ready(ss->store, ss->workspace, place_of(i), e);
+    return rc;
 }
 
 static int open_session(const struct store_session *ss, bool create, struct err *e)
 {
     struct state t;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    bool gone = !code && t.kind == STATE_DROPPED;
+    int rc = state_read(ss, &t, e);
+    bool gone = !rc && t.kind == STATE_DROPPED;
     if (gone)
-        code = drop_parts(ss, e);
-    if (!code && gone && !create)
-        code = session_absent(ss->at.id, e);
-    if ((code == GPUFL_E_NOENT && create) || (!code && gone))
-        code = make(ss, e);
-    else if (!code)
-        code = refresh(ss, &t, e);
+        rc = drop_parts(ss, e);
+    if (!rc && gone && !create)
+        rc = session_absent(ss->at.id, e);
+    if ((rc == GPUFL_E_NOENT && create) || (!rc && gone))
+        rc = make(ss, e);
+    else if (!rc)
+        rc = refresh(ss, &t, e);
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 /* ---- closed ---------------------------------------------------------------------------------- */
@@ -171,13 +171,13 @@ static int attach(struct store *s, struct workspace *w, const char *id, bool cre
     pthread_mutex_init(&ss->write_lock, NULL);
     session_list_add(&s->open, &ss->at);
     pthread_mutex_unlock(&s->open.lock);
-    int code = open_session(ss, create, e);
+    int rc = open_session(ss, create, e);
     pthread_mutex_lock(&s->open.lock);
     session_list_opened(&s->open, &ss->at);
-    if (code) {
+    if (rc) {
         session_list_remove(&s->open, &ss->at);
         click_session_free(&ss->at);
-        return code;
+        return rc;
     }
     *out = ss;
     return 0;
@@ -199,9 +199,9 @@ int click_session_get(struct store *s, const char *workspace, const char *sessio
                       struct store_session **out, struct err *e)
 {
     *out = NULL;
-    int code = session_check_ids(workspace, session, e);
-    if (code)
-        return code;
+    int rc = session_check_ids(workspace, session, e);
+    if (rc)
+        return rc;
     struct workspace *w = workspace_of(s, workspace);
     if (!w)
         return err_nomem(e);
@@ -211,10 +211,10 @@ int click_session_get(struct store *s, const char *workspace, const char *sessio
         session_list_make_room(&s->open);
         at = session_list_find_settled(&s->open, workspace, session);
     }
-    code = at ? take(s, (struct store_session *)at, create, out, e)
-              : attach(s, w, session, create, out, e);
+    rc = at ? take(s, (struct store_session *)at, create, out, e)
+            : attach(s, w, session, create, out, e);
     pthread_mutex_unlock(&s->open.lock);
-    return code;
+    return rc;
 }
 
 void click_session_put(struct store_session *ss)
@@ -235,91 +235,91 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
     struct parts all;
     struct state t;
     *bytes = 0;
-    int code = session_check_ids(workspace, session, e);
-    struct workspace *w = code ? NULL : workspace_of(s, workspace);
-    if (code || !w)
-        return code ? code : err_nomem(e);
+    int rc = session_check_ids(workspace, session, e);
+    struct workspace *w = rc ? NULL : workspace_of(s, workspace);
+    if (rc || !w)
+        return rc ? rc : err_nomem(e);
     name_session(&ss, s, w, session);
     state_init(&t);
-    code = state_read(&ss, &t, e);
-    if (!code && t.kind == STATE_DROPPED)
-        code = session_absent(session, e);
+    rc = state_read(&ss, &t, e);
+    if (!rc && t.kind == STATE_DROPPED)
+        rc = session_absent(session, e);
     state_fini(&t);
-    code = code ? code : find_parts(&ss, &all, e);
-    if (!code)
+    rc = rc ? rc : find_parts(&ss, &all, e);
+    if (!rc)
         *bytes = all.bytes;
-    return code;
+    return rc;
 }
 
 static int end_in(const struct store_session *ss, struct err *e)
 {
     struct state t;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    if (!code && t.kind == STATE_DROPPED)
-        code = session_absent(ss->at.id, e);
-    if (!code) {
+    int rc = state_read(ss, &t, e);
+    if (!rc && t.kind == STATE_DROPPED)
+        rc = session_absent(ss->at.id, e);
+    if (!rc) {
         t.kind = STATE_DROPPED;
         t.commit = state_number(&t);
-        code = state_write(ss, &t, e);
+        rc = state_write(ss, &t, e);
     }
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 /* The commit that ends a session; whoever reads it still sees the rows. */
 static int end(const struct store_session *ss, struct err *e)
 {
-    int code = turn_take(ss, e);
-    if (code)
-        return code;
-    code = end_in(ss, e);
-    int given = turn_give(ss, code ? NULL : e);
-    return code ? code : given;
+    int rc = turn_take(ss, e);
+    if (rc)
+        return rc;
+    rc = end_in(ss, e);
+    int given = turn_give(ss, rc ? NULL : e);
+    return rc ? rc : given;
 }
 
 int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     struct store_session *ss, alone;
-    int code = session_check_ids(workspace, session, e);
-    struct workspace *w = code ? NULL : workspace_of(s, workspace);
-    if (code || !w)
-        return code ? code : err_nomem(e);
+    int rc = session_check_ids(workspace, session, e);
+    struct workspace *w = rc ? NULL : workspace_of(s, workspace);
+    if (rc || !w)
+        return rc ? rc : err_nomem(e);
     pthread_mutex_lock(&s->open.lock);
     ss = (struct store_session *)session_list_find_settled(&s->open, workspace, session);
     if (ss && ss->dropped) {
-        code = session_absent(session, e);
+        rc = session_absent(session, e);
         ss = NULL;
     } else if (ss) {
         ss->at.refs++;
     }
     pthread_mutex_unlock(&s->open.lock);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     name_session(&alone, s, w, session);
-    code = end(ss ? ss : &alone, e);
+    rc = end(ss ? ss : &alone, e);
     if (!ss)
-        return code ? code : drop_parts(&alone, e);
-    ss->dropped = !code;
+        return rc ? rc : drop_parts(&alone, e);
+    ss->dropped = !rc;
     click_session_put(ss); /* the last one drops its partitions */
-    return code;
+    return rc;
 }
 
 static int settle(struct store_session *ss, struct err *e)
 {
-    int code = turn_take(ss, e);
-    if (code)
-        return code == GPUFL_E_BUSY ? 0 : code; /* whoever writes it settles it */
-    code = click_tidy_session(ss, e);
-    int given = turn_give(ss, code ? NULL : e);
-    return code ? code : given;
+    int rc = turn_take(ss, e);
+    if (rc)
+        return rc == GPUFL_E_BUSY ? 0 : rc; /* whoever writes it settles it */
+    rc = click_tidy_session(ss, e);
+    int given = turn_give(ss, rc ? NULL : e);
+    return rc ? rc : given;
 }
 
 int click_session_settle(struct store_session *ss, struct err *e)
 {
     if (pthread_mutex_trylock(&ss->write_lock))
         return 0; /* what is committed is in its final form but for merges, which go on by themselves */
-    int code = ss->dropped ? 0 : settle(ss, e);
+    int rc = ss->dropped ? 0 : settle(ss, e);
     pthread_mutex_unlock(&ss->write_lock);
-    return code;
+    return rc;
 }

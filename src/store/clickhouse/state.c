@@ -52,11 +52,10 @@ int state_count(struct state *t, int64_t number)
         last->last = number;
         return 0;
     }
-    int code =
-        mem_grow(&t->ranges, &t->range_cap, t->range_count + 1, sizeof *t->ranges, RANGES_MAX);
-    if (!code)
+    int rc = mem_grow(&t->ranges, &t->range_cap, t->range_count + 1, sizeof *t->ranges, RANGES_MAX);
+    if (!rc)
         t->ranges[t->range_count++] = (struct state_range){number, number};
-    return code;
+    return rc;
 }
 
 /* By the time, in ms, and at random within it: a clock that was set back gives no number twice. */
@@ -166,17 +165,16 @@ static int get_ranges(struct state *t, struct store_text text)
 {
     struct store_text first;
     int64_t number;
-    int code = 0;
+    int rc = 0;
     t->range_count = 0;
-    while (!code && next_line(&text, &first, &number)) {
+    while (!rc && next_line(&text, &first, &number)) {
         char digits[32];
         snprintf(digits, sizeof digits, "%.*s", (int)first.len, first.at);
-        code =
-            mem_grow(&t->ranges, &t->range_cap, t->range_count + 1, sizeof *t->ranges, RANGES_MAX);
-        if (!code)
+        rc = mem_grow(&t->ranges, &t->range_cap, t->range_count + 1, sizeof *t->ranges, RANGES_MAX);
+        if (!rc)
             t->ranges[t->range_count++] = (struct state_range){strtoll(digits, NULL, 10), number};
     }
-    return code;
+    return rc;
 }
 
 /* ---- read and written ------------------------------------------------------------------------- */
@@ -224,11 +222,11 @@ int state_read_before(const struct store_session *ss, int64_t before, struct sta
                " WHERE session = %" PRIu64 " AND commit < %" PRId64
                " ORDER BY commit DESC LIMIT 1 FORMAT Native",
                ss->key, before);
-    int code = link_ask(&ss->store->links, ss->host,
-                        &(struct link_question){text.data, text.len, take_state, &r, 0}, e);
+    int rc = link_ask(&ss->store->links, ss->host,
+                      &(struct link_question){text.data, text.len, take_state, &r, 0}, e);
     buf_fini(&text);
-    if (code)
-        return code == GPUFL_E_NOENT ? absent(ss, e) : code;
+    if (rc)
+        return rc == GPUFL_E_NOENT ? absent(ss, e) : rc;
     if (!r.found)
         return absent(ss, e);
     if (strcmp(r.name, ss->at.id) != 0)
@@ -266,18 +264,18 @@ int state_write(const struct store_session *ss, const struct state *t, struct er
     native_text(&body, ss->at.id, strlen(ss->at.id));
     put_counts(&text, t);
     put_text(&body, "counts", &text);
-    int code = buf_error(&text);
+    int rc = buf_error(&text);
     buf_clear(&text);
     put_positions(&text, t);
     put_text(&body, "positions", &text);
     buf_clear(&text);
     put_ranges(&text, t);
     put_text(&body, "ranges", &text);
-    code = code || buf_error(&text) || buf_error(&body)
-               ? err_nomem(e)
-               : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body.data, body.len, e);
+    rc = rc || buf_error(&text) || buf_error(&body)
+             ? err_nomem(e)
+             : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body.data, body.len, e);
     buf_fini(&body);
     buf_fini(&text);
     buf_fini(&into);
-    return code;
+    return rc;
 }

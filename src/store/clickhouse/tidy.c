@@ -31,9 +31,9 @@ static int ask_number(const struct store_session *ss, const struct buf *text, in
 
 static int run(const struct store_session *ss, struct buf *text, struct err *e)
 {
-    int code = link_do(&ss->store->links, ss->host, buf_cstr(text), e);
+    int rc = link_do(&ss->store->links, ss->host, buf_cstr(text), e);
     buf_clear(text);
-    return code;
+    return rc;
 }
 
 /* Somebody is adding rows to the workspace's tables. */
@@ -71,12 +71,12 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     buf_clear(text);
     buf_str(text, "DROP TABLE IF EXISTS ");
     place_put(text, s, workspace, other);
-    int code = run(ss, text, e);
+    int rc = run(ss, text, e);
     buf_str(text, "CREATE TABLE ");
     place_put(text, s, workspace, other);
     buf_str(text, " AS ");
     place_put(text, s, workspace, table);
-    code = code ? code : run(ss, text, e);
+    rc = rc ? rc : run(ss, text, e);
     buf_clear(text);
     buf_str(text, "INSERT INTO ");
     place_put(text, s, workspace, other);
@@ -84,19 +84,19 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     place_put(text, s, workspace, table);
     buf_str(text, " WHERE ");
     state_where(text, ss, t);
-    code = code ? code : run(ss, text, e);
-    code = code ? code : turn_keep(ss, e); /* nobody has added rows meanwhile */
+    rc = rc ? rc : run(ss, text, e);
+    rc = rc ? rc : turn_keep(ss, e); /* nobody has added rows meanwhile */
     buf_clear(text);
     buf_str(text, "ALTER TABLE ");
     place_put(text, s, workspace, table);
     buf_printf(text, " REPLACE PARTITION %" PRIu64 " FROM ", ss->key);
     place_put(text, s, workspace, other);
-    code = code ? code : run(ss, text, e);
+    rc = rc ? rc : run(ss, text, e);
     buf_clear(text);
     buf_str(text, "DROP TABLE IF EXISTS ");
     place_put(text, s, workspace, other);
-    int dropped = run(ss, text, code ? NULL : e);
-    return code ? code : dropped;
+    int dropped = run(ss, text, rc ? NULL : e);
+    return rc ? rc : dropped;
 }
 
 /* One range of numbers where there were several. */
@@ -106,10 +106,10 @@ static int join_ranges(struct store_session *ss, struct state *t, struct err *e)
     t->ranges[0].last = t->ranges[t->range_count - 1].last;
     t->range_count = 1;
     t->commit = state_number(t);
-    int code = state_write(ss, t, e);
-    if (!code && __atomic_load_n(&ss->seen, __ATOMIC_RELAXED) == was)
+    int rc = state_write(ss, t, e);
+    if (!rc && __atomic_load_n(&ss->seen, __ATOMIC_RELAXED) == was)
         __atomic_store_n(&ss->seen, t->commit, __ATOMIC_RELAXED);
-    return code;
+    return rc;
 }
 
 static int take_out(struct store_session *ss, struct state *t, struct buf *text, struct err *e)
@@ -118,21 +118,21 @@ static int take_out(struct store_session *ss, struct state *t, struct buf *text,
     int64_t busy = 0;
     if (t->range_count < 2)
         return 0;
-    int code = is_busy(ss, text, &busy, e);
-    if (code || busy)
-        return code; /* another time */
-    for (unsigned i = 0; !code && i < TABLE_COUNT; i++) {
+    int rc = is_busy(ss, text, &busy, e);
+    if (rc || busy)
+        return rc; /* another time */
+    for (unsigned i = 0; !rc && i < TABLE_COUNT; i++) {
         unsigned place = place_of(i);
         int64_t left = 0;
         if (!atomic_load_explicit(&ss->workspace->ready[place], memory_order_acquire) ||
             done[place] || place == TABLE_history || place == TABLE_position)
             continue;
         done[place] = true;
-        code = count_left(ss, t, place, text, &left, e);
-        if (!code && left)
-            code = rewrite(ss, t, place, text, e);
+        rc = count_left(ss, t, place, text, &left, e);
+        if (!rc && left)
+            rc = rewrite(ss, t, place, text, e);
     }
-    return code ? code : join_ranges(ss, t, e);
+    return rc ? rc : join_ranges(ss, t, e);
 }
 
 /* ---- parts -------------------------------------------------------------------------------------- */
@@ -164,16 +164,16 @@ static int merge(const struct store_session *ss, struct buf *text, struct err *e
                " AND partition = '%" PRIu64 "' GROUP BY table HAVING count() > 1 AND "
                "sum(bytes_on_disk) < %" PRId64 " FORMAT Native",
                ss->key, MERGE_MAX);
-    int code = link_ask(&ss->store->links, ss->host,
-                        &(struct link_question){text->data, text->len, take_merges, &m, 0}, e);
-    for (unsigned i = 0; !code && i < m.count; i++) {
+    int rc = link_ask(&ss->store->links, ss->host,
+                      &(struct link_question){text->data, text->len, take_merges, &m, 0}, e);
+    for (unsigned i = 0; !rc && i < m.count; i++) {
         buf_clear(text);
         buf_str(text, "OPTIMIZE TABLE ");
         place_put(text, ss->store, ss->workspace->name, m.tables[i]);
         buf_printf(text, " PARTITION %" PRIu64 " FINAL", ss->key);
-        code = run(ss, text, e);
+        rc = run(ss, text, e);
     }
-    return code;
+    return rc;
 }
 
 int click_tidy_session(struct store_session *ss, struct err *e)
@@ -182,10 +182,10 @@ int click_tidy_session(struct store_session *ss, struct err *e)
     struct buf text;
     state_init(&t);
     buf_init(&text, 1 << 20);
-    int code = state_read(ss, &t, e);
-    code = code ? code : take_out(ss, &t, &text, e);
-    code = code ? code : merge(ss, &text, e);
+    int rc = state_read(ss, &t, e);
+    rc = rc ? rc : take_out(ss, &t, &text, e);
+    rc = rc ? rc : merge(ss, &text, e);
     buf_fini(&text);
     state_fini(&t);
-    return code;
+    return rc;
 }

@@ -17,16 +17,16 @@ static int confirm(const struct store_session *ss, struct err *e)
 {
     struct state t;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    for (bool late = true; !code && late && t.kind != STATE_DROPPED;) {
+    int rc = state_read(ss, &t, e);
+    for (bool late = true; !rc && late && t.kind != STATE_DROPPED;) {
         int64_t was = t.commit, mine = state_number(&t);
         t.commit = mine;
-        code = state_write(ss, &t, e);
-        code = code ? code : state_read_before(ss, mine, &t, e);
+        rc = state_write(ss, &t, e);
+        rc = rc ? rc : state_read_before(ss, mine, &t, e);
         late = t.commit != was;
     }
     state_fini(&t);
-    return code == GPUFL_E_NOENT ? 0 : code;
+    return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
 int turn_take(const struct store_session *ss, struct err *e)
@@ -35,13 +35,13 @@ int turn_take(const struct store_session *ss, struct err *e)
     bool seized = false;
     if (!turns)
         return 0;
-    int code = turns->take(turns->arg, ss->workspace->name, ss->at.id, &seized, e);
-    if (code || !seized)
-        return code;
-    code = confirm(ss, e);
-    if (code)
+    int rc = turns->take(turns->arg, ss->workspace->name, ss->at.id, &seized, e);
+    if (rc || !seized)
+        return rc;
+    rc = confirm(ss, e);
+    if (rc)
         turn_give(ss, NULL);
-    return code;
+    return rc;
 }
 
 int turn_keep(const struct store_session *ss, struct err *e)

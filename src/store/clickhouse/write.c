@@ -40,20 +40,20 @@ static int send_place(struct store_session *ss, struct rows *r, struct err *e)
     struct writer *w = ss->writer;
     if (!r->count)
         return 0;
-    int code = click_rows_send(r, ss, w->number, &w->body, e);
+    int rc = click_rows_send(r, ss, w->number, &w->body, e);
     click_rows_clear(r, r->first + (int64_t)r->count);
-    return code;
+    return rc;
 }
 
 static int send_all(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
-    int code = 0;
-    for (unsigned i = 0; !code && i < TABLE_COUNT; i++)
+    int rc = 0;
+    for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
         if (w->places[i])
-            code = send_place(ss, w->places[i], e);
+            rc = send_place(ss, w->places[i], e);
     w->gathered = 0;
-    return code;
+    return rc;
 }
 
 /* The largest goes when there is too much. */
@@ -82,7 +82,7 @@ static int place_rows(struct store_session *ss, unsigned table, size_t n, struct
     struct writer *w = ss->writer;
     unsigned place = place_of(table);
     struct rows *r = w->places[place];
-    int code = 0;
+    int rc = 0;
     if (!r) {
         r = mem_alloc(sizeof *r);
         if (!r)
@@ -92,12 +92,12 @@ static int place_rows(struct store_session *ss, unsigned table, size_t n, struct
         w->places[place] = r;
     }
     if (r->count + n > ROWS_BLOCK_MAX)
-        code = send_place(ss, r, e);
+        rc = send_place(ss, r, e);
     w->gathered += n * (r->table->column_count + 4) * sizeof(int64_t);
-    if (!code && w->gathered >= GATHER_MAX)
-        code = make_room(ss, e);
+    if (!rc && w->gathered >= GATHER_MAX)
+        rc = make_room(ss, e);
     *out = r;
-    return code;
+    return rc;
 }
 
 static void drop_rows(struct writer *w)
@@ -118,9 +118,9 @@ static int put_marked(struct store_session *ss, unsigned table, const int64_t *c
                       const struct store_text *texts, int64_t mark, struct err *e)
 {
     struct rows *r;
-    int code = place_rows(ss, table, 1, &r, e);
-    if (code)
-        return code;
+    int rc = place_rows(ss, table, 1, &r, e);
+    if (rc)
+        return rc;
     for (unsigned c = 0; c < r->table->column_count; c++) {
         enum cell_type type = r->table->columns[c].type;
         if (type == CELL_TEXT || type == CELL_BYTES) {
@@ -137,10 +137,10 @@ static int put_row(struct store_session *ss, unsigned table, const int64_t *cell
                    const struct store_text *texts, struct err *e)
 {
     int64_t *rows = &ss->writer->next.rows[table];
-    int code =
+    int rc =
         put_marked(ss, table, cells, texts, place_completed(table) ? *rows : place_level(table), e);
     ++*rows;
-    return code;
+    return rc;
 }
 
 static int amend_row(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
@@ -159,9 +159,9 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
         step = n - done < ROWS_BLOCK_MAX ? n - done : ROWS_BLOCK_MAX;
         for (unsigned c = 0; c < store_table(table)->column_count; c++)
             from[c] = columns[c] ? columns[c] + done : NULL;
-        int code = place_rows(ss, table, step, &r, e);
-        if (code)
-            return code;
+        int rc = place_rows(ss, table, step, &r, e);
+        if (rc)
+            return rc;
         ss->writer->next.rows[table] += (int64_t)step;
         if (click_rows_put_columns(r, from, step))
             return err_nomem(e);
@@ -197,9 +197,9 @@ static int read_columns(struct store_session *ss, const struct reading *r, struc
         buf_printf(&text, " AND run >= %" PRId64, r->run);
     buf_str(&text, place_completed(table) ? " ORDER BY rowid FORMAT Native" : " FORMAT Native");
     const struct link_question q = {text.data, text.len, r->take, r->arg, 0};
-    int code = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
+    int rc = buf_error(&text) ? err_nomem(e) : link_ask(&ss->store->links, ss->host, &q, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
@@ -253,10 +253,10 @@ static int look(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
     int64_t was = w->state.commit, seen = __atomic_load_n(&ss->seen, __ATOMIC_RELAXED);
-    int code = state_read(ss, &w->state, e);
-    if (code) {
+    int rc = state_read(ss, &w->state, e);
+    if (rc) {
         w->append.loaded = false;
-        return code;
+        return rc;
     }
     w->append.loaded &= was == w->state.commit;
     if (w->state.kind == STATE_DROPPED)
@@ -275,15 +275,16 @@ static int begin_in(struct store_session *ss, struct err *e)
     struct writer *w = ss->writer;
     if (w->state.range_count > RANGES_MANY)
         click_tidy_session(ss, NULL); /* where that fails, at the next one */
-    int code = look(ss, e);
-    if (!code && !w->append.loaded)
+    int rc = look(ss, e);
+    if (!rc && !w->append.loaded)
         w->number = state_number(&w->state) - 1;
-    code = code ? code : append_load(&w->append, e);
-    if (!code && state_copy(&w->next, &w->state))
-        code = err_nomem(e);
-    if (code)
-        return code;
+    rc = rc ? rc : append_load(&w->append, e);
+    if (!rc && state_copy(&w->next, &w->state))
+        rc = err_nomem(e);
+    if (rc)
+        return rc;
     w->begun = true;
+    ss->at.append = &w->append;
     w->number++;
     w->next.commit = w->number;
     w->next.kind = STATE_COMMIT;
@@ -292,14 +293,14 @@ static int begin_in(struct store_session *ss, struct err *e)
 
 static int begin(struct store_session *ss, struct err *e)
 {
-    int code = make_writer(ss, e);
-    code = code ? code : turn_take(ss, e);
-    if (code)
-        return code;
-    code = begin_in(ss, e);
-    if (code)
+    int rc = make_writer(ss, e);
+    rc = rc ? rc : turn_take(ss, e);
+    if (rc)
+        return rc;
+    rc = begin_in(ss, e);
+    if (rc)
         turn_give(ss, NULL);
-    return code;
+    return rc;
 }
 
 int click_write_begin(struct store_session *ss, struct err *e)
@@ -308,16 +309,17 @@ int click_write_begin(struct store_session *ss, struct err *e)
         return err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id);
     if (pthread_mutex_trylock(&ss->write_lock))
         return err_set(e, GPUFL_E_BUSY, "session %s is being written", ss->at.id);
-    int code = begin(ss, e);
-    if (code)
+    int rc = begin(ss, e);
+    if (rc)
         pthread_mutex_unlock(&ss->write_lock);
-    return code;
+    return rc;
 }
 
 static void finish(struct store_session *ss)
 {
     drop_rows(ss->writer);
     ss->writer->begun = false;
+    ss->at.append = NULL;
     pthread_mutex_unlock(&ss->write_lock);
 }
 
@@ -337,13 +339,13 @@ static int write_state(struct store_session *ss, struct err *e)
     struct writer *w = ss->writer;
     struct state now;
     struct err why = {0};
-    int code = state_write(ss, &w->next, &why);
-    if (!code)
+    int rc = state_write(ss, &w->next, &why);
+    if (!rc)
         return 0;
     state_init(&now);
     bool stands = !state_read(ss, &now, NULL) && now.commit == w->number;
     state_fini(&now);
-    return stands ? 0 : err_set(e, code, "%s", why.text);
+    return stands ? 0 : err_set(e, rc, "%s", why.text);
 }
 
 int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
@@ -352,25 +354,24 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
     struct writer *w = writer_of(ss, e);
     if (!w)
         return GPUFL_E_STATE;
-    int code =
-        ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id) : 0;
-    code = code ? code : append_finish(&w->append, e);
-    code = code ? code : send_all(ss, e);
+    int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id) : 0;
+    rc = rc ? rc : append_finish(&w->append, e);
+    rc = rc ? rc : send_all(ss, e);
     if (n > STORE_POSITIONS_MAX)
         n = STORE_POSITIONS_MAX;
     if (n) {
         memcpy(w->next.positions, p, n * sizeof *p);
         w->next.position_count = n;
     }
-    if (!code && state_count(&w->next, w->number))
-        code = err_nomem(e);
-    code = code ? code : write_state(ss, e);
-    code = code ? code : turn_give(ss, e);
-    if (!code && state_copy(&w->state, &w->next))
+    if (!rc && state_count(&w->next, w->number))
+        rc = err_nomem(e);
+    rc = rc ? rc : write_state(ss, e);
+    rc = rc ? rc : turn_give(ss, e);
+    if (!rc && state_copy(&w->state, &w->next))
         w->append.loaded = false; /* it counts, and is read again */
-    if (code) {
+    if (rc) {
         click_write_rollback(ss);
-        return code;
+        return rc;
     }
     __atomic_store_n(&ss->seen, w->number, __ATOMIC_RELAXED);
     append_commit(&w->append);
@@ -400,24 +401,24 @@ static int read_positions(const struct store_session *ss, struct store_position 
     unsigned room = *count;
     *count = 0;
     state_init(&t);
-    int code = state_read(ss, &t, e);
-    if (!code) {
+    int rc = state_read(ss, &t, e);
+    if (!rc) {
         *count = t.position_count < room ? t.position_count : room;
         memcpy(out, t.positions, *count * sizeof *out);
         *commit = t.commit;
     }
     state_fini(&t);
-    return code;
+    return rc;
 }
 
 int click_write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
                           struct err *e)
 {
     int64_t commit;
-    int code = read_positions(ss, out, count, &commit, e);
-    if (!code)
+    int rc = read_positions(ss, out, count, &commit, e);
+    if (!rc)
         __atomic_store_n(&ss->seen, commit, __ATOMIC_RELAXED);
-    return code;
+    return rc;
 }
 
 int click_write_peek(struct store_session *ss, struct store_position *out, unsigned *count,
@@ -425,41 +426,4 @@ int click_write_peek(struct store_session *ss, struct store_position *out, unsig
 {
     int64_t commit;
     return read_positions(ss, out, count, &commit, e);
-}
-
-/* ---- what the caller appends ------------------------------------------------------------------- */
-
-static struct append *begun(struct store_session *ss)
-{
-    struct writer *w = ss->writer;
-    return w && w->begun ? &w->append : NULL;
-}
-
-int click_write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
-                      const size_t *lens, size_t n, struct err *e)
-{
-    return append_names(begun(ss), ids, texts, lens, n, e);
-}
-
-int click_write_append(struct store_session *ss, const struct wire_batch *b, struct err *e)
-{
-    return append_batch(begun(ss), b, e);
-}
-
-int click_write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
-                      struct err *e)
-{
-    return append_tiles(begun(ss), level, rows, n, e);
-}
-
-int click_write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
-                      struct err *e)
-{
-    return append_spans(begun(ss), level, rows, n, e);
-}
-
-int click_write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
-                        struct err *e)
-{
-    return append_unknown(begun(ss), channel, line, len, e);
 }

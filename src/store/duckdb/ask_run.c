@@ -90,13 +90,13 @@ static int run(struct ask *a, ask_take take, void *arg)
     struct sql q;
     if (watch_late(&d->watched))
         return too_long(d);
-    int code = sql_open(&q, d->store->duck, d->connection->handle,
-                        &(struct sql_bound){buf_cstr(&a->text), d->bound, d->bound_count}, a->e);
-    int more = code ? code : 1;
-    while (!code && (more = sql_next(&q, a->e)) > 0)
-        code = take(arg, &q.page);
+    int rc = sql_open(&q, d->store->duck, d->connection->handle,
+                      &(struct sql_bound){buf_cstr(&a->text), d->bound, d->bound_count}, a->e);
+    int more = rc ? rc : 1;
+    while (!rc && (more = sql_next(&q, a->e)) > 0)
+        rc = take(arg, &q.page);
     sql_close(&q);
-    return more < 0 ? more : code;
+    return more < 0 ? more : rc;
 }
 
 static int counts(struct ask *a)
@@ -123,16 +123,16 @@ static const struct ask_engine engine = {words,     clear, put_table, put_where,
 static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct err *e)
 {
     struct store *s = d->store;
-    int code = engine_take(s, &d->connection, e);
-    if (code)
-        return code;
+    int rc = engine_take(s, &d->connection, e);
+    if (rc)
+        return rc;
     watch_begin(&s->watch, &d->watched, d->connection->handle, s->query_limit);
-    code = sql_run(s->duck, d->connection->handle, "BEGIN TRANSACTION READ ONLY", e);
-    code = code ? code : ask_answer(&d->ask, v);
+    rc = sql_run(s->duck, d->connection->handle, "BEGIN TRANSACTION READ ONLY", e);
+    rc = rc ? rc : ask_answer(&d->ask, v);
     watch_end(&s->watch, &d->watched);
     engine_undo(s, d->connection); /* nothing was written; not before nobody interrupts it */
     engine_give(s, d->connection);
-    return code == GPUFL_E_TIMEOUT ? too_long(d) : code;
+    return rc == GPUFL_E_TIMEOUT ? too_long(d) : rc;
 }
 
 int ask_question(struct store *s, const struct store_question *q, const struct store_visitor *v,
@@ -144,19 +144,19 @@ int ask_question(struct store *s, const struct store_question *q, const struct s
     ask_init(&d->ask, &engine, q->q, q->args, e);
     d->store = s;
     d->session = q->session;
-    int code = ask_check(&d->ask);
-    if (!code && d->ask.def->of_workspace) {
-        code = session_get_history(s, q->workspace, false, &d->session, e);
-        if (!code) {
-            code = ask_watched(d, v, e);
+    int rc = ask_check(&d->ask);
+    if (!rc && d->ask.def->of_workspace) {
+        rc = session_get_history(s, q->workspace, false, &d->session, e);
+        if (!rc) {
+            rc = ask_watched(d, v, e);
             session_put(d->session);
-        } else if (code == GPUFL_E_NOENT) { /* no session has left anything yet */
-            code = 0;
+        } else if (rc == GPUFL_E_NOENT) { /* no session has left anything yet */
+            rc = 0;
         }
-    } else if (!code) {
-        code = ask_watched(d, v, e);
+    } else if (!rc) {
+        rc = ask_watched(d, v, e);
     }
     ask_fini(&d->ask);
     mem_free(d);
-    return code;
+    return rc;
 }

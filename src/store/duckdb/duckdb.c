@@ -1,4 +1,5 @@
 /* duckdb.c - the DuckDB engine's table of operations. */
+#include "store/append.h"
 #include "store/duckdb/ask.h"
 #include "store/duckdb/select.h"
 
@@ -12,11 +13,11 @@ const struct store_ops store_duckdb = {
     .positions = write_positions,
     .peek = write_positions,
     .begin = write_begin,
-    .names = write_names,
-    .append = write_append,
-    .tiles = write_tiles,
-    .spans = write_spans,
-    .unknown = write_unknown,
+    .names = append_names,
+    .append = append_batch,
+    .tiles = append_tiles,
+    .spans = append_spans,
+    .unknown = append_unknown,
     .commit = write_commit,
     .rollback = write_rollback,
     .scan = scan_rows,

@@ -120,14 +120,14 @@ static int open_instance(struct store *s, const struct store_config *c, struct e
         {"allow_community_extensions", "false"},
         {"allow_unsigned_extensions", "false"},
     };
-    int code = 0;
-    for (size_t i = 0; !code && i < sizeof settings / sizeof *settings; i++)
-        code = set(config, d, settings[i][0], settings[i][1], e);
-    if (!code && d->open_ext(NULL, &s->db, config, &message) != DUCK_OK)
-        code = sql_fail(e, message);
+    int rc = 0;
+    for (size_t i = 0; !rc && i < sizeof settings / sizeof *settings; i++)
+        rc = set(config, d, settings[i][0], settings[i][1], e);
+    if (!rc && d->open_ext(NULL, &s->db, config, &message) != DUCK_OK)
+        rc = sql_fail(e, message);
     d->free(message);
     d->destroy_config(&config);
-    return code;
+    return rc;
 }
 
 /* Bit packing serves integers as well as all methods tried out, and faster. */
@@ -140,21 +140,21 @@ static int confine(struct store *s, struct err *e)
 {
     struct connection *c;
     struct buf text;
-    int code = engine_take(s, &c, e);
-    if (code)
-        return code;
+    int rc = engine_take(s, &c, e);
+    if (rc)
+        return rc;
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "SET temp_directory=");
     char temp[PATH_MAX];
-    code = path_join(temp, sizeof temp, s->root, ".spill");
+    rc = path_join(temp, sizeof temp, s->root, ".spill");
     sql_literal(&text, temp);
     buf_str(&text, settings);
     sql_literal(&text, s->root);
     buf_str(&text, "];SET enable_external_access=false");
-    code = code ? code : sql_run(s->duck, c->handle, buf_cstr(&text), e);
+    rc = rc ? rc : sql_run(s->duck, c->handle, buf_cstr(&text), e);
     buf_fini(&text);
     engine_give(s, c);
-    return code;
+    return rc;
 }
 
 /* The folder for the files, by its absolute name: that is what the instance compares. */
@@ -163,9 +163,9 @@ static int open_folder(struct store *s, const char *data, struct err *e)
     char folder[PATH_MAX];
     if (path_join(folder, sizeof folder, data, "columns"))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", data);
-    int code = file_mkdirs(folder, 0700, e);
-    if (code)
-        return code;
+    int rc = file_mkdirs(folder, 0700, e);
+    if (rc)
+        return rc;
     char *real = realpath(folder, NULL);
     if (!real)
         return err_set(e, GPUFL_E_IO, "cannot find %s again", folder);
@@ -190,21 +190,21 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     s->duck = d;
     session_list_init(&s->open, session_close, session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
-    int code = open_folder(s, c->data, e);
-    code = code ? code : open_instance(s, c, e);
-    code = code ? code : confine(s, e);
+    int rc = open_folder(s, c->data, e);
+    rc = rc ? rc : open_instance(s, c, e);
+    rc = rc ? rc : confine(s, e);
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
-    if (!code && c->program && !(s->program = mem_strdup(c->program)))
-        code = err_nomem(e);
-    if (!code) {
+    if (!rc && c->program && !(s->program = mem_strdup(c->program)))
+        rc = err_nomem(e);
+    if (!rc) {
         select_clean(s->root);
         keep_clean(s);
     }
-    if (!code && watch_open(&s->watch, d))
-        code = err_set(e, GPUFL_E_NOMEM, "cannot start a thread");
-    if (code) {
+    if (!rc && watch_open(&s->watch, d))
+        rc = err_set(e, GPUFL_E_NOMEM, "cannot start a thread");
+    if (rc) {
         engine_close(s);
-        return code;
+        return rc;
     }
     *out = s;
     return 0;

@@ -117,15 +117,6 @@ void session_note_table(struct buf *b, const struct store_session *ss, unsigned 
 int write_positions(struct store_session *ss, struct store_position *out, unsigned *count,
                     struct err *e);
 int write_begin(struct store_session *ss, struct err *e);
-int write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
-                const size_t *lens, size_t n, struct err *e);
-int write_append(struct store_session *ss, const struct wire_batch *b, struct err *e);
-int write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
-                struct err *e);
-int write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
-                struct err *e);
-int write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
-                  struct err *e);
 int write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
                  struct err *e);
 void write_rollback(struct store_session *ss);

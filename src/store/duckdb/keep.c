@@ -40,19 +40,19 @@ static int replace_history(struct store_session *ss, const char *session,
 {
     struct writer *w = ss->writer;
     struct rows *r;
-    int code = 0;
+    int rc = 0;
     if (ss->have[TABLE_history]) {
         const struct sql_arg of[] = {SQL_TEXT(session, strlen(session))};
         buf_clear(&w->text);
         buf_str(&w->text, "DELETE FROM ");
         session_name(&w->text, ss, TABLE_history);
         buf_str(&w->text, " WHERE session = $1");
-        code = sql_run_with(ss->store->duck, w->connection->handle, buf_cstr(&w->text), of, 1, e);
+        rc = sql_run_with(ss->store->duck, w->connection->handle, buf_cstr(&w->text), of, 1, e);
     }
-    code = code || !c->rows ? code : write_table(ss, TABLE_history, &r, e);
-    for (size_t i = 0; !code && i < c->rows; i++)
-        code = put_history_row(r, c, i, session, e);
-    return code;
+    rc = rc || !c->rows ? rc : write_table(ss, TABLE_history, &r, e);
+    for (size_t i = 0; !rc && i < c->rows; i++)
+        rc = put_history_row(r, c, i, session, e);
+    return rc;
 }
 
 int keep_history(struct store *s, const char *workspace, const char *session,
@@ -64,19 +64,19 @@ int keep_history(struct store *s, const char *workspace, const char *session,
     if (rows->rows && rows->column_count != store_queries[QUERY_kernel_history].column_count)
         return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns",
                        store_queries[QUERY_kernel_history].column_count);
-    int code = session_get_history(s, workspace, true, &ss, e);
-    if (code)
-        return code;
-    code = write_begin_waiting(ss, e);
-    if (!code) {
-        code = replace_history(ss, session, rows, e);
-        if (code)
+    int rc = session_get_history(s, workspace, true, &ss, e);
+    if (rc)
+        return rc;
+    rc = write_begin_waiting(ss, e);
+    if (!rc) {
+        rc = replace_history(ss, session, rows, e);
+        if (rc)
             write_rollback(ss);
         else
-            code = write_commit(ss, NULL, 0, e);
+            rc = write_commit(ss, NULL, 0, e);
     }
     session_put(ss);
-    return code;
+    return rc;
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
@@ -92,18 +92,18 @@ static int copy_open(int from, const char *from_path, int to, const char *to_pat
     enum { STEP = 1 << 20 };
     char *room = mem_alloc(STEP);
     ssize_t n = 0;
-    int code = 0;
+    int rc = 0;
     if (!room)
         return err_nomem(e);
-    while (!code && (n = read(from, room, STEP)) > 0)
+    while (!rc && (n = read(from, room, STEP)) > 0)
         if (file_write_all(to, room, (size_t)n))
-            code = io_failed("write", to_path, e);
-    if (!code && n < 0)
-        code = io_failed("read", from_path, e);
-    if (!code && fsync(to))
-        code = io_failed("write", to_path, e);
+            rc = io_failed("write", to_path, e);
+    if (!rc && n < 0)
+        rc = io_failed("read", from_path, e);
+    if (!rc && fsync(to))
+        rc = io_failed("write", to_path, e);
     mem_free(room);
-    return code;
+    return rc;
 }
 
 /* Copies a file; one that is not there leaves none. */
@@ -113,11 +113,11 @@ static int copy_file(const char *from_path, const char *to_path, struct err *e)
     if (from < 0)
         return errno == ENOENT ? 0 : io_failed("open", from_path, e);
     int to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int code = to < 0 ? io_failed("make", to_path, e) : copy_open(from, from_path, to, to_path, e);
+    int rc = to < 0 ? io_failed("make", to_path, e) : copy_open(from, from_path, to, to_path, e);
     close(from);
-    if (to >= 0 && close(to) && !code)
-        code = io_failed("write", to_path, e);
-    return code;
+    if (to >= 0 && close(to) && !rc)
+        rc = io_failed("write", to_path, e);
+    return rc;
 }
 
 int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
@@ -131,8 +131,8 @@ int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
                        "a session that is still being written, and has %" PRId64
                        " MiB, cannot be asked until it has ended",
                        size >> 20);
-    int code = copy_file(from, to, e);
-    return code ? code : copy_file(log_from, log_to, e);
+    int rc = copy_file(from, to, e);
+    return rc ? rc : copy_file(log_from, log_to, e);
 }
 
 /* ---- Parquet -------------------------------------------------------------------------------------- */
@@ -181,18 +181,18 @@ int keep_parquet(struct store_session *ss, enum record_type type, const char *pa
     snprintf(name, sizeof name, ".export-%u.parquet", ++number);
     if (path_join(made, sizeof made, ss->store->root, name))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
-    int code = engine_take(ss->store, &c, e);
-    if (code)
-        return code;
+    int rc = engine_take(ss->store, &c, e);
+    if (rc)
+        return rc;
     buf_init(&text, SQL_TEXT_MAX);
     parquet_text(&text, ss, type, made);
-    code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
+    rc = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
     buf_fini(&text);
     engine_give(ss->store, c);
-    if (!code && rename(made, path))
-        code = errno == EXDEV ? copy_file(made, path, e) : io_failed("make", path, e);
+    if (!rc && rename(made, path))
+        rc = errno == EXDEV ? copy_file(made, path, e) : io_failed("make", path, e);
     unlink(made);
-    return code;
+    return rc;
 }
 
 /* ---- backup ------------------------------------------------------------------------------------------ */
@@ -209,8 +209,8 @@ static int copy_session(struct store *s, const char *workspace, const char *file
     snprintf(log_from, sizeof log_from, "%s.wal", from);
     snprintf(log_to, sizeof log_to, "%s.wal", to);
     unlink(log_to); /* of an earlier backup to this folder */
-    int code = copy_file(from, to, e);
-    return code ? code : copy_file(log_from, log_to, e);
+    int rc = copy_file(from, to, e);
+    return rc ? rc : copy_file(log_from, log_to, e);
 }
 
 /* The session whose file it is; false: it is none. */
@@ -232,12 +232,12 @@ static int backup_file(struct store *s, const char *workspace, const char *file,
     char id[STORE_ID_MAX + 16];
     if (!session_of(file, id))
         return 0;
-    int code = session_hold(s, workspace, id, &ss, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code; /* deleted meanwhile */
-    code = copy_session(s, workspace, file, folder, e);
+    int rc = session_hold(s, workspace, id, &ss, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted meanwhile */
+    rc = copy_session(s, workspace, file, folder, e);
     session_let_go(ss);
-    return code;
+    return rc;
 }
 
 static int backup_workspace(struct store *s, const char *workspace, const char *folder,
@@ -251,11 +251,11 @@ static int backup_workspace(struct store *s, const char *workspace, const char *
     DIR *d = opendir(from);
     if (!d)
         return io_failed("read", from, e);
-    int code = file_mkdirs(to, 0700, e);
-    while (!code && (entry = readdir(d)))
-        code = backup_file(s, workspace, entry->d_name, to, e);
+    int rc = file_mkdirs(to, 0700, e);
+    while (!rc && (entry = readdir(d)))
+        rc = backup_file(s, workspace, entry->d_name, to, e);
     closedir(d);
-    return code;
+    return rc;
 }
 
 int keep_backup(struct store *s, const char *folder, struct err *e)
@@ -267,12 +267,12 @@ int keep_backup(struct store *s, const char *folder, struct err *e)
     DIR *d = opendir(s->root);
     if (!d)
         return io_failed("read", s->root, e);
-    int code = file_mkdirs(to, 0700, e);
-    while (!code && (entry = readdir(d)))
+    int rc = file_mkdirs(to, 0700, e);
+    while (!rc && (entry = readdir(d)))
         if (store_id_ok(entry->d_name))
-            code = backup_workspace(s, entry->d_name, to, e);
+            rc = backup_workspace(s, entry->d_name, to, e);
     closedir(d);
-    return code;
+    return rc;
 }
 
 int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
@@ -280,15 +280,15 @@ int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg,
 {
     char folder[PATH_MAX], id[STORE_ID_MAX + 16];
     const struct dirent *entry;
-    int code = 0;
+    int rc = 0;
     if (!store_id_ok(workspace) || path_join(folder, sizeof folder, s->root, workspace))
         return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a workspace", workspace);
     DIR *d = opendir(folder);
     if (!d)
         return errno == ENOENT ? 0 : io_failed("read", folder, e);
-    while (!code && (entry = readdir(d)))
+    while (!rc && (entry = readdir(d)))
         if (session_of(entry->d_name, id) && store_id_ok(id)) /* history's is none */
-            code = take(arg, id);
+            rc = take(arg, id);
     closedir(d);
-    return code;
+    return rc;
 }

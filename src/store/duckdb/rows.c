@@ -38,9 +38,9 @@ int rows_open(struct rows *r, const struct duck *d, struct duck_connection *c, c
     r->duck = d;
     r->table = t;
     if (d->appender_create_ext(c, catalog, "main", t->name, &r->appender) != DUCK_OK) {
-        int code = failed(r, e);
+        int rc = failed(r, e);
         rows_close(r);
-        return code;
+        return rc;
     }
     for (unsigned i = 0; i < t->column_count; i++)
         types[i] = d->create_logical_type(duck_type_of(t->columns[i].type));
@@ -70,10 +70,10 @@ static int hand_over(struct rows *r, struct err *e)
 
 int rows_flush(struct rows *r, struct err *e)
 {
-    int code = hand_over(r, e);
-    if (!code && r->duck->appender_flush(r->appender) != DUCK_OK)
-        code = failed(r, e);
-    return code;
+    int rc = hand_over(r, e);
+    if (!rc && r->duck->appender_flush(r->appender) != DUCK_OK)
+        rc = failed(r, e);
+    return rc;
 }
 
 void rows_close(struct rows *r)
@@ -141,8 +141,8 @@ static void put_cells(struct rows *r, unsigned column, const int64_t *cells, siz
 
 int rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n, struct err *e)
 {
-    int code = 0;
-    for (size_t done = 0; !code && done < n;) {
+    int rc = 0;
+    for (size_t done = 0; !rc && done < n;) {
         size_t step = r->size - r->filled;
         if (step > n - done)
             step = n - done;
@@ -151,9 +151,9 @@ int rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n, st
         r->filled += step;
         done += step;
         if (r->filled == r->size)
-            code = hand_over(r, e);
+            rc = hand_over(r, e);
     }
-    return code;
+    return rc;
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */

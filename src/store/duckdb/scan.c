@@ -30,23 +30,23 @@ static int run_on(struct store_session *ss, struct connection *c, const struct s
 {
     struct sql q;
     int more = 0;
-    int code = sql_open(&q, ss->store->duck, c->handle, s, e);
-    while (!code && (more = sql_next(&q, e)) > 0)
-        code = take(arg, &q.page);
+    int rc = sql_open(&q, ss->store->duck, c->handle, s, e);
+    while (!rc && (more = sql_next(&q, e)) > 0)
+        rc = take(arg, &q.page);
     sql_close(&q);
-    return code || more > 0 ? code : more;
+    return rc || more > 0 ? rc : more;
 }
 
 static int run(struct store_session *ss, const struct sql_bound *s, ask_take take, void *arg,
                struct err *e)
 {
     struct connection *c;
-    int code = engine_take(ss->store, &c, e);
-    if (code)
-        return code;
-    code = run_on(ss, c, s, take, arg, e);
+    int rc = engine_take(ss->store, &c, e);
+    if (rc)
+        return rc;
+    rc = run_on(ss, c, s, take, arg, e);
     engine_give(ss->store, c);
-    return code;
+    return rc;
 }
 
 int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
@@ -61,11 +61,11 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
     buf_init(&text, SQL_TEXT_MAX);
     scan_text(&text, ss, type, bounded);
     const struct sql_bound s = {buf_cstr(&text), bounds, bounded ? 2 : 0};
-    int code = run(ss, &s, batches_take, &b, e);
-    code = code ? code : batches_end(&b);
+    int rc = run(ss, &s, batches_take, &b, e);
+    rc = rc ? rc : batches_end(&b);
     buf_fini(&text);
     batches_close(&b);
-    return code;
+    return rc;
 }
 
 static int walk(struct store_session *ss, unsigned table, const char *columns, ask_take take,
@@ -75,9 +75,9 @@ static int walk(struct store_session *ss, unsigned table, const char *columns, a
     buf_init(&text, SQL_TEXT_MAX);
     buf_printf(&text, "SELECT %s FROM ", columns);
     session_table(&text, ss, table);
-    int code = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
+    int rc = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e)
@@ -140,44 +140,43 @@ static int walk_tables(struct store_session *ss, struct connection *c, const str
     struct buf text;
     buf_init(&text, SQL_TEXT_MAX);
     table_text(&text, ss, TABLE_position);
-    int code =
+    int rc =
         run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take_positions, (void *)w, e);
-    for (int i = -1; !code && (i = batches_next(w, i)) >= 0;) {
+    for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
         table_text(&text, ss, each.table);
         if (ss->have[i])
-            code =
-                run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take_page, &each, e);
+            rc = run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take_page, &each, e);
     }
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e)
 {
     struct connection *c;
-    int code = engine_take(ss->store, &c, e);
-    if (code)
-        return code;
-    code = sql_run(ss->store->duck, c->handle, "BEGIN TRANSACTION READ ONLY", e);
-    code = code ? code : walk_tables(ss, c, w, e);
+    int rc = engine_take(ss->store, &c, e);
+    if (rc)
+        return rc;
+    rc = sql_run(ss->store->duck, c->handle, "BEGIN TRANSACTION READ ONLY", e);
+    rc = rc ? rc : walk_tables(ss, c, w, e);
     engine_undo(ss->store, c); /* nothing was written */
     engine_give(ss->store, c);
-    return code;
+    return rc;
 }
 
 int scan_history(struct store *s, const char *workspace, ask_take take, void *arg, struct err *e)
 {
     struct store_session *ss;
     struct buf text;
-    int code = session_get_history(s, workspace, false, &ss, e);
-    if (code)
-        return code == GPUFL_E_NOENT ? 0 : code;
+    int rc = session_get_history(s, workspace, false, &ss, e);
+    if (rc)
+        return rc == GPUFL_E_NOENT ? 0 : rc;
     buf_init(&text, SQL_TEXT_MAX);
     table_text(&text, ss, TABLE_history);
     buf_str(&text, " ORDER BY session");
-    code = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
+    rc = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);
     session_put(ss);
-    return code;
+    return rc;
 }

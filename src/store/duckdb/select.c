@@ -93,17 +93,17 @@ static int copy(struct asking *a, struct store_session *ss, size_t number, char 
                 struct err *e)
 {
     char name[32], to[PATH_MAX];
-    int code = make_folder(a, e);
-    if (code)
-        return code;
+    int rc = make_folder(a, e);
+    if (rc)
+        return rc;
     snprintf(name, sizeof name, "%zu.duckdb", number);
     if (path_join(to, sizeof to, a->folder, name))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
     pthread_mutex_lock(&ss->write_lock);
-    code = keep_copy(ss->path, to, COPY_MOST, e);
+    rc = keep_copy(ss->path, to, COPY_MOST, e);
     pthread_mutex_unlock(&ss->write_lock);
     snprintf(file, PATH_MAX, "%s", to + strlen(a->s->root) + 1);
-    return code;
+    return rc;
 }
 
 /* ---- what is asked -------------------------------------------------------------------------------- */
@@ -132,9 +132,9 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     const struct store_select_session *x = &a->q->sessions[a->order[place]];
     struct store_session *ss = x->columns;
     char file[PATH_MAX];
-    int code = 0;
+    int rc = 0;
     if (x->live)
-        code = copy(a, ss, place, file, e);
+        rc = copy(a, ss, place, file, e);
     else
         snprintf(file, sizeof file, "%s", ss->path + strlen(a->s->root) + 1);
     put_text(&a->request, file);
@@ -146,7 +146,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     put_int(&a->request, x->start);
     put_int(&a->request, x->started);
     put_int(&a->request, x->ended);
-    return code;
+    return rc;
 }
 
 /* Whether the words may mean the view: there is no harm in a yes too much. */
@@ -163,15 +163,15 @@ static bool names_history(struct store_text sql)
 static int put_history(struct asking *a, struct err *e)
 {
     char file[PATH_MAX] = "";
-    int code = names_history(a->q->sql)
-                   ? session_get_history(a->s, a->workspace, false, &a->history, e)
-                   : 0;
-    if (code == GPUFL_E_NOENT)
-        code = 0;
-    if (!code && a->history)
-        code = copy(a, a->history, STORE_SELECT_SESSIONS, file, e);
+    int rc = names_history(a->q->sql)
+                 ? session_get_history(a->s, a->workspace, false, &a->history, e)
+                 : 0;
+    if (rc == GPUFL_E_NOENT)
+        rc = 0;
+    if (!rc && a->history)
+        rc = copy(a, a->history, STORE_SELECT_SESSIONS, file, e);
     put_text(&a->request, file);
-    return code;
+    return rc;
 }
 
 static int put_request(struct asking *a, struct err *e)
@@ -182,14 +182,14 @@ static int put_request(struct asking *a, struct err *e)
     put_int(b, a->q->time_most / 1000000000 + 1);
     put_int(b, a->q->rows_most);
     put_int(b, a->q->bytes_most);
-    int code = put_history(a, e);
+    int rc = put_history(a, e);
     put_int(b, (int64_t)a->q->session_count);
-    for (size_t i = 0; !code && i < a->q->session_count; i++)
-        code = put_session(a, i, e);
+    for (size_t i = 0; !rc && i < a->q->session_count; i++)
+        rc = put_session(a, i, e);
     put_bytes(b, a->q->sql.at, a->q->sql.len);
-    if (!code && buf_error(b))
-        code = err_set(e, GPUFL_E_INVAL, "the question is too long");
-    return code;
+    if (!rc && buf_error(b))
+        rc = err_set(e, GPUFL_E_INVAL, "the question is too long");
+    return rc;
 }
 
 /* ---- the child -------------------------------------------------------------------------------------- */
@@ -294,32 +294,31 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
     int64_t until = clock_mono() + a->q->time_most;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
         return err_set_vendor(e, err_from_errno(errno), errno, "no socket");
-    int code = start(a->s->program, ends[1], &p, e);
+    int rc = start(a->s->program, ends[1], &p, e);
     close(ends[1]);
-    if (code) {
+    if (rc) {
         close(ends[0]);
-        return code;
+        return rc;
     }
     struct buf heard;
     buf_init(&heard, (size_t)a->q->bytes_most + ANSWER_SPARE + (1 << 17));
     say(ends[0], &a->request, until);
-    code = hear(ends[0], &heard, until);
+    rc = hear(ends[0], &heard, until);
     close(ends[0]);
     /* Who has said all ends at once, or is made to. */
-    if (code || spawn_wait(&p, until, &status) == ETIMEDOUT)
+    if (rc || spawn_wait(&p, until, &status) == ETIMEDOUT)
         spawn_signal(&p, SIGKILL);
     if (p.pid)
         spawn_wait(&p, INT64_MAX, &status);
     spawn_close(&p);
-    if (code == GPUFL_E_TIMEOUT)
-        err_set(e, code, "the statement took longer than %" PRId64 " ms",
-                a->q->time_most / 1000000);
-    else if (code)
-        err_set(e, code, "%s", err_text(code));
+    if (rc == GPUFL_E_TIMEOUT)
+        err_set(e, rc, "the statement took longer than %" PRId64 " ms", a->q->time_most / 1000000);
+    else if (rc)
+        err_set(e, rc, "%s", err_text(rc));
     else
-        code = read_answer(&heard, status, answer, e);
+        rc = read_answer(&heard, status, answer, e);
     buf_fini(&heard);
-    return code;
+    return rc;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------------- */
@@ -376,14 +375,14 @@ int select_ask(struct store *s, const char *workspace, const struct store_select
     a->workspace = workspace;
     a->q = q;
     buf_init(&a->request, SELECT_REQUEST_MAX);
-    int code = sort_sessions(a, e);
-    if (!code) {
+    int rc = sort_sessions(a, e);
+    if (!rc) {
         hold(a);
-        code = put_request(a, e);
-        code = code ? code : talk(a, answer, e);
+        rc = put_request(a, e);
+        rc = rc ? rc : talk(a, answer, e);
     }
     let_go(a);
     buf_fini(&a->request);
     mem_free(a);
-    return code;
+    return rc;
 }

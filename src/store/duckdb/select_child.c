@@ -61,9 +61,9 @@ static int take_int(struct child *c, int64_t *out, struct err *e)
 {
     struct store_text t = {0};
     char text[24], *end;
-    int code = take_text(c, &t, e);
-    if (code)
-        return code;
+    int rc = take_text(c, &t, e);
+    if (rc)
+        return rc;
     if (!t.len || t.len >= sizeof text)
         return unclear(e);
     memcpy(text, t.at, t.len);
@@ -76,14 +76,14 @@ static int take_session(struct child *c, struct select_session *s, struct err *e
 {
     struct store_text *const texts[] = {&s->file, &s->id, &s->app, &s->host, &s->engine, &s->state};
     int64_t *const ints[] = {&s->start, &s->started, &s->ended};
-    int code = 0;
-    for (size_t i = 0; !code && i < sizeof texts / sizeof *texts; i++)
-        code = take_text(c, texts[i], e);
-    for (size_t i = 0; !code && i < sizeof ints / sizeof *ints; i++)
-        code = take_int(c, ints[i], e);
+    int rc = 0;
+    for (size_t i = 0; !rc && i < sizeof texts / sizeof *texts; i++)
+        rc = take_text(c, texts[i], e);
+    for (size_t i = 0; !rc && i < sizeof ints / sizeof *ints; i++)
+        rc = take_int(c, ints[i], e);
     s->started = s->started ? s->started : CELL_NULL;
     s->ended = s->ended ? s->ended : CELL_NULL;
-    return code;
+    return rc;
 }
 
 static int read_request(struct child *c, struct err *e)
@@ -100,16 +100,16 @@ static int read_request(struct child *c, struct err *e)
     c->at = c->request.data;
     c->end = c->at + c->request.len;
     int64_t *const ints[] = {&c->memory, &c->seconds, &c->rows_most, &c->bytes_most};
-    int code = take_text(c, &c->root, e);
-    for (size_t i = 0; !code && i < sizeof ints / sizeof *ints; i++)
-        code = take_int(c, ints[i], e);
-    code = code ? code : take_text(c, &c->history_file, e);
-    code = code ? code : take_int(c, &count, e);
-    if (!code && (count < 0 || count > STORE_SELECT_SESSIONS))
-        code = unclear(e);
-    for (; !code && c->session_count < (size_t)count; c->session_count++)
-        code = take_session(c, &c->sessions[c->session_count], e);
-    return code ? code : take_text(c, &c->sql, e);
+    int rc = take_text(c, &c->root, e);
+    for (size_t i = 0; !rc && i < sizeof ints / sizeof *ints; i++)
+        rc = take_int(c, ints[i], e);
+    rc = rc ? rc : take_text(c, &c->history_file, e);
+    rc = rc ? rc : take_int(c, &count, e);
+    if (!rc && (count < 0 || count > STORE_SELECT_SESSIONS))
+        rc = unclear(e);
+    for (; !rc && c->session_count < (size_t)count; c->session_count++)
+        rc = take_session(c, &c->sessions[c->session_count], e);
+    return rc ? rc : take_text(c, &c->sql, e);
 }
 
 /* ---- the files ---------------------------------------------------------------------------------- */
@@ -118,9 +118,9 @@ static int run(struct child *c, struct err *e)
 {
     if (buf_error(&c->text))
         return err_nomem(e);
-    int code = sql_run(c->duck, c->connection, buf_cstr(&c->text), e);
+    int rc = sql_run(c->duck, c->connection, buf_cstr(&c->text), e);
     buf_clear(&c->text);
-    return code;
+    return rc;
 }
 
 static int open_engine(struct child *c, struct err *e)
@@ -138,16 +138,16 @@ static int open_engine(struct child *c, struct err *e)
         {"allow_community_extensions", "false"},
         {"allow_unsigned_extensions", "false"},
     };
-    int code = d->create_config(&config) == DUCK_OK ? 0 : GPUFL_E_NOMEM;
-    for (size_t i = 0; !code && i < sizeof settings / sizeof *settings; i++)
+    int rc = d->create_config(&config) == DUCK_OK ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < sizeof settings / sizeof *settings; i++)
         if (d->set_config(config, settings[i][0], settings[i][1]) != DUCK_OK)
-            code = err_set(e, GPUFL_E_UNAVAILABLE, "DuckDB %s does not know the setting %s",
-                           d->library_version(), settings[i][0]);
-    if (!code && d->open_ext(NULL, &c->db, config, &message) != DUCK_OK)
-        code = sql_fail(e, message);
-    if (!code && d->connect(c->db, &c->connection) != DUCK_OK)
-        code = err_set(e, GPUFL_E_NOMEM, "DuckDB gives no connection");
-    return code;
+            rc = err_set(e, GPUFL_E_UNAVAILABLE, "DuckDB %s does not know the setting %s",
+                         d->library_version(), settings[i][0]);
+    if (!rc && d->open_ext(NULL, &c->db, config, &message) != DUCK_OK)
+        rc = sql_fail(e, message);
+    if (!rc && d->connect(c->db, &c->connection) != DUCK_OK)
+        rc = err_set(e, GPUFL_E_NOMEM, "DuckDB gives no connection");
+    return rc;
 }
 
 /* Which tables are there, and how many of their columns. */
@@ -156,9 +156,9 @@ static int read_tables(struct child *c, struct store_session *ss, struct err *e)
     struct sql q;
     int more = 1;
     buf_printf(&c->text, "SELECT name, max(columns) FROM %s.main.about GROUP BY name", ss->alias);
-    int code =
+    int rc =
         sql_open(&q, c->duck, c->connection, &(struct sql_bound){buf_cstr(&c->text), NULL, 0}, e);
-    while (!code && (more = sql_next(&q, e)) > 0)
+    while (!rc && (more = sql_next(&q, e)) > 0)
         for (size_t i = 0; i < q.page.rows; i++) {
             struct store_text name = sql_text(&q, 0, i);
             int64_t columns = sql_int(&q, 1, i);
@@ -168,7 +168,7 @@ static int read_tables(struct child *c, struct store_session *ss, struct err *e)
         }
     sql_close(&q);
     buf_clear(&c->text);
-    return more < 0 ? more : code;
+    return more < 0 ? more : rc;
 }
 
 static int attach(struct child *c, struct store_text file, size_t number, struct store_session *ss,
@@ -182,14 +182,14 @@ static int attach(struct child *c, struct store_text file, size_t number, struct
     buf_str(&c->text, "ATTACH ");
     sql_literal(&c->text, path);
     buf_printf(&c->text, " AS %s (READ_ONLY)", ss->alias);
-    int code = run(c, e);
-    return code ? code : read_tables(c, ss, e);
+    int rc = run(c, e);
+    return rc ? rc : read_tables(c, ss, e);
 }
 
 static int attach_all(struct child *c, struct err *e)
 {
     char root[PATH_MAX];
-    int code = 0;
+    int rc = 0;
     if (c->root.len >= sizeof root)
         return unclear(e);
     memcpy(root, c->root.at, c->root.len);
@@ -198,11 +198,11 @@ static int attach_all(struct child *c, struct err *e)
     c->folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->folder < 0 || chdir("/"))
         return err_set(e, GPUFL_E_IO, "the folder of the sessions cannot be opened");
-    for (size_t i = 0; !code && i < c->session_count; i++)
-        code = attach(c, c->sessions[i].file, i, &c->sessions[i].columns, e);
-    if (!code && c->history_file.len)
-        code = attach(c, c->history_file, HISTORY, &c->history, e);
-    return code;
+    for (size_t i = 0; !rc && i < c->session_count; i++)
+        rc = attach(c, c->sessions[i].file, i, &c->sessions[i].columns, e);
+    if (!rc && c->history_file.len)
+        rc = attach(c, c->history_file, HISTORY, &c->history, e);
+    return rc;
 }
 
 /* ---- giving up ---------------------------------------------------------------------------------- */
@@ -210,24 +210,24 @@ static int attach_all(struct child *c, struct err *e)
 static int give_up_files(struct child *c, struct err *e)
 {
     const struct sandbox_limits limits = {2 * c->memory, c->seconds, SELECT_FILES};
-    int code = sandbox_close_from(3);
-    code = code ? code : sandbox_limit(&limits);
-    code = code ? code : sandbox_keep_names();
-    return code ? err_set(e, GPUFL_E_UNAVAILABLE,
-                          "the kernel of this host cannot confine a process (%s)", err_text(code))
+    int rc = sandbox_close_from(3);
+    rc = rc ? rc : sandbox_limit(&limits);
+    rc = rc ? rc : sandbox_keep_names();
+    return rc ? err_set(e, GPUFL_E_UNAVAILABLE,
+                          "the kernel of this host cannot confine a process (%s)", err_text(rc))
                 : 0;
 }
 
 static int give_up_rest(struct child *c, struct err *e)
 {
     buf_str(&c->text, "SET enable_external_access=false;SET lock_configuration=true");
-    int code = run(c, e);
-    if (code)
-        return code;
-    code = sandbox_drop_user();
-    code = code ? code : sandbox_enter();
-    return code ? err_set(e, GPUFL_E_UNAVAILABLE,
-                          "the kernel of this host cannot confine a process (%s)", err_text(code))
+    int rc = run(c, e);
+    if (rc)
+        return rc;
+    rc = sandbox_drop_user();
+    rc = rc ? rc : sandbox_enter();
+    return rc ? err_set(e, GPUFL_E_UNAVAILABLE,
+                          "the kernel of this host cannot confine a process (%s)", err_text(rc))
                 : 0;
 }
 
@@ -264,17 +264,17 @@ static bool begins_as_select(const char *sql)
 
 static int user_error(struct err *e, const char *message)
 {
-    int code = sql_fail(NULL, message);
-    if (code != GPUFL_E_NOMEM && code != GPUFL_E_CORRUPT)
-        code = GPUFL_E_INVAL;
-    return err_set(e, code, "%.360s", message && *message ? message : "the statement failed");
+    int rc = sql_fail(NULL, message);
+    if (rc != GPUFL_E_NOMEM && rc != GPUFL_E_CORRUPT)
+        rc = GPUFL_E_INVAL;
+    return err_set(e, rc, "%.360s", message && *message ? message : "the statement failed");
 }
 
 static int prepare(struct child *c, struct duck_statement **out, struct err *e)
 {
     const struct duck *d = c->duck;
     struct duck_extracted *all = NULL;
-    int code = 0;
+    int rc = 0;
     if (memchr(c->sql.at, '\0', c->sql.len))
         return err_set(e, GPUFL_E_INVAL, "the statement has a NUL in it");
     buf_clear(&c->text);
@@ -283,13 +283,13 @@ static int prepare(struct child *c, struct duck_statement **out, struct err *e)
     uint64_t n = d->extract_statements(c->connection, sql, &all);
     bool select = n == 1 && begins_as_select(sql);
     if (n == 0 && d->extract_statements_error(all))
-        code = user_error(e, d->extract_statements_error(all));
+        rc = user_error(e, d->extract_statements_error(all));
     else if (select && d->prepare_extracted_statement(c->connection, all, 0, out) != DUCK_OK)
-        code = user_error(e, d->prepare_error(*out));
+        rc = user_error(e, d->prepare_error(*out));
     else if (!select || d->prepared_statement_type(*out) != DUCK_STATEMENT_SELECT)
-        code = err_set(e, GPUFL_E_INVAL, "one SELECT is what can be asked here");
+        rc = err_set(e, GPUFL_E_INVAL, "one SELECT is what can be asked here");
     d->destroy_extracted(&all);
-    return code;
+    return rc;
 }
 
 struct answer_columns {
@@ -372,16 +372,16 @@ static int put_rows(struct child *c, struct duck_result *r, struct err *e)
     struct duck_chunk *chunk;
     int64_t rows = 0;
     bool all = true;
-    int code = put_columns(c, r, &columns, e);
-    while (!code && all && (chunk = c->duck->fetch_chunk(*r))) {
+    int rc = put_columns(c, r, &columns, e);
+    while (!rc && all && (chunk = c->duck->fetch_chunk(*r))) {
         all = put_chunk(c, &columns, chunk, &rows);
         c->duck->destroy_data_chunk(&chunk);
     }
-    const char *why = code || !all ? NULL : c->duck->result_error(r);
+    const char *why = rc || !all ? NULL : c->duck->result_error(r);
     if (why && *why)
-        code = user_error(e, why);
+        rc = user_error(e, why);
     buf_printf(&c->answer, "],\"truncated\":%s}", all ? "false" : "true");
-    return code ? code : buf_error(&c->answer);
+    return rc ? rc : buf_error(&c->answer);
 }
 
 static int ask(struct child *c, struct err *e)
@@ -391,9 +391,9 @@ static int ask(struct child *c, struct err *e)
     struct duck_pending *pending = NULL;
     struct duck_result r;
     memset(&r, 0, sizeof r);
-    int code = prepare(c, &statement, e);
-    if (code)
-        return code;
+    int rc = prepare(c, &statement, e);
+    if (rc)
+        return rc;
     if (d->pending_prepared_streaming(statement, &pending) != DUCK_OK)
         return user_error(e, d->pending_error(pending));
     if (d->execute_pending(pending, &r) != DUCK_OK)
@@ -411,30 +411,30 @@ static int prepare_views(struct child *c, struct err *e)
 
 static int answer(struct child *c, struct err *e)
 {
-    int code = read_request(c, e);
-    if (code)
-        return code;
+    int rc = read_request(c, e);
+    if (rc)
+        return rc;
     buf_init(&c->answer, (size_t)c->bytes_most + 4096);
     buf_init(&c->text, 16 << 20);
     c->duck = duck_open(e);
-    code = c->duck ? give_up_files(c, e) : GPUFL_E_UNAVAILABLE;
-    code = code ? code : open_engine(c, e);
-    code = code ? code : attach_all(c, e);
-    code = code ? code : prepare_views(c, e);
-    code = code ? code : give_up_rest(c, e);
-    return code ? code : ask(c, e);
+    rc = c->duck ? give_up_files(c, e) : GPUFL_E_UNAVAILABLE;
+    rc = rc ? rc : open_engine(c, e);
+    rc = rc ? rc : attach_all(c, e);
+    rc = rc ? rc : prepare_views(c, e);
+    rc = rc ? rc : give_up_rest(c, e);
+    return rc ? rc : ask(c, e);
 }
 
 int store_select_child(void)
 {
     struct child *c = mem_zalloc(sizeof *c);
     struct err e = {0};
-    int code = c ? answer(c, &e) : GPUFL_E_NOMEM;
+    int rc = c ? answer(c, &e) : GPUFL_E_NOMEM;
     if (!c)
         _exit(1);
-    if (code) {
+    if (rc) {
         buf_init(&c->answer, 4096);
-        buf_printf(&c->answer, "%d %s", code, *e.text ? e.text : err_text(code));
+        buf_printf(&c->answer, "%d %s", rc, *e.text ? e.text : err_text(rc));
     }
     /* Nothing is closed: the process ends, and what it has with it. */
     _exit(buf_error(&c->answer) || file_write_all(0, c->answer.data, c->answer.len) ? 1 : 0);

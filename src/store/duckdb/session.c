@@ -109,13 +109,13 @@ static int make_file(struct store_session *ss, struct connection *c, struct err 
     buf_str(&text, "INSERT INTO ");
     session_name(&text, ss, TABLE_about);
     buf_printf(&text, " VALUES ('', %d);COMMIT", FORMAT);
-    int code = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
-    if (code)
+    int rc = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
+    if (rc)
         engine_undo(ss->store, c);
     else
         ss->have[TABLE_about] = (unsigned char)store_table(TABLE_about)->column_count;
     buf_fini(&text);
-    return code;
+    return rc;
 }
 
 static int foreign(const struct store_session *ss, const char *why, struct err *e)
@@ -131,12 +131,11 @@ static int check_empty(struct store_session *ss, struct connection *c, bool *emp
 {
     struct sql q;
     struct sql_arg args[] = {SQL_TEXT(ss->alias, strlen(ss->alias))};
-    int code =
-        sql_open(&q, ss->store->duck, c->handle,
-                 &(struct sql_bound){
-                     "SELECT count(*) FROM duckdb_tables() WHERE database_name = $1", args, 1},
-                 e);
-    int more = code ? code : sql_next(&q, e);
+    int rc = sql_open(&q, ss->store->duck, c->handle,
+                      &(struct sql_bound){
+                          "SELECT count(*) FROM duckdb_tables() WHERE database_name = $1", args, 1},
+                      e);
+    int more = rc ? rc : sql_next(&q, e);
     *empty = more > 0 && sql_int(&q, 0, 0) == 0;
     sql_close(&q);
     return more < 0 ? more : 0;
@@ -165,23 +164,23 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     buf_str(&text, "SELECT name, max(columns) FROM ");
     session_name(&text, ss, TABLE_about);
     buf_str(&text, " GROUP BY name");
-    int code = sql_open(&q, ss->store->duck, c->handle,
-                        &(struct sql_bound){buf_cstr(&text), NULL, 0}, &why),
+    int rc = sql_open(&q, ss->store->duck, c->handle, &(struct sql_bound){buf_cstr(&text), NULL, 0},
+                      &why),
         more = 1;
-    while (!code && (more = sql_next(&q, &why)) > 0)
-        code = take_about(ss, &q, e);
+    while (!rc && (more = sql_next(&q, &why)) > 0)
+        rc = take_about(ss, &q, e);
     sql_close(&q);
     buf_fini(&text);
-    if (code && !*why.text)
-        return code;
-    if (!code && more == 0) {
+    if (rc && !*why.text)
+        return rc;
+    if (!rc && more == 0) {
         ss->have[TABLE_about] = (unsigned char)store_table(TABLE_about)->column_count;
         return 0;
     }
     bool empty = false;
-    code = check_empty(ss, c, &empty, e);
-    if (code)
-        return code;
+    rc = check_empty(ss, c, &empty, e);
+    if (rc)
+        return rc;
     return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
 }
 
@@ -192,15 +191,15 @@ static int run_attach(struct store_session *ss, struct connection *c, const char
 {
     static const struct timespec between = {0, 5000000};
     enum { TRIES = 1000 };
-    int code = 0;
+    int rc = 0;
     for (int i = 0; i < TRIES; i++) {
-        code = sql_run(ss->store->duck, c->handle, text, why);
-        if (!code || !strstr(why->text, "Unique file handle conflict"))
-            return code;
+        rc = sql_run(ss->store->duck, c->handle, text, why);
+        if (!rc || !strstr(why->text, "Unique file handle conflict"))
+            return rc;
         atomic_fetch_add_explicit(&ss->store->held, 1, memory_order_relaxed);
         nanosleep(&between, NULL);
     }
-    return code;
+    return rc;
 }
 
 static int attach(struct store_session *ss, const char *path, struct connection *c, struct err *e)
@@ -211,14 +210,14 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     buf_str(&text, "ATTACH ");
     sql_literal(&text, path);
     buf_printf(&text, " AS %s", ss->alias);
-    int code = run_attach(ss, c, buf_cstr(&text), &why);
+    int rc = run_attach(ss, c, buf_cstr(&text), &why);
     buf_fini(&text);
-    if (!code)
+    if (!rc)
         return 0;
-    if (code == GPUFL_E_FULL || code == GPUFL_E_NOMEM || code == GPUFL_E_PERM)
-        return err_set(e, code, "%s", why.text);
-    if (code == GPUFL_E_BUSY)
-        return err_set(e, code, "the file of session %s is open elsewhere: %.250s", ss->at.id,
+    if (rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_PERM)
+        return err_set(e, rc, "%s", why.text);
+    if (rc == GPUFL_E_BUSY)
+        return err_set(e, rc, "the file of session %s is open elsewhere: %.250s", ss->at.id,
                        why.text);
     return foreign(ss, why.text, e);
 }
@@ -250,30 +249,30 @@ static int create_file(struct store_session *ss, struct connection *c, struct er
 {
     char made[PATH_MAX + 8];
     snprintf(made, sizeof made, "%s.new", ss->path);
-    int code = remove_files(made, e);
-    code = code ? code : attach(ss, made, c, e);
-    code = code ? code : detach(ss, c, e);
-    if (!code && rename(made, ss->path))
-        code = err_set_vendor(e, err_from_errno(errno), errno, "cannot rename %s", made);
-    return code;
+    int rc = remove_files(made, e);
+    rc = rc ? rc : attach(ss, made, c, e);
+    rc = rc ? rc : detach(ss, c, e);
+    if (!rc && rename(made, ss->path))
+        rc = err_set_vendor(e, err_from_errno(errno), errno, "cannot rename %s", made);
+    return rc;
 }
 
 static int open_file(struct store_session *ss, struct err *e)
 {
     struct connection *c;
-    int code = engine_take(ss->store, &c, e);
-    if (code)
-        return code;
+    int rc = engine_take(ss->store, &c, e);
+    if (rc)
+        return rc;
     engine_fit(ss->store, c);
-    code = file_exists(ss->path) ? 0 : create_file(ss, c, e);
-    code = code ? code : attach(ss, ss->path, c, e);
-    if (!code) {
-        code = read_about(ss, c, e);
-        if (code)
+    rc = file_exists(ss->path) ? 0 : create_file(ss, c, e);
+    rc = rc ? rc : attach(ss, ss->path, c, e);
+    if (!rc) {
+        rc = read_about(ss, c, e);
+        if (rc)
             detach(ss, c, NULL);
     }
     engine_give(ss->store, c);
-    return code;
+    return rc;
 }
 
 /* ---- closed ---------------------------------------------------------------------------------- */
@@ -344,16 +343,16 @@ static int open_session(struct store *s, const char *workspace, const char *id, 
     if (!ss)
         return err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
-    int code = open_file(ss, e);
+    int rc = open_file(ss, e);
     pthread_mutex_lock(&s->open.lock);
     session_list_opened(&s->open, &ss->at);
-    if (!code) {
+    if (!rc) {
         *out = ss;
         return 0;
     }
     session_list_remove(&s->open, &ss->at);
     session_free(&ss->at);
-    return code;
+    return rc;
 }
 
 /* One that is open, or NULL where there is none, and room for it. [store.open.lock held; let go of] */
@@ -414,42 +413,42 @@ static int get(struct store *s, const char *workspace, const char *session, bool
     struct store_session *ss;
     bool again;
     *out = NULL;
-    int code = file_of(s, workspace, session, create, path, e);
-    if (code)
-        return code;
+    int rc = file_of(s, workspace, session, create, path, e);
+    if (rc)
+        return rc;
     pthread_mutex_lock(&s->open.lock);
     do {
         again = false;
         ss = find_settled(s, workspace, session);
         if (ss && ss->dropped) {
-            code = session_going(session, create, e);
+            rc = session_going(session, create, e);
         } else if (ss) {
-            code = take(s, ss, &again, e);
-            *out = code || again ? NULL : ss;
+            rc = take(s, ss, &again, e);
+            *out = rc || again ? NULL : ss;
         } else if (!create && !file_exists(path)) {
-            code = session_absent(session, e);
+            rc = session_absent(session, e);
         } else {
-            code = open_session(s, workspace, session, path, out, e);
+            rc = open_session(s, workspace, session, path, out, e);
         }
     } while (again);
     pthread_mutex_unlock(&s->open.lock);
-    return code;
+    return rc;
 }
 
 int session_get(struct store *s, const char *workspace, const char *session, bool create,
                 struct store_session **out, struct err *e)
 {
     *out = NULL;
-    int code = session_check_ids(workspace, session, e);
-    return code ? code : get(s, workspace, session, create, out, e);
+    int rc = session_check_ids(workspace, session, e);
+    return rc ? rc : get(s, workspace, session, create, out, e);
 }
 
 int session_get_history(struct store *s, const char *workspace, bool create,
                         struct store_session **out, struct err *e)
 {
     *out = NULL;
-    int code = session_check_ids(workspace, "x", e);
-    return code ? code : get(s, workspace, history, create, out, e);
+    int rc = session_check_ids(workspace, "x", e);
+    return rc ? rc : get(s, workspace, history, create, out, e);
 }
 
 void session_put(struct store_session *ss)
@@ -469,20 +468,20 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
     char path[PATH_MAX];
     struct store_session *ss;
     *out = NULL;
-    int code = file_of(s, workspace, id, false, path, e);
-    if (code)
-        return code;
+    int rc = file_of(s, workspace, id, false, path, e);
+    if (rc)
+        return rc;
     pthread_mutex_lock(&s->open.lock);
     ss = (struct store_session *)session_list_find_settled(&s->open, workspace, id);
     if (ss && !ss->dropped)
         ss->at.refs++;
     else if (ss || !file_exists(path))
-        code = session_absent(id, e);
+        rc = session_absent(id, e);
     else if (!(ss = new_session(s, workspace, id, path))) /* not attached: whoever wants it waits */
-        code = err_nomem(e);
+        rc = err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
-    if (code || !ss)
-        return code;
+    if (rc || !ss)
+        return rc;
     if (ss->at.state == SESSION_OPEN)
         pthread_mutex_lock(&ss->write_lock);
     *out = ss;
@@ -510,10 +509,10 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 {
     char path[PATH_MAX], log[PATH_MAX + 8];
     *bytes = 0;
-    int code = session_check_ids(workspace, session, e);
-    code = code ? code : file_of(s, workspace, session, false, path, e);
-    if (code)
-        return code;
+    int rc = session_check_ids(workspace, session, e);
+    rc = rc ? rc : file_of(s, workspace, session, false, path, e);
+    if (rc)
+        return rc;
     int64_t size = file_size(path);
     if (size < 0)
         return session_absent(session, e);
@@ -526,24 +525,24 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
-    int code = session_check_ids(workspace, session, e);
-    code = code ? code : file_of(s, workspace, session, false, path, e);
-    if (code)
-        return code;
+    int rc = session_check_ids(workspace, session, e);
+    rc = rc ? rc : file_of(s, workspace, session, false, path, e);
+    if (rc)
+        return rc;
     pthread_mutex_lock(&s->open.lock);
     struct store_session *ss =
         (struct store_session *)session_list_find_settled(&s->open, workspace, session);
     if ((ss && ss->dropped) || !file_exists(path))
-        code = session_absent(session, e);
+        rc = session_absent(session, e);
     else
-        code = remove_files(path, e);
-    if (!code && ss) {
+        rc = remove_files(path, e);
+    if (!rc && ss) {
         ss->dropped = true;
         if (!ss->at.refs)
             session_list_close(&s->open, &ss->at);
     }
     pthread_mutex_unlock(&s->open.lock);
-    return code;
+    return rc;
 }
 
 int session_settle(struct store_session *ss, struct err *e)
@@ -552,12 +551,12 @@ int session_settle(struct store_session *ss, struct err *e)
     char text[64];
     if (pthread_mutex_trylock(&ss->write_lock)) /* who copies or selects wants the file as it is */
         return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
-    int code = engine_take(ss->store, &c, e);
-    if (!code) {
+    int rc = engine_take(ss->store, &c, e);
+    if (!rc) {
         snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);
-        code = sql_run(ss->store->duck, c->handle, text, e);
+        rc = sql_run(ss->store->duck, c->handle, text, e);
         engine_give(ss->store, c);
     }
     pthread_mutex_unlock(&ss->write_lock);
-    return code;
+    return rc;
 }

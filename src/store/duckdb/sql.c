@@ -30,38 +30,38 @@ _Atomic unsigned sql_given_up;
 
 int sql_fail(struct err *e, const char *message)
 {
-    int code = GPUFL_E_STATE;
+    int rc = GPUFL_E_STATE;
     message = message && *message ? message : "the statement failed";
     if (strstr(message, "has been invalidated"))
         atomic_fetch_add_explicit(&sql_given_up, 1, memory_order_relaxed);
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (strstr(message, meanings[i].part)) {
-            code = meanings[i].code;
+            rc = meanings[i].code;
             break;
         }
-    return err_set(e, code, "DuckDB: %.360s", message);
+    return err_set(e, rc, "DuckDB: %.360s", message);
 }
 
 int sql_run(const struct duck *d, struct duck_connection *c, const char *text, struct err *e)
 {
     struct duck_result r;
     memset(&r, 0, sizeof r);
-    int code = d->query(c, text, &r) == DUCK_OK ? 0 : sql_fail(e, d->result_error(&r));
+    int rc = d->query(c, text, &r) == DUCK_OK ? 0 : sql_fail(e, d->result_error(&r));
     d->destroy_result(&r);
-    return code;
+    return rc;
 }
 
 int sql_run_with(const struct duck *d, struct duck_connection *c, const char *text,
                  const struct sql_arg *args, size_t n, struct err *e)
 {
     struct sql q;
-    int code = sql_open(&q, d, c, &(struct sql_bound){text, args, n}, e), more = 1;
-    while (!code && more > 0) {
+    int rc = sql_open(&q, d, c, &(struct sql_bound){text, args, n}, e), more = 1;
+    while (!rc && more > 0) {
         more = sql_next(&q, e);
-        code = more < 0 ? more : 0;
+        rc = more < 0 ? more : 0;
     }
     sql_close(&q);
-    return code;
+    return rc;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -111,16 +111,16 @@ static int bind_one(struct sql *q, uint64_t place, const struct sql_arg *a)
 static int start(struct sql *q, struct err *e)
 {
     struct duck_pending *p = NULL;
-    int code = 0;
+    int rc = 0;
     if (q->duck->pending_prepared_streaming(q->statement, &p) != DUCK_OK) {
-        code = sql_fail(e, q->duck->pending_error(p));
+        rc = sql_fail(e, q->duck->pending_error(p));
     } else {
         q->has_result = true;
         if (q->duck->execute_pending(p, &q->result) != DUCK_OK)
-            code = sql_fail(e, q->duck->result_error(&q->result));
+            rc = sql_fail(e, q->duck->result_error(&q->result));
     }
     q->duck->destroy_pending(&p);
-    return code;
+    return rc;
 }
 
 static struct store_text text_of(const struct page *p, unsigned column, size_t row)
@@ -140,9 +140,9 @@ int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c,
     for (size_t i = 0; i < s->n; i++)
         if (bind_one(q, i + 1, &s->args[i]) != DUCK_OK)
             return err_set(e, GPUFL_E_INVAL, "DuckDB: value %zu does not fit its parameter", i + 1);
-    int code = start(q, e);
-    if (code)
-        return code;
+    int rc = start(q, e);
+    if (rc)
+        return rc;
     q->page.columns = (unsigned)d->column_count(&q->result);
     return q->page.columns <= PAGE_COLUMNS_MAX ? 0 : err_set(e, GPUFL_E_FULL, "too many columns");
 }

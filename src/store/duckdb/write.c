@@ -29,9 +29,9 @@ static int make_table(struct store_session *ss, unsigned table, struct err *e)
     buf_clear(&w->text);
     session_create_table(&w->text, ss, table);
     session_note_table(&w->text, ss, table);
-    int code = sql_run(ss->store->duck, w->connection->handle, buf_cstr(&w->text), e);
-    w->made[table] = !code;
-    return code;
+    int rc = sql_run(ss->store->duck, w->connection->handle, buf_cstr(&w->text), e);
+    w->made[table] = !rc;
+    return rc;
 }
 
 int write_table(struct store_session *ss, unsigned table, struct rows **out, struct err *e)
@@ -40,16 +40,16 @@ int write_table(struct store_session *ss, unsigned table, struct rows **out, str
     *out = w->tables[table];
     if (*out)
         return 0;
-    int code = ss->have[table] || w->made[table] ? 0 : make_table(ss, table, e);
-    if (code)
-        return code;
+    int rc = ss->have[table] || w->made[table] ? 0 : make_table(ss, table, e);
+    if (rc)
+        return rc;
     struct rows *r = mem_zalloc(sizeof *r);
     if (!r)
         return err_nomem(e);
-    code = rows_open(r, ss->store->duck, w->connection->handle, ss->alias, store_table(table), e);
-    if (code) {
+    rc = rows_open(r, ss->store->duck, w->connection->handle, ss->alias, store_table(table), e);
+    if (rc) {
         mem_free(r);
-        return code;
+        return rc;
     }
     *out = w->tables[table] = r;
     return 0;
@@ -70,10 +70,10 @@ static int upgrade(struct store_session *ss, struct connection *c, struct buf *t
     buf_str(text, "COMMIT");
     if (!any)
         return 0;
-    int code = sql_run(ss->store->duck, c->handle, buf_cstr(text), e);
-    if (code) {
+    int rc = sql_run(ss->store->duck, c->handle, buf_cstr(text), e);
+    if (rc) {
         engine_undo(ss->store, c);
-        return code;
+        return rc;
     }
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (ss->have[i] && ss->have[i] < store_table(i)->column_count)
@@ -87,9 +87,9 @@ static int put_row(struct store_session *ss, unsigned table, const int64_t *cell
                    const struct store_text *texts, struct err *e)
 {
     struct rows *r;
-    int code = write_table(ss, table, &r, e);
-    if (code)
-        return code;
+    int rc = write_table(ss, table, &r, e);
+    if (rc)
+        return rc;
     for (unsigned c = 0; c < r->table->column_count; c++) {
         enum cell_type type = r->table->columns[c].type;
         if (type == CELL_TEXT || type == CELL_BYTES)
@@ -104,8 +104,8 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
                        size_t n, struct err *e)
 {
     struct rows *r;
-    int code = write_table(ss, table, &r, e);
-    return code ? code : rows_put_columns(r, columns, n, e);
+    int rc = write_table(ss, table, &r, e);
+    return rc ? rc : rows_put_columns(r, columns, n, e);
 }
 
 /* Runs w->text. */
@@ -114,13 +114,13 @@ static int ask(struct store_session *ss, const struct sql_arg *args, size_t n, a
 {
     struct writer *w = ss->writer;
     struct sql q;
-    int code = sql_open(&q, ss->store->duck, w->connection->handle,
-                        &(struct sql_bound){buf_cstr(&w->text), args, n}, e);
-    int more = code ? code : 1;
-    while (!code && (more = sql_next(&q, e)) > 0)
-        code = take(arg, &q.page);
+    int rc = sql_open(&q, ss->store->duck, w->connection->handle,
+                      &(struct sql_bound){buf_cstr(&w->text), args, n}, e);
+    int more = rc ? rc : 1;
+    while (!rc && (more = sql_next(&q, e)) > 0)
+        rc = take(arg, &q.page);
     sql_close(&q);
-    return more < 0 ? more : code;
+    return more < 0 ? more : rc;
 }
 
 static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
@@ -225,34 +225,36 @@ static int make_writer(struct store_session *ss, struct err *e)
 static int begin(struct store_session *ss, struct connection *c, struct err *e)
 {
     struct writer *w = ss->writer;
-    int code = upgrade(ss, c, &w->text, e);
-    code = code ? code : sql_run(ss->store->duck, c->handle, "BEGIN", e);
-    if (code)
-        return code;
+    int rc = upgrade(ss, c, &w->text, e);
+    rc = rc ? rc : sql_run(ss->store->duck, c->handle, "BEGIN", e);
+    if (rc)
+        return rc;
     w->connection = c;
-    code = append_load(&w->append, e);
-    if (code) {
+    rc = append_load(&w->append, e);
+    if (rc) {
         w->connection = NULL;
         engine_undo(ss->store, c);
+        return rc;
     }
-    return code;
+    ss->at.append = &w->append;
+    return 0;
 }
 
 /* [write_lock held; let go of where this fails] */
 static int begin_locked(struct store_session *ss, struct err *e)
 {
     struct connection *c;
-    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
-                           : make_writer(ss, e);
-    code = code ? code : engine_take(ss->store, &c, e);
-    if (!code) {
-        code = begin(ss, c, e);
-        if (code)
+    int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
+                         : make_writer(ss, e);
+    rc = rc ? rc : engine_take(ss->store, &c, e);
+    if (!rc) {
+        rc = begin(ss, c, e);
+        if (rc)
             engine_give(ss->store, c);
     }
-    if (code)
+    if (rc)
         pthread_mutex_unlock(&ss->write_lock);
-    return code;
+    return rc;
 }
 
 int write_begin(struct store_session *ss, struct err *e)
@@ -281,6 +283,7 @@ static void end(struct store_session *ss)
     memset(w->made, 0, sizeof w->made);
     engine_give(ss->store, w->connection);
     w->connection = NULL;
+    ss->at.append = NULL;
     pthread_mutex_unlock(&ss->write_lock);
 }
 
@@ -299,31 +302,31 @@ static int put_positions(struct store_session *ss, const struct store_position *
 {
     struct writer *w = ss->writer;
     struct rows *r;
-    int code = 0;
+    int rc = 0;
     if (!n)
         return 0;
     if (ss->have[TABLE_position]) {
         buf_clear(&w->text);
         buf_str(&w->text, "DELETE FROM ");
         session_name(&w->text, ss, TABLE_position);
-        code = sql_run(ss->store->duck, w->connection->handle, buf_cstr(&w->text), e);
+        rc = sql_run(ss->store->duck, w->connection->handle, buf_cstr(&w->text), e);
     }
-    code = code ? code : write_table(ss, TABLE_position, &r, e);
-    for (unsigned i = 0; !code && i < n; i++) {
+    rc = rc ? rc : write_table(ss, TABLE_position, &r, e);
+    for (unsigned i = 0; !rc && i < n; i++) {
         rows_text(r, 0, p[i].channel, strnlen(p[i].channel, sizeof p[i].channel));
         rows_int(r, 1, p[i].offset);
-        code = rows_end(r, e);
+        rc = rows_end(r, e);
     }
-    return code;
+    return rc;
 }
 
 static int flush_all(struct writer *w, struct err *e)
 {
-    int code = 0;
-    for (unsigned i = 0; !code && i < TABLE_COUNT; i++)
+    int rc = 0;
+    for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
         if (w->tables[i])
-            code = rows_flush(w->tables[i], e);
-    return code;
+            rc = rows_flush(w->tables[i], e);
+    return rc;
 }
 
 int write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
@@ -332,14 +335,14 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
     struct writer *w = writer_of(ss, e);
     if (!w)
         return GPUFL_E_STATE;
-    int code = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
-                           : put_positions(ss, p, n, e);
-    code = code ? code : append_finish(&w->append, e);
-    code = code ? code : flush_all(w, e);
-    code = code ? code : sql_run(ss->store->duck, w->connection->handle, "COMMIT", e);
-    if (code) {
+    int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
+                         : put_positions(ss, p, n, e);
+    rc = rc ? rc : append_finish(&w->append, e);
+    rc = rc ? rc : flush_all(w, e);
+    rc = rc ? rc : sql_run(ss->store->duck, w->connection->handle, "COMMIT", e);
+    if (rc) {
         write_rollback(ss);
-        return code;
+        return rc;
     }
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (w->made[i])
@@ -369,15 +372,14 @@ int write_positions(struct store_session *ss, struct store_position *out, unsign
     struct sql q;
     unsigned room = *count;
     *count = 0;
-    int code = engine_take(ss->store, &c, e), more = 0;
-    if (code)
-        return code;
+    int rc = engine_take(ss->store, &c, e), more = 0;
+    if (rc)
+        return rc;
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "SELECT channel, \"offset\" FROM ");
     session_table(&text, ss, TABLE_position);
-    code =
-        sql_open(&q, ss->store->duck, c->handle, &(struct sql_bound){buf_cstr(&text), NULL, 0}, e);
-    while (!code && (more = sql_next(&q, e)) > 0)
+    rc = sql_open(&q, ss->store->duck, c->handle, &(struct sql_bound){buf_cstr(&text), NULL, 0}, e);
+    while (!rc && (more = sql_next(&q, e)) > 0)
         for (size_t i = 0; i < q.page.rows && *count < room; i++) {
             struct store_text channel = sql_text(&q, 0, i);
             struct store_position *at = &out[(*count)++];
@@ -389,42 +391,5 @@ int write_positions(struct store_session *ss, struct store_position *out, unsign
     sql_close(&q);
     buf_fini(&text);
     engine_give(ss->store, c);
-    return more < 0 ? more : code;
-}
-
-/* ---- what the caller appends ------------------------------------------------------------------- */
-
-static struct append *begun(struct store_session *ss)
-{
-    struct writer *w = ss->writer;
-    return w && w->connection ? &w->append : NULL;
-}
-
-int write_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
-                const size_t *lens, size_t n, struct err *e)
-{
-    return append_names(begun(ss), ids, texts, lens, n, e);
-}
-
-int write_append(struct store_session *ss, const struct wire_batch *b, struct err *e)
-{
-    return append_batch(begun(ss), b, e);
-}
-
-int write_tiles(struct store_session *ss, int level, const struct tile *rows, size_t n,
-                struct err *e)
-{
-    return append_tiles(begun(ss), level, rows, n, e);
-}
-
-int write_spans(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
-                struct err *e)
-{
-    return append_spans(begun(ss), level, rows, n, e);
-}
-
-int write_unknown(struct store_session *ss, const char *channel, const char *line, size_t len,
-                  struct err *e)
-{
-    return append_unknown(begun(ss), channel, line, len, e);
+    return more < 0 ? more : rc;
 }
