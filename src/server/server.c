@@ -89,7 +89,7 @@ static void fill_parts(struct server *s)
     s->parts = (struct parts){.data = s->options.data,
                               .metrics_key = s->options.metrics_key,
                               .body_max = s->options.body_max,
-                              .webhooks = (enum hooks_reach)s->options.webhooks,
+                              .reach = (enum webhooks_reach)s->options.webhooks,
                               .local = s->options.local,
                               .began = s->began,
                               .ready = &s->ready,
@@ -101,7 +101,7 @@ static void fill_parts(struct server *s)
                               .intake = &s->intake,
                               .janitor = &s->janitor,
                               .alerts = s->alerts,
-                              .hooks = s->hooks,
+                              .webhooks = s->webhooks,
                               .auth = &s->auth,
                               .origin = &s->origin,
                               .counters = &s->counters,
@@ -243,7 +243,7 @@ static int open_intake(struct server *s, struct err *e)
                                     .store = s->store,
                                     .meta = s->meta,
                                     .threads = (unsigned)s->options.loaders,
-                                    .shared = s->turns.meta && s->options.columns,
+                                    .shared = s->write_lease.meta && s->options.columns,
                                     .body_max = s->options.body_max,
                                     .fleet = s->fleet,
                                     .arg = s,
@@ -274,19 +274,19 @@ static void tell_alert(void *arg, const char *workspace, const char *json, size_
 static void wake_hooks(void *arg)
 {
     struct server *s = arg;
-    hooks_wake(s->hooks);
+    webhooks_wake(s->webhooks);
 }
 
 static int open_alerts(struct server *s, struct err *e)
 {
-    const struct hooks_config hooks = {.meta = s->meta,
-                                       .reach = (enum hooks_reach)s->options.webhooks};
+    const struct webhooks_config hooks = {.meta = s->meta,
+                                          .reach = (enum webhooks_reach)s->options.webhooks};
     const struct alerts_config alerts = {.meta = s->meta,
                                          .holder = s->janitor.holder,
                                          .arg = s,
                                          .told = tell_alert,
                                          .posts = wake_hooks};
-    int rc = hooks_open(&s->hooks, &hooks, e);
+    int rc = webhooks_open(&s->webhooks, &hooks, e);
     return rc ? rc : alerts_open(&s->alerts, &alerts, e);
 }
 
@@ -308,8 +308,8 @@ static int open_stores(struct server *s, struct err *e)
         backup_clean(s->options.data);
     rc = rc ? rc : open_meta(s, e);
     rc = rc ? rc
-            : server_open_columns(&s->options, turns_init(&s->turns, s->meta), &s->ops, &s->store,
-                                  e);
+            : server_open_columns(&s->options, write_lease_init(&s->write_lease, s->meta), &s->ops,
+                                  &s->store, e);
     rc = rc ? rc : open_fleet(s, e);
     rc = rc ? rc : open_analysis(s, e);
     rc = rc ? rc : open_intake(s, e);
@@ -320,9 +320,9 @@ static int open_stores(struct server *s, struct err *e)
 static void close_stores(struct server *s)
 {
     alerts_close(s->alerts);
-    hooks_close(s->hooks);
+    webhooks_close(s->webhooks);
     s->alerts = NULL;
-    s->hooks = NULL;
+    s->webhooks = NULL;
     janitor_stop(&s->janitor);
     intake_close(&s->intake);
     fleet_close(s->fleet);

@@ -40,14 +40,14 @@ struct server {
     struct meta *meta;           /* small tables */
     const struct store_ops *ops; /* columns */
     struct store *store;
-    struct turns turns; /* of servers beside this one */
+    struct write_lease write_lease; /* of servers beside this one */
     struct starts starts;
     struct intake intake;      /* what receives sessions */
     struct fleet *fleet;       /* what hosts and GPUs do now */
     struct analysis *analysis; /* sums them up */
     struct janitor janitor;
     struct alerts *alerts;
-    struct hooks *hooks; /* what alerts post */
+    struct webhooks *webhooks; /* what alerts post */
     struct auth auth;
     bool auth_open;          /* auth is there */
     struct workers *readers; /* what asks */

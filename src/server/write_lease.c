@@ -18,19 +18,19 @@ static int lost(const char *session, int rc, struct err *why, struct err *e)
     return err_set(e, GPUFL_E_BUSY, "session %s: another server has begun to write it", session);
 }
 
-static struct meta_turn turn_now(const struct turns *t, const char *session)
+static struct meta_turn turn_now(const struct write_lease *t, const char *session)
 {
     int64_t now = clock_real();
     return (struct meta_turn){.session = session,
                               .holder = t->holder,
                               .now = now,
-                              .until = now + TURNS_NS,
+                              .until = now + WRITE_LEASE_NS,
                               .ask = now + ASK_NS};
 }
 
 static int take(void *arg, const char *workspace, const char *session, bool *seized, struct err *e)
 {
-    const struct turns *t = arg;
+    const struct write_lease *t = arg;
     struct err why = {0};
     struct meta_turn turn = turn_now(t, session);
     int rc = meta_turn_take(t->meta, workspace, &turn, &why);
@@ -40,7 +40,7 @@ static int take(void *arg, const char *workspace, const char *session, bool *sei
 
 static int keep(void *arg, const char *workspace, const char *session, struct err *e)
 {
-    const struct turns *t = arg;
+    const struct write_lease *t = arg;
     struct err why = {0};
     struct meta_turn turn = turn_now(t, session);
     int rc = meta_turn_keep(t->meta, workspace, &turn, &why);
@@ -49,14 +49,14 @@ static int keep(void *arg, const char *workspace, const char *session, struct er
 
 static int give(void *arg, const char *workspace, const char *session, struct err *e)
 {
-    const struct turns *t = arg;
+    const struct write_lease *t = arg;
     struct err why = {0};
     struct meta_turn turn = turn_now(t, session);
     int rc = meta_turn_give(t->meta, workspace, &turn, &why);
     return turn.mine ? 0 : lost(session, rc, &why, e);
 }
 
-const struct store_turns *turns_init(struct turns *t, struct meta *meta)
+const struct store_turns *write_lease_init(struct write_lease *t, struct meta *meta)
 {
     uint64_t random = 0;
     if (strcmp(meta_engine(meta), "sqlite") == 0)

@@ -40,8 +40,8 @@ enum {
     RULES_BY_HAND = 2, /* raised when a rule's code changes its findings */
 };
 
-struct subject {
-    struct subject *next;
+struct candidate {
+    struct candidate *next;
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
     bool due, ended, busy; /* busy: it is being analysed */
     int64_t at;            /* CLOCK_MONOTONIC ns from which it may be */
@@ -54,8 +54,8 @@ struct analysis {
     struct thread thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t some, idle;
-    struct subject *subjects; /* owned */
-    _Atomic bool stop;        /* set under the lock; read anywhere */
+    struct candidate *candidates; /* owned */
+    _Atomic bool stop;            /* set under the lock; read anywhere */
     int64_t missing_at;
     struct analysis_stats stats;
 };
@@ -222,9 +222,10 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
 /* ---- whose turn it is ---------------------------------------------------------------------------- */
 
 /* [lock held] NULL: out of memory. */
-static struct subject *find_subject(struct analysis *a, const char *workspace, const char *session)
+static struct candidate *find_candidate(struct analysis *a, const char *workspace,
+                                        const char *session)
 {
-    struct subject *s = a->subjects;
+    struct candidate *s = a->candidates;
     while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
         s = s->next;
     if (s || !(s = mem_zalloc(sizeof *s)))
@@ -232,8 +233,8 @@ static struct subject *find_subject(struct analysis *a, const char *workspace, c
     snprintf(s->workspace, sizeof s->workspace, "%s", workspace);
     snprintf(s->session, sizeof s->session, "%s", session);
     s->at = clock_mono() + a->config.first_ns;
-    s->next = a->subjects;
-    a->subjects = s;
+    s->next = a->candidates;
+    a->candidates = s;
     return s;
 }
 
@@ -241,7 +242,7 @@ void analysis_news(void *arg, const struct loader_news *n)
 {
     struct analysis *a = arg;
     pthread_mutex_lock(&a->lock);
-    struct subject *s = find_subject(a, n->workspace, n->session);
+    struct candidate *s = find_candidate(a, n->workspace, n->session);
     if (s) {
         s->due = true;
         s->ended = n->ended || (s->ended && !n->rows);
@@ -258,12 +259,12 @@ void analysis_news(void *arg, const struct loader_news *n)
 
 /* The one whose turn it is, of those whose time has come; NULL: none before *until. Forgets those
  * that are long gone. [lock held] */
-static struct subject *next_subject(struct analysis *a, int64_t now, int64_t *until)
+static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
 {
-    struct subject *best = NULL;
+    struct candidate *best = NULL;
     *until = now + MISSING_NS;
-    for (struct subject **at = &a->subjects; *at;) {
-        struct subject *s = *at;
+    for (struct candidate **at = &a->candidates; *at;) {
+        struct candidate *s = *at;
         if (!s->due && now - s->used > GONE_NS) {
             *at = s->next;
             mem_free(s);
@@ -304,7 +305,7 @@ static void add_missing(struct analysis *a)
 }
 
 /* Analyses one; the lock is let go of meanwhile. */
-static void analyse(struct analysis *a, struct subject *s)
+static void analyse(struct analysis *a, struct candidate *s)
 {
     const struct analysis_config *c = &a->config;
     struct store_session *ss = NULL; /* stays open from the one to the other */
@@ -350,7 +351,7 @@ static void *analysis_main(void *arg)
             pthread_mutex_lock(&a->lock);
             continue;
         }
-        struct subject *s = next_subject(a, now, &until);
+        struct candidate *s = next_candidate(a, now, &until);
         if (s) {
             analyse(a, s);
             continue;
@@ -402,9 +403,9 @@ void analysis_close(struct analysis *a)
     pthread_cond_signal(&a->some);
     pthread_mutex_unlock(&a->lock);
     thread_join(&a->thread);
-    while (a->subjects) {
-        struct subject *s = a->subjects;
-        a->subjects = s->next;
+    while (a->candidates) {
+        struct candidate *s = a->candidates;
+        a->candidates = s->next;
         mem_free(s);
     }
     pthread_cond_destroy(&a->some);
@@ -417,7 +418,7 @@ void analysis_close(struct analysis *a)
 static unsigned count_due(const struct analysis *a)
 {
     unsigned n = 0;
-    for (const struct subject *s = a->subjects; s; s = s->next)
+    for (const struct candidate *s = a->candidates; s; s = s->next)
         n += s->due || s->busy;
     return n;
 }

@@ -85,7 +85,7 @@ static void put_rule(struct call *c, const struct meta_alert *r, const char *act
     const struct parts *s = c->parts;
     struct err e = {0};
     int rc = alerts_check(r, &e);
-    rc = rc ? rc : hooks_check(r->url, s->webhooks, &e);
+    rc = rc ? rc : webhooks_check(r->url, s->reach, &e);
     rc = rc ? rc : meta_alert_put(s->meta, c->who.workspace, r, &e);
     if (rc) {
         call_fail(c, rc, "rule", &e);
@@ -186,7 +186,7 @@ void api_alert_test(struct call *c)
         return;
     }
     access_note(c, "alert.test", r.id);
-    hooks_wake(c->parts->hooks);
+    webhooks_wake(c->parts->webhooks);
     call_json(c, &j);
     json_out_object(&j, NULL);
     json_out_text(&j, "id", id);

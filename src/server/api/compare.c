@@ -33,7 +33,7 @@ static int read_digest(struct call *c, const char *id, struct region *mem, struc
     if (rc)
         return rc;
     buf_init(&text, DOCUMENT_MAX);
-    rc = packed_open(&a.body, &text);
+    rc = gzip_doc_open(&a.body, &text);
     rc = rc ? rc : digest_read(out, text.data, text.len);
     if (rc)
         err_set(e, rc, "the digest of session %s cannot be read: %s", id, err_text(rc));

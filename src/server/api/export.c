@@ -139,14 +139,14 @@ static void attachment(struct call *c, const char *session, const char *ending)
 
 void api_export_ndjson(struct call *c)
 {
-    struct subject s;
+    struct session_ref s;
     struct http_pipe *pipe = NULL;
-    if (!subject_open(c, V(export_ndjson, session)->text, &s) || !subject_answers(c, &s))
+    if (!session_ref_open(c, V(export_ndjson, session)->text, &s) || !session_ref_answers(c, &s))
         return;
     struct export *x = s.columns ? mem_zalloc(sizeof *x) : NULL;
     if (!x) {
         call_fail(c, s.columns ? GPUFL_E_NOMEM : GPUFL_E_NOENT, "session", NULL);
-        subject_close(c, &s);
+        session_ref_close(c, &s);
         return;
     }
     x->ops = c->parts->ops;
@@ -170,7 +170,7 @@ void api_export_ndjson(struct call *c)
 /* ---- Parquet ----------------------------------------------------------------------------------- */
 
 /* A file below the data folder that is gone when it is closed. */
-static int send_parquet(struct call *c, struct subject *s, enum record_type type, struct err *e)
+static int send_parquet(struct call *c, struct session_ref *s, enum record_type type, struct err *e)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/export-%s.parquet", c->parts->data, c->http->id);
@@ -193,7 +193,7 @@ static int send_parquet(struct call *c, struct subject *s, enum record_type type
 
 void api_export_parquet(struct call *c)
 {
-    struct subject s;
+    struct session_ref s;
     struct err e = {0};
     char ending[96];
     const char *name = V(export_parquet, record)->text;
@@ -203,7 +203,7 @@ void api_export_parquet(struct call *c)
                         "There is no record '%s'; docs/format.md lists them.", name);
         return;
     }
-    if (!subject_open(c, V(export_parquet, session)->text, &s))
+    if (!session_ref_open(c, V(export_parquet, session)->text, &s))
         return;
     int rc = s.columns ? send_parquet(c, &s, (enum record_type)type, &e) : GPUFL_E_NOENT;
     if (rc) {
@@ -212,5 +212,5 @@ void api_export_parquet(struct call *c)
         snprintf(ending, sizeof ending, "%.80s.parquet", name);
         attachment(c, s.row.id, ending);
     }
-    subject_close(c, &s);
+    session_ref_close(c, &s);
 }

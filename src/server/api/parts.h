@@ -29,7 +29,7 @@ struct parts {
     const char *data;          /* the data folder */
     const char *metrics_key;   /* NULL or "": /metrics needs none */
     int64_t body_max;          /* bytes of an uploaded body */
-    enum hooks_reach webhooks; /* where alerts may post to */
+    enum webhooks_reach reach; /* where alerts may post to */
     bool local;                /* `gpufl view`: one user on this machine */
     int64_t began;             /* CLOCK_MONOTONIC, ns */
 
@@ -47,7 +47,7 @@ struct parts {
     const struct intake *intake; /* receives sessions */
     struct janitor *janitor;
     struct alerts *alerts;
-    struct hooks *hooks; /* posts what alerts say */
+    struct webhooks *webhooks; /* posts what alerts say */
     struct auth *auth;
     const struct origin *origin;
     struct counters *counters;

@@ -95,7 +95,8 @@ static bool view_fits(struct call *c, enum store_query q)
     return false;
 }
 
-static void send(struct call *c, const struct subject *s, struct columns *columns, const char *tag)
+static void send(struct call *c, const struct session_ref *s, struct columns *columns,
+                 const char *tag)
 {
     struct json_out j;
     char epoch[24];
@@ -114,7 +115,7 @@ static void send(struct call *c, const struct subject *s, struct columns *column
         http_set(c->http, "ETag", tag);
 }
 
-static void ask(struct call *c, enum store_query q, const struct subject *s, const char *tag)
+static void ask(struct call *c, enum store_query q, const struct session_ref *s, const char *tag)
 {
     const struct store_query_def *def = &store_queries[q];
     struct store_value args[STORE_PARAMS_MAX];
@@ -147,13 +148,13 @@ static void ask(struct call *c, enum store_query q, const struct subject *s, con
 void api_query(struct call *c)
 {
     enum store_query q = query_of(c->route);
-    struct subject s;
+    struct session_ref s;
     char tag[32];
     if (store_queries[q].of_workspace) {
         ask(c, q, NULL, "");
         return;
     }
-    if (!subject_open(c, value_of(c, "session")->text, &s))
+    if (!session_ref_open(c, value_of(c, "session")->text, &s))
         return;
     struct err e = {0};
     bool shared = false; /* the answer may change after this session's end */
@@ -161,7 +162,7 @@ void api_query(struct call *c)
     tag[0] = '\0';
     if (rc)
         call_fail(c, rc, "question", &e);
-    else if (shared || !subject_unchanged(c, &s, tag))
+    else if (shared || !session_ref_unchanged(c, &s, tag))
         ask(c, q, &s, tag);
-    subject_close(c, &s);
+    session_ref_close(c, &s);
 }

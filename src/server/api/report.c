@@ -78,7 +78,7 @@ static void send_whole(struct call *c, const char *session, const char *kind, co
         bool takes = http_field_has(c->http, "Accept-Encoding", "gzip");
         struct buf *body = http_body(c->http, DOCUMENT_MAX);
         if (packed && !takes)
-            rc = packed_open(&a.body, body);
+            rc = gzip_doc_open(&a.body, body);
         else
             buf_put(body, a.body.data, a.body.len);
         http_send(c->http, 200, type);
@@ -182,7 +182,7 @@ static void send_section(struct call *c, const struct meta_analysis *a, const ch
     int rc = 0;
     buf_init(&report, DOCUMENT_MAX);
     if (strcmp(a->encoding, "gzip") == 0)
-        rc = packed_open(&a->body, &report);
+        rc = gzip_doc_open(&a->body, &report);
     else
         buf_put(&report, a->body.data, a->body.len);
     call_json(c, &j);

@@ -208,7 +208,7 @@ static int place_of(enum store_query q, const char *name)
 }
 
 /* What another session sampled within a span: nothing where it is not here, or not asked for. */
-static int ask_span(struct call *c, const struct subject *s, const struct store_question *all,
+static int ask_span(struct call *c, const struct session_ref *s, const struct store_question *all,
                     const struct span *x, struct steps *steps, struct err *e)
 {
     struct store_value own[STORE_PARAMS_MAX];
@@ -237,7 +237,7 @@ bool series_is(enum store_query q)
     return q == QUERY_device_series || q == QUERY_host_series;
 }
 
-int series_shared(struct call *c, const struct subject *s, bool *shared, struct err *e)
+int series_shared(struct call *c, const struct session_ref *s, bool *shared, struct err *e)
 {
     struct spans spans = {.self = s->row.id};
     const struct store_visitor v = {&spans, take_spans};
@@ -255,7 +255,7 @@ static bool of_process(enum store_query q, const struct store_value *args)
            (metric == COL_host_metric_process_cpu || metric == COL_host_metric_process_rss);
 }
 
-int series_ask(struct call *c, const struct subject *s, enum store_query q,
+int series_ask(struct call *c, const struct session_ref *s, enum store_query q,
                const struct store_value *args, const struct store_visitor *v, struct err *e)
 {
     int device = place_of(q, "device");

@@ -12,10 +12,10 @@
 bool series_is(enum store_query q);
 
 /* Whether another session took samples for this one: then an answer may change after this session's end. */
-int series_shared(struct call *c, const struct subject *s, bool *shared, struct err *e);
+int series_shared(struct call *c, const struct session_ref *s, bool *shared, struct err *e);
 
 /* Answers question q, which is a series, of a session that has columns. Like store_ops.query. */
-int series_ask(struct call *c, const struct subject *s, enum store_query q,
+int series_ask(struct call *c, const struct session_ref *s, enum store_query q,
                const struct store_value *args, const struct store_visitor *v, struct err *e);
 
 #endif

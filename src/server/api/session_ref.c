@@ -85,7 +85,7 @@ static int take_lines(void *arg, const struct store_chunk *chunk)
     return rc;
 }
 
-static int start_search(struct call *c, struct subject *s, struct err *e)
+static int start_search(struct call *c, struct session_ref *s, struct err *e)
 {
     struct search search = {0};
     const struct store_visitor v = {.arg = &search, .chunk = take_lines};
@@ -103,11 +103,11 @@ static int start_search(struct call *c, struct subject *s, struct err *e)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-bool subject_open(struct call *c, const char *session, struct subject *s)
+bool session_ref_open(struct call *c, const char *session, struct session_ref *s)
 {
     const struct parts *server = c->parts;
     struct err e = {0};
-    *s = (struct subject){0};
+    *s = (struct session_ref){0};
     const struct meta_ask ask = {server->meta, c->who.workspace, c->memory, &e};
     int rc = c->who.session && strcmp(c->who.session, session) != 0
                  ? GPUFL_E_NOENT /* a link to another session */
@@ -120,7 +120,7 @@ bool subject_open(struct call *c, const char *session, struct subject *s)
     if (rc == 0 && s->columns && !start_known(server->starts, c->who.workspace, session, &s->start))
         rc = start_search(c, s, &e);
     if (rc) {
-        subject_close(c, s);
+        session_ref_close(c, s);
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
     } else if (!s->columns && s->row.records > 0) {
         rc = GPUFL_E_NOENT;
@@ -132,14 +132,14 @@ bool subject_open(struct call *c, const char *session, struct subject *s)
     return rc == 0;
 }
 
-void subject_close(struct call *c, struct subject *s)
+void session_ref_close(struct call *c, struct session_ref *s)
 {
     if (s->columns)
         c->parts->ops->put(s->columns);
     s->columns = NULL;
 }
 
-bool subject_answers(struct call *c, struct subject *s)
+bool session_ref_answers(struct call *c, struct session_ref *s)
 {
     struct store_position positions[STORE_POSITIONS_MAX];
     unsigned count = STORE_POSITIONS_MAX;
@@ -147,12 +147,12 @@ bool subject_answers(struct call *c, struct subject *s)
     int rc = s->columns ? c->parts->ops->peek(s->columns, positions, &count, &e) : 0;
     if (!rc)
         return true;
-    subject_close(c, s);
+    session_ref_close(c, s);
     call_fail(c, rc, "session", &e);
     return false;
 }
 
-bool subject_unchanged(struct call *c, const struct subject *s, char tag[32])
+bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32])
 {
     char text[256];
     tag[0] = '\0';

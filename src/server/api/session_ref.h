@@ -26,22 +26,22 @@ struct starts {
 void starts_init(struct starts *s);
 void starts_fini(struct starts *s);
 
-struct subject {
+struct session_ref {
     struct meta_session row;       /* texts in the call's memory */
     struct store_session *columns; /* NULL: nothing of it has been committed */
     int64_t start;                 /* CLOCK_MONOTONIC ns */
 };
 
 /* false: the problem is the answer. */
-bool subject_open(struct call *c, const char *session, struct subject *s);
-void subject_close(struct call *c, struct subject *s);
+bool session_ref_open(struct call *c, const char *session, struct session_ref *s);
+void session_ref_close(struct call *c, struct session_ref *s);
 
 /* Before an answer that is sent while it is made, which a store that is away could only cut short:
  * asks it for something small. false: the problem is the answer, and s is closed. */
-bool subject_answers(struct call *c, struct subject *s);
+bool session_ref_answers(struct call *c, struct session_ref *s);
 
 /* Whether the client has this already: what it asked is of a session that has ended, and nothing
  * came since. Answers 304 then; else tag gets what to give with the answer, "" for none. */
-bool subject_unchanged(struct call *c, const struct subject *s, char tag[32]);
+bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32]);
 
 #endif

@@ -18,7 +18,7 @@
 enum { SQL_BYTES_MAX = 16 << 20, SQL_AUDIT_MAX = 2000 };
 
 struct asked {
-    struct subject subjects[STORE_SELECT_SESSIONS];
+    struct session_ref subjects[STORE_SELECT_SESSIONS];
     struct store_select_session sessions[STORE_SELECT_SESSIONS];
     size_t opened, count; /* subjects; sessions: those of them that have columns */
 };
@@ -26,18 +26,18 @@ struct asked {
 static void close_all(struct call *c, struct asked *a)
 {
     while (a->opened > 0)
-        subject_close(c, &a->subjects[--a->opened]);
+        session_ref_close(c, &a->subjects[--a->opened]);
 }
 
 static bool add(struct call *c, struct asked *a, const char *id)
 {
-    struct subject *s = &a->subjects[a->opened];
+    struct session_ref *s = &a->subjects[a->opened];
     if (a->opened == STORE_SELECT_SESSIONS) {
         http_problem_of(c->http, 400, "sessions", "A statement asks %d sessions at most.",
                         STORE_SELECT_SESSIONS);
         return false;
     }
-    if (!subject_open(c, id, s))
+    if (!session_ref_open(c, id, s))
         return false;
     a->opened++;
     if (s->columns)

@@ -230,15 +230,15 @@ static int produce(void *arg, struct http_pipe *p)
 
 void api_export_trace(struct call *c)
 {
-    struct subject s;
+    struct session_ref s;
     struct http_pipe *pipe = NULL;
     char text[192];
-    if (!subject_open(c, V(export_trace, session)->text, &s) || !subject_answers(c, &s))
+    if (!session_ref_open(c, V(export_trace, session)->text, &s) || !session_ref_answers(c, &s))
         return;
     struct trace *t = s.columns ? mem_zalloc(sizeof *t) : NULL;
     if (!t) {
         call_fail(c, s.columns ? GPUFL_E_NOMEM : GPUFL_E_NOENT, "session", NULL);
-        subject_close(c, &s);
+        session_ref_close(c, &s);
         return;
     }
     t->ops = c->parts->ops;

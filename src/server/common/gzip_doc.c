@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-int packed_open(const struct meta_bytes *body, struct buf *out)
+int gzip_doc_open(const struct meta_bytes *body, struct buf *out)
 {
     z_stream z = {.zalloc = zmem_alloc, .zfree = zmem_free};
     int rc = Z_OK;

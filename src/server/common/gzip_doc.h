@@ -6,6 +6,6 @@
 #include "meta/meta.h"
 
 /* Appends the plain text; the buffer's ceiling holds. NOMEM, FULL, or CORRUPT. */
-int packed_open(const struct meta_bytes *body, struct buf *out);
+int gzip_doc_open(const struct meta_bytes *body, struct buf *out);
 
 #endif

@@ -70,7 +70,7 @@ static bool goes_by(int rc, const struct err *e)
            (rc == GPUFL_E_IO && e->vendor == ENOSPC);
 }
 
-static int copy_aside(struct loading *g, struct kept *k, const struct loading_list *list,
+static int copy_aside(struct loading *g, struct session_frames *k, const struct loading_list *list,
                       struct err *e)
 {
     struct journal_frame f;
@@ -78,22 +78,22 @@ static int copy_aside(struct loading *g, struct kept *k, const struct loading_li
     int rc = 0;
     for (size_t i = 0; !rc && i < list->count; i++) {
         rc = journal_read(g->reader, list->items[i].place, &f, &payload, e);
-        rc = rc == GPUFL_E_CORRUPT ? 0 : rc ? rc : kept_append(k, &f, payload, e);
+        rc = rc == GPUFL_E_CORRUPT ? 0 : rc ? rc : session_frames_append(k, &f, payload, e);
     }
     return rc;
 }
 
 static void set_aside(struct loader_thread *t, struct loading *g, const char *why)
 {
-    struct kept *k;
+    struct session_frames *k;
     struct err e = {0};
     size_t n = g->backlog.count;
-    int rc = kept_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
+    int rc = session_frames_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
     for (size_t i = 0; !rc && i < g->window_count; i++)
         rc = copy_aside(g, k, &g->windows[i].pieces, &e);
     rc = rc ? rc : copy_aside(g, k, &g->backlog, &e);
-    rc = rc ? rc : kept_sync(k, &e);
-    kept_close(k);
+    rc = rc ? rc : session_frames_sync(k, &e);
+    session_frames_close(k);
     if (rc) {
         log_error("session %s cannot be loaded, nor its frames set aside: %s", g->s->session,
                   e.text);
@@ -159,8 +159,8 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     }
     if (begun) {
         g->failures = 0;
-        latest_tell(&g->latest, &g->registry, t->loader->config.fleet, g->s->workspace,
-                    g->s->session, clock_real());
+        newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
+                            g->s->session, clock_real());
         tell(t, g, rows, kernels, false);
     }
 }
@@ -243,7 +243,7 @@ static bool is_idle(const struct loading *g)
 static void shut_session(struct loader_thread *t, struct loading *g)
 {
     struct err e = {0};
-    if (g->kept && g->finished && kept_shrink(g->kept, &e))
+    if (g->frames && g->finished && session_frames_shrink(g->frames, &e))
         log_warn("session %s: %s", g->s->session, e.text);
     loader_session_free(t, g);
 }

@@ -49,7 +49,7 @@ void loading_init(struct loading *l, struct intake_session *s, struct sessions *
     l->reader = reader;
     l->totals = totals;
     registry_init(&l->registry);
-    latest_init(&l->latest);
+    newest_samples_init(&l->samples);
 }
 
 void loading_fini(struct loading *l)
@@ -148,7 +148,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     if (rc)
         return rc;
     registry_batch(&l->registry, b);
-    latest_batch(&l->latest, b);
+    newest_samples_batch(&l->samples, b);
     l->rows += b->record->kind == RECORD_KIND_EVENT ? b->rows : 0;
     l->kernels += b->type == RECORD_kernel ? b->rows : 0;
     return 0;
@@ -202,9 +202,11 @@ static int keep_frame(struct loading *l, const struct journal_frame *f, const ch
     const struct sessions_config *c = sessions_config(l->sessions);
     if (!decoder_stats(l->decoder)->foreign)
         return 0;
-    int rc = l->kept ? 0 : kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, true, e);
+    int rc = l->frames ? 0
+                       : session_frames_open(&l->frames, c->folder, l->s->workspace, l->s->session,
+                                             true, e);
     l->registry.foreign = true;
-    return rc ? rc : kept_append(l->kept, f, payload, e);
+    return rc ? rc : session_frames_append(l->frames, f, payload, e);
 }
 
 /* How much of a frame's text another server has loaded, from its own pieces of the same channel:
@@ -479,7 +481,7 @@ static int write_commit(struct loading *l, struct err *e)
     l->err = e;
     int rc = tiles_flush(l->tiles, &sink);
     rc = rc ? rc : put_counts(l, e);
-    rc = rc || !l->kept ? rc : kept_sync(l->kept, e);
+    rc = rc || !l->frames ? rc : session_frames_sync(l->frames, e);
     if (rc)
         return rc;
     if (l->more || l->complete) /* else what came again does not make it live again */

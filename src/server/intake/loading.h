@@ -59,9 +59,9 @@ struct loading {
     struct decoder *decoder;
     struct decode_stats counted; /* of the decoder, when they were last put */
     struct tiles *tiles;
-    struct kept *kept; /* of the public client's sessions */
+    struct session_frames *frames; /* of the public client's sessions */
     struct registry registry;
-    struct latest latest;
+    struct newest_samples samples;
     struct store_position positions[STORE_POSITIONS_MAX]; /* as of the last frame */
     unsigned position_count;
     uint64_t watermark;             /* number of the last frame committed */

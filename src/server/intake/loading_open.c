@@ -36,10 +36,11 @@ static uint64_t kept_upto(struct loading *l, bool known)
 static int open_kept(struct loading *l, bool known, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
-    int rc = kept_open(&l->kept, c->folder, l->s->workspace, l->s->session, false, e);
+    int rc = session_frames_open(&l->frames, c->folder, l->s->workspace, l->s->session, false, e);
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
-    return kept_read(l->kept, kept_upto(l, known), &(struct kept_visitor){l, hear_again}, e);
+    return session_frames_read(l->frames, kept_upto(l, known),
+                               &(struct session_frames_visitor){l, hear_again}, e);
 }
 
 static int take_config(void *arg, const struct wire_batch *b)
@@ -217,8 +218,8 @@ void loading_shut(struct loading *l)
     l->begun = l->open = false;
     decoder_close(l->decoder);
     tiles_close(l->tiles);
-    kept_close(l->kept);
+    session_frames_close(l->frames);
     l->decoder = NULL;
     l->tiles = NULL;
-    l->kept = NULL;
+    l->frames = NULL;
 }

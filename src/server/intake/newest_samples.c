@@ -10,7 +10,7 @@
 
 enum { STATE_MAX = 2000 }; /* bytes of JSON: about 25 numbers with their names */
 
-void latest_init(struct latest *l)
+void newest_samples_init(struct newest_samples *l)
 {
     memset(l, 0, sizeof *l);
     l->newest = CELL_NULL;
@@ -30,7 +30,7 @@ static void copy_row(int64_t *to, const struct wire_batch *b, size_t row, unsign
 }
 
 /* Where a GPU's newest row stands; NULL: no room. */
-static struct latest_gpu *gpu_of(struct latest *l, int64_t id)
+static struct newest_gpu *gpu_of(struct newest_samples *l, int64_t id)
 {
     for (unsigned i = 0; i < REGISTRY_GPUS; i++)
         if (l->gpus[i].id == id || l->gpus[i].id == 0)
@@ -38,12 +38,12 @@ static struct latest_gpu *gpu_of(struct latest *l, int64_t id)
     return NULL;
 }
 
-static void take_gpus(struct latest *l, const struct wire_batch *b)
+static void take_gpus(struct newest_samples *l, const struct wire_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {
         int64_t id = cell(b, COL_device_metric_device, i);
         int64_t time = cell(b, COL_device_metric_time, i);
-        struct latest_gpu *g = id > 0 && time != CELL_NULL ? gpu_of(l, id) : NULL;
+        struct newest_gpu *g = id > 0 && time != CELL_NULL ? gpu_of(l, id) : NULL;
         if (!g || (g->id && time < g->cells[COL_device_metric_time]))
             continue;
         g->id = id;
@@ -52,7 +52,7 @@ static void take_gpus(struct latest *l, const struct wire_batch *b)
     }
 }
 
-static void take_host(struct latest *l, const struct wire_batch *b)
+static void take_host(struct newest_samples *l, const struct wire_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {
         int64_t time = cell(b, COL_host_metric_time, i);
@@ -68,7 +68,7 @@ static void take_host(struct latest *l, const struct wire_batch *b)
     }
 }
 
-static void note_time(struct latest *l, int64_t time)
+static void note_time(struct newest_samples *l, int64_t time)
 {
     if (time == CELL_NULL || (l->newest != CELL_NULL && time <= l->newest))
         return;
@@ -76,7 +76,7 @@ static void note_time(struct latest *l, int64_t time)
     l->changed = true;
 }
 
-void latest_batch(struct latest *l, const struct wire_batch *b)
+void newest_samples_batch(struct newest_samples *l, const struct wire_batch *b)
 {
     if (b->rows && b->record->columns[0].coding == CODING_TIME) {
         note_time(l, cell(b, 0, 0));
@@ -123,7 +123,7 @@ static void put_reasons(struct buf *out, int64_t throttle)
     buf_char(out, ']');
 }
 
-static const struct latest_gpu *samples_of(const struct latest *l, int64_t id)
+static const struct newest_gpu *samples_of(const struct newest_samples *l, int64_t id)
 {
     for (unsigned i = 0; i < REGISTRY_GPUS && l->gpus[i].id; i++)
         if (l->gpus[i].id == id)
@@ -133,7 +133,7 @@ static const struct latest_gpu *samples_of(const struct latest *l, int64_t id)
 
 /* What is told of, and to whom. */
 struct telling {
-    const struct latest *latest;
+    const struct newest_samples *latest;
     const struct registry *registry;
     struct fleet *fleet;
     const char *workspace, *session;
@@ -144,7 +144,7 @@ static void tell_gpu(const struct telling *t, unsigned at)
 {
     const struct registry *r = t->registry;
     const struct registry_gpu *known = &r->gpus[at];
-    const struct latest_gpu *s = samples_of(t->latest, known->id);
+    const struct newest_gpu *s = samples_of(t->latest, known->id);
     int64_t time = s ? registry_epoch(r, s->cells[COL_device_metric_time]) : 0;
     int64_t total = s ? s->cells[COL_device_metric_memory_total] : CELL_NULL;
     struct meta_gpu g = {.uuid = known->uuid,
@@ -174,8 +174,8 @@ static void tell_gpu(const struct telling *t, unsigned at)
     buf_fini(&state);
 }
 
-void latest_tell(struct latest *l, const struct registry *r, struct fleet *f, const char *workspace,
-                 const char *session, int64_t now)
+void newest_samples_tell(struct newest_samples *l, const struct registry *r, struct fleet *f,
+                         const char *workspace, const char *session, int64_t now)
 {
     int64_t newest = registry_epoch(r, l->newest);
     int64_t time = l->host_known ? registry_epoch(r, l->host[COL_host_metric_time]) : 0;

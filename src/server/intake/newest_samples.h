@@ -11,26 +11,26 @@
 
 struct fleet;
 
-struct latest_gpu {
+struct newest_gpu {
     int64_t id; /* of the log; 0: free */
     int64_t cells[COL_device_metric_COUNT];
 };
 
-struct latest {
+struct newest_samples {
     bool changed;    /* since it was told */
     int64_t newest;  /* time of the newest row of any record; CELL_NULL: none */
     bool host_known; /* host has a row */
     int64_t host[COL_host_metric_COUNT];
-    struct latest_gpu gpus[REGISTRY_GPUS];
+    struct newest_gpu gpus[REGISTRY_GPUS];
 };
 
-void latest_init(struct latest *l);
-void latest_batch(struct latest *l, const struct wire_batch *b);
+void newest_samples_init(struct newest_samples *l);
+void newest_samples_batch(struct newest_samples *l, const struct wire_batch *b);
 
 /* Tells the fleet, if something is new: the host and every GPU that the registry knows by its
  * UUID. Times become the host's clock since the epoch, never later than now; where that
  * is not known yet, all of it waits. */
-void latest_tell(struct latest *l, const struct registry *r, struct fleet *f, const char *workspace,
-                 const char *session, int64_t now);
+void newest_samples_tell(struct newest_samples *l, const struct registry *r, struct fleet *f,
+                         const char *workspace, const char *session, int64_t now);
 
 #endif

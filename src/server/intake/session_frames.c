@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct kept {
+struct session_frames {
     char path[PATH_MAX];
     int fd; /* owned */
     int64_t size;
@@ -27,11 +27,11 @@ static int kept_path(char *out, const char *folder, const char *workspace, const
     return n < PATH_MAX ? 0 : err_set(e, GPUFL_E_FULL, "%s: the path is too long", folder);
 }
 
-int kept_open(struct kept **out, const char *folder, const char *workspace, const char *session,
-              bool create, struct err *e)
+int session_frames_open(struct session_frames **out, const char *folder, const char *workspace,
+                        const char *session, bool create, struct err *e)
 {
     char dir[PATH_MAX];
-    struct kept *k = mem_zalloc(sizeof *k);
+    struct session_frames *k = mem_zalloc(sizeof *k);
     *out = NULL;
     if (!k)
         return err_nomem(e);
@@ -51,7 +51,7 @@ int kept_open(struct kept **out, const char *folder, const char *workspace, cons
     if (!rc && frame_packer_open(&k->packer))
         rc = err_nomem(e);
     if (rc) {
-        kept_close(k);
+        session_frames_close(k);
         return rc;
     }
     k->size = lseek(k->fd, 0, SEEK_END);
@@ -59,7 +59,7 @@ int kept_open(struct kept **out, const char *folder, const char *workspace, cons
     return 0;
 }
 
-void kept_close(struct kept *k)
+void session_frames_close(struct session_frames *k)
 {
     if (!k)
         return;
@@ -88,7 +88,7 @@ static int read_fully(int fd, char *data, size_t n, int64_t at)
 
 /* The bytes at a place into k->bytes: CORRUPT where there are not as many, or more than a frame
  * may have. */
-static int read_bytes(struct kept *k, int64_t at, size_t n)
+static int read_bytes(struct session_frames *k, int64_t at, size_t n)
 {
     buf_clear(&k->bytes);
     if (at + (int64_t)n > k->size)
@@ -101,7 +101,7 @@ static int read_bytes(struct kept *k, int64_t at, size_t n)
 
 /* The whole frame at a place into k->bytes. CORRUPT: there is none; NOMEM and IO do not know, and
  * nothing may be cut off for them. */
-static int read_frame(struct kept *k, int64_t at, struct journal_frame *f, uint32_t *size)
+static int read_frame(struct session_frames *k, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     int rc = read_bytes(k, at, FRAME_HEAD);
     if (rc)
@@ -111,13 +111,13 @@ static int read_frame(struct kept *k, int64_t at, struct journal_frame *f, uint3
     return rc || frame_check(k->bytes.data, *size, f) ? rc : GPUFL_E_CORRUPT;
 }
 
-static int fail(const struct kept *k, int rc, struct err *e)
+static int fail(const struct session_frames *k, int rc, struct err *e)
 {
     return err_set(e, rc, "%s: %s", k->path, err_text(rc));
 }
 
 /* *end: where the groups end that the store has; pieces belong to the seal behind them. */
-static int find_end(struct kept *k, uint64_t upto, int64_t *end, struct err *e)
+static int find_end(struct session_frames *k, uint64_t upto, int64_t *end, struct err *e)
 {
     struct journal_frame f;
     uint32_t size;
@@ -134,8 +134,8 @@ static int find_end(struct kept *k, uint64_t upto, int64_t *end, struct err *e)
     return rc && rc != GPUFL_E_CORRUPT ? fail(k, rc, e) : 0;
 }
 
-static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_visitor *v,
-                 struct err *e)
+static int visit(struct session_frames *k, int64_t end, bool payloads,
+                 const struct session_frames_visitor *v, struct err *e)
 {
     struct journal_frame f;
     uint32_t size;
@@ -154,7 +154,8 @@ static int visit(struct kept *k, int64_t end, bool payloads, const struct kept_v
     return rc;
 }
 
-int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struct err *e)
+int session_frames_read(struct session_frames *k, uint64_t upto,
+                        const struct session_frames_visitor *v, struct err *e)
 {
     int64_t end;
     int rc = find_end(k, upto, &end, e);
@@ -166,12 +167,14 @@ int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struc
     return visit(k, end, true, v, e);
 }
 
-int kept_list(struct kept *k, const struct kept_visitor *v, struct err *e)
+int session_frames_list(struct session_frames *k, const struct session_frames_visitor *v,
+                        struct err *e)
 {
     return visit(k, k->size, false, v, e);
 }
 
-int kept_append(struct kept *k, const struct journal_frame *f, const void *payload, struct err *e)
+int session_frames_append(struct session_frames *k, const struct journal_frame *f,
+                          const void *payload, struct err *e)
 {
     char *bytes;
     size_t size;
@@ -185,7 +188,7 @@ int kept_append(struct kept *k, const struct journal_frame *f, const void *paylo
     return 0;
 }
 
-int kept_sync(struct kept *k, struct err *e)
+int session_frames_sync(struct session_frames *k, struct err *e)
 {
     return fdatasync(k->fd) ? err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path) : 0;
 }
@@ -195,28 +198,30 @@ int kept_sync(struct kept *k, struct err *e)
 static int keep_seal(void *arg, const struct journal_frame *f, char *payload)
 {
     (void)payload;
-    return f->kind == JOURNAL_SEAL || f->kind == JOURNAL_END ? kept_append(arg, f, "", NULL) : 0;
+    return f->kind == JOURNAL_SEAL || f->kind == JOURNAL_END
+               ? session_frames_append(arg, f, "", NULL)
+               : 0;
 }
 
 /* The file of what stays, in `small`; its packer and descriptor are the caller's to close. */
-static int write_small(struct kept *k, struct kept *small, struct err *e)
+static int write_small(struct session_frames *k, struct session_frames *small, struct err *e)
 {
-    const struct kept_visitor v = {small, keep_seal};
+    const struct session_frames_visitor v = {small, keep_seal};
     small->fd = open(small->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (small->fd < 0)
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", small->path);
     if (frame_packer_open(&small->packer))
         return err_nomem(e);
-    int rc = kept_list(k, &v, e);
-    rc = rc ? rc : kept_sync(small, e);
+    int rc = session_frames_list(k, &v, e);
+    rc = rc ? rc : session_frames_sync(small, e);
     if (!rc && rename(small->path, k->path))
         rc = err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
     return rc;
 }
 
-int kept_shrink(struct kept *k, struct err *e)
+int session_frames_shrink(struct session_frames *k, struct err *e)
 {
-    struct kept small = {.fd = -1};
+    struct session_frames small = {.fd = -1};
     if (snprintf(small.path, sizeof small.path, "%s.new", k->path) >= (int)sizeof small.path)
         return err_set(e, GPUFL_E_FULL, "%s: the path is too long", k->path);
     int rc = write_small(k, &small, e);
@@ -233,7 +238,8 @@ int kept_shrink(struct kept *k, struct err *e)
     return 0;
 }
 
-int kept_remove(const char *folder, const char *workspace, const char *session, struct err *e)
+int session_frames_remove(const char *folder, const char *workspace, const char *session,
+                          struct err *e)
 {
     char path[PATH_MAX];
     int rc = kept_path(path, folder, workspace, session, ".frames", e);

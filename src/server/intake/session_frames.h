@@ -20,32 +20,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct kept;
+struct session_frames;
 
 /* Opens the session's file, creating it where create says so: NOENT else. */
-int kept_open(struct kept **out, const char *folder, const char *workspace, const char *session,
-              bool create, struct err *e);
-void kept_close(struct kept *k);
+int session_frames_open(struct session_frames **out, const char *folder, const char *workspace,
+                        const char *session, bool create, struct err *e);
+void session_frames_close(struct session_frames *k);
 
-struct kept_visitor {
+struct session_frames_visitor {
     void *arg;
     /* A frame with its payload; non-zero stops and is returned. */
     int (*frame)(void *arg, const struct journal_frame *f, char *payload);
 };
 
 /* All frames of groups that end with a number <= upto; the rest is cut off the file. */
-int kept_read(struct kept *k, uint64_t upto, const struct kept_visitor *v, struct err *e);
+int session_frames_read(struct session_frames *k, uint64_t upto,
+                        const struct session_frames_visitor *v, struct err *e);
 
 /* The same without payloads and without cutting, for whoever wants the windows. */
-int kept_list(struct kept *k, const struct kept_visitor *v, struct err *e);
+int session_frames_list(struct session_frames *k, const struct session_frames_visitor *v,
+                        struct err *e);
 
-int kept_append(struct kept *k, const struct journal_frame *f, const void *payload, struct err *e);
-int kept_sync(struct kept *k, struct err *e);
+int session_frames_append(struct session_frames *k, const struct journal_frame *f,
+                          const void *payload, struct err *e);
+int session_frames_sync(struct session_frames *k, struct err *e);
 
 /* The session has ended: only its windows' identities stay. */
-int kept_shrink(struct kept *k, struct err *e);
+int session_frames_shrink(struct session_frames *k, struct err *e);
 
 /* Removes the file, if there is one: the session was deleted. */
-int kept_remove(const char *folder, const char *workspace, const char *session, struct err *e);
+int session_frames_remove(const char *folder, const char *workspace, const char *session,
+                          struct err *e);
 
 #endif

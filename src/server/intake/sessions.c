@@ -270,7 +270,7 @@ int sessions_drop(struct sessions *t, const char *workspace, const char *session
     s->dropped = s->taken_in = true;
     pthread_mutex_unlock(&s->lock);
     sessions_put(t, s);
-    return kept_remove(t->config.folder, workspace, session, e);
+    return session_frames_remove(t->config.folder, workspace, session, e);
 }
 
 /* ---- what the stores know ---------------------------------------------------------------------- */
@@ -353,12 +353,12 @@ static int take_window(void *arg, const struct journal_frame *f, char *payload)
 
 static int take_windows(struct sessions *t, struct intake_session *s, struct err *e)
 {
-    struct kept *k;
-    int rc = kept_open(&k, t->config.folder, s->workspace, s->session, false, e);
+    struct session_frames *k;
+    int rc = session_frames_open(&k, t->config.folder, s->workspace, s->session, false, e);
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
-    rc = kept_list(k, &(struct kept_visitor){s, take_window}, e);
-    kept_close(k);
+    rc = session_frames_list(k, &(struct session_frames_visitor){s, take_window}, e);
+    session_frames_close(k);
     return rc;
 }
 

@@ -24,27 +24,27 @@ static const int64_t POLL_NS = 3000000000, TAKEN_NS = 60000000000, CONNECT_NS = 
                      LIMIT_NS = 14400000000000;
 
 struct poster {
-    struct hooks *hooks;
+    struct webhooks *webhooks;
     struct thread thread;
     struct wakeup wake;
     bool wake_open;
 };
 
-struct hooks {
-    struct hooks_config config;
+struct webhooks {
+    struct webhooks_config config;
     volatile sig_atomic_t ending; /* one word, written once; read by requests under way */
     struct poster posters[THREADS];
 };
 
-static bool is_ending(const struct hooks *h)
+static bool is_ending(const struct webhooks *h)
 {
     return __atomic_load_n(&h->ending, __ATOMIC_RELAXED) != 0;
 }
 
 /* ---- what is sent ------------------------------------------------------------------------------ */
 
-void hooks_sign(char out[HOOKS_SIGNATURE], const char *secret, const char *timestamp,
-                const char *body)
+void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char *timestamp,
+                   const char *body)
 {
     static const char lead[] = "sha256=";
     unsigned char mac[crypto_auth_hmacsha256_BYTES];
@@ -56,7 +56,7 @@ void hooks_sign(char out[HOOKS_SIGNATURE], const char *secret, const char *times
     crypto_auth_hmacsha256_final(&s, mac);
     sodium_memzero(&s, sizeof s);
     memcpy(out, lead, sizeof lead - 1);
-    sodium_bin2hex(out + sizeof lead - 1, HOOKS_SIGNATURE - sizeof lead + 1, mac, sizeof mac);
+    sodium_bin2hex(out + sizeof lead - 1, WEBHOOKS_SIGNATURE - sizeof lead + 1, mac, sizeof mac);
 }
 
 /* Bytes of a URL up to its path. */
@@ -67,19 +67,19 @@ static size_t base_of(const char *url)
     return lead + strcspn(url + lead, "/?#");
 }
 
-static bool reaches(enum hooks_reach reach, enum address_kind kind)
+static bool reaches(enum webhooks_reach reach, enum address_kind kind)
 {
-    return reach == HOOKS_ANY || (kind == ADDRESS_PUBLIC && reach != HOOKS_OFF) ||
-           (kind == ADDRESS_PRIVATE && reach == HOOKS_PRIVATE);
+    return reach == WEBHOOKS_ANY || (kind == ADDRESS_PUBLIC && reach != WEBHOOKS_OFF) ||
+           (kind == ADDRESS_PRIVATE && reach == WEBHOOKS_PRIVATE);
 }
 
 static bool allow(void *arg, const struct sockaddr *to, unsigned len)
 {
-    const struct hooks *h = arg;
+    const struct webhooks *h = arg;
     return reaches(h->config.reach, address_kind(to, len));
 }
 
-int hooks_check(const char *url, enum hooks_reach reach, struct err *e)
+int webhooks_check(const char *url, enum webhooks_reach reach, struct err *e)
 {
     char host[URL_MAX] = "";
     enum address_kind kind;
@@ -88,7 +88,7 @@ int hooks_check(const char *url, enum hooks_reach reach, struct err *e)
     n -= (size_t)(at - url);
     if (!*url)
         return 0;
-    if (reach == HOOKS_OFF)
+    if (reach == WEBHOOKS_OFF)
         return err_set(e, GPUFL_E_INVAL, "this server makes no posts: 'url' must be left out");
     if (n >= sizeof host)
         return err_set(e, GPUFL_E_INVAL, "'url' is too long");
@@ -129,9 +129,10 @@ struct outcome {
     struct err why;
 };
 
-static void post(struct hooks *h, const struct meta_due *d, const char *secret, struct outcome *o)
+static void post(struct webhooks *h, const struct meta_due *d, const char *secret,
+                 struct outcome *o)
 {
-    char base[URL_MAX] = "", time[24], signature[HOOKS_SIGNATURE];
+    char base[URL_MAX] = "", time[24], signature[WEBHOOKS_SIGNATURE];
     struct http_client *client = NULL;
     struct http_client_answer answer;
     struct body body = {d->body, strlen(d->body)};
@@ -142,7 +143,7 @@ static void post(struct hooks *h, const struct meta_due *d, const char *secret, 
     }
     memcpy(base, d->url, n);
     snprintf(time, sizeof time, "%" PRId64, clock_real() / 1000000000);
-    hooks_sign(signature, secret, time, d->body);
+    webhooks_sign(signature, secret, time, d->body);
     const struct http_client_config config = {.url = base,
                                               .agent = "gpufl-server",
                                               .connect_timeout = CONNECT_NS,
@@ -175,20 +176,20 @@ static void post(struct hooks *h, const struct meta_due *d, const char *secret, 
 
 /* ---- what becomes of it ------------------------------------------------------------------------ */
 
-static int64_t wait_of(const struct hooks *h, const struct meta_due *d, const struct outcome *o)
+static int64_t wait_of(const struct webhooks *h, const struct meta_due *d, const struct outcome *o)
 {
     struct backoff b;
     bool again = o->status ? backoff_transient(o->status)
                            : o->why.code == GPUFL_E_UNAVAILABLE || o->why.code == GPUFL_E_TIMEOUT;
     if (!again || !*d->firing) /* a test is made once: somebody looks on */
         return BACKOFF_GIVE_UP;
-    backoff_init(&b, HOOKS_TRIES - 1, h->config.least_ns ? h->config.least_ns : LEAST_NS, LIMIT_NS,
-                 (uint64_t)clock_mono());
+    backoff_init(&b, WEBHOOKS_TRIES - 1, h->config.least_ns ? h->config.least_ns : LEAST_NS,
+                 LIMIT_NS, (uint64_t)clock_mono());
     b.tries = d->attempts > 0 ? (unsigned)d->attempts - 1 : 0;
     return backoff_next(&b, o->retry_after);
 }
 
-static void settle(struct hooks *h, const struct meta_due *d, const struct outcome *o)
+static void settle(struct webhooks *h, const struct meta_due *d, const struct outcome *o)
 {
     char text[sizeof o->why.text] = "";
     struct err e = {0};
@@ -211,7 +212,7 @@ static void settle(struct hooks *h, const struct meta_due *d, const struct outco
              text);
 }
 
-static void deliver(struct hooks *h, const struct meta_due *d)
+static void deliver(struct webhooks *h, const struct meta_due *d)
 {
     struct outcome o = {.retry_after = -1};
     struct meta_alert rule;
@@ -220,7 +221,7 @@ static void deliver(struct hooks *h, const struct meta_due *d)
     const struct meta_ask ask = {h->config.meta, d->workspace, &mem, &o.why};
     int rc = meta_alert_get(&ask, d->alert, &rule);
     if (rc == 0)
-        rc = hooks_check(d->url, h->config.reach, &o.why);
+        rc = webhooks_check(d->url, h->config.reach, &o.why);
     if (rc == 0)
         post(h, d, rule.secret, &o);
     region_fini(&mem);
@@ -229,7 +230,7 @@ static void deliver(struct hooks *h, const struct meta_due *d)
 }
 
 /* Makes one; false: none was due. */
-static bool make_one(struct hooks *h)
+static bool make_one(struct webhooks *h)
 {
     struct meta_due *due;
     struct region mem;
@@ -250,43 +251,43 @@ static bool make_one(struct hooks *h)
 static void *run(void *arg)
 {
     struct poster *p = arg;
-    while (!is_ending(p->hooks))
-        if (!make_one(p->hooks))
+    while (!is_ending(p->webhooks))
+        if (!make_one(p->webhooks))
             wakeup_wait(&p->wake, POLL_NS);
     return NULL;
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------- */
 
-int hooks_open(struct hooks **out, const struct hooks_config *c, struct err *e)
+int webhooks_open(struct webhooks **out, const struct webhooks_config *c, struct err *e)
 {
-    struct hooks *h = mem_zalloc(sizeof *h);
+    struct webhooks *h = mem_zalloc(sizeof *h);
     int rc = h ? 0 : GPUFL_E_NOMEM;
     *out = NULL;
     if (h)
         h->config = *c;
     for (int i = 0; !rc && i < THREADS; i++) {
         struct poster *p = &h->posters[i];
-        p->hooks = h;
+        p->webhooks = h;
         rc = wakeup_init(&p->wake);
         p->wake_open = !rc;
         rc = rc ? rc : thread_start(&p->thread, "webhook", 5, run, p);
     }
     if (rc) {
-        hooks_close(h);
+        webhooks_close(h);
         return err_set(e, rc, "the webhooks' threads cannot be started: %s", err_text(rc));
     }
     *out = h;
     return 0;
 }
 
-void hooks_wake(struct hooks *h)
+void webhooks_wake(struct webhooks *h)
 {
     for (int i = 0; i < THREADS; i++)
         wakeup_signal(&h->posters[i].wake);
 }
 
-void hooks_close(struct hooks *h)
+void webhooks_close(struct webhooks *h)
 {
     if (!h)
         return;

@@ -2,7 +2,7 @@
  *
  * Threads take what is due from the small tables, each post for a while its own, so that
  * several servers share the work and a server that dies in one leaves it to others. 2xx is
- * taken; what may be another answer next time is tried again, later and later, HOOKS_TRIES
+ * taken; what may be another answer next time is tried again, later and later, WEBHOOKS_TRIES
  * times over some hours; anything else is given up. Every attempt stands in the log of
  * deliveries.
  *
@@ -19,28 +19,28 @@
 
 #include <stdint.h>
 
-enum { HOOKS_TRIES = 12 };
+enum { WEBHOOKS_TRIES = 12 };
 
 /* Where posts may go, in the order of --webhooks. */
-enum hooks_reach { HOOKS_OFF, HOOKS_PUBLIC, HOOKS_PRIVATE, HOOKS_ANY };
+enum webhooks_reach { WEBHOOKS_OFF, WEBHOOKS_PUBLIC, WEBHOOKS_PRIVATE, WEBHOOKS_ANY };
 
-struct hooks_config {
+struct webhooks_config {
     struct meta *meta;
-    enum hooks_reach reach;
+    enum webhooks_reach reach;
     int64_t least_ns; /* the first wait's bound; 0: 10 s */
 };
 
-struct hooks;
+struct webhooks;
 
-int hooks_open(struct hooks **out, const struct hooks_config *c, struct err *e);
-void hooks_close(struct hooks *h); /* NULL: nothing */
-void hooks_wake(struct hooks *h);  /* something is due [any] */
+int webhooks_open(struct webhooks **out, const struct webhooks_config *c, struct err *e);
+void webhooks_close(struct webhooks *h); /* NULL: nothing */
+void webhooks_wake(struct webhooks *h);  /* something is due [any] */
 
 /* INVAL and a sentence where posts to that URL can be told to be refused by its text alone. */
-int hooks_check(const char *url, enum hooks_reach reach, struct err *e);
+int webhooks_check(const char *url, enum webhooks_reach reach, struct err *e);
 
-enum { HOOKS_SIGNATURE = 72 }; /* "sha256=", 64 digits, NUL */
-void hooks_sign(char out[HOOKS_SIGNATURE], const char *secret, const char *timestamp,
-                const char *body);
+enum { WEBHOOKS_SIGNATURE = 72 }; /* "sha256=", 64 digits, NUL */
+void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char *timestamp,
+                   const char *body);
 
 #endif

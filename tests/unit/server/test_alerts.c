@@ -296,24 +296,24 @@ TEST(test_where_posts_go)
 {
     static const struct {
         const char *url;
-        enum hooks_reach least; /* that allows it */
+        enum webhooks_reach least; /* that allows it */
     } cases[] = {
-        {"", HOOKS_OFF},
-        {"https://hooks.example.org/x", HOOKS_PUBLIC},
-        {"https://8.8.8.8:8443/x", HOOKS_PUBLIC},
-        {"http://10.1.2.3", HOOKS_PRIVATE},
-        {"http://[fd00:1::1]:9/x", HOOKS_PRIVATE},
-        {"http://localhost:9/x", HOOKS_ANY},
-        {"http://LOCALHOST?x", HOOKS_ANY},
-        {"http://127.0.0.1/x", HOOKS_ANY},
-        {"http://[::1]/x", HOOKS_ANY},
-        {"http://[::ffff:169.254.169.254]/x", HOOKS_ANY},
-        {"http://169.254.169.254/latest/meta-data", HOOKS_ANY},
+        {"", WEBHOOKS_OFF},
+        {"https://hooks.example.org/x", WEBHOOKS_PUBLIC},
+        {"https://8.8.8.8:8443/x", WEBHOOKS_PUBLIC},
+        {"http://10.1.2.3", WEBHOOKS_PRIVATE},
+        {"http://[fd00:1::1]:9/x", WEBHOOKS_PRIVATE},
+        {"http://localhost:9/x", WEBHOOKS_ANY},
+        {"http://LOCALHOST?x", WEBHOOKS_ANY},
+        {"http://127.0.0.1/x", WEBHOOKS_ANY},
+        {"http://[::1]/x", WEBHOOKS_ANY},
+        {"http://[::ffff:169.254.169.254]/x", WEBHOOKS_ANY},
+        {"http://169.254.169.254/latest/meta-data", WEBHOOKS_ANY},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (enum hooks_reach reach = HOOKS_OFF; reach <= HOOKS_ANY; reach++) {
+        for (enum webhooks_reach reach = WEBHOOKS_OFF; reach <= WEBHOOKS_ANY; reach++) {
             struct err e = {0};
-            int rc = hooks_check(cases[i].url, reach, &e);
+            int rc = webhooks_check(cases[i].url, reach, &e);
             if ((rc == 0) != (reach >= cases[i].least))
                 fail_msg("%s, %d: %s", cases[i].url, (int)reach, e.text);
         }
@@ -322,8 +322,8 @@ TEST(test_where_posts_go)
 /* As Python's hmac has it. */
 TEST(test_signature)
 {
-    char out[HOOKS_SIGNATURE];
-    hooks_sign(out, "key", "1700000000", "{\"a\":1}");
+    char out[WEBHOOKS_SIGNATURE];
+    webhooks_sign(out, "key", "1700000000", "{\"a\":1}");
     assert_string_equal(out,
                         "sha256=a438e398bfafc57e4396bb7fc2304422f0f768e965d073ca313cb52e22e6ad03");
 }

@@ -29,14 +29,14 @@ ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at)
     return __real_pread(fd, data, n, at);
 }
 
-static int open_kept(struct kept **k, struct err *e)
+static int open_kept(struct session_frames **k, struct err *e)
 {
-    return kept_open(k, tmpdir, "w", "s", true, e);
+    return session_frames_open(k, tmpdir, "w", "s", true, e);
 }
 
 static void write_frames(void)
 {
-    struct kept *k;
+    struct session_frames *k;
     static char text[300000]; /* the reader's memory must grow for it */
     assert_int_equal(open_kept(&k, NULL), 0);
     for (uint64_t i = 1; i <= FRAMES; i++) {
@@ -47,10 +47,10 @@ static void write_frames(void)
                                   .plain = i % 3 ? (uint32_t)n : 0};
         for (size_t at = 0; at < n; at++)
             text[at] = (char)(at * 2654435761u >> 24);
-        assert_int_equal(kept_append(k, &f, text, NULL), 0);
+        assert_int_equal(session_frames_append(k, &f, text, NULL), 0);
     }
-    assert_int_equal(kept_sync(k, NULL), 0);
-    kept_close(k);
+    assert_int_equal(session_frames_sync(k, NULL), 0);
+    session_frames_close(k);
 }
 
 static int count(void *arg, const struct journal_frame *f, char *payload)
@@ -64,17 +64,17 @@ static int count(void *arg, const struct journal_frame *f, char *payload)
 /* Opens, does one of three things, closes; *n frames were seen. */
 static int act(int what, int *n)
 {
-    struct kept *k;
+    struct session_frames *k;
     struct err e = {0};
-    const struct kept_visitor v = {n, count};
+    const struct session_frames_visitor v = {n, count};
     int code = open_kept(&k, &e);
     *n = 0;
     if (code)
         return code;
-    code = what == 0   ? kept_list(k, &v, &e)
-           : what == 1 ? kept_read(k, UINT64_MAX, &v, &e)
-                       : kept_shrink(k, &e);
-    kept_close(k);
+    code = what == 0   ? session_frames_list(k, &v, &e)
+           : what == 1 ? session_frames_read(k, UINT64_MAX, &v, &e)
+                       : session_frames_shrink(k, &e);
+    session_frames_close(k);
     return code;
 }
 
@@ -87,17 +87,17 @@ static void expect(int what, int frames)
 
 TEST(test_read_back)
 {
-    struct kept *k;
+    struct session_frames *k;
     struct err e;
     int n = 0;
-    assert_int_equal(kept_open(&k, tmpdir, "w", "s", false, &e), GPUFL_E_NOENT);
+    assert_int_equal(session_frames_open(&k, tmpdir, "w", "s", false, &e), GPUFL_E_NOENT);
     write_frames();
     expect(0, FRAMES);
     expect(1, FRAMES);
     assert_int_equal(open_kept(&k, &e), 0);
-    assert_int_equal(kept_read(k, 7, &(struct kept_visitor){&n, count}, &e), 0);
+    assert_int_equal(session_frames_read(k, 7, &(struct session_frames_visitor){&n, count}, &e), 0);
     assert_int_equal(n, 6); /* the third window's seal came later: it is cut off */
-    kept_close(k);
+    session_frames_close(k);
     expect(0, 6);
     expect(2, 0);
     expect(0, 2); /* the seals */
