@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Who holds it, as it wrote down itself; 0: it has not yet. */
+/* The process id that the holder wrote down; 0: not yet. */
 static long holder(int fd)
 {
     char text[32];
@@ -56,7 +56,7 @@ int data_lock_take(struct data_lock *l, const char *data, struct err *e)
     l->fd = fd;
     int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
     ssize_t written = ftruncate(fd, 0) ? -1 : pwrite(fd, pid, (size_t)n, 0);
-    (void)written; /* a full disk: then the number is not told */
+    (void)written; /* a full disk: the number is missing from the message then */
     return 0;
 }
 

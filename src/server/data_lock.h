@@ -1,8 +1,8 @@
 /* data_lock.h - one process at a time works on a data folder.
  *
  * Two servers on one folder would each hand out the journal of both, and write over each other's
- * tables. Whoever opens what is in it (serve, check, migrate, restore) holds DATA/lock, a file that
- * is locked as long as its owner lives: a killed server leaves nothing to be cleared away. */
+ * tables. Every command that opens the folder (serve, check, migrate, restore) holds DATA/lock,
+ * a file that is locked as long as its owner lives: a killed server leaves nothing to clean up. */
 #ifndef GPUFL_SERVER_DATA_LOCK_H
 #define GPUFL_SERVER_DATA_LOCK_H
 

@@ -1,4 +1,4 @@
-/* main.c - `gpufl-server`: serve by default, and the few commands beside it. */
+/* main.c - `gpufl-server`: serve by default, and the few other commands. */
 #include "base/clock.h"
 #include "server/api/local.h"
 #include "server/api/openapi.h"
@@ -92,7 +92,7 @@ static int say_where(struct server *s, struct err *e)
     return 0;
 }
 
-/* What an option cannot be is found when the part that needs it opens: it is bad usage all the same. */
+/* A bad value that only the part that uses it finds is bad usage as well. */
 static int say_failure(int rc, const struct err *e)
 {
     if (rc == GPUFL_E_INVAL)

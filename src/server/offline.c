@@ -56,8 +56,8 @@ static int copy_in(const struct options *o, struct err *e)
 
 static bool is_backup(const char *from)
 {
-    static const char *const parts[] = {"columns", "meta.db", "kept"}; /* what stands elsewhere
-                                                                          lacks */
+    static const char *const parts[] = {"columns", "meta.db",
+                                        "kept"}; /* a backup lacks what another server keeps */
     char path[PATH_MAX];
     bool backup = false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

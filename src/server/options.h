@@ -1,4 +1,4 @@
-/* options.h - what the server is told: from the environment and the command line.
+/* options.h - the server's settings, from the environment and the command line.
  *
  * One table (options.def) makes the fields, the help, the environment's names and
  * what is checked against the manual page. */

@@ -1,10 +1,10 @@
 /* server.c - the parts of a running server, opened and closed in order.
  *
- * Ending: the listening socket goes first, so that a balancer sends elsewhere and
- * clients connect again; live streams end; requests in work finish, at most as long
- * as --drain says or until a second signal; then they are cut off, and the stores are
- * closed behind them. What has been acknowledged is on the disk whatever happens, so
- * that those cut off cost nothing but their own answer. */
+ * Ending: the listening socket goes first, so that a balancer sends elsewhere and clients
+ * connect again; live streams end; requests in work finish, at most as long as --drain says or
+ * until a second signal; then they are cut off, and the stores are closed after them. What has
+ * been acknowledged is on the disk whatever happens, so that a request that is cut off loses
+ * only its answer. */
 #include "server/server.h"
 
 #include "base/clock.h"
@@ -25,7 +25,8 @@
 
 enum { PEM_MAX = 1 << 20, READERS_QUEUE = 512, STREAM_QUEUE = 256 << 10 };
 
-/* For handlers to notice that they are cut off; an SQL statement's child may take ten. */
+/* Handlers need time to notice that they are cut off; an SQL statement's child may take ten
+ * seconds. */
 static const int64_t CUT_NS = 20000000000;
 
 static const int64_t LOCK_NS = 10000000000;
@@ -33,7 +34,8 @@ static const int64_t LOCK_NS = 10000000000;
 /* A listener that has gone is noticed two beats later; local mode ends with its last one. */
 static const int64_t BEAT_NS = 15000000000, LOCAL_BEAT_NS = 1000000000, JANITOR_NS = 60000000000;
 
-/* As many descriptors as are allowed: connections, and files of sessions. */
+/* Raises the number of descriptors to what is allowed: connections and files of sessions need
+ * them. */
 static void raise_files(void)
 {
     struct rlimit l;
@@ -83,7 +85,8 @@ static int check(const struct options *o, struct err *e)
     return rc ? rc : in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
 }
 
-/* Before the HTTP server is opened, which keeps the pointer; `ready` publishes what is in it. */
+/* Called before the HTTP server is opened, which keeps the pointer; `ready` publishes the
+ * content. */
 static void fill_parts(struct server *s)
 {
     s->parts = (struct parts){.data = s->options.data,
@@ -182,7 +185,7 @@ int server_open_columns(const struct options *o, const struct store_turns *turns
     return (*ops)->open(out, &c, e);
 }
 
-/* After a commit: who follows the workspace is told, and who sums sessions up. [loader] */
+/* After a commit: publishes to those who follow the workspace, and to the analysis. [loader] */
 static void tell_news(void *arg, const struct loader_news *n)
 {
     struct server *s = arg;
@@ -367,7 +370,7 @@ int server_open(struct server *s, const struct options *o, struct err *e)
     return rc;
 }
 
-/* One of the signals that end the server, within the time; 0: none. */
+/* Waits for a signal that ends the server; 0: none within the time. */
 static int wait_signal(int64_t ns)
 {
     sigset_t ends;
@@ -393,7 +396,8 @@ static bool wait_for_requests(struct server *s, int64_t ns, bool *signalled)
     return true;
 }
 
-/* What is in work loses its connection, and questions are interrupted: handlers end soon then. */
+/* Requests in work lose their connection, and questions are interrupted: handlers end soon
+ * after. */
 static int cut_off(struct server *s, const char *why)
 {
     bool signalled;

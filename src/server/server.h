@@ -40,7 +40,7 @@ struct server {
     struct meta *meta;           /* small tables */
     const struct store_ops *ops; /* columns */
     struct store *store;
-    struct write_lease write_lease; /* of servers beside this one */
+    struct write_lease write_lease; /* of several servers that share ClickHouse */
     struct starts starts;
     struct intake intake;      /* what receives sessions */
     struct fleet *fleet;       /* what hosts and GPUs do now */

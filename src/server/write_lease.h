@@ -1,8 +1,8 @@
-/* write_lease.h - of several servers with the same ClickHouse one writes a session at a time.
+/* write_lease.h - one of several servers that share ClickHouse writes a session at a time.
  *
- * Whose turn it is stands in the small tables that they share. A turn is one transaction of the
- * loader, a settling or a deletion; who asks meanwhile is next. What a server that was killed had
- * is free after WRITE_LEASE_NS. */
+ * The small tables that the servers share say whose turn it is. A turn is one transaction of the
+ * loader, a settling or a deletion; a server that asks during one is next. A killed server's
+ * turn is free after WRITE_LEASE_NS. */
 #ifndef GPUFL_SERVER_WRITE_LEASE_H
 #define GPUFL_SERVER_WRITE_LEASE_H
 
@@ -17,7 +17,7 @@ struct write_lease {
     struct store_turns ops;
 };
 
-/* Where others may write beside this server: what its store is opened with; else NULL. */
+/* The turns with which the store is opened where other servers may write; else NULL. */
 const struct store_turns *write_lease_init(struct write_lease *t, struct meta *meta);
 
 #endif

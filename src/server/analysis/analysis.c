@@ -100,7 +100,7 @@ static int pack(const char *text, size_t len, struct region *memory, struct meta
     return rc == Z_STREAM_END ? 0 : GPUFL_E_FULL;
 }
 
-/* What is to be stored of one session. */
+/* The results of one session that are to be stored. */
 struct outcome {
     const struct analysis_config *config;
     const char *workspace, *session;
@@ -152,7 +152,7 @@ static int put_final(struct outcome *o, const struct report *r, struct err *e)
     return c->ops->put_history(c->store, o->workspace, o->session, &history, e);
 }
 
-/* Of a live session as well: a training run of a week counts every day. */
+/* A live session has usage as well: a training run of a week counts every day. */
 static int put_usage(struct outcome *o, const struct report *r, struct err *e)
 {
     struct meta_usage *usage;
@@ -163,8 +163,8 @@ static int put_usage(struct outcome *o, const struct report *r, struct err *e)
     return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
 }
 
-/* It has ended meanwhile, as another server knows that has loaded its end: the final report is on
- * its way, or there, and one of before must not come behind it. */
+/* Another server may have loaded the session's end: the final report is then on its way or stored,
+ * and no earlier one may be written after it. */
 static bool has_ended(struct outcome *o)
 {
     struct meta_session row;
@@ -257,8 +257,8 @@ void analysis_news(void *arg, const struct loader_news *n)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The one whose turn it is, of those whose time has come; NULL: none before *until. Forgets those
- * that are long gone. [lock held] */
+/* The session that is analysed next, of those that are due; NULL: none before *until. Forgets those
+ * whose time is long over. [lock held] */
 static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
 {
     struct candidate *best = NULL;
@@ -304,7 +304,7 @@ static void add_missing(struct analysis *a)
     region_fini(&memory);
 }
 
-/* Analyses one; the lock is let go of meanwhile. */
+/* Analyses one session, without the lock. */
 static void analyse(struct analysis *a, struct candidate *s)
 {
     const struct analysis_config *c = &a->config;

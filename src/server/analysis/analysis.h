@@ -1,16 +1,16 @@
 /* analysis.h - sessions summed up: reports, findings and history, made from columns and stored.
  *
  * One thread of low priority. A session that has ended is analysed at once, and settled (its
- * columns written in their final form); a live one now and then, so that analysing takes at most a
- * twentieth of a core for it; an eighth, without delay and at normal priority, where one person
- * waits for it; and not while much of it waits to be loaded (an upload): the columns cannot let go
- * of memory under a reader. What comes out lies in the small tables: documents ANALYSIS_REPORT
- * (JSON, as `gpufl report --json` writes it), ANALYSIS_FLAME (collapsed stacks) and ANALYSIS_DIGEST
- * (what comparisons need), all gzip; the findings; and rows of kernels for the workspace's history
- * and of use for the fleet's days, when it is final.
+ * columns written in their final form); a live one now and then, so that analysing takes at most
+ * a twentieth of a core for it; an eighth, without delay and at normal priority, where one
+ * person waits for it; and not while much of it waits to be loaded (an upload): the columns
+ * cannot free memory while a reader has it. The results go to the small tables: documents
+ * ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it), ANALYSIS_FLAME (collapsed stacks)
+ * and ANALYSIS_DIGEST (what comparisons need), all gzip; the findings; and rows of kernels for
+ * the workspace's history and of use for the fleet's days, when it is final.
  *
- * A document says by which rules it was made: sessions whose final one is older are analysed again,
- * when nothing else is to be done. Any thread may tell news. */
+ * A document says by which rules it was made: sessions whose final one is older are analysed
+ * again, when nothing else is to be done. Any thread may report news. */
 #ifndef GPUFL_SERVER_ANALYSIS_ANALYSIS_H
 #define GPUFL_SERVER_ANALYSIS_ANALYSIS_H
 
@@ -41,7 +41,8 @@ struct analysis_config {
 struct analysis;
 
 int analysis_open(struct analysis **out, const struct analysis_config *c, struct err *e);
-/* What is under way is given up, unless it is being stored: the next start makes up for it. */
+/* An analysis under way is given up, unless its results are being stored; the next start makes up
+ * for it. */
 void analysis_close(struct analysis *a);
 
 /* loader_config.news */
@@ -61,7 +62,7 @@ void analysis_stats(struct analysis *a, struct analysis_stats *out);
 /* The version of the rules: changes when a rule or a limit does. [any] */
 const char *analysis_rules(void);
 
-/* One session, at once, on the caller's thread; nothing is settled. */
+/* Analyses one session at once, on the caller's thread; nothing is settled. */
 int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,
                  bool final, struct err *e);
 

@@ -1,17 +1,17 @@
-/* columns_report.h - a session's columns into analyze's report: what `gpufl report` reads from
- * files, read from the store.
+/* columns_report.h - makes analyze's report from a session's columns, as `gpufl report` makes it
+ * from files.
  *
- * The columns hold every row, header and count that the files hold, so that the report is the
- * same, but for what depends on the place: the parts of the log, and symbols looked up on the
- * host. Any thread; others may write to the session meanwhile, and then the report is of some
- * moment between. */
+ * The columns hold every row, header and count that the files hold, so that the reports are
+ * equal, except for what depends on the place: the parts of the log, and symbols looked up on
+ * the host. Any thread; others may write to the session concurrently, and then the report shows
+ * some state in between. */
 #ifndef GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
 #define GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
 
 #include "analyze/report/report.h"
 #include "store/store.h"
 
-/* Where the other sessions are that took samples for this one. */
+/* The store that has the other sessions which took samples for this one. */
 struct columns_place {
     struct store *store;
     const char *workspace;

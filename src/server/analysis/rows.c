@@ -133,7 +133,8 @@ static void history_real(struct history *h, int column, double v)
     ((double *)(uintptr_t)h->columns[column].reals)[h->rows] = v;
 }
 
-/* Of the sample; from the bins where there are too many values to be kept, and as near. */
+/* The deviation of the sample; where there are too many values to keep, of the bins, which is as
+ * near as their width. */
 static double deviation_of(const struct histogram *t)
 {
     double mean = (double)t->total / (double)t->count, sum = 0;
@@ -151,8 +152,8 @@ static double deviation_of(const struct histogram *t)
 
 enum { KIND_KERNEL, KIND_SCOPE, KIND_APP };
 
-/* What all kinds have in common. */
-/* What a row of history is of. */
+/* Cells that all kinds of rows have. */
+/* One kernel, scope or application of a session. */
 struct history_item {
     int kind;
     const char *name, *shape;
@@ -331,7 +332,7 @@ static int64_t part_of(int64_t whole, int64_t part, int64_t of)
     return of > 0 ? (int64_t)((double)whole * ((double)part / (double)of)) : 0;
 }
 
-/* What the samples of a device say of the whole session. */
+/* Averages of a device's samples over the whole session. */
 struct sampled {
     double utilization; /* 0 to 1; NAN: unknown */
     double energy;      /* mJ; NAN: unknown */

@@ -17,14 +17,15 @@ int analysis_findings(const struct report *r, const char *session, struct region
 int analysis_history(const struct report *r, const char *session, struct region *memory,
                      struct store_chunk *out);
 
-/* What each GPU did on each day, by what the session had of the day. 0 or NOMEM. */
+/* Makes the rows of what each GPU did on each day, weighted by the session's part of the day. 0 or
+ * NOMEM. */
 int analysis_usage(const struct report *r, struct region *memory, struct meta_usage **out,
                    size_t *count);
 
 /* The part of the session's time in which a GPU worked; NAN: unknown. */
 double analysis_busy(const struct report *r);
 
-/* Its kernels; META_NONE: unknown. */
+/* Kernels of the session; META_NONE: unknown. */
 int64_t analysis_kernels(const struct report *r);
 
 #endif

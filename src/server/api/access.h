@@ -12,7 +12,7 @@ struct call;
 /* Fills c->who for the rights of c's route, or answers 401, 403 or 404. */
 bool access_decide(struct call *c);
 
-/* Fills c->who whoever it is, for routes that anybody may ask; false: answered. */
+/* Fills c->who also for nobody in particular, for routes that anybody may ask; false: answered. */
 bool access_who(struct call *c);
 
 /* The problem that fits a code of auth.h. wait: ns until the next try, of TIMEOUT for too many tries;

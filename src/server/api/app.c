@@ -46,7 +46,7 @@ static void no_route(struct http_request *r, unsigned allowed)
     }
 }
 
-/* Who asks, once a request. */
+/* Finds out who asks, once a request. */
 static bool allowed(struct call *c)
 {
     if (!c->decided) {
@@ -56,7 +56,7 @@ static bool allowed(struct call *c)
     return c->allowed;
 }
 
-/* On a worker, or at once where it is quick. */
+/* Runs on a worker, or on the connection's thread where the handler never blocks. */
 static void run(struct http_request *r)
 {
     struct call *c = r->app;

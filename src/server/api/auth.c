@@ -9,7 +9,7 @@
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 
-/* Whoever has just proved who they are gets a cookie, and the page's own token. */
+/* Gives a cookie and the page's own token to a user who has just proved who they are. */
 static void entered(struct call *c, int rc, const struct auth_entry *entry, const struct err *e)
 {
     char cookie[AUTH_COOKIE], expires[24];

@@ -28,7 +28,7 @@ void call_json_send(struct call *c, struct json_out *j, int status)
     http_send(c->http, status, "application/json");
 }
 
-/* Why, for whoever keeps the server: those who asked are not told. */
+/* Logs the reason for the operator; the client does not see it. */
 static void log_failure(const struct call *c, int status, const char *what, int rc,
                         const struct err *e)
 {

@@ -18,7 +18,7 @@ struct call {
     struct http_request *http;
     const struct route *route;
     struct region *memory; /* the request's */
-    struct auth_who who;   /* decided before the handler runs, but for PUBLIC routes */
+    struct auth_who who;   /* decided before the handler runs, except on PUBLIC routes */
     struct value values[ROUTE_PARAMS_MAX];
     bool decided; /* access was asked; allowed: and granted */
     bool allowed;
@@ -35,7 +35,7 @@ struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e
 void call_json(struct call *c, struct json_out *j);
 void call_json_send(struct call *c, struct json_out *j, int status);
 
-/* True where the client has the document with this tag: it was told so. */
+/* True where the client has the document with this tag: 304 is the answer. */
 bool call_unchanged(struct call *c, const char *tag);
 
 /* The problem that fits a code of base/err.h; what: of which thing ("session"). What is the

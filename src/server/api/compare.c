@@ -21,7 +21,7 @@ struct side {
     size_t count;
 };
 
-/* What the analysis left of a session. 0, or NOENT: nothing yet. */
+/* Reads the digest that the analysis stored. 0, or NOENT: nothing yet. */
 static int read_digest(struct call *c, const char *id, struct region *mem, struct digest *out,
                        struct err *e)
 {

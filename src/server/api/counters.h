@@ -28,7 +28,7 @@ void counters_add(struct counters *c, unsigned slot, int status, int64_t took_ns
 /* The rows of routes that were asked, in Prometheus' text form. */
 void counters_put(struct counters *c, struct buf *out);
 
-/* One number with its help and type ("gauge", "counter"). */
+/* Writes one number with its help and type ("gauge", "counter"). */
 void counters_number(struct buf *out, const char *name, const char *type, const char *help,
                      double value);
 

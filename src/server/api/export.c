@@ -1,7 +1,7 @@
-/* export.c - a session out of the store again: its log as NDJSON, its rows as Parquet.
+/* export.c - a session read back from the store: its log as NDJSON, its rows as Parquet.
  *
- * NDJSON is made while it is sent, by a worker of its own pool: batches are encoded
- * as the columns are walked, so that memory does not grow with the session. */
+ * NDJSON is made while it is sent, by a worker of a separate pool: batches are encoded as the
+ * columns are walked, so that memory does not grow with the session. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/session_ref.h"

@@ -5,10 +5,10 @@
 #include "meta/meta.h"
 #include "server/api/call.h"
 
-/* Takes the next id off the list; false at its end, and where it is none: *bad then. */
+/* Takes the next id off the list; false at the end, or where it is malformed (*bad). */
 bool ids_next(const char **list, char id[META_ID_MAX], bool *bad);
 
-/* The problem for a list that is none. */
+/* Answers the problem of a malformed list. */
 void ids_bad(struct call *c, const char *parameter);
 
 #endif

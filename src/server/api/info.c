@@ -31,7 +31,7 @@ void api_readyz(struct call *c)
     }
 }
 
-/* What the public client asks first: it warns where `supported` lacks its wire version. */
+/* The public client asks this first: it warns where `supported` lacks its wire version. */
 void api_version(struct call *c)
 {
     struct json_out j;

@@ -21,7 +21,7 @@ struct local {
     int wake[2]; /* a pipe; -1: none */
 };
 
-/* After server_open and auth_local_ticket. */
+/* Called after server_open and auth_local_ticket. */
 int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct err *e);
 void local_stop(struct local *l); /* before server_close; also after a failed start */
 

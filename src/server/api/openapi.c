@@ -317,7 +317,7 @@ static void put_row(struct json_out *j, const struct meta_row *row)
     json_out_close_object(j);
 }
 
-/* Whether a route answers with it. */
+/* Whether a route answers with the schema. */
 static bool used(enum answer answer, const char *of)
 {
     for (unsigned i = 0; i < ROUTE_COUNT; i++)
@@ -498,7 +498,7 @@ static void put_operation(struct json_out *j, const struct route *r)
     json_out_close_object(j);
 }
 
-/* Routes of one path stand together: each is written where its path comes first. */
+/* Routes of one path are written together, where the path comes first. */
 static void put_paths(struct json_out *j)
 {
     json_out_object(j, "paths");
@@ -526,7 +526,7 @@ static void new_line(struct buf *out, int depth)
         buf_str(out, " ");
 }
 
-/* The same JSON with a line a member. */
+/* Writes the JSON with a line a member. */
 static void indent(struct buf *out, const char *s, size_t n)
 {
     int depth = 0;

@@ -22,7 +22,7 @@ void param_range(const struct param *p, int64_t *least, int64_t *most)
     } else if ((p->type == PARAM_INT || p->type == PARAM_REAL) && p->limits) {
         char *end;
         *least = strtoll(p->limits, &end, 10);
-        *most = strtoll(end + 2, NULL, 10); /* behind ".." */
+        *most = strtoll(end + 2, NULL, 10); /* after ".." */
     }
 }
 
@@ -164,7 +164,7 @@ static bool take(struct http_request *r, const struct param *p, const char *text
     return false;
 }
 
-/* What was not given: its standard, or a problem. */
+/* Gives an absent parameter its standard value, or answers the problem. */
 static bool fill(struct http_request *r, const struct param *p, struct value *out)
 {
     if (out->given)
@@ -210,7 +210,7 @@ static bool take_pair(struct http_request *r, const struct route *route,
     return false;
 }
 
-/* What stands in the path or the header; NULL: nothing. */
+/* The parameter's text in the path or the header; NULL: absent. */
 static const char *standing(const struct http_request *r, const struct route *route,
                             const struct param *p)
 {

@@ -21,17 +21,18 @@ struct value {
 /* Fills values, param_count of them, from path and query. false: the problem is the answer. */
 bool params_read(struct http_request *r, const struct route *route, struct value *values);
 
-/* The same for the members of the body, where the route has any. */
+/* Fills values from the members of the body, where the route has any. false: the problem is the
+ * answer. */
 bool params_body(struct http_request *r, const struct route *route, struct value *values);
 
-/* One text as a value. false: *why gets what it must be, as the end of "… must be". */
+/* Reads one text as a value. false: *why gets what the value must be, as the end of "… must be". */
 bool param_parse(const struct param *p, const char *text, struct region *mem, struct value *out,
                  struct err *why);
 
 /* The bounds of an INT or REAL row, the ceiling of TEXT and LIST. */
 void param_range(const struct param *p, int64_t *least, int64_t *most);
 
-/* The names that every route with rights takes beside its own. */
+/* Parameters that every route with rights takes in addition to its own. */
 enum { PARAM_WORKSPACE_MAX = 63 };
 
 #endif

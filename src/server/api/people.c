@@ -13,7 +13,7 @@
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 
-/* {"id":…, member: secret}: what is told once. */
+/* {"id":…, member: secret}: a secret that is shown once. */
 static void send_secret(struct call *c, int rc, const struct err *e, const char *id,
                         const char *member, const char *secret)
 {
@@ -153,7 +153,7 @@ void api_member_put(struct call *c)
     struct err e = {0};
     struct meta_member is;
     const char *user = V(member_put, user)->text;
-    /* Whoever is not here comes by invitation: nobody is put into a workspace unasked. */
+    /* Others join by invitation: nobody is put into a workspace unasked. */
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_member_get(&ask, user, &is);
     if (rc == 0)

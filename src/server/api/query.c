@@ -58,7 +58,7 @@ static bool metric(struct call *c, enum store_query q, const char *name, int64_t
     return false;
 }
 
-/* One argument. false: the problem is the answer. */
+/* Reads one argument. false: the problem is the answer. */
 static bool argument(struct call *c, enum store_query q, const struct store_param *p, int64_t start,
                      struct store_value *out)
 {

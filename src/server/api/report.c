@@ -18,8 +18,8 @@
 
 enum { DOCUMENT_MAX = 256 << 20, PACKED_MEMORY = META_BODY_MAX + (1 << 20) };
 
-/* A part: keys of the report, in the order in which they are told. of: "key" or "key-member", which
- * leaves one member of the key's object out. */
+/* A part: keys of the report in their order. of: "key" or "key-member", which leaves one member of
+ * the key's object out. */
 static const struct {
     const char *name, *keys;
 } SECTIONS[] = {
@@ -58,7 +58,7 @@ static bool fetch(struct call *c, const char *session, const char *kind, struct 
     return rc == 0;
 }
 
-/* Its tag; true: the client has it, and was told so. */
+/* Sets the document's tag. True: the client has this document, and 304 is the answer. */
 static bool unchanged(struct call *c, const struct meta_analysis *a, char tag[32])
 {
     snprintf(tag, 32, "W/\"%llx-%s\"", (unsigned long long)a->made, GPUFL_VERSION);
@@ -132,7 +132,7 @@ static void put_without(struct json_out *out, const char *key, const char *text,
     json_out_close_object(out);
 }
 
-/* Whether a key is in a section's list, and which member of it is left out. */
+/* Whether a section has a key, and which member of the key's object is left out. */
 static bool wanted(const char *keys, const char *key, char without[64])
 {
     size_t n = strlen(key);

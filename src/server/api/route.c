@@ -1,5 +1,5 @@
-/* route.c - the table, and a walk over it: a hundred comparisons of short texts are nothing
- * beside a request. */
+/* route.c - the table, and a walk over it: next to a request's cost, a hundred comparisons of short
+ * texts are nothing. */
 #include "server/api/route.h"
 
 #include "server/api/api.h"

@@ -48,11 +48,11 @@ struct param {
     const char *doc;
 };
 
-extern const char NEEDED[]; /* told by its address */
+extern const char NEEDED[]; /* recognised by its address */
 
 enum { ROUTE_PARAMS_MAX = 24 };
 
-/* Where the parameters of a route stand: IN_<route>_<name>. */
+/* The numbers of a route's parameters: IN_<route>_<name>. */
 /* clang-format off */
 #define ROUTE(id, method, path, rights, handler, answer, of, doc) \
     enum in_##id {
@@ -93,7 +93,7 @@ bool route_matches(const struct route *r, const struct uri *u);
  * each method that the path knows: none of them, and the path is unknown. HEAD finds GET. */
 const struct route *route_find(enum http_method method, const struct uri *u, unsigned *allowed);
 
-/* Where in the path a parameter's value stands, or -1 where it is none of the path. */
+/* The place of a parameter's value in the path; -1: it is not in the path. */
 int route_segment(const struct route *r, const char *name);
 
 #endif

@@ -78,7 +78,7 @@ static int take_spans(void *arg, const struct store_chunk *c)
 
 /* ---- devices ------------------------------------------------------------------------------- */
 
-/* Of a session: the UUID of an id, or the id of a UUID. */
+/* Finds the UUID of a session's device id, or the id of a UUID. */
 struct device_search {
     int64_t id; /* 0: wanted */
     char uuid[96];
@@ -168,7 +168,7 @@ static void join_steps(struct steps *s)
     s->count = n;
 }
 
-/* By columns, as a store answers. */
+/* Answers by columns, as a store does. */
 static int give_steps(const struct steps *s, const struct store_visitor *v)
 {
     enum { COLUMNS = 5 };
@@ -207,7 +207,8 @@ static int place_of(enum store_query q, const char *name)
     return -1;
 }
 
-/* What another session sampled within a span: nothing where it is not here, or not asked for. */
+/* Reads what another session sampled within a span: nothing where that session is not on this
+ * server, or the span is outside the question. */
 static int ask_span(struct call *c, const struct session_ref *s, const struct store_question *all,
                     const struct span *x, struct steps *steps, struct err *e)
 {
@@ -247,7 +248,7 @@ int series_shared(struct call *c, const struct session_ref *s, bool *shared, str
     return rc;
 }
 
-/* Of the process itself there are own samples alone. */
+/* A process's own metrics come from its own samples alone. */
 static bool of_process(enum store_query q, const struct store_value *args)
 {
     int64_t metric = args[place_of(q, "metric")].i;

@@ -1,9 +1,9 @@
 /* series.h - a series of samples that several sessions took.
  *
- * Sessions of one folder share the samples of the host and of GPUs (record sampler). What a session
- * is asked for, it answers with its own samples and those that other sessions of the workspace took
- * for it within the spans that it states; the process's own metrics are its own. A share link to one
- * session shows these samples, too: they are that session's. [worker] */
+ * Sessions of one folder share the samples of the host and of GPUs (record sampler). A question
+ * about a session is answered with its own samples and those that other sessions of the
+ * workspace took for it within the spans that it states; the process's own metrics are its own.
+ * A share link to one session shows these samples, too: they are that session's. [worker] */
 #ifndef GPUFL_SERVER_API_SERIES_H
 #define GPUFL_SERVER_API_SERIES_H
 
@@ -11,7 +11,8 @@
 
 bool series_is(enum store_query q);
 
-/* Whether another session took samples for this one: then an answer may change after this session's end. */
+/* Whether another session took samples for this one: an answer may then change after this session's
+ * end. */
 int series_shared(struct call *c, const struct session_ref *s, bool *shared, struct err *e);
 
 /* Answers question q, which is a series, of a session that has columns. Like store_ops.query. */

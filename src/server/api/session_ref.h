@@ -1,8 +1,7 @@
 /* session_ref.h - the session that a request is about: its entry, its columns, its time base.
  *
- * Times of columns are CLOCK_MONOTONIC of the host; answers tell them since the
- * session's start, which stands in the session's first header line. It is looked
- * for once and remembered. [worker] */
+ * Times of columns are CLOCK_MONOTONIC of the host; answers count them from the session's start,
+ * which the session's first header line has. The start is searched once and remembered. [worker] */
 #ifndef GPUFL_SERVER_API_SESSION_REF_H
 #define GPUFL_SERVER_API_SESSION_REF_H
 
@@ -36,12 +35,12 @@ struct session_ref {
 bool session_ref_open(struct call *c, const char *session, struct session_ref *s);
 void session_ref_close(struct call *c, struct session_ref *s);
 
-/* Before an answer that is sent while it is made, which a store that is away could only cut short:
- * asks it for something small. false: the problem is the answer, and s is closed. */
+/* Called before an answer that is sent while it is made, which an absent store could only cut
+ * short: asks the store for something small. false: the problem is the answer, and s is closed. */
 bool session_ref_answers(struct call *c, struct session_ref *s);
 
-/* Whether the client has this already: what it asked is of a session that has ended, and nothing
- * came since. Answers 304 then; else tag gets what to give with the answer, "" for none. */
+/* Whether the client has this answer already: the session has ended, and nothing came since.
+ * Answers 304 then; else tag gets the answer's tag, "" for none. */
 bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32]);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define V(route, name) (&c->values[IN_##route##_##name])
 
-/* What lists and counts of sessions have in common. */
+/* Parameters that lists and counts of sessions share. */
 #define SESSION_QUERY(route)                                                                       \
     {                                                                                              \
         .app = V(route, app)->text, .host = V(route, host)->text,                                  \

@@ -1,7 +1,7 @@
-/* sql.c - one SELECT of a client's own words (docs/server-sql.md).
+/* sql.c - one SELECT that a client wrote (docs/server-sql.md).
  *
- * Which sessions may be asked is decided here, as for every other address; what the words do is
- * the store's matter, which runs them in a process of their own. Each one stands in the audit log. */
+ * Which sessions may be asked is decided here, as for every other address; the store checks the
+ * statement and runs it in a separate process. The audit log has every statement. */
 #include "server/api/api.h"
 #include "server/api/ids_list.h"
 #include "server/api/parts.h"
@@ -69,7 +69,7 @@ static bool open_all(struct call *c, struct asked *a)
     return !bad;
 }
 
-/* What the words were and what became of them. */
+/* Writes the statement and its outcome to the audit log. */
 static void note(struct call *c, int rc, const struct err *e, int64_t took)
 {
     const char *sql = V(sql, sql)->text;

@@ -34,7 +34,7 @@ enum {
     LINE_MAX_BYTES = 4 << 20,
 };
 
-/* Which columns of a record make an event; -1: none. */
+/* The columns of a record that make an event; -1: none. */
 static const struct traced {
     enum record_type type;
     enum lane_kind lane;

@@ -1,8 +1,8 @@
 /* auth.c - see auth.h: who asks, logging in and out.
  *
- * A secret is looked up by its hash, and what is found is compared once more in
- * constant time: nothing of a secret's text ever decides how long an answer takes.
- * Where there is no user a hash is computed all the same. */
+ * A secret is looked up by its hash, and what is found is compared once more in constant time:
+ * nothing of a secret's text ever decides how long an answer takes. Where there is no user, a
+ * hash is computed as well. */
 #include "server/auth/auth.h"
 
 #include "base/clock.h"
@@ -78,7 +78,7 @@ static int refuse(struct err *e)
     return err_set(e, GPUFL_E_PERM, "the key, link or login is unknown, expired or was taken back");
 }
 
-/* Not found is refused; everything else is the tables' own trouble. */
+/* A secret that is not found is refused; every other error is the small tables'. */
 static int found(int rc, struct err *e)
 {
     return rc == GPUFL_E_NOENT || rc == GPUFL_E_INVAL ? refuse(e) : rc;

@@ -1,12 +1,12 @@
 /* auth.h - who asks, and how somebody gets to be somebody: logins, keys, links, tickets.
  *
- * Knows no HTTP: it gets the values of headers and gives back words for some. Whoever
- * calls turns codes into statuses:
- *   PERM     401: nobody, or a secret that is wrong, expired or taken back; one sentence for all
+ * Knows no HTTP: it takes the values of headers and returns values for some. The caller turns
+ * codes into statuses:
+ *   PERM     401: no login, or a secret that is wrong, expired or taken back; one sentence for all
  *   STATE    403: not with these rights, or without the page's own token (CSRF)
  *   NOENT    404: not in this workspace, and nobody learns whether elsewhere
- *   TIMEOUT  429: too many tries, and the wait is told; without one the tables are slow: 503
- *   INVAL    400: what was said cannot be taken
+ *   TIMEOUT  429: too many tries, with the wait; without a wait the tables are slow: 503
+ *   INVAL    400: a value that is not accepted
  *   others   503: the small tables do not answer
  *
  * What is done to people, keys and links is written to the audit log here, so that no
@@ -26,7 +26,7 @@ enum { AUTH_COOKIE = 256 }; /* bytes of a Set-Cookie value */
 
 struct auth_config {
     bool secure;      /* browsers come by TLS, here or at a proxy */
-    unsigned port;    /* 0, or told in the cookie's name: for several servers on one host */
+    unsigned port;    /* 0, or part of the cookie's name: for several servers on one host */
     int64_t login_ns; /* how long a login lasts; 0: 30 days */
     int64_t idle_ns;  /* and how long without use; 0: 7 days */
     unsigned long long password_passes; /* cost, for tests; 0: the standard */
@@ -46,7 +46,7 @@ void auth_fini(struct auth *a);
 
 /* ---- who asks ----------------------------------------------------------------------------- */
 
-/* What a request says of itself; NULL: nothing. */
+/* The values of a request that say who asks; NULL: absent. */
 struct auth_said {
     const char *authorization; /* the header */
     const char *cookie;        /* value of the cookie a->cookie */
@@ -56,7 +56,7 @@ struct auth_said {
     int64_t now;               /* ns since the Unix epoch */
 };
 
-/* In the request's region. */
+/* Who asks; texts lie in the request's region. */
 struct auth_who {
     const char *kind;      /* user, key, share; "": nobody in particular */
     const char *actor;     /* id of the user, key or link */
@@ -127,20 +127,22 @@ int auth_setup(const struct auth_ask *ask, const char *token, const struct auth_
 int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], struct err *e);
 int auth_local(const struct auth_ask *ask, const char *token, struct auth_entry *out);
 
-/* Into a workspace with a role; lasts 7 days. Whoever takes it has an account, and says its
+/* A link into a workspace with a role; lasts 7 days. Whoever uses it proves an account by its
  * password, or makes one. */
 int auth_invite(const struct auth_ask *ask, const char *role, char token[SECRET_TOKEN]);
 int auth_accept(const struct auth_ask *ask, const char *token, const struct auth_person *person,
                 struct auth_entry *out);
 
-/* For somebody who forgot: an admin hands the link over; lasts a day. Ends all their logins. */
+/* A link for a user who forgot the password, which an admin hands over; lasts a day. Ends all
+ * logins of the user. */
 int auth_reset_ticket(const struct auth_ask *ask, const char *user, char token[SECRET_TOKEN]);
 int auth_reset(const struct auth_ask *ask, const char *token, const char *password,
                struct auth_entry *out);
 
 /* ---- keys, links, passwords (keys.c) --------------------------------------------------- */
 
-/* In by's workspace. The key, and the token of the link, are told here and never again. */
+/* Makes a key or link in ask->by's workspace. The key, and the link's token, are returned here and
+ * never again. */
 int auth_key_make(const struct auth_ask *ask, const char *name, int64_t scopes, int64_t expires,
                   char key[SECRET_KEY], char id[SECRET_ID]);
 int auth_key_revoke(const struct auth_ask *ask, const char *id);
@@ -148,7 +150,8 @@ int auth_share_make(const struct auth_ask *ask, const char *session, int64_t exp
                     char token[SECRET_KEY], char id[SECRET_ID]);
 int auth_share_revoke(const struct auth_ask *ask, const char *id);
 
-/* By the user, who says the old one; their other logins end, the one with this cookie stays. */
+/* Changes the user's own password, which proves itself by the old one. The user's other logins end;
+ * the one with this cookie stays. */
 int auth_password_change(const struct auth_ask *ask, const char *cookie, const char *old,
                          const char *password, int64_t *wait);
 
@@ -157,7 +160,7 @@ int auth_password_change(const struct auth_ask *ask, const char *cookie, const c
 /* Logs a user in, whatever it was that proved who they are. */
 int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *out);
 
-/* A password beside the limits of tries: 0, PERM, or TIMEOUT and the wait. */
+/* Checks a password within the limits of tries: 0, PERM, or TIMEOUT and the wait. */
 int auth_try(const struct auth_ask *ask, const struct meta_user *user, const char *email,
              const char *password, int64_t *wait);
 

@@ -1,5 +1,5 @@
-/* keys.c - API keys, links to sessions, and passwords that are changed. What is made is told
- * once; only its hash is kept. */
+/* keys.c - API keys, links to sessions, and passwords that are changed. A secret is
+ * returned once; only its hash is stored. */
 #include "server/auth/auth.h"
 
 #include <string.h>

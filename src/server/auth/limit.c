@@ -33,7 +33,7 @@ static uint64_t key_of(const struct auth_limit *l, enum limit_kind kind, const c
     return key ? key : 1;
 }
 
-/* Its bucket, or the one of those it may have that owes least. */
+/* The address's or account's bucket; else, of those it may have, the one that owes least. */
 static struct limit_bucket *bucket_find(struct auth_limit *l, uint64_t key)
 {
     struct limit_bucket *set = &l->buckets[key % (LIMIT_BUCKETS / LIMIT_PLACES) * LIMIT_PLACES];

@@ -1,14 +1,14 @@
 /* limit.h - how often somebody may try a password: per address and per account.
  *
- * Buckets in a table of fixed size. Every try that fails costs a token, which comes
- * back with time; who has none waits. An address may fail ADDRESS_TRIES times at once
- * and then once ADDRESS_EVERY; an account, from wherever, ACCOUNT_TRIES and
- * ACCOUNT_EVERY: enough for a person, hopeless for a list of words.
+ * Buckets in a table of fixed size. Every try that fails costs a token, which comes back with
+ * time; who has none waits. An address may fail ADDRESS_TRIES times at once and then once
+ * ADDRESS_EVERY; an account, whatever the address, ACCOUNT_TRIES and ACCOUNT_EVERY: enough for a
+ * person, hopeless for a list of words.
  *
- * The table cannot be filled up to get rid of somebody's debt: a bucket is looked for in
- * four places by a hash that nobody outside can compute, and where all are taken the
- * one with the least debt goes. Each server has its own: several let through as many
- * times as much. Any thread. */
+ * The table cannot be filled up to get rid of somebody's debt: a bucket is looked for in four
+ * places by a hash that nobody outside can compute, and where all are taken the one with the
+ * least debt goes. Each server has its own: several servers together let through that many times
+ * as much. Any thread. */
 #ifndef GPUFL_SERVER_AUTH_LIMIT_H
 #define GPUFL_SERVER_AUTH_LIMIT_H
 
@@ -42,7 +42,7 @@ int64_t auth_limit_take(struct auth_limit *l, enum limit_kind kind, const char *
 /* Gives it back: the try was right. */
 void auth_limit_give(struct auth_limit *l, enum limit_kind kind, const char *name, int64_t now);
 
-/* What counts as one address: of IPv6 its network of 64 bits, which one customer has. */
+/* Writes what counts as one address: of IPv6 the network of 64 bits, which one customer has. */
 void auth_limit_address(const char *address, char *out, unsigned size);
 
 #endif

@@ -32,7 +32,8 @@ bool auth_secret_key_ok(const char *begin, const char *text); /* has the form of
 
 void auth_secret_hash(const char *secret, char out[SECRET_HASH]);
 
-/* What proves to a page that it is ours, made of the login's cookie: nothing of it is kept. */
+/* The token by which a page proves that it is ours, derived from the login's cookie and stored
+ * nowhere. */
 void auth_secret_csrf(const char *token, char out[SECRET_TOKEN]);
 
 /* Equal, in a time that depends on the length of `is` alone. */

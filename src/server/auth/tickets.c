@@ -111,7 +111,8 @@ int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], str
     region_init(&mem, 1 << 20);
     int rc = meta_first_user(a->meta, &user, &w, e);
     const struct meta_ask ask = {a->meta, "local", &mem, e};
-    if (rc == GPUFL_E_STATE) /* made before; by us, or it is a server's with users of its own */
+    if (rc ==
+        GPUFL_E_STATE) /* made before, by local mode; or the data folder belongs to a server with accounts */
         rc = meta_member_get(&ask, "local", &member);
     region_fini(&mem);
     if (rc == 0) /* a cookie of the last time may be anywhere by now; nobody needs it */

@@ -58,7 +58,7 @@ static int write_parts(const struct backup_source *s, const char *folder, struct
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
     int rc = meta_backup(s->meta, to, e);
     if (rc == GPUFL_E_UNAVAILABLE)
-        rc = 0; /* PostgreSQL has backups of its own */
+        rc = 0; /* PostgreSQL makes its own backups */
     if (rc == 0 &&
         (path_join(from, sizeof from, s->data, "kept") || path_join(to, sizeof to, folder, "kept")))
         rc = err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");

@@ -30,7 +30,7 @@ void columns_fini(struct columns *c)
     c->names = NULL;
 }
 
-/* What becomes of an integer in JSON, by the unit of its column. */
+/* How an integer is written in JSON, by the unit of its column. */
 enum form { FORM_NUMBER, FORM_TIME, FORM_TEXT };
 
 static enum form form_of(const struct store_column *c)
@@ -53,7 +53,7 @@ static void put_int(struct columns *c, struct buf *b, enum form form, int64_t v)
         buf_char(b, '"');
 }
 
-/* The shortest text that reads back as v, of those that printf knows; null for what is none. */
+/* The shortest text of printf's that reads back as v; null for NAN and infinities. */
 static void put_real(struct buf *b, double v)
 {
     if (!isfinite(v))

@@ -3,11 +3,10 @@
  *   {"columns":["lane","at",…],"rows":2,"data":{"lane":["72…","72…"],"at":[0,8],…},
  *    "names":["gemm<float>(…)"],"mangled":["_Z4gemm…"]}
  *
- * Columns rather than rows: half the bytes, and a reader takes them as arrays. A
- * NAME is the number of a text in names (demangled) and mangled, because answers
- * say the same few names thousands of times. Times are told since the session's
- * start; what a JSON number cannot hold is a string (see schema/queries.def).
- * Owner's thread. */
+ * Columns rather than rows: half the bytes, and a reader takes them as arrays. A NAME is the
+ * number of a text in names (demangled) and mangled, because answers say the same few names
+ * thousands of times. Times count from the session's start; a value that a JSON number cannot
+ * hold is a string (see schema/queries.def). Owner's thread. */
 #ifndef GPUFL_SERVER_COMMON_COLUMNS_H
 #define GPUFL_SERVER_COMMON_COLUMNS_H
 

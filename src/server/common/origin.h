@@ -17,7 +17,7 @@ struct origin {
     char url[256]; /* the public one, "scheme://host[:port]"; "": none */
 };
 
-/* public_url: NULL, or "https://host[:port]" with or without a '/' behind. INVAL. */
+/* public_url: NULL, or "https://host[:port]" with or without a '/' at its end. INVAL. */
 int origin_init(struct origin *o, bool local, bool tls, uint16_t port, const char *public_url,
                 struct err *e);
 

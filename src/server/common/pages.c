@@ -53,8 +53,9 @@ static const struct pages_file *find(const char *path)
     return NULL;
 }
 
-/* A page of the dashboard is no address of the API and no file. Files are at the top, with an ending,
-   and below /assets; below a page's first part names stand, such as a host's, and these have dots. */
+/* A page of the dashboard is neither an address of the API nor a file. Files are at the top, with
+ * an ending, and below /assets; after a page's first part come names, such as a host's, and these
+ * have dots. */
 static bool is_page(const struct uri *u)
 {
     if (u->segment_count == 0)

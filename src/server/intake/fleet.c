@@ -17,7 +17,7 @@ enum {
     STATE = 2048,
     AT_ONCE = 256,        /* rows of a transaction */
     EVENT_MAX = 48 << 10, /* bytes of rows in one event */
-    NAMES_MAX = 32 << 10, /* and of names beside them */
+    NAMES_MAX = 32 << 10, /* and of their names */
 };
 
 static const int64_t PERIOD_NS = 250000000;
@@ -68,7 +68,7 @@ static void fill(char *to, size_t size, const char *from)
         snprintf(to, size, "%s", from);
 }
 
-/* What a newer one does not tell stays as it was. */
+/* Keeps old cells where the newer entry has none. */
 static void merge(struct entry *at, const struct entry *n)
 {
     if (n->seen < at->seen)
@@ -214,8 +214,8 @@ static void tell(const struct fleet *f, const char *workspace, const struct rows
     buf_fini(&out);
 }
 
-/* One transaction: entries of the first one's workspace, as many as fit. Those written, and those
- * whose workspace is gone, are taken off the list. */
+/* Writes entries of the first one's workspace in one transaction, as many as fit. Written entries,
+ * and those whose workspace is gone, are taken off the list. */
 static int write_some(struct fleet *f, struct entry **list, struct rows *r)
 {
     char workspace[STORE_ID_MAX];

@@ -1,10 +1,10 @@
 /* fleet.h - what hosts and GPUs do now: from the loader's threads to the small tables.
  *
- * Hundreds of hosts say something every second, and the small tables sync the disk
- * for each transaction. So what is said is kept here, the newest of each host and
- * GPU, and written every period in one transaction a workspace; whoever follows the
- * workspace is told then. What cannot be written now is tried again with what is newer
- * by then; nothing of it is lost that the sessions do not hold as well. */
+ * Hundreds of hosts say something every second, and the small tables sync the disk for each
+ * transaction. So their states are kept here, the newest of each host and GPU, and written every
+ * period in one transaction a workspace; those who follow the workspace get it then. A write
+ * that fails is tried again with the states that are newest by then; what is lost on the way,
+ * the sessions' columns still have. */
 #ifndef GPUFL_SERVER_INTAKE_FLEET_H
 #define GPUFL_SERVER_INTAKE_FLEET_H
 

@@ -12,10 +12,10 @@ enum { LEVEL = 1, WINDOW_LOG_MAX = 23 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "heads are copied as they stand");
 
-/* As it stands in the file. */
+/* The frame's head as the file has it. */
 struct head {
     uint32_t magic;
-    uint32_t crc;  /* of all behind it */
+    uint32_t crc;  /* of all that follows */
     uint32_t size; /* of the frame */
     uint32_t plain;
     uint64_t number;
@@ -64,7 +64,7 @@ void frame_packer_close(struct frame_packer *p)
     mem_free(p);
 }
 
-/* The payload behind what p->bytes holds; true: packed. */
+/* Puts the payload after what p->bytes holds; true: packed. */
 static int put_payload(struct frame_packer *p, const void *payload, size_t n, bool *packed)
 {
     struct buf *b = &p->bytes;

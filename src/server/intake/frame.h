@@ -35,7 +35,7 @@ int frame_pack(struct frame_packer *p, const struct journal_frame *f, const void
 /* Sets the number, and with it the checksum. */
 void frame_number(char *bytes, size_t size, uint64_t number);
 
-/* Bytes of the whole frame whose head (FRAME_HEAD bytes) this could be; 0: it is none. */
+/* Bytes of the whole frame that has this head (FRAME_HEAD bytes); 0: it is no head. */
 uint32_t frame_size(const char *head);
 
 /* Whether `size` bytes are a whole frame; fills *f. */

@@ -13,7 +13,7 @@ enum inflate_format { INFLATE_PLAIN, INFLATE_GZIP, INFLATE_ZSTD };
 
 struct inflate_limits {
     int64_t in_max, out_max; /* bytes */
-    unsigned ratio_max;      /* out for one in, beyond the first MiB */
+    unsigned ratio_max;      /* out for one in, after the first MiB */
 };
 
 struct inflate;

@@ -88,7 +88,7 @@ int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
     return status;
 }
 
-/* What a sender is told of a failure of the server's own. */
+/* The HTTP status of a failure that is the server's own. */
 static int status_of(int rc, const struct err *e)
 {
     return rc == GPUFL_E_FULL ? 429 : rc == GPUFL_E_IO && e && e->vendor == ENOSPC ? 507 : 503;
@@ -101,7 +101,7 @@ int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e)
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
-/* Whether there is room for more at all. */
+/* Refuses where the journal is too full or the loader too late. */
 static int check_pressure(struct ingest *in, struct ingest_answer *a)
 {
     const struct ingest_config *c = &in->config;
@@ -132,7 +132,7 @@ static int check_request(struct ingest *in, const struct ingest_request *r, stru
     return check_pressure(in, a);
 }
 
-/* What a window is known by before its content; 0: nothing. */
+/* The identity of a window that is known before its content; 0: none. */
 static uint64_t request_identity(const struct ingest_request *r)
 {
     char text[512];
@@ -213,7 +213,7 @@ int ingest_open(struct ingest *in, const struct ingest_request *r, struct ingest
 
 /* ---- data -------------------------------------------------------------------------------------- */
 
-/* Room behind the text for more of it. */
+/* Makes room for more text. */
 static int make_room(struct ingest_body *b)
 {
     if (b->line > b->kept) { /* close the gap that lines left */
@@ -278,8 +278,8 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n)
 
 /* ---- the end ----------------------------------------------------------------------------------- */
 
-/* A body without a sound line, but whose place was told: where its channel has begun, what was
- * left out, and empty lines, are passed over nevertheless. */
+/* A body that states its place and has no sound line still advances its channel: by what was left
+ * out, and by empty lines. */
 static void pass_over(struct ingest_body *b)
 {
     bool told = b->session && b->request.channel && b->request.offset > 0;
@@ -376,7 +376,8 @@ static void finish_body(struct ingest_body *b)
         a->repeated = a->accepted && !b->sound;
 }
 
-/* What was accepted is durable before it is said; also what an earlier body brought. */
+/* Makes everything accepted durable before the answer says so, also what an earlier body
+ * brought. */
 static void make_durable(struct ingest_body *b)
 {
     struct err e = {0};

@@ -1,4 +1,4 @@
-/* ingest.h - request bodies to the journal: what is accepted, and what is answered.
+/* ingest.h - takes request bodies into the journal, and says what is answered.
  *
  * A body is NDJSON of one session, plain, gzip or zstd; it is pushed piece by piece
  * (ingest_open, ingest_data …, ingest_finish, ingest_close) and inflated, split into
@@ -8,22 +8,21 @@
  *
  * Two kinds of bodies, both of which may be sent again without harm:
  *
- *   by offset   Where the body stands in its channel: plain bytes since the
+ *   by offset   The body states its place in its channel: plain bytes since the
  *               session's start, from the caller, or from the header line that every
- *               part of our logs begins with. What is there already is passed over;
+ *               part of our logs begins with. Bytes that the session has already are passed over;
  *               a gap is refused with the offset that is expected (409). Each piece
  *               counts as it comes: a body that breaks off is gone on with at the
  *               offset that is answered.
  *   windows     Bodies without an offset, as the public client sends them: they count
- *               as a whole, once for their identity: channel and sequence number
- *               where they are told, else a window id, else the content.
+ *               as a whole, once for their identity: channel and sequence number where the request states them, else a window id, else the content.
  *
- * A line longer than WIRE_MAX_LINE, one that is no JSON, or whose columns do not
- * fit together, is left out and counted; one of an unknown type is kept. A body of
- * which nothing can be accepted is refused (400). A line without its end at the end of
- * a body by offset, that is not whole, stays unaccepted: its rest may come.
+ * A line longer than WIRE_MAX_LINE, one that is not JSON, or whose columns have different
+ * lengths, is left out and counted; one of an unknown type is kept. A body of which nothing can
+ * be accepted is refused (400). A line without its end at the end of a body by offset, that is
+ * not whole, stays unaccepted: its rest may come.
  *
- * One thread at a time for a body; any number of bodies side by side. */
+ * One thread at a time for a body; any number of bodies concurrently. */
 #ifndef GPUFL_SERVER_INTAKE_INGEST_H
 #define GPUFL_SERVER_INTAKE_INGEST_H
 
@@ -41,8 +40,8 @@ struct ingest_config {
     int64_t body_max;   /* bytes of a body as it is sent; 0: 4 GiB */
     int64_t plain_max;  /* inflated; 0: 32 GiB */
     unsigned ratio_max; /* inflated bytes for one sent; 0: 400 */
-    double fill_max;    /* of the journal, beyond which bodies are refused; 0: 0.9 */
-    /* How far the loader is behind, ns; more than lag_max (0: 30 s) refuses bodies. NULL: never. */
+    double fill_max;    /* part of the journal's ceiling above which bodies are refused; 0: 0.9 */
+    /* The loader's lag, ns; more than lag_max (0: 30 s) refuses bodies. NULL: never. */
     int64_t (*lag)(void *arg);
     void *lag_arg;
     int64_t lag_max;
@@ -55,7 +54,7 @@ enum ingest_encoding { INGEST_PLAIN, INGEST_GZIP, INGEST_ZSTD };
 
 enum { INGEST_NO_OFFSET = -1, INGEST_NO_SEQUENCE = -1, INGEST_ERRORS = 32 };
 
-/* What is known of a body before it comes. Texts are the caller's until ingest_close. */
+/* What the caller knows of a body before it arrives. Texts are the caller's until ingest_close. */
 struct ingest_request {
     const char *workspace; /* decided by the caller */
     const char *session;   /* NULL: as the body's first line says */
@@ -65,12 +64,12 @@ struct ingest_request {
     int64_t size;            /* Content-Length; -1: unknown */
     const char *window_id;   /* NULL: none */
     int64_t window_sequence; /* INGEST_NO_SEQUENCE */
-    int64_t window_crc32;    /* of the body as it is sent; -1: not told */
+    int64_t window_crc32;    /* of the body as sent; -1: not stated */
 };
 
 struct ingest_error {
     uint64_t line;      /* from 1; in the body */
-    char type[32];      /* as far as it can be told; "" */
+    char type[32];      /* as far as it is readable; "" */
     const char *reason; /* a literal */
 };
 
@@ -78,12 +77,12 @@ struct ingest_answer {
     int status;     /* of HTTP: 200, 400, 409, 410, 413, 415, 429, 503, 507 */
     char text[512]; /* a sentence, where it is no 200 */
     char session[STORE_ID_MAX], channel[JOURNAL_CHANNEL_MAX];
-    uint64_t accepted; /* lines, those that were there already included */
+    uint64_t accepted; /* lines, including those that the session had already */
     uint64_t rejected; /* lines */
     int64_t offset;    /* by offset: plain bytes of the channel that are accepted; else -1 */
     bool window;       /* it counts as a whole, and does */
     bool repeated;     /* all of it was there already */
-    int retry_after;   /* s; 0: not told */
+    int retry_after;   /* s; 0: none */
     struct ingest_error errors[INGEST_ERRORS];
     unsigned error_count; /* of rejected ones, at most INGEST_ERRORS */
 };
@@ -105,7 +104,8 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n);
 void ingest_finish(struct ingest_body *b, struct ingest_answer *a);
 void ingest_close(struct ingest_body *b); /* without finish: the sender went */
 
-/* Its sender says that a session is complete. Durable when it returns; again does no harm. */
+/* The sender states that a session is complete. Durable when this returns; a repeated call does no
+ * harm. */
 void ingest_complete(struct ingest *in, const char *workspace, const char *session,
                      struct ingest_answer *a);
 

@@ -52,7 +52,7 @@ struct ingest_body {
     uint64_t last;                     /* number of the last frame appended; 0: none */
     uint32_t crc_in, crc, adler;       /* of what was sent, and of the text */
 
-    /* What the header line said; set by the decoder's visitor. */
+    /* The header line's content; set by the decoder's visitor. */
     bool header;
     char header_session[STORE_ID_MAX + 1]; /* full: longer than an id, as below */
     char header_channel[JOURNAL_CHANNEL_MAX + 1];
@@ -64,19 +64,20 @@ struct ingest_body {
 /* Refuses the body: no more of it is wanted. Returns the status. */
 int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a code of the journal or the stores. */
+/* Refuses for an error code of the journal or the stores. */
 int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e);
 
 /* The channel of the session's lock. */
 struct session_channel *ingest_channel(struct ingest_body *b);
 
-/* Finds out by the first sound line whose the body is and where it stands. Non-zero: refused. */
+/* Decides by the first sound line which session the body belongs to and where it begins. Non-zero:
+ * refused. */
 int ingest_decide(struct ingest_body *b, const char *line, size_t len);
 
-/* Cuts what stands in the text; non-zero: refused. last: nothing follows. */
+/* Cuts the text into lines; non-zero: refused. last: nothing follows. */
 int ingest_cut(struct ingest_body *b, bool last);
 
-/* Appends the lines that are kept, if any, or what was left out behind them. */
+/* Appends the lines that are kept, if any, or the range that was left out after them. */
 int ingest_append_kept(struct ingest_body *b);
 
 #endif

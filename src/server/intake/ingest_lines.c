@@ -23,7 +23,7 @@ static const char UNFINISHED[] = "the body ends within it";
 
 /* ---- lines that are left out ------------------------------------------------------------------- */
 
-/* What the line says its type is, as far as that can be read. */
+/* The line's type, as far as it is readable. */
 static void find_type(const char *line, size_t len, char *out, size_t size)
 {
     static const char key[] = "\"type\"";
@@ -158,7 +158,7 @@ static int find_session(struct ingest_body *b, const char *line, size_t len)
     return b->session ? 0 : ingest_refuse_code(b, GPUFL_E_NOMEM, NULL);
 }
 
-/* Where the channel stands; where the body stands in it. */
+/* Finds the channel's position and the body's place in it. */
 static int find_offset(struct ingest_body *b)
 {
     if (b->base > b->there)
@@ -241,7 +241,7 @@ static void fill_frame(const struct ingest_body *b, struct journal_frame *f)
     memcpy(f->channel, b->answer.channel, sizeof f->channel);
 }
 
-/* By offset: the frame covers the channel from b->from to the present line. */
+/* A body by offset: the frame covers the channel from b->from to the present line. */
 static int append_lines(struct ingest_body *b, struct journal_frame *f, struct err *e)
 {
     struct intake_session *s = b->session;
@@ -363,7 +363,7 @@ static int handle_line(struct ingest_body *b, size_t len, size_t n)
     return rc;
 }
 
-/* What follows of a line that is too long; true: its end was there. */
+/* Skips the rest of a line that is too long; true: its end was there. */
 static bool skip_line(struct ingest_body *b)
 {
     char *lf = memchr(b->text + b->line, '\n', b->end - b->line);

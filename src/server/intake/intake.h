@@ -24,7 +24,7 @@ struct intake_config {
     int64_t body_max, plain_max;                                /* 0: default */
     int64_t commit_ns, quiet_ns, silence_ns, idle_ns, retry_ns; /* 0: default */
     uint64_t commit_rows;                                       /* 0: default */
-    struct fleet *fleet; /* is told what hosts and GPUs do; NULL: nobody asks */
+    struct fleet *fleet; /* takes what hosts and GPUs do; NULL: nobody asks */
     void *arg;
     void (*news)(void *arg, const struct loader_news *n); /* NULL: nobody asks */
 };
@@ -36,10 +36,11 @@ struct intake {
     struct ingest *ingest;
 };
 
-/* What the journal holds is loaded from here on. */
+/* Loads what the journal holds, from here on. */
 int intake_open(struct intake *in, const struct intake_config *c, struct err *e);
 
-/* After the last ingest_close. What was accepted and is not loaded stays in the journal. */
+/* Called after the last ingest_close. Frames that are accepted and not loaded stay in the
+ * journal. */
 void intake_close(struct intake *in);
 
 #endif

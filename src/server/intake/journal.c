@@ -1,14 +1,14 @@
 /* journal.c - appending, syncing for all, releasing; see journal.h.
  *
- * Appending packs outside the lock and writes inside it, so that frames stand in
- * the order of their numbers. The syncing thread takes all that was written when it
- * begins, syncs without the lock, and hands those frames out: an append never waits
- * for a disk's cache, and a slow disk makes the groups larger. It begins when
- * somebody waits, when much is unsynced, or after a while.
+ * Appending packs outside the lock and writes inside it, so that the file has frames in the
+ * order of their numbers. The syncing thread takes everything that was written when it begins,
+ * syncs without the lock, and hands those frames out: an append never waits for a disk's cache,
+ * and a slow disk makes the groups larger. It begins when somebody waits, when much is unsynced,
+ * or after a while.
  *
- * A segment's space is reserved when it is made, so that a full disk refuses a new
- * segment and not half a frame. What a failed write left behind the last frame is
- * written over by the next one, or is a torn tail. */
+ * A segment's space is reserved when it is made, so that a full disk refuses a new segment and
+ * not half a frame. Bytes that a failed write left after the last frame are overwritten by the
+ * next write, or are a torn tail. */
 #include "server/intake/journal.h"
 
 #include "base/alloc.h"
@@ -118,7 +118,8 @@ static int begin_segment(struct journal *j, struct err *e)
     return 0;
 }
 
-/* Deletes segments whose frames are all released, but for the last one. Caller holds the lock. */
+/* Deletes segments whose frames are all released, except the last segment. Caller holds the
+ * lock. */
 static void drop_released(struct journal *j)
 {
     size_t kept = 0;
@@ -332,7 +333,7 @@ static void hand_out(struct journal *j, uint64_t upto)
     while (n < j->pending_count && j->pending[n].frame.number <= upto)
         n++;
     if (mem_grow(&j->handing, &j->handing_cap, n, sizeof *j->handing, PENDING_MAX)) {
-        j->failed = true; /* they are durable, but nobody can be told which */
+        j->failed = true; /* they are durable, but the reader cannot get them */
         return;
     }
     memcpy(j->handing, j->pending, n * sizeof *j->handing);
@@ -422,7 +423,7 @@ int journal_open(struct journal **out, const struct journal_config *c, struct er
         goto fail;
     j->durable = j->next - 1;
     pthread_mutex_lock(&j->lock);
-    drop_released(j); /* those that were empty */
+    drop_released(j); /* the empty ones */
     pthread_mutex_unlock(&j->lock);
     rc = thread_start(&j->thread, "gpufl-journal", 0, sync_main, j);
     if (rc) {
@@ -436,7 +437,8 @@ fail:
     return rc;
 }
 
-/* Where all is in the store, the next start has nothing to read. */
+/* Leaves an empty journal where everything is in the store, so that the next start has nothing to
+ * read. */
 static void leave_empty(struct journal *j)
 {
     struct segment *s = last_segment(j);

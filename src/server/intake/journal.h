@@ -1,21 +1,19 @@
-/* journal.h - what the server has acknowledged: append-only segments of frames.
+/* journal.h - append-only segments of frames, which hold what the server has acknowledged.
  *
- * A frame is a piece of a session's log, or a mark, with whose it is, where it
- * stands in its channel's plain text, and a checksum. Frames are numbered without
- * gaps, from the first one the folder ever held. Whoever appends may wait until a
- * frame is durable: one thread syncs for all who wait. Frames that are durable are
- * handed to the reader, in order; it reads them back, and releases them when they
- * are in the store. A segment is deleted when all its frames have been released.
+ * A frame is a piece of a session's log, or a mark, with its session, its place in the channel's
+ * plain text, and a checksum. Frames are numbered without gaps, from the first one the folder
+ * ever held. An appender may wait until a frame is durable: one thread syncs for all who wait.
+ * Frames that are durable are handed to the reader, in order; it reads them back, and releases
+ * them when they are in the store. A segment is deleted when all its frames have been released.
  *
- * At the start all frames that are there are handed out again. Reading stops
- * cleanly at a tail that was torn by a crash. What is damaged before intact frames
- * is kept aside (<segment>.damaged), counted and said; the frames behind it are
- * read.
+ * At the start all frames that are there are handed out again. Reading stops cleanly at a tail
+ * that was torn by a crash. What is damaged before intact frames is kept aside
+ * (<segment>.damaged), counted and logged; the frames after it are read.
  *
- * A sync that fails leaves nobody the wiser what is on disk: the journal then
- * refuses everything until the server is started again (ADR 5).
+ * After a sync that failed nobody knows what is on disk: the journal refuses everything until
+ * the server is started again (ADR 5).
  *
- * Any thread, but journal_open and journal_close. */
+ * Any thread, except for journal_open and journal_close. */
 #ifndef GPUFL_SERVER_INTAKE_JOURNAL_H
 #define GPUFL_SERVER_INTAKE_JOURNAL_H
 
@@ -41,7 +39,7 @@ struct journal_frame {
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
     char channel[JOURNAL_CHANNEL_MAX];
     int64_t offset;    /* LINES: plain bytes of the channel before it */
-    int64_t length;    /* LINES: plain bytes it stands for, with the lines that were left out */
+    int64_t length;    /* LINES: plain bytes it covers, including lines that were left out */
     uint64_t body;     /* PIECE, SEAL: number of the body's first frame; 0: this is the first */
     uint64_t identity; /* SEAL: of the body, among its session's */
     int64_t received;  /* ns since the Unix epoch */
@@ -50,7 +48,7 @@ struct journal_frame {
     uint32_t plain;             /* bytes of payload */
 };
 
-/* Where a frame stands. */
+/* A frame's place in a segment. */
 struct journal_place {
     uint64_t segment; /* number of its first frame */
     int64_t at;       /* bytes into it */
@@ -100,7 +98,7 @@ void journal_release(struct journal *j, struct journal_place p);
 
 void journal_stats(struct journal *j, struct journal_stats *out);
 
-/* Whether an append would be refused for the ceiling, and how full it is (0 to 1). */
+/* Whether the ceiling would refuse an append, and how full the journal is (0 to 1). */
 double journal_fill(struct journal *j);
 
 /* ---- reading back: one reader a thread ------------------------------------------------------- */

@@ -37,7 +37,7 @@ struct journal {
     int64_t bytes;           /* of all segments */
     uint64_t next;           /* number of the next frame */
     uint64_t durable;        /* frames up to this one are */
-    struct pending *pending; /* owned; frames behind durable, in order */
+    struct pending *pending; /* owned; frames after durable, in order */
     size_t pending_count, pending_cap;
     struct pending *handing; /* owned by the syncing thread: those it hands out */
     size_t handing_cap;
@@ -46,7 +46,7 @@ struct journal {
     bool failed, closing;
     struct frame_packer *packers[JOURNAL_PACKERS]; /* owned: those not in use */
     unsigned packer_count;
-    struct journal_stats stats; /* counters; bytes and segments stand above */
+    struct journal_stats stats; /* counters; bytes and segments are above */
     struct thread thread;
 };
 

@@ -1,9 +1,9 @@
-/* journal_replay.c - what stands in the segments: at the start, and when the loader asks.
+/* journal_replay.c - reads the segments: at the start, and when the loader asks.
  *
- * A place that is no frame is either the torn tail of the last segment, where nothing
- * follows, or damage, where a whole frame follows or another segment does. The bytes of
- * damage are copied aside before anything else happens to the segment. What the disk does not give
- * out is neither: it may be there the next time, so that the start fails and nothing is touched. */
+ * A place that is no frame is either the torn tail of the last segment, where nothing follows,
+ * or damage, where a whole frame follows or another segment does. The bytes of damage are copied
+ * aside before anything else happens to the segment. Bytes that the disk does not return are
+ * neither: they may be readable the next time, so the start fails and nothing is touched. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -38,7 +38,7 @@ static ssize_t read_at(int fd, char *data, size_t n, int64_t at)
     return (ssize_t)got;
 }
 
-/* One file being read. */
+/* A segment that is being read. */
 struct replay {
     struct journal *journal;
     int fd;
@@ -60,8 +60,8 @@ static ssize_t replay_read(struct replay *r, char *data, size_t n, int64_t at)
     return -1;
 }
 
-/* GPUFL_OK where a whole frame stands at a place, GPUFL_E_CORRUPT where none does. NOMEM and IO tell
- * neither: what could not be looked at is never taken for damage. */
+/* GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT where none is. NOMEM and IO say
+ * neither: bytes that could not be read are never taken for damage. */
 static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     buf_clear(&r->bytes);
@@ -92,7 +92,7 @@ static int unread(const struct replay *r, uint64_t first, struct err *e)
                           (unsigned long long)first, (long long)r->failed, r->journal->folder);
 }
 
-/* *found: the next place behind `at` where a whole frame stands; -1: none. 0, NOMEM or IO. */
+/* *found: the next place after `at` that has a whole frame; -1: none. 0, NOMEM or IO. */
 static int search_frame(struct replay *r, int64_t at, int64_t *found)
 {
     const uint32_t magic = FRAME_MAGIC;
@@ -115,7 +115,7 @@ static int search_frame(struct replay *r, int64_t at, int64_t *found)
     return rc == GPUFL_E_CORRUPT ? 0 : rc;
 }
 
-/* Copies damaged bytes to a file beside the segment. */
+/* Copies damaged bytes to a file in the segment's folder. */
 static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to, struct err *e)
 {
     char path[PATH_MAX], chunk[1 << 16];
@@ -147,7 +147,7 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
     return 0;
 }
 
-/* What stands at `at` is no frame: *at gets where to go on. */
+/* Passes over bytes at `at` that are no frame: *at becomes where reading goes on. */
 static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct err *e)
 {
     int64_t next;

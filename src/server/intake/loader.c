@@ -147,7 +147,7 @@ static void look_at_all(struct loader_thread *t)
     t->looked = clock_mono();
 }
 
-/* Sessions of which nothing was heard for long, among those that the small tables call live. */
+/* Ends sessions that were silent for long, of those that the small tables call live. */
 static void end_silent(struct loader *l)
 {
     struct meta *m = sessions_config(l->config.sessions)->meta;

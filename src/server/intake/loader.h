@@ -1,4 +1,4 @@
-/* loader.h - frames of the journal to committed columns.
+/* loader.h - turns frames of the journal into committed columns.
  *
  * Threads that each own some of the sessions: a session's frames are decoded, built
  * into the pyramid and appended to its columns in order, and committed about twice
@@ -6,15 +6,13 @@
  * are, and the number of the last frame that is in: frames that the journal hands
  * out again after a crash are left out. After the commit its frames are released.
  *
- * What the columns keep of a session beside its records, so that they are all of it
- * (in `unknown`): lines of types that this version does not know, under their
- * channel; header lines under LOADER_HEADERS; and what was counted while decoding
- * under LOADER_COUNTS, a JSON object a commit, which add up.
+ * To hold the whole session, the columns keep (in `unknown`) what is no record: lines of types
+ * that this version does not know, under their channel; header lines under LOADER_HEADERS; and
+ * what was counted while decoding under LOADER_COUNTS, a JSON object a commit, which add up.
  *
- * A session whose store fails is tried again, later and later, while the others go
- * on; after LOADER_TRIES failures that are no lack of room its frames are set aside
- * in a file (nothing is lost, and it is said), so that the journal does not fill up
- * for its sake.
+ * A session whose store fails is tried again, later and later, while the others go on; after
+ * LOADER_TRIES failures that are no lack of room its frames are set aside in a file (nothing is
+ * lost, and the log says so), so that it does not fill the journal.
  *
  * The loader registers sessions (meta.h), counts them, and ends them: on an `end`
  * row when nothing more has come for a while, when their sender says that they are
@@ -34,7 +32,7 @@
 
 enum { LOADER_TRIES = 8 };
 
-/* Something about a session has changed; told by its thread after a commit. */
+/* A change of a session, which its thread reports after a commit. */
 struct loader_news {
     const char *workspace, *session;
     uint64_t rows;    /* committed now */
@@ -52,7 +50,7 @@ struct loader_config {
     int64_t silence_ns;        /* of a session without an end; 0: 10 min */
     int64_t retry_ns;          /* before the first retry of a session; 0: 500 ms */
     int64_t idle_ns;           /* after which a session's decoder and columns are closed; 0: 30 s */
-    struct fleet *fleet;       /* is told what hosts and GPUs do; NULL: nobody asks */
+    struct fleet *fleet;       /* takes what hosts and GPUs do; NULL: nobody asks */
     void *arg;
     void (*news)(void *arg, const struct loader_news *n); /* NULL: nobody asks */
 };
@@ -65,7 +63,7 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
 int loader_start(struct loader *l, struct journal *j, struct err *e);
 
 /* Commits what has been read, and ends the threads. Frames that are left come again from the
- * journal, which must still be there, and closed behind it. */
+ * journal, which must still be open, and is closed after the loader. */
 void loader_stop(struct loader *l);
 void loader_close(struct loader *l);
 

@@ -28,7 +28,7 @@ struct loader_thread {
     bool stop;
     uint64_t drain_asked, drain_done;
     bool drain_waits; /* it cannot be answered yet; the thread's own */
-    /* The thread's own, but for the counters. */
+    /* The thread's own, except the counters. */
     struct journal_reader *reader;
     struct loading *list; /* owned */
     int64_t looked;       /* CLOCK_MONOTONIC ns, at all sessions */
@@ -64,10 +64,10 @@ void loader_commit(struct loader_thread *t, struct loading *g);
 /* Writes and tells the end of a session that is complete and committed. */
 void loader_end(struct loader_thread *t, struct loading *g);
 
-/* Commits, retries, ends or closes what is due. True: the session was let go of. */
+/* Commits, retries, ends or closes what is due. True: the session was released. */
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
 
-/* Asks the journal for the frame that ends a session, so that it stands in its order. */
+/* Puts the frame that ends a session into the journal, so that it has its place in the order. */
 void loader_ask_end(struct loader *l, const char *workspace, const char *session, bool silent);
 
 #endif

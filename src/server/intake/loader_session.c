@@ -264,7 +264,7 @@ static bool is_dropped(const struct loading *g)
     return dropped;
 }
 
-/* Lets go of a deleted session at once: its columns take room as long as they are open. */
+/* Releases a deleted session at once: its columns take room as long as they are open. */
 static void let_go(struct loader_thread *t, struct loading *g)
 {
     if (g->begun)

@@ -209,9 +209,9 @@ static int keep_frame(struct loading *l, const struct journal_frame *f, const ch
     return rc ? rc : session_frames_append(l->frames, f, payload, e);
 }
 
-/* How much of a frame's text another server has loaded, from its own pieces of the same channel:
- * that ends with a line. Where lines were left out of the frame it is not known where, and none is
- * lost. */
+/* How much of a frame's text another server has loaded, from its own pieces of the channel; that
+ * text ends with a line. Where lines were left out of the frame the place is unknown, and no line
+ * is lost. */
 static size_t loaded_before(const struct loading *l, const struct journal_frame *f,
                             const char *text, const struct store_position *p)
 {
@@ -330,8 +330,8 @@ static int load_frame(struct loading *l, const struct loading_frame *f, struct e
 
 /* ---- undoing, giving --------------------------------------------------------------------------- */
 
-/* After a failure: the transaction is gone, its frames are to be given again; the decoder and the
- * pyramid are opened again with them. */
+/* Undoes after a failure: the transaction is gone and its frames are to be given again; the decoder
+ * and the pyramid are opened again with them. */
 static void undo(struct loading *l)
 {
     for (size_t i = 0; i < l->taken.count; i++)
@@ -344,8 +344,9 @@ static void undo(struct loading *l)
     l->complete = l->finished = false;
 }
 
-/* What is committed of a session ends with this frame, or goes on behind its end (NULL). The frame
- * of an end is kept until the end is written: who is killed before finds it at the next start. */
+/* Notes that the committed part of a session ends with this frame, or goes on after its end (NULL).
+ * The end's frame is kept until the end is written: a process that is killed before finds it at the
+ * next start. */
 static int note_end(struct loading *l, const struct loading_frame *end)
 {
     l->announce_end = end != NULL;
@@ -424,7 +425,7 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
 
 /* ---- committing -------------------------------------------------------------------------------- */
 
-/* What was counted since the last commit, as a line of JSON. */
+/* Writes what was counted since the last commit, as a line of JSON. */
 static int put_counts(struct loading *l, struct err *e)
 {
     const struct decode_stats *now = decoder_stats(l->decoder), *was = &l->counted;
@@ -496,7 +497,8 @@ static int write_commit(struct loading *l, struct err *e)
     return rc;
 }
 
-/* The transaction's frames, but for one that ends the session, unless there is no memory to keep it. */
+/* Releases the transaction's frames, except one that ends the session, unless there is no memory to
+ * keep it. */
 static void release_taken(struct loading *l)
 {
     struct loading_list *taken = &l->taken;

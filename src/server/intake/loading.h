@@ -94,12 +94,12 @@ void loading_init(struct loading *l, struct intake_session *s, struct sessions *
                   struct loading_totals *totals);
 void loading_fini(struct loading *l);
 
-/* Gives a frame. 0: it is in the transaction, or was in before. Else the transaction was undone,
- * and all frames of it are in l->backlog, this one behind them. NOENT: the session was deleted. */
+/* Gives a frame. 0: it is in the transaction, or was before. Else the transaction was undone, and
+ * all its frames are in l->backlog, this one last. NOENT: the session was deleted. */
 int loading_give(struct loading *l, const struct loading_frame *f, struct err *e);
 
-/* Ends the transaction; the frames are released, but for one that ends the session: it lies in l->ends
- * until its end is written (announce_end). As loading_give where it fails. */
+/* Ends the transaction and releases the frames, except one that ends the session: that one is in
+ * l->ends until its end is written (announce_end). A failure is as in loading_give. */
 int loading_commit(struct loading *l, struct err *e);
 
 /* Closes what is open; only where nothing is begun. */
@@ -118,7 +118,7 @@ int loading_push(struct loading_list *list, const struct loading_frame *f);
 int loading_open(struct loading *l, struct err *e);
 /* Lines of a frame to the session's decoder. */
 int loading_feed(struct loading *l, const char *text, size_t n, const struct wire_visitor *v);
-/* How far a channel is, or the journal under the name by which the session knows it. */
+/* The position of a channel, or of the journal under the name by which the session knows it. */
 struct store_position *loading_position(struct loading *l, const char *name);
 void loading_journal_name(const struct loading *l, char *out, size_t size);
 

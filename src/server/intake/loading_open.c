@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What a decoder of the public client's lines had heard before. */
+/* Feeds a decoder of the public client's lines the frames that it had before. */
 static int hear_again(void *arg, const struct journal_frame *f, char *payload)
 {
     static const struct wire_visitor nobody = {0};
@@ -19,10 +19,10 @@ static int hear_again(void *arg, const struct journal_frame *f, char *payload)
     return f->kind == JOURNAL_SEAL ? 0 : loading_feed(l, payload, f->plain, &nobody);
 }
 
-/* Up to which kept frame the store has got: what stands beyond comes again from the journal, and a
- * decoder that heard it already would leave out what a line says only once. A store that knows
- * another journal only (this one is new: a backup, a lost folder) has all of it; one that knows
- * none has nothing. */
+/* The last kept frame that the store has: later ones come again from the journal, and a decoder
+ * that heard them already would leave out what a line says only once. A store that knows another
+ * journal only (this one is new: a backup, a lost folder) has all of the file; one that knows no
+ * journal has nothing. */
 static uint64_t kept_upto(struct loading *l, bool known)
 {
     if (known)
@@ -102,7 +102,8 @@ static int recall_lines(void *arg, const struct store_chunk *c)
     return rc;
 }
 
-/* What the small tables say of it. One that had ended ends again when nothing more comes. */
+/* Reads the session's entry in the small tables. A session that had ended ends again when nothing
+ * more comes. */
 static int recall_entry(struct loading *l, struct err *e)
 {
     struct meta *m = sessions_config(l->sessions)->meta;
@@ -139,8 +140,8 @@ static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struc
     return rc;
 }
 
-/* What a session that goes on has: configurations for the pyramid, GPUs, headers, its end, its
- * counts. */
+/* Reads what a session that goes on has: configurations for the pyramid, GPUs, headers, its end,
+ * its counts. */
 static int recall(struct loading *l, struct err *e)
 {
     const struct store_ops *ops = sessions_config(l->sessions)->ops;

@@ -1,4 +1,4 @@
-/* newest_samples.c - the newest samples of a session, and how they are told; see newest_samples.h. */
+/* newest_samples.c - the newest samples of a session, and how the fleet gets them; see newest_samples.h. */
 #include "server/intake/newest_samples.h"
 
 #include "analyze/model/system/metrics.h"
@@ -29,7 +29,7 @@ static void copy_row(int64_t *to, const struct wire_batch *b, size_t row, unsign
         to[c] = cell(b, c, row);
 }
 
-/* Where a GPU's newest row stands; NULL: no room. */
+/* The place of a GPU's newest row; NULL: no room. */
 static struct newest_gpu *gpu_of(struct newest_samples *l, int64_t id)
 {
     for (unsigned i = 0; i < REGISTRY_GPUS; i++)
@@ -131,7 +131,7 @@ static const struct newest_gpu *samples_of(const struct newest_samples *l, int64
     return NULL;
 }
 
-/* What is told of, and to whom. */
+/* A session's samples on their way to the fleet. */
 struct telling {
     const struct newest_samples *latest;
     const struct registry *registry;

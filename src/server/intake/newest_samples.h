@@ -17,7 +17,7 @@ struct newest_gpu {
 };
 
 struct newest_samples {
-    bool changed;    /* since it was told */
+    bool changed;    /* since the fleet got it */
     int64_t newest;  /* time of the newest row of any record; CELL_NULL: none */
     bool host_known; /* host has a row */
     int64_t host[COL_host_metric_COUNT];

@@ -128,7 +128,7 @@ static const char *told_name(const struct registry *r, uint32_t id)
                                             : "";
 }
 
-/* Of a GPU's row: kept from here on, also where nobody has told it yet. */
+/* The name in a GPU's row: kept from here on, also where no name record has come yet. */
 static const char *name_of(struct registry *r, const struct wire_batch *b, unsigned column,
                            size_t i)
 {
@@ -172,7 +172,7 @@ static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned colum
     return true;
 }
 
-/* What a row tells of a GPU: a later one may know more. Whether something is new. */
+/* Takes what a row says of a GPU: a later one may know more. True: something is new. */
 static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
                      size_t i)
 {
@@ -253,7 +253,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
 {
     struct meta_pair gpus[REGISTRY_GPUS];
     int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
-    registry_forget(r); /* names of devices stand right before their rows, or are kept */
+    registry_forget(r); /* names of devices come right before their rows, or are kept */
     if (!m || (r->put && !r->changed))
         return 0;
     struct meta_session s = {.id = session,

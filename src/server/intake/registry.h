@@ -1,4 +1,4 @@
-/* registry.h - what the small tables are told of a session while it is loaded.
+/* registry.h - the session's entry in the small tables, written while it is loaded.
  *
  * Collected from headers and rows as they are decoded; written before a commit, so
  * that no columns are without an entry, and counts after it. One session's loader. */
@@ -44,7 +44,7 @@ struct registry {
     int64_t pass, passes;        /* which it is, of how many */
     bool labelled;               /* its labels say so */
     struct registry_name *names; /* owned: first and last ones, by id; NULL: none yet */
-    struct registry_name *kept;  /* owned: REGISTRY_KEPT; text "": nobody has told it yet */
+    struct registry_name *kept;  /* owned: REGISTRY_KEPT; text "": no name record has come yet */
     unsigned kept_count, untold; /* untold: of kept */
     struct registry_gpu gpus[REGISTRY_GPUS];
     unsigned gpu_count;
@@ -60,12 +60,12 @@ void registry_fini(struct registry *r);
 /* Room for the names of GPUs that are recalled: 0 or NOMEM. Where rows have been given and some are
  * untold, the names, and then the rows again, complete them. */
 int registry_keep(struct registry *r);
-/* Names but for those of GPUs. */
+/* Forgets names, except those of GPUs. */
 void registry_forget(struct registry *r);
 
 void registry_header(struct registry *r, const struct wire_header *h);
-/* Names of GPUs stand before all others at a log's begin, and else right before their rows: the first
- * ones are remembered, and the last ones. 0 or NOMEM. */
+/* Names of GPUs come before all others at a log's begin, and else right before their rows: the
+ * first ones are remembered, and the last ones. 0 or NOMEM. */
 int registry_name(struct registry *r, uint32_t id, const char *text, size_t len);
 void registry_batch(struct registry *r, const struct wire_batch *b);
 

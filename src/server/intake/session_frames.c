@@ -99,8 +99,8 @@ static int read_bytes(struct session_frames *k, int64_t at, size_t n)
     return read_fully(k->fd, k->bytes.data, n, at);
 }
 
-/* The whole frame at a place into k->bytes. CORRUPT: there is none; NOMEM and IO do not know, and
- * nothing may be cut off for them. */
+/* Reads the whole frame at a place into k->bytes. CORRUPT: there is none. NOMEM and IO do not know,
+ * and nothing may be cut off for them. */
 static int read_frame(struct session_frames *k, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     int rc = read_bytes(k, at, FRAME_HEAD);
@@ -116,7 +116,7 @@ static int fail(const struct session_frames *k, int rc, struct err *e)
     return err_set(e, rc, "%s: %s", k->path, err_text(rc));
 }
 
-/* *end: where the groups end that the store has; pieces belong to the seal behind them. */
+/* *end: where the groups end that the store has; pieces belong to the seal that follows them. */
 static int find_end(struct session_frames *k, uint64_t upto, int64_t *end, struct err *e)
 {
     struct journal_frame f;

@@ -1,16 +1,15 @@
-/* session_frames.h - what a session needs beyond its columns: a file a session, beside the journal.
+/* session_frames.h - what a session needs in addition to its columns: a file a session, in a folder next
+ * to the journal.
  *
- * The public client's lines mean something only together with all before them: names
- * are defined once, scopes begin in one line and end in another. A decoder of such a
- * session that is opened again, after a restart or a pause, must hear them all; so
- * they are kept, as the frames of the journal they came in, until the session has
- * ended. What stays then are the identities of its windows, so that one that comes
- * again is known.
+ * The public client's lines mean something only together with all before them: names are defined
+ * once, scopes begin in one line and end in another. A decoder of such a session that is opened
+ * again, after a restart or a pause, must hear them all; so they are kept, as the frames of the
+ * journal they came in, until the session has ended. Then only the identities of its windows
+ * stay, so that a window that is sent again is recognised.
  *
- * Frames stand in the order in which they were loaded, a window's pieces before its
- * seal. A file is ahead of the store's commit or level with it, never behind: whoever
- * reads says up to which frame the store has got, and what stands beyond is cut off.
- * One owner at a time. */
+ * The file has frames in the order in which they were loaded, a window's pieces before its seal.
+ * A file is level with the store's commit or ahead of it, never late: the reader states up to
+ * which frame the store has got, and later frames are cut off. One owner at a time. */
 #ifndef GPUFL_SERVER_INTAKE_SESSION_FRAMES_H
 #define GPUFL_SERVER_INTAKE_SESSION_FRAMES_H
 
@@ -37,7 +36,7 @@ struct session_frames_visitor {
 int session_frames_read(struct session_frames *k, uint64_t upto,
                         const struct session_frames_visitor *v, struct err *e);
 
-/* The same without payloads and without cutting, for whoever wants the windows. */
+/* Lists the frames without payloads and without cutting, for callers that want the windows. */
 int session_frames_list(struct session_frames *k, const struct session_frames_visitor *v,
                         struct err *e);
 

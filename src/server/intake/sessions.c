@@ -52,7 +52,7 @@ const struct sessions_config *sessions_config(const struct sessions *t)
     return &t->config;
 }
 
-/* What is open of it is closed by its last user's thread. */
+/* Frees a session. Its last user's thread closes what is open. */
 static void session_free(struct sessions *t, struct intake_session *s)
 {
     if (s->columns)
@@ -174,7 +174,7 @@ struct session_channel *sessions_channel(struct intake_session *s, const char *n
     return c;
 }
 
-/* Where an identity is, or would be. */
+/* The place of an identity, or where it would be inserted. */
 static size_t window_place(const struct intake_session *s, uint64_t identity)
 {
     size_t low = 0, high = s->window_count;

@@ -1,12 +1,12 @@
-/* sessions.h - the sessions that are being received: what senders and the loader both know of them.
+/* sessions.h - the sessions that are being received: what senders and the loader share of them.
  *
- * A session is in the table while a body of it comes, a frame of it is not loaded, or it was used a
- * while ago: each of these holds a reference. When it is taken in, what the stores know of it is
- * read once; from then on every frame of it passes here, so that what stands here is the truth: how
+ * A session is in the table while a body of it comes, a frame of it is not loaded, or it was
+ * used a while ago: each of these holds a reference. When it is taken in, the stores' knowledge
+ * of it is read once; from then on every frame passes here, so that the entry is the truth: how
  * far each channel is accepted, which windows are there, whose process it is.
  *
  * Identities of windows, and the lines of the public client's sessions, of which a decoder must
- * hear all from the start, are kept in a file a session beside the journal (session_frames.h).
+ * hear all from the start, are kept in a file a session next to the journal (session_frames.h).
  *
  * Members that senders and the loader share are guarded by the session's lock. */
 #ifndef GPUFL_SERVER_INTAKE_SESSIONS_H
@@ -28,7 +28,7 @@ struct session_channel {
     int64_t offset; /* accepted: plain bytes since the session's start */
 };
 
-/* Whose a session is: two that share an id differ in one of these. */
+/* The process that a session belongs to: two processes that use one id differ in one of these. */
 struct session_owner {
     bool known;
     int64_t pid;                 /* 0: unknown */
@@ -84,7 +84,7 @@ int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e
  * s->lock. */
 int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e);
 
-/* How far a channel is; NULL: the session has no room for another. Caller holds s->lock. */
+/* The position of a channel; NULL: the session has no room for another. Caller holds s->lock. */
 struct session_channel *sessions_channel(struct intake_session *s, const char *name);
 
 /* Windows. Caller holds s->lock. 0 or NOMEM. */
@@ -92,19 +92,20 @@ bool sessions_has_window(const struct intake_session *s, uint64_t identity);
 int sessions_add_window(struct intake_session *s, uint64_t identity);
 void sessions_drop_window(struct intake_session *s, uint64_t identity);
 
-/* Whether a header's process can be this session's; learns what was unknown. Caller holds s->lock. */
+/* Whether a header's process can be this session's; fills in what was unknown. Caller holds
+ * s->lock. */
 bool sessions_owner_fits(struct intake_session *s, int64_t pid, const char *host);
 
 /* Whether anything of a session was accepted, loaded or not. */
 bool sessions_known(struct sessions *t, const char *workspace, const char *session);
 
-/* What a frame says of the session: for those that the journal hands out at the start. */
+/* Notes what a frame says of the session, for frames that the journal hands out at the start. */
 int sessions_note(struct intake_session *s, const struct journal_frame *f);
 
 /* The session was deleted: nothing of it is wanted any more, and what was kept of it goes. */
 int sessions_drop(struct sessions *t, const char *workspace, const char *session, struct err *e);
 
-/* Lets go of sessions that nobody has used for ns. */
+/* Releases sessions that nobody has used for ns. */
 void sessions_sweep(struct sessions *t, int64_t ns);
 
 /* [0-9A-Za-z_-]+, shorter than max with its NUL. */

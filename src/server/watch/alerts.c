@@ -1,4 +1,4 @@
-/* alerts.c - rounds over all rules: what holds, since when, and what is told of it; see alerts.h. */
+/* alerts.c - rounds over all rules: what holds, since when, and what is published; see alerts.h. */
 #include "server/watch/alerts.h"
 
 #include "analyze/insight/insight.h"
@@ -222,7 +222,7 @@ static int take_seen(void *arg, const struct alerts_seen *s, struct err *e)
     return put_firing(w, &f, fires ? "firing" : NULL, e);
 }
 
-/* What is open of the rule and does not hold any more. */
+/* Ends the rule's firings whose condition does not hold any more. */
 static int end_others(struct round *w, struct err *e)
 {
     int rc = 0;
@@ -275,7 +275,7 @@ int alerts_round(const struct alerts_config *c, int64_t now, struct err *e)
                           .refresh = now / REFRESH_NS != (now - PERIOD_NS) / REFRESH_NS};
         region_init(&mem, MEMORY);
         region_init(&w.mem, 1 << 20);
-        int one = look_at(&w, &mem, e); /* the others' rules are looked at all the same */
+        int one = look_at(&w, &mem, e); /* one rule's failure does not stop the others */
         result = result ? result : one;
         region_fini(&w.mem);
         region_fini(&mem);

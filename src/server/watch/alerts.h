@@ -1,15 +1,15 @@
 /* alerts.h - rules that watch: what they say of hosts, GPUs and findings now, and what follows.
  *
- * Every few seconds one of the servers that share the small tables (a lease says which)
- * looks at what every rule of every workspace is about. A condition that holds opens a
- * firing, which is pending; once it has held for as long as the rule says, it fires; when
- * it does not hold any more, it is resolved, or forgotten where it never fired. Firing
- * and resolving are told: to who follows the workspace, and by a delivery that is put in
- * with the same transaction, so that no crash loses one and no second server repeats it.
+ * Every few seconds one of the servers that share the small tables (a lease says which) looks at
+ * what every rule of every workspace is about. A condition that holds opens a firing, which is
+ * pending; once it has held for as long as the rule says, it fires; when it does not hold any
+ * more, it is resolved, or forgotten where it never fired. Firing and resolving are published to
+ * those who follow the workspace, and a delivery is written in the same transaction, so that no
+ * crash loses one and no second server repeats it.
  *
- * A metric is of the newest sample of a host or GPU (fleet.h), and unknown when that is
- * older than ALERTS_STALE_NS: unknown holds no condition. `silent` is how long ago
- * anything was heard, in s. Findings are those of sessions that run, or were heard of within
+ * A metric is the value of the newest sample of a host or GPU (fleet.h), and unknown when that
+ * is older than ALERTS_STALE_NS: unknown holds no condition. `silent` is how long ago anything
+ * was heard, in s. Findings are those of sessions that run, or were heard of within
  * ALERTS_RECENT_NS. */
 #ifndef GPUFL_SERVER_WATCH_ALERTS_H
 #define GPUFL_SERVER_WATCH_ALERTS_H
@@ -41,19 +41,19 @@ int alerts_open(struct alerts **out, const struct alerts_config *c, struct err *
 void alerts_close(struct alerts *a); /* NULL: nothing */
 void alerts_wake(struct alerts *a);  /* a rule was changed [any] */
 
-/* One round, as if it were now. The thread's own work, without the lease: for tests. */
+/* Runs one round as if it were now: the thread's own work without the lease, for tests. */
 int alerts_round(const struct alerts_config *c, int64_t now, struct err *e);
 
-/* What is wrong with a rule: INVAL and a sentence. */
+/* INVAL and a sentence that says what is wrong with the rule. */
 int alerts_check(const struct meta_alert *r, struct err *e);
 
-/* What is posted when a rule is tried: the body, in out. */
+/* Writes the body that a rule's test posts. */
 void alerts_test_body(struct buf *out, const char *workspace, const struct meta_alert *r,
                       int64_t now);
 
 /* ---- between alerts.c and watch.c ------------------------------------------------------ */
 
-/* What a rule says of one host, GPU or session now. */
+/* The state of one host, GPU or session that a rule watches. */
 struct alerts_seen {
     const char *subject;
     double value; /* NAN: unknown */

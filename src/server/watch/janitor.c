@@ -38,7 +38,7 @@ static void note_drop(struct janitor *j, const char *workspace, const char *sess
         logs_say(LOG_ERROR, "audit", "an entry was not written: %s", e.text);
 }
 
-/* One that a round is about. */
+/* A session that a round looks at. */
 struct keeping {
     const char *workspace;
     int64_t now;
@@ -68,7 +68,7 @@ static size_t drop_old(struct janitor *j, struct keeping *k, int64_t before, uns
     return dropped;
 }
 
-/* What a workspace keeps too long, or too much of. */
+/* Drops what a workspace keeps too long, or too much of. */
 static void retain(struct janitor *j, const char *workspace, int64_t now)
 {
     struct meta_retention keep;
@@ -114,8 +114,8 @@ static bool has_own_columns(const struct janitor *j)
     return strcmp(j->ops->name, "duckdb") == 0 && strcmp(meta_engine(j->meta), "sqlite") != 0;
 }
 
-/* Frees the columns of a dropped session. STATE: it is another server's to do, if it has any: after a
- * day without, whoever has the lease calls it done. */
+/* Frees the columns of a dropped session. STATE: another server has them; after a day the lease's
+ * holder marks them as freed all the same. */
 static int free_one(struct janitor *j, const struct meta_dropped *d, bool mine, int64_t now,
                     struct err *e)
 {

@@ -36,7 +36,7 @@ struct janitor_config {
 int janitor_start(struct janitor *j, const struct janitor_config *c, struct err *e);
 void janitor_stop(struct janitor *j);
 
-/* One round, as if it were now: the thread's own work; for tests. */
+/* Runs one round as if it were now: the thread's own work, for tests. */
 void janitor_round(struct janitor *j, int64_t now);
 
 /* Something was deleted. [any] */

@@ -16,7 +16,7 @@
 
 /* ---- names of metrics -------------------------------------------------------------------------- */
 
-/* The part behind "gpu." or "host."; NULL: neither. *gpu says which. */
+/* The part of the name after "gpu." or "host."; NULL: neither. *gpu says which. */
 static const char *metric_of(const char *name, bool *gpu)
 {
     *gpu = strncmp(name, "gpu.", 4) == 0;
@@ -138,8 +138,8 @@ static int read_running(struct alerts_watch *w, struct err *e)
     return rc;
 }
 
-/* Whether a rule's filters let a host or GPU pass: of an application is what a live session of it
- * uses. */
+/* Whether a rule's filters let a host or GPU pass. An application's hosts and GPUs are those that a
+ * live session of it uses. */
 static bool passes(const struct alerts_watch *w, const struct meta_alert *r, const char *host,
                    const char *gpu)
 {

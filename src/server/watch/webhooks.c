@@ -59,7 +59,7 @@ void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char 
     sodium_bin2hex(out + sizeof lead - 1, WEBHOOKS_SIGNATURE - sizeof lead + 1, mac, sizeof mac);
 }
 
-/* Bytes of a URL up to its path. */
+/* The length of a URL up to its path. */
 static size_t base_of(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -122,7 +122,7 @@ static int64_t read_body(void *arg, char *out, size_t size)
     return (int64_t)n;
 }
 
-/* How a post went. */
+/* The outcome of one post. */
 struct outcome {
     int status; /* 0: no answer */
     int64_t retry_after;

@@ -1,14 +1,13 @@
-/* webhooks.h - webhooks: the posts that alerts have put in, made with retries.
+/* webhooks.h - webhooks: makes the posts that alerts have written, with retries.
  *
- * Threads take what is due from the small tables, each post for a while its own, so that
- * several servers share the work and a server that dies in one leaves it to others. 2xx is
- * taken; what may be another answer next time is tried again, later and later, WEBHOOKS_TRIES
- * times over some hours; anything else is given up. Every attempt stands in the log of
- * deliveries.
+ * Threads take what is due from the small tables, each post for a while its own, so that several
+ * servers share the work and a server that dies in one leaves it to others. 2xx is taken; an
+ * answer that may be different next time is tried again, later and later, WEBHOOKS_TRIES times
+ * over some hours; anything else is given up. The log of deliveries has every attempt.
  *
- * Where a post may go is the operator's choice (--webhooks) and looked at when the
- * connection is made (net/client/address.h); there are no redirects and no proxy. A body is signed with
- * the rule's secret:
+ * The operator chooses where a post may go (--webhooks), which is checked when the connection is
+ * made (net/client/address.h); there are no redirects and no proxy. A body is signed with the rule's
+ * secret:
  *   X-GpuFlight-Signature: sha256=<HMAC-SHA256 of "<X-GpuFlight-Timestamp>.<body>", hexadecimal>
  * Logs name the server of a URL and never the rest: paths and queries of hooks are secrets. */
 #ifndef GPUFL_SERVER_WATCH_WEBHOOKS_H
@@ -21,7 +20,7 @@
 
 enum { WEBHOOKS_TRIES = 12 };
 
-/* Where posts may go, in the order of --webhooks. */
+/* The reach of posts, in the order of --webhooks. */
 enum webhooks_reach { WEBHOOKS_OFF, WEBHOOKS_PUBLIC, WEBHOOKS_PRIVATE, WEBHOOKS_ANY };
 
 struct webhooks_config {
@@ -36,7 +35,7 @@ int webhooks_open(struct webhooks **out, const struct webhooks_config *c, struct
 void webhooks_close(struct webhooks *h); /* NULL: nothing */
 void webhooks_wake(struct webhooks *h);  /* something is due [any] */
 
-/* INVAL and a sentence where posts to that URL can be told to be refused by its text alone. */
+/* INVAL and a sentence where the URL's text alone shows that posts to it are refused. */
 int webhooks_check(const char *url, enum webhooks_reach reach, struct err *e);
 
 enum { WEBHOOKS_SIGNATURE = 72 }; /* "sha256=", 64 digits, NUL */
