@@ -1,7 +1,7 @@
-/* part_head.h - what the start of a part says: whose it is and where it stands.
+/* part_head.h - the start of a part: its session, and its place in the channel.
  *
- * Every part of our logs begins with its header. Of the public client's windows
- * only some hold who wrote them; these stand alone, as wholes. Owner's thread. */
+ * Every part of our logs begins with its header. Only some of the public client's windows have
+ * their writer; each of them is a whole. Owner's thread. */
 #ifndef GPUFL_AGENT_PART_HEAD_H
 #define GPUFL_AGENT_PART_HEAD_H
 
@@ -26,8 +26,7 @@ struct part_head {
     struct file_id file; /* that was read: a part that ends gets another name */
 };
 
-/* Reads it; a file in which nothing of that stands gives an empty one. An error is one of
- * reading. */
+/* Reads the part's head; a file without one gives an empty one. An error is an error of reading. */
 int part_head_read(const char *path, struct part_head *h, struct err *e);
 
 /* The channel that a file's name tells ("device" of "app.device.2.log.gz"), and the part's

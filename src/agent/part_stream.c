@@ -1,5 +1,5 @@
-/* part_stream.c - see part_stream.h. zlib's gz functions read plain and compressed
- * files alike, members behind each other included. */
+/* part_stream.c - see part_stream.h. zlib's gz functions read plain and compressed files alike,
+ * also several members in one file. */
 #include "agent/part_stream.h"
 
 #include "base/alloc.h"
@@ -17,18 +17,18 @@ enum { LEVEL = 3, CHUNK = 128 << 10, GZIP_BITS = 15 + 16 };
 
 struct part_stream {
     const char *path; /* the caller's, for messages */
-    int fd;           /* of a part that goes as it stands; -1: none */
+    int fd;           /* of a part that goes unchanged; -1: none */
     int64_t size;     /* of the file when it was opened */
-    int64_t at;       /* bytes of it that went, as it stands */
+    int64_t at;       /* bytes of it that went unchanged */
 
     gzFile in;         /* owned; otherwise; with zst NULL */
-    struct unzst *zst; /* owned; of a part that is zstd, which fd reads; NULL: it is none */
+    struct unzst *zst; /* owned; of a part that is zstd, which fd reads; NULL: the part is not */
     bool packed;       /* the file is */
     bool pack;         /* the body is to be */
     int64_t left;      /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
     int64_t most;      /* plain bytes until a line may end it; 0: no limit */
     int64_t plain;     /* read since skip */
-    bool last;         /* nothing comes behind what is in chunk */
+    bool last;         /* nothing follows the bytes in chunk */
     bool more;         /* it ended for `most` */
     bool done;         /* the body is whole */
     z_stream z;
@@ -58,7 +58,7 @@ static int io_error(struct part_stream *s, int error)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* Bytes of a plain file up to behind its last LF; -1: it cannot be read. */
+/* Bytes of a plain file up to and including its last LF; -1: it cannot be read. */
 static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
 {
     while (size > 0) {
@@ -73,7 +73,7 @@ static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
     return 0;
 }
 
-/* Does a range go, not the file as it stands? */
+/* Does a range go, and not the file unchanged? */
 static bool is_range(const struct part_stream *s)
 {
     return s->in || s->zst;

@@ -1,12 +1,11 @@
 /* part_stream.h - a part of a log as the body of a request: gzip, or plain to a server so near
  * that packing takes longer than sending.
  *
- * A part that is gzip and wanted whole goes as it stands. One that somebody packed with zstd is
- * unpacked on the way, since not every server takes that. Of any other a range of
- * plain bytes goes, packed on the way or as they are, in bounded memory: it begins at
- * `skip`, and ends at the part's last whole line, or behind the line in which `most`
- * bytes are reached. A part that is still being written ends where it ended when it was
- * opened. Owner's thread. */
+ * A part that is gzip and wanted whole goes unchanged. A part that somebody packed with zstd is
+ * unpacked on the way, since not every server takes that. Of any other part a range of plain
+ * bytes goes, packed on the way or plain, in bounded memory: it begins at `skip`, and ends at
+ * the part's last whole line, or after the line in which `most` bytes are reached. A part that
+ * is still being written ends where it ended when it was opened. Owner's thread. */
 #ifndef GPUFL_AGENT_PART_STREAM_H
 #define GPUFL_AGENT_PART_STREAM_H
 
@@ -30,21 +29,21 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
                      const struct part_range *range, struct err *e);
 void part_stream_close(struct part_stream *s);
 
-bool part_stream_empty(const struct part_stream *s);   /* nothing lies behind skip */
-bool part_stream_whole(const struct part_stream *s);   /* it goes as it stands */
+bool part_stream_empty(const struct part_stream *s);   /* the part has no bytes after skip */
+bool part_stream_whole(const struct part_stream *s);   /* the file goes unchanged */
 bool part_stream_gzip(const struct part_stream *s);    /* what read gives is gzip */
 int64_t part_stream_size(const struct part_stream *s); /* bytes of the body; -1: unknown */
 
-/* For http_client_call.read: bytes, 0 at the end, a negative code; arg is the stream. */
+/* An http_client_call.read: returns bytes, 0 at the end, a negative code; arg is the stream. */
 int64_t part_stream_read(void *arg, char *out, size_t size);
 /* The sentence of the code that read gave. */
 const struct err *part_stream_error(const struct part_stream *s);
 
-/* Bytes of the file that have been read, of those on disk. */
+/* Bytes of the file that have been read, counted on disk. */
 int64_t part_stream_consumed(const struct part_stream *s);
-/* Plain bytes that have been read since skip; -1 where it goes as it stands. */
+/* Plain bytes that have been read since skip; -1 where the file goes unchanged. */
 int64_t part_stream_plain(const struct part_stream *s);
-/* After the end was read: whether the range ended for `most`, with more behind it. */
+/* After the end was read: whether the range ended for `most`, and more follows. */
 bool part_stream_more(const struct part_stream *s);
 
 #endif

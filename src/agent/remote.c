@@ -27,7 +27,8 @@ static int clean_api_path(const char *path, char *out, size_t size, struct err *
         len--;
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)path[i] <= ' ' || strchr("?#\x7f", path[i]))
-            return err_set(e, GPUFL_E_INVAL, "the API path '%s' is none; standard: /api/v1", path);
+            return err_set(e, GPUFL_E_INVAL, "the API path '%s' is invalid; the default is /api/v1",
+                           path);
     if (len + lead >= size)
         return err_set(e, GPUFL_E_INVAL, "the API path is too long");
     snprintf(out, size, "%s%.*s", lead && len ? "/" : "", (int)len, path);
@@ -248,7 +249,7 @@ static int send_call(struct remote *r, const struct http_client_call *call, stru
     return 0;
 }
 
-/* Ids stand in paths as they are: others are no ids of sessions. */
+/* Ids are written into paths unchanged: any other text is no session's id. */
 static int check_session(const char *id, struct err *e)
 {
     size_t n = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
@@ -282,12 +283,12 @@ static void add(struct fields *f, const char *name, const char *value)
 {
     for (const char *p = value; p && *p; p++)
         if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
-            return; /* a host name or an id that is none */
+            return; /* a host name or a malformed id */
     if (value && *value && f->count < HTTP_CLIENT_FIELDS)
         f->items[f->count++] = (struct http_client_field){name, value};
 }
 
-/* As text into out; "" for what is not known (negative). */
+/* Writes the number into out; "" for an unknown (negative) one. */
 static const char *number(char out[NUMBER_SIZE], int64_t n)
 {
     out[0] = '\0';

@@ -1,8 +1,8 @@
-/* remote.h - what a sender asks of a gpufl-server: where a session stands, a body,
- * that it is complete. The addresses and members are those of docs/openapi.json.
+/* remote.h - a sender's requests to a gpufl-server: a session's positions, a body, the session's
+ * end. The addresses and members are those of docs/openapi.json.
  *
- * One request a call, no second try: whether one makes sense is told by the
- * answer's status (backoff_transient). One thread at a time. */
+ * One request a call, no second try: the answer's status says whether one makes sense
+ * (backoff_transient). One thread at a time. */
 #ifndef GPUFL_AGENT_REMOTE_H
 #define GPUFL_AGENT_REMOTE_H
 
@@ -33,10 +33,10 @@ struct remote_error {
 struct remote_answer {
     int status;          /* of HTTP; 0: there was none */
     char detail[384];    /* of a problem; "" */
-    int64_t retry_after; /* s; -1: not told */
+    int64_t retry_after; /* s; -1: not given */
     int64_t sent;        /* bytes of the body that went out */
     uint64_t accepted, rejected;
-    int64_t offset;    /* the channel's, of a 200 or a 409; -1: not told */
+    int64_t offset;    /* the channel's, from a 200 or a 409; -1: not given */
     bool acknowledged; /* a window counts as a whole */
     bool repeated;     /* all of it was there already */
     struct remote_error errors[REMOTE_ERRORS];
@@ -53,7 +53,7 @@ struct remote_positions {
     unsigned count;
 };
 
-/* What is sent. Texts are the caller's. */
+/* A body to send. Texts are the caller's. */
 struct remote_body {
     const char *session;
     const char *channel;     /* of a window: its own */

@@ -79,16 +79,15 @@ static bool wait_for(const struct shipping *s, int64_t ns)
     return false;
 }
 
-/* What no second try and no other session can change. */
+/* Whether no second try and no other session would change the answer. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
     const char *url = remote_url(s->config->remote), *proxy = remote_proxy(s->config->remote);
     if (a->status == 407 && *proxy)
-        shipping_end(
-            s, SHIP_REFUSED,
-            "the proxy %s asks for a name and a password (407): they stand before its host "
-            "in the environment's variable, http://NAME:PASSWORD@HOST:PORT",
-            proxy);
+        shipping_end(s, SHIP_REFUSED,
+                     "the proxy %s asks for a name and a password (407): put them before its host "
+                     "in the environment's variable: http://NAME:PASSWORD@HOST:PORT",
+                     proxy);
     else if (a->status == 401 || a->status == 403)
         shipping_end(s, SHIP_REFUSED,
                      "%s answers %d%s%s; a key that may send is named by --api-key-file or "
@@ -103,7 +102,8 @@ static bool refuses_all(struct shipping *s, const struct remote_answer *a)
     return true;
 }
 
-/* The wait before another try at a server that does not answer: not beyond the time that it is given. */
+/* The wait before another try at a server that does not answer, within the time that the caller
+ * gives it. */
 static int64_t wait_reachable(const struct shipping *s, int64_t wait)
 {
     if (!s->config->unreachable)
@@ -207,7 +207,7 @@ struct course {
     unsigned stuck; /* bodies in a row that brought nothing on */
 };
 
-/* Where the server stands; false: it is over. */
+/* Asks the server for its position; false: sending is over. */
 static bool ask_position(struct shipping *s, const char *channel, int64_t *at)
 {
     struct remote_positions p;
@@ -233,7 +233,7 @@ static bool ask_position(struct shipping *s, const char *channel, int64_t *at)
     return true;
 }
 
-/* The part that the position lies in: the last that does not begin behind it. */
+/* The part that has the position: the last one that does not begin after it. */
 static const struct ship_part *part_at(const struct course *c)
 {
     const struct ship_part *found = NULL;
@@ -251,7 +251,7 @@ static void say_gap(struct shipping *s, const struct course *c, const struct shi
                  path_base(next->path));
 }
 
-/* After a 409, a 413 or a 200: what the course is now. False: the channel is over. */
+/* Decides how the course goes on after a 409, a 413 or a 200. False: the channel is over. */
 static bool steer(struct shipping *s, struct course *c, const struct ship_part *p,
                   const struct remote_answer *a)
 {
@@ -307,7 +307,7 @@ static void close_stream(struct shipping *s)
     s->stream = NULL;
 }
 
-/* One body of the part; false: the channel is over. */
+/* Sends one body of the part; false: the channel is over. */
 static bool send_rest(struct shipping *s, struct course *c, const struct ship_part *p)
 {
     struct remote_body b = {.offset = c->at};
@@ -332,7 +332,7 @@ static bool send_rest(struct shipping *s, struct course *c, const struct ship_pa
     return steer(s, c, p, &a);
 }
 
-/* Bytes on disk of the channel's parts before p, behind what earlier channels had. */
+/* Bytes on disk of the channel's parts before p, added to those of earlier channels. */
 static int64_t bytes_before(const struct course *c, const struct ship_part *p)
 {
     int64_t n = 0;
@@ -367,7 +367,7 @@ static bool send_channel(struct shipping *s, struct course *c)
     }
 }
 
-/* What the server has already, in bytes on disk: whole parts. */
+/* The bytes on disk, in whole parts, that the server has already. */
 static int64_t had_before(const struct course *c)
 {
     const struct ship_part *p = part_at(c);

@@ -1,11 +1,10 @@
 /* ship.h - sends a session to a server: all of it that is there, once.
  *
- * Sessions of our format go by offset. The server is asked how far it has each
- * channel, parts before that are left alone, the part in which it stopped is gone on
- * with from there, the others go as they stand. The public client's windows
- * count as wholes, known by channel and number. Either way whatever was sent before
- * does no harm, so that a sender that was cut off, killed or told to stop is
- * simply started again; it keeps no notes of its own.
+ * Sessions of our format go by offset. The server is asked how far it has each channel, parts
+ * before that are left alone, the part in which it stopped is gone on with from there, the
+ * others go unchanged. The public client's windows count as wholes, known by channel and number.
+ * In both formats sending again does no harm, so that a sender that was cut off, killed or told
+ * to stop is simply started again; it keeps no notes.
  *
  * Requests that fail for the moment are tried again (backoff.h) until nothing has got
  * on for a while. Memory does not grow with the session. One thread at a time. */
@@ -23,7 +22,7 @@ struct ship_part {
     int64_t bytes;  /* on disk */
 };
 
-/* Parts stand channel by channel, in order; of one session all are ours, or none. */
+/* Parts come channel by channel, in order; of one session all are in our format, or none. */
 struct ship_session {
     const char *id;
     const char *host; /* "" unknown */
@@ -32,7 +31,7 @@ struct ship_session {
     size_t count;
 };
 
-/* What happens on the way; NULL: not wanted. */
+/* Callbacks for progress; NULL: not wanted. */
 struct ship_watch {
     void *arg;
     /* Bytes on disk that are dealt with; never less than before in a session. */
@@ -61,7 +60,7 @@ enum ship_end {
     SHIP_ALL,     /* what is on disk is on the server */
     SHIP_SOME,    /* a part of it is not; text says why */
     SHIP_FAILED,  /* nothing of it was taken; text says why */
-    SHIP_STOPPED, /* told to stop, or no time left */
+    SHIP_STOPPED, /* asked to stop, or no time left */
     SHIP_REFUSED, /* the server cannot be reached, or wants nothing of this sender: other
                    * sessions need not be tried */
 };
@@ -70,7 +69,7 @@ struct ship_result {
     enum ship_end end;
     bool moved; /* a part got another name meanwhile: look again what is there */
     char text[640];
-    uint64_t accepted, rejected; /* lines; those that were there already left out */
+    uint64_t accepted, rejected; /* lines, without those that the server had already */
     uint64_t bodies;
     int64_t sent;   /* bytes of bodies */
     int64_t before; /* bytes on disk that the server had already */

@@ -15,11 +15,11 @@ struct shipping {
     int64_t
         silent; /* CLOCK_MONOTONIC ns since when no request has been answered; 0: the last one was */
     int64_t done;               /* bytes on disk before the part at hand */
-    int64_t shown;              /* what progress was told last */
+    int64_t shown;              /* progress that was shown last */
     struct part_stream *stream; /* of the body at hand */
 };
 
-/* What is to be done after a request. */
+/* The next step after a request. */
 enum ship_step {
     SHIP_STEP_ANSWER, /* there is an answer that is no matter of trying again */
     SHIP_STEP_AGAIN,  /* waited: try once more */

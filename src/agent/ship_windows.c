@@ -1,8 +1,8 @@
 /* ship_windows.c - sessions of the public client: windows that count as wholes.
  *
- * A window is known by its channel and number, and by the id in the sidecar that its
- * writer laid beside it, where there is one. The server tells of one that it has
- * already by its answer, after it came again. */
+ * A window is known by its channel and number, and by the id in the sidecar that its writer put
+ * next to it, where there is one. The server's answer to a repeated window says that it has it
+ * already. */
 #include "agent/ship_inside.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 
 enum { SIDECAR_MAX = 16 << 10 };
 
-/* What a sidecar says of its window. */
+/* The content of a window's sidecar. */
 struct sidecar {
     char id[PART_ID_MAX];
     int64_t crc32; /* -1: it does not say */
@@ -37,7 +37,7 @@ static void read_members(struct json *j, struct sidecar *out)
     }
 }
 
-/* Nothing is known where there is none, or none that can be read. */
+/* Leaves the sidecar empty where the file is missing or unreadable. */
 static void read_sidecar(const struct ship_part *p, struct sidecar *out)
 {
     char path[PATH_MAX];

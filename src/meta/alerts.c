@@ -129,7 +129,7 @@ static int firing_find_put(struct meta_tx *tx, const struct firing_put *p, struc
     return meta_run(tx, META_S_firing_add, &add, NULL, NULL, e);
 }
 
-/* What happened and what is to be told of it are there together, or not at all. */
+/* A firing and its delivery are written together, or not at all. */
 static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct firing_put *p = arg;

@@ -84,7 +84,7 @@ int meta_finding_list(const struct meta_ask *ask, const char *session, struct me
     return meta_list(ask, META_S_finding_list, &a, META_ROW_finding, rows, count);
 }
 
-/* As META_S_finding_search orders them: by severity, then by what is given back. */
+/* The order of META_S_finding_search as a number: by severity, then by what is given back. */
 static int64_t weight(const struct meta_found *f)
 {
     const int64_t each = 1ll << 60;

@@ -51,7 +51,7 @@ enum meta_scope { META_TENANT, META_GLOBAL, META_FIND, META_ACROSS };
 struct meta_statement {
     const char *id;
     enum meta_scope of;
-    const char *sql; /* as it stands in sql.def */
+    const char *sql; /* as written in sql.def */
 };
 
 enum meta_statement_id {
@@ -62,13 +62,13 @@ enum meta_statement_id {
 
 extern const struct meta_statement meta_statements[META_S_COUNT];
 
-/* With the columns in place of their braces. 0 or NOMEM. */
+/* Writes the statement with the columns in place of their braces. 0 or NOMEM. */
 int meta_sql_expand(const char *sql, struct buf *out);
 
 /* ---- engines ------------------------------------------------------------------------------ */
 
-/* What an engine answers, and nobody sees outside: the transaction lost against another one, or
- * its connection, before anything was done; it can be run again. No row has been handed over. */
+/* An engine's code that never leaves the core: the transaction lost against another one, or its
+ * connection, before anything was done, and can be run again. No row has been handed over. */
 #define META_AGAIN 1
 
 struct meta_reader {
@@ -146,15 +146,15 @@ int meta_write(struct meta *m, const char *workspace,
 int meta_read(struct meta *m, const char *workspace,
               int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
 
-/* One statement as a transaction. */
+/* Runs one statement as a transaction. */
 int meta_change(struct meta *m, const char *workspace, enum meta_statement_id s,
                 const struct meta_args *a, int64_t *changed, struct err *e);
 
-/* The same, where no row changed: NOENT and "no such <what>". */
+/* meta_change that must change a row: else NOENT and "no such <what>". */
 int meta_change_one(struct meta *m, const char *workspace, enum meta_statement_id s,
                     const struct meta_args *a, const char *what, struct err *e);
 
-/* Where the rows of a list go: an array of the row's structs, in mem. */
+/* The place of a list's rows: an array of the row's structs, in mem. */
 struct meta_rows {
     enum meta_row_id row;
     struct region *mem;
@@ -174,7 +174,7 @@ struct meta_part {
     void *out; /* struct meta_… *, or const char ** */
 };
 
-/* Where a single row goes, and what errors call it ("session"). */
+/* The place of a single row, and its name in errors ("session"). */
 struct meta_one {
     const struct meta_part *parts;
     unsigned part_count;
@@ -182,7 +182,7 @@ struct meta_one {
     const char *what;
 };
 
-/* Reads one row; NOENT and "no such <what>" where there is none. */
+/* Reads one row; NOENT and "no such <what>" where it is missing. */
 int meta_get(const struct meta_ask *ask, enum meta_statement_id s, const struct meta_args *a,
              const struct meta_part *parts, unsigned part_count, const char *what);
 int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
@@ -232,7 +232,7 @@ int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum me
 int meta_migrate(const struct meta_engine *engine, struct meta_conn *conn, int to, bool change,
                  struct err *e);
 
-/* For tests: called in the middle of a migration, after each statement of it; NULL: nobody. */
+/* Tests set it: called in the middle of a migration, after each statement. NULL: not called. */
 extern void (*meta_migrate_step)(int version, unsigned statement);
 
 #endif

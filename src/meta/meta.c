@@ -182,7 +182,7 @@ struct attempt {
     void *arg;
 };
 
-/* Once: 0, an error, or META_AGAIN; *lost: there was no connection to be had. */
+/* Tries once: 0, an error, or META_AGAIN; *lost: there was no connection. */
 static int attempt_once(const struct attempt *a, bool *lost, struct err *e)
 {
     struct pool *p = pool_for(a->m, a->write);
@@ -218,9 +218,10 @@ static int attempt_run(const struct attempt *a, struct err *e)
         if (!try_again(&tries))
             return rc != META_AGAIN
                        ? rc
-                       : err_set(e, GPUFL_E_TIMEOUT,
-                                 "others changed the same rows for too long, or the connection to "
-                                 "the small tables broke again and again");
+                       : err_set(
+                             e, GPUFL_E_TIMEOUT,
+                             "other writers changed these rows for too long, or the connection to "
+                             "the small tables broke again and again");
     }
 }
 
@@ -320,10 +321,11 @@ static int schema_prepare(struct meta *m, struct err *e)
             pool_give(m, p, conn);
         }
     } while (rc == META_AGAIN && try_again(&tries));
-    return rc == META_AGAIN ? err_set(e, GPUFL_E_TIMEOUT,
-                                      "others hold the small tables, or they "
-                                      "break every connection")
-                            : rc;
+    return rc == META_AGAIN
+               ? err_set(
+                     e, GPUFL_E_TIMEOUT,
+                     "other processes hold the small tables, or every connection to them breaks")
+               : rc;
 }
 
 int meta_open(struct meta **out, const struct meta_config *c, struct err *e)

@@ -1,9 +1,9 @@
 /* meta.h - the small tables: who may do what, which sessions there are, what was
  * found in them, what the fleet does, and what has been done.
  *
- * One set of statements (sql.def) runs on two engines: SQLite for one server,
- * PostgreSQL for several side by side. Nobody but the two folders knows which; both
- * pass one conformance suite (tests/store).
+ * One set of statements (sql.def) runs on two engines: SQLite for one server, PostgreSQL
+ * for several concurrent ones. Nobody but the two folders knows which; both pass one conformance
+ * suite (tests/store).
  *
  * Tenants: what belongs to a workspace is reached only by functions that name the workspace, in
  * their ask or as their second argument, and every statement of theirs is bound to it; a test
@@ -11,19 +11,19 @@
  * own. They find out whose a secret is, or serve the server itself, and no handler passes a
  * client's words to them.
  *
- * Rows are the structs of schema/meta.def. What is read lies in the caller's
- * region; NULL texts that are written count as "". Times are ns since the Unix
- * epoch and come from the caller. Of keys, cookies and links only hashes get here.
+ * Rows are the structs of schema/meta.def. What is read lies in the caller's region; NULL texts
+ * that are written count as "". Times are ns since the Unix epoch and come from the caller. Only
+ * hashes of keys, cookies and links get here.
  *
- * Every function is one transaction, durable when it returns. Any thread; calls
- * run side by side, writers of SQLite one after the other. A connection that broke
- * is made again; a transaction that lost against another one is tried again.
+ * Every function is one transaction, durable when it returns. Any thread; calls run
+ * concurrently, writers of SQLite one after the other. A connection that broke is made again; a
+ * transaction that lost against another one is tried again.
  *
- * 0, or: NOENT no such row (or not in this workspace: nobody can tell which);
- * STATE it is there already, or the state does not allow it; INVAL a text that is
- * too long, not UTF-8, or an id or name that is none; TIMEOUT others were in the
- * way for too long; IO the database cannot be reached or failed; FULL the region or
- * the disk has no room. Where e is given, with a sentence. */
+ * 0, or: NOENT no such row (or not in this workspace: nobody can tell which); STATE it is there
+ * already, or the state does not allow it; INVAL a text that is too long, not UTF-8, or a
+ * malformed id or name; TIMEOUT others were in the way for too long; IO the database cannot be
+ * reached or failed; FULL the region or the disk has no room. Where e is given, it gets a
+ * sentence. */
 #ifndef GPUFL_META_META_H
 #define GPUFL_META_META_H
 
@@ -108,7 +108,7 @@ enum meta_row_id {
 extern const struct meta_row meta_rows[META_ROW_COUNT];
 
 /* Appends a row as a JSON object: times as strings (ns do not fit a JavaScript number), null for
- * what is unknown and for times and JSON that are none; secrets and bodies left out. [any] */
+ * unknown values, absent times and empty JSON; secrets and bodies left out. [any] */
 void meta_json(struct buf *out, enum meta_row_id row, const void *from);
 
 /* ---- the store --------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ struct meta_ask {
     struct err *e;         /* NULL: nobody wants the sentence */
 };
 
-/* Where a list goes on. after is NULL or what the page before left in next. */
+/* The place where a list goes on. after is NULL, or the `next` of the page before. */
 struct meta_page {
     unsigned limit;
     const char *after;
@@ -170,15 +170,15 @@ int meta_user_by_email(const struct meta_ask *ask, const char *email, struct met
 int meta_user_list(const struct meta_ask *ask, struct meta_user **rows,
                    size_t *count); /* by email */
 
-/* Name, admin and disabled. STATE: it is the last admin that can log in. Whoever is disabled is
+/* Changes name, admin and disabled. STATE: it is the last admin that can log in. A disabled user is
  * logged out. */
 int meta_user_change(struct meta *m, const struct meta_user *u, struct err *e);
 
-/* Ends the user's logins as well, but for the one with the hash `but` (NULL: all of them). */
+/* Ends the user's logins as well, except the one with the hash `but` (NULL: all of them). */
 int meta_user_password(struct meta *m, const char *user, const char *password, const char *but,
                        struct err *e);
 
-/* The same password with another hash, if `old` is the one that is there. */
+/* Stores another hash of the same password, if `old` is the present one. */
 int meta_user_rehash(struct meta *m, const char *user, const char *old, const char *hash,
                      struct err *e);
 int meta_user_memberships(const struct meta_ask *ask, const char *user,
@@ -235,8 +235,8 @@ int meta_ticket_take(const struct meta_ask *ask, const char *hash, int64_t now,
 int meta_accept(struct meta *m, const char *hash, int64_t now, const struct meta_user *u,
                 struct err *e);
 
-/* Which workspace a key or link opens. NOENT: unknown, expired or revoked. meta_key_use keeps the
- * last use as meta_login_use does. */
+/* Finds the workspace that a key or link opens. NOENT: unknown, expired or revoked. meta_key_use
+ * writes the last use as meta_login_use does. */
 int meta_key_use(const struct meta_ask *ask, const char *hash, int64_t now, const char **workspace,
                  struct meta_key *out);
 int meta_share_use(const struct meta_ask *ask, const char *hash, int64_t now,
@@ -286,7 +286,7 @@ int meta_session_end(struct meta *m, const char *workspace, const char *session,
                      int64_t ended, struct err *e);
 int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out);
 
-/* How lists of sessions are sorted: X(key, column or expression, type). Ties by id. */
+/* The orders of lists of sessions: X(key, column or expression, type). Ties by id. */
 #define META_SESSION_SORTS(X)                                                                      \
     X(started, "started", INT)                                                                     \
     X(duration, "(CASE WHEN ended > 0 THEN ended ELSE received END - started)", INT)               \
@@ -320,7 +320,7 @@ int meta_session_list(const struct meta_ask *ask, const struct meta_session_quer
 int meta_session_count(struct meta *m, const char *workspace, const struct meta_session_query *q,
                        int64_t *count, struct err *e);
 
-/* What there is to choose among: values that sessions have, most sessions first. */
+/* Values that sessions have, to choose among; those of most sessions first. */
 enum meta_by { META_BY_APP, META_BY_HOST, META_BY_GPU, META_BY_ENGINE, META_BY_COUNT };
 
 int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned limit,
@@ -357,7 +357,8 @@ struct meta_advance {
     int64_t now;
 };
 
-/* Of several that advance an upload concurrently one succeeds. STATE: the upload is not at from. */
+/* Advances an upload. Of several concurrent calls one succeeds. STATE: the upload is not at
+ * from. */
 int meta_upload_advance(struct meta *m, const char *workspace, const char *upload,
                         const struct meta_advance *to, struct err *e);
 int meta_upload_remove(struct meta *m, const char *workspace, const char *upload, struct err *e);
@@ -387,15 +388,15 @@ struct meta_finding_query {
     int64_t from, to;                     /* from <= start of the session < to; 0: open */
 };
 
-/* Across the workspace's sessions: HIGH before MEDIUM before LOW, and of each those that give back most
- * first. */
+/* Findings of all of the workspace's sessions: HIGH before MEDIUM before LOW, and of each those
+ * that give back most first. */
 int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_query *q,
                         struct meta_page *page, struct meta_found **rows, size_t *count);
 
 /* ---- fleet --------------------------------------------------------------------------------- */
 
-/* The newest state of a host or GPU; one that is older than what is there changes nothing.
- * Texts, numbers and state that are none leave what was known. */
+/* Writes the newest state of a host or GPU; an older one changes nothing. Empty texts, unknown
+ * numbers and an empty state leave what was known. */
 int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h, struct err *e);
 int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g, struct err *e);
 
@@ -418,7 +419,7 @@ int meta_gpu_list(const struct meta_ask *ask, const char *host, /* NULL: all */
                   size_t *count); /* by host and number */
 int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_now *out);
 
-/* What runs where now: a row for each live session and GPU of it; by host and start. NULL: all. */
+/* A row for each live session and GPU of it, by host and start: what runs where now. NULL: all. */
 int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
                       const char *gpu, struct meta_running **rows, size_t *count);
 
@@ -434,7 +435,7 @@ struct meta_days {
     int64_t from, to; /* from <= day < to */
 };
 
-/* Sums over days: of each day, by name and day; and of all days together, those that held GPUs
+/* Sums over days: for each day, by name and day; and for all days together, those that held GPUs
  * longest first. */
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count);
@@ -449,7 +450,7 @@ int meta_alert_get(const struct meta_ask *ask, const char *alert, struct meta_al
 int meta_alert_list(const struct meta_ask *ask, struct meta_alert **rows,
                     size_t *count); /* by name */
 
-/* What it opened ends now; what waits to be delivered for it is given up. */
+/* Removes a rule. Its open firings end now; deliveries that wait for it are given up. */
 int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, int64_t now,
                       struct err *e);
 
@@ -462,10 +463,10 @@ int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
 int meta_firing_open(const struct meta_ask *ask, const char *alert, struct meta_firing **rows,
                      size_t *count);
 int meta_firing_now(const struct meta_ask *ask, struct meta_firing_now **rows,
-                    size_t *count); /* those that are open, newest first */
+                    size_t *count); /* open firings, newest first */
 int meta_firing_list(const struct meta_ask *ask, struct meta_page *page,
                      struct meta_firing_now **rows,
-                     size_t *count); /* those that fired, newest first */
+                     size_t *count); /* firings that fired, newest first */
 
 struct meta_above {
     const char *rule, *app, *host; /* NULL: every one */
@@ -481,7 +482,7 @@ int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
 int meta_delivery_add(struct meta *m, const char *workspace, const struct meta_delivery *d,
                       struct err *e);
 
-/* How an attempt to deliver went. */
+/* The outcome of an attempt to deliver. */
 struct meta_attempt {
     const char *state; /* "sent", "failed", or "waiting" */
     int64_t next;      /* when a waiting one is tried again */

@@ -77,7 +77,7 @@ static int statements_run(const struct meta_engine *engine, struct meta_conn *co
     return 0;
 }
 
-/* One version, in a transaction; nothing, where somebody else was faster. */
+/* Runs one version in a transaction; nothing where another process was faster. */
 static int migration_run(const struct meta_engine *engine, struct meta_conn *conn,
                          const struct migration *m, struct buf *sql, struct err *e)
 {

@@ -43,8 +43,8 @@ static int upload_advance(struct meta_tx *tx, void *arg, struct err *e)
     if (rc == 0)
         rc = meta_run(tx, META_S_upload_advance, v->a, NULL, &changed, e);
     if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_STATE, "the upload stands at byte %lld of %lld",
-                     (long long)u.received, (long long)u.size);
+        rc = err_set(e, GPUFL_E_STATE, "the upload is at byte %lld of %lld", (long long)u.received,
+                     (long long)u.size);
     region_fini(&mem);
     return rc;
 }
@@ -55,7 +55,7 @@ int meta_upload_advance(struct meta *m, const char *workspace, const char *uploa
     struct meta_args a = {0};
     struct advance v = {upload, &a};
     if (to->from < 0 || to->to < to->from)
-        return err_set(e, GPUFL_E_INVAL, "an upload goes forward");
+        return err_set(e, GPUFL_E_INVAL, "an upload cannot go backwards");
     meta_arg_text(&a, upload);
     meta_arg_int(&a, to->from);
     meta_arg_int(&a, to->to);

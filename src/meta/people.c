@@ -1,7 +1,7 @@
 /* people.c - workspaces, users and members.
  *
- * What must hold whoever comes at the same time (one first user, an admin, an owner) is read and
- * written in one transaction, after the change: it is undone where it does not hold. */
+ * Rules that must hold under concurrent calls (one first user, an admin, an owner) are checked
+ * after the change in the same transaction, which is undone where a rule does not hold. */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -182,7 +182,7 @@ static int owner_stays(struct meta_tx *tx, struct err *e)
     int64_t owners = 0;
     int rc = meta_number_tx(tx, META_S_member_owners, NULL, &owners, e);
     if (rc == 0 && owners == 0)
-        rc = err_set(e, GPUFL_E_STATE, "a workspace keeps an owner: make another one first");
+        rc = err_set(e, GPUFL_E_STATE, "a workspace needs an owner: make another one first");
     return rc;
 }
 

@@ -1,10 +1,10 @@
 /* postgres.c - the small tables in PostgreSQL, for several servers.
  *
- * Transactions are SERIALIZABLE: what one decides by what it read stays true, or
- * it loses and is run again. Statements are prepared once a connection; parameters
- * and cells go over in binary form. A whole answer is there before its first row
- * is handed over, so that a connection that breaks is META_AGAIN, but for one that
- * breaks while a commit is under way: nobody knows then, and the sentence says so.
+ * Transactions are SERIALIZABLE: what one decides by what it read stays true, or it loses and is
+ * run again. Statements are prepared once a connection; parameters and cells go over in binary
+ * form. A whole answer is there before its first row is handed over, so that a connection that
+ * breaks is META_AGAIN, except while a commit is under way: nobody knows then, and the sentence
+ * says so.
  *
  * A connection is one thread's at a time. */
 #include "meta/inside.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the server calls its types, from its own catalogue; stable since there is one. */
+/* The server's numbers of types, from its own catalogue; they have never changed. */
 enum {
     OID_BOOL = 16,
     OID_BYTEA = 17,
@@ -64,14 +64,14 @@ static const struct state_row STATES[] = {
     {"25006", GPUFL_E_PERM, NULL},
 };
 
-/* One line of what the server or libpq said. */
+/* Takes one line of the server's or libpq's message. */
 static int said(struct err *e, int rc, const char *message)
 {
     int len = (int)strcspn(message, "\n");
     return err_set(e, rc, "the small tables in PostgreSQL: %.*s", len, message);
 }
 
-/* The error of an answer that is none (NULL: there came none). */
+/* The error of a failed answer (NULL: no answer came). */
 static int failed(struct meta_conn *c, const PGresult *r, struct err *e)
 {
     const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
@@ -116,7 +116,7 @@ static int postgres_connect(struct meta_conn **out, const struct meta_config *co
                             const char *const *sql, bool write, struct err *e)
 {
     (void)write;
-    /* What comes before the address can be said otherwise in it. */
+    /* Parameters before the address: the address can override them. */
     const char *const keys[] = {"connect_timeout", "fallback_application_name", "dbname",
                                 "client_encoding", NULL};
     const char *const values[] = {"5", "gpufl-server", config->url, "UTF8", NULL};
@@ -260,7 +260,7 @@ static uint64_t big_endian(const char *at, int len)
     return v;
 }
 
-/* One cell; false: a type that no statement answers with. */
+/* Reads one cell; false: a type that no statement answers with. */
 static bool cell(const PGresult *r, int row, int column, struct meta_value *v)
 {
     int len = PQgetlength(r, row, column);
@@ -334,7 +334,7 @@ static int postgres_run(struct meta_conn *c, const struct meta_command *k, struc
 
 /* ---- as a whole --------------------------------------------------------------------------- */
 
-/* The first cell as a number; missing where there is none. */
+/* The first cell as a number; `missing` where there is no cell. */
 static int number_ask(struct meta_conn *c, const char *sql, int64_t missing, int64_t *out,
                       struct err *e)
 {
@@ -352,7 +352,7 @@ static int postgres_version(struct meta_conn *c, int64_t *version, struct err *e
 {
     int64_t there = 0;
     *version = 0;
-    /* Not by to_regclass: it remembers what was not there before a lock was waited for. */
+    /* Not by to_regclass, which remembers what did not exist before a lock was waited for. */
     int rc = number_ask(c,
                         "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = "
                         "c.relnamespace WHERE c.relname = 'meta_schema' AND n.nspname = "
@@ -363,7 +363,7 @@ static int postgres_version(struct meta_conn *c, int64_t *version, struct err *e
     return rc;
 }
 
-/* What damage there is in its files is PostgreSQL's own business (pg_amcheck). */
+/* PostgreSQL checks its own files for damage (pg_amcheck). */
 static int postgres_check(struct meta_conn *c, struct err *e)
 {
     int64_t version = 0;

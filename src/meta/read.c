@@ -207,7 +207,7 @@ unsigned meta_page_limit(unsigned limit)
     return limit == 0 ? USUAL : limit > META_PAGE_MAX ? META_PAGE_MAX : limit;
 }
 
-/* Before everything: below or above every key that a row can have. */
+/* The place before every row: below or above every key that a row can have. */
 static void cursor_first(enum meta_kind kind, bool ascending, struct meta_cursor *c)
 {
     static const char above[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"; /* U+10FFFF twice */
@@ -224,7 +224,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Text in hexadecimal up to ~; NULL: it is none. */
+/* Reads text in hexadecimal up to ~; NULL: it is malformed. */
 static const char *hex_read(const char *at, struct meta_cursor *c)
 {
     size_t n = 0;
@@ -299,7 +299,7 @@ int meta_page_begin(const struct meta_ask *ask, struct meta_page *page, enum met
     if (!page->after || !*page->after)
         cursor_first(kind, ascending, c);
     else if (!cursor_read(page->after, kind, c))
-        return err_set(ask->e, GPUFL_E_INVAL, "the page's cursor is none of this list");
+        return err_set(ask->e, GPUFL_E_INVAL, "the page's cursor is not from this list");
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* sessions.c - the registry of sessions: what they are, how they grow and end, and are
  * dropped.
  *
- * Labels and GPUs stand in tables of their own, by which lists are filtered; the session's row has
- * them as JSON, for answers, and in a text with all that a search looks through. Both are made
+ * Labels and GPUs have separate tables, by which lists are filtered; the session's row has them
+ * as JSON, for answers, and in a text with everything that a search looks through. Both are made
  * again from the tables whenever those change. */
 #include "meta/inside.h"
 
@@ -18,7 +18,7 @@ static struct meta_args of_session(const char *session)
 
 /* ---- what is searched, and shown ---------------------------------------------------------- */
 
-/* Where pairs of a statement go: JSON, and the words for the search. */
+/* The outputs of a statement's pairs: JSON, and the words for the search. */
 struct pairs {
     struct buf *json, *search;
     bool labels; /* {"key":"value"}, else [{"uuid":…,"name":…}] */

@@ -18,7 +18,7 @@ static const struct meta_row *row_find(const char *name, size_t len)
     return NULL;
 }
 
-/* What stands between braces: [?=] or an alias with a dot, and a row. */
+/* Puts the columns for the text between braces: [?=] or an alias with a dot, and a row. */
 static int brace_expand(const char *at, size_t len, unsigned *parameter, struct buf *out)
 {
     char kind = len && (at[0] == '?' || at[0] == '=') ? at[0] : '\0';

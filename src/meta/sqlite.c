@@ -92,9 +92,9 @@ static int sqlite_script(struct meta_conn *c, const char *sql, struct err *e)
     return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(c->db, e);
 }
 
-/* A new file is made here, for its owner's eyes only; SQLite gives its log the same rights. One that
- * is there is not even opened: closing it again would give back this process's locks on it, and
- * whoever else closes the file as if it were the last would take the log away from under us. */
+/* A new file is made here, readable by its owner only; SQLite gives its log the same rights. An
+ * existing one is not even opened: closing it would give back this process's locks on it, and
+ * another process that closes the file as if it were the last user would remove the log. */
 static int file_make(const char *path, struct err *e)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -335,7 +335,7 @@ static int sqlite_check(struct meta_conn *c, struct err *e)
     return 0;
 }
 
-/* A file of its own, complete and without a log beside it; under another name until it is. */
+/* Writes a separate file, complete and without a log, under another name until it is complete. */
 static int sqlite_backup(struct meta_conn *c, const char *path, struct err *e)
 {
     char part[4096];

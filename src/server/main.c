@@ -23,9 +23,9 @@ static const char ABOUT[] =
     "       gpufl-server openapi\n"
     "       gpufl-server version\n"
     "\n"
-    "Receives sessions from many hosts, keeps them, and answers questions about them.\n"
-    "`check` opens everything that is kept and says what is damaged, `migrate` brings the\n"
-    "small tables up to date, `restore` makes a data folder of a backup, `openapi`\n"
+    "Receives sessions from many hosts, stores them, and answers questions about them.\n"
+    "`check` opens everything that is stored and says what is damaged, `migrate` brings the\n"
+    "small tables up to date, `restore` makes a data folder from a backup, `openapi`\n"
     "prints the description of the API.\n";
 
 static int say_usage(const char *text)
@@ -182,5 +182,5 @@ int main(int argc, char **argv)
         return finish_output();
     }
     return say_usage(
-        "that is no command of it; serve, check, migrate, restore, openapi and version are");
+        "unknown command; the commands are serve, check, migrate, restore, openapi and version");
 }

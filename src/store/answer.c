@@ -109,7 +109,7 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
     int64_t *ids = mem_array(n, sizeof *ids);
     if (!ids)
         return GPUFL_E_NOMEM;
-    size_t count = 0; /* of those that the session tells */
+    size_t count = 0; /* of those in the session's own row */
     for (size_t i = 0; !rc && i < n; i++) {
         int64_t id = a->names.rows[i * a->names.width];
         const char *text = event_name_text(id);

@@ -1,7 +1,7 @@
-/* answer.h - the answer to a question while it is put together: cells by row, names as
- * ids until the end, when the texts of those that are left are asked for at once.
+/* answer.h - the answer to a question while it is put together: cells by row, names as ids until
+ * the end, when the texts of the remaining ids are read at once.
  *
- * What engines have in common; each fills it in its own way. Owner's thread. */
+ * The engines share it, and each fills it in its own way. Owner's thread. */
 #ifndef GPUFL_STORE_ANSWER_H
 #define GPUFL_STORE_ANSWER_H
 
@@ -20,7 +20,7 @@ struct answer {
     size_t rows, cap;
     int error;           /* why there is no new row */
     struct buf texts;    /* of TEXT cells, and of names: each its length, then its bytes */
-    struct rowset names; /* id, where its text stands in texts; -1: not known yet */
+    struct rowset names; /* id, index of its text in texts; -1: not known yet */
 };
 
 void answer_init(struct answer *a, const struct store_query_def *def);
@@ -29,11 +29,11 @@ void answer_fini(struct answer *a);
 /* A new row, all unknown; NULL: no room, and a->error says why. Valid until the next one. */
 int64_t *answer_row(struct answer *a);
 
-/* What the cells of a column are: names stand as ids of the session's, but in questions across
- * sessions as texts. */
+/* The type that the cells of a column have: names are ids of the session's; in questions across
+ * sessions they are texts. */
 enum store_type answer_stored(const struct answer *a, unsigned column);
 
-/* What stands in a cell for a text, for a real number. Errors of texts show in answer_deliver. */
+/* The cell that holds a text, or a real number. Errors of texts show in answer_deliver. */
 int64_t answer_text(struct answer *a, struct store_text text);
 int64_t answer_real(double v);
 

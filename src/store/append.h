@@ -27,13 +27,13 @@ struct append_engine {
     /* n rows of a table of integers, an array a column; NULL: unknown. */
     int (*columns)(struct store_session *ss, unsigned table, const int64_t *const *columns,
                    size_t n, struct err *e);
-    /* The row of a completed dictionary that stands at a place (from 0, as `dictionary` gave them)
-     * since an earlier commit, anew: with the commit these are its cells, and the place is the same. */
+    /* Writes a row of a completed dictionary again, which an earlier commit put at a place (from 0,
+     * in the order of `dictionary`): with the commit it has these cells, and the same place. */
     int (*amend)(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
                  struct err *e);
-    /* What the session has already: of a dictionary's rows the first so many columns, of a completed
-     * one in order; how many slices there are and the rows in them, and the kernels behind those
-     * (start, duration, config, stream). */
+    /* Reads what the session has already: the first columns of a dictionary's rows, a completed
+     * dictionary's in order; the number of slices and of the rows in them; and the kernels after
+     * those (start, duration, config, stream). */
     int (*dictionary)(struct store_session *ss, unsigned table, unsigned columns, ask_take take,
                       void *arg, struct err *e);
     int (*slices)(struct store_session *ss, int64_t *slices, int64_t *summed, struct err *e);
@@ -52,7 +52,7 @@ struct append {
     struct store_session *session;
     struct ids ids; /* rows that are there, of the other dictionaries */
     struct completed completed[APPEND_COMPLETED];
-    struct kernel_sums kernels; /* of kernel rows behind the last slice */
+    struct kernel_sums kernels; /* of kernel rows after the last slice */
     struct rowset lanes;        /* struct lane_sum: of this transaction */
     int64_t slices, summed;     /* slices there are, kernel rows in them */
     struct buf text;            /* a text being made clean */
@@ -62,8 +62,8 @@ struct append {
 void append_init(struct append *a, const struct append_engine *engine, struct store_session *ss);
 void append_fini(struct append *a);
 
-/* What a transaction begins and ends with. Loads what is not known; adds what goes with a commit, before
- * its rows are handed over; what came of it. */
+/* The begin and the end of a transaction: load what is not known; add what goes with a commit,
+ * before its rows are handed over; take over or forget what was added. */
 int append_load(struct append *a, struct err *e);
 int append_finish(struct append *a, struct err *e);
 void append_commit(struct append *a);

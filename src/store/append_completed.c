@@ -1,22 +1,22 @@
 /* append_completed.c - rows of dictionaries that come again with more: devices, threads.
  *
- * They are few, and remembered whole. A transaction's rows are added to them; with its commit those
- * that are new become rows of the table, and those that know more since then stand anew at their
- * place. So a row is written once a commit at most, and its place is that of its first coming,
- * which is the order in which a report names GPUs. */
+ * There are few such rows, and all are kept in memory. A transaction's rows are added to them;
+ * with its commit new rows become rows of the table, and rows that have more since then are
+ * written again at their place. So a row is written once a commit at most, and its place is that
+ * of its first coming, which is the order in which a report names GPUs. */
 #include "store/append.h"
 
 #include <string.h>
 
-/* What the commit has to do with a row: the cell behind its columns. */
+/* What the commit does with a row; the cell after its columns. */
 enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
 
-/* In DuckDB each row that is amended is a statement that looks at all of them, so a sender could keep the
- * loader busy for hours: only those that came first are; the others stay as they were written. */
+/* In DuckDB each amended row is a statement that looks at all rows, so a sender could keep the
+ * loader busy for hours: only the first rows are amended; the others stay as they were written. */
 enum { AMENDED_MOST = 1 << 16 };
 
-/* Rows there can be: of devices far more than a host has, of threads as many as Linux gives ids. What
- * is beyond is left out. */
+/* Rows there can be: of devices far more than a host has, of threads as many as Linux gives ids.
+ * Further rows are left out. */
 static const struct {
     enum record_type type;
     uint32_t most;

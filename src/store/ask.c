@@ -42,7 +42,7 @@ void ask_name_null(struct ask *a, const char *name)
     ask_name(a, name, none);
 }
 
-/* The value of that name, and the name as it is kept for as long as a; NULL: there is none. */
+/* The value of that name, with the name stored for as long as a lives; NULL: there is none. */
 static const char *find_arg(const struct ask *a, const char *name, size_t len, struct sql_arg *out)
 {
     for (size_t i = 0; i < a->named_count; i++)
@@ -129,7 +129,7 @@ static const struct ask_word *find_word(const struct ask *a, const char *name, s
     return NULL;
 }
 
-/* The arguments between parentheses; what stands behind the last one, NULL: they do not end. */
+/* The arguments between parentheses. Returns the text after the last one; NULL: they do not end. */
 static const char *split(const char *at, struct piece out[WORD_ARGS])
 {
     unsigned depth = 0, n = 0;
@@ -152,7 +152,7 @@ static const char *split(const char *at, struct piece out[WORD_ARGS])
     return NULL;
 }
 
-/* Puts what a word stands for; what goes on behind it. */
+/* Puts the text of a word; returns what follows the word. */
 static const char *put_word(struct ask *a, const struct ask_word *w, const char *at)
 {
     struct piece args[WORD_ARGS] = {{"", 0}, {"", 0}, {"", 0}};
@@ -179,7 +179,7 @@ static const char *put_word(struct ask *a, const struct ask_word *w, const char 
     return end;
 }
 
-/* Puts an identifier, a word of the engine or of SQL; what goes on behind it. */
+/* Puts an identifier, a word of the engine or of SQL; returns what follows it. */
 static const char *put_identifier(struct ask *a, const char *at)
 {
     size_t n = word(at);
@@ -356,7 +356,8 @@ int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, i
 
 /* ---- the questions ----------------------------------------------------------------------------- */
 
-/* What answers a question: a template, or a function where that is not enough. */
+/* The way in which a question is answered: a template, or a function where a template is not
+ * enough. */
 static const struct question {
     const char *template;
     int (*answer)(struct ask *a);

@@ -1,8 +1,8 @@
 /* ask.h - a question being answered: its statements made from templates that all
  * engines share, their rows taken into the answer.
  *
- * A template is SQL in which
- *   {kernel} … WHERE   stands for a table of the session; {tile} for that of the parameter `level`. A
+ * A template is SQL in which {kernel} … WHERE is replaced by a table of the session; {tile} by
+ * that of the parameter `level`. A
  *                      WHERE follows each table before the next one: an engine may add to it.
  *   $from              for a parameter of the question, or for a value named by ask_name
  *   #limit             for such an integer where only a plain number will do
@@ -45,17 +45,17 @@ struct sql_arg {
 struct ask;
 typedef int (*ask_take)(void *arg, const struct page *p); /* non-zero stops and is returned */
 
-/* What an engine does for a question. */
+/* The engine's part of a question. */
 struct ask_engine {
     const struct ask_word {
         const char *name, *text;  /* %1, %2, … are its arguments */
     } * words;                    /* ends with a NULL name */
     void (*clear)(struct ask *a); /* a statement begins */
-    /* Append to a->text: what stands behind FROM; what is added behind its WHERE; a value. */
+    /* Append to a->text: the text after FROM; conditions after its WHERE; a value. */
     void (*table)(struct ask *a, unsigned table);
     void (*where)(struct ask *a, unsigned table);
     void (*value)(struct ask *a, const char *name, const struct sql_arg *arg);
-    /* Runs a->text. FULL and TIMEOUT: without a sentence of its own. */
+    /* Runs a->text. FULL and TIMEOUT come without a sentence. */
     int (*run)(struct ask *a, ask_take take, void *arg);
     int (*counts)(struct ask *a); /* answers question `counts` */
 };
@@ -93,7 +93,7 @@ const struct store_value *ask_value(const struct ask *a, const char *name);
 void ask_name(struct ask *a, const char *name, struct sql_arg arg);
 void ask_name_null(struct ask *a, const char *name);
 
-/* Makes the statement of a template; ask_more goes on behind it. Errors show when it is run. */
+/* Makes the statement of a template; ask_more appends to it. Errors show when it is run. */
 void ask_text(struct ask *a, const char *template);
 void ask_more(struct ask *a, const char *template);
 

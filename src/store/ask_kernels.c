@@ -18,7 +18,7 @@ struct range {
     int64_t first, rows;
 };
 
-/* What a question about kernels has found so far. */
+/* What is found so far for a question about kernels. */
 struct found {
     struct ask *a;
     struct kernel_sums sums;
@@ -135,7 +135,7 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Only configurations whose names are among these. */
+/* Keeps only configurations whose names are among these. */
 static void want_names(struct found *f, int64_t *names, size_t n)
 {
     f->chosen = true;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A metric is a column of its record, told by its number: not its time, not a device. */
+/* A metric is a column of its record, given by its number: neither its time nor a device. */
 int ask_series(struct ask *a)
 {
     bool of_device = ask_value(a, "device") != NULL;

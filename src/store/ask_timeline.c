@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the events of a kind of lane stand, and their cells. */
+/* The table that has the events of a kind of lane, and their cells. */
 static const struct source {
     enum lane_kind kind;
     const char *table, *ref_of_lane, *depth, *name, *ref;
@@ -113,8 +113,8 @@ static void put_source(struct ask *a, const struct source *s)
     ask_more(a, text);
 }
 
-/* Short events from the rows themselves, long ones from the spans: so that those that begin before
- * the window are found without looking at all that came before. */
+/* Reads short events from the rows and long ones from the spans, so that events that begin before
+ * the window are found without a look at all earlier rows. */
 int ask_events(struct ask *a)
 {
     int64_t from = ask_int(a, "from", 0);
@@ -153,7 +153,7 @@ static int put_found(struct ask *a, const struct source *s, const char *among, b
     return ask_rows(a);
 }
 
-/* Kinds of lanes whose events have names, and how those with one of some names are told. */
+/* Kinds of lanes whose events have names, and how events with one of some names are selected. */
 static const struct named_kind {
     const char *ids_of; /* the names that they have */
     const char *among;

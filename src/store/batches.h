@@ -28,7 +28,7 @@ int batches_unknown(void *arg, const struct page *p);
 /* Column of the record's time; -1: it has none. */
 int batches_time(enum record_type type);
 
-/* The next table of struct store_walk behind one (-1: the first of all) that it wants; -1: no more. */
+/* The first table that struct store_walk wants after this one (-1: of all); -1: no more. */
 int batches_next(const struct store_walk *w, int table);
 
 #endif

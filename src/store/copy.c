@@ -254,7 +254,7 @@ struct history {
         int64_t cells[STORE_COLUMNS_MAX]; /* of a text where it begins; CELL_NULL: unknown */
         size_t lens[STORE_COLUMNS_MAX];
     } * kept;        /* owned */
-    struct buf text; /* texts one behind the other */
+    struct buf text; /* texts, one after the other */
     struct err *e;
 };
 

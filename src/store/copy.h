@@ -19,8 +19,8 @@ struct store_copied {
     int64_t there;          /* sessions that were there already, as far as they got */
 };
 
-/* A workspace: all its sessions and its history. STATE: a session is there already and stands
- * elsewhere. Adds to *count. */
+/* Copies a workspace: all its sessions and its history. STATE: a session is there already with
+ * another content. Adds to *count. */
 int store_copy_workspace(const struct store_end *from, const struct store_end *to,
                          const char *workspace, struct store_copied *count, struct err *e);
 

@@ -37,7 +37,7 @@ struct kernel_bin {
 
 struct kernel_sums {
     struct rowset cells, bins;
-    struct kernel_place { /* where the sums of a key stand, index + 1; 0: nothing here */
+    struct kernel_place { /* index of a key's sums + 1; 0: nothing here */
         uint32_t cell, bin;
     } recent[KERNEL_SUMS_CACHE];
     int64_t rows;                        /* taken, events or not */

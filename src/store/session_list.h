@@ -1,11 +1,12 @@
 /* session_list.h - the sessions that a store has open, last used first: found, referred to, closed.
  *
- * An engine's struct store_session begins with a struct listed. Whoever opens or closes one puts it
- * into a state between, lets go of the lock while the engine works, and wakes the others. What nobody
- * refers to stays until others need the room: the one used longest ago goes first.
+ * An engine's struct store_session begins with a struct listed. A thread that opens or closes
+ * one puts it into an intermediate state, releases the lock while the engine works, and wakes
+ * the others. A session without a reference stays until others need the room: the one used
+ * longest ago goes first.
  *
- * Functions with a list are called with its lock held, but for init, fini and close_all; those that
- * wait or close let go of it meanwhile. */
+ * Functions with a list are called with its lock held, except for init, fini and close_all;
+ * those that wait or close release it meanwhile. */
 #ifndef GPUFL_STORE_SESSION_LIST_H
 #define GPUFL_STORE_SESSION_LIST_H
 
@@ -31,8 +32,8 @@ struct session_list {
     struct listed *first;   /* guarded by lock */
     unsigned count;         /* guarded by lock */
     unsigned most;          /* that may be open while some of them have no reference */
-    /* What an engine does with one that is closed, while it still is in the list and nobody can
-     * have it; without the lock. Then it is freed, out of the list, with the lock. */
+    /* The engine closes a session that is still in the list and that nobody can get, without the
+     * lock; then it frees the session, out of the list, with the lock. */
     void (*close)(struct listed *at);
     void (*free)(struct listed *at);
 };
@@ -44,11 +45,11 @@ void session_list_fini(struct session_list *l);
 
 struct listed *session_list_find(struct session_list *l, const char *workspace, const char *id);
 
-/* The same, but not while it is opened or closed. */
+/* Finds a session that is neither being opened nor closed; waits for that. */
 struct listed *session_list_find_settled(struct session_list *l, const char *workspace,
                                          const char *id);
 
-/* In, OPENING, with one reference; OPEN; out again, without being closed. */
+/* Adds a session as OPENING, with one reference; marks it OPEN; removes it without closing it. */
 void session_list_add(struct session_list *l, struct listed *at);
 void session_list_opened(struct session_list *l, struct listed *at);
 void session_list_remove(struct session_list *l, struct listed *at);
@@ -57,7 +58,8 @@ void session_list_used(struct session_list *l, struct listed *at); /* is the las
 void session_list_close(struct session_list *l, struct listed *at);
 void session_list_make_room(struct session_list *l); /* for one more, where something can go */
 
-/* INVAL where one is no name; NOENT; BUSY for whoever would make it, NOENT for others. */
+/* Errors: INVAL for a bad id; NOENT for an absent session; BUSY where it is being deleted and is to
+ * be created, else NOENT. */
 int session_check_ids(const char *workspace, const char *session, struct err *e);
 int session_absent(const char *session, struct err *e);
 int session_going(const char *session, bool create, struct err *e);

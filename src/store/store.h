@@ -1,8 +1,8 @@
 /* store.h - columns of sessions: rows in, rows and aggregates out.
  *
- * One engine behind an ops table: DuckDB (files under a data folder) or
- * ClickHouse (over HTTP). Engines are strangers to everyone else; both pass one
- * conformance suite (tests/store). SQL stands here and nowhere else.
+ * One engine behind an ops table: DuckDB (files under a data folder) or ClickHouse (over HTTP).
+ * Only the two folders know their engine; both pass one conformance suite (tests/store). No
+ * other folder has SQL.
  *
  * A session is what one traced process logged, named by its UUID inside a
  * workspace. Its tables are the records of schema/records.def by name with their
@@ -11,16 +11,16 @@
  * order in which they were appended. Times are CLOCK_MONOTONIC of the session,
  * as logged; its clock pair is in its info.
  *
- * Writing: one writer a session at a time. What is appended between begin and
- * commit becomes visible and durable together with the positions given to
- * commit, or not at all: whoever replays a journal asks for the positions first
- * and leaves out what is in already. That is what makes loading exactly once.
+ * Writing: one writer a session at a time. What is appended between begin and commit becomes
+ * visible and durable together with the positions given to commit, or not at all: a reader that
+ * replays a journal asks for the positions first and leaves out what the store has. So
+ * everything is loaded exactly once.
  *
- * Reading: any number of readers, on any thread, beside the writer; a read sees
- * the last commit. Handles are counted: get and put.
+ * Reading: any number of readers, on any thread, concurrently with the writer; a read sees the
+ * last commit. Handles are counted: get and put.
  *
- * A workspace has tables of its own beside its sessions': `kernel_stat`, the
- * sums a finished session leaves for history, and the metrics of hosts.
+ * A workspace has tables in addition to its sessions': `kernel_stat`, the sums a finished
+ * session leaves for history, and the metrics of hosts.
  *
  * Functions return 0 or a code of base/err.h; where they take struct err, a
  * sentence with it. NOENT: no such session. */
@@ -35,15 +35,15 @@
 
 #define STORE_ID_MAX 64 /* bytes of a workspace's or session's id with its NUL: [0-9A-Za-z_-]+ */
 
-/* Whose turn it is to change what of a session counts, where several processes have the same engine
- * and it cannot tell: taken before, given back behind. [any] */
+/* The right to change the rows of a session that count, where several processes have the same
+ * engine, which cannot tell them apart: taken before, given back after. [any] */
 struct store_turns {
     void *arg;
-    /* BUSY: another process has it, and this one is next; try again soon. *seized: whoever had it
-     * did not give it back, and its last commit may still come. */
+    /* BUSY: another process has it, and this one is next; try again soon. *seized: the last holder
+     * did not give it back, and its last commit may still arrive. */
     int (*take)(void *arg, const char *workspace, const char *session, bool *seized, struct err *e);
-    /* For some time more. BUSY, of both: it was lost meanwhile, or that cannot be told: others may
-     * not know of what was done. */
+    /* Keeps it for longer, and gives it back. BUSY from either: it was lost, or the tables cannot
+     * be asked: others may not know of what was done. */
     int (*keep)(void *arg, const char *workspace, const char *session, struct err *e);
     int (*give)(void *arg, const char *workspace, const char *session, struct err *e);
 };
@@ -64,7 +64,7 @@ struct store_config {
     const struct store_turns *turns; /* ClickHouse; outlives the store. NULL: one process writes */
 };
 
-/* How far a channel has been loaded: bytes of plain NDJSON since the session's start. */
+/* The position of a channel: bytes of plain NDJSON loaded since the session's start. */
 struct store_position {
     char channel[24];
     int64_t offset;
@@ -117,9 +117,9 @@ struct store_visitor {
 
 struct page; /* store/page.h */
 
-/* What of a session a copy of it is made of, at one commit. First its positions, then table by table
- * (a number of store/tables.h) records in order, names, lines that are not known, the pyramid. What
- * is non-zero stops and is returned. */
+/* The callbacks that a copy of a session is made from, at one commit. First positions, then table
+ * by table (a number of store/tables.h) records in order, names, unknown lines, the pyramid.
+ * Non-zero stops and is returned. */
 struct store_walk {
     void *arg;
     int (*positions)(void *arg, const struct store_position *p, unsigned n);
@@ -177,12 +177,12 @@ struct store_value {
 
 enum { STORE_SELECT_SESSIONS = 32 };
 
-/* Argument by which a program of ours is told to be the child of a select, and what it does then:
- * before anything else in main. Its exit status. */
+/* The argument that makes a program of ours the child of a select, and what it does then, before
+ * anything else in main. Returns its exit status. */
 #define STORE_SELECT_WORD "--store-select"
 int store_select_child(void);
 
-/* One SELECT over some sessions of a workspace and its history; docs/server-sql.md says of which
+/* One SELECT over some sessions of a workspace and its history; docs/server-sql.md has its
  * tables. */
 struct store_select {
     struct store_text sql;
@@ -213,7 +213,7 @@ struct store_ops {
 
     int (*open)(struct store **out, const struct store_config *c, struct err *e);
     void (*close)(struct store *s); /* after the last put */
-    /* Before close: questions under way, and those of from now on, end with TIMEOUT. NULL: they end
+    /* Called before close: questions under way, and later ones, end with TIMEOUT. NULL: they end
      * within the engine's limit. [any] */
     void (*hurry)(struct store *s);
 
@@ -227,7 +227,7 @@ struct store_ops {
      * commit that fails has rolled back; after any other failure roll back. */
     int (*positions)(struct store_session *ss, struct store_position *out, unsigned *count,
                      struct err *e); /* count: room in, filled out */
-    /* The same for whoever does not write: what the writer was told stays what it knows. */
+    /* positions for callers that do not write: the writer's knowledge stays as it is. */
     int (*peek)(struct store_session *ss, struct store_position *out, unsigned *count,
                 struct err *e);
     int (*begin)(struct store_session *ss, struct err *e);
@@ -262,13 +262,13 @@ struct store_ops {
     int (*put_history)(struct store *s, const char *workspace, const char *session,
                        const struct store_chunk *rows, struct err *e);
 
-    /* Writes a session's table as Parquet to path, names as texts; beside it what is needed for
-     * that. */
+    /* Writes a session's table as Parquet to path, names as texts; temporary files go to the same
+     * folder. */
     int (*parquet)(struct store_session *ss, enum record_type type, const char *path,
                    struct err *e);
 
-    /* Bytes a session takes. Drop: gone at once, its space freed when the last reader puts it; until
-     * then BUSY for whoever would make it anew. */
+    /* size: bytes a session takes. drop: gone at once, its space freed when the last reader puts
+     * it; until then BUSY for a caller that would create it again. */
     int (*size)(struct store *s, const char *workspace, const char *session, int64_t *bytes,
                 struct err *e);
     int (*drop)(struct store *s, const char *workspace, const char *session, struct err *e);
@@ -276,12 +276,12 @@ struct store_ops {
     /* Writes all that is committed in its final form (checkpoint). */
     int (*settle)(struct store_session *ss, struct err *e);
 
-    /* A copy of all files for a backup under folder. NULL: there are none; a backup is made by
-     * store/copy.h. */
+    /* Copies all files for a backup under folder. NULL: there are none; store/copy.h makes a
+     * backup. */
     int (*backup)(struct store *s, const char *folder, struct err *e);
 
-    /* For copies (store/copy.h): ids of a workspace's sessions; all of a session; a workspace's
-     * history, the rows of a session one behind the other, as pages of table history. */
+    /* For copies (store/copy.h): ids of a workspace's sessions; a whole session; a workspace's
+     * history, session by session, as pages of table history. */
     int (*sessions)(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
                     void *arg, struct err *e);
     int (*walk)(struct store_session *ss, const struct store_walk *w, struct err *e);

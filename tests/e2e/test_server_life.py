@@ -458,7 +458,7 @@ class Told(unittest.TestCase):
         for arguments, words in ((["--listen", "nowhere"], "ADDRESS:PORT"), (["--listen", "127.0.0.1:99999"], "65535"),
                                  (["--threads", "0"], "--threads"), (["--dada", "x"], "did you mean '--data'"),
                                  (["--tls-cert", "x"], "go together"), (["--public-url", "x"], "--public-url"),
-                                 (["fly"], "no command")):
+                                 (["fly"], "unknown command")):
             out = self.run_it(*arguments)
             self.assertEqual(out.returncode, 2, arguments)
             self.assertIn(words, out.stderr)

@@ -166,7 +166,7 @@ class Odd(Case):
             port = s.getsockname()[1]
         for server, cause in ((f"http://127.0.0.1:{port}", "connection refused: no server listens there"),
                               ("http://no.such.name.invalid", "its name is not known (DNS)"),
-                              (self.server.url.replace("http:", "https:"), "no TLS connection comes about")):
+                              (self.server.url.replace("http:", "https:"), "no TLS connection was made")):
             began = time.monotonic()
             run = self.upload("--unreachable", "1s", server=server)
             self.assertEqual(run.returncode, 2, run.stderr)
@@ -276,7 +276,7 @@ class Keys(Case):
 
     def test_addresses_that_are_none(self):
         self.session(kernels=10)
-        for url, word in (("ftp://x", "http:// and https://"), ("http://me:secret@x", "must not hold"),
+        for url, word in (("ftp://x", "http:// and https://"), ("http://me:secret@x", "must not contain"),
                           ("https://", "names no server"), ("http://a b", "spaces"), ("http://x/?a", "ends before")):
             run = self.upload(server=url)
             self.assertEqual(run.returncode, 2)

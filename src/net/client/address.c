@@ -17,7 +17,7 @@ static const struct {
     {{168, 63, 129, 16}, 32, ADDRESS_SPECIAL},   /* metadata: Azure */
     {{0, 0, 0, 0}, 8, ADDRESS_SPECIAL},          /* this machine */
     {{10, 0, 0, 0}, 8, ADDRESS_PRIVATE},
-    {{100, 64, 0, 0}, 10, ADDRESS_PRIVATE},  /* behind a carrier's NAT */
+    {{100, 64, 0, 0}, 10, ADDRESS_PRIVATE},  /* addresses of a carrier's NAT */
     {{127, 0, 0, 0}, 8, ADDRESS_SPECIAL},    /* loopback */
     {{169, 254, 0, 0}, 16, ADDRESS_SPECIAL}, /* link; metadata of most clouds */
     {{172, 16, 0, 0}, 12, ADDRESS_PRIVATE},
@@ -38,7 +38,7 @@ static const struct {
     uint8_t net[16];
     unsigned bits;
     enum address_kind kind;
-    int inside;   /* byte at which an IPv4 address stands that decides; INSIDE_NONE: none */
+    int inside;   /* byte of the IPv4 address inside that decides; INSIDE_NONE: none */
     uint8_t mask; /* that its bytes are turned by */
 } nets6[] = {
     {{0xfd, 0, 0x0e, 0xc2}, 32, ADDRESS_SPECIAL, INSIDE_NONE, 0},             /* metadata: AWS */

@@ -20,7 +20,7 @@ enum address_kind {
  * other than IPv4 and IPv6 are SPECIAL. */
 enum address_kind address_kind(const struct sockaddr *a, socklen_t len);
 
-/* The same of a text that is a numeric address, with or without brackets; false: it is none. */
+/* The kind of a numeric address as text, with or without brackets; false: it is no address. */
 bool address_parse(const char *text, enum address_kind *kind);
 
 #endif

@@ -23,14 +23,14 @@ enum { BACKOFF_GIVE_UP = -1 };
 /* seed: anything that differs between senders. */
 void backoff_init(struct backoff *b, unsigned most, int64_t least, int64_t limit, uint64_t seed);
 
-/* Whether an answer's status (0: there was none) may be another one the next time. */
+/* Whether a status (0: no answer) may be a different one the next time. */
 bool backoff_transient(int status);
 
-/* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not told. A server
- * that asks for more than the limit is given up at once: it means to be left alone. */
+/* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not given. A server
+ * that asks for more than the limit is given up at once: it wants to be left alone. */
 int64_t backoff_next(struct backoff *b, int64_t retry_after);
 
-/* After something got on. */
+/* Called after progress. */
 void backoff_reset(struct backoff *b);
 
 #endif

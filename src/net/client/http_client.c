@@ -19,7 +19,7 @@ enum { URL_MAX = HTTP_CLIENT_URL_MAX, PLACE_MAX = URL_MAX + 160, NANOS_A_MILLI =
 
 static const int64_t SECOND = 1000000000;
 
-/* What is called of it; curl_ stands before each name. */
+/* The functions of libcurl that are used; curl_ precedes each name. */
 #define CURL_FUNCTIONS(F)                                                                          \
     F(global_init)                                                                                 \
     F(easy_init)                                                                                   \
@@ -39,7 +39,7 @@ static struct {
 #undef CURL_MEMBER
 } curl;
 
-/* Once for all clients; guarded by curl_lock. */
+/* Loads libcurl once for all clients; guarded by curl_lock. */
 static int load_curl(struct err *e)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
@@ -200,7 +200,7 @@ static int choose_proxy(struct http_client *c, struct err *e)
     if (*c->proxy)
         http_client_show_proxy(c->proxy, c->proxy_shown, sizeof c->proxy_shown);
     if (*c->proxy && !*c->proxy_shown)
-        return err_set(e, GPUFL_E_INVAL, "the proxy that the environment names for %s is none",
+        return err_set(e, GPUFL_E_INVAL, "the environment's proxy for %s is not a valid address",
                        c->url);
     snprintf(c->place, sizeof c->place, "%s%s%s%s", c->url, *c->proxy ? " (through the proxy " : "",
              c->proxy_shown, *c->proxy ? ")" : "");
@@ -323,7 +323,7 @@ static void set_connection(const struct http_client *c)
     curl.easy_setopt(h, CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
     if (o->ca_file)
         curl.easy_setopt(h, CURLOPT_CAINFO, o->ca_file);
-    /* What was chosen, and nothing that libcurl finds in the environment by itself. */
+    /* Sets the chosen proxy, and none that libcurl would find in the environment. */
     curl.easy_setopt(h, CURLOPT_PROXY, c->proxy);
     curl.easy_setopt(h, CURLOPT_NOPROXY, "");
     curl.easy_setopt(h, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE); /* no key in a CONNECT */
@@ -363,7 +363,7 @@ static bool certificate_refused(CURLcode code)
            code == CURLE_SSL_ISSUER_ERROR;
 }
 
-/* Why no server was reached, for people; NULL: libcurl's own words. */
+/* The reason why no server was reached, for people; NULL: libcurl's own words. */
 static const char *cause(const struct flight *f, CURLcode code)
 {
     long error = 0;
@@ -371,8 +371,8 @@ static const char *cause(const struct flight *f, CURLcode code)
     case CURLE_COULDNT_RESOLVE_HOST:
         return "its name is not known (DNS); is it spelt right?";
     case CURLE_SSL_CONNECT_ERROR:
-        return "no TLS connection comes about; does the server speak https? http:// before the "
-               "address asks without";
+        return "no TLS connection was made; does the server speak https? Write http:// before the "
+               "address to connect without TLS";
     case CURLE_COULDNT_CONNECT:
         curl.easy_getinfo(f->client->easy, CURLINFO_OS_ERRNO, &error);
         if (error == ECONNREFUSED)
@@ -473,8 +473,8 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     take_answer(&f);
     result = answered(&f, code) ? 0 : explain(&f, code, e);
     curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
-    /* What the handle knows of a request that failed outlives curl_easy_reset: where a kept connection
-     * died under a body and no other could be had, libcurl 7.88 fails the next request that connects,
+    /* A handle's memory of a failed request outlives curl_easy_reset: where a kept connection died
+     * under a body and no other was available, libcurl 7.88 fails the next request that connects,
      * for the rewind that it owes the one before. */
     if (code)
         close_handle(c);

@@ -1,14 +1,14 @@
-/* http_client.h - one HTTP request after the other, for whoever sends to a server.
+/* http_client.h - sends one HTTP request after the other.
  *
- * Over libcurl, which is opened when something is to be sent; no program or library
- * of ours is linked to it. A build without its header has http_client_none.c instead.
- * Either way it is said what to install. Bodies come from a callback, in memory that does not
- * grow with them; answers are collected up to a ceiling.
+ * Over libcurl, which is opened when something is to be sent; no program or library of ours is
+ * linked to it. A build without its header has http_client_none.c instead. Both say what to
+ * install. Bodies come from a callback, in memory that does not grow with them; answers are
+ * collected up to a ceiling.
  *
- * Certificates are checked; https is meant where a URL names no scheme. Redirects
- * are not followed, so that the key goes nowhere else; proxies are those of the
- * environment (https_proxy, no_proxy, …), except for servers on this machine, which are
- * asked directly. The key stands in no message and is wiped at the end. Trying again is the caller's (backoff.h).
+ * Certificates are checked; https is meant where a URL names no scheme. Redirects are not
+ * followed, so that the key goes nowhere else; proxies are those of the environment
+ * (https_proxy, no_proxy, …), except for servers on this machine, which are asked directly. No
+ * message has the key, which is wiped at the end. The caller tries again (backoff.h).
  *
  * A client is for one thread at a time; several clients are independent. */
 #ifndef GPUFL_NET_CLIENT_HTTP_CLIENT_H
@@ -35,7 +35,7 @@ struct http_client_config {
     int64_t connect_timeout; /* ns; 0: 10 s */
     int64_t stall_timeout;   /* ns without a byte either way; 0: 60 s */
     int64_t deadline; /* CLOCK_MONOTONIC ns: requests end then, with GPUFL_E_STATE; 0: none */
-    /* Not 0 any more: requests end with GPUFL_E_STATE within a second. NULL: never. */
+    /* Non-zero: requests end with GPUFL_E_STATE within a second. NULL: never. */
     const volatile sig_atomic_t *stop;
     /* Asked for each address before it is connected to, whatever name led there; false: it is not,
      * and the request ends with GPUFL_E_PERM. No proxy is used then: it would hide the address. NULL:
@@ -51,14 +51,14 @@ struct http_client_field {
 /* A request. Texts are the caller's. */
 struct http_client_call {
     const char *method; /* "GET", "POST" */
-    const char *path;   /* behind the URL's prefix: "/api/v1/…", with its query */
+    const char *path;   /* after the URL's prefix: "/api/v1/…", with its query */
     struct http_client_field
-        fields[HTTP_CLIENT_FIELDS]; /* behind the client's own; name NULL: end */
+        fields[HTTP_CLIENT_FIELDS]; /* after the client's own; name NULL: end */
     /* The next bytes of the body into out: how many, 0 at the end, negative: a code of
      * base/err.h, which breaks the request off and is its result. NULL: no body. */
     int64_t (*read)(void *arg, char *out, size_t size);
     int64_t body_size; /* bytes; -1: unknown, sent in chunks */
-    /* Bytes of the body that have gone out so far; now and then. May be NULL. */
+    /* Called now and then with the bytes of the body that have gone out so far. May be NULL. */
     void (*progress)(void *arg, int64_t sent);
     /* Takes the answer of a status below 300 piece by piece, which is then not collected: 0, or a
      * code of base/err.h, which breaks the request off and is its result. NULL: all is collected. */
@@ -76,7 +76,7 @@ struct http_client_answer {
 
 struct http_client;
 
-/* INVAL with a sentence for a URL that is none, NOT_BUILT without libcurl. */
+/* INVAL with a sentence for a malformed URL, NOT_BUILT without libcurl. */
 int http_client_open(struct http_client **out, const struct http_client_config *c, struct err *e);
 void http_client_close(struct http_client *c);
 
@@ -99,11 +99,11 @@ void http_client_answer_fini(struct http_client_answer *a);
 /* The text of a URL cleaned up: scheme added, trailing slashes cut, into out. INVAL with a
  * sentence: another scheme, a name and password in it, a query, control characters, too long. */
 int http_client_clean_url(const char *url, char *out, size_t size, struct err *e);
-/* Whether the server is this machine itself: localhost, *.localhost, 127.0.0.0/8, ::1. No proxy is
- * asked for those. */
+/* Whether the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1. No proxy is asked
+ * for those. */
 bool http_client_is_here(const char *clean_url);
-/* Whether what is sent there can be read on the way: http, and not to this machine itself. A proxy
- * on the way changes nothing: it passes http on as it came, and sees of https only the host. */
+/* Whether a request to that URL can be read on the way: http, and not to this machine. A proxy on
+ * the way changes nothing: it passes http on as it is, and sees of https only the host. */
 bool http_client_in_clear(const char *clean_url);
 /* The proxy that the environment names for a URL, with name and password, into out; "": none, or not
  * for this host (no_proxy, is_here). INVAL with a sentence where it cannot be one. */

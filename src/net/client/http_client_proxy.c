@@ -1,8 +1,8 @@
 /* http_client_proxy.c - which proxy of the environment a request takes; see http_client.h.
  *
- * libcurl reads the same variables by itself. The choice is made here all the same, and libcurl is
- * handed its outcome: a key must not go to a proxy for a server on this machine, and what is said of
- * the connection (unencrypted, through which proxy) has to be what happens. */
+ * libcurl reads the same variables by itself. The choice is made here nevertheless, and handed
+ * to libcurl: a key must not go to a proxy for a server on this machine, and what a message says
+ * of the connection (unencrypted, through which proxy) has to be what happens. */
 #include "net/client/http_client.h"
 
 #include <arpa/inet.h>

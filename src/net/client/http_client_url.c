@@ -17,7 +17,7 @@ void http_client_answer_fini(struct http_client_answer *a)
     buf_fini(&a->body);
 }
 
-/* Bytes of the scheme with its "://"; 0: none is named. */
+/* Length of the scheme with its "://"; 0: the URL names none. */
 static size_t scheme_length(const char *url)
 {
     const char *end = strstr(url, "://");
@@ -43,7 +43,7 @@ int http_client_clean_url(const char *url, char *out, size_t size, struct err *e
                            "characters in it");
     if (memchr(host, '@', host_len))
         return err_set(e, GPUFL_E_INVAL,
-                       "the server's address must not hold a name or password: keys go into "
+                       "the server's address must not contain a name or password: put a key into "
                        "GPUFL_API_KEY or a file");
     if (scheme && !known_scheme(url, scheme))
         return err_set(e, GPUFL_E_INVAL, "%s: http:// and https:// are spoken here", url);

@@ -1,12 +1,11 @@
-/* http.h - an HTTP server: requests in, answers out; what they mean is the application's.
+/* http.h - an HTTP server: requests in, answers out; the application gives them their meaning.
  *
- * Over libmicrohttpd with epoll and a few threads of its own that only move bytes.
- * The application says of each request, once its headers are there, who handles it
- * and how much body it may have (http_app.begin); the handler runs on a worker,
- * with the connection set aside, so that it may block. Bodies are collected up to
- * a ceiling, or given piece by piece to a consumer, and a sender that is faster
- * than the consumer is not read from. Every growing thing has a ceiling; headers,
- * bodies and idle connections have deadlines.
+ * It uses libmicrohttpd with epoll and a few threads that only move bytes. The application says
+ * of each request, once its headers are there, who handles it and how much body it may have
+ * (http_app.begin); the handler runs on a worker, with the connection set aside, so that it may
+ * block. Bodies are collected up to a ceiling, or given piece by piece to a consumer, and a
+ * sender that is faster than the consumer is not read from. Every growing thing has a ceiling;
+ * headers, bodies and idle connections have deadlines.
  *
  * A request belongs to one thread at a time: the connection's until begin has
  * returned, the worker's while consume and handle run, the connection's again.
@@ -102,7 +101,7 @@ struct http_request {
 /* Value of a header field, the first of that name; NULL: none. [owner] */
 const char *http_field(const struct http_request *r, const char *name);
 unsigned http_field_count(const struct http_request *r, const char *name);
-/* Whether a field is a list that holds the word ("gzip" in Accept-Encoding), q=0 aside. */
+/* Whether a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than 0. */
 bool http_field_has(const struct http_request *r, const char *name, const char *word);
 /* Value of a cookie, in its memory; NULL: none. */
 const char *http_cookie(struct http_request *r, const char *name);
@@ -125,11 +124,12 @@ void http_send_file(struct http_request *r, const char *type, int fd, uint64_t s
 void http_send_nothing(struct http_request *r, int status); /* 204, 303 with Location, … */
 void http_send_stream(struct http_request *r, struct http_stream *s);
 void http_send_pipe(struct http_request *r, const char *type, struct http_pipe *p);
-/* A field of the answer; texts are copied. Beyond HTTP_ANSWER_FIELDS it is dropped. */
+/* Sets a field of the answer; texts are copied. After HTTP_ANSWER_FIELDS fields the next one is
+ * dropped. */
 void http_set(struct http_request *r, const char *name, const char *value);
-/* Whether the client says that it has what bears this tag (If-None-Match). */
+/* Whether the client says that it has the document with this tag (If-None-Match). */
 bool http_tag_known(const struct http_request *r, const char *tag);
-/* Whether an answer was made. */
+/* Whether the request has an answer. */
 static inline bool http_answered(const struct http_request *r)
 {
     return r->answer.kind != HTTP_ANSWER_NONE;
@@ -138,7 +138,7 @@ const char *http_status_text(int status); /* "Not Found" */
 
 /* ---- the server ---------------------------------------------------------------------------- */
 
-/* What the server asks of the application; both [any thread of the transport]. */
+/* The application's functions that the server calls; both [any thread of the transport]. */
 struct http_app {
     void *arg;
     /* Headers are there: sets the members above, or answers at once. Must not block. */
@@ -179,12 +179,12 @@ int http_open(struct http_server **out, const struct http_config *c, const struc
 uint16_t http_port(const struct http_server *s);
 struct http_load http_load(struct http_server *s);
 
-/* Takes no more connections; those that are there answer with Connection: close. [any] */
+/* Takes no more connections; open ones answer with Connection: close. [any] */
 void http_quiesce(struct http_server *s);
 /* Waits until no request is in work; false where that takes longer. */
 bool http_wait(struct http_server *s, int64_t timeout_ns);
-/* Ends all connections that are there, whatever they do: handlers go on, and their answers reach
- * nobody. Wait for them behind it. [any] */
+/* Ends all open connections, whatever they do: handlers go on, and their answers reach nobody. Wait
+ * for them afterwards. [any] */
 void http_cut(struct http_server *s);
 /* Ends all connections. No request may be in work. */
 void http_close(struct http_server *s);

@@ -35,13 +35,13 @@ static const struct http_field ALWAYS[] = {
     {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), usb=()"},
 };
 
-/* What a page may load; and everything that is none may load nothing. */
+/* The policy of a page; everything that is not a page may load nothing. */
 static const char POLICY_PAGE[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src "
     "'self'; "
     "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
-/* Of a script itself: a worker is under its own file's policy, and may ask this server. */
+/* The policy of a script: a worker is under its own file's policy, and may ask this server. */
 static const char POLICY_SCRIPT[] =
     "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'";
 static const char POLICY_DATA[] = "default-src 'none'; frame-ancestors 'none'";

@@ -69,10 +69,10 @@ static void copy_fields(struct http_request *r)
         http_problem(r, 431, "The header has more than %zu bytes or %d fields.",
                      r->transport->server->config.header_max, FIELDS_MAX);
     else if (f.no_token)
-        http_problem(r, 400, "The header has a field whose name is none.");
+        http_problem(r, 400, "The header has a field with an invalid name.");
 }
 
-/* Where the body ends: told once, in one way. */
+/* A body's length is given once, in one way. */
 static void check_length(struct http_request *r)
 {
     const char *transfer = http_field(r, "Transfer-Encoding");

@@ -19,7 +19,7 @@
 #error "libmicrohttpd 0.9.75 or later is needed"
 #endif
 
-/* What a connection is doing, and by when it must have got on. */
+/* The state of a connection, which decides its deadline. */
 enum conn_state {
     CONN_FRESH,   /* accepted; a header must be complete soon */
     CONN_IDLE,    /* between requests */
@@ -46,7 +46,7 @@ struct http_watch {
 };
 
 struct http_server {
-    struct http_config config; /* texts: not kept but for tls */
+    struct http_config config; /* texts: not kept, except for tls */
     struct http_app app;
     struct MHD_Daemon *daemon;
     int listening; /* owned until the daemon has it; -1: none */
@@ -69,8 +69,8 @@ enum http_phase {
     PHASE_SENT,     /* and handed over */
 };
 
-/* The transport's side of a request. A worker that consumes a body runs beside the connection's
- * thread; what both touch is guarded by lock, and who comes last frees the request. */
+/* The transport's side of a request. A worker that consumes a body runs concurrently with the
+ * connection's thread; what both touch is guarded by lock, and the last one frees the request. */
 struct http_private {
     struct http_server *server;
     struct MHD_Connection *connection;

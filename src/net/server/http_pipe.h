@@ -19,10 +19,10 @@ struct http_pipe;
 int http_pipe_open(struct http_pipe **out, struct workers *w, int64_t patience_ns,
                    int (*produce)(void *arg, struct http_pipe *p), void (*done)(void *arg),
                    void *arg);
-/* One that was never sent. */
+/* Frees a pipe that was never sent. */
 void http_pipe_drop(struct http_pipe *p);
 
-/* From produce only. TIMEOUT: the client does not read; STATE: it has gone. */
+/* Called from produce only. TIMEOUT: the client does not read; STATE: it has gone. */
 int http_pipe_write(struct http_pipe *p, const void *data, size_t n);
 
 #endif

@@ -131,7 +131,7 @@ static enum http_method method_of(const char *name)
     return HTTP_OTHER;
 }
 
-/* Content-Length as a number; -1: none. libmicrohttpd has refused what is none. */
+/* Content-Length as a number; -1: absent. libmicrohttpd has refused a malformed one. */
 static int64_t announced(const struct http_request *r)
 {
     const char *text = http_field(r, "Content-Length");
@@ -147,7 +147,7 @@ static void refuse(struct http_request *r, int status)
         http_problem(r, 503, "The server has more to do than it can; try again in a moment.");
 }
 
-/* What is wrong with any request, whatever it asks for; else the application begins. */
+/* Refuses what is wrong with any request; else the application begins. */
 static void begin(struct http_request *r, const char *method, const char *version)
 {
     struct http_private *t = r->transport;
@@ -272,7 +272,7 @@ static void consume_all(struct http_request *r)
     }
 }
 
-/* One turn of a worker: pieces of a body, and at its end the answer. */
+/* One turn of a worker: takes pieces of a body, and at its end gives the answer. */
 static void work(void *arg)
 {
     struct http_request *r = arg;
@@ -330,8 +330,8 @@ static enum MHD_Result body_end(struct http_request *r)
     return queue_answer(r);
 }
 
-/* After the header: an early answer goes out at once only where the body is long, where nobody can
- * say how long, or where it will not be sent without our leave. */
+/* After the header an early answer goes out at once only where the body is long, where nobody can
+ * say how long, or where the client sends no body without our leave. */
 static enum MHD_Result header_end(struct http_request *r, const char *method, const char *version)
 {
     struct http_private *t = r->transport;

@@ -1,8 +1,8 @@
 /* http_server.c - listening, the limits of the server, and its end.
  *
- * The listening socket is ours, so that port 0 can be told and a taken port gets a
- * sentence. At the end http_quiesce takes it away: new connections are refused by
- * the kernel while those there finish. */
+ * The listening socket is ours, so that the port that 0 became is known, and a port in use gets
+ * a sentence. At the end http_quiesce takes it away: new connections are refused by the kernel
+ * while those there finish. */
 #include "net/server/http_inside.h"
 
 #include "base/alloc.h"
@@ -97,7 +97,7 @@ static int listen_open(struct http_server *s, const struct http_config *c, struc
               : 0;
 }
 
-/* What libmicrohttpd says of clients is for debugging; its own failures answer with a code. */
+/* libmicrohttpd's messages about clients are for debugging; its own failures answer with a code. */
 static void said(void *cls, const char *fmt, va_list args)
 {
     (void)cls;
@@ -240,7 +240,7 @@ void http_cut(struct http_server *s)
     http_watch_cut(s);
 }
 
-/* One may have begun since the last look, on a connection that was kept; libmicrohttpd ends the
+/* A request may have begun since the last look, on a kept connection; libmicrohttpd ends the
  * process where a connection is set aside when it is stopped. */
 static void end_requests(struct http_server *s)
 {

@@ -36,7 +36,7 @@ struct http_stream {
     char topic[TOPIC_SIZE];
     struct buf queue; /* what waits, from `read` on */
     size_t read;
-    uint64_t dropped;                  /* events lost since the listener was told */
+    uint64_t dropped;                  /* events lost since the listener got a "lost" */
     int64_t spoke;                     /* ns; when something was last queued */
     bool waiting;                      /* its connection is set aside */
     struct MHD_Connection *connection; /* once it is sent */

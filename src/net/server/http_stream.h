@@ -1,10 +1,9 @@
-/* http_stream.h - server-sent events: what happens, told to who listens.
+/* http_stream.h - server-sent events for listeners.
  *
- * A hub has listeners, each with a bounded queue of its own. Publishing never
- * waits: a listener whose queue is full loses that event, which is counted and
- * told to it as an event "lost" when it reads again, so that it can ask for the
- * whole state. A comment goes out when nothing else did for a while, so that both
- * ends notice a connection that died. */
+ * A hub has listeners, each with its bounded queue. Publishing never waits: a listener whose
+ * queue is full loses that event, which is counted, and gets an event "lost" when it reads
+ * again, so that it can ask for the whole state. A comment goes out when nothing else did for a
+ * while, so that both ends notice a connection that died. */
 #ifndef GPUFL_NET_SERVER_HTTP_STREAM_H
 #define GPUFL_NET_SERVER_HTTP_STREAM_H
 
@@ -25,7 +24,7 @@ struct http_hub_config {
 struct http_hub_load {
     unsigned listeners;
     uint64_t opened;             /* listeners there ever were */
-    uint64_t published, dropped; /* events, and of them those that a full queue lost */
+    uint64_t published, dropped; /* events, and those that a full queue lost */
 };
 
 int http_hub_open(struct http_hub **out, const struct http_hub_config *c, struct err *e);
@@ -35,7 +34,7 @@ void http_hub_close(struct http_hub *h); /* after http_close */
 
 /* A listener of a topic (a workspace's id), for http_send_stream. FULL: too many; STATE: ending. */
 int http_stream_open(struct http_stream **out, struct http_hub *h, const char *topic);
-/* One that was never sent. */
+/* Frees a stream that was never sent. */
 void http_stream_drop(struct http_stream *s);
 
 /* event: a word; data: JSON on one line. [any] */

@@ -7,13 +7,13 @@
  * not read.
  *
  * A client that ends its side in the middle of a request is not seen by libmicrohttpd where that
- * comes right behind bytes: it reads those, and waits for another event. So whoever has ended
- * its side while we expect something is looked for here, and its socket made to tell once more. What
- * it sent before is read first, and an answer in work goes out.
+ * comes right behind bytes: it reads those, and waits for another event. So a client that has
+ * ended its side while we expect something is looked for here, and its socket is made to report
+ * once more. What it sent before is read first, and an answer in work goes out.
  *
- * A connection is ended by shutting its socket down: its own thread then sees the
- * end and cleans up. That is told here before the socket is closed, so that under
- * the lock a descriptor is always the connection's own. */
+ * A connection is ended by shutting its socket down: its own thread then sees the end and cleans
+ * up. This file learns of that before the socket is closed, so that under the lock a descriptor
+ * is always the connection's own. */
 #include "net/server/http_inside.h"
 
 #include "base/alloc.h"
@@ -28,9 +28,10 @@ static const int64_t LOOK_NS = 500000000;
 
 static const int64_t QUIET_NS = 1000000000;
 
-/* Whether it must end now; a body's window that brought enough begins anew. While the server ends,
- * who says nothing has a second: a client that went in the middle of a body may not be noticed
- * otherwise (its end comes with the bytes before it, and libmicrohttpd waits for another event). */
+/* Whether a connection must end now; a body's window that brought enough begins again. While the
+ * server ends, a silent client has a second: one that left in the middle of a body may not be
+ * noticed otherwise (its end comes with the bytes before it, and libmicrohttpd waits for another
+ * event). */
 static bool overdue(const struct http_server *s, struct http_conn *conn, int64_t now)
 {
     const struct http_config *c = &s->config;

@@ -1,8 +1,8 @@
-/* workers.h - a bounded pool of threads for what may block.
+/* workers.h - a bounded pool of threads for work that may block.
  *
- * The threads of the HTTP library only move bytes; whatever asks a store, a disk
- * or a password hash runs here. The queue has an end: who finds it full is told
- * so and answers 503, instead of waiting in memory. */
+ * The threads of the HTTP library only move bytes; work that asks a store, a disk or a password
+ * hash runs here. The queue is bounded: a caller that finds it full is refused and answers 503,
+ * instead of waiting in memory. */
 #ifndef GPUFL_NET_SERVER_WORKERS_H
 #define GPUFL_NET_SERVER_WORKERS_H
 

@@ -50,7 +50,7 @@ void call_fail(struct call *c, int rc, const char *what, const struct err *e)
         {GPUFL_E_TIMEOUT, 503, "The %s took too long; try again in a moment."},
         {GPUFL_E_NOMEM, 503, "The server is out of memory; try again later."},
         {GPUFL_E_FULL, 507, "The server has no room for the %s."},
-        {GPUFL_E_UNAVAILABLE, 503, "What keeps the %s is not reached; try again in a moment."},
+        {GPUFL_E_UNAVAILABLE, 503, "The store of the %s cannot be reached; try again in a moment."},
     };
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
         if (fits[i].error == rc) {

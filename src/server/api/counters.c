@@ -59,7 +59,7 @@ static void put_statuses(struct counters *c, struct buf *out)
 {
     static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
     head(out, "gpufl_http_requests_total", "counter",
-         "Requests by route and class of status; none: the client went before there was one.");
+         "Requests by route and class of status; class none: the client left before an answer.");
     for (unsigned slot = 0; slot <= COUNTERS_OTHER; slot++)
         for (unsigned i = 0; i < 6; i++) {
             uint64_t n = get(&c->rows[slot].status[i]);

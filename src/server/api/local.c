@@ -62,7 +62,7 @@ static void *watch(void *arg)
         if (n > 0 && p[1].revents)
             return NULL;
         if (n > 0 && p[0].revents && read(STDIN_FILENO, bytes, sizeof bytes) <= 0) {
-            end("whoever started it has gone");
+            end("the process that started it has ended");
             return NULL;
         }
         struct http_hub_load load = http_hub_load(l->hub);

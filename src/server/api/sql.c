@@ -109,7 +109,7 @@ static void fail(struct call *c, int rc, const struct err *e)
         http_problem(c->http, 400, "The statement was ended: %s.",
                      rc == GPUFL_E_NOMEM ? "it needs more memory than it may have" : e->text);
     else if (rc == GPUFL_E_UNAVAILABLE && e->text[0])
-        http_problem(c->http, 501, "This server takes no SQL here: %s.", e->text);
+        http_problem(c->http, 501, "This server cannot run SQL here: %s.", e->text);
     else
         call_fail(c, rc, "statement", e);
 }

@@ -302,7 +302,7 @@ static void *run(void *arg)
     struct fleet *f = arg;
     struct rows *r = mem_zalloc(sizeof *r);
     if (!r)
-        log_error("the state of hosts is not written: out of memory");
+        log_error("the state of hosts was not written: out of memory");
     for (bool end = false; r && !end;) {
         end = atomic_load_explicit(&f->ending, memory_order_relaxed);
         if (!end)

@@ -115,18 +115,21 @@ static int check_pressure(struct ingest *in, struct ingest_answer *a)
                              (int)(fill * 100));
     int64_t lag = c->lag ? c->lag(c->lag_arg) : 0;
     if (lag > c->lag_max)
-        return refuse_answer(a, 429, "the loader is %lld s behind", (long long)(lag / 1000000000));
+        return refuse_answer(a, 429, "the loader is %lld s late", (long long)(lag / 1000000000));
     return 0;
 }
 
 static int check_request(struct ingest *in, const struct ingest_request *r, struct ingest_answer *a)
 {
     if (r->session && !sessions_id_ok(r->session, STORE_ID_MAX))
-        return refuse_answer(a, 400, "the session's id is none: 1 to %d of 0-9 A-Z a-z _ -",
-                             STORE_ID_MAX - 1);
+        return refuse_answer(
+            a, 400, "the session's id is invalid: it has 1 to %d of the characters 0-9 A-Z a-z _ -",
+            STORE_ID_MAX - 1);
     if (r->channel && !sessions_id_ok(r->channel, JOURNAL_CHANNEL_MAX))
-        return refuse_answer(a, 400, "the channel's name is none: 1 to %d of 0-9 A-Z a-z _ -",
-                             JOURNAL_CHANNEL_MAX - 1);
+        return refuse_answer(
+            a, 400,
+            "the channel's name is invalid: it has 1 to %d of the characters 0-9 A-Z a-z _ -",
+            JOURNAL_CHANNEL_MAX - 1);
     if (r->size > in->config.body_max)
         return refuse_answer(a, 413, "a body may have %lld bytes", (long long)in->config.body_max);
     return check_pressure(in, a);
@@ -430,7 +433,7 @@ void ingest_complete(struct ingest *in, const char *workspace, const char *sessi
     struct err e = {0};
     *a = (struct ingest_answer){.status = 200, .offset = -1};
     if (!sessions_id_ok(session, STORE_ID_MAX)) {
-        refuse_answer(a, 400, "the session's id is none");
+        refuse_answer(a, 400, "the session's id is invalid");
         return;
     }
     snprintf(a->session, sizeof a->session, "%s", session);

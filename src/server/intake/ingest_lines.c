@@ -148,7 +148,8 @@ static int find_session(struct ingest_body *b, const char *line, size_t len)
         session_of_line(line, len, id, sizeof id);
     if (*id && !sessions_id_ok(id, STORE_ID_MAX))
         return ingest_refuse(b, 400,
-                             "line %llu: the session's id is none: 1 to %d of 0-9 A-Z a-z _ -",
+                             "line %llu: the session's id is invalid: it has 1 to %d of the "
+                             "characters 0-9 A-Z a-z _ -",
                              (unsigned long long)b->number, STORE_ID_MAX - 1);
     if (!*id)
         return ingest_refuse(b, 400,
@@ -188,14 +189,16 @@ int ingest_decide(struct ingest_body *b, const char *line, size_t len)
     b->mode = by_offset ? INGEST_BY_OFFSET : INGEST_WINDOW;
     if (by_offset && b->request.offset < 0 && b->header_part > 1 && !b->header_offset)
         return ingest_refuse(b, 400,
-                             "the header says part %lld, and that nothing is before it: the place "
-                             "of the body is not known; tell it in X-GpuFlight-Offset",
+                             "the header says part %lld, and states no bytes before it: the body's "
+                             "place is unknown; state it in X-GpuFlight-Offset",
                              (long long)b->header_part);
     channel = channel ? channel : by_offset ? "" : "window";
     snprintf(b->answer.session, sizeof b->answer.session, "%s", s->session);
     if (!sessions_id_ok(channel, JOURNAL_CHANNEL_MAX))
-        return ingest_refuse(b, 400, "the channel's name is none: 1 to %d of 0-9 A-Z a-z _ -",
-                             JOURNAL_CHANNEL_MAX - 1);
+        return ingest_refuse(
+            b, 400,
+            "the channel's name is invalid: it has 1 to %d of the characters 0-9 A-Z a-z _ -",
+            JOURNAL_CHANNEL_MAX - 1);
     memcpy(b->answer.channel, channel, strlen(channel) + 1);
     pthread_mutex_lock(&s->lock);
     int rc = sessions_take_in(b->in->config.sessions, s, &e);

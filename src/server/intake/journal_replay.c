@@ -85,11 +85,11 @@ static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint3
 
 static int unread(const struct replay *r, uint64_t first, struct err *e)
 {
-    return err_set_vendor(e, GPUFL_E_IO, r->error,
-                          "segment %llu of the journal cannot be read at byte %lld: nothing was "
-                          "changed; look at the disk and start again (without what it holds: move "
-                          "the file out of %s)",
-                          (unsigned long long)first, (long long)r->failed, r->journal->folder);
+    return err_set_vendor(
+        e, GPUFL_E_IO, r->error,
+        "segment %llu of the journal cannot be read at byte %lld: nothing was changed; check the "
+        "disk and start again, or move the file out of %s to start without its frames",
+        (unsigned long long)first, (long long)r->failed, r->journal->folder);
 }
 
 /* *found: the next place after `at` that has a whole frame; -1: none. 0, NOMEM or IO. */

@@ -64,7 +64,9 @@ int alerts_check(const struct meta_alert *r, struct err *e)
             "'subject' must be gpu. or host. and a column of device_metric or host_metric, "
             "gpu.memory_share, host.memory_share, gpu.silent or host.silent");
     if (insight && !insight_known(r->subject))
-        return err_set(e, GPUFL_E_INVAL, "'subject' is no rule of the insights; none: every rule");
+        return err_set(
+            e, GPUFL_E_INVAL,
+            "'subject' is not the name of an insight rule; leave it empty for every rule");
     if (insight && !r->above)
         return err_set(e, GPUFL_E_INVAL,
                        "'above' must be true of insights: what is not found is no finding");

@@ -1,8 +1,9 @@
 /* engine.h - what the files of the ClickHouse engine share: servers, workspaces, sessions.
  *
- * A workspace is a database, a session a partition of its tables (ADR 9). A session stands on one
- * server, told by its number; of several servers the others hold other sessions. Rows count when
- * their commit's number does: the session's last row of table `commits` says which those are.
+ * A workspace is a database, a session a partition of its tables (ADR 9). A session is on one
+ * server, which its number decides; of several servers the others hold other sessions. Rows
+ * count when their commit's number does: the session's last row of table `commits` says which
+ * those are.
  *
  * Lock order: a session's write_lock, a workspace's lock, the store's lock. The store's lock is not
  * held while a server is asked. */
@@ -48,36 +49,37 @@ struct store_session {
     struct store *store;
     struct workspace *workspace;
     uint64_t key;         /* its number in the tables */
-    unsigned host;        /* where it stands */
+    unsigned host;        /* the server that has it */
     _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
 
     pthread_mutex_t write_lock; /* who writes */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
-    int64_t seen;               /* commit that positions were last told of; -1: never; relaxed */
+    int64_t seen; /* commit of the positions that were reported last; -1: never; relaxed */
 };
 
 /* ---- layout.c: tables --------------------------------------------------------------------- */
 
 enum { PLACE_COLUMNS_MAX = RECORD_MAX_COLUMNS + 6 };
 
-/* The table in which rows of a table stand: all levels of tiles in one, and so of spans. */
+/* The table that has the rows of a table: all levels of tiles share one, and so do spans. */
 unsigned place_of(unsigned table);
 const char *place_name(unsigned place);
 bool place_numbered(unsigned place); /* its rows have run and rowid */
 bool place_levelled(unsigned place); /* its rows have a level */
-/* Its rows come again with more: under the same rowid, and what the last commit has of one counts. */
+/* Rows of such a table come again with more, under the same rowid; the last commit's version of a
+ * row counts. */
 bool place_completed(unsigned place);
 int place_level(unsigned table);
 
 uint64_t place_key(const char *session);
 
-/* The server, of so many, on which a session of that number stands. */
+/* The server, of so many, that has the session of that number. */
 unsigned place_host(uint64_t key, unsigned count);
 
 /* "`gpufl_w`.`kernel`" of the workspace's database. */
 void place_put(struct buf *b, const struct store *s, const char *workspace, const char *table);
 
-/* The same of all servers, for what goes across sessions. */
+/* Puts the table of all servers, for questions across sessions. */
 void place_put_all(struct buf *b, const struct store *s, const char *workspace, const char *table);
 
 /* Sees to it that the place is there with all its columns, on all servers. */
@@ -118,7 +120,7 @@ int state_read_before(const struct store_session *ss, int64_t before, struct sta
 /* Makes it the last one, with its number. Afterwards it counts; after an error perhaps. */
 int state_write(const struct store_session *ss, const struct state *t, struct err *e);
 
-/* Adds a number to those that count. */
+/* Adds a number to the commits that count. */
 int state_count(struct state *t, int64_t number);
 
 /* A number that no commit of the session had, begun or done, in this process or another. */
@@ -127,10 +129,10 @@ int64_t state_number(const struct state *t);
 /* "session = … AND commit BETWEEN …": which rows are of commits that count. */
 void state_where(struct buf *b, const struct store_session *ss, const struct state *t);
 
-/* Bytes of a statement with it, or, of a completed table, with both of them. */
+/* Bytes of a statement with one state, or, for a completed table, with two. */
 enum { STATE_STATEMENT_MAX = 1 << 20 };
 
-/* The same for whoever reads a table: without rows that came again since. */
+/* Puts the condition for readers of a table: without rows that came again since. */
 void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
                       unsigned table);
 
@@ -138,7 +140,7 @@ void state_where_last(struct buf *b, const struct store_session *ss, const struc
 
 /* The turn to write the session. BUSY: another process has it. */
 int turn_take(const struct store_session *ss, struct err *e);
-/* Of who has it. BUSY: it is lost, and what was written may not count. */
+/* For the turn's holder. BUSY: the turn is lost, and what was written may not count. */
 int turn_keep(const struct store_session *ss, struct err *e);
 int turn_give(const struct store_session *ss, struct err *e);
 
@@ -151,7 +153,7 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
                        struct err *e);
 int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int click_session_settle(struct store_session *ss, struct err *e);
-/* As a list of open sessions has it. */
+/* Called by the list of open sessions (session_list.h). */
 void click_session_close(struct listed *at);
 void click_session_free(struct listed *at);
 

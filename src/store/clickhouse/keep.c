@@ -44,7 +44,7 @@ static void put_texts(struct buf *b, const struct store_vec *v, size_t rows)
     }
 }
 
-/* The rows, or one that says that there are none. */
+/* Puts the rows, or one row that says that there are none. */
 static void put_history(struct buf *b, const char *session, const struct store_chunk *c,
                         int64_t version)
 {
@@ -146,7 +146,8 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
     return rc;
 }
 
-/* The last version of each session's, where it is not that there is none. */
+/* Selects the last version of each session's history, unless that version says that there is
+ * none. */
 static void history_text(struct buf *b, const struct store *s, const char *workspace)
 {
     const struct table *t = store_table(TABLE_history);

@@ -1,8 +1,8 @@
 /* layout.c - the tables of a workspace's database: which there are, their columns, their order.
  *
  * They are made when their first row comes, and get the columns that a newer version of this
- * program knows before that uses them: both cost ClickHouse a line in a file. Nothing is ever
- * taken away from one, so that an older version beside it goes on. */
+ * program knows before that uses them: both cost ClickHouse a line in a file. A column is never
+ * removed, so that an older version can run concurrently. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -60,7 +60,7 @@ bool place_completed(unsigned place)
     return record_is_completed((int)place);
 }
 
-/* FNV-1a. Stands in tables: it never changes. */
+/* FNV-1a. Tables hold it: it never changes. */
 uint64_t place_key(const char *session)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -152,7 +152,8 @@ static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX
     out[n] = (struct place_column){NULL, NULL};
 }
 
-/* What its named questions look for, from the left; a time is put behind the run. */
+/* Puts the columns that the table's named questions look for, from the left; a time comes after the
+ * run. */
 static void put_order(struct buf *b, unsigned place)
 {
     int time = place < RECORD_COUNT ? batches_time(place) : -1;
@@ -195,7 +196,7 @@ static void put_create(struct buf *b, const struct store *s, const char *workspa
         literal_name(b, columns[i].name);
         buf_printf(b, " %s", columns[i].type);
     }
-    /* Of commits only the last one of a session matters: merges drop the others. */
+    /* Only the last commit of a session matters: merges drop the others. */
     buf_str(b, place == TABLE_position ? ") ENGINE = ReplacingMergeTree(commit)"
                                        : ") ENGINE = MergeTree");
     if (place == TABLE_position)
@@ -246,7 +247,8 @@ static int take_tables(void *arg, const struct page *p)
     return 0;
 }
 
-/* What a server has already; and its database, where that is missing. [workspace.lock held] */
+/* Finds out which tables a server has; makes its database where that is missing. [workspace.lock
+ * held] */
 static int look_up(struct store *s, struct workspace *w, unsigned host, struct err *e)
 {
     struct lookup k = {w, host};
@@ -324,7 +326,7 @@ static int add_columns(struct store *s, const struct workspace *w, unsigned host
     return rc;
 }
 
-/* The same rows of all servers, for whoever asks across sessions. */
+/* Makes the table over all servers, for questions across sessions. */
 static int make_distributed(struct store *s, const struct workspace *w, unsigned host,
                             unsigned place, struct err *e)
 {
@@ -346,7 +348,7 @@ static int make_distributed(struct store *s, const struct workspace *w, unsigned
     return rc;
 }
 
-/* One of an older version, to be made anew: it holds no rows. */
+/* Drops an older version's table, which is made again: it holds no rows. */
 static int drop_distributed(struct store *s, const struct workspace *w, unsigned host,
                             unsigned place, struct err *e)
 {

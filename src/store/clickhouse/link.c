@@ -115,7 +115,7 @@ int link_parse(struct link_place *p, const char *url, struct err *e)
             at = url + strlen(schemes[i].lead);
         }
     if (!scheme)
-        return err_set(e, GPUFL_E_INVAL, "columns stand in ClickHouse at an address like %s", form);
+        return err_set(e, GPUFL_E_INVAL, "the address of ClickHouse looks like %s", form);
     const char *end = at + strcspn(at, "/?"), *name_end = NULL;
     for (const char *c = at; c < end; c++)
         name_end = *c == '@' ? c : name_end;
@@ -126,8 +126,8 @@ int link_parse(struct link_place *p, const char *url, struct err *e)
             (colon &&
              !decode(colon + 1, (size_t)(name_end - colon - 1), p->password, sizeof p->password)))
             return err_set(e, GPUFL_E_INVAL,
-                           "ClickHouse: name and password are too long or damaged; %%XX stands for "
-                           "a special character");
+                           "ClickHouse: name and password are too long or damaged; write a special "
+                           "character as %%XX");
         at = name_end + 1;
     }
     if (!*p->user)
@@ -223,7 +223,7 @@ void links_close(struct links *l)
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-/* What the server's numbers are here. */
+/* The server's error numbers as codes of base/err.h. */
 static const struct meaning {
     int number, code; /* enum gpufl_error */
     const char *advice;
@@ -241,7 +241,7 @@ static const struct meaning {
     {210, GPUFL_E_UNAVAILABLE, "it does not reach another server"},
     {279, GPUFL_E_UNAVAILABLE, "it does not reach the other servers of the cluster"},
     {202, GPUFL_E_BUSY, "it has too many statements at once; try again"},
-    {252, GPUFL_E_BUSY, "it is behind with merging; try again"},
+    {252, GPUFL_E_BUSY, "it has too many parts to merge; try again later"},
     {241, GPUFL_E_NOMEM, "ask for less, or give it more with --memory"},
     {243, GPUFL_E_FULL, "its disk is full"},
     {164, GPUFL_E_PERM, "its user may not write: give it a profile without readonly"},
@@ -255,9 +255,8 @@ static const struct meaning {
     {516, GPUFL_E_PERM, "it does not take the name and password of --columns"},
 };
 
-/* Messages may reach whoever asked: servers are told by their place in --columns.
- *
- * What the server says between its number and what is for its own developers. */
+/* The length of the part that a client may see, between the server's number and its notes for
+ * developers: servers are named by their place in --columns. */
 static int message_length(const char **text)
 {
     static const char *const leads[] = {"DB::Exception: ", "displayText() = "};
@@ -279,7 +278,7 @@ static int message_length(const char **text)
 static int explain(unsigned host, int status, struct buf *body, struct err *e)
 {
     const char *text = buf_cstr(body), *number = strstr(text, "Code: ");
-    int n = number ? atoi(number + 6) : 0, rc = GPUFL_E_STATE; /* NOLINT: 0 where it is none */
+    int n = number ? atoi(number + 6) : 0, rc = GPUFL_E_STATE; /* NOLINT: 0 where there is none */
     const char *advice = NULL;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].number == n) {
@@ -291,9 +290,10 @@ static int explain(unsigned host, int status, struct buf *body, struct err *e)
         advice = "its disk is full";
     }
     if (!n)
-        return err_set(e, GPUFL_E_UNAVAILABLE,
-                       "ClickHouse (server %u of --columns): what answers, with status %d, is none",
-                       host + 1, status);
+        return err_set(
+            e, GPUFL_E_UNAVAILABLE,
+            "ClickHouse (server %u of --columns): the answer, with status %d, is not ClickHouse's",
+            host + 1, status);
     int len = message_length(&text);
     err_set(e, rc, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
             advice ? advice : "", n, len, text);
@@ -362,7 +362,7 @@ static void put_escaped(struct buf *b, const char *text)
 
 static int send(struct links *l, struct flight *f, const char *path, int64_t until, struct err *e)
 {
-    /* Where the server is late with stopping, the client does it. */
+    /* The client stops the statement where the server is late with it. */
     const struct link_login own = {l->place.user, l->place.password};
     const struct link_login *who = f->who ? f->who : &own;
     const struct http_client_call call = {
@@ -378,7 +378,7 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
     struct link *k = f->link;
     native_in_clear(&k->in);
     int rc = http_client_send(k->client, &call, &k->answer, e);
-    if (k->in.failure.len) /* behind which newer servers break the connection */
+    if (k->in.failure.len) /* after which newer servers break the connection */
         return explain(k->host, k->answer.status, &k->in.failure, e);
     if (rc == GPUFL_E_CORRUPT)
         return err_set(e, rc, "ClickHouse (server %u) answers in a format that is not Native",

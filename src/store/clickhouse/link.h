@@ -1,11 +1,11 @@
-/* link.h - connections to ClickHouse's servers, and what is said over them.
+/* link.h - connections to ClickHouse's servers, and the requests on them.
  *
- * A statement goes out as the body of a POST, rows of an insert as the body with the statement in
- * the query; answers come as blocks of the format Native. Name and password travel in header
- * fields: they stand in no address, no statement and no message.
+ * A statement goes out as the body of a POST, rows of an insert as the body with the statement
+ * in the query; answers come as blocks of the format Native. Name and password travel in header
+ * fields: no address, statement or message has them.
  *
- * Links lie idle in one list by server; whoever takes one has it alone. Functions: any thread; a
- * link: its owner. */
+ * Links lie idle in one list by server; the one who takes a link has it alone. Functions: any
+ * thread; a link: its owner. */
 #ifndef GPUFL_STORE_CLICKHOUSE_LINK_H
 #define GPUFL_STORE_CLICKHOUSE_LINK_H
 

@@ -1,8 +1,8 @@
-/* literal.h - values as literals of ClickHouse's SQL, by their type: the one way by which a value
- * gets into a statement there, since the oldest server that is spoken to binds none.
+/* literal.h - values as literals of ClickHouse's SQL, by their type: the only way in which a
+ * value gets into a statement there, since the oldest supported server binds none.
  *
- * What comes out is ASCII but for bytes from 0x80 on in texts; it ends where it should whatever the
- * text holds: everything but letters, digits and plain punctuation is written as \xNN. Pure. */
+ * The output is ASCII, except for bytes from 0x80 on in texts; it ends where it should whatever
+ * the text holds: everything but letters, digits and plain punctuation is written as \xNN. Pure. */
 #ifndef GPUFL_STORE_CLICKHOUSE_LITERAL_H
 #define GPUFL_STORE_CLICKHOUSE_LITERAL_H
 

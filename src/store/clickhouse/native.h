@@ -13,7 +13,7 @@
 /* ---- out ----------------------------------------------------------------------------------- */
 
 void native_block(struct buf *b, unsigned columns, size_t rows);
-void native_column(struct buf *b, const char *name, const char *type); /* its cells come behind */
+void native_column(struct buf *b, const char *name, const char *type); /* its cells follow */
 void native_text(struct buf *b, const char *at, size_t len);
 
 /* ---- in ------------------------------------------------------------------------------------ */

@@ -112,7 +112,7 @@ static void put_numbers(struct buf *body, const char *name, int64_t first, unsig
     body->len += n * sizeof first;
 }
 
-/* Run and rowid of rows that stand where their marks say. */
+/* Puts run and rowid of rows at the places of their marks. */
 static void put_marked(struct buf *body, const struct buf *marks, size_t n)
 {
     native_column(body, "run", "Int64");

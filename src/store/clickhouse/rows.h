@@ -27,7 +27,7 @@ size_t click_rows_bytes(const struct rows *r); /* that a block of them takes, ab
 /* n rows of INT columns, an array a column; NULL: unknown. 0 or NOMEM, as all below. */
 int click_rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n);
 
-/* One row cell by cell: all its columns (of a real its bits), then end. */
+/* Builds one row cell by cell: all its columns (of a real its bits), then end. */
 void click_rows_int(struct rows *r, unsigned column, int64_t v);
 void click_rows_text(struct rows *r, unsigned column, const char *at, size_t len);
 int click_rows_end(struct rows *r, int64_t mark);

@@ -1,5 +1,5 @@
-/* select.c - see select.h. The answer comes as text with tabs, which every version writes, and becomes
- * JSON here, cut at the limits of whoever asks. */
+/* select.c - see select.h. The answer comes as text with tabs, which every version writes, and
+ * becomes JSON here, cut at the caller's limits. */
 #include "store/clickhouse/select.h"
 
 #include "base/clock.h"
@@ -46,7 +46,7 @@ static enum form form_of(struct store_text type)
     return begins(type, "Float") || begins(type, "Decimal") ? FORM_REAL : FORM_TEXT;
 }
 
-/* What tabs, line ends and the like are written as there. */
+/* Turns the escapes of tabs, line ends and the like back into bytes. */
 static void put_text(struct buf *out, struct buf *room, struct store_text t)
 {
     static const char from[] = "bfrnt0'\\", to[] = "\b\f\r\n\t\0'\\";
@@ -160,7 +160,7 @@ static int put_answer(struct buf *out, struct store_text text, bool cut, int64_t
 
 /* ---- asking ------------------------------------------------------------------------------------ */
 
-/* What it is killed by where it takes too long: nobody else names a statement so. */
+/* Makes the id by which a statement that takes too long is killed: no other statement has it. */
 static void make_id(char id[40])
 {
     uint64_t random[2] = {0};
@@ -176,7 +176,7 @@ static void stop(struct store *s, unsigned host, const char *id)
     link_do(&s->links, host, text, NULL); /* else its profile ends it */
 }
 
-/* What is wrong with a statement is its writer's to know; what is wrong with the server is not. */
+/* An error of the statement is shown to its writer; an error of the server is not. */
 static int explain(int rc, const struct err *why, const struct store_select *q, struct err *e)
 {
     if (rc == GPUFL_E_TIMEOUT)

@@ -25,13 +25,13 @@ int select_words(struct buf *out, struct store_text sql,
 
 /* ---- select_tables.c -------------------------------------------------------------------------- */
 
-/* What the tables of a statement are made of. */
+/* What the tables of a statement are made from. */
 struct select_tables {
     struct store *store;
     const char *workspace;
     const struct store_select *q;
     struct state *states; /* owned: a session's last commit each */
-    bool all;             /* sessions stand on several servers: the Distributed tables are asked */
+    bool all;             /* several servers have the sessions: the Distributed tables are asked */
     unsigned host;        /* which is asked */
 };
 

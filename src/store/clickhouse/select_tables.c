@@ -1,8 +1,8 @@
 /* select_tables.c - the tables that a statement may name, as sub-selects: docs/server-sql.md.
  *
- * Each is made session by session, one behind the other, of rows that count; with NULL where a cell is
- * not known, texts where the rows hold ids of names, times since the session's start. Joins are
- * nested, since the oldest server takes one in a SELECT. */
+ * Each is made session by session, one after the other, from rows that count; with NULL where a
+ * cell is not known, texts where the rows hold ids of names, times since the session's start.
+ * Joins are nested, since the oldest server takes one in a SELECT. */
 #include "store/clickhouse/select.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
-/* select_user.c - the users that clients' statements are asked as: one a workspace, made by whoever
- * runs ClickHouse, and looked at before they are used. What a server says of itself decides: a
- * profile that bounds statements and lets nothing be written or set, and no database to be seen but
- * the workspace's. */
+/* select_user.c - the users that clients' statements are asked as: one a workspace, made by
+ * ClickHouse's administrator, and checked before they are used. The server's own settings
+ * decide: a profile that bounds statements and lets nothing be written or set, and no database
+ * to be seen but the workspace's. */
 #include "store/clickhouse/select.h"
 
 #include "base/clock.h"
@@ -81,8 +81,8 @@ static int judge(const struct seen *s, const char *user, struct err *e)
     return 0;
 }
 
-/* Rights may be changed between two questions: what was seen is of one moment only where the settings are the
- * same before and behind the databases. */
+/* Rights may change between two questions: what was seen is of one moment only where the settings
+ * are equal before and after the databases. */
 static bool is_changed(const struct seen *a, const struct seen *b)
 {
     return a->readonly != b->readonly || a->time != b->time || a->memory != b->memory ||
@@ -116,7 +116,7 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
     if (rc == GPUFL_E_PERM)
         return err_set(
             e, GPUFL_E_UNAVAILABLE,
-            "ClickHouse has no user %s, or another password for it: whoever runs it makes "
+            "ClickHouse has no user %s, or another password for it: its administrator makes "
             "one for this workspace (docs/server.md)",
             name);
     if (!rc && is_changed(&seen, &behind))
@@ -132,7 +132,7 @@ int select_user_check(struct store *s, const char *workspace, unsigned host, int
 {
     if (!*s->select_user)
         return err_set(e, GPUFL_E_UNAVAILABLE,
-                       "this server was not told whom to ask ClickHouse as: --columns-sql "
+                       "this server has no ClickHouse user for SQL: set --columns-sql "
                        "(docs/server.md)");
     struct workspace *w = workspace_of(s, workspace);
     if (!w)

@@ -1,7 +1,7 @@
-/* select_words.c - somebody else's SELECT, word by word; see select.h.
+/* select_words.c - reads a client's SELECT word by word; see select.h.
  *
- * Words are told apart as ClickHouse does it; what could be read in two ways is refused. A table is
- * what stands behind FROM and JOIN, and that must be one of ours or a sub-select. How deep and how
+ * Words are separated as ClickHouse does; text that could be read in two ways is refused. A
+ * table is what follows FROM and JOIN, and must be one of ours or a sub-select. How deep and how
  * long a statement is, is bounded here: the parser of old servers ends with its stack. */
 #include "store/clickhouse/select.h"
 
@@ -13,7 +13,7 @@ enum kind { WORD_NAME, WORD_QUOTED, WORD_TEXT, WORD_NUMBER, WORD_SIGN, WORD_END 
 
 struct word {
     enum kind kind;
-    struct store_text text; /* as it stands there; of WORD_QUOTED without the quotes */
+    struct store_text text; /* as the statement has it; of WORD_QUOTED without the quotes */
     bool apart;             /* from the one before, by white space or a remark */
 };
 
@@ -93,7 +93,7 @@ static struct word read_one(struct reading *r)
         return quoted(r, (char)c);
     enum kind kind = isdigit(c) ? WORD_NUMBER : in_name((char)c) ? WORD_NAME : WORD_SIGN;
     if (c < ' ' || c >= 0x7f || c == '\\' || c == '#' || c == '$' || c == '@')
-        r->bad = "outside of quotes stand letters, digits and the signs of SQL alone";
+        r->bad = "outside quotes only letters, digits and the signs of SQL are allowed";
     r->at++;
     while (kind != WORD_SIGN && r->at < r->end && in_name(*r->at))
         r->at++;
@@ -188,11 +188,11 @@ static void check(struct reading *r, const struct word *w)
         strncasecmp(w->text.at, system, w->text.len) == 0)
         r->bad = "'system' may not be named";
     if (is_name(w) && is(&r->next, "(") && is_foreign(w))
-        r->bad = "a function that tells of the server, or that waits, may not be called";
+        r->bad = "functions that describe the server, or that wait, may not be called";
     if (is_one_of(w, clauses) && !is(&r->next, "(") && !is(&r->next, "."))
         r->bad = "FORMAT, INTO and SETTINGS are not taken";
     if ((is(w, "in")) && is_name(&r->next))
-        r->bad = "behind IN stands a list or a sub-select in parentheses";
+        r->bad = "after IN comes a list or a sub-select in parentheses";
     if (w->kind == WORD_SIGN && *w->text.at == ';')
         r->bad = "one statement at a time";
     if (is(w, "(") || is(w, "["))
@@ -215,7 +215,7 @@ static void put_word(struct buf *out, const struct word *w)
         buf_char(out, '`');
 }
 
-/* A name behind a table is its alias, but for those with which SQL goes on. */
+/* A name after a table is its alias, except for words with which SQL goes on. */
 static bool goes_on(const struct word *w)
 {
     static const char *const keywords[] = {
@@ -227,7 +227,7 @@ static bool goes_on(const struct word *w)
     return !is_name(w) || (w->kind == WORD_NAME && is_one_of(w, keywords));
 }
 
-/* What stands behind FROM and JOIN. */
+/* Puts what follows FROM and JOIN. */
 static int put_table(struct reading *r, struct buf *out,
                      bool (*put)(void *arg, struct buf *out, struct store_text table), void *arg,
                      struct err *e)
@@ -238,8 +238,7 @@ static int put_table(struct reading *r, struct buf *out,
     if (!is_name(&w) || is(&r->next, ".") || is(&r->next, "(") || !put(arg, out, w.text))
         return err_set(
             e, GPUFL_E_INVAL,
-            "behind FROM and JOIN stands a table of docs/server-sql.md, or a sub-select; "
-            "'%.*s' is none",
+            "after FROM and JOIN comes a table of docs/server-sql.md or a sub-select, not '%.*s'",
             w.text.len < 60 ? (int)w.text.len : 60, w.text.at);
     if (is(&r->next, "as") || !goes_on(&r->next))
         return 0;
@@ -254,7 +253,7 @@ static int refused(const struct reading *r, struct err *e)
     return err_set(e, GPUFL_E_INVAL, "%s", r->bad);
 }
 
-/* Behind the last word a semicolon may stand. */
+/* A semicolon may follow the last word. */
 static struct store_text without_end(struct store_text sql)
 {
     while (sql.len && (isspace((unsigned char)sql.at[sql.len - 1]) || sql.at[sql.len - 1] == ';'))

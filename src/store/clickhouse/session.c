@@ -1,10 +1,10 @@
-/* session.c - sessions: found, made, let go of, deleted.
+/* session.c - sessions: found, made, released, deleted.
  *
- * What is kept of one here is little: its number, who has it, and what its writer remembers. It
+ * Little of a session is kept here: its number, who has it, and what its writer remembers. It
  * stays after the last put until others need the room, the one used longest ago first.
  *
- * A session that is deleted gets a last commit that says so, and, when nobody reads it any more, its
- * partitions are dropped; whoever finds such a commit later (the one who wrote it was killed)
+ * A session that is deleted gets a last commit that says so, and, when nobody reads it any more,
+ * its partitions are dropped; a process that finds such a commit later (its writer was killed)
  * drops them. */
 #include "store/clickhouse/engine.h"
 
@@ -85,7 +85,8 @@ static int drop_parts(const struct store_session *ss, struct err *e)
 
 /* ---- made and found on the server ------------------------------------------------------------ */
 
-/* A first commit, without rows, behind all that came before it; not where another process made one. */
+/* Makes a first commit, without rows, after everything that came before; not where another process
+ * made one. */
 static int make_in(const struct store_session *ss, struct err *e)
 {
     struct state was, t;
@@ -147,7 +148,7 @@ void click_session_close(struct listed *at)
 {
     struct store_session *ss = (struct store_session *)at;
     if (ss->dropped)
-        drop_parts(ss, NULL); /* where that fails, whoever asks for it next does it */
+        drop_parts(ss, NULL); /* where that fails, the next one who asks for it does it */
 }
 
 void click_session_free(struct listed *at)
@@ -160,7 +161,7 @@ void click_session_free(struct listed *at)
 
 /* ---- get and put ---------------------------------------------------------------------------- */
 
-/* [store.open.lock held; let go of while the server is asked] */
+/* [store.open.lock held; released while the server is asked] */
 static int attach(struct store *s, struct workspace *w, const char *id, bool create,
                   struct store_session **out, struct err *e)
 {
@@ -183,7 +184,7 @@ static int attach(struct store *s, struct workspace *w, const char *id, bool cre
     return 0;
 }
 
-/* One that is open, with a reference. [store.open.lock held] */
+/* Takes a reference to an open session. [store.open.lock held] */
 static int take(struct store *s, struct store_session *ss, bool create, struct store_session **out,
                 struct err *e)
 {
@@ -267,7 +268,7 @@ static int end_in(const struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* The commit that ends a session; whoever reads it still sees the rows. */
+/* Writes the commit that ends a session; those who read it still see the rows. */
 static int end(const struct store_session *ss, struct err *e)
 {
     int rc = turn_take(ss, e);
@@ -309,7 +310,7 @@ static int settle(struct store_session *ss, struct err *e)
 {
     int rc = turn_take(ss, e);
     if (rc)
-        return rc == GPUFL_E_BUSY ? 0 : rc; /* whoever writes it settles it */
+        return rc == GPUFL_E_BUSY ? 0 : rc; /* its writer settles it */
     rc = click_tidy_session(ss, e);
     int given = turn_give(ss, rc ? NULL : e);
     return rc ? rc : given;
@@ -318,7 +319,7 @@ static int settle(struct store_session *ss, struct err *e)
 int click_session_settle(struct store_session *ss, struct err *e)
 {
     if (pthread_mutex_trylock(&ss->write_lock))
-        return 0; /* what is committed is in its final form but for merges, which go on by themselves */
+        return 0; /* committed rows are in their final form except for merges, which go on by themselves */
     int rc = ss->dropped ? 0 : settle(ss, e);
     pthread_mutex_unlock(&ss->write_lock);
     return rc;

@@ -1,8 +1,8 @@
-/* state.c - what of a session counts: the last row of its in table `commits`.
+/* state.c - the rows of a session that count, as its last row in table `commits` says.
  *
- * The row says all there is to say, so that one row is the whole commit: rows of each table so far,
- * positions, and the numbers of commits that count as ranges. Numbers ascend; whoever begins to
- * write starts a range of its own, since nobody knows what the one before left behind. */
+ * That row is the whole commit: rows of each table so far, positions, and the numbers of commits
+ * that count as ranges. Numbers ascend; every writer that begins starts a new range, since nobody
+ * knows what the last one left. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -58,7 +58,8 @@ int state_count(struct state *t, int64_t number)
     return rc;
 }
 
-/* By the time, in ms, and at random within it: a clock that was set back gives no number twice. */
+/* The number is made of the time, in ms, and random bits: a clock that was set back gives no number
+ * twice. */
 int64_t state_number(const struct state *t)
 {
     uint32_t random = 0;
@@ -81,7 +82,7 @@ void state_where(struct buf *b, const struct store_session *ss, const struct sta
                    t->ranges[i].first, t->ranges[i].last, i && i + 1 == t->range_count ? ")" : "");
 }
 
-/* The inner table is each server's own: a session's rows stand on one. */
+/* The inner table is each server's own: a session's rows are on one server. */
 void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
                       unsigned table)
 {

@@ -1,9 +1,9 @@
-/* tidy.c - a session brought into its final form: rows that no commit counts are taken out, small
+/* tidy.c - brings a session into its final form: rows that no commit counts are taken out, small
  * parts become one.
  *
- * Such rows are left by rollbacks and by processes that were killed. A partition is written anew
- * without them beside its table and put in its place in one step. When none are left, and nobody
- * is sending any, the numbers that count become one range again. */
+ * Such rows are left by rollbacks and by processes that were killed. A partition is written
+ * without them to a second table and replaced in one step. When none are left, and nobody is
+ * sending any, the numbers that count become one range again. */
 #include "store/clickhouse/write.h"
 
 #include "store/clickhouse/literal.h"
@@ -99,7 +99,7 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     return rc ? rc : dropped;
 }
 
-/* One range of numbers where there were several. */
+/* Makes one range of several ranges of numbers. */
 static int join_ranges(struct store_session *ss, struct state *t, struct err *e)
 {
     int64_t was = t->commit;

@@ -1,18 +1,19 @@
-/* turn.c - several processes that write the same session, one at a time.
+/* turn.c - lets several processes write the same session, one at a time.
  *
  * ClickHouse has nothing by which two writers could see each other: both would begin at the same
- * commit, and rows of the one that ends first would count no more. So whoever changes what counts
- * takes the session's turn before it reads the last commit, and gives it back behind its own.
+ * commit, and rows of the one that ends first would count no more. So a process that changes
+ * what counts takes the session's turn before it reads the last commit, and gives it back after
+ * its own.
  *
- * A turn that is not given back (its process was killed, or hangs) is seized after a while. The row
- * of `commits` that it was about to write may still come, before or behind anything that is done
- * here. So what stands is written once more under a greater number: numbers begin with the time,
- * and a turn is seized later than any number of its last holder. A row that came in between is
- * taken in; one that comes later has a number that is no longer the greatest, and its process,
- * which finds its turn gone, knows that its rows do not count. */
+ * A turn that is not given back (its process was killed, or hangs) is seized after a while. The
+ * row of `commits` that it was about to write may still come, before or after anything that is
+ * done here. So the last commit is written once more under a greater number: numbers begin with
+ * the time, and a turn is seized later than any number of its last holder. A row that came in
+ * between is taken in; one that comes later has a number that is no longer the greatest, and its
+ * process, which finds its turn gone, knows that its rows do not count. */
 #include "store/clickhouse/engine.h"
 
-/* What stands, as a commit that no late one gets ahead of. */
+/* Writes the state as a commit that no late one gets ahead of. */
 static int confirm(const struct store_session *ss, struct err *e)
 {
     struct state t;

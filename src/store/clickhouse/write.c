@@ -1,10 +1,10 @@
 /* write.c - a transaction of a session: rows in, all of it or nothing.
  *
  * Rows are gathered by table and sent in large blocks, at the latest with the commit; they count
- * once the row in `commits` stands that names their number. Where that row was sent and its
- * answer lost, the server is asked what it has; where that does not answer either the transaction
- * has failed, and the next one begins when the positions have been asked for again, so that
- * nobody sends a second time what counts already.
+ * once `commits` has the row that names their number. Where that row was sent and its answer
+ * lost, the server is asked what it has; where that does not answer either the transaction has
+ * failed, and the next one begins when the positions have been asked for again, so that nobody
+ * sends a second time what counts already.
  *
  * What the writer remembers of the session is dropped where a transaction fails or another server
  * wrote, and read again by the next one. A transaction is the session's turn (turn.c): of several
@@ -75,7 +75,7 @@ static int make_room(struct store_session *ss, struct err *e)
     return send_place(ss, largest, e);
 }
 
-/* Where n rows of a table go. */
+/* The place of n rows of a table. */
 static int place_rows(struct store_session *ss, unsigned table, size_t n, struct rows **out,
                       struct err *e)
 {
@@ -248,7 +248,7 @@ static int make_writer(struct store_session *ss, struct err *e)
     return 0;
 }
 
-/* What the server has must be what the caller was told last. */
+/* The server's last commit must be the one that the caller saw last. */
 static int look(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -269,7 +269,7 @@ static int look(struct store_session *ss, struct err *e)
     return 0;
 }
 
-/* In the session's turn. */
+/* Called within the session's turn. */
 static int begin_in(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;

@@ -7,7 +7,7 @@
 #include "store/ask.h"
 #include "store/duckdb/engine.h"
 
-/* One question of a session, or of a workspace's history. */
+/* Answers a question about a session, or about a workspace's history. */
 int ask_question(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e);
 

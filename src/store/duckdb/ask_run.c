@@ -25,7 +25,7 @@ static const struct ask_word words[] = {
     {"known", "%1"},
     {"event", "(%1 BETWEEN -576460752303423488 AND 4611686018427387903 AND "
               "%2 BETWEEN 0 AND 4611686018427387903 - %1)"},
-    /* Also of what is no event: conditions are tried in any order. */
+    /* Also for rows that are no event: conditions are tried in any order. */
     {"ends", "(%1::HUGEINT + %2)"},
     {"lane", "((%1::BIGINT << 56) + (least(greatest(coalesce(%2, 0), 0), 255)::BIGINT << 48) + "
              "(coalesce(%3, 0) & 281474976710655))"},

@@ -75,7 +75,7 @@ static void load(void)
                                        &library.calls, &lacking);
     if (!library.there)
         err_set(&library.why, GPUFL_E_UNAVAILABLE,
-                "DuckDB's library is needed to keep sessions: %.250s; set DUCKDB_ROOT to the "
+                "DuckDB's library is needed to store sessions: %.250s; set DUCKDB_ROOT to the "
                 "folder of libduckdb.so",
                 lacking.text);
 }

@@ -15,10 +15,10 @@ struct duck {
 };
 
 /* The library's functions; NULL with a sentence where it is missing or too old. Looked for in
- * DUCKDB_ROOT (a folder, or its lib), beside the program (../lib), then by name. */
+ * DUCKDB_ROOT (a folder, or its lib), in ../lib of the program, then by name. */
 const struct duck *duck_open(struct err *e);
 
-/* Where it was found; "" before duck_open. */
+/* The path of the library; "" before duck_open. */
 const char *duck_path(void);
 
 #endif

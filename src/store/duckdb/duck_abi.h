@@ -31,7 +31,7 @@ struct duck_result {
     void *inside;
 };
 
-/* duckdb_string_t: a cell of a vector of texts. Up to 12 bytes stand in the cell. */
+/* duckdb_string_t: a cell of a vector of texts. Up to 12 bytes are in the cell. */
 struct duck_string {
     uint32_t length;
     char prefix[4]; /* and the text goes on in `rest` where it is short */

@@ -1,8 +1,8 @@
 /* engine.c - the instance and its connections.
  *
- * Everything that reaches beyond the data folder is switched off before the first
- * statement of anybody else: extensions, the network, other files. The folder is
- * the one place where files may be opened, for good. */
+ * Everything outside the data folder is switched off before the first statement of a client:
+ * extensions, the network, other files. The folder is the one place where files may be opened,
+ * for good. */
 #include "store/duckdb/engine.h"
 #include "store/duckdb/select.h"
 
@@ -69,14 +69,14 @@ static int set(struct duck_config *config, const struct duck *d, const char *nam
                    d->library_version(), name, value);
 }
 
-/* One processor is left to whoever asks: a thread that waits for the instance's own spins. */
+/* Leaves one processor to callers: a thread that waits for the instance's threads spins. */
 static int default_threads(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN) - 1;
     return n < 1 ? 1 : n > THREADS_MOST ? THREADS_MOST : (int)n;
 }
 
-/* How far the limit may go with many sessions: a quarter of the machine. */
+/* The highest limit with many sessions: a quarter of the machine. */
 static int64_t memory_most(void)
 {
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -135,7 +135,7 @@ static const char settings[] =
     ";PRAGMA disable_checkpoint_on_shutdown;SET force_compression='bitpacking';"
     "SET wal_autocheckpoint='4MiB';SET allowed_directories=[";
 
-/* What can only be said once the instance is there; the last statement ends such talk. */
+/* Settings that need a running instance; the last statement forbids any further ones. */
 static int confine(struct store *s, struct err *e)
 {
     struct connection *c;

@@ -1,12 +1,12 @@
 /* engine.h - what the files of the DuckDB engine share: the instance, its
  * connections, and the sessions that are attached to it.
  *
- * One instance in memory serves all; a session is a database file of its own,
- * attached under an alias when somebody gets it, and detached when others need the
- * room. So deleting a session is unlinking a file, and one memory limit holds for all.
+ * One instance in memory serves all; a session is a separate database file, attached under an
+ * alias when somebody gets it, and detached when others need the room. So deleting a session is
+ * unlinking a file, and one memory limit holds for all.
  *
- * Lock order: a session's write_lock, then the store's lock. Neither is held while
- * a statement runs, but for write_lock by the writer and by a backup. */
+ * Lock order: a session's write_lock, then the store's lock. Neither is held while a statement
+ * runs, except for write_lock by the writer and by a backup. */
 #ifndef GPUFL_STORE_DUCKDB_ENGINE_H
 #define GPUFL_STORE_DUCKDB_ENGINE_H
 
@@ -34,7 +34,7 @@ struct store {
     int64_t memory_most;      /* and ever; as the base where the operator said so */
     char *program;            /* owned: of store_config; NULL: none */
     atomic_uint copies;       /* made for select; numbers them */
-    atomic_uint held;         /* times that a file was not let go of yet; relaxed */
+    atomic_uint held;         /* times that the library had not released a file yet; relaxed */
     struct watch watch;
 
     struct session_list open;
@@ -97,7 +97,7 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int session_settle(struct store_session *ss, struct err *e);
 
-/* As a list of open sessions has it. */
+/* Called by the list of open sessions (session_list.h). */
 void session_close(struct listed *at);
 void session_free(struct listed *at);
 
@@ -134,7 +134,7 @@ int keep_backup(struct store *s, const char *folder, struct err *e);
 int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
                   void *arg, struct err *e);
 
-/* Copies a session's file and its log under another name; whoever calls holds its write_lock. FULL:
+/* Copies a session's file and its log under another name; the caller holds its write_lock. FULL:
  * together they have more than `most` bytes. */
 int keep_copy(const char *from, const char *to, int64_t most, struct err *e);
 

@@ -213,7 +213,7 @@ static int copy_session(struct store *s, const char *workspace, const char *file
     return rc ? rc : copy_file(log_from, log_to, e);
 }
 
-/* The session whose file it is; false: it is none. */
+/* The session whose file it is; false: it is no session's. */
 static bool session_of(const char *file, char id[STORE_ID_MAX + 16])
 {
     size_t len = strlen(file), suffix = strlen(".duckdb");
@@ -287,7 +287,8 @@ int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg,
     if (!d)
         return errno == ENOENT ? 0 : io_failed("read", folder, e);
     while (!rc && (entry = readdir(d)))
-        if (session_of(entry->d_name, id) && store_id_ok(id)) /* history's is none */
+        if (session_of(entry->d_name, id) &&
+            store_id_ok(id)) /* the history's file is not a session's */
             rc = take(arg, id);
     closedir(d);
     return rc;

@@ -19,7 +19,7 @@ static int duck_type_of(enum cell_type type)
     return types[type];
 }
 
-/* Where the vectors' cells are: known anew after each reset. */
+/* The addresses of the vectors' cells: new after each reset. */
 static void look_up(struct rows *r)
 {
     r->filled = 0;

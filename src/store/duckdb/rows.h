@@ -30,7 +30,7 @@ void rows_close(struct rows *r);
 /* n rows of a table of INT columns, an array a column; NULL: unknown. CELL_NULL cells are null. */
 int rows_put_columns(struct rows *r, const int64_t *const *columns, size_t n, struct err *e);
 
-/* One row cell by cell: set all its columns, then end it. */
+/* Builds one row cell by cell: set all its columns, then end it. */
 void rows_int(struct rows *r, unsigned column, int64_t v);
 void rows_null(struct rows *r, unsigned column);
 void rows_real(struct rows *r, unsigned column, double v);

@@ -1,9 +1,9 @@
 /* select.c - the server's side of a select; see select.h.
  *
- * Files are kept still by the lock of whoever writes them: nothing is committed and no checkpoint is
- * made while the child reads. That is for sessions that have ended; of one that is live a copy is
- * asked, because its rows must not wait. Locks are taken in the order of names, so that two
- * selects over the same sessions wait for each other instead of for ever. [any] */
+ * The writer's lock keeps files unchanged: nothing is committed and no checkpoint is made while
+ * the child reads. That is for sessions that have ended; of one that is live a copy is asked,
+ * because its rows must not wait. Locks are taken in the order of names, so that two selects
+ * over the same sessions wait for each other instead of for ever. [any] */
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
@@ -149,7 +149,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     return rc;
 }
 
-/* Whether the words may mean the view: there is no harm in a yes too much. */
+/* Whether the statement may mean the view: a wrong yes does no harm. */
 static bool names_history(struct store_text sql)
 {
     static const char word[] = "history";
@@ -194,7 +194,8 @@ static int put_request(struct asking *a, struct err *e)
 
 /* ---- the child -------------------------------------------------------------------------------------- */
 
-/* What it needs to find its libraries, and what sanitizers are told; nothing else of ours. */
+/* The variables that the child needs to find its libraries, and those of sanitizers; nothing else
+ * of ours. */
 static char **environment(char *room[8])
 {
     static const char *const names[] = {
@@ -305,7 +306,7 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
     say(ends[0], &a->request, until);
     rc = hear(ends[0], &heard, until);
     close(ends[0]);
-    /* Who has said all ends at once, or is made to. */
+    /* A child that has answered ends at once, or is killed. */
     if (rc || spawn_wait(&p, until, &status) == ETIMEDOUT)
         spawn_signal(&p, SIGKILL);
     if (p.pid)

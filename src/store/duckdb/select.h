@@ -1,14 +1,14 @@
-/* select.h - one SELECT of somebody else's words, asked in a process of its own.
+/* select.h - one SELECT that a client wrote, run in a separate process.
  *
- * The server's side (select.c) keeps the session's files still, starts this program anew in a mode that
- * is none of its commands, says on a socket what is asked, and reads what comes back until its time is
- * over. The child's side (select_child.c) opens the files for reading, makes the views of
- * docs/server-sql.md (select_views.c), gives up everything else (base/process/sandbox.h), and only then
- * looks at the words. What crashes there, or takes too much, is that process.
+ * The server's side (select.c) keeps the session's files still, starts this program anew in a
+ * mode that is none of its commands, sends the request on a socket, and reads the answer until
+ * the time is over. The child's side (select_child.c) opens the files for reading, makes the
+ * views of docs/server-sql.md (select_views.c), gives up everything else (base/process/sandbox.h), and only
+ * then looks at the words. A crash, or too much memory, ends only that process.
  *
- * What is said on the socket: fields, each as "<length>:<bytes>", in the order of select.c's
- * put_request. What comes back: "+" and the answer as JSON, or "-" with a code of base/err.h, a space,
- * and a sentence; anything else is a crash. */
+ * The request: fields, each as "<length>:<bytes>", in the order of select.c's put_request. The
+ * answer: "+" and the answer as JSON, or "-" with a code of base/err.h, a space, and a sentence;
+ * anything else is a crash. */
 #ifndef GPUFL_STORE_DUCKDB_SELECT_H
 #define GPUFL_STORE_DUCKDB_SELECT_H
 
@@ -19,22 +19,22 @@ enum { SELECT_REQUEST_MAX = 1 << 20 };
 int select_ask(struct store *s, const char *workspace, const struct store_select *q,
                struct buf *answer, struct err *e);
 
-/* Removes copies that an end without warning left behind; at the start. */
+/* Removes copies that a killed process left; called at the start. */
 void select_clean(const char *root);
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* One session: where its file is, what is known of it. Texts lie in the request. */
+/* One session: where its file is, and what is known of it. Texts lie in the request. */
 struct select_session {
     struct store_text file; /* from the folder of the store */
     struct store_text id, app, host, engine, state;
-    int64_t start;                /* CLOCK_MONOTONIC of its begin; times are told since then */
+    int64_t start;                /* CLOCK_MONOTONIC of its begin; times count from it */
     int64_t started, ended;       /* ns since the Unix epoch; CELL_NULL: none */
     struct store_session columns; /* alias and tables, as far as session_table reads them */
 };
 
-/* The statements that make the views; whoever has no session gets empty ones. history: alias of
- * the workspace's history; NULL: none is there. */
+/* Puts the statements that make the views; without a session they are empty. history: alias of the
+ * workspace's history; NULL: there is none. */
 void select_views(struct buf *b, const struct select_session *sessions, size_t n,
                   const struct store_session *history);
 

@@ -83,7 +83,7 @@ static wide integer(int type, const void *data, uint64_t row)
     }
 }
 
-/* With a point before the last `scale` digits. */
+/* Puts the integer with a point before the last `scale` digits. */
 static void put_decimal(struct buf *b, wide v, int scale)
 {
     char text[64];

@@ -1,7 +1,7 @@
 /* select_cells.h - cells of any statement's answer as JSON, by their type.
  *
- * Numbers that a reader of JSON may not hold exactly (beyond 2^53) are strings, as are dates and times.
- * Owner's thread. */
+ * Numbers that a reader of JSON may not hold exactly (above 2^53) are strings, as are dates and
+ * times. Owner's thread. */
 #ifndef GPUFL_STORE_DUCKDB_SELECT_CELLS_H
 #define GPUFL_STORE_DUCKDB_SELECT_CELLS_H
 
@@ -13,10 +13,10 @@ enum { CELLS_COLUMNS_MAX = 256 };
 struct cell_column {
     int type;          /* enum duck_type_id */
     const char *word;  /* its name in SQL */
-    int inside, scale; /* of DECIMAL: type of the integers, digits behind the point */
+    int inside, scale; /* of DECIMAL: type of the integers, digits after the point */
 };
 
-/* What a column of the result is; false: a type that has no form in JSON here. */
+/* The type of a column of the result; false: a type that has no form in JSON here. */
 bool cell_column(const struct duck *d, struct duck_result *r, uint64_t column,
                  struct cell_column *out);
 

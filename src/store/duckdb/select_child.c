@@ -150,7 +150,7 @@ static int open_engine(struct child *c, struct err *e)
     return rc;
 }
 
-/* Which tables are there, and how many of their columns. */
+/* Finds out which tables the file has, and how many of their columns. */
 static int read_tables(struct child *c, struct store_session *ss, struct err *e)
 {
     struct sql q;
@@ -194,7 +194,7 @@ static int attach_all(struct child *c, struct err *e)
         return unclear(e);
     memcpy(root, c->root.at, c->root.len);
     root[c->root.len] = '\0';
-    /* By its number: what the engine tells of its files says nothing of this host. */
+    /* Opened by its number: the engine's messages about its files then say nothing of this host. */
     c->folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->folder < 0 || chdir("/"))
         return err_set(e, GPUFL_E_IO, "the folder of the sessions cannot be opened");
@@ -233,7 +233,7 @@ static int give_up_rest(struct child *c, struct err *e)
 
 /* ---- the statement ------------------------------------------------------------------------------- */
 
-/* Behind spaces and comments. */
+/* Skips spaces and comments. */
 static const char *first_word(const char *p)
 {
     for (;;) {
@@ -309,10 +309,9 @@ static int put_columns(struct child *c, struct duck_result *r, struct answer_col
     for (uint64_t i = 0; i < a->count; i++) {
         const char *name = d->column_name(r, i);
         if (!cell_column(d, r, i, &a->columns[i]))
-            return err_set(
-                e, GPUFL_E_INVAL,
-                "column '%.80s' is of a type that cannot be told here; cast it to VARCHAR",
-                name ? name : "");
+            return err_set(e, GPUFL_E_INVAL,
+                           "column '%.80s' has a type that cannot be shown; cast it to VARCHAR",
+                           name ? name : "");
         buf_str(b, i ? ",{\"name\":" : "{\"name\":");
         buf_json_str(b, name ? name : "");
         buf_printf(b, ",\"type\":\"%s\"}", a->columns[i].word);

@@ -1,9 +1,9 @@
 /* select_views.c - the tables that a select may name: docs/server-sql.md.
  *
- * A view for each record, with texts where the rows hold ids of names and times since the session's
- * start, all sessions one behind the other; `kernels`, which joins a kernel with how it was launched;
- * `sessions`; `history`. Names and meaning of columns stay: they are those of schema/records.def,
- * where columns are only added. */
+ * A view for each record, with texts where the rows hold ids of names and times since the
+ * session's start, all sessions one after the other; `kernels`, which joins a kernel with how it
+ * was launched; `sessions`; `history`. Names and meaning of columns stay: they are those of
+ * schema/records.def, where columns are only added. */
 #include "store/duckdb/select.h"
 
 #include "wire/record.h"
@@ -61,7 +61,7 @@ static void put_session(struct buf *b, const struct select_session *s, const str
         }
 }
 
-/* What the record is without any session. */
+/* Puts the record's view without any session. */
 static void put_empty(struct buf *b, const struct record *r)
 {
     buf_str(b, "SELECT NULL::VARCHAR AS session");
@@ -121,7 +121,7 @@ static void put_history(struct buf *b, const struct store_session *history)
     buf_str(b, " h;");
 }
 
-/* What is asked most, joined once and for all. */
+/* The columns that are asked for most, joined once. */
 static const char kernels[] =
     "CREATE VIEW kernels AS SELECT k.session, k.start, k.duration, c.name, c.grid_x, c.grid_y, "
     "c.grid_z, c.block_x, c.block_y, c.block_z, c.registers, c.shared_static, c.shared_dynamic, "

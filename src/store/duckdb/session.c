@@ -1,9 +1,9 @@
 /* session.c - sessions: files found, made, attached, detached, deleted.
  *
- * A session is in the store's list while its file is attached. Whoever changes
- * that puts it into a state between, lets go of the lock while DuckDB works, and
- * wakes the others. What nobody has a reference to stays attached until others
- * need the room: the one used longest ago goes first. */
+ * A session is in the store's list while its file is attached. A thread that changes that puts
+ * it into an intermediate state, releases the lock while DuckDB works, and wakes the others. A
+ * session without a reference stays attached until others need the room: the one used longest
+ * ago goes first. */
 #include "store/duckdb/engine.h"
 
 #include "base/alloc.h"
@@ -184,8 +184,9 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
 }
 
-/* A file that was detached is the library's until the last transaction that looked at it has ended,
- * in whichever connection or thread of its own: nothing tells of that moment, so it is looked for. */
+/* A file that was detached stays the library's until the last transaction that looked at it has
+ * ended, in whichever of its connections or threads: no call reports that moment, so it is
+ * polled. */
 static int run_attach(struct store_session *ss, struct connection *c, const char *text,
                       struct err *why)
 {
@@ -313,7 +314,8 @@ static int file_of(struct store *s, const char *workspace, const char *id, bool 
     return make ? file_mkdirs(folder, 0700, e) : 0;
 }
 
-/* In the list, being opened, with one reference; NULL: out of memory. [store.open.lock held] */
+/* Puts a session into the list, as being opened, with one reference; NULL: out of memory.
+ * [store.open.lock held] */
 static struct store_session *new_session(struct store *s, const char *workspace, const char *id,
                                          const char *path)
 {
@@ -335,7 +337,7 @@ static struct store_session *new_session(struct store *s, const char *workspace,
     return ss;
 }
 
-/* [store.open.lock held; let go of while the file is opened] */
+/* [store.open.lock held; released while the file is opened] */
 static int open_session(struct store *s, const char *workspace, const char *id, const char *path,
                         struct store_session **out, struct err *e)
 {
@@ -355,7 +357,8 @@ static int open_session(struct store *s, const char *workspace, const char *id, 
     return rc;
 }
 
-/* One that is open, or NULL where there is none, and room for it. [store.open.lock held; let go of] */
+/* Finds an open session, or NULL, and makes room for one. [store.open.lock held; released
+ * meanwhile] */
 static struct store_session *find_settled(struct store *s, const char *workspace, const char *id)
 {
     struct listed *at = session_list_find_settled(&s->open, workspace, id);
@@ -379,8 +382,8 @@ static bool answers(struct store_session *ss)
 }
 
 /* Takes a reference to an open session. The library gives up a file when a checkpoint fails (a full
- * disk): then it is detached as soon as nobody has it, and *again says to look anew.
- * [store.open.lock held; let go of] */
+ * disk): then it is detached as soon as nobody has it, and *again says to look once more.
+ * [store.open.lock held; released meanwhile] */
 static int take(struct store *s, struct store_session *ss, bool *again, struct err *e)
 {
     unsigned given_up = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
@@ -398,8 +401,8 @@ static int take(struct store *s, struct store_session *ss, bool *again, struct e
     }
     if (--ss->at.refs)
         return err_set(e, GPUFL_E_BUSY,
-                       "session %s could not be written and is to be opened anew, once those who "
-                       "read it are done; try again",
+                       "session %s could not be written and is opened again when its readers have "
+                       "finished; try again",
                        ss->at.id);
     session_list_close(&s->open, &ss->at);
     *again = true;
@@ -477,7 +480,8 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
         ss->at.refs++;
     else if (ss || !file_exists(path))
         rc = session_absent(id, e);
-    else if (!(ss = new_session(s, workspace, id, path))) /* not attached: whoever wants it waits */
+    else if (!(ss =
+                   new_session(s, workspace, id, path))) /* not attached: others who want it wait */
         rc = err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
     if (rc || !ss)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the library's messages begin with or hold, and what that is here; the first that fits. */
+/* Parts of the library's messages, and their codes; the first that fits counts. */
 static const struct meaning {
     const char *part;
     int code; /* enum gpufl_error */

@@ -1,8 +1,8 @@
 /* sql.h - one statement of DuckDB: prepared, bound, run, read chunk by chunk.
  *
- * Values are bound; what stands in the text are names from tables and aliases of
- * our own making. Results stream: memory is a chunk, whatever the answer's size.
- * A connection runs one statement at a time. Owner's thread. */
+ * Values are bound; the text has only names from tables and aliases that we make. Results
+ * stream: memory is a chunk, whatever the answer's size. A connection runs one statement at a
+ * time. Owner's thread. */
 #ifndef GPUFL_STORE_DUCKDB_SQL_H
 #define GPUFL_STORE_DUCKDB_SQL_H
 
@@ -73,7 +73,7 @@ static inline struct store_text sql_text(const struct sql *q, unsigned column, s
 void sql_name(struct buf *b, const char *name);
 void sql_literal(struct buf *b, const char *text);
 
-/* What a message of the library means, with it as the sentence. */
+/* The code of a message of the library, with the message as the sentence. */
 int sql_fail(struct err *e, const char *message);
 
 /* Times that the library gave up a database file until it is attached anew, as it does where a

@@ -33,11 +33,11 @@ struct watch {
 int watch_open(struct watch *w, const struct duck *d);
 void watch_close(struct watch *w);
 
-/* From now on for so many ns; until watch_end. [any] */
+/* Interrupts the connection after so many ns; until watch_end. [any] */
 void watch_begin(struct watch *w, struct watched *x, struct duck_connection *c, int64_t limit);
 void watch_end(struct watch *w, struct watched *x);
 
-/* From now on everybody's time is over, also of those who begin. [any] */
+/* Interrupts every connection from now on, also those that begin later. [any] */
 void watch_hurry(struct watch *w);
 
 /* True where its time is over. [its owner] */

@@ -1,8 +1,8 @@
 /* write.c - a transaction of a session: rows in, all of it or nothing.
  *
- * Tables are made when their first row comes, inside the same transaction: a file
- * has those that its session needs, and an older one gets new tables by itself. New
- * columns of old tables are added before a transaction, in one of their own.
+ * Tables are made when their first row comes, inside the same transaction: a file has those that
+ * its session needs, and an older one gets new tables by itself. New columns of old tables are
+ * added before a transaction, in a separate transaction.
  *
  * What the writer remembers of the file is dropped where a transaction fails, and
  * read again by the next one. [the session's writer] */
@@ -240,7 +240,7 @@ static int begin(struct store_session *ss, struct connection *c, struct err *e)
     return 0;
 }
 
-/* [write_lock held; let go of where this fails] */
+/* [write_lock held; released where this fails] */
 static int begin_locked(struct store_session *ss, struct err *e)
 {
     struct connection *c;
@@ -270,7 +270,7 @@ int write_begin_waiting(struct store_session *ss, struct err *e)
     return begin_locked(ss, e);
 }
 
-/* After COMMIT or ROLLBACK. */
+/* Called after COMMIT or ROLLBACK. */
 static void end(struct store_session *ss)
 {
     struct writer *w = ss->writer;

@@ -14,7 +14,7 @@ struct writer {
     struct buf text;                  /* of statements */
 };
 
-/* Where rows of a table go; the table is made where it is missing. */
+/* The rows of a table; the table is made where it is missing. */
 int write_table(struct store_session *ss, unsigned table, struct rows **out, struct err *e);
 
 #endif
