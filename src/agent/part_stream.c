@@ -79,8 +79,9 @@ static bool is_range(const struct part_stream *s)
     return s->in || s->zst;
 }
 
-/* Plain bytes of the file into the chunk, fewer than wanted at its end only; negative: damage. *error as of
- * gzerror: Z_BUF_ERROR where the file ends within, and what is before that was given. */
+/* Plain bytes of the file into the chunk, fewer than wanted at its end only; negative: damage.
+ * *error as of gzerror: Z_BUF_ERROR where the file ends within, and what is before that was
+ * given. */
 static int take(struct part_stream *s, int want, int *error)
 {
     *error = Z_OK;

@@ -79,7 +79,7 @@ static bool wait_for(const struct shipping *s, int64_t ns)
     return false;
 }
 
-/* Whether no second try and no other session would change the answer. */
+/* Says whether no second try and no other session would change the answer. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
     const char *url = remote_url(s->config->remote), *proxy = remote_proxy(s->config->remote);

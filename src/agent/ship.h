@@ -43,15 +43,14 @@ struct ship_watch {
 
 struct ship_config {
     struct remote *remote;
-    bool force;         /* from the start, whatever the server has */
-    bool near;          /* on this machine: sending costs less than packing */
-    unsigned tries;     /* failures in a row; 0: 8 */
-    int64_t wait_least; /* ns before the second try, at most; 0: 0.5 s */
-    int64_t wait_most;  /* ns before any; 0: 60 s */
-    int64_t deadline;   /* CLOCK_MONOTONIC ns; 0: none */
-    int64_t
-        unreachable; /* ns after which a server that has never answered is given up; 0: tries count */
-    int64_t piece;   /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
+    bool force;          /* from the start, whatever the server has */
+    bool near;           /* on this machine: sending costs less than packing */
+    unsigned tries;      /* failures in a row; 0: 8 */
+    int64_t wait_least;  /* ns before the second try, at most; 0: 0.5 s */
+    int64_t wait_most;   /* ns before any; 0: 60 s */
+    int64_t deadline;    /* CLOCK_MONOTONIC ns; 0: none */
+    int64_t unreachable; /* ns until a server that never answered is given up; 0: tries count */
+    int64_t piece; /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
     const volatile sig_atomic_t *stop;
     struct ship_watch watch;
 };

@@ -12,10 +12,9 @@ struct shipping {
     const struct ship_session *session;
     struct ship_result *result;
     struct backoff backoff;
-    int64_t
-        silent; /* CLOCK_MONOTONIC ns since when no request has been answered; 0: the last one was */
-    int64_t done;               /* bytes on disk before the part at hand */
-    int64_t shown;              /* progress that was shown last */
+    int64_t silent; /* CLOCK_MONOTONIC ns since which no request was answered; 0: the last was */
+    int64_t done;   /* bytes on disk before the part at hand */
+    int64_t shown;  /* progress that was shown last */
     struct part_stream *stream; /* of the body at hand */
 };
 

@@ -138,7 +138,8 @@ int meta_check(struct meta *m, struct err *e); /* CORRUPT: what is wrong, thorou
 /* A copy to path, made while others go on. UNAVAILABLE with PostgreSQL: it has pg_dump. */
 int meta_backup(struct meta *m, const char *path, struct err *e);
 
-/* Who asks, and where the answer goes: the first argument of every function that reads rows. */
+/* Names who asks and where the answer goes: the first argument of every function that reads
+ * rows. */
 struct meta_ask {
     struct meta *m;
     const char *workspace; /* not looked at by what belongs to no workspace: NULL */
@@ -257,14 +258,14 @@ struct meta_pairs {
 };
 
 /* Writes what a session's header says; meta_session_grow writes what the session grows to. *s's
- * counts, gpus and labels are not read: they come from the pairs (NULL: none). A second call for the
- * same session fills in what is new, and the session is live again. STATE: the id belongs to another
- * session (of another host or process), or the session was deleted. */
+ * counts, gpus and labels are not read: they come from the pairs (NULL: none). A second call for
+ * the same session fills in what is new, and the session is live again. STATE: the id belongs to
+ * another session (of another host or process), or the session was deleted. */
 int meta_session_put(struct meta *m, const char *workspace, const struct meta_session *s,
                      const struct meta_pairs *gpus, const struct meta_pairs *labels, struct err *e);
 
-/* Sets a label of a session, or (value NULL) takes it away. NOENT: no such session, or no such label
- * to take away. STATE: it has META_LABELS_MAX others. INVAL: an empty name. */
+/* Sets a label of a session, or (value NULL) takes it away. NOENT: no such session, or no such
+ * label to take away. STATE: it has META_LABELS_MAX others. INVAL: an empty name. */
 int meta_session_label(struct meta *m, const char *workspace, const char *session, const char *name,
                        const char *value, struct err *e);
 

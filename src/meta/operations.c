@@ -159,7 +159,7 @@ int meta_lease(struct meta *m, const struct meta_lease *l, bool *mine, struct er
     return rc;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------ */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static struct meta_args turn_args(const struct meta_turn *t)
 {

@@ -17,7 +17,7 @@
 
 enum { MEMORY = 64 << 20, PAGE = 500 };
 
-/* ---- restoring -------------------------------------------------------------------------------- */
+/* ---- restoring ------------------------------------------------------------------------------- */
 
 /* Copies the column files of a restored backup to the ClickHouse server and removes the files. The
  * files name the workspaces: the small tables may be in PostgreSQL. */
@@ -86,7 +86,7 @@ int offline_restore(const char *from, const struct options *o, struct err *e)
     return rc;
 }
 
-/* ---- checks --------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Locks the folder first. Small tables in PostgreSQL need none. */
 static int open_meta(struct meta **out, const struct options *o, bool migrate,

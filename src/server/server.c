@@ -160,7 +160,7 @@ static int check_local(const struct server *s, struct err *e)
                             : 0;
 }
 
-/* ---- the stores --------------------------------------------------------------------------------- */
+/* ---- the stores ------------------------------------------------------------------------------ */
 
 static int open_meta(struct server *s, struct err *e)
 {

@@ -124,7 +124,7 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
     return rc;
 }
 
-/* ---- handing out ------------------------------------------------------------------------------- */
+/* ---- handing out ----------------------------------------------------------------------------- */
 
 /* Columns of a chunk, as far as they need room of their own. */
 struct pages {

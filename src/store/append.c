@@ -41,7 +41,7 @@ void append_fini(struct append *a)
     buf_fini(&a->text);
 }
 
-/* ---- what is remembered ----------------------------------------------------------------------- */
+/* ---- what is remembered ---------------------------------------------------------------------- */
 
 struct known {
     struct ids *ids;
@@ -105,7 +105,7 @@ void append_rollback(struct append *a)
     a->loaded = false;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 int append_names(struct store_session *ss, const uint32_t *ids, const char *const *texts,
                  const size_t *lens, size_t n, struct err *e)

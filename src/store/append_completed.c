@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What the commit does with a row; the cell after its columns. */
+/* The commit's action for a row; the cell after its columns. */
 enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
 
 /* In DuckDB each amended row is a statement that looks at all rows, so a sender could keep the

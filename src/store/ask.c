@@ -58,7 +58,7 @@ static const char *find_arg(const struct ask *a, const char *name, size_t len, s
     return NULL;
 }
 
-/* ---- templates -------------------------------------------------------------------------------- */
+/* ---- templates ------------------------------------------------------------------------------- */
 
 static bool of_word(char c)
 {
@@ -112,7 +112,7 @@ static bool is_known(const struct ask *a, const char *name, size_t len)
     return find_arg(a, name, len, &arg) && !arg.value.null;
 }
 
-/* ---- words of the engine ------------------------------------------------------------------------ */
+/* ---- words of the engine --------------------------------------------------------------------- */
 
 enum { WORD_ARGS = 3, WORD_TEXT_MAX = 4096 };
 
@@ -227,7 +227,7 @@ void ask_text(struct ask *a, const char *template)
     ask_more(a, template);
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 int ask_pages(struct ask *a, ask_take take, void *arg)
 {
@@ -282,7 +282,7 @@ static int fetch_names(void *arg, const int64_t *ids, size_t n, struct answer *a
     return ask_pages(a, take_texts, answer);
 }
 
-/* ---- names of configurations ---------------------------------------------------------------------- */
+/* ---- names of configurations ----------------------------------------------------------------- */
 
 static int take_pairs(void *arg, const struct page *p)
 {
@@ -322,7 +322,7 @@ int ask_config_names(struct ask *a, unsigned column)
     return rc;
 }
 
-/* ---- names by pattern -------------------------------------------------------------------------- */
+/* ---- names by pattern ------------------------------------------------------------------------ */
 
 struct matches {
     int64_t *ids;
@@ -354,7 +354,7 @@ int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, i
     return rc;
 }
 
-/* ---- the questions ----------------------------------------------------------------------------- */
+/* ---- the questions --------------------------------------------------------------------------- */
 
 /* The way in which a question is answered: a template, or a function where a template is not
  * enough. */

@@ -8,11 +8,11 @@
  *   #limit             for such an integer where only a plain number will do
  *   [from? …]          for what is there only where that parameter is not null
  *   total(…)           for what dialects say differently: the engine's words
- * so that nothing but names from tables gets into a statement. Words of all engines:
- *   total(v)           sum, as 64 bits that saturate        known(c)       a cell, NULL where unknown
+ * so that nothing but names from tables gets into a statement. Words of all engines: total(v)
+ * sum, as 64 bits that saturate known(c) a cell, NULL where unknown
  *   event(s, d)        true for an event (wire/limits.h)    ends(s, d)     where it ends
  *   lane(k, d, r)      as lane_make of wire/tile.h          unless0(v)     unknown where 0
- *   below(v, step)     greatest multiple not above v        octave(v)      floor(log2(v)); -1: v < 1
+ * below(v, step) greatest multiple not above v octave(v) floor(log2(v)); -1: v < 1
  *   holds(t, part)     part stands in t, case of A to Z ignored
  *   among(v, $list)    v is in a list of some; within(v, $list): of many
  *   leading(n, busy)   n > 0 with the greatest busy, least n; unknown: none

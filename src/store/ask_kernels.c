@@ -18,7 +18,7 @@ struct range {
     int64_t first, rows;
 };
 
-/* What is found so far for a question about kernels. */
+/* The state of a question about kernels. */
 struct found {
     struct ask *a;
     struct kernel_sums sums;
@@ -42,7 +42,7 @@ static void found_fini(struct found *f)
     mem_free(f->parts);
 }
 
-/* ---- which slices and rows ---------------------------------------------------------------------- */
+/* ---- which slices and rows ------------------------------------------------------------------- */
 
 static int add_whole(struct found *f, int64_t slice)
 {
@@ -88,7 +88,7 @@ static int find_slices(struct found *f)
     return rc ? rc : add_part(f, f->summed, INT64_MAX - f->summed);
 }
 
-/* ---- configurations ------------------------------------------------------------------------------ */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 static int take_configs(void *arg, const struct page *p)
 {
@@ -162,7 +162,7 @@ static int want_pattern(struct found *f)
     return rc;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------ */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static int take_sums(void *arg, const struct page *p)
 {
@@ -247,7 +247,7 @@ static int find_sums(struct found *f, struct ask *a)
     return rc ? rc : sum_parts(f);
 }
 
-/* ---- percentiles -------------------------------------------------------------------------------------- */
+/* ---- percentiles ----------------------------------------------------------------------------- */
 
 static int take_bins(void *arg, const struct page *p)
 {
@@ -296,7 +296,7 @@ static double quantile(const struct bins *b, const struct kernel_cell *c, double
     return (double)c->longest;
 }
 
-/* ---- groups: kernels by name, by configuration ---------------------------------------------------- */
+/* ---- groups: kernels by name, by configuration ----------------------------------------------- */
 
 struct group {
     int64_t key; /* name or configuration */
@@ -490,7 +490,7 @@ static int answer_groups(struct ask *a, bool by_name, bool one_name, fill_row fi
     return rc;
 }
 
-/* ---- the questions -------------------------------------------------------------------------------- */
+/* ---- the questions --------------------------------------------------------------------------- */
 
 static void fill_kernel(int64_t *row, const struct group *g, const struct bins *b)
 {

@@ -26,7 +26,7 @@ int ask_series(struct ask *a)
     return ask_rows(a);
 }
 
-/* ---- memory held --------------------------------------------------------------------------------- */
+/* ---- memory held ----------------------------------------------------------------------------- */
 
 /* Walks allocations and frees by time. Sums here and not in a statement: the older of the
  * dialects has no windows. */

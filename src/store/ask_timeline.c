@@ -90,7 +90,7 @@ int ask_spans(struct ask *a)
     return ask_rows(a);
 }
 
-/* ---- single events ---------------------------------------------------------------------------- */
+/* ---- single events --------------------------------------------------------------------------- */
 
 static bool has_kind(const struct ask *a, enum lane_kind kind)
 {
@@ -142,7 +142,7 @@ int ask_events(struct ask *a)
     return rc ? rc : ask_config_names(a, 3);
 }
 
-/* ---- search ----------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 static int put_found(struct ask *a, const struct source *s, const char *among, bool back)
 {

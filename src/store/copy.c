@@ -13,7 +13,7 @@
 
 enum { COMMIT_ROWS = 1 << 20, NAMES = 512, ROWS = 1024 };
 
-/* ---- a session --------------------------------------------------------------------------------- */
+/* ---- a session ------------------------------------------------------------------------------- */
 
 struct copying {
     const struct store_ops *ops; /* of the store that gets it */
@@ -175,7 +175,7 @@ static int copy_rows(const struct side *from, const struct side *to, const bool 
     return rc;
 }
 
-/* ---- whether it is there already ---------------------------------------------------------------- */
+/* ---- whether it is there already ------------------------------------------------------------- */
 
 static bool same_positions(const struct store_position *a, unsigned n,
                            const struct store_position *b, unsigned m)
@@ -188,8 +188,8 @@ static bool same_positions(const struct store_position *a, unsigned n,
     return n == m && same == n;
 }
 
-/* A session of that name at the target: *there where it is the same one; one that a copy left half is
- * dropped. */
+/* A session of that name at the target: *there where it is the same one; one that a copy left
+ * half is dropped. */
 static int look(const struct side *from, const struct store_end *to, const char *workspace,
                 const char *id, bool *there, struct err *e)
 {
@@ -223,7 +223,7 @@ static int copy_session(const struct store_end *from, const struct store_end *to
     bool there;
     int rc = from->ops->get(from->store, workspace, id, false, &source, e);
     if (rc)
-        return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted meanwhile */
+        return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted since the list was read */
     const struct side read = {from->ops, source};
     rc = look(&read, to, workspace, id, &there, e);
     count->there += !rc && there;
@@ -241,7 +241,7 @@ static int copy_session(const struct store_end *from, const struct store_end *to
     return rc;
 }
 
-/* ---- history ------------------------------------------------------------------------------------ */
+/* ---- history --------------------------------------------------------------------------------- */
 
 /* Rows of one session's history, until another's begin. */
 struct history {
@@ -349,7 +349,7 @@ static int copy_history(const struct store_end *from, const struct store_end *to
     return rc;
 }
 
-/* ---- a workspace ---------------------------------------------------------------------------------- */
+/* ---- a workspace ----------------------------------------------------------------------------- */
 
 struct list {
     char (*ids)[STORE_ID_MAX]; /* owned */
@@ -377,7 +377,7 @@ int store_copy_workspace(const struct store_end *from, const struct store_end *t
     return rc ? rc : copy_history(from, to, workspace, e);
 }
 
-/* ---- Parquet ---------------------------------------------------------------------------------------- */
+/* ---- Parquet --------------------------------------------------------------------------------- */
 
 static int write_parquet(const struct store_ops *ops, struct store_session *ss,
                          enum record_type type, struct store *files, const char *path,

@@ -1,9 +1,9 @@
 /* copy.h - sessions from one store to another, whatever their engines: what backups of columns in a
  * server are, and how such a backup gets back.
  *
- * A session is copied as one commit of it left it; what its rows are summed up to is made anew by the
- * store that gets them. Its positions come with the last commit: a copy that was broken off has none,
- * and is made again. [the caller's thread; one writer a session, as ever] */
+ * A session is copied as one commit of it left it; what its rows are summed up to is made anew
+ * by the store that gets them. Its positions come with the last commit: a copy that was broken
+ * off has none, and is made again. [the caller's thread; one writer a session, as ever] */
 #ifndef GPUFL_STORE_COPY_H
 #define GPUFL_STORE_COPY_H
 

@@ -38,7 +38,7 @@ int store_table_find(const char *name, size_t len);
 _Static_assert(TABLE_tile_7 - TABLE_tile_0 == TILE_LEVELS - 1, "a table of tiles for each level");
 _Static_assert(TABLE_span_7 - TABLE_span_0 == TILE_LEVELS - 1, "a table of spans for each level");
 
-/* Whether a text names a workspace or a session: [0-9A-Za-z_-], at most STORE_ID_MAX - 1 of
+/* Says whether a text names a workspace or a session: [0-9A-Za-z_-], at most STORE_ID_MAX - 1 of
  * them. */
 bool store_id_ok(const char *id);
 

@@ -1,5 +1,6 @@
-/* child_server.h - a database server as a child of the test: under an unprivileged user where the test
- * is root's, and killed by the kernel with the thread that started it, so that no test leaves one. */
+/* child_server.h - a database server as a child of the test: under an unprivileged user where
+ * the test is root's, and killed by the kernel with the thread that started it, so that no test
+ * leaves one. */
 #ifndef GPUFL_TESTS_STORE_CHILD_SERVER_H
 #define GPUFL_TESTS_STORE_CHILD_SERVER_H
 

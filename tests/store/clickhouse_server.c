@@ -143,7 +143,7 @@ static int port_free(void)
     return ntohs(at.sin_port);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct body {
     const char *at;
@@ -208,7 +208,7 @@ const char *clickhouse_sql(unsigned server, const char *sql)
     return out;
 }
 
-/* ---- running ----------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void launch(unsigned server)
 {
@@ -295,7 +295,7 @@ void clickhouse_close(void)
     }
 }
 
-/* ---- what it is -------------------------------------------------------------------------------- */
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 void clickhouse_url(unsigned n, const char *prefix, char *out, size_t size)
 {

@@ -66,7 +66,7 @@ int damage_no_rows(void *arg, const struct store_chunk *c)
     return 0;
 }
 
-/* ---- a killed writer --------------------------------------------------------------------------- */
+/* ---- a killed writer ------------------------------------------------------------------------- */
 
 /* Tells the pipe of each commit that is done. */
 static void write_until_killed(const struct store_ops *ops, const struct store_config *c,

@@ -1,5 +1,5 @@
-/* meta_lists.c - cases of lists: every order and filter beside a plain walk over the same rows, page
- * by page. */
+/* meta_lists.c - cases of lists: every order and filter beside a plain walk over the same rows,
+ * page by page. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

@@ -129,7 +129,7 @@ void suite_tables_as_parquet(void **state)
     OPS->put(ss);
 }
 
-/* ---- many threads ---------------------------------------------------------------------------------- */
+/* ---- many threads ---------------------------------------------------------------------------- */
 
 enum { CHURNED = 40 /* more than stay open */, ROUNDS = 50 };
 

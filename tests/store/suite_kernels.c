@@ -354,7 +354,7 @@ void suite_histogram_of_a_kernel(void **state)
     suite.ops->put(ss);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static void check_launches(struct store_session *ss, const struct kernels *k, const char *param,
                            int64_t value, struct filter f)
@@ -419,7 +419,7 @@ void suite_single_launches(void **state)
     suite.ops->put(ss);
 }
 
-/* ---- more rows than a slice holds ------------------------------------------------------------------ */
+/* ---- more rows than a slice holds ------------------------------------------------------------ */
 
 enum { MANY = 1200000, CONFIGS = 5 };
 

@@ -5,7 +5,7 @@
 
 #define OPS suite.ops
 
-/* ---- what comes back is what went in ----------------------------------------------------------- */
+/* ---- what comes back is what went in --------------------------------------------------------- */
 
 struct compare {
     const struct fixture *fixture;
@@ -72,7 +72,7 @@ void suite_rows_come_back(void **state)
     }
 }
 
-/* ---- transactions -------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 static size_t rows_of(struct store_session *ss, enum record_type type);
 
@@ -165,7 +165,7 @@ void suite_rollback_leaves_nothing(void **state)
     OPS->put(ss);
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 void suite_scan_is_bounded_by_time(void **state)
 {
@@ -192,7 +192,7 @@ static int stop_at_once(void *arg, const struct wire_batch *b)
     return GPUFL_E_FULL;
 }
 
-/* ---- texts ----------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static const char odd_line[] = "{\"type\":\"of tomorrow\",\"\x00\xff'\":1}";
 
@@ -271,7 +271,7 @@ void suite_texts_of_all_kinds(void **state)
     OPS->put(ss);
 }
 
-/* ---- who may what ---------------------------------------------------------------------------------- */
+/* ---- who may what ---------------------------------------------------------------------------- */
 
 void suite_ids_are_checked(void **state)
 {

@@ -103,7 +103,7 @@ static struct events events_of(const struct fixture *f)
     return e;
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 void suite_lanes_of_a_session(void **state)
 {
@@ -169,7 +169,7 @@ void suite_streams_and_threads(void **state)
     suite.ops->put(ss);
 }
 
-/* ---- tiles and spans -------------------------------------------------------------------------------- */
+/* ---- tiles and spans ------------------------------------------------------------------------- */
 
 static void check_level(struct store_session *ss, const struct fixture *f, const struct events *e,
                         int level, int64_t step)
@@ -246,7 +246,7 @@ void suite_each_level_has_all_events(void **state)
     }
 }
 
-/* ---- single events ----------------------------------------------------------------------------------- */
+/* ---- single events --------------------------------------------------------------------------- */
 
 static size_t events_meant(const struct events *e, const int64_t *lanes, size_t n, int64_t from,
                            int64_t to)
@@ -304,7 +304,7 @@ void suite_events_of_a_window(void **state)
     }
 }
 
-/* ---- search ------------------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 static void check_search(struct store_session *ss, const struct fixture *f, const struct events *e,
                          int64_t kind, const char *pattern, int64_t from, bool back)

@@ -1,5 +1,5 @@
-/* test_clickhouse.c - the conformance suite on ClickHouse: a real server, which this starts. Skipped,
- * with a message, where it is not installed. */
+/* test_clickhouse.c - the conformance suite on ClickHouse: a real server, which this starts.
+ * Skipped, with a message, where it is not installed. */
 #include "suite.h"
 
 #include "clickhouse_server.h"

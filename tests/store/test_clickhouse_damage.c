@@ -53,7 +53,7 @@ static struct store_session *session(struct store *s, const char *id)
     return ss;
 }
 
-/* ---- a killed writer --------------------------------------------------------------------------- */
+/* ---- a killed writer ------------------------------------------------------------------------- */
 
 TEST(test_killed_writer)
 {
@@ -61,7 +61,7 @@ TEST(test_killed_writer)
     damage_killed_writer(ops, &config, 8, 0);
 }
 
-/* ---- a killed server ----------------------------------------------------------------------------- */
+/* ---- a killed server ------------------------------------------------------------------------- */
 
 enum { STEP = 30000 };
 
@@ -91,7 +91,8 @@ static void *kill_on(void *arg)
     return NULL;
 }
 
-/* What a loader does: where something failed it asks how far the session has got, and goes on there. */
+/* What a loader does: where something failed it asks how far the session has got, and goes on
+ * there. */
 TEST(test_killed_server)
 {
     enum { COMMITS = 60 };
@@ -134,10 +135,10 @@ TEST(test_killed_server)
     ops->close(s);
 }
 
-/* ---- answers that are lost ------------------------------------------------------------------------- */
+/* ---- answers that are lost ------------------------------------------------------------------- */
 
-/* The connection breaks behind each request in turn: the server has it, the answer is lost. Whatever it
- * was, the rows are there once, and what failed can be done again. */
+/* The connection breaks behind each request in turn: the server has it, the answer is lost.
+ * Whatever it was, the rows are there once, and what failed can be done again. */
 TEST(test_lost_answers)
 {
     char through[256];
@@ -180,7 +181,7 @@ TEST(test_lost_answers)
     cut_proxy_close();
 }
 
-/* ---- rows that nobody counts ------------------------------------------------------------------------- */
+/* ---- rows that nobody counts ----------------------------------------------------------------- */
 
 TEST(test_left_rows_are_taken_out)
 {
@@ -212,7 +213,7 @@ TEST(test_left_rows_are_taken_out)
     ops->close(s);
 }
 
-/* ---- disk --------------------------------------------------------------------------------------------- */
+/* ---- disk ------------------------------------------------------------------------------------ */
 
 TEST(test_deleting_frees_the_disk)
 {
@@ -262,7 +263,7 @@ TEST(test_unfinished_deletion)
     ops->close(s);
 }
 
-/* ---- two servers of ours --------------------------------------------------------------------------------- */
+/* ---- two servers of ours --------------------------------------------------------------------- */
 
 TEST(test_another_server_writes)
 {
@@ -401,7 +402,7 @@ TEST(test_a_turn_is_seized)
     ops->close(two);
 }
 
-/* ---- other versions -------------------------------------------------------------------------------------- */
+/* ---- other versions -------------------------------------------------------------------------- */
 
 TEST(test_older_tables)
 {
@@ -443,10 +444,10 @@ TEST(test_ids_that_collide)
     ops->close(s);
 }
 
-/* ---- limits, addresses ------------------------------------------------------------------------------------ */
+/* ---- limits, addresses ----------------------------------------------------------------------- */
 
-/* Opens a store and asks a question. Newer servers do not count the first 4 MiB of a statement: what
- * an older one refuses when the store is opened they may refuse when it is asked. */
+/* Opens a store and asks a question. Newer servers do not count the first 4 MiB of a statement:
+ * what an older one refuses when the store is opened they may refuse when it is asked. */
 static int ask_all(const struct store_config *config, const struct store_value *args, struct err *e)
 {
     const struct store_visitor v = {NULL, damage_no_rows};

@@ -1,6 +1,6 @@
-/* test_clickhouse_shards.c - the conformance suite on two ClickHouse servers, the shards of a cluster:
- * sessions stand on one or the other, and Distributed tables have all. Skipped, with a message, where
- * clickhouse-server is not installed. */
+/* test_clickhouse_shards.c - the conformance suite on two ClickHouse servers, the shards of a
+ * cluster: sessions stand on one or the other, and Distributed tables have all. Skipped, with a
+ * message, where clickhouse-server is not installed. */
 #include "suite.h"
 
 #include "clickhouse_server.h"

@@ -84,7 +84,7 @@ static void make_session(struct store *s, const char *id, size_t rows)
     ops->put(ss);
 }
 
-/* ---- files of others, and files that are broken -------------------------------------------------- */
+/* ---- files of others, and files that are broken ---------------------------------------------- */
 
 static void put_bytes(const char *path, off_t at, const char *bytes, size_t n)
 {
@@ -171,7 +171,7 @@ TEST(test_other_versions)
     ops->close(s);
 }
 
-/* ---- a killed writer --------------------------------------------------------------------------------- */
+/* ---- a killed writer ------------------------------------------------------------------------- */
 
 TEST(test_killed)
 {
@@ -179,10 +179,10 @@ TEST(test_killed)
     damage_killed_writer(ops, &config, 12, 7);
 }
 
-/* ---- a full disk ---------------------------------------------------------------------------------------- */
+/* ---- a full disk ----------------------------------------------------------------------------- */
 
-/* Files may not grow beyond a limit: what a full disk looks like to the library. 0, or where it went
- * wrong. */
+/* Files may not grow beyond a limit: what a full disk looks like to the library. 0, or where it
+ * went wrong. */
 static int write_until_full(void)
 {
     struct store_session *ss, *other;
@@ -283,7 +283,8 @@ static int settle_when_full(void)
     return 0;
 }
 
-/* A session that was half made (here for want of room, or by a kill) is made anew: it had nothing. */
+/* A session that was half made (here for want of room, or by a kill) is made anew: it had
+ * nothing. */
 static int make_without_room(void)
 {
     struct store_session *ss;
@@ -326,7 +327,7 @@ TEST(test_settled_when_full)
     in_child(settle_when_full);
 }
 
-/* ---- a question that takes too long ------------------------------------------------------------------- */
+/* ---- a question that takes too long ---------------------------------------------------------- */
 
 TEST(test_too_long)
 {
@@ -357,7 +358,7 @@ TEST(test_too_long)
     ops->close(s);
 }
 
-/* ---- a file that the library holds ------------------------------------------------------------ */
+/* ---- a file that the library holds ----------------------------------------------------------- */
 
 struct getter {
     struct thread thread;
@@ -376,8 +377,8 @@ static void *get_again(void *arg)
     return NULL;
 }
 
-/* A session is closed while a transaction that has looked at it goes on, and is asked for again: that
- * waits until the transaction has ended. */
+/* A session is closed while a transaction that has looked at it goes on, and is asked for again:
+ * that waits until the transaction has ended. */
 TEST(test_still_held)
 {
     struct store *s = open_store();

@@ -1,4 +1,5 @@
-/* http_client.c - see http_client.h. One easy handle, kept for its connection until a request fails.
+/* http_client.c - see http_client.h. One easy handle, kept for its connection until a request
+ * fails.
  *
  * libcurl brings thirty libraries along; linked, each start of `gpufl` would load them
  * (measured: 5 ms became 40), and a machine without it could not even trace. So it

@@ -37,9 +37,9 @@ struct http_client_config {
     int64_t deadline; /* CLOCK_MONOTONIC ns: requests end then, with GPUFL_E_STATE; 0: none */
     /* Non-zero: requests end with GPUFL_E_STATE within a second. NULL: never. */
     const volatile sig_atomic_t *stop;
-    /* Asked for each address before it is connected to, whatever name led there; false: it is not,
-     * and the request ends with GPUFL_E_PERM. No proxy is used then: it would hide the address. NULL:
-     * all may be. */
+    /* Asked for each address before it is connected to, whatever name led there; false: it is
+     * not, and the request ends with GPUFL_E_PERM. No proxy is used then: it would hide the
+     * address. NULL: all may be. */
     bool (*allow)(void *arg, const struct sockaddr *to, unsigned len);
     void *allow_arg;
 };
@@ -60,8 +60,9 @@ struct http_client_call {
     int64_t body_size; /* bytes; -1: unknown, sent in chunks */
     /* Called now and then with the bytes of the body that have gone out so far. May be NULL. */
     void (*progress)(void *arg, int64_t sent);
-    /* Takes the answer of a status below 300 piece by piece, which is then not collected: 0, or a
-     * code of base/err.h, which breaks the request off and is its result. NULL: all is collected. */
+    /* Takes the answer of a status below 300 piece by piece, which is then not collected: 0, or
+     * a code of base/err.h, which breaks the request off and is its result. NULL: all is
+     * collected. */
     int (*write)(void *arg, const char *data, size_t n);
     void *arg;        /* of all three */
     int64_t deadline; /* CLOCK_MONOTONIC ns: this request ends then, with TIMEOUT; 0: none */
@@ -99,14 +100,14 @@ void http_client_answer_fini(struct http_client_answer *a);
 /* The text of a URL cleaned up: scheme added, trailing slashes cut, into out. INVAL with a
  * sentence: another scheme, a name and password in it, a query, control characters, too long. */
 int http_client_clean_url(const char *url, char *out, size_t size, struct err *e);
-/* Whether the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1. No proxy is asked
- * for those. */
+/* Says whether the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1. No proxy is
+ * asked for those. */
 bool http_client_is_here(const char *clean_url);
-/* Whether a request to that URL can be read on the way: http, and not to this machine. A proxy on
- * the way changes nothing: it passes http on as it is, and sees of https only the host. */
+/* Says whether a request to that URL can be read on the way: http, and not to this machine. A
+ * proxy on the way changes nothing: it passes http on as it is, and sees of https only the host. */
 bool http_client_in_clear(const char *clean_url);
-/* The proxy that the environment names for a URL, with name and password, into out; "": none, or not
- * for this host (no_proxy, is_here). INVAL with a sentence where it cannot be one. */
+/* The proxy that the environment names for a URL, with name and password, into out; "": none, or
+ * not for this host (no_proxy, is_here). INVAL with a sentence where it cannot be one. */
 int http_client_find_proxy(const char *clean_url, char *out, size_t size, struct err *e);
 /* A proxy's URL without name and password, for messages. */
 void http_client_show_proxy(const char *proxy, char *out, size_t size);

@@ -79,7 +79,7 @@ unsigned http_field_count(const struct http_request *r, const char *name)
     return n;
 }
 
-/* Whether the parameters of a list's word switch it off: ";q=0", "; q=0.0". */
+/* Says whether the parameters of a list's word switch it off: ";q=0", "; q=0.0". */
 static bool refused(const char *parameters, size_t n)
 {
     const char *q = memmem(parameters, n, "q=", 2);
@@ -131,7 +131,7 @@ const char *http_cookie(struct http_request *r, const char *name)
     return NULL;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void problem(struct http_request *r, int status, const char *parameter, const char *detail,
                     va_list args)

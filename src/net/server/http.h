@@ -101,7 +101,8 @@ struct http_request {
 /* Value of a header field, the first of that name; NULL: none. [owner] */
 const char *http_field(const struct http_request *r, const char *name);
 unsigned http_field_count(const struct http_request *r, const char *name);
-/* Whether a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than 0. */
+/* Says whether a field is a list that has the word ("gzip" in Accept-Encoding) with a q other
+ * than 0. */
 bool http_field_has(const struct http_request *r, const char *name, const char *word);
 /* Value of a cookie, in its memory; NULL: none. */
 const char *http_cookie(struct http_request *r, const char *name);
@@ -127,9 +128,9 @@ void http_send_pipe(struct http_request *r, const char *type, struct http_pipe *
 /* Sets a field of the answer; texts are copied. After HTTP_ANSWER_FIELDS fields the next one is
  * dropped. */
 void http_set(struct http_request *r, const char *name, const char *value);
-/* Whether the client says that it has the document with this tag (If-None-Match). */
+/* Says whether the client says that it has the document with this tag (If-None-Match). */
 bool http_tag_known(const struct http_request *r, const char *tag);
-/* Whether the request has an answer. */
+/* Says whether the request has an answer. */
 static inline bool http_answered(const struct http_request *r)
 {
     return r->answer.kind != HTTP_ANSWER_NONE;

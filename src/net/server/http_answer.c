@@ -59,7 +59,7 @@ void http_answer_drop(struct http_request *r)
     *a = (struct http_answer){.fd = -1};
 }
 
-/* ---- complete ---------------------------------------------------------------------------------- */
+/* ---- complete -------------------------------------------------------------------------------- */
 
 bool http_tag_known(const struct http_request *r, const char *tag)
 {
@@ -146,7 +146,7 @@ void http_answer_complete(struct http_request *r)
         http_problem(r, 503, "The answer is too large; ask for less of it.");
     tag(r);
     if (!compressible(a->type) || field_of(a, "ETag") == NULL || field_of(a, "Content-Encoding"))
-        return; /* what is not for keeping (problems, small talk), or packed already, stays as it is */
+        return; /* problems, small answers and packed bodies stay as they are */
     http_set(r, "Vary", "Accept-Encoding");
     if (a->kind == HTTP_ANSWER_BODY && r->transport->server->config.compress &&
         a->body.len >= COMPRESS_LEAST && a->body.len < UINT32_MAX &&
@@ -154,7 +154,7 @@ void http_answer_complete(struct http_request *r)
         compress_body(r);
 }
 
-/* ---- response ----------------------------------------------------------------------------------- */
+/* ---- response -------------------------------------------------------------------------------- */
 
 static struct MHD_Response *wrap_body(struct http_answer *a)
 {

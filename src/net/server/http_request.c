@@ -76,8 +76,9 @@ static void peer_text(struct http_request *r, struct MHD_Connection *c)
     r->peer = copy ? copy : "?";
 }
 
-/* libmicrohttpd would take the query apart as well, into memory that some hundred parameters use up;
- * then it answers twice, or never. The target lies in its own writable buffer, and is ours now. */
+/* libmicrohttpd would take the query apart as well, into memory that some hundred parameters use
+ * up; then it answers twice, or never. The target lies in its own writable buffer, and is ours
+ * now. */
 static void hide_query(const char *target)
 {
     char *mark = (char *)(uintptr_t)strchr(target, '?');
@@ -238,7 +239,7 @@ static enum MHD_Result body_piece(struct http_request *r, const char *data, size
     return MHD_YES;
 }
 
-/* ---- the worker ------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 static void handle(struct http_request *r)
 {
@@ -292,7 +293,7 @@ static void work(void *arg)
     }
 }
 
-/* ---- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static enum MHD_Result queue_answer(struct http_request *r)
 {

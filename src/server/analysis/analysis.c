@@ -60,7 +60,7 @@ struct analysis {
     struct analysis_stats stats;
 };
 
-/* ---- the rules' version -------------------------------------------------------------------------- */
+/* ---- the rules' version ---------------------------------------------------------------------- */
 
 const char *analysis_rules(void)
 {
@@ -74,7 +74,7 @@ const char *analysis_rules(void)
     return text;
 }
 
-/* ---- one session -------------------------------------------------------------------------------- */
+/* ---- one session ----------------------------------------------------------------------------- */
 
 static int64_t now_real(void)
 {
@@ -219,7 +219,7 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
     return rc;
 }
 
-/* ---- whose turn it is ---------------------------------------------------------------------------- */
+/* ---- whose turn it is ------------------------------------------------------------------------ */
 
 /* [lock held] NULL: out of memory. */
 static struct candidate *find_candidate(struct analysis *a, const char *workspace,
@@ -365,7 +365,7 @@ static void *analysis_main(void *arg)
     return NULL;
 }
 
-/* ---- opening, closing, waiting ------------------------------------------------------------------- */
+/* ---- opening, closing, waiting --------------------------------------------------------------- */
 
 int analysis_open(struct analysis **out, const struct analysis_config *c, struct err *e)
 {

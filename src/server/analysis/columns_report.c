@@ -46,7 +46,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     return model_batch(r->model, b);
 }
 
-/* ---- lines that the loader keeps beside the records --------------------------------------------- */
+/* ---- lines that the loader keeps beside the records ------------------------------------------ */
 
 static void add_counts(struct load_stats *s, const struct store_text *line)
 {
@@ -96,7 +96,7 @@ static int take_lines(void *arg, const struct store_chunk *c)
     return rc;
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static int scan_kind(struct reading *r, enum record_kind kind, enum channel channel, struct err *e)
 {
@@ -161,7 +161,7 @@ int columns_report(struct report *r, const struct columns_source *from,
     return report_open_source(r, &source, o, e);
 }
 
-/* ---- documents ---------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 static int write_document(const struct report *r, int (*write)(const struct report *, FILE *),
                           char **text, size_t *len)

@@ -44,7 +44,7 @@ static const char *function_text(const struct report *r, struct region *memory, 
     return out;
 }
 
-/* ---- findings ---------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static bool fill_finding(const struct report *r, const struct insight *i, struct region *memory,
                          struct meta_finding *f)
@@ -86,7 +86,7 @@ int analysis_findings(const struct report *r, const char *session, struct region
     return 0;
 }
 
-/* ---- history ----------------------------------------------------------------------------------- */
+/* ---- history --------------------------------------------------------------------------------- */
 
 /* Columns of the answer, in the order of schema/queries.def. */
 enum {
@@ -325,7 +325,7 @@ int analysis_history(const struct report *r, const char *session, struct region 
     return rc ? rc : h.failed ? GPUFL_E_NOMEM : 0;
 }
 
-/* ---- use by day -------------------------------------------------------------------------------- */
+/* ---- use by day ------------------------------------------------------------------------------ */
 
 static int64_t part_of(int64_t whole, int64_t part, int64_t of)
 {

@@ -12,8 +12,8 @@
 int analysis_findings(const struct report *r, const char *session, struct region *memory,
                       struct meta_finding **out, size_t *count);
 
-/* Rows of the question kernel_history: a kernel, launch shape and device each, a scope each, and the
- * session itself. 0 or NOMEM. */
+/* Rows of the question kernel_history: a kernel, launch shape and device each, a scope each, and
+ * the session itself. 0 or NOMEM. */
 int analysis_history(const struct report *r, const char *session, struct region *memory,
                      struct store_chunk *out);
 

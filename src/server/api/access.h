@@ -15,11 +15,11 @@ bool access_decide(struct call *c);
 /* Fills c->who also for nobody in particular, for routes that anybody may ask; false: answered. */
 bool access_who(struct call *c);
 
-/* The problem that fits a code of auth.h. wait: ns until the next try, of TIMEOUT for too many tries;
- * 0: it was the tables that took too long. */
+/* The problem that fits a code of auth.h. wait: ns until the next try, of TIMEOUT for too many
+ * tries; 0: it was the tables that took too long. */
 void access_fail(struct call *c, int rc, const struct err *e, int64_t wait);
 
-/* Who asks, from where, for functions of auth.h; the texts live as long as the call. */
+/* The ask for functions of auth.h: c's caller. Its texts live as long as the call. */
 struct auth_ask access_ask(const struct call *c, struct err *e);
 
 /* An entry of the workspace's audit log: who asks did this to that. */

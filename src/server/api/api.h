@@ -15,7 +15,8 @@ struct http_app app_of(struct parts *parts);
     void api_##handler(struct call *c);
 #include "schema/routes.def"
 
-/* A piece of the body of events/stream, before api_events_stream. Non-zero: the rest is not wanted. */
+/* A piece of the body of events/stream, before api_events_stream. Non-zero: the rest is not
+ * wanted. */
 int api_events_stream_take(struct call *c, const char *data, size_t n);
 
 #endif

@@ -167,7 +167,7 @@ void api_export_ndjson(struct call *c)
     attachment(c, s.row.id, "ndjson");
 }
 
-/* ---- Parquet ----------------------------------------------------------------------------------- */
+/* ---- Parquet --------------------------------------------------------------------------------- */
 
 /* A file below the data folder that is gone when it is closed. */
 static int send_parquet(struct call *c, struct session_ref *s, enum record_type type, struct err *e)

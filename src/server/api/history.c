@@ -23,7 +23,7 @@ struct answering {
     const struct history *found;
 };
 
-/* ---- out --------------------------------------------------------------------------------------- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 static void put_small(struct json_out *j, const char *key, double v)
 {
@@ -119,7 +119,7 @@ static void put_sessions(struct answering *a)
     json_out_close_array(&a->j);
 }
 
-/* ---- days -------------------------------------------------------------------------------------- */
+/* ---- days ------------------------------------------------------------------------------------ */
 
 static int64_t day_of(int64_t ns)
 {
@@ -175,7 +175,7 @@ static void put_days(struct answering *a, double *room)
     json_out_close_array(&a->j);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void send(struct call *c, struct history_rows *rows, const struct history *found,
                  double *room)

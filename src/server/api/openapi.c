@@ -39,7 +39,7 @@ static const struct object OBJECTS[] = {
 #include "schema/routes.def"
 };
 
-/* ---- pieces ------------------------------------------------------------------------------------ */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static void put_ref(struct json_out *j, const char *key, const char *prefix, const char *name)
 {
@@ -129,7 +129,7 @@ static void put_param_schema(struct json_out *j, const struct param *p)
     }
 }
 
-/* ---- schemas ------------------------------------------------------------------------------------ */
+/* ---- schemas --------------------------------------------------------------------------------- */
 
 static void put_problem(struct json_out *j)
 {
@@ -317,7 +317,7 @@ static void put_row(struct json_out *j, const struct meta_row *row)
     json_out_close_object(j);
 }
 
-/* Whether a route answers with the schema. */
+/* Says whether a route answers with the schema. */
 static bool used(enum answer answer, const char *of)
 {
     for (unsigned i = 0; i < ROUTE_COUNT; i++)
@@ -359,7 +359,7 @@ static void put_components(struct json_out *j)
     json_out_close_object(j);
 }
 
-/* ---- paths --------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static void put_parameters(struct json_out *j, const struct route *r)
 {
@@ -517,7 +517,7 @@ static void put_paths(struct json_out *j)
     json_out_close_object(j);
 }
 
-/* ---- layout ---------------------------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 static void new_line(struct buf *out, int depth)
 {

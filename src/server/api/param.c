@@ -241,7 +241,7 @@ bool params_read(struct http_request *r, const struct route *route, struct value
     return true;
 }
 
-/* ---- the body ------------------------------------------------------------------------------------ */
+/* ---- the body -------------------------------------------------------------------------------- */
 
 /* A member's JSON as the text that the parsers above read; NULL: of another type. */
 static const char *member_text(struct http_request *r, const struct param *p, const json_t *j)

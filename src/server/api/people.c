@@ -39,7 +39,7 @@ static void send_done(struct call *c, int rc, const struct err *e)
         http_send_nothing(c->http, 204);
 }
 
-/* ---- the server's administrators --------------------------------------------------------------- */
+/* ---- the server's administrators ------------------------------------------------------------- */
 
 void api_workspaces(struct call *c)
 {
@@ -190,7 +190,7 @@ void api_invite(struct call *c)
     send_secret(c, rc, &e, "", "token", token);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 void api_keys(struct call *c)
 {
@@ -221,7 +221,7 @@ void api_key_revoke(struct call *c)
     send_done(c, auth_key_revoke(&as, V(key_revoke, key)->text), &e);
 }
 
-/* ---- links ---------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 void api_shares(struct call *c)
 {
@@ -259,7 +259,7 @@ void api_share_revoke(struct call *c)
     send_done(c, auth_share_revoke(&as, V(share_revoke, share)->text), &e);
 }
 
-/* ---- the workspace ---------------------------------------------------------------------------------- */
+/* ---- the workspace --------------------------------------------------------------------------- */
 
 void api_audit(struct call *c)
 {

@@ -102,7 +102,7 @@ void api_flame(struct call *c)
     send_whole(c, V(flame, session)->text, ANALYSIS_FLAME, "text/plain; charset=utf-8");
 }
 
-/* ---- parts -------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Passes over a value that was just read; its text is from .. j->at. */
 static bool value_end(struct json *j, struct json_value v, const char **from)
@@ -132,7 +132,7 @@ static void put_without(struct json_out *out, const char *key, const char *text,
     json_out_close_object(out);
 }
 
-/* Whether a section has a key, and which member of the key's object is left out. */
+/* Says whether a section has a key, and which member of the key's object is left out. */
 static bool wanted(const char *keys, const char *key, char without[64])
 {
     size_t n = strlen(key);

@@ -1,7 +1,7 @@
 /* series.c - see series.h.
  *
- * Both sessions are of one host and one boot, so that their columns' times are of one clock, and steps
- * of time begin at the same moments. */
+ * Both sessions are of one host and one boot, so that their columns' times are of one clock, and
+ * steps of time begin at the same moments. */
 #include "server/api/series.h"
 
 #include "server/api/parts.h"

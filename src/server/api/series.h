@@ -11,8 +11,8 @@
 
 bool series_is(enum store_query q);
 
-/* Whether another session took samples for this one: an answer may then change after this session's
- * end. */
+/* Says whether another session took samples for this one: an answer may then change after this
+ * session's end. */
 int series_shared(struct call *c, const struct session_ref *s, bool *shared, struct err *e);
 
 /* Answers question q, which is a series, of a session that has columns. Like store_ops.query. */

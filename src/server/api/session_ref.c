@@ -49,7 +49,7 @@ static void start_keep(struct starts *s, const char *workspace, const char *sess
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- the start in the header lines ------------------------------------------------------------- */
+/* ---- the start in the header lines ----------------------------------------------------------- */
 
 enum { FOUND = 1 };
 
@@ -101,7 +101,7 @@ static int start_search(struct call *c, struct session_ref *s, struct err *e)
     return rc == FOUND ? 0 : rc;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 bool session_ref_open(struct call *c, const char *session, struct session_ref *s)
 {

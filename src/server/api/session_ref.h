@@ -39,7 +39,7 @@ void session_ref_close(struct call *c, struct session_ref *s);
  * short: asks the store for something small. false: the problem is the answer, and s is closed. */
 bool session_ref_answers(struct call *c, struct session_ref *s);
 
-/* Whether the client has this answer already: the session has ended, and nothing came since.
+/* Says whether the client has this answer already: the session has ended, and nothing came since.
  * Answers 304 then; else tag gets the answer's tag, "" for none. */
 bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32]);
 

@@ -96,7 +96,7 @@ static int flush(struct trace *t)
     return rc;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Kept as JSON: demangled and escaped once, written a million times. */
 static int take_name(void *arg, uint32_t id, const char *text, size_t len)
@@ -157,7 +157,7 @@ static void put_name(struct trace *t, const struct traced *r, const struct wire_
     buf_str(&t->line, row && row[1] ? (const char *)(intptr_t)row[1] : "\"?\"");
 }
 
-/* ---- events --------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_us(struct buf *b, int64_t ns)
 {

@@ -56,7 +56,7 @@ struct auth_said {
     int64_t now;               /* ns since the Unix epoch */
 };
 
-/* Who asks; texts lie in the request's region. */
+/* The one who asks; texts lie in the request's region. */
 struct auth_who {
     const char *kind;      /* user, key, share; "": nobody in particular */
     const char *actor;     /* id of the user, key or link */
@@ -81,7 +81,8 @@ struct auth_from {
     int64_t now;                 /* ns since the Unix epoch */
 };
 
-/* Who does something, from where: the first argument of whatever changes logins, keys or people. */
+/* Names who does something, and from where: the first argument of every function that changes
+ * logins, keys or people. */
 struct auth_ask {
     struct auth *auth;
     const struct auth_who *by; /* NULL: not read, a secret says who it is */
@@ -157,7 +158,7 @@ int auth_password_change(const struct auth_ask *ask, const char *cookie, const c
 
 /* ---- for the files of auth ------------------------------------------------------------------ */
 
-/* Logs a user in, whatever it was that proved who they are. */
+/* Logs in a user who has proved who they are, in any way. */
 int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *out);
 
 /* Checks a password within the limits of tries: 0, PERM, or TIMEOUT and the wait. */

@@ -111,8 +111,7 @@ int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], str
     region_init(&mem, 1 << 20);
     int rc = meta_first_user(a->meta, &user, &w, e);
     const struct meta_ask ask = {a->meta, "local", &mem, e};
-    if (rc ==
-        GPUFL_E_STATE) /* made before, by local mode; or the data folder belongs to a server with accounts */
+    if (rc == GPUFL_E_STATE) /* made before, or a server with accounts has the folder */
         rc = meta_member_get(&ask, "local", &member);
     region_fini(&mem);
     if (rc == 0) /* a cookie of the last time may be anywhere by now; nobody needs it */

@@ -22,8 +22,8 @@ struct backup_source {
     struct loader *loader; /* drained first */
 };
 
-/* Makes backups/<name> below the data folder, which is complete once it has that name. name gets the
- * name, *bytes the size. STATE: there is one of this second. [worker; one at a time] */
+/* Makes backups/<name> below the data folder, which is complete once it has that name. name gets
+ * the name, *bytes the size. STATE: there is one of this second. [worker; one at a time] */
 int backup_make(const struct backup_source *s, char *name, size_t size, int64_t *bytes,
                 struct err *e);
 

@@ -59,7 +59,8 @@ static int copy_file(const char *from, const char *to, int64_t *bytes, struct er
 {
     int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (in < 0)
-        return errno == ENOENT ? 0 : io_failed("read", from, e); /* it went meanwhile */
+        return errno == ENOENT ? 0
+                               : io_failed("read", from, e); /* it was removed during the copy */
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = out < 0 ? io_failed("create", to, e) : copy_open(in, out, to, bytes, e);
     if (out >= 0 && close(out) && rc == 0)
@@ -78,7 +79,8 @@ static int copy_entry(const char *from, const char *to, const char *name, int de
     if (path_join(source, sizeof source, from, name) || path_join(target, sizeof target, to, name))
         return err_set(e, GPUFL_E_INVAL, "the name of a file is too long below %.200s", from);
     if (lstat(source, &st))
-        return errno == ENOENT ? 0 : io_failed("read", source, e); /* it went meanwhile */
+        return errno == ENOENT ? 0
+                               : io_failed("read", source, e); /* it was removed during the copy */
     if (S_ISDIR(st.st_mode))
         return copy_tree(source, target, depth + 1, bytes, e);
     return S_ISREG(st.st_mode) ? copy_file(source, target, bytes, e) : 0;

@@ -1,4 +1,5 @@
-/* file_tree.h - folders as a whole: copied, and measured. Depth is limited; links are not followed. [any] */
+/* file_tree.h - folders as a whole: copied, and measured. Depth is limited; links are not
+ * followed. [any] */
 #ifndef GPUFL_SERVER_BACKUP_FILE_TREE_H
 #define GPUFL_SERVER_BACKUP_FILE_TREE_H
 

@@ -30,7 +30,7 @@ void columns_fini(struct columns *c)
     c->names = NULL;
 }
 
-/* How an integer is written in JSON, by the unit of its column. */
+/* The form of an integer in JSON, by the unit of its column. */
 enum form { FORM_NUMBER, FORM_TIME, FORM_TEXT };
 
 static enum form form_of(const struct store_column *c)

@@ -21,7 +21,7 @@ struct origin {
 int origin_init(struct origin *o, bool local, bool tls, uint16_t port, const char *public_url,
                 struct err *e);
 
-/* Whether the request may be answered; else why not, as a sentence. */
+/* Says whether the request may be answered; else why not, as a sentence. */
 bool origin_ok(const struct origin *o, const struct http_request *r, const char **why);
 
 #endif

@@ -41,7 +41,7 @@ struct fleet {
     bool failing;                   /* the thread's: it was said */
 };
 
-/* ---- taking ------------------------------------------------------------------------------------ */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 static unsigned bucket_of(const char *workspace, const char *uuid, const char *host)
 {
@@ -142,7 +142,7 @@ void fleet_gpu(struct fleet *f, const char *workspace, const struct meta_gpu *g)
     put(f, e);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct rows {
     struct meta_host hosts[AT_ONCE];
@@ -313,7 +313,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- opening and closing ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 int fleet_open(struct fleet **out, const struct fleet_config *c, struct err *e)
 {

@@ -19,8 +19,8 @@ struct fleet_config {
     struct meta *meta;
     int64_t period_ns; /* 0: 250 ms */
     void *arg;
-    /* Rows were written: {"hosts":[…],"gpus":[…],"more":[…]}, rows of meta.def; more: names of hosts
-     * of which there was no room for the rows. [fleet's thread] NULL: nobody asks. */
+    /* Rows were written: {"hosts":[…],"gpus":[…],"more":[…]}, rows of meta.def; more: names of
+     * hosts of which there was no room for the rows. [fleet's thread] NULL: nobody asks. */
     void (*told)(void *arg, const char *workspace, const char *json, size_t len);
 };
 

@@ -38,7 +38,7 @@ void frame_number(char *bytes, size_t size, uint64_t number);
 /* Bytes of the whole frame that has this head (FRAME_HEAD bytes); 0: it is no head. */
 uint32_t frame_size(const char *head);
 
-/* Whether `size` bytes are a whole frame; fills *f. */
+/* Says whether `size` bytes are a whole frame; fills *f. */
 bool frame_check(const char *bytes, uint32_t size, struct journal_frame *f);
 
 /* The payload of a checked frame into out, emptied before. 0, NOMEM, CORRUPT. */

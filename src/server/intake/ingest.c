@@ -56,7 +56,7 @@ void ingest_counts(struct ingest *in, struct ingest_counts *out)
         *counts[i].to = atomic_load_explicit(counts[i].from, memory_order_relaxed);
 }
 
-/* ---- refusing ---------------------------------------------------------------------------------- */
+/* ---- refusing -------------------------------------------------------------------------------- */
 
 static void refuse(struct ingest_answer *a, int status, const char *fmt, va_list args)
 {
@@ -99,7 +99,7 @@ int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e)
     return ingest_refuse(b, status_of(rc, e), "%s", e && *e->text ? e->text : err_text(rc));
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Refuses where the journal is too full or the loader too late. */
 static int check_pressure(struct ingest *in, struct ingest_answer *a)
@@ -214,7 +214,7 @@ int ingest_open(struct ingest *in, const struct ingest_request *r, struct ingest
     return status;
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* Makes room for more text. */
 static int make_room(struct ingest_body *b)
@@ -279,7 +279,7 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n)
     return 0;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* A body that states its place and has no sound line still advances its channel: by what was left
  * out, and by empty lines. */
@@ -445,7 +445,7 @@ void ingest_complete(struct ingest *in, const char *workspace, const char *sessi
         refuse_answer(a, status_of(rc, &e), "%s", e.text);
 }
 
-/* ---- the answer -------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static const char *title_of(int status)
 {

@@ -15,7 +15,8 @@
  *               counts as it comes: a body that breaks off is gone on with at the
  *               offset that is answered.
  *   windows     Bodies without an offset, as the public client sends them: they count
- *               as a whole, once for their identity: channel and sequence number where the request states them, else a window id, else the content.
+ * as a whole, once for their identity: channel and sequence number where the request states
+ * them, else a window id, else the content.
  *
  * A line longer than WIRE_MAX_LINE, one that is not JSON, or whose columns have different
  * lengths, is left out and counted; one of an unknown type is kept. A body of which nothing can

@@ -21,7 +21,7 @@ static const char NO_FIT[] = "its values are of wrong types, or its columns do n
 static const char TOO_LONG[] = "longer than 4 MiB";
 static const char UNFINISHED[] = "the body ends within it";
 
-/* ---- lines that are left out ------------------------------------------------------------------- */
+/* ---- lines that are left out ----------------------------------------------------------------- */
 
 /* The line's type, as far as it is readable. */
 static void find_type(const char *line, size_t len, char *out, size_t size)
@@ -63,7 +63,7 @@ static bool is_blank(const char *line, size_t len)
     return scan_done(&s);
 }
 
-/* ---- whose the body is ------------------------------------------------------------------------- */
+/* ---- whose the body is ----------------------------------------------------------------------- */
 
 static int see_header(void *arg, const struct wire_header *h)
 {
@@ -218,7 +218,7 @@ int ingest_decide(struct ingest_body *b, const char *line, size_t len)
     return by_offset ? find_offset(b) : 0;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------ */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static int64_t now(void)
 {
@@ -307,7 +307,7 @@ int ingest_append_kept(struct ingest_body *b)
     return 0;
 }
 
-/* ---- cutting ----------------------------------------------------------------------------------- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 /* A sound line: kept, or passed over because it is there. n: its bytes with the LF. */
 static int take_line(struct ingest_body *b, size_t len, size_t n)

@@ -40,7 +40,7 @@ void journal_segment_path(const struct journal *j, uint64_t first, const char *s
         out[0] = '\0'; /* opening "" fails with a sentence */
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static struct segment *last_segment(struct journal *j)
 {
@@ -159,7 +159,7 @@ void journal_release(struct journal *j, struct journal_place p)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* ---- packers ----------------------------------------------------------------------------------- */
+/* ---- packers --------------------------------------------------------------------------------- */
 
 static struct frame_packer *take_packer(struct journal *j)
 {
@@ -184,7 +184,7 @@ static void give_packer(struct journal *j, struct frame_packer *p)
     frame_packer_close(p);
 }
 
-/* ---- appending --------------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------- */
 
 static int refuse_failed(struct err *e)
 {
@@ -266,7 +266,7 @@ int journal_wait(struct journal *j, uint64_t number, struct err *e)
     return durable ? 0 : refuse_failed(e);
 }
 
-/* ---- syncing ----------------------------------------------------------------------------------- */
+/* ---- syncing --------------------------------------------------------------------------------- */
 
 /* Waits until there is something to sync; false: the journal is closing and all is synced.
  * Caller holds the lock. */
@@ -367,7 +367,7 @@ static void *sync_main(void *arg)
     return NULL;
 }
 
-/* ---- opening, closing -------------------------------------------------------------------------- */
+/* ---- opening, closing ------------------------------------------------------------------------ */
 
 static int init_conds(struct journal *j)
 {

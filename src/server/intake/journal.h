@@ -98,7 +98,7 @@ void journal_release(struct journal *j, struct journal_place p);
 
 void journal_stats(struct journal *j, struct journal_stats *out);
 
-/* Whether the ceiling would refuse an append, and how full the journal is (0 to 1). */
+/* Says whether the ceiling would refuse an append, and how full the journal is (0 to 1). */
 double journal_fill(struct journal *j);
 
 /* ---- reading back: one reader a thread ------------------------------------------------------- */

@@ -302,7 +302,7 @@ int journal_replay(struct journal *j, struct err *e)
     return rc;
 }
 
-/* ---- reading back ------------------------------------------------------------------------------ */
+/* ---- reading back ---------------------------------------------------------------------------- */
 
 struct journal_reader {
     struct journal *journal;

@@ -27,7 +27,7 @@
 
 enum { COMMIT_ROWS = 500000, ITEMS_MAX = 1 << 24, LIST_MEMORY = 1 << 24 };
 
-/* ---- queues ------------------------------------------------------------------------------------ */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static int queue_grow(struct loader_thread *t)
 {
@@ -132,7 +132,7 @@ int64_t loader_lag(void *arg)
     return most;
 }
 
-/* ---- all sessions of a thread ------------------------------------------------------------------ */
+/* ---- all sessions of a thread ---------------------------------------------------------------- */
 
 static void look_at_all(struct loader_thread *t)
 {
@@ -262,7 +262,7 @@ static void *loader_main(void *arg)
     return NULL;
 }
 
-/* ---- opening, closing -------------------------------------------------------------------------- */
+/* ---- opening, closing ------------------------------------------------------------------------ */
 
 static int thread_init(struct loader_thread *t, struct loader *l)
 {

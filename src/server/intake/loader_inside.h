@@ -52,7 +52,7 @@ struct loader {
 /* ns for which the next frame of a thread has waited. */
 int64_t loader_thread_lag(struct loader_thread *t);
 
-/* ---- loader_session.c: all by the session's thread --------------------------------------------- */
+/* ---- loader_session.c: all by the session's thread ------------------------------------------- */
 
 /* The session's part of the loader, made where it has none; NULL: out of memory. */
 struct loading *loader_session(struct loader_thread *t, struct intake_session *s);

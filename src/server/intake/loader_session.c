@@ -182,8 +182,8 @@ void loader_end(struct loader_thread *t, struct loading *g)
     tell(t, g, 0, 0, true);
 }
 
-/* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it there
- * is, the more go at once. */
+/* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it
+ * there is, the more go at once. */
 static uint64_t rows_at_once(const struct loader_thread *t, const struct loading *g)
 {
     uint64_t rows = g->registry.records > FIRST_ROWS ? g->registry.records : FIRST_ROWS;

@@ -69,7 +69,7 @@ static const struct store_ops *ops_of(const struct loading *l)
     return sessions_config(l->sessions)->ops;
 }
 
-/* ---- positions --------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 void loading_journal_name(const struct loading *l, char *out, size_t size)
 {
@@ -99,7 +99,7 @@ static void set_position(struct loading *l, const char *name, int64_t offset)
     p->offset = offset;
 }
 
-/* ---- rows to the store ------------------------------------------------------------------------- */
+/* ---- rows to the store ----------------------------------------------------------------------- */
 
 static int put_tiles(void *arg, int level, const struct tile *rows, size_t n)
 {
@@ -177,7 +177,7 @@ int loading_feed(struct loading *l, const char *text, size_t n, const struct wir
     return rc;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------ */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static int begin(struct loading *l, struct err *e)
 {
@@ -224,8 +224,8 @@ static size_t loaded_before(const struct loading *l, const struct journal_frame 
     return whole ? n : 0;
 }
 
-/* The lines of one frame. A frame that cannot be read any more is lost: counted, of the session, too, and
- * said. */
+/* The lines of one frame. A frame that cannot be read any more is lost: counted, of the session,
+ * too, and said. */
 static int load_payload(struct loading *l, const struct loading_frame *f, struct err *e)
 {
     struct journal_frame frame;
@@ -328,7 +328,7 @@ static int load_frame(struct loading *l, const struct loading_frame *f, struct e
     }
 }
 
-/* ---- undoing, giving --------------------------------------------------------------------------- */
+/* ---- undoing, giving ------------------------------------------------------------------------- */
 
 /* Undoes after a failure: the transaction is gone and its frames are to be given again; the decoder
  * and the pyramid are opened again with them. */
@@ -356,8 +356,8 @@ static int note_end(struct loading *l, const struct loading_frame *end)
     return 0;
 }
 
-/* A frame whose rows the store has: released, with the pieces of a window that it seals. An end may not
- * have been written. */
+/* A frame whose rows the store has: released, with the pieces of a window that it seals. An end
+ * may not have been written. */
 static int take_loaded(struct loading *l, const struct loading_frame *f, struct err *e)
 {
     struct loading_window *w = f->kind == JOURNAL_SEAL ? find_window(l, f->body) : NULL;
@@ -423,7 +423,7 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
     return 0;
 }
 
-/* ---- committing -------------------------------------------------------------------------------- */
+/* ---- committing ------------------------------------------------------------------------------ */
 
 /* Writes what was counted since the last commit, as a line of JSON. */
 static int put_counts(struct loading *l, struct err *e)

@@ -113,7 +113,7 @@ void loading_release(struct loading *l, struct loading_list *list);
 
 int loading_push(struct loading_list *list, const struct loading_frame *f);
 
-/* ---- between loading.c and loading_open.c -------------------------------------------------------- */
+/* ---- between loading.c and loading_open.c ---------------------------------------------------- */
 
 int loading_open(struct loading *l, struct err *e);
 /* Lines of a frame to the session's decoder. */

@@ -16,7 +16,7 @@ void newest_samples_init(struct newest_samples *l)
     l->newest = CELL_NULL;
 }
 
-/* ---- collecting -------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 static int64_t cell(const struct wire_batch *b, unsigned column, size_t row)
 {
@@ -89,14 +89,15 @@ void newest_samples_batch(struct newest_samples *l, const struct wire_batch *b)
     l->changed |= b->type == RECORD_device && b->rows;
 }
 
-/* ---- telling ----------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* {"time":"…", and the cells that are known, by the names of their columns; the object stays open. */
+/* {"time":"…", and the cells that are known, by the names of their columns; the object stays
+ * open. */
 static void put_cells(struct buf *out, enum record_type type, const int64_t *cells, int64_t time,
                       unsigned skip)
 {

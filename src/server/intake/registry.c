@@ -43,7 +43,7 @@ int registry_keep(struct registry *r)
     return r->kept ? 0 : GPUFL_E_NOMEM;
 }
 
-/* ---- what is said ------------------------------------------------------------------------------ */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 static void set_text(struct registry *r, char *at, size_t size, const char *text)
 {
@@ -222,7 +222,7 @@ void registry_batch(struct registry *r, const struct wire_batch *b)
         r->first = b->col[0][0];
 }
 
-/* ---- what is written --------------------------------------------------------------------------- */
+/* ---- what is written ------------------------------------------------------------------------- */
 
 /* The public client's rows are on the epoch's clock. */
 int64_t registry_epoch(const struct registry *r, int64_t time)

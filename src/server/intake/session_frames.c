@@ -193,7 +193,7 @@ int session_frames_sync(struct session_frames *k, struct err *e)
     return fdatasync(k->fd) ? err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path) : 0;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int keep_seal(void *arg, const struct journal_frame *f, char *payload)
 {

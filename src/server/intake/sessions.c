@@ -159,7 +159,7 @@ void sessions_sweep(struct sessions *t, int64_t ns)
     }
 }
 
-/* ---- channels, windows, owner ------------------------------------------------------------------ */
+/* ---- channels, windows, owner ---------------------------------------------------------------- */
 
 struct session_channel *sessions_channel(struct intake_session *s, const char *name)
 {
@@ -273,7 +273,7 @@ int sessions_drop(struct sessions *t, const char *workspace, const char *session
     return session_frames_remove(t->config.folder, workspace, session, e);
 }
 
-/* ---- what the stores know ---------------------------------------------------------------------- */
+/* ---- what the stores know -------------------------------------------------------------------- */
 
 static int take_meta(struct sessions *t, struct intake_session *s, struct err *e)
 {

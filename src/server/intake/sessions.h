@@ -80,8 +80,8 @@ void sessions_put(struct sessions *t, struct intake_session *s);
 /* Reads what the stores know of it, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
 
-/* Reads once more how far the store has got, where other servers load the session as well. Caller holds
- * s->lock. */
+/* Reads once more how far the store has got, where other servers load the session as well.
+ * Caller holds s->lock. */
 int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e);
 
 /* The position of a channel; NULL: the session has no room for another. Caller holds s->lock. */
@@ -92,11 +92,11 @@ bool sessions_has_window(const struct intake_session *s, uint64_t identity);
 int sessions_add_window(struct intake_session *s, uint64_t identity);
 void sessions_drop_window(struct intake_session *s, uint64_t identity);
 
-/* Whether a header's process can be this session's; fills in what was unknown. Caller holds
+/* Says whether a header's process can be this session's; fills in what was unknown. Caller holds
  * s->lock. */
 bool sessions_owner_fits(struct intake_session *s, int64_t pid, const char *host);
 
-/* Whether anything of a session was accepted, loaded or not. */
+/* Says whether anything of a session was accepted, loaded or not. */
 bool sessions_known(struct sessions *t, const char *workspace, const char *session);
 
 /* Notes what a frame says of the session, for frames that the journal hands out at the start. */

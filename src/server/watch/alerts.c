@@ -22,7 +22,7 @@ static const char LEASE[] = "alerts";
 static const int64_t LEASE_NS = 30000000000, PERIOD_NS = 5000000000, REFRESH_NS = 60000000000,
                      EXPIRE_NS = 3600000000000;
 
-/* ---- rules ------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static int check_url(const struct meta_alert *r, struct err *e)
 {
@@ -77,7 +77,7 @@ int alerts_check(const struct meta_alert *r, struct err *e)
     return check_url(r, e);
 }
 
-/* ---- what is told ------------------------------------------------------------------------------ */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 static void put_time(struct buf *b, const char *name, int64_t t)
 {
@@ -131,7 +131,7 @@ void alerts_test_body(struct buf *out, const char *workspace, const struct meta_
     put_body(out, workspace, "test", r, NULL, now);
 }
 
-/* ---- one workspace ----------------------------------------------------------------------------- */
+/* ---- one workspace --------------------------------------------------------------------------- */
 
 struct round {
     const struct alerts_config *config;
@@ -286,7 +286,7 @@ int alerts_round(const struct alerts_config *c, int64_t now, struct err *e)
     return rc ? rc : result;
 }
 
-/* ---- the thread -------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 struct alerts {
     struct alerts_config config;

@@ -29,8 +29,8 @@ struct alerts_config {
     const char *holder; /* this process, for the lease */
     int64_t period_ns;  /* between rounds; 0: 5 s */
     void *arg;
-    /* Something fired or was resolved: {"event":…, …}, as it is posted. [alerts' thread] NULL: nobody
-     * asks. */
+    /* Something fired or was resolved: {"event":…, …}, as it is posted. [alerts' thread] NULL:
+     * nobody asks. */
     void (*told)(void *arg, const char *workspace, const char *json, size_t len);
     void (*posts)(void *arg); /* there are deliveries to be made; NULL: nobody makes them */
 };
@@ -51,7 +51,7 @@ int alerts_check(const struct meta_alert *r, struct err *e);
 void alerts_test_body(struct buf *out, const char *workspace, const struct meta_alert *r,
                       int64_t now);
 
-/* ---- between alerts.c and watch.c ------------------------------------------------------ */
+/* ---- between alerts.c and watch.c ----------------------------------------------------- */
 
 /* The state of one host, GPU or session that a rule watches. */
 struct alerts_seen {

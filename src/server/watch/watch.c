@@ -14,7 +14,7 @@
 #define SILENT       "silent"       /* s since anything was heard */
 #define MEMORY_SHARE "memory_share" /* memory_used of memory_total */
 
-/* ---- names of metrics -------------------------------------------------------------------------- */
+/* ---- names of metrics ------------------------------------------------------------------------ */
 
 /* The part of the name after "gpu." or "host."; NULL: neither. *gpu says which. */
 static const char *metric_of(const char *name, bool *gpu)
@@ -39,7 +39,7 @@ bool alerts_metric_known(const char *name)
     return false;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static double member(const json_t *state, const char *name)
 {
@@ -78,7 +78,7 @@ static const char *sentence(struct region *mem, const struct meta_alert *r, cons
     return copy ? copy : "";
 }
 
-/* ---- lists, read once a round ------------------------------------------------------------------ */
+/* ---- lists, read once a round ---------------------------------------------------------------- */
 
 enum { PAGE_ROWS = META_PAGE_MAX, ROWS_MOST = 100000 };
 
@@ -138,8 +138,8 @@ static int read_running(struct alerts_watch *w, struct err *e)
     return rc;
 }
 
-/* Whether a rule's filters let a host or GPU pass. An application's hosts and GPUs are those that a
- * live session of it uses. */
+/* Says whether a rule's filters let a host or GPU pass. An application's hosts and GPUs are
+ * those that a live session of it uses. */
 static bool passes(const struct alerts_watch *w, const struct meta_alert *r, const char *host,
                    const char *gpu)
 {
@@ -153,7 +153,7 @@ static bool passes(const struct alerts_watch *w, const struct meta_alert *r, con
     return !*r->app;
 }
 
-/* ---- what a rule is about ---------------------------------------------------------------------- */
+/* ---- what a rule is about -------------------------------------------------------------------- */
 
 struct visit {
     const struct meta_alert *rule;

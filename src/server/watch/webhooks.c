@@ -41,7 +41,7 @@ static bool is_ending(const struct webhooks *h)
     return __atomic_load_n(&h->ending, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- what is sent ------------------------------------------------------------------------------ */
+/* ---- what is sent ---------------------------------------------------------------------------- */
 
 void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char *timestamp,
                    const char *body)
@@ -174,7 +174,7 @@ static void post(struct webhooks *h, const struct meta_due *d, const char *secre
     http_client_close(client);
 }
 
-/* ---- what becomes of it ------------------------------------------------------------------------ */
+/* ---- what becomes of it ---------------------------------------------------------------------- */
 
 static int64_t wait_of(const struct webhooks *h, const struct meta_due *d, const struct outcome *o)
 {
@@ -257,7 +257,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- opening and closing ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 int webhooks_open(struct webhooks **out, const struct webhooks_config *c, struct err *e)
 {

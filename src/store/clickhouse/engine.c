@@ -1,5 +1,6 @@
 /* engine.c - the engine opened and closed. Opening asks the servers whether they are there and
- * take the name and password: a server that starts later would be found out at the first session. */
+ * take the name and password: a server that starts later would be found out at the first
+ * session. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"

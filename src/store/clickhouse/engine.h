@@ -136,7 +136,7 @@ enum { STATE_STATEMENT_MAX = 1 << 20 };
 void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
                       unsigned table);
 
-/* ---- turn.c: several processes ---------------------------------------------------------------- */
+/* ---- turn.c: several processes --------------------------------------------------------------- */
 
 /* The turn to write the session. BUSY: another process has it. */
 int turn_take(const struct store_session *ss, struct err *e);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- history ---------------------------------------------------------------------------------- */
+/* ---- history --------------------------------------------------------------------------------- */
 
 static void put_same(struct buf *b, const char *name, int64_t v, size_t rows)
 {
@@ -216,7 +216,7 @@ int click_keep_walk_history(struct store *s, const char *workspace, ask_take tak
     return rc;
 }
 
-/* ---- copies -------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 int click_keep_parquet(struct store_session *ss, enum record_type type, const char *path,
                        struct err *e)

@@ -69,8 +69,8 @@ uint64_t place_key(const char *session)
     return h;
 }
 
-/* Numbers of ids that differ in their last letter only differ in few bits: those are spread first. As
- * the number, this never changes. */
+/* Numbers of ids that differ in their last letter only differ in few bits: those are spread
+ * first. As the number, this never changes. */
 unsigned place_host(uint64_t key, unsigned count)
 {
     key ^= key >> 33;

@@ -77,8 +77,8 @@ struct link_text {
     struct buf *answer; /* its limit is the answer's */
 };
 
-/* Runs a statement as another user. The server sends the answer when it is whole. FULL: there is more
- * than the answer may hold, which has the beginning. */
+/* Runs a statement as another user. The server sends the answer when it is whole. FULL: there is
+ * more than the answer may hold, which has the beginning. */
 int link_text_as(struct links *l, unsigned host, const struct link_login *who,
                  const struct link_text *t, struct err *e);
 

@@ -88,7 +88,7 @@ int click_rows_end(struct rows *r, int64_t mark)
     return r->count % 1024 ? 0 : check(r);
 }
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void put_same(struct buf *body, const char *name, const char *type, int64_t v, size_t n)
 {

@@ -1,6 +1,6 @@
-/* scan.c - a session's rows in the order in which they came: piece by piece of a run, each sorted by
- * the server, so that neither side holds more than a piece. Rows lie there by time, which is about
- * the order of their coming: a piece is read without most of the others. */
+/* scan.c - a session's rows in the order in which they came: piece by piece of a run, each
+ * sorted by the server, so that neither side holds more than a piece. Rows lie there by time,
+ * which is about the order of their coming: a piece is read without most of the others. */
 #include "store/clickhouse/engine.h"
 
 #include "store/batches.h"
@@ -141,7 +141,7 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     return rc;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 struct walking {
     const struct store_walk *walk;

@@ -158,7 +158,7 @@ static int put_answer(struct buf *out, struct store_text text, bool cut, int64_t
     return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* Makes the id by which a statement that takes too long is killed: no other statement has it. */
 static void make_id(char id[40])

@@ -13,7 +13,7 @@
 int click_select_ask(struct store *s, const char *workspace, const struct store_select *q,
                      struct buf *answer, struct err *e);
 
-/* ---- select_words.c --------------------------------------------------------------------------- */
+/* ---- select_words.c -------------------------------------------------------------------------- */
 
 enum { SELECT_WORDS_MAX = 4000, SELECT_DEPTH_MAX = 100, SELECT_TEXT_MAX = 16 << 20 };
 
@@ -23,9 +23,9 @@ int select_words(struct buf *out, struct store_text sql,
                  bool (*put)(void *arg, struct buf *out, struct store_text table), void *arg,
                  struct err *e);
 
-/* ---- select_tables.c -------------------------------------------------------------------------- */
+/* ---- select_tables.c ------------------------------------------------------------------------- */
 
-/* What the tables of a statement are made from. */
+/* The sources of a statement's tables. */
 struct select_tables {
     struct store *store;
     const char *workspace;
@@ -42,14 +42,14 @@ void select_tables_close(struct select_tables *t);
 /* Appends "(SELECT …)", for select_words; arg: struct select_tables. */
 bool select_tables_put(void *arg, struct buf *out, struct store_text table);
 
-/* ---- select_user.c ---------------------------------------------------------------------------- */
+/* ---- select_user.c --------------------------------------------------------------------------- */
 
 /* Whom the workspace's statements are asked as. */
 struct link_login select_login(const struct store *s, const char *workspace,
                                char name[2 * STORE_ID_MAX + 2]);
 
-/* 0 where that user may do what it should and nothing else; UNAVAILABLE says what is missing. *rows: at
- * about how many the server cuts its answers without a word. */
+/* 0 where that user may do what it should and nothing else; UNAVAILABLE says what is missing.
+ * *rows: at about how many the server cuts its answers without a word. */
 int select_user_check(struct store *s, const char *workspace, unsigned host, int64_t *rows,
                       struct err *e);
 

@@ -44,7 +44,7 @@ void select_tables_close(struct select_tables *t)
     mem_free(t->states);
 }
 
-/* ---- pieces -------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static void put_place(struct buf *b, const struct select_tables *t, unsigned table)
 {
@@ -54,8 +54,8 @@ static void put_place(struct buf *b, const struct select_tables *t, unsigned tab
         place_put(b, t->store, t->workspace, place_name(place_of(table)));
 }
 
-/* "(SELECT columns FROM … WHERE …)" of a session's table; without rows of it, of none. columns: each
- * with an alias, and made of columns of the table. */
+/* "(SELECT columns FROM … WHERE …)" of a session's table; without rows of it, of none. columns:
+ * each with an alias, and made of columns of the table. */
 static void put_rows(struct buf *b, const struct select_tables *t, size_t session, unsigned table,
                      const char *columns)
 {
@@ -87,7 +87,7 @@ static void put_name_of(struct buf *b, const struct select_tables *t, size_t ses
     buf_printf(b, " USING %s", key);
 }
 
-/* ---- records ----------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static bool is_text(const struct record *r, unsigned column)
 {
@@ -150,7 +150,7 @@ static void put_no_record(struct buf *b, const struct record *r)
     buf_str(b, " WHERE 0");
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* A kernel with how it was launched: configuration with its name, device with its name, stream. */
 static void put_kernels_of(struct buf *b, const struct select_tables *t, size_t session)
@@ -199,7 +199,7 @@ static const char no_kernels[] = "SELECT '' AS session, toNullable(toInt64(0)) A
                                  "start AS graph, start AS thread "
                                  "WHERE 0";
 
-/* ---- sessions, history ----------------------------------------------------------------------------- */
+/* ---- sessions, history ----------------------------------------------------------------------- */
 
 static void put_time(struct buf *b, int64_t v, const char *name)
 {
@@ -253,7 +253,7 @@ static void put_history(struct buf *b, const struct select_tables *t)
     buf_str(b, " GROUP BY session))");
 }
 
-/* ---- by name ----------------------------------------------------------------------------------------- */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 static bool is(struct store_text name, const char *text)
 {

@@ -25,7 +25,7 @@ struct reading {
     const char *bad; /* sentence; NULL: none */
 };
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool starts(const struct reading *r, const char *mark)
 {
@@ -51,7 +51,8 @@ static void skip_remarks(struct reading *r)
     }
 }
 
-/* Texts and quoted names end at their quote, which a backslash or a second one makes part of them. */
+/* Texts and quoted names end at their quote, which a backslash or a second one makes part of
+ * them. */
 static struct word quoted(struct reading *r, char quote)
 {
     const char *from = r->at++;
@@ -138,7 +139,7 @@ static bool is_name(const struct word *w)
     return w->kind == WORD_NAME || w->kind == WORD_QUOTED;
 }
 
-/* ---- what may not be said ------------------------------------------------------------------------ */
+/* ---- what may not be said -------------------------------------------------------------------- */
 
 /* Functions that tell of the server or use what others have put there. */
 static const char *const foreign[] = {
@@ -204,7 +205,7 @@ static void check(struct reading *r, const struct word *w)
                               : "parentheses lie in each other 100 deep at most";
 }
 
-/* ---- put together -------------------------------------------------------------------------------- */
+/* ---- put together ---------------------------------------------------------------------------- */
 
 static void put_word(struct buf *out, const struct word *w)
 {

@@ -29,7 +29,7 @@ static void name_session(struct store_session *ss, struct store *s, struct works
     ss->seen = -1;
 }
 
-/* ---- its partitions --------------------------------------------------------------------------- */
+/* ---- its partitions -------------------------------------------------------------------------- */
 
 struct parts {
     int64_t bytes;
@@ -319,7 +319,7 @@ static int settle(struct store_session *ss, struct err *e)
 int click_session_settle(struct store_session *ss, struct err *e)
 {
     if (pthread_mutex_trylock(&ss->write_lock))
-        return 0; /* committed rows are in their final form except for merges, which go on by themselves */
+        return 0; /* committed rows are in their final form; merges go on by themselves */
     int rc = ss->dropped ? 0 : settle(ss, e);
     pthread_mutex_unlock(&ss->write_lock);
     return rc;

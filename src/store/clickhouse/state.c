@@ -178,7 +178,7 @@ static int get_ranges(struct state *t, struct store_text text)
     return rc;
 }
 
-/* ---- read and written ------------------------------------------------------------------------- */
+/* ---- read and written ------------------------------------------------------------------------ */
 
 struct reading {
     struct state *state;

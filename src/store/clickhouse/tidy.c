@@ -85,7 +85,7 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     buf_str(text, " WHERE ");
     state_where(text, ss, t);
     rc = rc ? rc : run(ss, text, e);
-    rc = rc ? rc : turn_keep(ss, e); /* nobody has added rows meanwhile */
+    rc = rc ? rc : turn_keep(ss, e); /* nobody has added rows since */
     buf_clear(text);
     buf_str(text, "ALTER TABLE ");
     place_put(text, s, workspace, table);
@@ -135,7 +135,7 @@ static int take_out(struct store_session *ss, struct state *t, struct buf *text,
     return rc ? rc : join_ranges(ss, t, e);
 }
 
-/* ---- parts -------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 struct merges {
     char tables[TABLE_COUNT][LINK_NAME_MAX];

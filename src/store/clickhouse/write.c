@@ -20,8 +20,8 @@
 /* Rows that are kept here before they are sent, and a block of them. */
 enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
 
-/* Ranges of numbers, one for each time that another process wrote, or that something failed; questions
- * name all of them. */
+/* Ranges of numbers, one for each time that another process wrote, or that something failed;
+ * questions name all of them. */
 enum { RANGES_MANY = 200 };
 
 static struct writer *writer_of(struct store_session *ss, struct err *e)
@@ -33,7 +33,7 @@ static struct writer *writer_of(struct store_session *ss, struct err *e)
     return NULL;
 }
 
-/* ---- rows to their tables --------------------------------------------------------------------- */
+/* ---- rows to their tables -------------------------------------------------------------------- */
 
 static int send_place(struct store_session *ss, struct rows *r, struct err *e)
 {
@@ -111,7 +111,7 @@ static void drop_rows(struct writer *w)
     w->gathered = 0;
 }
 
-/* ---- rows, and what the server has already ----------------------------------------------------- */
+/* ---- rows, and what the server has already --------------------------------------------------- */
 
 /* mark: of click_rows_end. */
 static int put_marked(struct store_session *ss, unsigned table, const int64_t *cells,
@@ -231,7 +231,7 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
 static const struct append_engine appending = {put_row,         put_columns, amend_row,
                                                read_dictionary, read_slices, read_rest};
 
-/* ---- begin, commit, roll back ------------------------------------------------------------------ */
+/* ---- begin, commit, roll back ---------------------------------------------------------------- */
 
 static int make_writer(struct store_session *ss, struct err *e)
 {

@@ -68,9 +68,9 @@ void engine_give(struct store *s, struct connection *c);
 /* Ends a transaction without keeping anything; for error paths. */
 void engine_undo(struct store *s, struct connection *c);
 
-/* Gives the instance memory for as many sessions as are attached. What is committed to a session and
- * not yet in its final form lies in memory, 16 KiB a column at least, so that each one written to
- * takes some MiB. Not with store.lock. */
+/* Gives the instance memory for as many sessions as are attached. What is committed to a session
+ * and not yet in its final form lies in memory, 16 KiB a column at least, so that each one
+ * written to takes some MiB. Not with store.lock. */
 void engine_fit(struct store *s, struct connection *c);
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e);

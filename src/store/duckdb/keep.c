@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- history ---------------------------------------------------------------------------------- */
+/* ---- history --------------------------------------------------------------------------------- */
 
 static int put_history_row(struct rows *r, const struct store_chunk *c, size_t row,
                            const char *session, struct err *e)
@@ -79,7 +79,7 @@ int keep_history(struct store *s, const char *workspace, const char *session,
     return rc;
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int io_failed(const char *what, const char *path, struct err *e)
 {
@@ -135,7 +135,7 @@ int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
     return rc ? rc : copy_file(log_from, log_to, e);
 }
 
-/* ---- Parquet -------------------------------------------------------------------------------------- */
+/* ---- Parquet --------------------------------------------------------------------------------- */
 
 /* The rows of a record with texts for ids of names. */
 static void parquet_text(struct buf *b, const struct store_session *ss, enum record_type type,
@@ -195,7 +195,7 @@ int keep_parquet(struct store_session *ss, enum record_type type, const char *pa
     return rc;
 }
 
-/* ---- backup ------------------------------------------------------------------------------------------ */
+/* ---- backup ---------------------------------------------------------------------------------- */
 
 /* Copies the files of a session that nobody writes meanwhile. */
 static int copy_session(struct store *s, const char *workspace, const char *file,
@@ -234,7 +234,7 @@ static int backup_file(struct store *s, const char *workspace, const char *file,
         return 0;
     int rc = session_hold(s, workspace, id, &ss, e);
     if (rc)
-        return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted meanwhile */
+        return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted since the list was read */
     rc = copy_session(s, workspace, file, folder, e);
     session_let_go(ss);
     return rc;

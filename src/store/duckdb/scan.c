@@ -92,7 +92,7 @@ int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, st
     return walk(ss, TABLE_unknown, "channel, line", batches_unknown, &visitor, e);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 struct walking {
     const struct store_walk *walk;

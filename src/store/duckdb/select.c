@@ -44,7 +44,7 @@ struct asking {
     struct buf request;
 };
 
-/* ---- copies ------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static void remove_folder(const char *folder)
 {
@@ -106,7 +106,7 @@ static int copy(struct asking *a, struct store_session *ss, size_t number, char 
     return rc;
 }
 
-/* ---- what is asked -------------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 static void put_bytes(struct buf *b, const void *data, size_t n)
 {
@@ -149,7 +149,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     return rc;
 }
 
-/* Whether the statement may mean the view: a wrong yes does no harm. */
+/* Says whether the statement may mean the view: a wrong yes does no harm. */
 static bool names_history(struct store_text sql)
 {
     static const char word[] = "history";
@@ -192,7 +192,7 @@ static int put_request(struct asking *a, struct err *e)
     return rc;
 }
 
-/* ---- the child -------------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 /* The variables that the child needs to find its libraries, and those of sanitizers; nothing else
  * of ours. */
@@ -322,7 +322,7 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
     return rc;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Puts the sessions in the order of their names; one that is named twice counts once. */
 static int sort_sessions(struct asking *a, struct err *e)

@@ -54,7 +54,7 @@ bool cell_column(const struct duck *d, struct duck_result *r, uint64_t column,
     return out->word != NULL;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static wide integer(int type, const void *data, uint64_t row)
 {
@@ -115,7 +115,7 @@ static void put_real(struct buf *b, double v, int digits)
         buf_printf(b, "%.*g", digits, v);
 }
 
-/* ---- times ------------------------------------------------------------------------------------- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* v: units since the Unix epoch, so many of them a second. */
 static void put_moment(struct buf *b, int64_t v, int64_t a_second, int digits, const char *zone)
@@ -147,7 +147,7 @@ static void put_date(struct buf *b, int64_t days)
     buf_printf(b, "\"%04d-%02d-%02d\"", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void cell_put(struct buf *b, const struct cell_column *c, const void *data, uint64_t row)
 {

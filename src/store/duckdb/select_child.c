@@ -37,7 +37,7 @@ struct child {
     struct duck_connection *connection;
 };
 
-/* ---- what is asked ----------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 static int unclear(struct err *e)
 {
@@ -112,7 +112,7 @@ static int read_request(struct child *c, struct err *e)
     return rc ? rc : take_text(c, &c->sql, e);
 }
 
-/* ---- the files ---------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 static int run(struct child *c, struct err *e)
 {
@@ -205,7 +205,7 @@ static int attach_all(struct child *c, struct err *e)
     return rc;
 }
 
-/* ---- giving up ---------------------------------------------------------------------------------- */
+/* ---- giving up ------------------------------------------------------------------------------- */
 
 static int give_up_files(struct child *c, struct err *e)
 {
@@ -231,7 +231,7 @@ static int give_up_rest(struct child *c, struct err *e)
                 : 0;
 }
 
-/* ---- the statement ------------------------------------------------------------------------------- */
+/* ---- the statement --------------------------------------------------------------------------- */
 
 /* Skips spaces and comments. */
 static const char *first_word(const char *p)
@@ -400,7 +400,7 @@ static int ask(struct child *c, struct err *e)
     return put_rows(c, &r, e);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int prepare_views(struct child *c, struct err *e)
 {

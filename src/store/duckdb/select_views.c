@@ -26,8 +26,8 @@ static bool is_text(const struct record *r, unsigned column)
     return r->columns[column].ref == RECORD_name;
 }
 
-/* The cell of a column of the record as it is shown: r is the row's alias, and n<column> that of its
- * name. */
+/* The cell of a column of the record as it is shown: r is the row's alias, and n<column> that of
+ * its name. */
 static void put_cell(struct buf *b, const struct select_session *s, const struct record *r,
                      unsigned i)
 {

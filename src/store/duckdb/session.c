@@ -463,7 +463,7 @@ void session_put(struct store_session *ss)
     pthread_mutex_unlock(&s->open.lock);
 }
 
-/* ---- held, for a copy of its files ------------------------------------------------------------ */
+/* ---- held, for a copy of its files ----------------------------------------------------------- */
 
 int session_hold(struct store *s, const char *workspace, const char *id, struct store_session **out,
                  struct err *e)

@@ -81,7 +81,7 @@ static int upgrade(struct store_session *ss, struct connection *c, struct buf *t
     return 0;
 }
 
-/* ---- rows, and what a file has already --------------------------------------------------------- */
+/* ---- rows, and what a file has already ------------------------------------------------------- */
 
 static int put_row(struct store_session *ss, unsigned table, const int64_t *cells,
                    const struct store_text *texts, struct err *e)
@@ -207,7 +207,7 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
 static const struct append_engine appending = {put_row,         put_columns, amend_row,
                                                read_dictionary, read_slices, read_rest};
 
-/* ---- begin, commit, rollback ------------------------------------------------------------------ */
+/* ---- begin, commit, rollback ----------------------------------------------------------------- */
 
 static int make_writer(struct store_session *ss, struct err *e)
 {
