@@ -1,300 +1,11 @@
-/* ask_kernels.c - questions about kernels, from the sums of slices and the rows that
- * are in none (store/kernel_sums.h).
- *
- * A window of time takes the slices that lie in it whole, and reads the rows of those
- * at its edges one by one: sums stay exact. Which name a configuration has, and which
- * names are asked for, is settled here, so that a statement reads numbers only. */
-#include "store/ask.h"
+/* ask_kernels.c - questions about kernels: by name, by configuration, their histogram, launches. */
+#include "store/kernels_found.h"
 
 #include "base/alloc.h"
-#include "base/bins.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A range of kernel rows. */
-struct range {
-    int64_t first, rows;
-};
-
-/* The state of a question about kernels. */
-struct found {
-    struct ask *a;
-    struct kernel_sums sums;
-    int64_t from, to; /* window */
-    int64_t *whole;   /* owned: slices that lie in the window */
-    size_t whole_count, whole_cap;
-    struct range *parts; /* owned: ranges of rows to be read one by one */
-    size_t part_count, part_cap;
-    int64_t summed;        /* rows in slices */
-    struct rowset configs; /* id, its name, wanted */
-    bool chosen;           /* only the wanted ones */
-};
-
-enum { CONFIG_NAME = 1, CONFIG_WANTED = 2, CONFIG_WIDTH = 3 };
-
-static void found_fini(struct found *f)
-{
-    kernel_sums_fini(&f->sums);
-    rowset_fini(&f->configs);
-    mem_free(f->whole);
-    mem_free(f->parts);
-}
-
-/* ---- which slices and rows ------------------------------------------------------------------- */
-
-static int add_whole(struct found *f, int64_t slice)
-{
-    int rc =
-        mem_grow(&f->whole, &f->whole_cap, f->whole_count + 1, sizeof *f->whole, SIZE_MAX / 64);
-    if (!rc)
-        f->whole[f->whole_count++] = slice;
-    return rc;
-}
-
-static int add_part(struct found *f, int64_t first, int64_t rows)
-{
-    int rc = mem_grow(&f->parts, &f->part_cap, f->part_count + 1, sizeof *f->parts, SIZE_MAX / 64);
-    if (!rc)
-        f->parts[f->part_count++] = (struct range){first, rows};
-    return rc;
-}
-
-/* slice, first_row, rows, least_start, greatest_start */
-static int take_slices(void *arg, const struct page *p)
-{
-    struct found *f = arg;
-    int rc = 0;
-    for (size_t i = 0; !rc && i < p->rows; i++) {
-        int64_t first = page_int(p, 1, i), rows = page_int(p, 2, i);
-        int64_t least = page_int(p, 3, i), greatest = page_int(p, 4, i);
-        f->summed = first + rows;
-        if (greatest < least || greatest < f->from || least >= f->to)
-            continue;
-        if (least >= f->from && greatest < f->to)
-            rc = add_whole(f, page_int(p, 0, i));
-        else
-            rc = add_part(f, first, rows);
-    }
-    return rc;
-}
-
-static int find_slices(struct found *f)
-{
-    ask_text(f->a, "SELECT slice, first_row, \"rows\", least_start, greatest_start "
-                   "FROM {kernel_slice} WHERE 1 = 1 ORDER BY slice");
-    int rc = ask_pages(f->a, take_slices, f);
-    return rc ? rc : add_part(f, f->summed, INT64_MAX - f->summed);
-}
-
-/* ---- configurations -------------------------------------------------------------------------- */
-
-static int take_configs(void *arg, const struct page *p)
-{
-    struct found *f = arg;
-    for (size_t i = 0; i < p->rows; i++) {
-        bool added;
-        int64_t id = page_int(p, 0, i), name = page_int(p, 1, i);
-        int64_t *row = rowset_put(&f->configs, &id, &added);
-        if (!row)
-            return GPUFL_E_NOMEM;
-        row[CONFIG_NAME] = name == CELL_NULL ? 0 : name;
-        row[CONFIG_WANTED] = 1;
-    }
-    return 0;
-}
-
-static int64_t name_of(const struct found *f, int64_t config)
-{
-    const int64_t *row = rowset_find(&f->configs, &config);
-    return row ? row[CONFIG_NAME] : 0;
-}
-
-static bool is_wanted(const struct found *f, int64_t config)
-{
-    const int64_t *row = rowset_find(&f->configs, &config);
-    return row && row[CONFIG_WANTED];
-}
-
-/* Kernels without a configuration, or with one that the log has not, have no name. */
-static int find_configs(struct found *f)
-{
-    bool added;
-    int64_t none = 0;
-    ask_text(f->a, "SELECT id, name FROM {config} WHERE 1 = 1");
-    int rc = ask_pages(f->a, take_configs, f);
-    if (!rc && !rowset_put(&f->configs, &none, &added))
-        rc = GPUFL_E_NOMEM;
-    return rc;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Keeps only configurations whose names are among these. */
-static void want_names(struct found *f, int64_t *names, size_t n)
-{
-    f->chosen = true;
-    if (n)
-        qsort(names, n, sizeof *names, compare_ids);
-    for (size_t i = 0; i < f->configs.row_count; i++) {
-        int64_t *row = f->configs.rows + i * f->configs.width;
-        row[CONFIG_WANTED] =
-            n && bsearch(&row[CONFIG_NAME], names, n, sizeof *names, compare_ids) != NULL;
-    }
-}
-
-static int want_pattern(struct found *f)
-{
-    const struct store_value *pattern = ask_value(f->a, "pattern");
-    int64_t *names;
-    size_t n;
-    if (!pattern || pattern->null || !pattern->text.len)
-        return 0;
-    int rc = ask_matching(f->a, "SELECT name FROM {config} WHERE 1 = 1", pattern->text, &names, &n);
-    if (!rc)
-        want_names(f, names, n);
-    mem_free(names);
-    return rc;
-}
-
-/* ---- sums ------------------------------------------------------------------------------------ */
-
-static int take_sums(void *arg, const struct page *p)
-{
-    struct found *f = arg;
-    int rc = 0;
-    for (size_t i = 0; !rc && i < p->rows; i++) {
-        const struct kernel_cell row = {
-            .config = page_int(p, 0, i),
-            .stream = page_int(p, 1, i),
-            .calls = page_int(p, 2, i),
-            .total = page_int(p, 3, i),
-            .shortest = page_int(p, 5, i),
-            .longest = page_int(p, 6, i),
-        };
-        rc = kernel_sums_merge(&f->sums, &row, page_real(p, 4, i));
-    }
-    return rc;
-}
-
-static int sum_whole(struct found *f)
-{
-    if (!f->whole_count)
-        return 0;
-    ask_name(f->a, "whole", SQL_LIST(f->whole, f->whole_count));
-    ask_text(f->a, "SELECT config, stream, calls, total, spread, shortest, longest "
-                   "FROM {kernel_sum} WHERE within(slice, $whole)"
-                   "[stream? AND stream = $stream] ORDER BY slice");
-    return ask_pages(f->a, take_sums, f);
-}
-
-int ask_add_kernels(struct kernel_sums *k, const struct page *p)
-{
-    int64_t room[4][PAGE_CELLS];
-    int rc = 0;
-    for (size_t from = 0, n; !rc && from < p->rows; from += n) {
-        const int64_t *at[4];
-        n = p->rows - from < PAGE_CELLS ? p->rows - from : PAGE_CELLS;
-        for (unsigned i = 0; i < 4; i++)
-            at[i] = page_cells(p, i, from, n, room[i]);
-        rc = kernel_sums_add(k, at[0], at[1], at[2], at[3], n);
-    }
-    return rc;
-}
-
-static int take_rest(void *arg, const struct page *p)
-{
-    struct found *f = arg;
-    return ask_add_kernels(&f->sums, p);
-}
-
-static int sum_parts(struct found *f)
-{
-    int rc = 0;
-    bool windowed = f->from != INT64_MIN || f->to != INT64_MAX;
-    for (size_t i = 0; !rc && i < f->part_count; i++) {
-        ask_name(f->a, "first_row", SQL_INT(f->parts[i].first));
-        ask_name(f->a, "last_row", SQL_INT(f->parts[i].first + (f->parts[i].rows - 1)));
-        ask_name(f->a, "begin", SQL_INT(f->from));
-        ask_name(f->a, "end", SQL_INT(f->to));
-        ask_text(f->a, "SELECT start, duration, config, stream FROM {kernel} "
-                       "WHERE rows($first_row, $last_row)");
-        ask_more(f->a, windowed ? " AND start >= $begin AND start < $end" : "");
-        ask_more(f->a, "[stream? AND stream = $stream]");
-        rc = ask_pages(f->a, take_rest, f);
-    }
-    return rc;
-}
-
-/* Kernels of the question's window and stream, by configuration and stream. */
-static int find_sums(struct found *f, struct ask *a)
-{
-    memset(f, 0, sizeof *f);
-    f->a = a;
-    f->from = ask_int(a, "from", INT64_MIN);
-    f->to = ask_int(a, "to", INT64_MAX);
-    kernel_sums_init(&f->sums);
-    rowset_init(&f->configs, 1, CONFIG_WIDTH);
-    int rc = find_configs(f);
-    rc = rc ? rc : want_pattern(f);
-    rc = rc ? rc : find_slices(f);
-    rc = rc ? rc : sum_whole(f);
-    return rc ? rc : sum_parts(f);
-}
-
-/* ---- percentiles ----------------------------------------------------------------------------- */
-
-static int take_bins(void *arg, const struct page *p)
-{
-    struct found *f = arg;
-    int rc = 0;
-    for (size_t i = 0; !rc && i < p->rows; i++) {
-        const struct kernel_bin row = {.config = page_int(p, 0, i),
-                                       .bin = page_int(p, 1, i),
-                                       .calls = page_int(p, 2, i),
-                                       .total = page_int(p, 3, i)};
-        rc = kernel_sums_merge_bin(&f->sums, &row);
-    }
-    return rc;
-}
-
-/* Bins of the slices, for these configurations only; those of single rows are there already. */
-static int find_bins(struct found *f, const int64_t *configs, size_t n)
-{
-    if (!f->whole_count || !n)
-        return 0;
-    ask_name(f->a, "whole", SQL_LIST(f->whole, f->whole_count));
-    ask_name(f->a, "configs", SQL_LIST(configs, n));
-    ask_text(f->a, "SELECT config, bin, total(calls), total(total) FROM {kernel_bin} "
-                   "WHERE within(config, $configs) "
-                   "AND within(slice, $whole)[stream? AND stream = $stream] "
-                   "GROUP BY config, bin");
-    return ask_pages(f->a, take_bins, f);
-}
-
-/* Counts of the bins of a group of configurations. */
-struct bins {
-    int64_t calls[BINS_COUNT], total[BINS_COUNT];
-};
-
-/* The least value that a share of the calls does not exceed, as near as bins tell. */
-static double quantile(const struct bins *b, const struct kernel_cell *c, double share)
-{
-    double rank = ceil(share * (double)c->calls), seen = 0;
-    for (unsigned i = 0; i < BINS_COUNT; i++) {
-        seen += (double)b->calls[i];
-        if (seen < rank || !b->calls[i])
-            continue;
-        int64_t v = bins_middle(i);
-        return (double)(v < c->shortest ? c->shortest : v > c->longest ? c->longest : v);
-    }
-    return (double)c->longest;
-}
 
 /* ---- groups: kernels by name, by configuration ----------------------------------------------- */
 
@@ -309,9 +20,9 @@ struct groups {
     size_t count, cap;
 };
 
-static int64_t group_key(const struct found *f, int64_t config, bool by_name)
+static int64_t group_key(const struct kernels_found *f, int64_t config, bool by_name)
 {
-    return by_name ? name_of(f, config) : config;
+    return by_name ? kernels_name_of(f, config) : config;
 }
 
 /* Adds the pair to a set; true where it is new there. */
@@ -341,7 +52,7 @@ static struct group *group_of(struct groups *g, struct rowset *index, int64_t ke
     return &g->items[row[1]];
 }
 
-static int make_groups(const struct found *f, bool by_name, struct groups *g)
+static int make_groups(const struct kernels_found *f, bool by_name, struct groups *g)
 {
     struct rowset index, configs, streams;
     int rc = 0;
@@ -350,7 +61,7 @@ static int make_groups(const struct found *f, bool by_name, struct groups *g)
     rowset_init(&streams, 2, 2);
     for (size_t i = 0; !rc && i < kernel_sums_cells(&f->sums); i++) {
         const struct kernel_cell *c = kernel_sums_cell(&f->sums, i);
-        if (f->chosen && !is_wanted(f, c->config))
+        if (f->chosen && !kernels_are_wanted(f, c->config))
             continue;
         struct group *item = group_of(g, &index, group_key(f, c->config, by_name));
         if (!item) {
@@ -407,7 +118,7 @@ static int compare_groups(const void *x, const void *y, void *arg)
 }
 
 /* The bins of one group, from those of all. */
-static void bins_of_group(const struct found *f, bool by_name, int64_t key, struct bins *b)
+static void bins_of_group(const struct kernels_found *f, bool by_name, int64_t key, struct bins *b)
 {
     memset(b, 0, sizeof *b);
     for (size_t i = 0; i < kernel_sums_bins(&f->sums); i++) {
@@ -420,8 +131,8 @@ static void bins_of_group(const struct found *f, bool by_name, int64_t key, stru
 }
 
 /* Configurations that groups have, for find_bins. */
-static int configs_of(const struct found *f, bool by_name, const struct group *items, size_t n,
-                      int64_t **out, size_t *count)
+static int configs_of(const struct kernels_found *f, bool by_name, const struct group *items,
+                      size_t n, int64_t **out, size_t *count)
 {
     *out = mem_array(kernel_sums_cells(&f->sums) + 1, sizeof **out);
     *count = 0;
@@ -441,7 +152,7 @@ static int configs_of(const struct found *f, bool by_name, const struct group *i
 typedef void (*fill_row)(int64_t *row, const struct group *g, const struct bins *b);
 
 /* Sorts, takes the page asked for, finds its bins, and makes rows of it. */
-static int put_groups(struct found *f, bool by_name, struct groups *g, fill_row fill)
+static int put_groups(struct kernels_found *f, bool by_name, struct groups *g, fill_row fill)
 {
     struct ask *a = f->a;
     int64_t order = ask_int(a, "order", BY_TOTAL), offset = ask_int(a, "offset", 0);
@@ -457,7 +168,7 @@ static int put_groups(struct found *f, bool by_name, struct groups *g, fill_row 
         count = g->count - first < (size_t)limit ? g->count - first : (size_t)limit;
     }
     int rc = configs_of(f, by_name, g->items + (count ? first : 0), count, &configs, &n);
-    rc = rc ? rc : find_bins(f, configs, n);
+    rc = rc ? rc : kernels_find_bins(f, configs, n);
     for (size_t i = 0; !rc && i < count; i++) {
         int64_t *row = answer_row(&a->answer);
         if (!row) {
@@ -474,19 +185,19 @@ static int put_groups(struct found *f, bool by_name, struct groups *g, fill_row 
 
 static int answer_groups(struct ask *a, bool by_name, bool one_name, fill_row fill)
 {
-    struct found f;
+    struct kernels_found f;
     struct groups g = {0};
-    int rc = find_sums(&f, a);
+    int rc = kernels_find(&f, a);
     if (!rc && one_name) {
         int64_t name = ask_int(a, "name", 0);
-        want_names(&f, &name, 1);
+        kernels_want_names(&f, &name, 1);
     }
     rc = rc ? rc : make_groups(&f, by_name, &g);
     rc = rc ? rc : put_groups(&f, by_name, &g, fill);
     if (rc == GPUFL_E_NOMEM)
         err_set(a->e, rc, "%s", err_text(rc));
     mem_free(g.items);
-    found_fini(&f);
+    kernels_found_fini(&f);
     return rc;
 }
 
@@ -502,9 +213,9 @@ static void fill_kernel(int64_t *row, const struct group *g, const struct bins *
                              answer_real(mean_of(c)),
                              answer_real(deviation_of(c)),
                              c->shortest,
-                             answer_real(quantile(b, c, 0.5)),
-                             answer_real(quantile(b, c, 0.9)),
-                             answer_real(quantile(b, c, 0.99)),
+                             answer_real(kernels_quantile(b, c, 0.5)),
+                             answer_real(kernels_quantile(b, c, 0.9)),
+                             answer_real(kernels_quantile(b, c, 0.99)),
                              c->longest,
                              g->configs,
                              g->streams};
@@ -520,7 +231,7 @@ static void fill_config(int64_t *row, const struct group *g, const struct bins *
 {
     const struct kernel_cell *c = &g->sum;
     const int64_t cells[] = {g->key, c->calls, c->total, answer_real(mean_of(c)),
-                             answer_real(quantile(b, c, 0.99))};
+                             answer_real(kernels_quantile(b, c, 0.99))};
     memcpy(row, cells, sizeof cells);
 }
 
@@ -570,19 +281,19 @@ static int put_histogram(struct ask *a, const struct bins *b)
 
 int ask_kernel_histogram(struct ask *a)
 {
-    struct found f;
+    struct kernels_found f;
     struct groups g = {0};
     int64_t name = ask_int(a, "name", 0), *configs = NULL;
     size_t n = 0;
     struct bins *bins = mem_alloc(sizeof *bins);
-    int rc = find_sums(&f, a);
+    int rc = kernels_find(&f, a);
     if (!bins)
         rc = GPUFL_E_NOMEM;
     if (!rc)
-        want_names(&f, &name, 1);
+        kernels_want_names(&f, &name, 1);
     rc = rc ? rc : make_groups(&f, true, &g);
     rc = rc ? rc : configs_of(&f, true, g.items, g.count, &configs, &n);
-    rc = rc ? rc : find_bins(&f, configs, n);
+    rc = rc ? rc : kernels_find_bins(&f, configs, n);
     if (!rc) {
         bins_of_group(&f, true, name, bins);
         rc = put_histogram(a, bins);
@@ -592,7 +303,7 @@ int ask_kernel_histogram(struct ask *a)
     mem_free(configs);
     mem_free(g.items);
     mem_free(bins);
-    found_fini(&f);
+    kernels_found_fini(&f);
     return rc;
 }
 

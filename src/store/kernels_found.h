@@ -1,0 +1,53 @@
+/* kernels_found.h - what a question about kernels reads: sums of slices, rows that are in no slice,
+ * and configurations (store/kernel_sums.h).
+ *
+ * A window of time takes the slices that lie in it whole, and reads the rows of those at its edges
+ * one by one: sums stay exact. The name of a configuration, and the names that are asked for, are
+ * settled here, so that a statement reads numbers only. Owner's thread. */
+#ifndef GPUFL_STORE_KERNELS_FOUND_H
+#define GPUFL_STORE_KERNELS_FOUND_H
+
+#include "base/bins.h"
+#include "store/ask.h"
+
+/* A range of kernel rows. */
+struct kernel_range {
+    int64_t first, rows;
+};
+
+/* The state of a question about kernels. */
+struct kernels_found {
+    struct ask *a;
+    struct kernel_sums sums;
+    int64_t from, to; /* window */
+    int64_t *whole;   /* owned: slices that lie in the window */
+    size_t whole_count, whole_cap;
+    struct kernel_range *parts; /* owned: ranges of rows to be read one by one */
+    size_t part_count, part_cap;
+    int64_t summed;        /* rows in slices */
+    struct rowset configs; /* id, its name, wanted */
+    bool chosen;           /* only the wanted ones */
+};
+
+/* Counts of the bins of a group of configurations. */
+struct bins {
+    int64_t calls[BINS_COUNT], total[BINS_COUNT];
+};
+
+/* Reads configurations, and sums of kernels in the question's window and stream, by configuration
+ * and stream. Call kernels_found_fini also after an error. */
+int kernels_find(struct kernels_found *f, struct ask *a);
+void kernels_found_fini(struct kernels_found *f);
+
+/* Keeps only configurations whose names are among these. */
+void kernels_want_names(struct kernels_found *f, int64_t *names, size_t n);
+int64_t kernels_name_of(const struct kernels_found *f, int64_t config);
+bool kernels_are_wanted(const struct kernels_found *f, int64_t config);
+
+/* Adds the bins of slices, for these configurations only; those of single rows are in the sums. */
+int kernels_find_bins(struct kernels_found *f, const int64_t *configs, size_t n);
+
+/* The least value that a share of the calls does not exceed, as near as bins tell. */
+double kernels_quantile(const struct bins *b, const struct kernel_cell *c, double share);
+
+#endif
