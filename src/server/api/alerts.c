@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 enum { RULES_MAX = 1000 /* of a workspace */, BODY_MAX = 64 << 10 };
 
 /* Paths of hooks are secrets: who may not change a rule sees the server alone. */
@@ -60,7 +58,7 @@ static void send_rule(struct call *c, const char *id)
 
 void api_alert(struct call *c)
 {
-    send_rule(c, V(alert, alert)->text);
+    send_rule(c, ARG(c, alert, alert)->text);
 }
 
 static const char *or_none(const struct value *v)
@@ -69,15 +67,16 @@ static const char *or_none(const struct value *v)
 }
 
 /* The members of a body that both routes take. */
-#define RULE(route)                                                                                \
+#define RULE(c, route)                                                                             \
     (struct meta_alert)                                                                            \
     {                                                                                              \
-        .name = V(route, name)->text, .enabled = V(route, enabled)->i,                             \
-        .kind = V(route, kind)->i ? "insight" : "metric", .subject = or_none(V(route, subject)),   \
-        .above = V(route, above)->i, .threshold = V(route, threshold)->r,                          \
-        .hold = V(route, hold)->i, .host = or_none(V(route, host)), .app = or_none(V(route, app)), \
-        .url = or_none(V(route, url)), .secret = V(route, secret)->text, .created = clock_real(),  \
-        .creator = c->who.actor                                                                    \
+        .name = ARG(c, route, name)->text, .enabled = ARG(c, route, enabled)->i,                   \
+        .kind = ARG(c, route, kind)->i ? "insight" : "metric",                                     \
+        .subject = or_none(ARG(c, route, subject)), .above = ARG(c, route, above)->i,              \
+        .threshold = ARG(c, route, threshold)->r, .hold = ARG(c, route, hold)->i,                  \
+        .host = or_none(ARG(c, route, host)), .app = or_none(ARG(c, route, app)),                  \
+        .url = or_none(ARG(c, route, url)), .secret = ARG(c, route, secret)->text,                 \
+        .created = clock_real(), .creator = c->who.actor                                           \
     }
 
 static void put_rule(struct call *c, const struct meta_alert *r, const char *action)
@@ -99,7 +98,7 @@ static void put_rule(struct call *c, const struct meta_alert *r, const char *act
 void api_alert_make(struct call *c)
 {
     char id[SECRET_ID];
-    struct meta_alert *rows, r = RULE(alert_make);
+    struct meta_alert *rows, r = RULE(c, alert_make);
     size_t count = 0;
     struct region mem;
     struct err e = {0};
@@ -122,9 +121,9 @@ void api_alert_make(struct call *c)
 
 void api_alert_put(struct call *c)
 {
-    struct meta_alert old, r = RULE(alert_put);
+    struct meta_alert old, r = RULE(c, alert_put);
     struct err e = {0};
-    r.id = V(alert_put, alert)->text;
+    r.id = ARG(c, alert_put, alert)->text;
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_alert_get(&ask, r.id, &old);
     if (rc)
@@ -135,7 +134,7 @@ void api_alert_put(struct call *c)
 
 void api_alert_delete(struct call *c)
 {
-    const char *id = V(alert_delete, alert)->text;
+    const char *id = ARG(c, alert_delete, alert)->text;
     struct err e = {0};
     int rc = meta_alert_remove(c->parts->meta, c->who.workspace, id, clock_real(), &e);
     if (rc) {
@@ -175,7 +174,7 @@ void api_alert_test(struct call *c)
     struct json_out j;
     auth_secret_id(id);
     const struct meta_ask ask = call_ask(c, c->memory, &e);
-    int rc = meta_alert_get(&ask, V(alert_test, alert)->text, &r);
+    int rc = meta_alert_get(&ask, ARG(c, alert_test, alert)->text, &r);
     if (rc == 0 && !*r.url) {
         http_problem(c->http, 409, "The rule posts nowhere: it has no 'url'.");
         return;
@@ -196,8 +195,8 @@ void api_alert_test(struct call *c)
 
 void api_firings(struct call *c)
 {
-    struct meta_page page = {.limit = (unsigned)V(firings, limit)->i,
-                             .after = V(firings, after)->text};
+    struct meta_page page = {.limit = (unsigned)ARG(c, firings, limit)->i,
+                             .after = ARG(c, firings, after)->text};
     struct meta_firing_now *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -216,8 +215,8 @@ void api_firings_open(struct call *c)
 
 void api_deliveries(struct call *c)
 {
-    struct meta_page page = {.limit = (unsigned)V(deliveries, limit)->i,
-                             .after = V(deliveries, after)->text};
+    struct meta_page page = {.limit = (unsigned)ARG(c, deliveries, limit)->i,
+                             .after = ARG(c, deliveries, after)->text};
     struct meta_delivery *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);

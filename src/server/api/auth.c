@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 /* Gives a cookie and the page's own token to a user who has just proved who they are. */
 static void entered(struct call *c, int rc, const struct auth_entry *entry, const struct err *e)
 {
@@ -35,7 +33,7 @@ void api_login(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    int rc = auth_login(&as, V(login, email)->text, V(login, password)->text, &entry);
+    int rc = auth_login(&as, ARG(c, login, email)->text, ARG(c, login, password)->text, &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -134,10 +132,10 @@ void api_setup(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    int rc = auth_setup(&as, V(setup, token)->text,
-                        &(struct auth_setup){
-                            {V(setup, email)->text, V(setup, name)->text, V(setup, password)->text},
-                            V(setup, workspace_name)->text},
+    int rc = auth_setup(&as, ARG(c, setup, token)->text,
+                        &(struct auth_setup){{ARG(c, setup, email)->text, ARG(c, setup, name)->text,
+                                              ARG(c, setup, password)->text},
+                                             ARG(c, setup, workspace_name)->text},
                         &entry);
     entered(c, rc, &entry, &e);
 }
@@ -147,10 +145,11 @@ void api_accept(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    int rc = auth_accept(&as, V(accept, token)->text,
-                         &(struct auth_person){V(accept, email)->text, V(accept, name)->text,
-                                               V(accept, password)->text},
-                         &entry);
+    int rc =
+        auth_accept(&as, ARG(c, accept, token)->text,
+                    &(struct auth_person){ARG(c, accept, email)->text, ARG(c, accept, name)->text,
+                                          ARG(c, accept, password)->text},
+                    &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -159,7 +158,7 @@ void api_reset(struct call *c)
     struct auth_entry entry = {0};
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    int rc = auth_reset(&as, V(reset, token)->text, V(reset, password)->text, &entry);
+    int rc = auth_reset(&as, ARG(c, reset, token)->text, ARG(c, reset, password)->text, &entry);
     entered(c, rc, &entry, &e);
 }
 
@@ -171,7 +170,7 @@ void api_open(struct call *c)
     struct err e = {0};
     char cookie[AUTH_COOKIE];
     const struct auth_ask as = access_ask(c, &e);
-    int rc = c->parts->local ? auth_local(&as, V(open, token)->text, &entry)
+    int rc = c->parts->local ? auth_local(&as, ARG(c, open, token)->text, &entry)
                              : err_set(&e, GPUFL_E_NOENT, "this server is not in local mode");
     if (rc) {
         access_fail(c, rc, &e, entry.wait);
@@ -192,8 +191,8 @@ void api_password(struct call *c)
     if (!access_who(c))
         return;
     int rc = strcmp(c->who.kind, "user") == 0
-                 ? auth_password_change(&as, cookie ? cookie : "", V(password, old)->text,
-                                        V(password, password)->text, &wait)
+                 ? auth_password_change(&as, cookie ? cookie : "", ARG(c, password, old)->text,
+                                        ARG(c, password, password)->text, &wait)
                  : err_set(&e, GPUFL_E_PERM, "log in first");
     if (rc)
         access_fail(c, rc, &e, wait);

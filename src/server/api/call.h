@@ -1,7 +1,7 @@
 /* call.h - a request that has found its route: what a handler gets.
  *
  * Parameters have been checked, and who asks has been decided: a handler reads
- * c->values[IN_<route>_<name>], asks, and answers. Runs on a worker, but the few
+ * ARG(c, <route>, <name>), asks, and answers. Runs on a worker, except the few
  * that never block. */
 #ifndef GPUFL_SERVER_API_CALL_H
 #define GPUFL_SERVER_API_CALL_H
@@ -25,6 +25,9 @@ struct call {
     void *state;                  /* of a handler that takes a body piece by piece */
     void (*done)(struct call *c); /* its end, whatever happened; NULL: none */
 };
+
+/* The value of a parameter of call c's route. */
+#define ARG(c, route, name) (&(c)->values[IN_##route##_##name])
 
 enum { CALL_JSON_MAX = 64 << 20 }; /* bytes of a JSON answer */
 

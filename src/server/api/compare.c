@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 enum { DOCUMENT_MAX = 64 << 20, SESSION_MEMORY = META_BODY_MAX + (1 << 20) };
 
 struct side {
@@ -87,13 +85,14 @@ static void send(struct call *c, const struct side *a, const struct side *b)
 {
     struct comparison comparison;
     struct json_out j;
-    int rc = compare_open(&comparison, a->list, a->count, b->list, b->count, V(compare, least)->r);
+    int rc =
+        compare_open(&comparison, a->list, a->count, b->list, b->count, ARG(c, compare, least)->r);
     if (rc) {
         call_fail(c, rc, "comparison", NULL);
     } else {
         call_json(c, &j);
         json_out_object(&j, NULL);
-        compare_put(&comparison, &j, (size_t)V(compare, top)->i);
+        compare_put(&comparison, &j, (size_t)ARG(c, compare, top)->i);
         json_out_close_object(&j);
         call_json_send(c, &j, 200);
     }
@@ -113,8 +112,8 @@ void api_compare(struct call *c)
         call_fail(c, GPUFL_E_NOMEM, "comparison", NULL);
         return;
     }
-    if (read_side(c, &sides[0], "a", V(compare, a)->text) &&
-        read_side(c, &sides[1], "b", V(compare, b)->text))
+    if (read_side(c, &sides[0], "a", ARG(c, compare, a)->text) &&
+        read_side(c, &sides[1], "b", ARG(c, compare, b)->text))
         send(c, &sides[0], &sides[1]);
     close_side(&sides[0]);
     close_side(&sides[1]);

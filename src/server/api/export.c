@@ -21,8 +21,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 static const int64_t PATIENCE_NS = 60000000000;
 
 /* ---- NDJSON --------------------------------------------------------------------------------- */
@@ -141,7 +139,8 @@ void api_export_ndjson(struct call *c)
 {
     struct session_ref s;
     struct http_pipe *pipe = NULL;
-    if (!session_ref_open(c, V(export_ndjson, session)->text, &s) || !session_ref_answers(c, &s))
+    if (!session_ref_open(c, ARG(c, export_ndjson, session)->text, &s) ||
+        !session_ref_answers(c, &s))
         return;
     struct export *x = s.columns ? mem_zalloc(sizeof *x) : NULL;
     if (!x) {
@@ -196,14 +195,14 @@ void api_export_parquet(struct call *c)
     struct session_ref s;
     struct err e = {0};
     char ending[96];
-    const char *name = V(export_parquet, record)->text;
+    const char *name = ARG(c, export_parquet, record)->text;
     int type = record_find(name, strlen(name));
     if (type == RECORD_NONE) {
         http_problem_of(c->http, 400, "record",
                         "There is no record '%s'; docs/format.md lists them.", name);
         return;
     }
-    if (!session_ref_open(c, V(export_parquet, session)->text, &s))
+    if (!session_ref_open(c, ARG(c, export_parquet, session)->text, &s))
         return;
     int rc = s.columns ? send_parquet(c, &s, (enum record_type)type, &e) : GPUFL_E_NOENT;
     if (rc) {

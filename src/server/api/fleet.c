@@ -4,18 +4,16 @@
 #include "server/api/parts.h"
 #include "server/api/rows.h"
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
-#define PAGE(route)                                                                                \
+#define PAGE(c, route)                                                                             \
     {                                                                                              \
-        .limit = (unsigned)V(route, limit)->i, .after = V(route, after)->text                      \
+        .limit = (unsigned)ARG(c, route, limit)->i, .after = ARG(c, route, after)->text            \
     }
 
 static const enum meta_by BY[] = {META_BY_HOST, META_BY_APP, META_BY_GPU};
 
 void api_hosts(struct call *c)
 {
-    struct meta_page page = PAGE(hosts);
+    struct meta_page page = PAGE(c, hosts);
     struct meta_host_now *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -28,7 +26,7 @@ void api_host(struct call *c)
     struct meta_host_now row;
     struct err e = {0};
     const struct meta_ask ask = call_ask(c, c->memory, &e);
-    int rc = meta_host_get(&ask, V(host, host)->text, &row);
+    int rc = meta_host_get(&ask, ARG(c, host, host)->text, &row);
     if (rc)
         call_fail(c, rc, "host", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -37,7 +35,7 @@ void api_host(struct call *c)
 
 void api_host_delete(struct call *c)
 {
-    const char *name = V(host_delete, host)->text;
+    const char *name = ARG(c, host_delete, host)->text;
     struct err e = {0};
     int rc = meta_host_remove(c->parts->meta, c->who.workspace, name, &e);
     if (rc) {
@@ -50,11 +48,11 @@ void api_host_delete(struct call *c)
 
 void api_gpus(struct call *c)
 {
-    struct meta_page page = PAGE(gpus);
+    struct meta_page page = PAGE(c, gpus);
     struct meta_gpu_now *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
-    int rc = meta_gpu_list(&l.ask, V(gpus, host)->text, &page, &rows, &l.count);
+    int rc = meta_gpu_list(&l.ask, ARG(c, gpus, host)->text, &page, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_gpu_now, rows, page.next);
 }
 
@@ -63,7 +61,7 @@ void api_gpu(struct call *c)
     struct meta_gpu_now row;
     struct err e = {0};
     const struct meta_ask ask = call_ask(c, c->memory, &e);
-    int rc = meta_gpu_get(&ask, V(gpu, gpu)->text, &row);
+    int rc = meta_gpu_get(&ask, ARG(c, gpu, gpu)->text, &row);
     if (rc)
         call_fail(c, rc, "GPU", rc == GPUFL_E_NOENT ? NULL : &e);
     else
@@ -75,15 +73,16 @@ void api_running(struct call *c)
     struct meta_running *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
-    int rc = meta_running_list(&l.ask, V(running, host)->text, V(running, app)->text,
-                               V(running, gpu)->text, &rows, &l.count);
+    int rc = meta_running_list(&l.ask, ARG(c, running, host)->text, ARG(c, running, app)->text,
+                               ARG(c, running, gpu)->text, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_running, rows, NULL);
 }
 
 void api_usage(struct call *c)
 {
-    struct meta_page page = PAGE(usage);
-    const struct meta_days days = {BY[V(usage, by)->i], V(usage, from)->i, V(usage, to)->i};
+    struct meta_page page = PAGE(c, usage);
+    const struct meta_days days = {BY[ARG(c, usage, by)->i], ARG(c, usage, from)->i,
+                                   ARG(c, usage, to)->i};
     struct meta_usage_sum *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -93,8 +92,9 @@ void api_usage(struct call *c)
 
 void api_fleet(struct call *c)
 {
-    struct meta_page page = PAGE(fleet);
-    const struct meta_days days = {BY[V(fleet, by)->i], V(fleet, from)->i, V(fleet, to)->i};
+    struct meta_page page = PAGE(c, fleet);
+    const struct meta_days days = {BY[ARG(c, fleet, by)->i], ARG(c, fleet, from)->i,
+                                   ARG(c, fleet, to)->i};
     struct meta_fleet_sum *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);

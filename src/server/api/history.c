@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 #define DAY_NS 86400000000000ll
 
 static const char *const kinds[] = {"kernel", "scope", "app"};
@@ -181,16 +179,16 @@ static void send(struct call *c, struct history_rows *rows, const struct history
                  double *room)
 {
     struct answering a = {.rows = rows, .found = found};
-    const char *symbol = V(history, name)->text;
+    const char *symbol = ARG(c, history, name)->text;
     struct buf name;
     buf_init(&name, DEMANGLE_ROOM);
-    if (V(history, kind)->i == 0)
+    if (ARG(c, history, kind)->i == 0)
         demangle_put(&name, symbol);
     else
         buf_str(&name, symbol);
     call_json(c, &a.j);
     json_out_object(&a.j, NULL);
-    json_out_text(&a.j, "kind", kinds[V(history, kind)->i]);
+    json_out_text(&a.j, "kind", kinds[ARG(c, history, kind)->i]);
     json_out_text(&a.j, "name", buf_error(&name) ? symbol : buf_cstr(&name));
     json_out_text(&a.j, "symbol", symbol);
     json_out_count(&a.j, "session_count", rows->count);
@@ -242,7 +240,7 @@ void api_history(struct call *c)
     struct history_rows rows;
     struct history found;
     struct err e = {0};
-    history_rows_init(&rows, V(history, host)->text);
+    history_rows_init(&rows, ARG(c, history, host)->text);
     int rc = read_rows(c, &rows, &e);
     double *room = rc ? NULL : region_array(&rows.memory, rows.count + 1, sizeof *room);
     rc = rc     ? rc

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 /* The body of a call: open, or what was answered instead. */
 struct intake_body {
     struct ingest_body *body;
@@ -80,20 +78,20 @@ static bool body_open(struct call *c)
         http_problem(c->http, 415, "Content-Encoding may be gzip, zstd or identity.");
         return false;
     }
-    bool by_offset = V(events_stream, offset)->given;
+    bool by_offset = ARG(c, events_stream, offset)->given;
     const char *size = http_field(c->http, "Content-Length");
     const struct ingest_request r = {
         .workspace = c->who.workspace,
-        .session = V(events_stream, session)->text,
-        .channel = by_offset || !V(events_stream, window_channel)->given
-                       ? V(events_stream, channel)->text
-                       : V(events_stream, window_channel)->text,
-        .offset = number(V(events_stream, offset), INGEST_NO_OFFSET),
+        .session = ARG(c, events_stream, session)->text,
+        .channel = by_offset || !ARG(c, events_stream, window_channel)->given
+                       ? ARG(c, events_stream, channel)->text
+                       : ARG(c, events_stream, window_channel)->text,
+        .offset = number(ARG(c, events_stream, offset), INGEST_NO_OFFSET),
         .encoding = encoding,
         .size = size ? strtoll(size, NULL, 10) : -1,
-        .window_id = V(events_stream, window_id)->text,
-        .window_sequence = number(V(events_stream, window_sequence), INGEST_NO_SEQUENCE),
-        .window_crc32 = number(V(events_stream, window_crc32), -1),
+        .window_id = ARG(c, events_stream, window_id)->text,
+        .window_sequence = number(ARG(c, events_stream, window_sequence), INGEST_NO_SEQUENCE),
+        .window_crc32 = number(ARG(c, events_stream, window_crc32), -1),
     };
     b->refused = ingest_open(c->parts->intake->ingest, &r, &b->body, &b->answer) != 0;
     if (b->refused)
@@ -124,8 +122,8 @@ void api_events_stream(struct call *c)
 void api_session_complete(struct call *c)
 {
     struct ingest_answer a = {0};
-    ingest_complete(c->parts->intake->ingest, c->who.workspace, V(session_complete, session)->text,
-                    &a);
+    ingest_complete(c->parts->intake->ingest, c->who.workspace,
+                    ARG(c, session_complete, session)->text, &a);
     answer(c, &a);
 }
 
@@ -133,7 +131,7 @@ void api_session_positions(struct call *c)
 {
     struct sessions *table = c->parts->intake->sessions;
     struct intake_session *s =
-        sessions_get(table, c->who.workspace, V(session_positions, session)->text);
+        sessions_get(table, c->who.workspace, ARG(c, session_positions, session)->text);
     struct err e = {0};
     struct json_out j;
     if (!s) {

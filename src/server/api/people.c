@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 /* {"id":…, member: secret}: a secret that is shown once. */
 static void send_secret(struct call *c, int rc, const struct err *e, const char *id,
                         const char *member, const char *secret)
@@ -56,7 +54,7 @@ void api_workspace_make(struct call *c)
     struct err e = {0};
     auth_secret_id(id);
     const struct meta_workspace w = {
-        .id = id, .name = V(workspace_make, name)->text, .created = clock_real()};
+        .id = id, .name = ARG(c, workspace_make, name)->text, .created = clock_real()};
     if (strcmp(c->who.kind, "user") != 0) {
         http_problem(c->http, 403, "Only somebody who is logged in can own a workspace.");
         return;
@@ -74,7 +72,7 @@ void api_workspace_make(struct call *c)
 void api_workspace_delete(struct call *c)
 {
     struct err e = {0};
-    const char *id = V(workspace_delete, id)->text;
+    const char *id = ARG(c, workspace_delete, id)->text;
     int rc = meta_workspace_remove(c->parts->meta, id, clock_real(), &e);
     if (rc) {
         call_fail(c, rc, "workspace", rc == GPUFL_E_NOENT ? NULL : &e);
@@ -132,7 +130,7 @@ void api_user_reset(struct call *c)
     char token[SECRET_TOKEN] = "";
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    int rc = auth_reset_ticket(&as, V(user_reset, user)->text, token);
+    int rc = auth_reset_ticket(&as, ARG(c, user_reset, user)->text, token);
     send_secret(c, rc, &e, "", "token", token);
 }
 
@@ -152,13 +150,13 @@ void api_member_put(struct call *c)
     static const char *const roles[] = {"owner", "member", "viewer"};
     struct err e = {0};
     struct meta_member is;
-    const char *user = V(member_put, user)->text;
+    const char *user = ARG(c, member_put, user)->text;
     /* Others join by invitation: nobody is put into a workspace unasked. */
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_member_get(&ask, user, &is);
     if (rc == 0)
-        rc = meta_member_put(c->parts->meta, c->who.workspace, user, roles[V(member_put, role)->i],
-                             clock_real(), &e);
+        rc = meta_member_put(c->parts->meta, c->who.workspace, user,
+                             roles[ARG(c, member_put, role)->i], clock_real(), &e);
     if (rc == 0)
         access_note(c, "member.role", user);
     if (rc)
@@ -170,7 +168,7 @@ void api_member_put(struct call *c)
 void api_member_delete(struct call *c)
 {
     struct err e = {0};
-    const char *user = V(member_delete, user)->text;
+    const char *user = ARG(c, member_delete, user)->text;
     int rc = meta_member_remove(c->parts->meta, c->who.workspace, user, &e);
     if (rc == 0)
         access_note(c, "member.remove", user);
@@ -186,7 +184,7 @@ void api_invite(struct call *c)
     char token[SECRET_TOKEN] = "";
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    int rc = auth_invite(&as, roles[V(invite, role)->i], token);
+    int rc = auth_invite(&as, roles[ARG(c, invite, role)->i], token);
     send_secret(c, rc, &e, "", "token", token);
 }
 
@@ -208,8 +206,9 @@ void api_key_make(struct call *c)
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
     int rc =
-        scopes_parse(V(key_make, scopes)->text, &scopes)
-            ? auth_key_make(&as, V(key_make, name)->text, scopes, V(key_make, expires)->i, key, id)
+        scopes_parse(ARG(c, key_make, scopes)->text, &scopes)
+            ? auth_key_make(&as, ARG(c, key_make, name)->text, scopes, ARG(c, key_make, expires)->i,
+                            key, id)
             : err_set(&e, GPUFL_E_INVAL, "scopes are ingest, read and admin, with commas between");
     send_secret(c, rc, &e, id, "key", key);
 }
@@ -218,7 +217,7 @@ void api_key_revoke(struct call *c)
 {
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    send_done(c, auth_key_revoke(&as, V(key_revoke, key)->text), &e);
+    send_done(c, auth_key_revoke(&as, ARG(c, key_revoke, key)->text), &e);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -228,7 +227,7 @@ void api_shares(struct call *c)
     struct meta_share *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
-    int rc = meta_share_list(&l.ask, V(shares, of)->text, &rows, &l.count);
+    int rc = meta_share_list(&l.ask, ARG(c, shares, of)->text, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_share, rows, NULL);
 }
 
@@ -240,14 +239,14 @@ void api_share_make(struct call *c)
     char token[SECRET_KEY] = "", id[SECRET_ID] = "";
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    const char *session = V(share_make, session)->text;
+    const char *session = ARG(c, share_make, session)->text;
     const struct intake *in = c->parts->intake;
     int rc = GPUFL_E_NOENT;
     for (int again = 0; again < 2 && rc == GPUFL_E_NOENT; again++) {
         bool late = again && sessions_known(in->sessions, c->who.workspace, session);
         if (again && (!late || !loader_drain(in->loader, wait_ns)))
             break;
-        rc = auth_share_make(&as, session, V(share_make, expires)->i, token, id);
+        rc = auth_share_make(&as, session, ARG(c, share_make, expires)->i, token, id);
     }
     send_secret(c, rc, &e, id, "token", token);
 }
@@ -256,14 +255,15 @@ void api_share_revoke(struct call *c)
 {
     struct err e = {0};
     const struct auth_ask as = access_ask(c, &e);
-    send_done(c, auth_share_revoke(&as, V(share_revoke, share)->text), &e);
+    send_done(c, auth_share_revoke(&as, ARG(c, share_revoke, share)->text), &e);
 }
 
 /* ---- the workspace --------------------------------------------------------------------------- */
 
 void api_audit(struct call *c)
 {
-    struct meta_page page = {.limit = (unsigned)V(audit, limit)->i, .after = V(audit, after)->text};
+    struct meta_page page = {.limit = (unsigned)ARG(c, audit, limit)->i,
+                             .after = ARG(c, audit, after)->text};
     struct meta_audited *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -284,9 +284,9 @@ void api_retention(struct call *c)
 
 void api_retention_put(struct call *c)
 {
-    const struct meta_retention keep = {.sessions = V(retention_put, sessions)->i,
-                                        .bytes = V(retention_put, bytes)->i,
-                                        .metrics = V(retention_put, metrics)->i};
+    const struct meta_retention keep = {.sessions = ARG(c, retention_put, sessions)->i,
+                                        .bytes = ARG(c, retention_put, bytes)->i,
+                                        .metrics = ARG(c, retention_put, metrics)->i};
     struct err e = {0};
     int rc = meta_retention_put(c->parts->meta, c->who.workspace, &keep, &e);
     if (rc) {

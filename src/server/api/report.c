@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 enum { DOCUMENT_MAX = 256 << 20, PACKED_MEMORY = META_BODY_MAX + (1 << 20) };
 
 /* A part: keys of the report in their order. of: "key" or "key-member", which leaves one member of
@@ -94,12 +92,12 @@ static void send_whole(struct call *c, const char *session, const char *kind, co
 
 void api_report(struct call *c)
 {
-    send_whole(c, V(report, session)->text, ANALYSIS_REPORT, "application/json");
+    send_whole(c, ARG(c, report, session)->text, ANALYSIS_REPORT, "application/json");
 }
 
 void api_flame(struct call *c)
 {
-    send_whole(c, V(flame, session)->text, ANALYSIS_FLAME, "text/plain; charset=utf-8");
+    send_whole(c, ARG(c, flame, session)->text, ANALYSIS_FLAME, "text/plain; charset=utf-8");
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

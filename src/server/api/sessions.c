@@ -9,27 +9,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 /* Parameters that lists and counts of sessions share. */
-#define SESSION_QUERY(route)                                                                       \
+#define SESSION_QUERY(c, route)                                                                    \
     {                                                                                              \
-        .app = V(route, app)->text, .host = V(route, host)->text,                                  \
-        .engine = V(route, engine)->text, .state = V(route, state)->text,                          \
-        .account = V(route, account)->text, .gpu = V(route, gpu)->text,                            \
-        .label = V(route, label)->text, .label_value = V(route, label_value)->text,                \
-        .text = V(route, text)->text, .from = V(route, from)->i, .to = V(route, to)->i             \
+        .app = ARG(c, route, app)->text, .host = ARG(c, route, host)->text,                        \
+        .engine = ARG(c, route, engine)->text, .state = ARG(c, route, state)->text,                \
+        .account = ARG(c, route, account)->text, .gpu = ARG(c, route, gpu)->text,                  \
+        .label = ARG(c, route, label)->text, .label_value = ARG(c, route, label_value)->text,      \
+        .text = ARG(c, route, text)->text, .from = ARG(c, route, from)->i,                         \
+        .to = ARG(c, route, to)->i                                                                 \
     }
 
 void api_sessions(struct call *c)
 {
-    struct meta_session_query q = SESSION_QUERY(sessions);
-    struct meta_page page = {.limit = (unsigned)V(sessions, limit)->i,
-                             .after = V(sessions, after)->text};
+    struct meta_session_query q = SESSION_QUERY(c, sessions);
+    struct meta_page page = {.limit = (unsigned)ARG(c, sessions, limit)->i,
+                             .after = ARG(c, sessions, after)->text};
     struct meta_session *rows = NULL;
     struct rows_list l;
-    q.sort = (enum meta_session_sort)V(sessions, sort)->i;
-    q.ascending = V(sessions, ascending)->i;
+    q.sort = (enum meta_session_sort)ARG(c, sessions, sort)->i;
+    q.ascending = ARG(c, sessions, ascending)->i;
     rows_list_begin(&l, c);
     int rc = meta_session_list(&l.ask, &q, &page, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_session, rows, page.next);
@@ -37,7 +36,7 @@ void api_sessions(struct call *c)
 
 void api_session_count(struct call *c)
 {
-    const struct meta_session_query q = SESSION_QUERY(session_count);
+    const struct meta_session_query q = SESSION_QUERY(c, session_count);
     struct err e = {0};
     struct json_out j;
     int64_t count = 0;
@@ -58,8 +57,8 @@ void api_session_names(struct call *c)
     struct meta_name_count *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
-    int rc = meta_session_names(&l.ask, (enum meta_by)V(session_names, by)->i,
-                                (unsigned)V(session_names, limit)->i, &rows, &l.count);
+    int rc = meta_session_names(&l.ask, (enum meta_by)ARG(c, session_names, by)->i,
+                                (unsigned)ARG(c, session_names, limit)->i, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_name_count, rows, NULL);
 }
 
@@ -70,7 +69,7 @@ static bool shared_elsewhere(const struct call *c, const char *session)
 
 void api_session(struct call *c)
 {
-    const char *id = V(session, session)->text;
+    const char *id = ARG(c, session, session)->text;
     struct meta_session row;
     struct err e = {0};
     const struct meta_ask ask = call_ask(c, c->memory, &e);
@@ -83,7 +82,7 @@ void api_session(struct call *c)
 
 void api_session_delete(struct call *c)
 {
-    const char *id = V(session_delete, session)->text;
+    const char *id = ARG(c, session_delete, session)->text;
     int64_t now = clock_real();
     struct err e = {0};
     int rc = meta_session_drop(c->parts->meta, c->who.workspace, id, now, &e);
@@ -112,17 +111,18 @@ static void set_label(struct call *c, const char *session, const char *name, con
 
 void api_label_put(struct call *c)
 {
-    set_label(c, V(label_put, session)->text, V(label_put, label)->text, V(label_put, value)->text);
+    set_label(c, ARG(c, label_put, session)->text, ARG(c, label_put, label)->text,
+              ARG(c, label_put, value)->text);
 }
 
 void api_label_delete(struct call *c)
 {
-    set_label(c, V(label_delete, session)->text, V(label_delete, label)->text, NULL);
+    set_label(c, ARG(c, label_delete, session)->text, ARG(c, label_delete, label)->text, NULL);
 }
 
 void api_session_findings(struct call *c)
 {
-    const char *id = V(session_findings, session)->text;
+    const char *id = ARG(c, session_findings, session)->text;
     struct meta_finding *rows;
     struct meta_session row;
     size_t count = 0;
@@ -142,16 +142,16 @@ void api_session_findings(struct call *c)
 
 void api_findings(struct call *c)
 {
-    const struct meta_finding_query q = {.rule = V(findings, rule)->text,
-                                         .app = V(findings, app)->text,
-                                         .host = V(findings, host)->text,
-                                         .file = V(findings, file)->text,
-                                         .kernel = V(findings, kernel)->text,
-                                         .severity = V(findings, severity)->i,
-                                         .from = V(findings, from)->i,
-                                         .to = V(findings, to)->i};
-    struct meta_page page = {.limit = (unsigned)V(findings, limit)->i,
-                             .after = V(findings, after)->text};
+    const struct meta_finding_query q = {.rule = ARG(c, findings, rule)->text,
+                                         .app = ARG(c, findings, app)->text,
+                                         .host = ARG(c, findings, host)->text,
+                                         .file = ARG(c, findings, file)->text,
+                                         .kernel = ARG(c, findings, kernel)->text,
+                                         .severity = ARG(c, findings, severity)->i,
+                                         .from = ARG(c, findings, from)->i,
+                                         .to = ARG(c, findings, to)->i};
+    struct meta_page page = {.limit = (unsigned)ARG(c, findings, limit)->i,
+                             .after = ARG(c, findings, after)->text};
     struct meta_found *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);

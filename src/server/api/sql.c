@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 enum { SQL_BYTES_MAX = 16 << 20, SQL_AUDIT_MAX = 2000 };
 
 struct asked {
@@ -58,7 +56,7 @@ static bool add(struct call *c, struct asked *a, const char *id)
 /* false: answered. */
 static bool open_all(struct call *c, struct asked *a)
 {
-    const char *list = V(sql, sessions)->text;
+    const char *list = ARG(c, sql, sessions)->text;
     char id[META_ID_MAX];
     bool bad = false;
     while (ids_next(&list, id, &bad))
@@ -72,7 +70,7 @@ static bool open_all(struct call *c, struct asked *a)
 /* Writes the statement and its outcome to the audit log. */
 static void note(struct call *c, int rc, const struct err *e, int64_t took)
 {
-    const char *sql = V(sql, sql)->text;
+    const char *sql = ARG(c, sql, sql)->text;
     struct buf detail;
     struct err failed = {0};
     size_t n = strlen(sql);
@@ -82,7 +80,7 @@ static void note(struct call *c, int rc, const struct err *e, int64_t took)
     buf_str(&detail, "{\"sql\":");
     buf_json(&detail, sql, n);
     buf_str(&detail, ",\"sessions\":");
-    buf_json_str(&detail, V(sql, sessions)->text);
+    buf_json_str(&detail, ARG(c, sql, sessions)->text);
     buf_printf(&detail, ",\"ms\":%lld", (long long)(took / 1000000));
     if (rc) {
         buf_str(&detail, ",\"error\":");
@@ -116,13 +114,13 @@ static void fail(struct call *c, int rc, const struct err *e)
 
 static void ask(struct call *c, const struct asked *a)
 {
-    const char *sql = V(sql, sql)->text;
+    const char *sql = ARG(c, sql, sql)->text;
     const struct store_select q = {.sql = {sql, strlen(sql)},
                                    .sessions = a->sessions,
                                    .session_count = a->count,
-                                   .rows_most = V(sql, rows)->i,
+                                   .rows_most = ARG(c, sql, rows)->i,
                                    .bytes_most = SQL_BYTES_MAX,
-                                   .time_most = V(sql, milliseconds)->i * 1000000};
+                                   .time_most = ARG(c, sql, milliseconds)->i * 1000000};
     const struct parts *s = c->parts;
     struct err e = {0};
     int64_t began = clock_mono();

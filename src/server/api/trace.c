@@ -23,8 +23,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define V(route, name) (&c->values[IN_##route##_##name])
-
 static const int64_t PATIENCE_NS = 60000000000;
 
 enum {
@@ -233,7 +231,8 @@ void api_export_trace(struct call *c)
     struct session_ref s;
     struct http_pipe *pipe = NULL;
     char text[192];
-    if (!session_ref_open(c, V(export_trace, session)->text, &s) || !session_ref_answers(c, &s))
+    if (!session_ref_open(c, ARG(c, export_trace, session)->text, &s) ||
+        !session_ref_answers(c, &s))
         return;
     struct trace *t = s.columns ? mem_zalloc(sizeof *t) : NULL;
     if (!t) {
