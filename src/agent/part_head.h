@@ -1,4 +1,4 @@
-/* part_head.h - the start of a part: its session, and its place in the channel.
+/* part_head.h - reads the start of a part: its session, and its place in the channel.
  *
  * Every part of our logs begins with its header. Only some of the public client's windows have
  * their writer; each of them is a whole. Owner's thread. */

@@ -1,4 +1,4 @@
-/* ship_inside.h - what the two ways of sending a session share: trying again, counting,
+/* ship_inside.h - the part that the two ways of sending a session share: trying again, counting,
  * sentences. */
 #ifndef GPUFL_AGENT_SHIP_INSIDE_H
 #define GPUFL_AGENT_SHIP_INSIDE_H

@@ -1,4 +1,4 @@
-/* inside.h - between the functions of meta.h and the two engines.
+/* inside.h - the interface between the functions of meta.h and the two engines.
  *
  * An engine is one connection that runs statements of sql.def; the core has
  * the pools of connections, the transactions with their retries, and the turning

@@ -1,5 +1,5 @@
-/* meta.h - the small tables: who may do what, which sessions there are, what was
- * found in them, what the fleet does, and what has been done.
+/* meta.h - the small tables: people and rights, the registry of sessions, findings, the fleet,
+ * and the audit log.
  *
  * One set of statements (sql.def) runs on two engines: SQLite for one server, PostgreSQL
  * for several concurrent ones. Nobody but the two folders knows which; both pass one conformance

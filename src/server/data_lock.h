@@ -1,4 +1,4 @@
-/* data_lock.h - one process at a time works on a data folder.
+/* data_lock.h - a lock that lets one process at a time use a data folder.
  *
  * Two servers on one folder would each hand out the journal of both, and write over each other's
  * tables. Every command that opens the folder (serve, check, migrate, restore) holds DATA/lock,

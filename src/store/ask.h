@@ -1,5 +1,5 @@
-/* ask.h - a question being answered: its statements made from templates that all
- * engines share, their rows taken into the answer.
+/* ask.h - answers a question: makes statements from templates that all engines share, and takes
+ * their rows into the answer.
  *
  * A template is SQL in which {kernel} … WHERE is replaced by a table of the session; {tile} by
  * that of the parameter `level`. A

@@ -1,4 +1,4 @@
-/* batches.h - pages of rows gathered into batches for a visitor, and its texts. [the caller's
+/* batches.h - gathers pages of rows into batches for a visitor, and its texts. [the caller's
  * thread] */
 #ifndef GPUFL_STORE_BATCHES_H
 #define GPUFL_STORE_BATCHES_H

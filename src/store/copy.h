@@ -1,5 +1,5 @@
-/* copy.h - sessions from one store to another, whatever their engines: what backups of columns in a
- * server are, and how such a backup gets back.
+/* copy.h - copies sessions from one store to another, whatever their engines: backups of columns
+ * in a server, and their restore.
  *
  * A session is copied as one commit of it left it; what its rows are summed up to is made anew
  * by the store that gets them. Its positions come with the last commit: a copy that was broken

@@ -1,4 +1,4 @@
-/* ids.h - which dictionary rows a session has already, so that each is kept once.
+/* ids.h - the dictionary rows that a session has already, so that each is kept once.
  *
  * A set of (dictionary, id) with what has been added since the last commit on top:
  * a rollback takes that back. Owner's thread. */

@@ -1,6 +1,6 @@
-/* lane_sums.h - what a transaction adds to each lane: sums of the pyramid's lowest
- * level and of all long events, which together are all events, each once. They go to
- * table lane, whose rows add up. Owner's thread. */
+/* lane_sums.h - the sums that a transaction adds to each lane: sums of the pyramid's lowest
+ * level and of all long events, which together are all events, each once. They go to table lane,
+ * whose rows add up. Owner's thread. */
 #ifndef GPUFL_STORE_LANE_SUMS_H
 #define GPUFL_STORE_LANE_SUMS_H
 

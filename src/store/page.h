@@ -1,4 +1,4 @@
-/* page.h - some rows of an answer, column by column, as an engine has read them.
+/* page.h - a page of an answer's rows, column by column, as an engine has read them.
  *
  * Valid until the engine reads the next ones. Owner's thread. */
 #ifndef GPUFL_STORE_PAGE_H

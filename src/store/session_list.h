@@ -1,4 +1,4 @@
-/* session_list.h - the sessions that a store has open, last used first: found, referred to, closed.
+/* session_list.h - the list of the sessions that a store has open, last used first.
  *
  * An engine's struct store_session begins with a struct listed. A thread that opens or closes
  * one puts it into an intermediate state, releases the lock while the engine works, and wakes

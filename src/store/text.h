@@ -1,4 +1,4 @@
-/* text.h - texts as every engine takes them. Pure. */
+/* text.h - cleans texts so that every engine takes them. Pure. */
 #ifndef GPUFL_STORE_TEXT_H
 #define GPUFL_STORE_TEXT_H
 

@@ -1,4 +1,4 @@
-/* address.h - what kind of network an address lies in.
+/* address.h - the kind of network that an address is in.
  *
  * For requests whose target a user names and the server makes (webhooks): what the
  * server can reach, that user may not. Looked at is the address that is connected to, not the name:

@@ -1,4 +1,4 @@
-/* backoff.h - when to try a request again, and how long to wait before.
+/* backoff.h - decides when to try a request again, and how long to wait.
  *
  * What failed for the moment is tried again: no answer, 408, 425, 429, 5xx. The wait
  * doubles, with jitter over all of it, so that many senders that were cut off

@@ -1,4 +1,4 @@
-/* http_inside.h - what the files of the HTTP server share; nobody else includes it.
+/* http_inside.h - the part that the files of the HTTP server share; nobody else includes it.
  *
  *   http_server.c   listening, limits, ending
  *   http_request.c  the life of a request: libmicrohttpd's callbacks, workers, bodies

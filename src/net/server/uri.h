@@ -1,4 +1,4 @@
-/* uri.h - the target of a request, taken apart: segments of its path and pairs of its query.
+/* uri.h - splits the target of a request: segments of its path and pairs of its query.
  *
  * The path is split before it is decoded, so that an encoded slash stays inside its
  * segment and nothing can climb out of a folder: "." and "..", empty segments,

@@ -1,4 +1,4 @@
-/* analysis.h - sessions summed up: reports, findings and history, made from columns and stored.
+/* analysis.h - makes reports, findings and history from columns, and stores them.
  *
  * One thread of low priority. A session that has ended is analysed at once, and settled (its
  * columns written in their final form); a live one now and then, so that analysing takes at most

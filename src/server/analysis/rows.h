@@ -1,4 +1,4 @@
-/* rows.h - what of a report goes into tables: findings, history, use by day. Texts lie
+/* rows.h - turns a report into rows of tables: findings, history, use by day. Texts lie
  * in the region. */
 #ifndef GPUFL_SERVER_ANALYSIS_ROWS_H
 #define GPUFL_SERVER_ANALYSIS_ROWS_H

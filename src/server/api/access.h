@@ -1,7 +1,7 @@
-/* access.h - who asks, and whether they may: decided once, before a handler runs.
+/* access.h - decides who asks, and whether they may, once before a handler runs.
  *
- * Between HTTP and auth.h: headers in, problems out. Runs on a worker: hashes are
- * computed, tables asked. */
+ * It lies between HTTP and auth.h: it takes headers and answers problems. It runs on a worker,
+ * since it computes hashes and asks tables. */
 #ifndef GPUFL_SERVER_API_ACCESS_H
 #define GPUFL_SERVER_API_ACCESS_H
 

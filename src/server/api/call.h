@@ -1,4 +1,4 @@
-/* call.h - a request that has found its route: what a handler gets.
+/* call.h - a request that has found its route: the argument of a handler.
  *
  * Parameters have been checked, and who asks has been decided: a handler reads
  * ARG(c, <route>, <name>), asks, and answers. Runs on a worker, except the few

@@ -1,4 +1,4 @@
-/* counters.h - how often, how fast, how much: what /metrics tells of requests.
+/* counters.h - counts requests for /metrics: how many, how fast, how large.
  *
  * One row a route, atomics with relaxed order: sums need no order. [any] */
 #ifndef GPUFL_SERVER_API_COUNTERS_H

@@ -1,4 +1,4 @@
-/* history_rows.h - rows of the question kernel_history gathered by session, as a series in the
+/* history_rows.h - gathers rows of the question kernel_history by session, as a series in the
  * order of time. Owner's thread. */
 #ifndef GPUFL_SERVER_API_HISTORY_ROWS_H
 #define GPUFL_SERVER_API_HISTORY_ROWS_H

@@ -1,4 +1,4 @@
-/* ids_list.h - "a,b,c": ids in one parameter. */
+/* ids_list.h - reads "a,b,c": ids in one parameter. */
 #ifndef GPUFL_SERVER_API_IDS_LIST_H
 #define GPUFL_SERVER_API_IDS_LIST_H
 

@@ -1,4 +1,4 @@
-/* openapi.h - the description of the API (OpenAPI 3.1), made from the tables.
+/* openapi.h - makes the description of the API (OpenAPI 3.1) from the tables.
  *
  * schema/routes.def, schema/queries.def and schema/meta.def say everything; this
  * only puts it into the form that programs read. docs/openapi.json is this text,

@@ -1,4 +1,4 @@
-/* param.h - the parameters of a request, by the table of its route.
+/* param.h - reads the parameters of a request, by the table of its route.
  *
  * Whatever a client sends is one of a few types within stated limits before a
  * handler sees it. What is wrong is answered with 400 and a sentence that names the

@@ -1,4 +1,4 @@
-/* rows.h - rows of the small tables as answers: {"rows":[…],"next":…}, or one object. */
+/* rows.h - writes rows of the small tables as answers: {"rows":[…],"next":…}, or one object. */
 #ifndef GPUFL_SERVER_API_ROWS_H
 #define GPUFL_SERVER_API_ROWS_H
 

@@ -1,4 +1,4 @@
-/* auth.h - who asks, and how somebody gets to be somebody: logins, keys, links, tickets.
+/* auth.h - finds out who asks, and makes logins, keys, links and tickets.
  *
  * Knows no HTTP: it takes the values of headers and returns values for some. The caller turns
  * codes into statuses:

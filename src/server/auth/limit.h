@@ -1,9 +1,9 @@
-/* limit.h - how often somebody may try a password: per address and per account.
+/* limit.h - limits tries of passwords per address and per account.
  *
- * Buckets in a table of fixed size. Every try that fails costs a token, which comes back with
- * time; who has none waits. An address may fail ADDRESS_TRIES times at once and then once
- * ADDRESS_EVERY; an account, whatever the address, ACCOUNT_TRIES and ACCOUNT_EVERY: enough for a
- * person, hopeless for a list of words.
+ * The limits are buckets in a table of fixed size. A failed try costs a token, which comes back
+ * with time; without a token one waits. An address may fail ADDRESS_TRIES times at once and then
+ * once ADDRESS_EVERY; an account, whatever the address, ACCOUNT_TRIES and ACCOUNT_EVERY: enough
+ * for a person, hopeless for a list of words.
  *
  * The table cannot be filled up to get rid of somebody's debt: a bucket is looked for in four
  * places by a hash that nobody outside can compute, and where all are taken the one with the

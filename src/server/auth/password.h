@@ -1,4 +1,5 @@
-/* password.h - passwords: argon2id, at a cost that hurts who guesses and not who logs in.
+/* password.h - hashes passwords with argon2id, at a cost that stops guessing and not a
+ * login.
  *
  * A hash takes 64 MiB and about a tenth of a second of a core. At most `at_once` are
  * computed at the same time and the next ones wait, so that logging in cannot take the

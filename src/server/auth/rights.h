@@ -1,4 +1,4 @@
-/* rights.h - roles and scopes to rights, from one table (rights.def). Constant; any thread. */
+/* rights.h - maps roles and scopes to rights, from one table (rights.def). Constant; any thread. */
 #ifndef GPUFL_SERVER_AUTH_RIGHTS_H
 #define GPUFL_SERVER_AUTH_RIGHTS_H
 

@@ -1,4 +1,5 @@
-/* secret.h - tokens and keys: made at random, kept as hashes, compared in constant time.
+/* secret.h - makes random tokens and keys, hashes them, and compares hashes in constant
+ * time.
  *
  * A secret has 192 or 256 random bits, so that SHA-256 without salt or cost is enough
  * to keep it by: nobody guesses it. Passwords are another thing (password.h).

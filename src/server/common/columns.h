@@ -1,4 +1,4 @@
-/* columns.h - the answer to a question of the column store as JSON, column by column.
+/* columns.h - writes the answer of the column store as JSON, column by column.
  *
  *   {"columns":["lane","at",…],"rows":2,"data":{"lane":["72…","72…"],"at":[0,8],…},
  *    "names":["gemm<float>(…)"],"mangled":["_Z4gemm…"]}

@@ -1,4 +1,4 @@
-/* gzip_doc.h - documents of the small tables, which lie there as gzip. [any] */
+/* gzip_doc.h - reads documents of the small tables, which are stored as gzip. [any] */
 #ifndef GPUFL_SERVER_COMMON_GZIP_DOC_H
 #define GPUFL_SERVER_COMMON_GZIP_DOC_H
 

@@ -1,4 +1,4 @@
-/* logs.h - what the server says: one line a happening, for people or for programs.
+/* logs.h - the server's log: one line an event, for people or for programs.
  *
  * On stderr, each line in one write. As text ("time level event key=value …") or as
  * one JSON object a line. A reader that does not read costs lines, which are

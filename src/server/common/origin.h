@@ -1,4 +1,4 @@
-/* origin.h - which Host and Origin a request may bear.
+/* origin.h - checks the Host and Origin of a request.
  *
  * In local mode nobody but this machine's user may ask, and any page in the user's
  * browser can send requests to loopback, by a name of its own if it likes (DNS

@@ -1,4 +1,4 @@
-/* sql_gate.h - how many statements a workspace may have asked at once.
+/* sql_gate.h - limits the statements that a workspace runs at once.
  *
  * Half of what the server takes at once, rounded up, so that one workspace does not keep the
  * others out. [any] */

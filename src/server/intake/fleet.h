@@ -1,4 +1,4 @@
-/* fleet.h - what hosts and GPUs do now: from the loader's threads to the small tables.
+/* fleet.h - takes the states of hosts and GPUs from the loader's threads to the small tables.
  *
  * Hundreds of hosts say something every second, and the small tables sync the disk for each
  * transaction. So their states are kept here, the newest of each host and GPU, and written every

@@ -1,4 +1,4 @@
-/* inflate.h - a body's bytes as they are sent to its text: plain, gzip or zstd, in pieces.
+/* inflate.h - inflates a body piece by piece: plain, gzip or zstd.
  *
  * What a small body may inflate to has a ceiling: so many bytes for one that was
  * sent, and so many in all. Memory is that of the format's window (zstd: at most

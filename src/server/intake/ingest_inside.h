@@ -1,4 +1,4 @@
-/* ingest_inside.h - a body on its way, shared by ingest.c (its begin and end) and
+/* ingest_inside.h - the state of a body, shared by ingest.c (its begin and end) and
  * ingest_lines.c (its lines). */
 #ifndef GPUFL_SERVER_INTAKE_INGEST_INSIDE_H
 #define GPUFL_SERVER_INTAKE_INGEST_INSIDE_H

@@ -1,5 +1,5 @@
-/* intake.h - all that takes sessions in, as one part of the server: sessions, journal,
- * ingest and loader, opened and closed in the right order.
+/* intake.h - the part of the server that receives sessions: sessions, journal, ingest and
+ * loader, opened and closed in the right order.
  *
  * Under the data folder: journal/, kept/ (frames that decoders must hear again, and
  * windows' identities), aside/ (frames that could not be loaded). */

@@ -1,5 +1,5 @@
-/* loader_inside.h - what the files of the loader share: loader.c has the queues and the threads,
- * loader_session.c what a thread does with one of its sessions. */
+/* loader_inside.h - the part that the files of the loader share: loader.c has the queues and the
+ * threads, loader_session.c what a thread does with one of its sessions. */
 #ifndef GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 #define GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 

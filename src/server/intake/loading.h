@@ -1,4 +1,4 @@
-/* loading.h - one session being loaded: from frames to a commit.
+/* loading.h - loads one session: from frames to a commit.
  *
  * What the loader's threads do with a session of theirs. A session is *open* while
  * it has a decoder; a transaction is *begun* by its first frame and ended by

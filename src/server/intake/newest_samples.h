@@ -1,4 +1,4 @@
-/* newest_samples.h - what a session's samples say last of its host and its GPUs.
+/* newest_samples.h - the newest samples of a session's host and GPUs.
  *
  * Collected while the session is loaded, from rows of `host_metric` and `device_metric`
  * whichever client wrote them: of each GPU, and of the host, the newest row as it came.

@@ -1,5 +1,4 @@
-/* session_frames.h - what a session needs in addition to its columns: a file a session, in a folder next
- * to the journal.
+/* session_frames.h - a file a session, next to the journal, with the frames that its decoder needs again.
  *
  * The public client's lines mean something only together with all before them: names are defined
  * once, scopes begin in one line and end in another. A decoder of such a session that is opened

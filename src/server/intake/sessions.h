@@ -1,4 +1,5 @@
-/* sessions.h - the sessions that are being received: what senders and the loader share of them.
+/* sessions.h - the table of sessions that are being received, which senders and the loader
+ * share.
  *
  * A session is in the table while a body of it comes, a frame of it is not loaded, or it was
  * used a while ago: each of these holds a reference. When it is taken in, the stores' knowledge

@@ -1,4 +1,4 @@
-/* alerts.h - rules that watch: what they say of hosts, GPUs and findings now, and what follows.
+/* alerts.h - checks alert rules against hosts, GPUs and findings, and publishes what fires.
  *
  * Every few seconds one of the servers that share the small tables (a lease says which) looks at
  * what every rule of every workspace is about. A condition that holds opens a firing, which is

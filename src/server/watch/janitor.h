@@ -1,4 +1,4 @@
-/* janitor.h - what has to be put away: deleted sessions, what is too old, what expired.
+/* janitor.h - removes deleted sessions, sessions that are too old, and expired secrets.
  *
  * One thread. Where several servers share the small tables a lease says which of them does it;
  * columns that each server has for itself (DuckDB) each frees itself. Deleting is done by handlers

@@ -1,4 +1,5 @@
-/* engine.h - what the files of the ClickHouse engine share: servers, workspaces, sessions.
+/* engine.h - the part that the files of the ClickHouse engine share: servers, workspaces,
+ * sessions.
  *
  * A workspace is a database, a session a partition of its tables (ADR 9). A session is on one
  * server, which its number decides; of several servers the others hold other sessions. Rows

@@ -1,5 +1,5 @@
-/* literal.h - values as literals of ClickHouse's SQL, by their type: the only way in which a
- * value gets into a statement there, since the oldest supported server binds none.
+/* literal.h - writes values as literals of ClickHouse's SQL, by their type: the only way in
+ * which a value gets into a statement there, since the oldest supported server binds none.
  *
  * The output is ASCII, except for bytes from 0x80 on in texts; it ends where it should whatever
  * the text holds: everything but letters, digits and plain punctuation is written as \xNN. Pure. */

@@ -1,4 +1,5 @@
-/* native.h - blocks of ClickHouse's format Native, both ways: columns as they lie in memory.
+/* native.h - reads and writes blocks of ClickHouse's format Native: columns as they are in
+ * memory.
  *
  * A block is its numbers of columns and rows, then each column's name, type and cells. Integers and
  * reals lie there as this machine has them (little-endian, both architectures); texts are a

@@ -1,4 +1,4 @@
-/* select.h - one SELECT of somebody else's words, asked as a user of the workspace's own.
+/* select.h - one SELECT that a client wrote, run as the workspace's user.
  *
  * What confines it, from the outside in: ClickHouse lets that user read the workspace's databases
  * alone, in a profile with `readonly`, so that there are no table functions, no settings, nothing

@@ -1,4 +1,4 @@
-/* duck_abi.h - what is needed of DuckDB's C interface, in our own words.
+/* duck_abi.h - our declaration of the part of DuckDB's C interface that is used.
  *
  * The library is opened at run time and no header of it is needed to build
  * (docs/adr/0006-duckdb.md). Its C interface is stable within a major version:

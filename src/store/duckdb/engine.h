@@ -1,5 +1,5 @@
-/* engine.h - what the files of the DuckDB engine share: the instance, its
- * connections, and the sessions that are attached to it.
+/* engine.h - the part that the files of the DuckDB engine share: the instance, its connections,
+ * and the sessions that are attached to it.
  *
  * One instance in memory serves all; a session is a separate database file, attached under an
  * alias when somebody gets it, and detached when others need the room. So deleting a session is

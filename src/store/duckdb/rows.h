@@ -1,4 +1,4 @@
-/* rows.h - rows into a table of the present transaction, by way of an appender.
+/* rows.h - puts rows into a table of the present transaction, with an appender.
  *
  * Rows are gathered in chunks of the library's vector size and handed over when a
  * chunk is full. Writer's thread. */

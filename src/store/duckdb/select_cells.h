@@ -1,4 +1,4 @@
-/* select_cells.h - cells of any statement's answer as JSON, by their type.
+/* select_cells.h - writes cells of any statement's answer as JSON, by their type.
  *
  * Numbers that a reader of JSON may not hold exactly (above 2^53) are strings, as are dates and
  * times. Owner's thread. */

@@ -1,4 +1,4 @@
-/* watch.h - questions that take too long are stopped.
+/* watch.h - stops questions that take too long.
  *
  * One thread looks after all of them. A statement that is due is interrupted, and
  * again until its owner has taken notice, since an interruption between two
