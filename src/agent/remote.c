@@ -56,7 +56,8 @@ static int open_client(struct remote *r, const struct remote_config *c, struct e
     char url[HTTP_CLIENT_URL_MAX];
     struct http_client_config http = c->http;
     int rc = clean_api_path(c->api_path, r->api, sizeof r->api, e);
-    rc = rc ? rc : http_client_clean_url(c->http.url, url, sizeof url, e);
+    if (rc == 0)
+        rc = http_client_clean_url(c->http.url, url, sizeof url, e);
     if (rc)
         return rc;
     cut_api_path(url, r->api);

@@ -248,7 +248,8 @@ static int label_change(struct meta_tx *tx, const struct label *l, struct err *e
     }
     meta_arg_text(&a, l->value);
     int rc = meta_run(tx, META_S_label_add, &a, NULL, NULL, e);
-    rc = rc ? rc : meta_run(tx, META_S_label_list, &of, &count, NULL, e);
+    if (rc == 0)
+        rc = meta_run(tx, META_S_label_list, &of, &count, NULL, e);
     if (rc == 0 && labels > META_LABELS_MAX)
         rc = err_set(e, GPUFL_E_STATE, "a session has at most %d labels", META_LABELS_MAX);
     return rc;
@@ -264,8 +265,10 @@ static int session_label(struct meta_tx *tx, void *arg, struct err *e)
     region_init(&mem, 16 << 20);
     int rc =
         meta_get_tx(tx, META_S_session_get, &a, &(struct meta_one){&part, 1, &mem, "session"}, e);
-    rc = rc ? rc : label_change(tx, l, e);
-    rc = rc ? rc : session_index(tx, &s, e);
+    if (rc || (rc = label_change(tx, l, e)))
+        goto done;
+    rc = session_index(tx, &s, e);
+done:
     region_fini(&mem);
     return rc;
 }

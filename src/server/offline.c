@@ -36,7 +36,8 @@ static int copy_in(const struct options *o, struct err *e)
                    ? 0
                    : err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", columns);
     int rc = server_open_columns(o, NULL, &to.ops, &to.store, e);
-    rc = rc ? rc : from.ops->open(&from.store, &c, e);
+    if (rc == 0)
+        rc = from.ops->open(&from.store, &c, e);
     while (rc == 0 && (entry = readdir(d)))
         if (entry->d_name[0] != '.') /* and spills */
             rc = store_copy_workspace(&from, &to, entry->d_name, &count, e);
@@ -76,8 +77,10 @@ int offline_restore(const char *from, const struct options *o, struct err *e)
                        "%s is there and not empty: restore to a folder that is not", o->data);
     struct data_lock lock = DATA_LOCK_INIT;
     int rc = file_mkdirs(o->data, 0700, e);
-    rc = rc ? rc : data_lock_take(&lock, o->data, e);
-    rc = rc ? rc : file_tree_copy(from, o->data, &bytes, e);
+    if (rc == 0)
+        rc = data_lock_take(&lock, o->data, e);
+    if (rc == 0)
+        rc = file_tree_copy(from, o->data, &bytes, e);
     if (rc == 0 && o->columns)
         rc = copy_in(o, e);
     data_lock_drop(&lock);
@@ -197,8 +200,10 @@ int offline_check(const struct options *o, struct err *e)
     struct tally t = {0};
     struct data_lock lock = DATA_LOCK_INIT;
     int rc = open_meta(&m, o, false, &lock, e);
-    rc = rc ? rc : meta_check(m, e);
-    rc = rc ? rc : check_columns(m, o, &t, e);
+    if (rc == 0)
+        rc = meta_check(m, e);
+    if (rc == 0)
+        rc = check_columns(m, o, &t, e);
     meta_close(m);
     data_lock_drop(&lock);
     if (rc)

@@ -73,16 +73,16 @@ static int in_range(int64_t value, int64_t least, int64_t most, const char *name
 static int check(const struct options *o, struct err *e)
 {
     int rc = in_range(o->threads, 1, 64, "threads", e);
-    rc = rc ? rc : in_range(o->workers, 1, 256, "workers", e);
-    rc = rc ? rc : in_range(o->uploads, 1, 256, "uploads", e);
-    rc = rc ? rc : in_range(o->connections, 1, 1 << 20, "max-connections", e);
-    rc = rc ? rc
-            : in_range(o->connections_per_address, 1, 1 << 20, "max-connections-per-address", e);
-    rc = rc ? rc : in_range(o->streams, 1, 1 << 16, "max-streams", e);
-    rc = rc ? rc : in_range(o->exports, 1, 64, "exports", e);
-    rc = rc ? rc : in_range(o->loaders, 1, 64, "loaders", e);
-    rc = rc ? rc : in_range(o->selects, 0, SQL_GATE_MAX, "sql", e);
-    return rc ? rc : in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
+    if (rc || (rc = in_range(o->workers, 1, 256, "workers", e)) ||
+        (rc = in_range(o->uploads, 1, 256, "uploads", e)) ||
+        (rc = in_range(o->connections, 1, 1 << 20, "max-connections", e)) ||
+        (rc = in_range(o->connections_per_address, 1, 1 << 20, "max-connections-per-address", e)) ||
+        (rc = in_range(o->streams, 1, 1 << 16, "max-streams", e)) ||
+        (rc = in_range(o->exports, 1, 64, "exports", e)) ||
+        (rc = in_range(o->loaders, 1, 64, "loaders", e)) ||
+        (rc = in_range(o->selects, 0, SQL_GATE_MAX, "sql", e)))
+        return rc;
+    return in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
 }
 
 /* Called before the HTTP server is opened, which keeps the pointer; `ready` publishes the
@@ -306,18 +306,17 @@ static int open_janitor(struct server *s, struct err *e)
 static int open_stores(struct server *s, struct err *e)
 {
     int rc = file_mkdirs(s->options.data, 0700, e);
-    rc = rc ? rc : lock_data(s, e);
-    if (rc == 0)
-        backup_clean(s->options.data);
-    rc = rc ? rc : open_meta(s, e);
-    rc = rc ? rc
-            : server_open_columns(&s->options, write_lease_init(&s->write_lease, s->meta), &s->ops,
-                                  &s->store, e);
-    rc = rc ? rc : open_fleet(s, e);
-    rc = rc ? rc : open_analysis(s, e);
-    rc = rc ? rc : open_intake(s, e);
-    rc = rc ? rc : open_janitor(s, e);
-    return rc ? rc : open_alerts(s, e);
+    if (rc || (rc = lock_data(s, e)))
+        return rc;
+    backup_clean(s->options.data);
+    if ((rc = open_meta(s, e)))
+        return rc;
+    const struct store_turns *turns = write_lease_init(&s->write_lease, s->meta);
+    if ((rc = server_open_columns(&s->options, turns, &s->ops, &s->store, e)) ||
+        (rc = open_fleet(s, e)) || (rc = open_analysis(s, e)) || (rc = open_intake(s, e)) ||
+        (rc = open_janitor(s, e)))
+        return rc;
+    return open_alerts(s, e);
 }
 
 static void close_stores(struct server *s)
@@ -340,6 +339,18 @@ static void close_stores(struct server *s)
     data_lock_drop(&s->lock);
 }
 
+static int open_workers(struct server *s, struct err *e)
+{
+    const struct options *o = &s->options;
+    int rc = workers_open(&s->readers, "read", (unsigned)o->workers, READERS_QUEUE, e);
+    if (rc ||
+        (rc = workers_open(&s->uploads, "take", (unsigned)o->uploads, (size_t)o->connections, e)) ||
+        (rc = workers_open(&s->exports, "export", (unsigned)o->exports, READERS_QUEUE, e)))
+        return rc;
+    return o->selects ? workers_open(&s->selects, "sql", (unsigned)o->selects, READERS_QUEUE, e)
+                      : 0;
+}
+
 int server_open(struct server *s, const struct options *o, struct err *e)
 {
     *s = (struct server){.options = *o, .began = clock_mono(), .lock = DATA_LOCK_INIT};
@@ -348,25 +359,17 @@ int server_open(struct server *s, const struct options *o, struct err *e)
                                         .beat_ns = o->local ? LOCAL_BEAT_NS : BEAT_NS};
     raise_files();
     starts_init(&s->starts);
-    int rc = check(o, e);
-    rc = rc ? rc : options_listen(o->listen, s->address, sizeof s->address, &s->port, e);
-    rc = rc ? rc : check_local(s, e);
-    rc = rc ? rc : open_tls(s, e);
-    rc = rc ? rc : workers_open(&s->readers, "read", (unsigned)o->workers, READERS_QUEUE, e);
-    rc = rc ? rc
-            : workers_open(&s->uploads, "take", (unsigned)o->uploads, (size_t)o->connections, e);
-    rc = rc ? rc : workers_open(&s->exports, "export", (unsigned)o->exports, READERS_QUEUE, e);
     sql_gate_init(&s->sql_gate, (unsigned)o->selects);
-    if (rc == 0 && o->selects)
-        rc = workers_open(&s->selects, "sql", (unsigned)o->selects, READERS_QUEUE, e);
-    rc = rc ? rc : http_hub_open(&s->hub, &hub, e);
-    rc = rc ? rc : open_stores(s, e);
-    rc = rc ? rc : open_http(s, e);
-    rc = rc ? rc : open_auth(s, e); /* nothing is answered before `ready` */
+    int rc = check(o, e);
+    if (rc || (rc = options_listen(o->listen, s->address, sizeof s->address, &s->port, e)) ||
+        (rc = check_local(s, e)) || (rc = open_tls(s, e)) || (rc = open_workers(s, e)) ||
+        (rc = http_hub_open(&s->hub, &hub, e)) || (rc = open_stores(s, e)) ||
+        (rc = open_http(s, e)) || (rc = open_auth(s, e)))
+        goto done;
+    atomic_store_explicit(&s->ready, true, memory_order_release); /* nothing is answered before */
+done:
     if (rc)
         server_close(s);
-    else
-        atomic_store_explicit(&s->ready, true, memory_order_release);
     return rc;
 }
 

@@ -80,9 +80,12 @@ int append_load(struct append *a, struct err *e)
     for (unsigned i = 0; !rc && i < RECORD_COUNT; i++)
         if (records[i].kind == RECORD_KIND_DICT && !record_is_completed((int)i))
             rc = load_ids(a, i, i, e);
-    rc = rc ? rc : completed_load(a, e);
-    rc = rc ? rc : a->engine->slices(a->session, &a->slices, &a->summed, e);
-    rc = rc ? rc : a->engine->rest(a->session, a->summed, take_rest, &a->kernels, e);
+    if (rc == 0)
+        rc = completed_load(a, e);
+    if (rc == 0)
+        rc = a->engine->slices(a->session, &a->slices, &a->summed, e);
+    if (rc == 0)
+        rc = a->engine->rest(a->session, a->summed, take_rest, &a->kernels, e);
     ids_commit(&a->ids);
     a->loaded = !rc;
     return rc == GPUFL_E_NOMEM ? err_nomem(e) : rc;

@@ -42,8 +42,10 @@ static int put_slice(struct append *a, struct err *e)
     const struct kernel_sums *k = &a->kernels;
     const int64_t cells[] = {a->slices, a->summed, k->rows, k->least_start, k->greatest_start};
     int rc = put(a, TABLE_kernel_slice, cells, e);
-    rc = rc ? rc : put_cells(a, e);
-    rc = rc ? rc : put_bins(a, e);
+    if (rc || (rc = put_cells(a, e)))
+        goto done;
+    rc = put_bins(a, e);
+done:
     a->slices++;
     a->summed += k->rows;
     kernel_sums_clear(&a->kernels);

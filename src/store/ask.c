@@ -484,7 +484,8 @@ int ask_answer(struct ask *a, const struct store_visitor *v)
     } else {
         rc = q->answer ? q->answer(a) : a->engine->counts(a);
     }
-    rc = rc ? rc : answer_deliver(&a->answer, &names, v, a->e);
+    if (rc == 0)
+        rc = answer_deliver(&a->answer, &names, v, a->e);
     if (rc == GPUFL_E_FULL && a->answer.error)
         err_set(a->e, rc, "%s: the answer is too long: ask for less", a->def->id);
     return rc;

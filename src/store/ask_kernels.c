@@ -70,7 +70,8 @@ static int make_groups(const struct kernels_found *f, bool by_name, struct group
         }
         kernel_cell_merge(&item->sum, c);
         rc = note(&configs, item->key, c->config, &item->configs);
-        rc = rc ? rc : note(&streams, item->key, c->stream, &item->streams);
+        if (rc == 0)
+            rc = note(&streams, item->key, c->stream, &item->streams);
     }
     rowset_fini(&index);
     rowset_fini(&configs);
@@ -168,7 +169,8 @@ static int put_groups(struct kernels_found *f, bool by_name, struct groups *g, f
         count = g->count - first < (size_t)limit ? g->count - first : (size_t)limit;
     }
     int rc = configs_of(f, by_name, g->items + (count ? first : 0), count, &configs, &n);
-    rc = rc ? rc : kernels_find_bins(f, configs, n);
+    if (rc == 0)
+        rc = kernels_find_bins(f, configs, n);
     for (size_t i = 0; !rc && i < count; i++) {
         int64_t *row = answer_row(&a->answer);
         if (!row) {
@@ -192,8 +194,10 @@ static int answer_groups(struct ask *a, bool by_name, bool one_name, fill_row fi
         int64_t name = ask_int(a, "name", 0);
         kernels_want_names(&f, &name, 1);
     }
-    rc = rc ? rc : make_groups(&f, by_name, &g);
-    rc = rc ? rc : put_groups(&f, by_name, &g, fill);
+    if (rc == 0)
+        rc = make_groups(&f, by_name, &g);
+    if (rc == 0)
+        rc = put_groups(&f, by_name, &g, fill);
     if (rc == GPUFL_E_NOMEM)
         err_set(a->e, rc, "%s", err_text(rc));
     mem_free(g.items);
@@ -291,9 +295,12 @@ int ask_kernel_histogram(struct ask *a)
         rc = GPUFL_E_NOMEM;
     if (!rc)
         kernels_want_names(&f, &name, 1);
-    rc = rc ? rc : make_groups(&f, true, &g);
-    rc = rc ? rc : configs_of(&f, true, g.items, g.count, &configs, &n);
-    rc = rc ? rc : kernels_find_bins(&f, configs, n);
+    if (rc == 0)
+        rc = make_groups(&f, true, &g);
+    if (rc == 0)
+        rc = configs_of(&f, true, g.items, g.count, &configs, &n);
+    if (rc == 0)
+        rc = kernels_find_bins(&f, configs, n);
     if (!rc) {
         bins_of_group(&f, true, name, bins);
         rc = put_histogram(a, bins);

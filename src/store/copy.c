@@ -111,7 +111,8 @@ static int put_rows(struct copying *c, enum record_type type, const struct page 
     int rc = c->batches.cells && c->batches.batch.type != type ? end_record(c) : 0;
     if (!rc && !c->batches.cells && batches_open(&c->batches, type, &c->visitor))
         return err_nomem(c->e);
-    rc = rc ? rc : batches_take(&c->batches, p);
+    if (rc == 0)
+        rc = batches_take(&c->batches, p);
     if (rc || c->fresh < COMMIT_ROWS)
         return rc;
     c->fresh = 0;
@@ -164,7 +165,8 @@ static int copy_rows(const struct side *from, const struct side *to, const bool 
     if (!rc) {
         rc = from->ops->walk(from->session, &w, e);
         int ended = end_record(c);
-        rc = rc ? rc : ended;
+        if (rc == 0)
+            rc = ended;
         if (rc)
             to->ops->rollback(to->session);
         else
@@ -201,7 +203,8 @@ static int look(const struct side *from, const struct store_end *to, const char 
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
     rc = to->ops->positions(ss, b, &m, e);
-    rc = rc ? rc : from->ops->positions(from->session, a, &n, e);
+    if (rc == 0)
+        rc = from->ops->positions(from->session, a, &n, e);
     to->ops->put(ss);
     if (rc)
         return rc;
@@ -232,7 +235,8 @@ static int copy_session(const struct store_end *from, const struct store_end *to
         if (!rc) {
             const struct side written = {to->ops, target};
             rc = copy_rows(&read, &written, NULL, &count->rows, e);
-            rc = rc ? rc : to->ops->settle(target, e);
+            if (rc == 0)
+                rc = to->ops->settle(target, e);
             to->ops->put(target);
             count->sessions += !rc;
         }
@@ -330,7 +334,8 @@ static int take_history(void *arg, const struct page *p)
             (session.len != strlen(h->session) || memcmp(session.at, h->session, session.len) != 0))
             rc = hand_over(h);
         snprintf(h->session, sizeof h->session, "%.*s", (int)session.len, session.at);
-        rc = rc ? rc : keep_row(h, p, row);
+        if (rc == 0)
+            rc = keep_row(h, p, row);
     }
     return rc;
 }
@@ -392,7 +397,8 @@ static int write_parquet(const struct store_ops *ops, struct store_session *ss,
         return rc;
     const struct side from = {ops, ss}, to = {&store_duckdb, copy};
     rc = copy_rows(&from, &to, tables, &rows, e);
-    rc = rc ? rc : store_duckdb.parquet(copy, type, path, e);
+    if (rc == 0)
+        rc = store_duckdb.parquet(copy, type, path, e);
     store_duckdb.put(copy);
     return rc;
 }
@@ -403,7 +409,8 @@ int store_copy_parquet(const struct store_ops *ops, struct store_session *ss, en
     const struct store_config config = {.data = folder, .threads = 1};
     struct store *files = NULL;
     int rc = store_duckdb.open(&files, &config, e);
-    rc = rc ? rc : write_parquet(ops, ss, type, files, path, e);
+    if (rc == 0)
+        rc = write_parquet(ops, ss, type, files, path, e);
     if (files)
         store_duckdb.close(files);
     file_remove_tree(folder);

@@ -214,10 +214,9 @@ int kernels_find(struct kernels_found *f, struct ask *a)
     kernel_sums_init(&f->sums);
     rowset_init(&f->configs, 1, CONFIG_WIDTH);
     int rc = find_configs(f);
-    rc = rc ? rc : want_pattern(f);
-    rc = rc ? rc : find_slices(f);
-    rc = rc ? rc : sum_whole(f);
-    return rc ? rc : sum_parts(f);
+    if (rc || (rc = want_pattern(f)) || (rc = find_slices(f)) || (rc = sum_whole(f)))
+        return rc;
+    return sum_parts(f);
 }
 
 /* ---- percentiles ----------------------------------------------------------------------------- */

@@ -133,7 +133,8 @@ static int put_document(struct outcome *o, const struct report *r, const char *k
     int rc = make(r, &text, &len);
     if (rc == GPUFL_E_NOENT)
         return 0;
-    rc = rc ? rc : pack(text, len, &o->memory, &a.body);
+    if (rc == 0)
+        rc = pack(text, len, &o->memory, &a.body);
     free(text); /* NOLINT: stdio's own */
     if (!rc && findings)
         rc = analysis_findings(r, o->session, &o->memory, &rows, &count);
@@ -180,9 +181,12 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
     if (has_ended(o))
         return 0;
     int rc = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
-    rc = rc ? rc : put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
-    rc = rc ? rc : put_usage(o, r, e);
-    rc = rc ? rc : put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
+    if (rc == 0)
+        rc = put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
+    if (rc == 0)
+        rc = put_usage(o, r, e);
+    if (rc == 0)
+        rc = put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
     rc = rc || !o->final ? rc : put_final(o, r, e);
     if (rc || c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
         return rc;

@@ -91,7 +91,8 @@ static int take_lines(void *arg, const struct store_chunk *c)
         if (!is_channel(channel, LOADER_HEADERS))
             continue;
         rc = r->decoder ? 0 : decoder_open(&r->decoder);
-        rc = rc ? rc : decoder_feed(r->decoder, line->at, line->len, &v);
+        if (rc == 0)
+            rc = decoder_feed(r->decoder, line->at, line->len, &v);
     }
     return rc;
 }
@@ -117,8 +118,10 @@ static int read_columns(void *arg, struct model *m, struct load_stats *stats, st
     r->model = m;
     r->stats = stats;
     int rc = r->ops->scan_unknown(r->ss, &(struct store_visitor){r, take_lines}, e);
-    rc = rc ? rc : r->ops->scan_names(r->ss, &names, e);
-    rc = rc ? rc : scan_kind(r, RECORD_KIND_DICT, CHANNEL_COUNT, e);
+    if (rc == 0)
+        rc = r->ops->scan_names(r->ss, &names, e);
+    if (rc == 0)
+        rc = scan_kind(r, RECORD_KIND_DICT, CHANNEL_COUNT, e);
     for (size_t i = 0; !rc && i < sizeof order / sizeof *order; i++)
         rc = scan_kind(r, RECORD_KIND_EVENT, order[i], e);
     decoder_close(r->decoder);
@@ -142,10 +145,14 @@ static int read_samples(void *arg, const char *session, struct model *m)
         r.ops->get(of->place->store, of->place->workspace, session, false, &r.ss, &e))
         return GPUFL_E_NOENT;
     int rc = r.ops->scan_unknown(r.ss, &(struct store_visitor){&r, take_lines}, &e);
-    rc = rc ? rc : r.ops->scan_names(r.ss, &names, &e);
-    rc = rc ? rc : scan_kind(&r, RECORD_KIND_DICT, CHANNEL_COUNT, &e);
-    rc = rc ? rc : scan_kind(&r, RECORD_KIND_EVENT, CHANNEL_SYSTEM, &e);
-    rc = rc ? rc : model_finish(m);
+    if (rc == 0)
+        rc = r.ops->scan_names(r.ss, &names, &e);
+    if (rc == 0)
+        rc = scan_kind(&r, RECORD_KIND_DICT, CHANNEL_COUNT, &e);
+    if (rc == 0)
+        rc = scan_kind(&r, RECORD_KIND_EVENT, CHANNEL_SYSTEM, &e);
+    if (rc == 0)
+        rc = model_finish(m);
     decoder_close(r.decoder);
     r.ops->put(r.ss);
     return rc == 0 || rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;

@@ -319,7 +319,8 @@ int analysis_history(const struct report *r, const char *session, struct region 
     h.room = kernels + scopes + 1;
     if (!rc)
         history_scopes(r, &h, session, scopes);
-    rc = rc ? rc : history_app(r, &h, session);
+    if (rc == 0)
+        rc = history_app(r, &h, session);
     memcpy(columns, h.columns, sizeof h.columns);
     *out = (struct store_chunk){.rows = h.rows, .column_count = H_COUNT, .columns = columns};
     return rc ? rc : h.failed ? GPUFL_E_NOMEM : 0;

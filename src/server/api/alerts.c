@@ -84,8 +84,10 @@ static void put_rule(struct call *c, const struct meta_alert *r, const char *act
     const struct parts *s = c->parts;
     struct err e = {0};
     int rc = alerts_check(r, &e);
-    rc = rc ? rc : webhooks_check(r->url, s->reach, &e);
-    rc = rc ? rc : meta_alert_put(s->meta, c->who.workspace, r, &e);
+    if (rc == 0)
+        rc = webhooks_check(r->url, s->reach, &e);
+    if (rc == 0)
+        rc = meta_alert_put(s->meta, c->who.workspace, r, &e);
     if (rc) {
         call_fail(c, rc, "rule", &e);
         return;
@@ -179,7 +181,8 @@ void api_alert_test(struct call *c)
         http_problem(c->http, 409, "The rule posts nowhere: it has no 'url'.");
         return;
     }
-    rc = rc ? rc : add_test(c, &r, id, &e);
+    if (rc == 0)
+        rc = add_test(c, &r, id, &e);
     if (rc) {
         call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
         return;

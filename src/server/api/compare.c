@@ -32,7 +32,8 @@ static int read_digest(struct call *c, const char *id, struct region *mem, struc
         return rc;
     buf_init(&text, DOCUMENT_MAX);
     rc = gzip_doc_open(&a.body, &text);
-    rc = rc ? rc : digest_read(out, text.data, text.len);
+    if (rc == 0)
+        rc = digest_read(out, text.data, text.len);
     if (rc)
         err_set(e, rc, "the digest of session %s cannot be read: %s", id, err_text(rc));
     buf_fini(&text);

@@ -115,12 +115,15 @@ static int produce(void *arg, struct http_pipe *p)
     x->pipe = p;
     x->header_only = true;
     int rc = x->ops->scan_unknown(x->columns, &lines, &e);
-    rc = rc ? rc : x->ops->scan_names(x->columns, &rows, &e);
-    rc = rc ? rc : flush(x);
+    if (rc == 0)
+        rc = x->ops->scan_names(x->columns, &rows, &e);
+    if (rc == 0)
+        rc = flush(x);
     for (int type = 0; type < RECORD_COUNT && rc == 0; type++)
         rc = x->ops->scan(x->columns, (enum record_type)type, INT64_MIN, INT64_MAX, &rows, &e);
     x->header_only = false;
-    rc = rc ? rc : x->ops->scan_unknown(x->columns, &lines, &e);
+    if (rc == 0)
+        rc = x->ops->scan_unknown(x->columns, &lines, &e);
     if (rc && rc != GPUFL_E_STATE && rc != GPUFL_E_TIMEOUT) /* these: the client */
         logs_say(LOG_ERROR, "export", "request %s broke off: %s", x->id,
                  e.text[0] ? e.text : err_text(rc));

@@ -243,9 +243,8 @@ void api_history(struct call *c)
     history_rows_init(&rows, ARG(c, history, host)->text);
     int rc = read_rows(c, &rows, &e);
     double *room = rc ? NULL : region_array(&rows.memory, rows.count + 1, sizeof *room);
-    rc = rc     ? rc
-         : room ? history_find(&found, rows.points, rows.count, &rows.memory)
-                : GPUFL_E_NOMEM;
+    if (rc == 0)
+        rc = room ? history_find(&found, rows.points, rows.count, &rows.memory) : GPUFL_E_NOMEM;
     if (rc == GPUFL_E_FULL)
         http_problem(c->http, 400,
                      "That is in more than %d rows of sessions and launch shapes; ask for less "

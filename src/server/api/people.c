@@ -60,7 +60,8 @@ void api_workspace_make(struct call *c)
         return;
     }
     int rc = meta_workspace_add(c->parts->meta, &w, &e);
-    rc = rc ? rc : meta_member_put(c->parts->meta, id, c->who.actor, "owner", w.created, &e);
+    if (rc == 0)
+        rc = meta_member_put(c->parts->meta, id, c->who.actor, "owner", w.created, &e);
     if (rc) {
         call_fail(c, rc, "workspace", &e);
         return;

@@ -190,8 +190,10 @@ static void send_section(struct call *c, const struct meta_analysis *a, const ch
     json_out_bool(&j, "final", a->final != 0);
     json_out_int(&j, "records", a->records);
     json_out_text(&j, "rules", a->rules);
-    rc = rc ? rc : buf_error(&report);
-    rc = rc ? rc : put_section(&j, keys, &report);
+    if (rc == 0)
+        rc = buf_error(&report);
+    if (rc == 0)
+        rc = put_section(&j, keys, &report);
     json_out_close_object(&j);
     buf_fini(&report);
     if (rc) {

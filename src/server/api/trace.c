@@ -213,13 +213,15 @@ static int produce(void *arg, struct http_pipe *p)
     const struct wire_visitor events = {.arg = t, .batch = take_events};
     t->pipe = p;
     int rc = t->ops->scan_names(t->columns, &names, &e);
-    rc = rc ? rc : t->ops->scan(t->columns, RECORD_config, INT64_MIN, INT64_MAX, &configs, &e);
+    if (rc == 0)
+        rc = t->ops->scan(t->columns, RECORD_config, INT64_MIN, INT64_MAX, &configs, &e);
     buf_str(&t->line, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     put_lanes(t);
     for (size_t i = 0; i < sizeof traced / sizeof *traced && rc == 0; i++)
         rc = t->ops->scan(t->columns, traced[i].type, INT64_MIN, INT64_MAX, &events, &e);
     buf_str(&t->line, "\n]}\n");
-    rc = rc ? rc : flush(t);
+    if (rc == 0)
+        rc = flush(t);
     if (rc && rc != GPUFL_E_STATE && rc != GPUFL_E_TIMEOUT) /* these: the client */
         logs_say(LOG_ERROR, "export", "request %s broke off: %s", t->id,
                  e.text[0] ? e.text : err_text(rc));

@@ -86,7 +86,8 @@ int backup_make(const struct backup_source *s, char *name, size_t size, int64_t 
     if (!loader_drain(s->loader, LOAD_NS))
         return err_set(e, GPUFL_E_TIMEOUT, "what was received is not loaded in time; try again");
     int rc = file_mkdirs(part, 0700, e);
-    rc = rc ? rc : write_parts(s, part, e);
+    if (rc == 0)
+        rc = write_parts(s, part, e);
     if (rc == 0 && rename(part, folder))
         rc = err_set_vendor(e, err_from_errno(errno), errno, "cannot rename %s", part);
     if (rc) /* half a backup is useless, and may be what fills the disk */

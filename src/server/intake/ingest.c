@@ -440,7 +440,8 @@ void ingest_complete(struct ingest *in, const char *workspace, const char *sessi
     snprintf(f.workspace, sizeof f.workspace, "%s", workspace);
     snprintf(f.session, sizeof f.session, "%s", session);
     int rc = journal_append(in->config.journal, &f, "", &e);
-    rc = rc ? rc : journal_wait(in->config.journal, f.number, &e);
+    if (rc == 0)
+        rc = journal_wait(in->config.journal, f.number, &e);
     if (rc)
         refuse_answer(a, status_of(rc, &e), "%s", e.text);
 }

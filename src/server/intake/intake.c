@@ -54,8 +54,10 @@ int intake_open(struct intake *in, const struct intake_config *c, struct err *e)
 {
     memset(in, 0, sizeof *in);
     int rc = file_mkdirs(c->data, 0700, e);
-    rc = rc ? rc : open_sessions(in, c, e);
-    rc = rc ? rc : open_journal(in, c, e);
+    if (rc == 0)
+        rc = open_sessions(in, c, e);
+    if (rc == 0)
+        rc = open_journal(in, c, e);
     if (!rc) {
         const struct ingest_config ingest = {.journal = in->journal,
                                              .sessions = in->sessions,

@@ -418,7 +418,8 @@ int journal_open(struct journal **out, const struct journal_config *c, struct er
     j->next = 1;
     snprintf(j->folder, sizeof j->folder, "%s", c->folder);
     rc = journal_replay(j, e);
-    rc = rc ? rc : begin_segment(j, e);
+    if (rc == 0)
+        rc = begin_segment(j, e);
     if (rc)
         goto fail;
     j->durable = j->next - 1;

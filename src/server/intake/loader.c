@@ -318,7 +318,8 @@ int loader_start(struct loader *l, struct journal *j, struct err *e)
         name[sizeof name - 2] = (char)('a' + i);
         queue_push(t, &(struct item){.kind = ITEM_REPLAYED, .frame.queued = clock_mono()});
         rc = journal_reader_open(&t->reader, j);
-        rc = rc ? rc : thread_start(&t->thread, name, 0, loader_main, t);
+        if (rc == 0)
+            rc = thread_start(&t->thread, name, 0, loader_main, t);
     }
     return rc ? err_set(e, rc, "the loader cannot be started: %s", err_text(rc)) : 0;
 }

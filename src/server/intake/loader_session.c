@@ -91,8 +91,10 @@ static void set_aside(struct loader_thread *t, struct loading *g, const char *wh
     int rc = session_frames_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
     for (size_t i = 0; !rc && i < g->window_count; i++)
         rc = copy_aside(g, k, &g->windows[i].pieces, &e);
-    rc = rc ? rc : copy_aside(g, k, &g->backlog, &e);
-    rc = rc ? rc : session_frames_sync(k, &e);
+    if (rc == 0)
+        rc = copy_aside(g, k, &g->backlog, &e);
+    if (rc == 0)
+        rc = session_frames_sync(k, &e);
     session_frames_close(k);
     if (rc) {
         log_error("session %s cannot be loaded, nor its frames set aside: %s", g->s->session,
@@ -142,7 +144,8 @@ static void put_growth(struct loader_thread *t, struct loading *g)
     struct err e = {0};
     int64_t bytes = 0;
     int rc = c->ops->size(c->store, g->s->workspace, g->s->session, &bytes, &e);
-    rc = rc ? rc : registry_grow(&g->registry, c->meta, g->s->workspace, g->s->session, bytes, &e);
+    if (rc == 0)
+        rc = registry_grow(&g->registry, c->meta, g->s->workspace, g->s->session, bytes, &e);
     if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
 }

@@ -144,7 +144,8 @@ static int take_batch(void *arg, const struct wire_batch *b)
     struct loading *l = arg;
     const struct tiles_sink sink = sink_of(l);
     int rc = ops_of(l)->append(l->s->columns, b, l->err);
-    rc = rc ? rc : tiles_batch(l->tiles, b, &sink);
+    if (rc == 0)
+        rc = tiles_batch(l->tiles, b, &sink);
     if (rc)
         return rc;
     registry_batch(&l->registry, b);
@@ -251,7 +252,8 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     l->counts.too_long += frame.too_long;
     size_t before = loaded_before(l, &frame, payload, p);
     rc = loading_feed(l, payload + before, frame.plain - before, &v);
-    rc = rc ? rc : keep_frame(l, &frame, payload, e);
+    if (rc == 0)
+        rc = keep_frame(l, &frame, payload, e);
     if (!rc && frame.kind == JOURNAL_LINES)
         set_position(l, frame.channel, frame.offset + frame.length);
     return rc;
@@ -286,7 +288,8 @@ static int load_window(struct loading *l, const struct loading_frame *f, struct 
     int rc = 0;
     for (size_t i = 0; w && !rc && i < w->pieces.count; i++)
         rc = load_payload(l, &w->pieces.items[i], e);
-    rc = rc ? rc : journal_read(l->reader, f->place, &seal, &payload, e);
+    if (rc == 0)
+        rc = journal_read(l->reader, f->place, &seal, &payload, e);
     if (rc)
         return rc;
     l->counts.rejected += seal.damaged;
@@ -414,9 +417,12 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
         rc = take_loaded(l, f, e);
         return rc ? fail(l, f, rc, e) : 0;
     }
-    rc = rc ? rc : begin(l, e);
-    rc = rc ? rc : load_frame(l, f, e);
-    rc = rc ? rc : loading_push(&l->taken, f);
+    if (rc == 0)
+        rc = begin(l, e);
+    if (rc == 0)
+        rc = load_frame(l, f, e);
+    if (rc == 0)
+        rc = loading_push(&l->taken, f);
     if (rc)
         return fail(l, f, rc, e);
     l->reached = f->number;
@@ -481,7 +487,8 @@ static int write_commit(struct loading *l, struct err *e)
     char name[JOURNAL_CHANNEL_MAX];
     l->err = e;
     int rc = tiles_flush(l->tiles, &sink);
-    rc = rc ? rc : put_counts(l, e);
+    if (rc == 0)
+        rc = put_counts(l, e);
     rc = rc || !l->frames ? rc : session_frames_sync(l->frames, e);
     if (rc)
         return rc;

@@ -96,7 +96,8 @@ static int recall_lines(void *arg, const struct store_chunk *c)
             memcmp(channel->at, LOADER_HEADERS, channel->len) != 0)
             continue;
         rc = d ? 0 : decoder_open(&d);
-        rc = rc ? rc : decoder_feed(d, line->at, line->len, &v);
+        if (rc == 0)
+            rc = decoder_feed(d, line->at, line->len, &v);
     }
     decoder_close(d);
     return rc;
@@ -151,13 +152,13 @@ static int recall(struct loading *l, struct err *e)
     struct store_session *ss = l->s->columns;
     l->registry.records = l->registry.kernels = 0;
     int rc = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
-    rc = rc ? rc : ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e);
-    rc = rc ? rc : recall_gpus(l, &rows, e);
-    rc = rc ? rc : ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e);
-    rc = rc ? rc : recall_entry(l, e);
-    return rc ? rc
-              : ops->query(store, &(struct store_question){l->s->workspace, ss, QUERY_counts, NULL},
-                           &(struct store_visitor){l, count_rows}, e);
+    if (rc || (rc = ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e)) ||
+        (rc = recall_gpus(l, &rows, e)) ||
+        (rc = ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e)) ||
+        (rc = recall_entry(l, e)))
+        return rc;
+    return ops->query(store, &(struct store_question){l->s->workspace, ss, QUERY_counts, NULL},
+                      &(struct store_visitor){l, count_rows}, e);
 }
 
 static int open_columns(struct loading *l, bool *were, struct err *e)
@@ -197,7 +198,8 @@ int loading_open(struct loading *l, struct err *e)
     l->err = e;
     if (!rc && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
         rc = err_nomem(e);
-    rc = rc ? rc : open_kept(l, p != NULL, e);
+    if (rc == 0)
+        rc = open_kept(l, p != NULL, e);
     rc = !rc && were ? recall(l, e) : rc;
     if (!rc) {
         l->counted = *decoder_stats(l->decoder);

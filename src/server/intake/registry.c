@@ -243,7 +243,8 @@ static int put_labels(struct registry *r, struct meta *m, const char *workspace,
         return 0;
     snprintf(pass, sizeof pass, "%lld of %lld", (long long)r->pass, (long long)r->passes);
     int rc = meta_session_label(m, workspace, session, "run", r->run, e);
-    rc = rc ? rc : meta_session_label(m, workspace, session, "pass", pass, e);
+    if (rc == 0)
+        rc = meta_session_label(m, workspace, session, "pass", pass, e);
     r->labelled = rc == 0 || rc == GPUFL_E_STATE;
     return r->labelled ? 0 : rc;
 }
@@ -271,7 +272,8 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
     for (unsigned i = 0; i < r->gpu_count; i++)
         gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
     int rc = meta_session_put(m, workspace, &s, &(struct meta_pairs){gpus, r->gpu_count}, NULL, e);
-    rc = rc ? rc : put_labels(r, m, workspace, session, e);
+    if (rc == 0)
+        rc = put_labels(r, m, workspace, session, e);
     if (!rc) {
         r->put = true;
         r->changed = false;

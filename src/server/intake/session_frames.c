@@ -39,7 +39,8 @@ int session_frames_open(struct session_frames **out, const char *folder, const c
     buf_init(&k->bytes, 2 * (size_t)JOURNAL_PAYLOAD_MAX);
     buf_init(&k->payload, JOURNAL_PAYLOAD_MAX);
     int rc = kept_path(k->path, folder, workspace, session, ".frames", e);
-    rc = rc ? rc : kept_path(dir, folder, workspace, "", "", e);
+    if (rc == 0)
+        rc = kept_path(dir, folder, workspace, "", "", e);
     if (!rc && create)
         rc = file_mkdirs(dir, 0700, e);
     if (!rc) {
@@ -213,7 +214,8 @@ static int write_small(struct session_frames *k, struct session_frames *small, s
     if (frame_packer_open(&small->packer))
         return err_nomem(e);
     int rc = session_frames_list(k, &v, e);
-    rc = rc ? rc : session_frames_sync(small, e);
+    if (rc == 0)
+        rc = session_frames_sync(small, e);
     if (!rc && rename(small->path, k->path))
         rc = err_set_vendor(e, GPUFL_E_IO, errno, "%s", k->path);
     return rc;

@@ -255,7 +255,8 @@ static int look_at(struct round *w, struct region *mem, struct err *e)
     for (size_t i = 0; !rc && i < count; i++) {
         w->rule = &rules[i];
         rc = w->rule->enabled ? alerts_watch(&watch, w->rule, take_seen, w, e) : 0;
-        rc = rc ? rc : end_others(w, e);
+        if (rc == 0)
+            rc = end_others(w, e);
     }
     return rc;
 }
@@ -307,7 +308,8 @@ static void look(struct alerts *a)
     int rc = meta_lease(m, &lease, &mine, &e);
     if (!rc && !mine)
         return;
-    rc = rc ? rc : alerts_round(&a->config, now, &e);
+    if (rc == 0)
+        rc = alerts_round(&a->config, now, &e);
     if (!rc && now - a->expired_at >= EXPIRE_NS) {
         a->expired_at = now;
         rc = meta_alerts_expire(m, now - ALERTS_KEEP_NS, &e);

@@ -120,7 +120,8 @@ static int free_one(struct janitor *j, const struct meta_dropped *d, bool mine, 
                     struct err *e)
 {
     int rc = sessions_drop(j->sessions, d->workspace, d->session, e);
-    rc = rc ? rc : j->ops->drop(j->store, d->workspace, d->session, e);
+    if (rc == 0)
+        rc = j->ops->drop(j->store, d->workspace, d->session, e);
     if (rc == GPUFL_E_NOENT && has_own_columns(j) && !(mine && now - d->at > OTHERS_NS))
         return GPUFL_E_STATE;
     if (rc == 0 || rc == GPUFL_E_NOENT)

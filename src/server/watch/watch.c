@@ -107,7 +107,8 @@ static int read_gpus(struct alerts_watch *w, struct err *e)
         size_t n = 0;
         const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
         rc = meta_gpu_list(&ask, NULL, &page, &rows, &n);
-        rc = rc ? rc : append(w, (void **)&w->gpus, &w->gpu_count, rows, n, sizeof *rows);
+        if (rc == 0)
+            rc = append(w, (void **)&w->gpus, &w->gpu_count, rows, n, sizeof *rows);
         page.after = page.next;
     } while (!rc && page.next && w->gpu_count < ROWS_MOST);
     w->gpus_read = !rc;
@@ -123,7 +124,8 @@ static int read_hosts(struct alerts_watch *w, struct err *e)
         size_t n = 0;
         const struct meta_ask ask = {w->meta, w->workspace, w->mem, e};
         rc = meta_host_list(&ask, &page, &rows, &n);
-        rc = rc ? rc : append(w, (void **)&w->hosts, &w->host_count, rows, n, sizeof *rows);
+        if (rc == 0)
+            rc = append(w, (void **)&w->hosts, &w->host_count, rows, n, sizeof *rows);
         page.after = page.next;
     } while (!rc && page.next && w->host_count < ROWS_MOST);
     w->hosts_read = !rc;

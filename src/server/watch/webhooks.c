@@ -271,7 +271,8 @@ int webhooks_open(struct webhooks **out, const struct webhooks_config *c, struct
         p->webhooks = h;
         rc = wakeup_init(&p->wake);
         p->wake_open = !rc;
-        rc = rc ? rc : thread_start(&p->thread, "webhook", 5, run, p);
+        if (rc == 0)
+            rc = thread_start(&p->thread, "webhook", 5, run, p);
     }
     if (rc) {
         webhooks_close(h);

@@ -174,7 +174,8 @@ int click_ask_question(struct store *s, const struct store_question *q,
         rc = rc == GPUFL_E_NOENT ? 0 : rc; /* no session has left anything yet */
     } else if (!rc) {
         rc = state_read(ss, &c->state, e);
-        rc = rc ? rc : ask_answer(&c->ask, v);
+        if (rc == 0)
+            rc = ask_answer(&c->ask, v);
     }
     state_fini(&c->state);
     ask_fini(&c->ask);

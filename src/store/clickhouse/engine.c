@@ -73,7 +73,8 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int rc = links_open(&s->links, c->url, c->memory_limit > 0 ? c->memory_limit : DEFAULT_MEMORY,
                         c->threads, e);
-    rc = rc ? rc : take_login(s, c->select_login, e);
+    if (rc == 0)
+        rc = take_login(s, c->select_login, e);
     for (unsigned i = 0; !rc && i < s->links.place.host_count; i++)
         rc = greet(s, i, e);
     if (rc)

@@ -128,7 +128,8 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
     struct workspace *w = workspace_of(s, workspace);
     unsigned host = place_host(place_key(session), s->links.place.host_count);
     int rc = w ? place_ready(s, w, TABLE_history, e) : err_nomem(e);
-    rc = rc ? rc : find_version(s, host, workspace, session, &was, e);
+    if (rc == 0)
+        rc = find_version(s, host, workspace, session, &was, e);
     if (rc || (!was.count && !rows->rows))
         return rc;
     int64_t version = clock_real();

@@ -264,9 +264,9 @@ static int look_up(struct store *s, struct workspace *w, unsigned host, struct e
     literal_text(&text, name, strlen(name));
     buf_str(&text, " FORMAT Native");
     memset(w->have[host], 0, sizeof w->have[host]);
-    rc = rc ? rc
-            : link_ask(&s->links, host,
-                       &(struct link_question){text.data, text.len, take_tables, &k, 0}, e);
+    if (rc == 0)
+        rc = link_ask(&s->links, host,
+                      &(struct link_question){text.data, text.len, take_tables, &k, 0}, e);
     if (!rc && *s->links.place.cluster) {
         buf_clear(&text);
         buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");

@@ -204,7 +204,8 @@ int links_open(struct links *l, const char *url, int64_t memory_limit, int threa
     l->threads = threads;
     pthread_mutex_init(&l->lock, NULL);
     int rc = link_parse(&l->place, url, e);
-    rc = rc ? rc : take_link(l, 0, &k, e); /* opens libcurl while there is one thread */
+    if (rc == 0)
+        rc = take_link(l, 0, &k, e); /* opens libcurl while there is one thread */
     if (!rc)
         give_link(l, k);
     return rc;

@@ -141,8 +141,10 @@ static int begin(struct native_in *n)
 {
     uint64_t columns, rows;
     int rc = marker(n);
-    rc = rc ? rc : get_number(n, &columns);
-    rc = rc ? rc : get_number(n, &rows);
+    if (rc == 0)
+        rc = get_number(n, &columns);
+    if (rc == 0)
+        rc = get_number(n, &rows);
     if (!rc && (columns > PAGE_COLUMNS_MAX || rows > NATIVE_ROWS_MAX))
         return GPUFL_E_CORRUPT;
     if (rc)
@@ -159,8 +161,10 @@ static int name_column(struct native_in *n)
 {
     struct store_text name, type;
     int rc = get_text(n, &name);
-    rc = rc ? rc : get_text(n, &type);
-    rc = rc ? rc : set_type(n, type);
+    if (rc == 0)
+        rc = get_text(n, &type);
+    if (rc == 0)
+        rc = set_type(n, type);
     if (rc)
         return rc;
     bool text = n->type == NATIVE_TEXT;

@@ -76,8 +76,10 @@ static int scan_records(struct batches *b, struct store_session *ss, int64_t fro
     }
     int rc = state_read(ss, &t, e);
     const struct scan scan = {ss, &t, b->batch.type, buf_cstr(&bounds), batches_take, b};
-    rc = rc ? rc : scan_pieces(&scan, e);
-    rc = rc ? rc : batches_end(b);
+    if (rc || (rc = scan_pieces(&scan, e)))
+        goto done;
+    rc = batches_end(b);
+done:
     buf_fini(&bounds);
     state_fini(&t);
     return rc;
@@ -135,8 +137,8 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     struct state t;
     state_init(&t);
     int rc = state_read(ss, &t, e);
-    rc = rc ? rc
-            : scan_pieces(&(struct scan){ss, &t, TABLE_unknown, "", batches_unknown, &visitor}, e);
+    if (rc == 0)
+        rc = scan_pieces(&(struct scan){ss, &t, TABLE_unknown, "", batches_unknown, &visitor}, e);
     state_fini(&t);
     return rc;
 }
@@ -160,7 +162,8 @@ int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct
     struct state t;
     state_init(&t);
     int rc = state_read(ss, &t, e);
-    rc = rc ? rc : w->positions(w->arg, t.positions, t.position_count);
+    if (rc == 0)
+        rc = w->positions(w->arg, t.positions, t.position_count);
     for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
         const struct scan s = {ss, &t, each.table, "", take_page, &each};

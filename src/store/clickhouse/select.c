@@ -218,12 +218,15 @@ int click_select_ask(struct store *s, const char *workspace, const struct store_
     int64_t most = 0;
     int rc = select_tables_open(&t, s, workspace, q, e);
     buf_init(&text, SELECT_TEXT_MAX);
-    rc = rc ? rc : select_words(&text, q->sql, select_tables_put, &t, e);
+    if (rc == 0)
+        rc = select_words(&text, q->sql, select_tables_put, &t, e);
     buf_str(&text, "\nFORMAT TabSeparatedWithNamesAndTypes");
     if (!rc && buf_error(&text))
         rc = err_set(e, GPUFL_E_INVAL, "the statement names tables too often");
-    rc = rc ? rc : select_user_check(s, workspace, t.host, &most, e);
-    rc = rc ? rc : run(&t, &text, most, answer, e);
+    if (rc == 0)
+        rc = select_user_check(s, workspace, t.host, &most, e);
+    if (rc == 0)
+        rc = run(&t, &text, most, answer, e);
     buf_fini(&text);
     select_tables_close(&t);
     return rc;

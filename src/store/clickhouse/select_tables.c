@@ -31,7 +31,8 @@ int select_tables_open(struct select_tables *t, struct store *s, const char *wor
         for (size_t k = 0; !rc && k < i; k++)
             if (q->sessions[k].columns == ss)
                 rc = err_set(e, GPUFL_E_INVAL, "session %s is named twice", ss->at.id);
-        rc = rc ? rc : state_read(ss, &t->states[i], e);
+        if (rc == 0)
+            rc = state_read(ss, &t->states[i], e);
     }
     t->host = q->session_count && !t->all ? q->sessions[0].columns->host : 0;
     return rc;

@@ -102,16 +102,16 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
     int rc = link_ask_as(
         &s->links, host, &who,
         &(struct link_question){settings, sizeof settings - 1, take_settings, &seen, 0}, &why);
-    rc = rc ? rc
-            : link_ask_as(&s->links, host, &who,
-                          &(struct link_question){databases, sizeof databases - 1, take_databases,
-                                                  &seen, 0},
-                          &why);
-    rc = rc ? rc
-            : link_ask_as(
-                  &s->links, host, &who,
-                  &(struct link_question){settings, sizeof settings - 1, take_settings, &behind, 0},
-                  &why);
+    if (rc == 0)
+        rc = link_ask_as(
+            &s->links, host, &who,
+            &(struct link_question){databases, sizeof databases - 1, take_databases, &seen, 0},
+            &why);
+    if (rc == 0)
+        rc = link_ask_as(
+            &s->links, host, &who,
+            &(struct link_question){settings, sizeof settings - 1, take_settings, &behind, 0},
+            &why);
     *rows = seen.rows;
     if (rc == GPUFL_E_PERM)
         return err_set(

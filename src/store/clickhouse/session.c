@@ -106,7 +106,8 @@ static int make_in(const struct store_session *ss, struct err *e)
 static int make(const struct store_session *ss, struct err *e)
 {
     int rc = place_ready(ss->store, ss->workspace, TABLE_position, e);
-    rc = rc ? rc : turn_take(ss, e);
+    if (rc == 0)
+        rc = turn_take(ss, e);
     if (rc)
         return rc;
     rc = make_in(ss, e);
@@ -246,7 +247,8 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
     if (!rc && t.kind == STATE_DROPPED)
         rc = session_absent(session, e);
     state_fini(&t);
-    rc = rc ? rc : find_parts(&ss, &all, e);
+    if (rc == 0)
+        rc = find_parts(&ss, &all, e);
     if (!rc)
         *bytes = all.bytes;
     return rc;

@@ -76,7 +76,8 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     place_put(text, s, workspace, other);
     buf_str(text, " AS ");
     place_put(text, s, workspace, table);
-    rc = rc ? rc : run(ss, text, e);
+    if (rc == 0)
+        rc = run(ss, text, e);
     buf_clear(text);
     buf_str(text, "INSERT INTO ");
     place_put(text, s, workspace, other);
@@ -84,14 +85,17 @@ static int rewrite(const struct store_session *ss, const struct state *t, unsign
     place_put(text, s, workspace, table);
     buf_str(text, " WHERE ");
     state_where(text, ss, t);
-    rc = rc ? rc : run(ss, text, e);
-    rc = rc ? rc : turn_keep(ss, e); /* nobody has added rows since */
+    if (rc == 0)
+        rc = run(ss, text, e);
+    if (rc == 0)
+        rc = turn_keep(ss, e); /* nobody has added rows since */
     buf_clear(text);
     buf_str(text, "ALTER TABLE ");
     place_put(text, s, workspace, table);
     buf_printf(text, " REPLACE PARTITION %" PRIu64 " FROM ", ss->key);
     place_put(text, s, workspace, other);
-    rc = rc ? rc : run(ss, text, e);
+    if (rc == 0)
+        rc = run(ss, text, e);
     buf_clear(text);
     buf_str(text, "DROP TABLE IF EXISTS ");
     place_put(text, s, workspace, other);
@@ -183,8 +187,10 @@ int click_tidy_session(struct store_session *ss, struct err *e)
     state_init(&t);
     buf_init(&text, 1 << 20);
     int rc = state_read(ss, &t, e);
-    rc = rc ? rc : take_out(ss, &t, &text, e);
-    rc = rc ? rc : merge(ss, &text, e);
+    if (rc || (rc = take_out(ss, &t, &text, e)))
+        goto done;
+    rc = merge(ss, &text, e);
+done:
     buf_fini(&text);
     state_fini(&t);
     return rc;

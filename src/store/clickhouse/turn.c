@@ -23,7 +23,8 @@ static int confirm(const struct store_session *ss, struct err *e)
         int64_t was = t.commit, mine = state_number(&t);
         t.commit = mine;
         rc = state_write(ss, &t, e);
-        rc = rc ? rc : state_read_before(ss, mine, &t, e);
+        if (rc == 0)
+            rc = state_read_before(ss, mine, &t, e);
         late = t.commit != was;
     }
     state_fini(&t);

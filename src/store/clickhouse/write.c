@@ -278,7 +278,8 @@ static int begin_in(struct store_session *ss, struct err *e)
     int rc = look(ss, e);
     if (!rc && !w->append.loaded)
         w->number = state_number(&w->state) - 1;
-    rc = rc ? rc : append_load(&w->append, e);
+    if (rc == 0)
+        rc = append_load(&w->append, e);
     if (!rc && state_copy(&w->next, &w->state))
         rc = err_nomem(e);
     if (rc)
@@ -294,7 +295,8 @@ static int begin_in(struct store_session *ss, struct err *e)
 static int begin(struct store_session *ss, struct err *e)
 {
     int rc = make_writer(ss, e);
-    rc = rc ? rc : turn_take(ss, e);
+    if (rc == 0)
+        rc = turn_take(ss, e);
     if (rc)
         return rc;
     rc = begin_in(ss, e);
@@ -355,8 +357,10 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
     if (!w)
         return GPUFL_E_STATE;
     int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id) : 0;
-    rc = rc ? rc : append_finish(&w->append, e);
-    rc = rc ? rc : send_all(ss, e);
+    if (rc == 0)
+        rc = append_finish(&w->append, e);
+    if (rc == 0)
+        rc = send_all(ss, e);
     if (n > STORE_POSITIONS_MAX)
         n = STORE_POSITIONS_MAX;
     if (n) {
@@ -365,8 +369,10 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
     }
     if (!rc && state_count(&w->next, w->number))
         rc = err_nomem(e);
-    rc = rc ? rc : write_state(ss, e);
-    rc = rc ? rc : turn_give(ss, e);
+    if (rc == 0)
+        rc = write_state(ss, e);
+    if (rc == 0)
+        rc = turn_give(ss, e);
     if (!rc && state_copy(&w->state, &w->next))
         w->append.loaded = false; /* it counts, and is read again */
     if (rc) {

@@ -128,7 +128,8 @@ static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct
         return rc;
     watch_begin(&s->watch, &d->watched, d->connection->handle, s->query_limit);
     rc = sql_run(s->duck, d->connection->handle, "BEGIN TRANSACTION READ ONLY", e);
-    rc = rc ? rc : ask_answer(&d->ask, v);
+    if (rc == 0)
+        rc = ask_answer(&d->ask, v);
     watch_end(&s->watch, &d->watched);
     engine_undo(s, d->connection); /* nothing was written; not before nobody interrupts it */
     engine_give(s, d->connection);

@@ -151,7 +151,8 @@ static int confine(struct store *s, struct err *e)
     buf_str(&text, settings);
     sql_literal(&text, s->root);
     buf_str(&text, "];SET enable_external_access=false");
-    rc = rc ? rc : sql_run(s->duck, c->handle, buf_cstr(&text), e);
+    if (rc == 0)
+        rc = sql_run(s->duck, c->handle, buf_cstr(&text), e);
     buf_fini(&text);
     engine_give(s, c);
     return rc;
@@ -191,8 +192,10 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     session_list_init(&s->open, session_close, session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int rc = open_folder(s, c->data, e);
-    rc = rc ? rc : open_instance(s, c, e);
-    rc = rc ? rc : confine(s, e);
+    if (rc == 0)
+        rc = open_instance(s, c, e);
+    if (rc == 0)
+        rc = confine(s, e);
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     if (!rc && c->program && !(s->program = mem_strdup(c->program)))
         rc = err_nomem(e);

@@ -62,7 +62,8 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
     scan_text(&text, ss, type, bounded);
     const struct sql_bound s = {buf_cstr(&text), bounds, bounded ? 2 : 0};
     int rc = run(ss, &s, batches_take, &b, e);
-    rc = rc ? rc : batches_end(&b);
+    if (rc == 0)
+        rc = batches_end(&b);
     buf_fini(&text);
     batches_close(&b);
     return rc;
@@ -159,7 +160,8 @@ int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *
     if (rc)
         return rc;
     rc = sql_run(ss->store->duck, c->handle, "BEGIN TRANSACTION READ ONLY", e);
-    rc = rc ? rc : walk_tables(ss, c, w, e);
+    if (rc == 0)
+        rc = walk_tables(ss, c, w, e);
     engine_undo(ss->store, c); /* nothing was written */
     engine_give(ss->store, c);
     return rc;

@@ -380,7 +380,8 @@ int select_ask(struct store *s, const char *workspace, const struct store_select
     if (!rc) {
         hold(a);
         rc = put_request(a, e);
-        rc = rc ? rc : talk(a, answer, e);
+        if (rc == 0)
+            rc = talk(a, answer, e);
     }
     let_go(a);
     buf_fini(&a->request);

@@ -103,8 +103,10 @@ static int read_request(struct child *c, struct err *e)
     int rc = take_text(c, &c->root, e);
     for (size_t i = 0; !rc && i < sizeof ints / sizeof *ints; i++)
         rc = take_int(c, ints[i], e);
-    rc = rc ? rc : take_text(c, &c->history_file, e);
-    rc = rc ? rc : take_int(c, &count, e);
+    if (rc == 0)
+        rc = take_text(c, &c->history_file, e);
+    if (rc == 0)
+        rc = take_int(c, &count, e);
     if (!rc && (count < 0 || count > STORE_SELECT_SESSIONS))
         rc = unclear(e);
     for (; !rc && c->session_count < (size_t)count; c->session_count++)
@@ -211,11 +213,13 @@ static int give_up_files(struct child *c, struct err *e)
 {
     const struct sandbox_limits limits = {2 * c->memory, c->seconds, SELECT_FILES};
     int rc = sandbox_close_from(3);
-    rc = rc ? rc : sandbox_limit(&limits);
-    rc = rc ? rc : sandbox_keep_names();
+    if (rc == 0)
+        rc = sandbox_limit(&limits);
+    if (rc == 0)
+        rc = sandbox_keep_names();
     return rc ? err_set(e, GPUFL_E_UNAVAILABLE,
-                          "the kernel of this host cannot confine a process (%s)", err_text(rc))
-                : 0;
+                        "the kernel of this host cannot confine a process (%s)", err_text(rc))
+              : 0;
 }
 
 static int give_up_rest(struct child *c, struct err *e)
@@ -225,10 +229,11 @@ static int give_up_rest(struct child *c, struct err *e)
     if (rc)
         return rc;
     rc = sandbox_drop_user();
-    rc = rc ? rc : sandbox_enter();
+    if (rc == 0)
+        rc = sandbox_enter();
     return rc ? err_set(e, GPUFL_E_UNAVAILABLE,
-                          "the kernel of this host cannot confine a process (%s)", err_text(rc))
-                : 0;
+                        "the kernel of this host cannot confine a process (%s)", err_text(rc))
+              : 0;
 }
 
 /* ---- the statement --------------------------------------------------------------------------- */
@@ -417,11 +422,10 @@ static int answer(struct child *c, struct err *e)
     buf_init(&c->text, 16 << 20);
     c->duck = duck_open(e);
     rc = c->duck ? give_up_files(c, e) : GPUFL_E_UNAVAILABLE;
-    rc = rc ? rc : open_engine(c, e);
-    rc = rc ? rc : attach_all(c, e);
-    rc = rc ? rc : prepare_views(c, e);
-    rc = rc ? rc : give_up_rest(c, e);
-    return rc ? rc : ask(c, e);
+    if (rc || (rc = open_engine(c, e)) || (rc = attach_all(c, e)) || (rc = prepare_views(c, e)) ||
+        (rc = give_up_rest(c, e)))
+        return rc;
+    return ask(c, e);
 }
 
 int store_select_child(void)

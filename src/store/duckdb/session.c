@@ -251,8 +251,10 @@ static int create_file(struct store_session *ss, struct connection *c, struct er
     char made[PATH_MAX + 8];
     snprintf(made, sizeof made, "%s.new", ss->path);
     int rc = remove_files(made, e);
-    rc = rc ? rc : attach(ss, made, c, e);
-    rc = rc ? rc : detach(ss, c, e);
+    if (rc == 0)
+        rc = attach(ss, made, c, e);
+    if (rc == 0)
+        rc = detach(ss, c, e);
     if (!rc && rename(made, ss->path))
         rc = err_set_vendor(e, err_from_errno(errno), errno, "cannot rename %s", made);
     return rc;
@@ -266,7 +268,8 @@ static int open_file(struct store_session *ss, struct err *e)
         return rc;
     engine_fit(ss->store, c);
     rc = file_exists(ss->path) ? 0 : create_file(ss, c, e);
-    rc = rc ? rc : attach(ss, ss->path, c, e);
+    if (rc == 0)
+        rc = attach(ss, ss->path, c, e);
     if (!rc) {
         rc = read_about(ss, c, e);
         if (rc)
@@ -514,7 +517,8 @@ int session_size(struct store *s, const char *workspace, const char *session, in
     char path[PATH_MAX], log[PATH_MAX + 8];
     *bytes = 0;
     int rc = session_check_ids(workspace, session, e);
-    rc = rc ? rc : file_of(s, workspace, session, false, path, e);
+    if (rc == 0)
+        rc = file_of(s, workspace, session, false, path, e);
     if (rc)
         return rc;
     int64_t size = file_size(path);
@@ -530,7 +534,8 @@ int session_drop(struct store *s, const char *workspace, const char *session, st
 {
     char path[PATH_MAX];
     int rc = session_check_ids(workspace, session, e);
-    rc = rc ? rc : file_of(s, workspace, session, false, path, e);
+    if (rc == 0)
+        rc = file_of(s, workspace, session, false, path, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&s->open.lock);

@@ -226,7 +226,8 @@ static int begin(struct store_session *ss, struct connection *c, struct err *e)
 {
     struct writer *w = ss->writer;
     int rc = upgrade(ss, c, &w->text, e);
-    rc = rc ? rc : sql_run(ss->store->duck, c->handle, "BEGIN", e);
+    if (rc == 0)
+        rc = sql_run(ss->store->duck, c->handle, "BEGIN", e);
     if (rc)
         return rc;
     w->connection = c;
@@ -246,7 +247,8 @@ static int begin_locked(struct store_session *ss, struct err *e)
     struct connection *c;
     int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
                          : make_writer(ss, e);
-    rc = rc ? rc : engine_take(ss->store, &c, e);
+    if (rc == 0)
+        rc = engine_take(ss->store, &c, e);
     if (!rc) {
         rc = begin(ss, c, e);
         if (rc)
@@ -311,7 +313,8 @@ static int put_positions(struct store_session *ss, const struct store_position *
         session_name(&w->text, ss, TABLE_position);
         rc = sql_run(ss->store->duck, w->connection->handle, buf_cstr(&w->text), e);
     }
-    rc = rc ? rc : write_table(ss, TABLE_position, &r, e);
+    if (rc == 0)
+        rc = write_table(ss, TABLE_position, &r, e);
     for (unsigned i = 0; !rc && i < n; i++) {
         rows_text(r, 0, p[i].channel, strnlen(p[i].channel, sizeof p[i].channel));
         rows_int(r, 1, p[i].offset);
@@ -337,9 +340,12 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
         return GPUFL_E_STATE;
     int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id)
                          : put_positions(ss, p, n, e);
-    rc = rc ? rc : append_finish(&w->append, e);
-    rc = rc ? rc : flush_all(w, e);
-    rc = rc ? rc : sql_run(ss->store->duck, w->connection->handle, "COMMIT", e);
+    if (rc == 0)
+        rc = append_finish(&w->append, e);
+    if (rc == 0)
+        rc = flush_all(w, e);
+    if (rc == 0)
+        rc = sql_run(ss->store->duck, w->connection->handle, "COMMIT", e);
     if (rc) {
         write_rollback(ss);
         return rc;
