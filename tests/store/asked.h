@@ -9,7 +9,7 @@ struct asked_cell {
     bool known;
     int64_t i;
     double r;
-    char *text; /* owned; NUL behind */
+    char *text; /* owned; ends with a NUL */
     size_t len;
 };
 
@@ -20,7 +20,7 @@ struct asked {
     size_t rows;
 };
 
-/* A question with all parameters null, but for limit: as much as can be. */
+/* Makes a question with all parameters null, except limit: the most that is possible. */
 void asked_init(struct asked *a, enum store_query q);
 void asked_fini(struct asked *a);
 void asked_int(struct asked *a, const char *param, int64_t v);

@@ -1,9 +1,9 @@
-/* clickhouse_server.c - clickhouse-server as an unprivileged user where the test is root's, with a
- * configuration and folders of its own, on loopback.
+/* clickhouse_server.c - clickhouse-server as an unprivileged user where the test is root's, with
+ * separate configuration and folders, on loopback.
  *
- * A server is a child that the kernel kills with the thread that started it, so that no test leaves
- * one behind. Ports are those that were free a moment ago: where another took one meanwhile the
- * server does not start, and others are tried. */
+ * A server is a child that the kernel kills with the thread that started it, so that no test
+ * leaves one behind. Ports are those that were free a moment ago: where another process took one
+ * since, the server does not start, and others are tried. */
 #include "clickhouse_server.h"
 #include "child_server.h"
 
@@ -45,7 +45,7 @@ static void die(const char *what, unsigned server)
     exit(1);
 }
 
-/* GPUFL_CLICKHOUSE_SERVER: chdb_server.py in its place, as whoever the test is. */
+/* GPUFL_CLICKHOUSE_SERVER: chdb_server.py in its place, as the test's user. */
 static bool binary_find(void)
 {
     static const char *const places[] = {"/usr/sbin/clickhouse-server",

@@ -102,7 +102,7 @@ void damage_killed_writer(const struct store_ops *ops, const struct store_config
             write_until_killed(ops, c, settle_every, ends[1]);
         }
         close(ends[1]);
-        /* After some commits; then at whatever it is doing. */
+        /* Kills the child after some commits, whatever it does then. */
         for (int i = 0; i < 2 + round % 4; i++)
             if (read(ends[0], &at, sizeof at) == sizeof at)
                 told = at;
@@ -117,8 +117,8 @@ void damage_killed_writer(const struct store_ops *ops, const struct store_config
     OK(ops->open(&s, c, e));
     OK(ops->get(s, "w", "killed", false, &ss, e));
     at = damage_position(ops, ss);
-    assert_true(at >= told);                       /* what was told is there */
-    assert_int_equal(damage_kernels(ops, ss), at); /* once, and nothing beside it */
+    assert_true(at >= told);                       /* everything that was acknowledged is there */
+    assert_int_equal(damage_kernels(ops, ss), at); /* once, and nothing else */
     ops->put(ss);
     ops->close(s);
 }

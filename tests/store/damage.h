@@ -27,9 +27,9 @@ int64_t damage_position(const struct store_ops *ops, struct store_session *ss);
 
 int damage_no_rows(void *arg, const struct store_chunk *c); /* a visitor that looks at nothing */
 
-/* Rounds of a child that writes commit after commit to session `killed` of workspace w, and is
- * killed after some of them, at whatever it is doing; each settle_every commits it settles (0:
- * never). All that it was told is there then, once. Before the engine has threads. */
+/* Runs a child that writes commit after commit to session `killed` of workspace w and is killed
+ * after some of them, whatever it does then; each settle_every commits it settles (0: never). Every
+ * acknowledged commit is there then, once. Called before the engine has threads. */
 void damage_killed_writer(const struct store_ops *ops, const struct store_config *c, int rounds,
                           int settle_every);
 

@@ -416,7 +416,7 @@ static void test_firings(void **state)
     assert_null(page.next);
 }
 
-/* What is to be told of a firing is put in with it, once; and what is over is forgotten in time. */
+/* The delivery of a firing is written with it, once; and old firings are forgotten in time. */
 static void test_what_is_told(void **state)
 {
     struct fixture *f = *state;
@@ -636,7 +636,7 @@ static void test_settings_and_leases(void **state)
     OK(meta_check(f->m, &f->e));
 }
 
-/* Whose turn it is: one's at a time, then the one's who asked, then anybody's. */
+/* A turn is one holder's at a time, then the one's who asked, then anybody's. */
 static void test_turns(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,5 @@
-/* meta_lists.c - cases of lists: every order and filter beside a plain walk over the same rows,
- * page by page. */
+/* meta_lists.c - cases of lists: every order and filter compared with a plain walk over the same
+ * rows, page by page. */
 #include "meta_place.h"
 
 #include "base/alloc.h"
@@ -247,7 +247,7 @@ static void test_every_filter(void **state)
     }
 }
 
-/* What is no cursor of this list is refused, whatever it is. */
+/* A text that is no cursor of this list is refused. */
 static void test_cursors_of_others(void **state)
 {
     struct fixture *f = *state;
@@ -319,7 +319,7 @@ static void test_choices_and_retention(void **state)
     OK(meta_session_silent(ASK(f, "w1"), 2004, &rows, &n));
     assert_int_equal(n, 3 - 1); /* s01, s02; s03 has ended */
     assert_string_equal(rows[0].id, "s01");
-    /* One whose clock was wrong is as old as its sending. */
+    /* A session whose clock was wrong is as old as its sending. */
     const struct meta_session s = {
         .id = "future", .app = "a", .host = "h", .received = 500, .created = 1};
     OK(meta_session_put(f->m, "w2", &s, NULL, NULL, &f->e));

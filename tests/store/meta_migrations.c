@@ -57,7 +57,7 @@ static void database_at(const struct meta_config *c, int version)
     place->engine->disconnect(conn);
 }
 
-/* What an engine that records no kernels did not count had been written as 0. */
+/* An engine that records no kernels had its unknown count written as 0. */
 static void unknown_check(struct fixture *f, int from)
 {
     struct meta_session s;
@@ -170,7 +170,8 @@ static void kill_here(int version, unsigned statement)
         raise(SIGKILL);
 }
 
-/* Migrates in a process that is killed after a statement; false: there is none of that number. */
+/* Migrates in a process that is killed after a statement; false: there is no statement of that
+ * number. */
 static bool migrate_and_die(const struct meta_config *c, int version, unsigned statement)
 {
     int status = 0;

@@ -31,7 +31,7 @@ int fixture_close(void **state); /* and its end */
 /* An ask of a workspace whose answer lies in the fixture. */
 #define ASK(f, workspace) (&(struct meta_ask){(f)->m, workspace, &(f)->mem, &(f)->e})
 
-/* Raw SQL on a connection of its own; the first text of its answer. */
+/* Raw SQL on a separate connection; the first text of its answer. */
 void place_script(const struct meta_config *c, const char *sql);
 void place_ask(const struct meta_config *c, const char *sql, char *out, size_t size);
 

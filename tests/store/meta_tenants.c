@@ -1,6 +1,6 @@
-/* meta_tenants.c - one workspace has something of everything, another one knows all of its ids and
- * gets nothing, changes nothing. A test beside (test_meta_statements.c) sees to it that every
- * function of the contract that takes a workspace is called here. */
+/* meta_tenants.c - one workspace has something of everything, another one knows all of its ids
+ * and gets nothing, changes nothing. test_meta_statements.c sees to it that every function of
+ * the contract that takes a workspace is called here. */
 #include "meta_place.h"
 
 #include <string.h>
@@ -132,7 +132,7 @@ static void stranger_reads(struct fixture *f, const char *w)
     assert_false(dropped);
 }
 
-/* And everything that it tries to change. */
+/* Tries everything that a stranger could change. */
 static void stranger_writes(struct fixture *f, const char *w)
 {
     const struct meta_analysis a = {.session = "s1", .kind = "report", .rules = "7"};

@@ -26,7 +26,7 @@ extern struct suite suite;
 int suite_setup(void **state);
 int suite_teardown(void **state);
 
-/* A session with the rows of a fixture, loaded under a name of its own. */
+/* A session with the rows of a fixture, loaded under the given name. */
 struct store_session *suite_loaded(const char *id, const struct fixture *f);
 
 #define OK(call)                                                                                   \

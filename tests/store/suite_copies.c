@@ -11,7 +11,7 @@
 
 #define OPS suite.ops
 
-/* Of each table how many rows there are, and a number that rows in any order add up to. */
+/* The number of rows of each table, and a sum that does not depend on their order. */
 struct sums {
     int64_t rows[TABLE_COUNT];
     uint64_t marks[TABLE_COUNT];
@@ -132,7 +132,7 @@ static int count_ids(void *arg, const char *id)
     return 0;
 }
 
-/* What is summed up is made anew: the answers are the same. */
+/* The copy's sums are made again: its answers are equal. */
 static void assert_answers(const char *one, const char *other)
 {
     static const enum store_query queries[] = {QUERY_kernels, QUERY_lanes};

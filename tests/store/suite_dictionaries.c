@@ -32,7 +32,7 @@ static void append_device(struct store_session *ss, int64_t id, int64_t name, in
     append(ss, RECORD_device, (const int64_t *)&d);
 }
 
-/* What is expected of the next row. */
+/* The expectation of the next row. */
 struct expected {
     const struct device_row *rows;
     size_t count, next;
@@ -141,7 +141,7 @@ void suite_threads_change_names(void **state)
 
 enum { COMPLETED_MOST = 1 << 16, VERY_MANY = COMPLETED_MOST + 1 };
 
-/* By place: the last one alone has kept the name it came with. */
+/* Checks by place: only the last row has kept the name it came with. */
 static int check_threads(void *arg, const struct wire_batch *b)
 {
     size_t *next = arg;
@@ -152,7 +152,7 @@ static int check_threads(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* Those behind the first 65 536 are there, and not completed. */
+/* Rows after the first 65 536 are there, and not completed. */
 void suite_very_many_threads(void **state)
 {
     static const int64_t firsts[] = {1, COMPLETED_MOST, VERY_MANY};

@@ -123,7 +123,7 @@ void suite_tables_as_parquet(void **state)
     assert_memory_equal(data + len - 4, "PAR1", 4);
     mem_free(data);
     OK(OPS->parquet(ss, RECORD_config, path, e));
-    OK(OPS->parquet(ss, RECORD_counter, path, e)); /* of which there is none */
+    OK(OPS->parquet(ss, RECORD_counter, path, e)); /* a record without rows */
     snprintf(beside, sizeof beside, "%s.columns", path);
     assert_false(file_exists(beside)); /* what one engine needs for it is gone */
     OPS->put(ss);
@@ -138,7 +138,7 @@ struct churner {
     int from, failed;
 };
 
-/* Opens one after the other, looks into it, and lets go of it. */
+/* Opens one after the other, reads from it, and releases it. */
 static void *churn(void *arg)
 {
     struct churner *c = arg;
@@ -196,7 +196,7 @@ struct reader {
     int64_t reads, wrong;
 };
 
-/* What a reader sees is whole commits: a multiple of their rows, never fewer than before. */
+/* A reader sees whole commits: a multiple of their rows, never fewer than before. */
 static void *read_on(void *arg)
 {
     struct reader *r = arg;

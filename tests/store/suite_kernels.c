@@ -39,7 +39,7 @@ static struct kernels kernels_of(const struct fixture *f)
     return k;
 }
 
-/* Which kernels are meant. */
+/* The kernels that a question selects. */
 struct filter {
     int64_t from, to, stream, name, config; /* stream, name, config: -1 all */
 };

@@ -56,7 +56,7 @@ static void put_name(struct store_session *ss, uint32_t id, const char *text)
     OK(suite.ops->names(ss, &id, &text, &len, 1, e));
 }
 
-/* Asks, and holds the first columns of every row beside what is wanted. */
+/* Asks, and compares the first columns of every row with the expected ones. */
 static void expect_rows(struct asked *a, struct store_session *ss, unsigned columns,
                         const int64_t (*want)[COLUMNS_MOST], size_t rows)
 {
@@ -164,7 +164,7 @@ void suite_counters_over_time(void **state)
     asked_init(&a, QUERY_counters);
     EXPECT(&a, ss, 2, {1, 1}, {2, 2});
     assert_string_equal(asked_cell(&a, 0, "name")->text, "sm__warps_active.avg");
-    assert_int_equal(asked_get(&a, 0, "samples"), 4); /* what a kernel was replayed for is none */
+    assert_int_equal(asked_get(&a, 0, "samples"), 4); /* a kernel's replays are no samples */
     asked_fini(&a);
     asked_init(&a, QUERY_counter_series);
     asked_int(&a, "device", 1);
@@ -413,7 +413,7 @@ void suite_history_of_kernels(void **state)
     asked_fini(&a);
 }
 
-/* Others than kernels are told apart, and whole names from parts. */
+/* Rows that are no kernels are distinguished, and whole names from parts. */
 void suite_history_of_scopes(void **state)
 {
     struct asked a;

@@ -146,7 +146,7 @@ void suite_rollback_leaves_nothing(void **state)
     OK(OPS->begin(ss, e));
     append_kernels(ss, 0, 300000); /* more than is kept in memory before it goes to the file */
     OPS->rollback(ss);
-    OPS->rollback(ss); /* where there is none, nothing happens */
+    OPS->rollback(ss); /* where there is no transaction, nothing happens */
     assert_int_equal(rows_of(ss, RECORD_kernel), 0);
     assert_int_equal(rows_of(ss, RECORD_config), 0);
     assert_int_equal(OPS->commit(ss, NULL, 0, NULL), GPUFL_E_STATE);

@@ -68,7 +68,7 @@ enum { STEP = 30000 };
 struct killer {
     struct thread thread;
     _Atomic bool stop;
-    _Atomic bool dead; /* the server is to be started again: by whoever outlives it */
+    _Atomic bool dead; /* the server is to be started again, by a thread that outlives it */
     _Atomic int64_t commits;
     int kills;
 };
@@ -91,8 +91,7 @@ static void *kill_on(void *arg)
     return NULL;
 }
 
-/* What a loader does: where something failed it asks how far the session has got, and goes on
- * there. */
+/* Behaves as the loader: after a failure it asks for the session's positions, and goes on there. */
 TEST(test_killed_server)
 {
     enum { COMMITS = 60 };
@@ -137,8 +136,8 @@ TEST(test_killed_server)
 
 /* ---- answers that are lost ------------------------------------------------------------------- */
 
-/* The connection breaks behind each request in turn: the server has it, the answer is lost.
- * Whatever it was, the rows are there once, and what failed can be done again. */
+/* The connection breaks after each request in turn: the server has the request, the answer is lost.
+ * The rows are there once, and a failed step can be repeated. */
 TEST(test_lost_answers)
 {
     char through[256];
@@ -226,13 +225,13 @@ TEST(test_deleting_frees_the_disk)
     assert_true(bytes > 1000000);
     long long before = clickhouse_disk(0);
     OK(ops->drop(s, "w", "large", e));
-    assert_int_equal(kernels_of(ss), 1500000); /* whoever reads it still does */
+    assert_int_equal(kernels_of(ss), 1500000); /* a reader still reads it */
     ops->put(ss);
     assert_int_equal(
         number("SELECT count() FROM system.parts WHERE active AND partition IN (SELECT "
                "toString(session) FROM damage_w.commits WHERE name = 'large')"),
         0);
-    long long freed = 0; /* files go behind the statement */
+    long long freed = 0; /* files are removed after the statement */
     for (int i = 0; i < 3000 && freed < bytes / 2; i++) {
         freed = before - clickhouse_disk(0);
         usleep(10000); /* between two looks; what ends the wait is the disk */
@@ -241,7 +240,8 @@ TEST(test_deleting_frees_the_disk)
     ops->close(s);
 }
 
-/* A deletion that its process did not live to see is done by whoever meets the session next. */
+/* A deletion that its process did not finish is finished by the next process that meets the
+ * session. */
 TEST(test_unfinished_deletion)
 {
     struct store *s = open_at(url);
@@ -287,7 +287,7 @@ TEST(test_another_server_writes)
 /* Turns of one session, for servers 1, 2…; 0: nobody's. */
 struct held {
     int holder;
-    bool expired; /* whoever has it hangs */
+    bool expired; /* the holder hangs */
 };
 
 struct seat {
@@ -381,7 +381,7 @@ TEST(test_a_turn_is_seized)
     OK(ops->begin(a, e));
     OK(damage_append(ops, a, 50, 150, e));
     table.expired = true;
-    assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* what stands has a new number: */
+    assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* the last commit has a new number: */
     assert_int_equal(position_of(b), 100);
     const struct store_position late = {"device", 150};
     assert_int_equal(ops->commit(a, &late, 1, &why), GPUFL_E_BUSY);
@@ -393,7 +393,7 @@ TEST(test_a_turn_is_seized)
     assert_int_equal(kernels_of(b), 300);
     snprintf(sql, sizeof sql, "SELECT count() FROM damage_w.kernel WHERE session = %llu",
              (unsigned long long)a->key);
-    assert_int_equal(number(sql), 350); /* those that never counted, too */
+    assert_int_equal(number(sql), 350); /* also those that never counted */
     OK(ops->settle(a, e));
     assert_int_equal(number(sql), 300);
     ops->put(a);
@@ -412,7 +412,7 @@ TEST(test_older_tables)
     OK(write_some(ss, 7, 7, e));
     ops->put(ss);
     ops->close(s);
-    /* As an older version would have left it, and a newer one beside it. */
+    /* The tables are as an older version left them, with a newer one running. */
     clickhouse_sql(0, "ALTER TABLE damage_older.kernel DROP COLUMN inherited");
     clickhouse_sql(0, "ALTER TABLE damage_older.kernel ADD COLUMN of_tomorrow Int64");
     s = open_at(url);

@@ -72,7 +72,7 @@ static int feed(struct native_in *n, const char *at, size_t len, size_t piece, a
     int code = 0;
     for (size_t done = 0, step; !code && done < len; done += step) {
         step = piece < len - done ? piece : len - done;
-        char *copy = mem_alloc(step); /* so that reading behind it is seen */
+        char *copy = mem_alloc(step); /* so that a read past the end is seen */
         memcpy(copy, at + done, step);
         code = native_in_feed(n, copy, step, take, arg);
         mem_free(copy);

@@ -1,5 +1,5 @@
 /* test_clickhouse_shards.c - the conformance suite on two ClickHouse servers, the shards of a
- * cluster: sessions stand on one or the other, and Distributed tables have all. Skipped, with a
+ * cluster: each session is on one of them, and Distributed tables have all. Skipped, with a
  * message, where clickhouse-server is not installed. */
 #include "suite.h"
 
@@ -10,7 +10,7 @@ static long long number(unsigned server, const char *sql)
     return strtoll(clickhouse_sql(server, sql), NULL, 10);
 }
 
-/* After the suite, which left many sessions. */
+/* Runs after the suite, which left many sessions. */
 TEST(test_both_hold_sessions)
 {
     static const char here[] = "SELECT count() FROM shards_w.kernel";

@@ -1,6 +1,6 @@
-/* test_duck.c - our declarations of DuckDB's C interface against the library itself:
- * what goes in by vectors and values comes out of chunks as it was. Skipped, with a
- * message, where the library is not to be had. */
+/* test_duck.c - our declarations of DuckDB's C interface against the library itself: what goes
+ * in by vectors and values comes out of chunks as it was. Skipped, with a message, where the
+ * library is not available. */
 #include "store/duckdb/duck.h"
 #include "store/duckdb/rows.h"
 #include "store/duckdb/watch.h"

@@ -1,5 +1,5 @@
-/* test_duckdb.c - the conformance suite on DuckDB. Skipped, with a message, where the
- * library is not to be had. */
+/* test_duckdb.c - the conformance suite on DuckDB. Skipped, with a message, where the library is
+ * not available. */
 #include "suite.h"
 
 #include "store/duckdb/duck.h"

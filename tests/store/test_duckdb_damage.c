@@ -149,7 +149,8 @@ TEST(test_other_versions)
     run_on(file_of("stranger"), "CREATE TABLE accounts(id BIGINT)");
     run_on(file_of("newer"), "CREATE TABLE about(name VARCHAR, columns BIGINT);"
                              "INSERT INTO about VALUES ('', 999)");
-    /* Of a version whose kernels had four columns, and of one that knew a table more. */
+    /* The file is of a version whose kernels had four columns, and of one that knew a table
+     * more. */
     run_on(file_of("older"),
            "CREATE TABLE about(name VARCHAR, columns BIGINT);"
            "CREATE TABLE kernel(start BIGINT, duration BIGINT, config BIGINT, stream BIGINT);"
@@ -181,8 +182,8 @@ TEST(test_killed)
 
 /* ---- a full disk ----------------------------------------------------------------------------- */
 
-/* Files may not grow beyond a limit: what a full disk looks like to the library. 0, or where it
- * went wrong. */
+/* Writes until a limit of file sizes stops it, which looks like a full disk to the library. 0, or
+ * the number of the check that failed. */
 static int write_until_full(void)
 {
     struct store_session *ss, *other;

@@ -144,7 +144,7 @@ static void *asker_run(void *arg)
     return NULL;
 }
 
-/* It goes away and comes back: those who ask meanwhile wait. */
+/* The server goes away and comes back: calls during that time wait. */
 static void test_the_server_restarts(void **state)
 {
     struct fixture *f = *state;

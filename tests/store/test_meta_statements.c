@@ -47,7 +47,7 @@ static void tables_read(void)
     snprintf(tables[table_count++].name, sizeof tables[0].name, "meta_schema");
 }
 
-/* How often a word stands in a text, as a whole word. */
+/* How often a text has a word, as a whole word. */
 static unsigned words_count(const char *text, const char *word)
 {
     unsigned n = 0;
@@ -130,7 +130,7 @@ TEST(test_tenants_are_bound)
 
 TEST(test_others_stay_away_from_tenants)
 {
-    /* What may look across workspaces. Whoever adds to it says why. */
+    /* Statements that may look across workspaces. Add a reason to each. */
     static const char *const across[] = {
         "user_memberships", /* one user's own workspaces */
         "share_expire",     /* forgets links that open nothing any more */
@@ -185,7 +185,7 @@ TEST(test_the_check_finds_what_it_should)
     assert_true(has_only_disjunctions_inside("WHERE workspace = ?1 AND (a OR b)"));
 }
 
-/* Columns in place of braces; what is none is refused. */
+/* Columns replace braces; an unknown row is refused. */
 TEST(test_braces)
 {
     struct buf b;
@@ -208,7 +208,7 @@ TEST(test_braces)
     buf_fini(&b);
 }
 
-/* Functions that ask and whose rows belong to no workspace. Whoever adds one says why. */
+/* Functions that ask and whose rows belong to no workspace. Add a reason to each. */
 static const char *const NO_TENANTS[] = {
     "meta_workspace_list(",   /* workspaces themselves */
     "meta_user_get(",         /* users are the server's */

@@ -46,7 +46,7 @@ TEST(test_addresses)
                "too long");
 }
 
-/* A line break in a text of somebody's log would begin a field of its own. */
+/* A line break in a text of a log would begin another field. */
 TEST(test_no_field_is_smuggled_in)
 {
     const struct http_client_config c = {.url = "http://127.0.0.1:9", .agent = "test"};
@@ -83,8 +83,9 @@ TEST(test_keys_that_are_none)
 
 static const char body[] = "a body";
 
-/* Takes one connection and answers one request on it. The next one is taken, too, and the server
- * goes without an answer, its listener first: whoever asks again finds nobody. */
+/* Takes one connection and answers one request on it. The server takes the next one, too, and
+ * closes its listener and that connection without an answer: a client that asks again finds
+ * nobody. */
 struct server {
     int held; /* bound and nothing else, so that the port stays its own */
     int listener;
@@ -101,7 +102,8 @@ static int bound(struct sockaddr_in *at)
     return fd;
 }
 
-/* Up to the end of its body, which nothing else in it looks like. False: there is none. */
+/* Reads up to the end of the body, which nothing else in the request looks like. False: there is no
+ * request. */
 static bool take_request(int fd)
 {
     char text[4096];

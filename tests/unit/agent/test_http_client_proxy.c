@@ -1,4 +1,5 @@
-/* Which proxy a request takes, what can be read on the way, and what is said of a proxy. */
+/* The proxy that a request takes, what can be read on the way, and what a message says of a
+ * proxy. */
 #include "net/client/http_client.h"
 #include "tests/test.h"
 

@@ -119,7 +119,7 @@ static void test_ranges_that_need_no_packing(void **state)
     part_stream_close(s);
     path = tmpdir_path("p.1.log.gz");
     s = open_stream(path, put_file(path, true, text_len), 0, 0);
-    assert_true(part_stream_gzip(s)); /* whole, as it stands */
+    assert_true(part_stream_gzip(s)); /* whole, unchanged */
     part_stream_close(s);
     pack = true;
 }
@@ -138,7 +138,8 @@ TEST(test_a_packed_part_goes_as_it_stands)
     part_stream_close(s);
 }
 
-/* Not every server takes zstd, so that such a part is unpacked on the way; ranges of it as of any other. */
+/* Not every server takes zstd, so that such a part is unpacked on the way; its ranges go as those
+ * of any other part. */
 TEST(test_a_part_that_is_zstd)
 {
     static char packed[2 * TEXT_MAX];

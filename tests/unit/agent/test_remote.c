@@ -1,4 +1,4 @@
-/* Answers of servers, also of those that mean no good. */
+/* Answers of servers, also of hostile ones. */
 #include "agent/remote.h"
 #include "tests/test.h"
 

@@ -20,7 +20,8 @@ static int status_of(const char *request)
     return status;
 }
 
-/* What a proxy and we could read differently: refused, and nothing behind it is taken for a request. */
+/* A header that a proxy and we could read differently is refused, and nothing after it is taken for
+ * a request. */
 TEST(test_doubtful_headers)
 {
     static const struct {
@@ -82,8 +83,8 @@ TEST(test_many_parameters)
     }
 }
 
-/* A client that ends its side: in the middle of a request the connection ends at once, also where
- * the end came right behind bytes; behind a whole request it gets the answer. */
+/* A client ends its side. In the middle of a request the connection ends at once, also where the
+ * end came right after bytes; after a whole request the client gets the answer. */
 TEST(test_half_closed)
 {
     static const char *const parts[] = {

@@ -63,7 +63,7 @@ TEST(test_bodies_too_large)
     ask(head, &a);
     assert_int_equal(a.status, 413);
     answer_free(&a);
-    /* In chunks, so that nobody knew: the answer comes behind the body. */
+    /* A body in chunks has no known length: the answer comes after it. */
     int fd = client_open(http_port(server));
     client_say(fd, "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 3; i++) {
@@ -97,7 +97,7 @@ TEST(test_bodies_too_large)
     free(body);
 }
 
-/* With Expect, a refusal comes before the body is sent. */
+/* Expect makes a refusal come before the body is sent. */
 TEST(test_expectation)
 {
     struct answer a;

@@ -1,5 +1,5 @@
-/* test_http_stream.c - answers that come in pieces: events for whoever listens, and what a worker
- * writes. */
+/* test_http_stream.c - answers that come in pieces: events for listeners, and the output of a
+ * worker. */
 #include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
@@ -45,7 +45,7 @@ TEST(test_stream)
     close(one);
 }
 
-/* A listener that does not read loses events, and is told. */
+/* A listener that does not read loses events, and gets a "lost". */
 TEST(test_slow_listener)
 {
     char data[1024];

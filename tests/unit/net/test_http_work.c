@@ -1,4 +1,4 @@
-/* test_http_work.c - requests beside requests that take long, and bodies that are consumed as they
+/* test_http_work.c - requests concurrent with long ones, and bodies that are consumed as they
  * come. */
 #include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
@@ -174,7 +174,7 @@ static void *send_much(void *arg)
     return NULL;
 }
 
-/* A consumer that stands still: the sender is not read from, and nothing is lost. */
+/* A consumer that stops: the sender is not read from, and nothing is lost. */
 TEST(test_back_pressure)
 {
     struct sender s = {client_open(http_port(server)), false};

@@ -14,7 +14,7 @@ static void count(void *arg)
     atomic_fetch_add(&ran, 1);
 }
 
-/* A job that stands until it is let go. */
+/* A job that waits until the gate opens. */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -158,7 +158,7 @@ static void test_pending_firing_resolved(void **state)
     assert_null(strstr(d[0].body, "0123456789abcdef"));
     look(S(45));
     look(S(60));
-    deliveries(1); /* told once */
+    deliveries(1); /* sent once */
     gpu("GPU-1", "a", 0, 60, S(70));
     look(S(70));
     assert_int_equal(open_now(&rows), 0);
@@ -167,7 +167,7 @@ static void test_pending_firing_resolved(void **state)
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].state, "resolved");
     assert_true(rows[0].ended == S(70));
-    gpu("GPU-1", "a", 0, 95, S(80)); /* a short one is forgotten, and nobody is told */
+    gpu("GPU-1", "a", 0, 95, S(80)); /* a short one is forgotten, and nobody is notified */
     look(S(80));
     gpu("GPU-1", "a", 0, 50, S(90));
     look(S(90));
@@ -291,7 +291,7 @@ TEST(test_rules_are_checked)
     }
 }
 
-/* Where posts may go, as far as an address says. */
+/* The addresses that posts may go to, as far as a text shows them. */
 TEST(test_where_posts_go)
 {
     static const struct {
@@ -319,7 +319,7 @@ TEST(test_where_posts_go)
         }
 }
 
-/* As Python's hmac has it. */
+/* The signature that Python's hmac computes. */
 TEST(test_signature)
 {
     char out[WEBHOOKS_SIGNATURE];

@@ -256,7 +256,7 @@ static void put_device(struct buf *b, bool known, int64_t sm_count)
     encode_rows(b, RECORD_device, (const int64_t *)&d, 1);
 }
 
-/* Sends what stands in b behind what was sent, and has it loaded. */
+/* Sends the text in b after what was sent before, and waits until it is loaded. */
 static void send_more(const char *session, struct buf *b, int64_t *offset)
 {
     struct ingest_answer a;
@@ -364,7 +364,7 @@ TEST(test_turns)
     assert_true(await_report("live", &head));
 }
 
-/* One of which much waits to be loaded is left alone until that is done. */
+/* A session with much that waits to be loaded is left alone until that is done. */
 TEST(test_behind)
 {
     struct meta_analysis_head head = {0};
@@ -389,7 +389,7 @@ TEST(test_behind)
     assert_true(head.final);
 }
 
-/* One that ended while nobody analysed is found later. */
+/* A session that ended while nobody analysed is found later. */
 TEST(test_missing)
 {
     struct ingest_answer a;

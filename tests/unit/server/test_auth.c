@@ -83,7 +83,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Who an entry's cookie stands for. */
+/* The user that an entry's cookie belongs to. */
 static struct auth_who who_of(struct fixture *f, const struct auth_entry *entry)
 {
     const struct auth_said said = {.cookie = entry->token, .now = f->from.now};
@@ -205,7 +205,7 @@ static void test_hostile_headers(void **state)
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         const struct auth_said said = {.authorization = headers[i]};
         assert_int_equal(who_code(f, &said), GPUFL_E_PERM);
-        /* A bad key is not made good by a cookie beside it. */
+        /* A cookie does not make a bad key good. */
         const struct auth_said both = {.authorization = headers[i], .cookie = f->ada.token};
         assert_int_equal(who_code(f, &both), GPUFL_E_PERM);
     }
@@ -296,7 +296,7 @@ static void test_invitations(void **state)
     FAILS(STATE, auth_may(&ben, RIGHTS_ADMIN, NULL, &f->e));
     FAILS(PERM, auth_accept(AS(f, NULL), token,
                             &(struct auth_person){"eve@example.org", "Eve", PASSWORD}, &entry));
-    /* Who has an account must prove it, and is not made less than they are. */
+    /* An account must be proved, and keeps its higher role. */
     OK(auth_invite(AS(f, &ada), "viewer", token));
     FAILS(PERM, auth_accept(AS(f, NULL), token,
                             &(struct auth_person){"ada@example.org", "Mallory", "wrong password"},

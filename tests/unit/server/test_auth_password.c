@@ -24,7 +24,7 @@ TEST(test_right_and_wrong)
     auth_password_fini(&p);
 }
 
-/* Nothing that stands where a hash should lets anybody in. */
+/* A text in place of a hash lets nobody in. */
 TEST(test_no_hash)
 {
     static const char *const none[] = {NULL,

@@ -84,7 +84,7 @@ TEST(test_cells)
             assert_true(json_is_null(cell(root, COLUMNS[i].name, base + 1)));
         assert_string_equal(json_string_value(cell(root, "lane", base + 2)),
                             "-9223372036854775808");
-        assert_true(json_is_null(cell(root, "at", base + 2))); /* beyond 64 bits */
+        assert_true(json_is_null(cell(root, "at", base + 2))); /* above 64 bits */
         assert_true(json_is_null(cell(root, "mean", base + 2)));
         assert_int_equal(json_string_length(cell(root, "path", base)), 8); /* U+FFFD is 3 bytes */
     }

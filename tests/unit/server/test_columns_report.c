@@ -55,7 +55,7 @@ static void send_folder(const struct discover_session *s, char *id)
 
 /* ---- comparing ---------------------------------------------------------------------------------- */
 
-/* What depends on the place is taken out of both. */
+/* Removes from both reports what depends on the place. */
 static void take_out_place(json_t *report)
 {
     static const char *const log[] = {
@@ -154,7 +154,7 @@ static void compare(const char *dir, const char *session)
     take_out_place(b);
     if (differ(a, b, path, sizeof path))
         fail_msg("%s: %s", dir, path);
-    /* The same bytes, so far as the place does not matter. */
+    /* The reports are equal, byte by byte, as far as the place does not matter. */
     char *x = json_dumps(a, 0), *y = json_dumps(b, 0);
     assert_string_equal(x, y);
     free(x);
@@ -279,7 +279,7 @@ static int begin_unless_away(struct store_session *ss, struct err *e)
     return away ? err_set(e, GPUFL_E_UNAVAILABLE, "nobody is there") : store_duckdb.begin(ss, e);
 }
 
-/* Of the session's only segment. */
+/* Damages the last frame of the session's only segment. */
 static void damage_last_frame(void)
 {
     char path[PATH_MAX];
@@ -297,7 +297,7 @@ static void damage_last_frame(void)
     close(fd);
 }
 
-/* Its lines are missing in the session's account, and the others are there. */
+/* The frame's lines are missing in the session's account, and the others are there. */
 TEST(test_a_lost_frame)
 {
     struct store_ops ops = store_duckdb;

@@ -69,7 +69,7 @@ TEST(test_encodings)
         }
 }
 
-/* A part of our log says itself whose it is and where it stands. */
+/* A part of our log states its session and its place. */
 TEST(test_header_tells)
 {
     size_t n;
@@ -102,7 +102,8 @@ TEST(test_header_lies)
     free(text);
 }
 
-/* The same bytes again, whole or overlapping, are accepted and there once; also after a restart. */
+/* Bytes that are sent again, whole or overlapping, are accepted and stored once; also after a
+ * restart. */
 TEST(test_repeated)
 {
     size_t n;
@@ -209,7 +210,7 @@ TEST(test_damaged_lines)
     check_kernels(S, 2);
 }
 
-/* A body of which nothing is sound: refused; where the channel has begun it goes on behind. */
+/* A body without a sound line is refused; a channel that has begun goes on after it. */
 TEST(test_nothing_sound)
 {
     struct ingest_request r = fixture_request(S, "device", 0);
@@ -400,7 +401,7 @@ TEST(test_window_broken)
     check_kernels("peer-1", 2);
     struct journal_stats st;
     journal_stats(fix.intake.journal, &st);
-    assert_int_equal(st.unreleased, 0); /* pieces of broken ones are let go of */
+    assert_int_equal(st.unreleased, 0); /* pieces of broken windows are released */
     free(gz);
 }
 
@@ -459,7 +460,7 @@ TEST(test_bad_requests)
     assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 413);
 }
 
-/* What is too long for an id is not cut to one: it could be another session's. */
+/* A text that is too long for an id is not cut to one: it could be another session's. */
 TEST(test_ids_in_lines)
 {
     size_t n;
@@ -477,13 +478,13 @@ TEST(test_ids_in_lines)
     }
     snprintf(cut, sizeof cut, "%.63s", longest);
     assert_false(sessions_known(fix.intake.sessions, "w", cut));
-    /* The same of the public client's lines. */
+    /* Lines of the public client behave the same. */
     char line[400];
     int len = snprintf(line, sizeof line,
                        "{\"type\":\"job_start\",\"session_id\":\"%.200s\",\"pid\":1}\n", longest);
     struct ingest_request r = fixture_request(NULL, NULL, 0);
     assert_int_equal(send_text(&r, line, (size_t)len).status, 400);
-    /* And of a channel. */
+    /* So does a channel's name. */
     static const char other[] = "{\"type\":\"header\",\"format\":1,\"session\":\"s\",\"channel\":"
                                 "\"abcdefghijklmnopqrstuvwxyz\",\"part\":1,\"offset\":0}\n";
     struct ingest_answer a = send_text(&r, other, sizeof other - 1);

@@ -21,7 +21,7 @@ static int up(void **state)
 {
     assert_int_equal(fixture_begin(state), 0);
     fix.config.commit_ns = 10000000;
-    fix.config.idle_ns = 50000000; /* its columns are let go of soon */
+    fix.config.idle_ns = 50000000; /* its columns are released soon */
     fixture_up(&fix, tmpdir);
     memset(&janitor, 0, sizeof janitor);
     janitor.ops = &store_duckdb;
@@ -82,7 +82,7 @@ static bool is_there(const char *session)
     return rc == 0;
 }
 
-/* Its file goes when the loader has let go of it. */
+/* A session's file is removed when the loader has released it. */
 static void expect_gone(const char *session, int64_t now)
 {
     int64_t until = clock_mono() + 30 * INT64_C(1000000000);

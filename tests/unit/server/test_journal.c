@@ -166,7 +166,7 @@ TEST(test_full_disk)
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
     struct journal *j = open_journal(s, 1 << 20, 1 << 28);
-    setrlimit(RLIMIT_FSIZE, &small); /* stands for ENOSPC: a write that is cut or refused */
+    setrlimit(RLIMIT_FSIZE, &small); /* as ENOSPC would: a write that is cut or refused */
     while (!code && good < 5000) {
         struct journal_frame f = make_frame(1);
         code = journal_append(j, &f, payload, &e);

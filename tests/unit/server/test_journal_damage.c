@@ -1,5 +1,6 @@
-/* test_journal_damage.c - what was acknowledged comes back also behind a torn tail, damage in the middle, a
- * segment without its head, a disk that does not read, memory that is short, and a kill at any moment. */
+/* test_journal_damage.c - acknowledged frames come back also after a torn tail, damage in the
+ * middle, a segment without its head, a disk that does not read, memory that is short, and a
+ * kill at any moment. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -67,7 +68,8 @@ static void leave_frames(unsigned n, int64_t segment_bytes)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* A tail cut anywhere: what is whole before it is read, and the journal goes on behind. */
+/* A tail is cut anywhere: the whole frames before it are read, and the journal goes on after
+ * them. */
 TEST(test_torn)
 {
     for (int64_t cut = 1; cut < 4000; cut = cut * 3 + 1) {

@@ -20,7 +20,7 @@
 
 enum { SESSIONS = 3, BATCHES = 60 };
 
-/* How far a session is, as its sender knows. */
+/* A session's progress, as its sender knows it. */
 struct progress {
     int64_t offset, rows;
 };
@@ -88,7 +88,7 @@ static void child(const struct progress *from, int said)
         } say = {i, at[i]};
         if (write(said, &say, sizeof say) != sizeof say)
             _exit(4);
-        if (n % 16 == 7) { /* beside the writer, as retention or an end would */
+        if (n % 16 == 7) { /* concurrently with the writer, as retention or an end would */
             struct store_session *ss;
             if (!store_duckdb.get(c.store, "w", session, false, &ss, NULL)) {
                 store_duckdb.settle(ss, NULL);
@@ -260,7 +260,7 @@ static void test_registered(void **state)
     fixture_down(&fix);
 }
 
-/* One GPU, whose model others share and whose UUID has a name of its own. */
+/* Sends one GPU, whose model others share and whose UUID has a separate name. */
 static void send_gpu(int64_t id, const char *header, const uint32_t *names,
                      const char *const *texts, size_t n, int64_t *offset)
 {
@@ -288,8 +288,8 @@ static void send_gpu(int64_t id, const char *header, const uint32_t *names,
     fixture_drain(&fix);
 }
 
-/* GPUs that are told of one by one, with names of which a log writes each once: in a commit of before, or
- * before a restart, and behind more names than are remembered for rows to come. */
+/* GPUs are reported one by one, with names that a log writes once: in an earlier commit, or before
+ * a restart, and after more names than are remembered for later rows. */
 TEST(test_gpus_one_by_one)
 {
 #define GPU(uuid) "{\"uuid\":\"" uuid "\",\"name\":\"H\"}"
@@ -394,7 +394,7 @@ static void complete_and_kill(const char *session, int64_t ns)
 /* An acknowledged end is written, whenever the server is killed after that. */
 TEST(test_ends_over_kills)
 {
-    enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* beyond the loader's next look */
+    enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* longer than the loader's period */
     for (int i = 0; i < ROUNDS; i++) {
         char session[32];
         snprintf(session, sizeof session, "ends-%d", i);
@@ -405,7 +405,7 @@ TEST(test_ends_over_kills)
     }
 }
 
-/* It is written by a loader that stops before it looked at the session again. */
+/* The end is written by a loader that stops before it looked at the session again. */
 TEST(test_ends_when_stopped)
 {
     for (int i = 0; i < 8; i++) {
@@ -441,7 +441,8 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* Its file is no database: tried again, and loaded once it is well. The others are not held up. */
+/* A session whose file is no database is tried again, and loaded once the file is sound. Others are
+ * not held up. */
 TEST(test_retry)
 {
     int64_t offset = 0, other = 0;
@@ -576,8 +577,8 @@ TEST(test_breaks_later)
     fixture_down(&fix);
 }
 
-/* What a decoder heard before a commit that never came it hears once more, and not twice: else what is
- * said once, as whose a session is and which GPUs it has, would be left out. */
+/* A decoder hears once more what it heard before a commit that never came, and not twice: else
+ * statements that are made once, such as a session's process and its GPUs, would be left out. */
 TEST(test_heard_and_not_committed)
 {
     for (int round = 0; round < 2; round++)
@@ -590,7 +591,7 @@ TEST(test_heard_and_not_committed)
     fixture_down(&fix);
 }
 
-/* It stays broken: its frames are set aside, and the journal is free of them. */
+/* A session that stays broken has its frames set aside, and the journal releases them. */
 TEST(test_set_aside)
 {
     struct journal_stats st;

@@ -48,7 +48,7 @@ static void end(void)
     region_fini(&request.memory);
 }
 
-/* Whether the target's parameters are taken; begin goes before, end behind. */
+/* Says whether the target's parameters are taken; `begin` precedes it and `end` follows. */
 static bool take(const char *target)
 {
     begin();
@@ -125,7 +125,7 @@ TEST(test_problems)
     refuse("/s/a/x?share=nan", "share");
     refuse("/s/a/x?share=0x1", "share");
     refuse("/s/a/x?nothing=1", "nothing");
-    refuse("/s/a/x?session=b", "session"); /* stands in the path */
+    refuse("/s/a/x?session=b", "session"); /* the path has it */
     refuse("/s/a'b/x", "session");
     refuse("/s/a%2fb/x", "session");
     refuse("/s/%20/x", "session");
@@ -135,7 +135,7 @@ TEST(test_problems)
     refuse(target, "session");
 }
 
-/* A field of the header that comes twice is none: readers differ in which they take. */
+/* A field of the header that comes twice is refused: readers differ in which one they take. */
 TEST(test_header_twice)
 {
     static const struct param field[] = {

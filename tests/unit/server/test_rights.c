@@ -1,4 +1,4 @@
-/* test_rights.c - the table of rights, cell by cell as it was meant, and words that are none. */
+/* test_rights.c - the table of rights, cell by cell as it was meant, and unknown words. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "server/auth/rights.h"

@@ -144,7 +144,7 @@ TEST(test_answers_are_known)
     }
 }
 
-/* The words of a choice stand for the numbers of an enum. */
+/* The words of a choice are in the order of an enum's numbers. */
 TEST(test_choices_follow_their_enums)
 {
     static const char sorts[] = ""
@@ -159,7 +159,7 @@ TEST(test_choices_follow_their_enums)
     assert_int_equal(META_BY_ENGINE, 3);
 }
 
-/* What needs no right is what must be asked before anybody is anybody. */
+/* The routes without a right are those that are asked before somebody has logged in. */
 TEST(test_public_routes_are_these)
 {
     static const char *const allowed[] = {

@@ -19,7 +19,7 @@ struct workers *workers, *single;
 struct http_hub *hub;
 atomic_int done_calls, seen_calls, pipe_done;
 
-/* What stands in the way of handlers and consumers until it is opened. */
+/* A gate that holds handlers and consumers until it is opened. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -156,7 +156,7 @@ void fixture_send(struct fixture *f, const struct ingest_request *r, const void 
         return;
     piece = piece ? piece : n;
     for (size_t at = 0; at < n; at += piece) {
-        /* A copy that ends where the heap block ends, so that reading beyond shows. */
+        /* A copy that ends where the heap block ends, so that a read past the end shows. */
         size_t len = n - at < piece ? n - at : piece;
         char *copy = malloc(len);
         memcpy(copy, (const char *)data + at, len);
