@@ -135,14 +135,14 @@ int meta_version(void);                        /* of the schema that this progra
 int meta_ping(struct meta *m, struct err *e);  /* for /readyz: a connection, and an answer */
 int meta_check(struct meta *m, struct err *e); /* CORRUPT: what is wrong, thoroughly */
 
-/* A copy to path, made while others go on. UNAVAILABLE with PostgreSQL: it has pg_dump. */
+/* Copies to path while others go on. UNAVAILABLE with PostgreSQL: it has pg_dump. */
 int meta_backup(struct meta *m, const char *path, struct err *e);
 
 /* Names who asks and where the answer goes: the first argument of every function that reads
  * rows. */
 struct meta_ask {
     struct meta *m;
-    const char *workspace; /* not looked at by what belongs to no workspace: NULL */
+    const char *workspace; /* NULL where the rows belong to no workspace */
     struct region *mem;    /* rows and their texts lie there */
     struct err *e;         /* NULL: nobody wants the sentence */
 };
@@ -275,7 +275,7 @@ struct meta_growth {
     int64_t kernels; /* META_NONE: as before, at first unknown */
     int64_t bytes;
     double busy;      /* NAN: as before, at first unknown */
-    int64_t received; /* when data came last; 0: the analysis says so, and no data came */
+    int64_t received; /* when data came last; 0: the totals are the analysis's own */
 };
 
 /* Totals never become smaller than they were, so that a replay does no harm. */
@@ -515,7 +515,7 @@ struct meta_turn {
     const char *session, *holder;
     int64_t now, until; /* ns since the Unix epoch */
     int64_t ask;        /* a holder that waits asks again before this */
-    bool mine;          /* out: the holder has it, or (keep, give) had it until now */
+    bool mine;          /* out: the turn is (give: was) the holder's */
     bool seized;        /* out: it was another's, or the holder's own, and was not given back */
 };
 
