@@ -1,4 +1,4 @@
-/* migrate.c - the schema from any older version to the newest, or a refusal.
+/* migrate.c - brings the schema from any older version to the newest, or refuses.
  *
  * Every version is one transaction that nobody else has begun alone, and reads the
  * number again inside it: servers that start side by side migrate once, and one that

@@ -1,4 +1,4 @@
-/* http_client_proxy.c - which proxy of the environment a request takes; see http_client.h.
+/* http_client_proxy.c - chooses the environment's proxy for a request; see http_client.h.
  *
  * libcurl reads the same variables by itself. The choice is made here nevertheless, and handed
  * to libcurl: a key must not go to a proxy for a server on this machine, and what a message says

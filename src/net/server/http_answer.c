@@ -1,4 +1,4 @@
-/* http_answer.c - from what the handler made to what is sent.
+/* http_answer.c - turns a handler's answer into the bytes that are sent.
  *
  * Two steps: complete, on the worker, does what takes time (a tag of the content,
  * the comparison with the client's, compression); response, on the connection's

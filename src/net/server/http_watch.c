@@ -1,4 +1,4 @@
-/* http_watch.c - connections that take too long.
+/* http_watch.c - ends connections that take too long.
  *
  * libmicrohttpd ends connections that bring no byte for a while. One byte in time
  * is enough for it, so that a few hundred clients that drip their headers could

@@ -1,4 +1,4 @@
-/* analysis.c - which session is summed up when; see analysis.h.
+/* analysis.c - decides which session is analysed when; see analysis.h.
  *
  * A list of the sessions that have something new, each with the time from which it
  * may be analysed: at once when it has ended, and for a live one so much later as

@@ -1,4 +1,4 @@
-/* access.c - what a request says of itself, to auth; what auth says, to the client. */
+/* access.c - takes a request's credentials to auth, and auth's answer to the client. */
 #include "server/api/access.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* alerts.c - rules that watch, when their conditions held, and the posts that tell of it. */
+/* alerts.c - alert rules, the times when their conditions held, and the posts. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/rows.h"

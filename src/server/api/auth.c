@@ -1,4 +1,4 @@
-/* auth.c - logging in and out, the first admin, links that work once. */
+/* auth.c - logins, the first admin, links that work once. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 

@@ -1,4 +1,4 @@
-/* call.c - what handlers do in the same way. */
+/* call.c - the steps that handlers share. */
 #include "server/api/call.h"
 
 #include "server/api/parts.h"

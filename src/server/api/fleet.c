@@ -1,5 +1,4 @@
-/* fleet.c - hosts and GPUs as they were last heard of, what runs there, and what they did over
- * days. */
+/* fleet.c - the newest state of hosts and GPUs, what runs there, and their use by day. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/rows.h"

@@ -1,4 +1,4 @@
-/* info.c - the server about itself. */
+/* info.c - health, version, description and metrics of the server. */
 #include "server/api/api.h"
 #include "server/api/openapi.h"
 #include "server/api/parts.h"

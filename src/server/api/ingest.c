@@ -1,4 +1,4 @@
-/* ingest.c - sessions in, live news out.
+/* ingest.c - uploads of sessions, and the stream of live events.
  *
  * The header says whose and which body it is; ingest.h decides what of it is
  * accepted, and what is answered. */

@@ -1,4 +1,4 @@
-/* people.c - workspaces, members, keys, links, the audit log, what is kept and for how long. */
+/* people.c - workspaces, members, keys, links, the audit log, retention. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/rows.h"

@@ -1,4 +1,4 @@
-/* report.c - what the analysis of a session said: its report, parts of it, its flame data.
+/* report.c - a session's report, parts of it, and its flame data.
  *
  * The report is made when a session ends, and now and then while it runs
  * (analysis.h), and stored packed. A part is cut out of it by its keys

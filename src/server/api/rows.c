@@ -1,4 +1,4 @@
-/* rows.c - meta_json in the frame of an answer. */
+/* rows.c - writes rows with meta_json; see rows.h. */
 #include "server/api/rows.h"
 
 void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t count,

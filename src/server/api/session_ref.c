@@ -1,4 +1,4 @@
-/* session_ref.c - a session opened for asking. */
+/* session_ref.c - opens a session for a question; see session_ref.h. */
 #include "server/api/session_ref.h"
 
 #include "base/intern.h"

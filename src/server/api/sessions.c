@@ -1,4 +1,4 @@
-/* sessions.c - which sessions there are, and what was found in them. */
+/* sessions.c - lists of sessions, and their findings. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/rows.h"

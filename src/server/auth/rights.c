@@ -1,4 +1,4 @@
-/* rights.c - the table of rights, asked. */
+/* rights.c - looks up rights in the table. */
 #include "server/auth/rights.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* loading_open.c - a session is opened for loading: what of it the store, the small tables and its
- * kept frames have is taken up again; see loading.h.
+/* loading_open.c - opens a session for loading: it takes up what the store, the small tables and
+ * its kept frames have; see loading.h.
  *
  * A decoder of the public client's lines hears all that it heard before; the pyramid gets the
  * names of configurations, the registry its header, its end and its counts. */

@@ -1,4 +1,4 @@
-/* select_child.c - the process that asks somebody else's statement; see select.h.
+/* select_child.c - the process that runs a client's statement; see select.h.
  *
  * In this order: everything that needs files (the library, the sessions), the views, the locks of
  * DuckDB (no external access, configuration locked), the locks of the kernel (no user, no system
