@@ -29,8 +29,8 @@ struct part_head {
 /* Reads the part's head; a file without one gives an empty one. An error is an error of reading. */
 int part_head_read(const char *path, struct part_head *h, struct err *e);
 
-/* The channel that a file's name tells ("device" of "app.device.2.log.gz"), and the part's
- * number, 0 where it has none. False: it is no name of a part. */
+/* The channel in a file's name ("device" of "app.device.2.log.gz"), and the part's number, 0 where
+ * it has none. False: it is no name of a part. */
 bool part_name_read(const char *path, char channel[PART_CHANNEL_MAX], int64_t *number);
 
 #endif

@@ -100,7 +100,7 @@ static int fill(struct part_stream *s)
 {
     int want = s->left < CHUNK ? (int)s->left : CHUNK, error;
     int n = take(s, want, &error);
-    bool cut = error == Z_BUF_ERROR || (s->zst && n > 0); /* the next call tells whether it ends */
+    bool cut = error == Z_BUF_ERROR || (s->zst && n > 0); /* the next call reports the end */
     if (n < 0 || (cut && n == 0)) {
         if (error == Z_ERRNO)
             return io_error(s, errno);

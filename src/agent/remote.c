@@ -35,7 +35,7 @@ static int clean_api_path(const char *path, char *out, size_t size, struct err *
     return 0;
 }
 
-/* A server's address as people copy it ends in the API's path now and then: that is cut off. */
+/* A server's address as people copy it sometimes ends in the API's path, which is cut off. */
 static void cut_api_path(char *url, const char *api)
 {
     size_t n = strlen(url), m = strlen(api);

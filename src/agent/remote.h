@@ -38,7 +38,7 @@ struct remote_answer {
     uint64_t accepted, rejected;
     int64_t offset;    /* the channel's, from a 200 or a 409; -1: not given */
     bool acknowledged; /* a window counts as a whole */
-    bool repeated;     /* all of it was there already */
+    bool repeated;     /* the server had all of it already */
     struct remote_error errors[REMOTE_ERRORS];
     unsigned error_count;
 };

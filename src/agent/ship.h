@@ -1,13 +1,13 @@
-/* ship.h - sends a session to a server: all of it that is there, once.
+/* ship.h - sends a session to a server: all of it that exists, once.
  *
  * Sessions of our format go by offset. The server is asked how far it has each channel, parts
- * before that are left alone, the part in which it stopped is gone on with from there, the
- * others go unchanged. The public client's windows count as wholes, known by channel and number.
- * In both formats sending again does no harm, so that a sender that was cut off, killed or told
- * to stop is simply started again; it keeps no notes.
+ * before that are left alone, the part in which it stopped continues from there, the others go
+ * unchanged. The public client's windows count as wholes, known by channel and number. In both
+ * formats sending again does no harm, so that a sender that was cut off, killed or told to stop
+ * is simply started again; it keeps no notes.
  *
- * Requests that fail for the moment are tried again (backoff.h) until nothing has got
- * on for a while. Memory does not grow with the session. One thread at a time. */
+ * Requests that fail for the moment are tried again (backoff.h) until there was no progress for
+ * a while. Memory does not grow with the session. One thread at a time. */
 #ifndef GPUFL_AGENT_SHIP_H
 #define GPUFL_AGENT_SHIP_H
 
@@ -66,7 +66,7 @@ enum ship_end {
 
 struct ship_result {
     enum ship_end end;
-    bool moved; /* a part got another name meanwhile: look again what is there */
+    bool moved; /* a part was renamed: look for it again */
     char text[640];
     uint64_t accepted, rejected; /* lines, without those that the server had already */
     uint64_t bodies;

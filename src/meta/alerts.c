@@ -1,5 +1,5 @@
-/* alerts.c - rules that watch, the times for which their conditions held, and the posts that
- * tell of it. At most one firing is open for a rule and a subject; an index sees to it. */
+/* alerts.c - alert rules, the times for which their conditions held, and the posts. At most
+ * one firing is open for a rule and a subject; an index enforces that. */
 #include "meta/inside.h"
 
 #include <string.h>

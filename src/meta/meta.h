@@ -186,8 +186,8 @@ int meta_user_memberships(const struct meta_ask *ask, const char *user,
                           struct meta_membership **rows, size_t *count);
 int meta_user_count(struct meta *m, int64_t *count, struct err *e);
 
-/* The first user, who is admin, and owner of the first workspace. STATE: there is a user already,
- * however many ask at once. */
+/* Adds the first user, who is admin, and owner of the first workspace. STATE: there is a user
+ * already, however many ask at once. */
 int meta_first_user(struct meta *m, const struct meta_user *u, const struct meta_workspace *w,
                     struct err *e);
 
@@ -331,8 +331,8 @@ int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned lim
 int meta_session_silent(const struct meta_ask *ask, int64_t since, struct meta_session **rows,
                         size_t *count);
 
-/* Sessions that end (or were last heard of) before, oldest first; and what all take. For
- * retention. */
+/* Sessions that ended (or sent last) before that time, oldest first; and the bytes of all sessions.
+ * For retention. */
 int meta_session_oldest(const struct meta_ask *ask, int64_t before, unsigned limit,
                         struct meta_session **rows, size_t *count);
 int meta_session_bytes(struct meta *m, const char *workspace, int64_t *bytes, struct err *e);
@@ -407,7 +407,7 @@ struct meta_fleet_state {
     size_t host_count, gpu_count;
 };
 
-/* Many hosts and GPUs in one transaction: what a server hears within a moment. */
+/* Many hosts and GPUs in one transaction: the states of a moment. */
 int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_fleet_state *state,
                    struct err *e);
 int meta_host_list(const struct meta_ask *ask, struct meta_page *page, struct meta_host_now **rows,
@@ -456,9 +456,9 @@ int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, 
                       struct err *e);
 
 /* Opens a firing, or changes the one that is open for that rule and subject: fired, ended, value
- * and text; *out is what is there then. id and started are those of the first call. One that ends
- * without having fired is forgotten. tell: a delivery that is to be made of it, put in with it; one
- * whose id is there already is not put in again. NULL: none. */
+ * and text; *out is the result. id and started are those of the first call. A firing that ends
+ * without having fired is forgotten. tell: a delivery that is written with it, unless its id
+ * exists; NULL: none. */
 int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
                     const struct meta_delivery *tell, struct meta_firing *out);
 int meta_firing_open(const struct meta_ask *ask, const char *alert, struct meta_firing **rows,
@@ -472,11 +472,11 @@ int meta_firing_list(const struct meta_ask *ask, struct meta_page *page,
 struct meta_above {
     const char *rule, *app, *host; /* NULL: every one */
     double share;                  /* part of the run that a finding takes */
-    int64_t since;                 /* when the session was heard of last, at least */
+    int64_t since;                 /* the session sent something at this time or later */
 };
 
-/* Findings that take more than the share, of sessions that are live or were heard of since; of each
- * session the worst first. */
+/* Findings that take more than the share, of sessions that are live or sent something since; of
+ * each session the worst first. */
 int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
                        struct meta_found **rows, size_t *count);
 

@@ -68,7 +68,7 @@ static void filter(struct meta_args *a, const struct meta_session_query *q)
     meta_arg_words(a, q->text);
 }
 
-/* Four parameters, NULL where there are fewer words; they lie in the args. */
+/* Four parameters, NULL where there are fewer words; their texts are in the args. */
 void meta_arg_words(struct meta_args *a, const char *text)
 {
     size_t used = 0;

@@ -49,7 +49,7 @@ struct server {
     struct alerts *alerts;
     struct webhooks *webhooks; /* what alerts post */
     struct auth auth;
-    bool auth_open;          /* auth is there */
+    bool auth_open;          /* auth_init has succeeded */
     struct workers *readers; /* what asks */
     struct workers *uploads; /* what takes bodies in */
     struct workers *exports; /* what makes downloads */

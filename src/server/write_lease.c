@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static const int64_t ASK_NS = 1000000000; /* for which who asked is next */
+static const int64_t ASK_NS = 1000000000; /* for which a server that asked is next */
 
 static int lost(const char *session, int rc, struct err *why, struct err *e)
 {

@@ -37,7 +37,7 @@ enum store_type answer_stored(const struct answer *a, unsigned column);
 int64_t answer_text(struct answer *a, struct store_text text);
 int64_t answer_real(double v);
 
-/* Asks for the texts of ids; take is called for each that is there. */
+/* Asks for the texts of ids; take is called for each text that the session has. */
 struct answer_names {
     void *arg;
     int (*fetch)(void *arg, const int64_t *ids, size_t n, struct answer *a, struct err *e);

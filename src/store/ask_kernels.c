@@ -244,8 +244,8 @@ int ask_kernel_configs(struct ask *a)
     return answer_groups(a, false, true, fill_config);
 }
 
-/* The bin of a histogram that a value lies in: eight of equal width share an octave; below 8 each
- * value has its own. Bins of base/bins.h lie in one whole. */
+/* The bin of a histogram that has a value: eight of equal width share an octave; below 8 each value
+ * has a bin. Bins of base/bins.h fit in one of these. */
 static int64_t eighth_of(int64_t v)
 {
     if (v < 8)

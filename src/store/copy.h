@@ -1,9 +1,9 @@
 /* copy.h - copies sessions from one store to another, whatever their engines: backups of columns
  * in a server, and their restore.
  *
- * A session is copied as one commit of it left it; what its rows are summed up to is made anew
- * by the store that gets them. Its positions come with the last commit: a copy that was broken
- * off has none, and is made again. [the caller's thread; one writer a session, as ever] */
+ * A session is copied as one commit of it left it; sums of its rows are made again by the store
+ * that gets them. Its positions come with the last commit: a copy that was broken off has none,
+ * and is made again. [the caller's thread; one writer a session, as ever] */
 #ifndef GPUFL_STORE_COPY_H
 #define GPUFL_STORE_COPY_H
 
@@ -16,11 +16,11 @@ struct store_end {
 
 struct store_copied {
     int64_t sessions, rows; /* rows: of records */
-    int64_t there;          /* sessions that were there already, as far as they got */
+    int64_t there;          /* sessions that the target had already */
 };
 
-/* Copies a workspace: all its sessions and its history. STATE: a session is there already with
- * another content. Adds to *count. */
+/* Copies a workspace: all its sessions and its history. STATE: the target has a session of that id
+ * with another content. Adds to *count. */
 int store_copy_workspace(const struct store_end *from, const struct store_end *to,
                          const char *workspace, struct store_copied *count, struct err *e);
 

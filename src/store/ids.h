@@ -15,7 +15,7 @@ struct ids {
 void ids_init(struct ids *s);
 void ids_fini(struct ids *s);
 
-/* Adds; *added tells whether it was new. 0 or GPUFL_E_NOMEM. */
+/* Adds a row; *added: it was new. 0 or GPUFL_E_NOMEM. */
 int ids_add(struct ids *s, int64_t dictionary, int64_t id, bool *added);
 void ids_commit(struct ids *s);
 void ids_rollback(struct ids *s);

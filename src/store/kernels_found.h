@@ -20,7 +20,7 @@ struct kernels_found {
     struct ask *a;
     struct kernel_sums sums;
     int64_t from, to; /* window */
-    int64_t *whole;   /* owned: slices that lie in the window */
+    int64_t *whole;   /* owned: slices that are whole in the window */
     size_t whole_count, whole_cap;
     struct kernel_range *parts; /* owned: ranges of rows to be read one by one */
     size_t part_count, part_cap;
@@ -47,7 +47,7 @@ bool kernels_are_wanted(const struct kernels_found *f, int64_t config);
 /* Adds the bins of slices, for these configurations only; those of single rows are in the sums. */
 int kernels_find_bins(struct kernels_found *f, const int64_t *configs, size_t n);
 
-/* The least value that a share of the calls does not exceed, as near as bins tell. */
+/* The least value that a share of the calls does not exceed, to the precision of the bins. */
 double kernels_quantile(const struct bins *b, const struct kernel_cell *c, double share);
 
 #endif

@@ -217,9 +217,9 @@ struct store_ops {
      * within the engine's limit. [any] */
     void (*hurry)(struct store *s);
 
-    /* Opens a session, creating it where create says so; NOENT where it is not there. After an
-     * error of writing (a full disk) an engine may refuse all that follows: put it, and get it
-     * anew. */
+    /* Opens a session, creating it where create says so; NOENT where it does not exist. After an
+     * error of writing (a full disk) an engine may refuse all that follows: put the session, and
+     * get it again. */
     int (*get)(struct store *s, const char *workspace, const char *session, bool create,
                struct store_session **out, struct err *e);
     void (*put)(struct store_session *ss);

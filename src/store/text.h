@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* The text with U+FFFD for what is not UTF-8: as it is, or in room, whose error tells. */
+/* The text with U+FFFD for bytes that are not UTF-8: unchanged, or in room, whose error shows. */
 struct store_text text_clean(struct buf *room, const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
-/* address.c - tables of networks; see address.h. From IANA's registries of special addresses, and
- * the addresses at which clouds tell machines about themselves. */
+/* address.c - tables of networks; see address.h. From IANA's registries of special addresses,
+ * and the addresses of clouds' metadata services. */
 #include "net/client/address.h"
 
 #include <arpa/inet.h>

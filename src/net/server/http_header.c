@@ -1,10 +1,10 @@
 /* http_header.c - the header of a request: copied, and refused where two readers could
  * understand it differently.
  *
- * A proxy in front and this server must agree on where a request ends, whose it is and
- * what it is about; what libmicrohttpd lets through of doubt ends here. Where the length
- * of the body is in doubt the connection ends with the answer: what follows is believed
- * to be neither the body nor the next request. */
+ * A proxy in front and this server must agree on where a request ends, whose it is and what it
+ * is about; what libmicrohttpd accepts in spite of doubt is refused here. Where the length of
+ * the body is in doubt the connection ends with the answer: what follows is believed to be
+ * neither the body nor the next request. */
 #include "net/server/http_inside.h"
 
 #include <string.h>

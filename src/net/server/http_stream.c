@@ -132,7 +132,7 @@ int http_stream_open(struct http_stream **out, struct http_hub *h, const char *t
     s->spoke = clock_mono();
     snprintf(s->topic, sizeof s->topic, "%s", topic);
     buf_init(&s->queue, h->config.queue);
-    buf_str(&s->queue, "retry: 2000\n\n"); /* ms; and the client sees at once that it is heard */
+    buf_str(&s->queue, "retry: 2000\n\n"); /* ms; the client sees at once that the stream is open */
     pthread_mutex_lock(&h->lock);
     int rc = h->ended ? GPUFL_E_STATE : h->load.listeners >= h->config.listeners ? GPUFL_E_FULL : 0;
     if (rc == 0) {

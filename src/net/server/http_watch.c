@@ -7,7 +7,7 @@
  * not read.
  *
  * A client that ends its side in the middle of a request is not seen by libmicrohttpd where that
- * comes right behind bytes: it reads those, and waits for another event. So a client that has
+ * comes right after bytes: it reads those, and waits for another event. So a client that has
  * ended its side while we expect something is looked for here, and its socket is made to report
  * once more. What it sent before is read first, and an answer in work goes out.
  *

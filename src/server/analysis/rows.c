@@ -31,7 +31,7 @@ static const char *name_text(const struct report *r, struct region *memory, int6
     return table_text(memory, name > 0 ? model_text(&r->model, (uint32_t)name) : "");
 }
 
-/* A function as people read it: host frames are logged mangled, as kernels are. */
+/* A function's name for people: host frames are logged mangled, as kernels are. */
 static const char *function_text(const struct report *r, struct region *memory, int64_t name)
 {
     struct buf text;

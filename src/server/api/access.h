@@ -22,7 +22,7 @@ void access_fail(struct call *c, int rc, const struct err *e, int64_t wait);
 /* The ask for functions of auth.h: c's caller. Its texts live as long as the call. */
 struct auth_ask access_ask(const struct call *c, struct err *e);
 
-/* An entry of the workspace's audit log: who asks did this to that. */
+/* Writes to the workspace's audit log that c's caller did the action to the target. */
 void access_note(struct call *c, const char *action, const char *target);
 
 #endif

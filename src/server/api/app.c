@@ -1,8 +1,7 @@
 /* app.c - from a request's header to its handler.
  *
- * In this order: may it come here at all (origin), is there such an address, are its
- * parameters right: what can be said without asking anybody is said at once. Then, on a
- * worker: who asks, and may they (access). Only then the body is looked at. */
+ * The checks come in this order: the origin, the address, the parameters, all at once, since
+ * they ask nobody; then, on a worker, who asks and what they may (access); only then the body. */
 #include "base/clock.h"
 #include "server/api/api.h"
 #include "server/api/parts.h"
@@ -152,7 +151,7 @@ static void seen(void *arg, const struct http_request *r, int status, uint64_t s
     logs_int(&l, "in", (int64_t)r->body_size);
     logs_int(&l, "out", (int64_t)sent);
     logs_text(&l, "from", r->peer);
-    if (status) /* else a worker may still be finding out who asks */
+    if (status) /* else a worker may not know yet who asks */
         logs_text(&l, "user", r->user);
     if (!whole)
         logs_text(&l, "cut", "true");

@@ -33,7 +33,7 @@ struct export
     struct http_pipe *pipe;
     struct buf line;
     int64_t *rows;    /* owned: WIRE_MAX_ROWS rows of the widest record */
-    bool header_only; /* of the lines kept aside: the first header, else the unknown ones */
+    bool header_only; /* of the stored lines: the first header, else the unknown ones */
     bool header_sent;
     char id[HTTP_ID_SIZE]; /* the request's, for the log */
 };

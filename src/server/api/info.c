@@ -54,7 +54,7 @@ void api_openapi(struct call *c)
     http_send(c->http, 200, "application/json");
 }
 
-/* Equal, in a time that does not tell where they differ. */
+/* Compares texts in a time that does not depend on where they differ. */
 static bool same(const char *a, const char *b)
 {
     size_t n = strlen(a), differs = n ^ strlen(b);

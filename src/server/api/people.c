@@ -232,8 +232,8 @@ void api_shares(struct call *c)
     rows_list_end(&l, rc, META_ROW_share, rows, NULL);
 }
 
-/* A session that was acknowledged a moment ago is not in the list before the loader has it: that is
- * waited for, since its sender knows that it is there. */
+/* A session that was acknowledged a moment ago is not in the list before the loader has it: the
+ * handler waits for that, since the sender knows the session. */
 void api_share_make(struct call *c)
 {
     static const int64_t wait_ns = 10000000000;

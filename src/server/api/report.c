@@ -1,8 +1,8 @@
 /* report.c - a session's report, parts of it, and its flame data.
  *
- * The report is made when a session ends, and now and then while it runs
- * (analysis.h), and stored packed. A part is cut out of it by its keys
- * (docs/report.md), so that a page loads what it shows. */
+ * The report is made when a session ends, and now and then while it runs (analysis.h), and
+ * stored as gzip. A part is cut out of it by its keys (docs/report.md), so that a page loads
+ * what it shows. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 

@@ -66,7 +66,7 @@ struct trace {
     struct http_pipe *pipe;
     struct buf line;
     struct region texts;
-    struct rowset names;   /* id; where its JSON text lies in texts */
+    struct rowset names;   /* id; index of its JSON text in texts */
     struct rowset configs; /* id; its name */
     int64_t start;         /* CLOCK_MONOTONIC of the session's begin */
     uint64_t events;

@@ -9,8 +9,8 @@
  *   INVAL    400: a value that is not accepted
  *   others   503: the small tables do not answer
  *
- * What is done to people, keys and links is written to the audit log here, so that no
- * handler can forget it. Any thread; functions with passwords take a tenth of a second. */
+ * Changes of people, keys and links are written to the audit log here, so that no handler can
+ * forget it. Any thread; functions with passwords take a tenth of a second. */
 #ifndef GPUFL_SERVER_AUTH_AUTH_H
 #define GPUFL_SERVER_AUTH_AUTH_H
 
@@ -112,7 +112,7 @@ void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE]);
 
 /* ---- links that work once (tickets.c) ------------------------------------------------- */
 
-/* The link of the first admin, while there is no user: *needed tells. Lasts a day. */
+/* The link of the first admin, where there is no user (*needed). Lasts a day. */
 int auth_setup_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], bool *needed,
                       struct err *e);
 struct auth_setup {

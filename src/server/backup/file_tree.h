@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Copies the folder from to `to`, which is made, and syncs every file. Files that vanish during the
- * copy are left out; one that is there already is an error. Adds the bytes to *bytes. */
+ * copy are left out; an existing target file is an error. Adds the bytes to *bytes. */
 int file_tree_copy(const char *from, const char *to, int64_t *bytes, struct err *e);
 
 /* The bytes of all files below the folder; 0 where it cannot be read. */

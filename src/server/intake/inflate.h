@@ -21,9 +21,8 @@ struct inflate;
 int inflate_open(struct inflate **out, enum inflate_format format, const struct inflate_limits *l);
 void inflate_close(struct inflate *f);
 
-/* Takes from *data (advanced, *n less) and puts at most room bytes into out. To be called until
- * nothing is taken and nothing is made. 0; CORRUPT: not of that format; FULL: beyond a limit;
- * NOMEM. */
+/* Takes from *data (advanced, *n less) and puts at most room bytes into out. Call it until it takes
+ * and makes nothing. 0; CORRUPT: not of that format; FULL: over a limit; NOMEM. */
 int inflate_some(struct inflate *f, const char **data, size_t *n, char *out, size_t room,
                  size_t *made);
 

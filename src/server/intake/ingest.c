@@ -149,7 +149,7 @@ static uint64_t request_identity(const struct ingest_request *r)
     return intern_hash(text, strlen(text)) | 1;
 }
 
-/* A window that is there already is not looked at again. */
+/* A window that the session has already is not looked at again. */
 static int look_at_session(struct ingest_body *b)
 {
     struct err e = {0};
@@ -315,7 +315,7 @@ static void abandon_window(struct ingest_body *b)
     b->window = 0;
 }
 
-/* The window counts from here on, if it is not there already. */
+/* The window counts from here on, unless the session has it already. */
 static int seal_window(struct ingest_body *b)
 {
     struct intake_session *s = b->session;

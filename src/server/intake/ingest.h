@@ -12,8 +12,7 @@
  *               session's start, from the caller, or from the header line that every
  *               part of our logs begins with. Bytes that the session has already are passed over;
  *               a gap is refused with the offset that is expected (409). Each piece
- *               counts as it comes: a body that breaks off is gone on with at the
- *               offset that is answered.
+ *               counts as it comes: a body that breaks off continues at the offset in the answer.
  *   windows     Bodies without an offset, as the public client sends them: they count
  * as a whole, once for their identity: channel and sequence number where the request states
  * them, else a window id, else the content.
@@ -82,7 +81,7 @@ struct ingest_answer {
     uint64_t rejected; /* lines */
     int64_t offset;    /* by offset: plain bytes of the channel that are accepted; else -1 */
     bool window;       /* it counts as a whole, and does */
-    bool repeated;     /* all of it was there already */
+    bool repeated;     /* the session had all of it already */
     int retry_after;   /* s; 0: none */
     struct ingest_error errors[INGEST_ERRORS];
     unsigned error_count; /* of rejected ones, at most INGEST_ERRORS */

@@ -23,7 +23,7 @@ enum ingest_mode {
     INGEST_UNDECIDED, /* before the first sound line */
     INGEST_BY_OFFSET,
     INGEST_WINDOW,
-    INGEST_DRAIN, /* there already: nothing of it is looked at */
+    INGEST_DRAIN, /* the session has the body already: nothing of it is looked at */
 };
 
 struct ingest_body {
@@ -32,7 +32,7 @@ struct ingest_body {
     struct ingest_answer answer;
     struct intake_session *session; /* reference; NULL: not known yet */
     struct inflate *inflate;
-    struct decoder *decoder; /* tells sound lines from others */
+    struct decoder *decoder; /* distinguishes sound lines from others */
     enum ingest_mode mode;
     bool stopped; /* refused on the way: the answer says how */
 

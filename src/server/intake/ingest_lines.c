@@ -1,9 +1,9 @@
 /* ingest_lines.c - the text of a body: cut into lines, checked, put into frames.
  *
- * Lines that are sound move together at the front of the text, so that a frame is
- * one piece of memory and lines that are left out cost nothing that grows with
- * their number. A window's checks go through a decoder that is made anew for each
- * frame: the public client's lines would let it grow with the body. */
+ * Lines that are sound move together at the front of the text, so that a frame is one piece of
+ * memory and lines that are left out cost nothing that grows with their number. A window's
+ * checks go through a decoder that is made again for each frame: the public client's lines would
+ * let it grow with the body. */
 #include "server/intake/ingest_inside.h"
 
 #include "base/alloc.h"
@@ -309,7 +309,8 @@ int ingest_append_kept(struct ingest_body *b)
 
 /* ---- cutting --------------------------------------------------------------------------------- */
 
-/* A sound line: kept, or passed over because it is there. n: its bytes with the LF. */
+/* Takes a sound line: keeps it, or passes over it where the session has it. n: its bytes with the
+ * LF. */
 static int take_line(struct ingest_body *b, size_t len, size_t n)
 {
     if (b->mode == INGEST_BY_OFFSET) {

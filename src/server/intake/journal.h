@@ -7,8 +7,8 @@
  * them when they are in the store. A segment is deleted when all its frames have been released.
  *
  * At the start all frames that are there are handed out again. Reading stops cleanly at a tail
- * that was torn by a crash. What is damaged before intact frames is kept aside
- * (<segment>.damaged), counted and logged; the frames after it are read.
+ * that was torn by a crash. What is damaged before intact frames is copied to <segment>.damaged,
+ * counted and logged; the frames after it are read.
  *
  * After a sync that failed nobody knows what is on disk: the journal refuses everything until
  * the server is started again (ADR 5).
@@ -72,7 +72,7 @@ struct journal_stats {
     uint64_t syncs;        /* since the start */
     uint64_t unreleased;   /* frames that are not in the store yet */
     uint64_t damaged;      /* places that were damaged, found at the start */
-    int64_t damaged_bytes; /* kept aside, of these */
+    int64_t damaged_bytes; /* copied to another file, of these */
     int64_t torn_bytes;    /* cut off at the end */
     bool failed;
 };
@@ -80,9 +80,9 @@ struct journal_stats {
 struct journal;
 
 int journal_open(struct journal **out, const struct journal_config *c, struct err *e);
-void journal_close(struct journal *j); /* syncs what is there */
+void journal_close(struct journal *j); /* syncs what was written */
 
-/* A number that tells this journal from others, kept with it. */
+/* A number that distinguishes this journal from others, stored with it. */
 uint64_t journal_id(const struct journal *j);
 
 /* Appends a frame with its payload (f->plain bytes); f->number is set. Does not wait.

@@ -1,5 +1,5 @@
 /* journal_inside.h - the part that the two halves of the journal share: journal.c appends and
- * syncs, journal_replay.c finds at the start what is there. */
+ * syncs, journal_replay.c finds the existing frames at the start. */
 #ifndef GPUFL_SERVER_INTAKE_JOURNAL_INSIDE_H
 #define GPUFL_SERVER_INTAKE_JOURNAL_INSIDE_H
 

@@ -1,8 +1,8 @@
 /* journal_replay.c - reads the segments: at the start, and when the loader asks.
  *
  * A place that is no frame is either the torn tail of the last segment, where nothing follows,
- * or damage, where a whole frame follows or another segment does. The bytes of damage are copied
- * aside before anything else happens to the segment. Bytes that the disk does not return are
+ * or damage, where a whole frame follows or another segment does. Damaged bytes are copied to a
+ * file before anything else happens to the segment. Bytes that the disk does not return are
  * neither: they may be readable the next time, so the start fails and nothing is touched. */
 #include "base/alloc.h"
 #include "base/file.h"

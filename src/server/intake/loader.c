@@ -1,9 +1,8 @@
-/* loader.c - threads that load: who is next, when to commit, what to try again.
+/* loader.c - the threads that load: which session is next, when to commit, what to try again.
  *
- * A queue a thread: frames come in the journal's order, each with its session. A
- * thread looks at all its sessions a few dozen times a second: commits those whose
- * time has come, retries, ends, closes. A session that fails takes nobody else's
- * time but that of its retries. */
+ * A queue a thread: frames come in the journal's order, each with its session. A thread looks at
+ * all its sessions a few dozen times a second: commits those that are due, retries, ends,
+ * closes. A session that fails costs others only the time of its retries. */
 #include "server/intake/loader.h"
 
 #include "base/alloc.h"

@@ -14,9 +14,9 @@
  * LOADER_TRIES failures that are no lack of room its frames are set aside in a file (nothing is
  * lost, and the log says so), so that it does not fill the journal.
  *
- * The loader registers sessions (meta.h), counts them, and ends them: on an `end`
- * row when nothing more has come for a while, when their sender says that they are
- * complete, and when nothing was heard of them for long. */
+ * The loader registers sessions (meta.h), counts them, and ends them: on an `end` row when
+ * nothing more has come for a while, when their sender says that they are complete, and when
+ * they were silent for long. */
 #ifndef GPUFL_SERVER_INTAKE_LOADER_H
 #define GPUFL_SERVER_INTAKE_LOADER_H
 
@@ -57,8 +57,8 @@ struct loader_config {
 
 struct loader;
 
-/* First the loader, then the journal, which hands it frames from its open on; loader_start when
- * the journal is there. */
+/* Order: open the loader, then the journal, which hands it frames from its open on; then
+ * loader_start. */
 int loader_open(struct loader **out, const struct loader_config *c, struct err *e);
 int loader_start(struct loader *l, struct journal *j, struct err *e);
 

@@ -61,7 +61,7 @@ void loader_session_free(struct loader_thread *t, struct loading *g);
 void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f);
 void loader_commit(struct loader_thread *t, struct loading *g);
 
-/* Writes and tells the end of a session that is complete and committed. */
+/* Writes the end of a session that is complete and committed, and reports it. */
 void loader_end(struct loader_thread *t, struct loading *g);
 
 /* Commits, retries, ends or closes what is due. True: the session was released. */

@@ -1,9 +1,8 @@
 /* loading.h - loads one session: from frames to a commit.
  *
- * What the loader's threads do with a session of theirs. A session is *open* while
- * it has a decoder; a transaction is *begun* by its first frame and ended by
- * loading_commit, or undone by loading_undo: then all frames since are to be given
- * again, in order. One thread. */
+ * The loader's threads call this for their sessions. A session is *open* while it has a decoder;
+ * a transaction is *begun* by its first frame and ended by loading_commit, or undone by
+ * loading_undo: then all frames since are to be given again, in order. One thread. */
 #ifndef GPUFL_SERVER_INTAKE_LOADING_H
 #define GPUFL_SERVER_INTAKE_LOADING_H
 
@@ -76,7 +75,7 @@ struct loading {
     const char *channel;          /* of the frame under way */
     bool more;                    /* the transaction has what was not there */
     bool complete, finished;      /* its sender said so; decoder_finish was called */
-    bool silent;                  /* it was ended because nothing was heard of it */
+    bool silent;                  /* it was ended because it was silent for long */
     struct err *err;              /* of the call under way */
     /* The scheduler's, loader.c. */
     struct loading *next;

@@ -123,8 +123,9 @@ static int recall_entry(struct loading *l, struct err *e)
     return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
-/* Samples name a GPU by the id that a row of before gave it. Rows first: they tell which names are
- * wanted, of what may be very many. Each time, since another server may have learned more. */
+/* Samples name a GPU by the id that an earlier row gave it. Rows come first: they decide which
+ * names are wanted, of which there may be very many. Read each time, since another server may have
+ * learned more. */
 static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);

@@ -35,7 +35,7 @@ struct registry {
     bool header;  /* one was seen */
     bool changed; /* something is to be put */
     bool foreign; /* the public client's */
-    bool put;     /* an entry is there */
+    bool put;     /* the session has an entry */
     bool simulated;
     int64_t pid, offset, start; /* offset: epoch - monotonic; META_NONE: unknown */
     int64_t first;              /* least time of a row; INT64_MAX: none */

@@ -81,8 +81,8 @@ void sessions_put(struct sessions *t, struct intake_session *s);
 /* Reads what the stores know of it, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
 
-/* Reads once more how far the store has got, where other servers load the session as well.
- * Caller holds s->lock. */
+/* Reads the session's positions once more, where other servers load the session as well. Caller
+ * holds s->lock. */
 int sessions_look_again(struct sessions *t, struct intake_session *s, struct err *e);
 
 /* The position of a channel; NULL: the session has no room for another. Caller holds s->lock. */

@@ -145,7 +145,7 @@ struct round {
     struct region mem; /* of one firing */
 };
 
-/* Writes a firing, and tells of it where event says so. */
+/* Writes a firing, with a delivery where event asks for one. */
 static int put_firing(struct round *w, const struct meta_firing *f, const char *event,
                       struct err *e)
 {

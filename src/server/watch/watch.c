@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Metrics that are no column of a record. */
-#define SILENT       "silent"       /* s since anything was heard */
+#define SILENT       "silent"       /* s since the last sample or record */
 #define MEMORY_SHARE "memory_share" /* memory_used of memory_total */
 
 /* ---- names of metrics ------------------------------------------------------------------------ */

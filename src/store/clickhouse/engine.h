@@ -23,7 +23,7 @@ struct workspace {
     struct workspace *next; /* guarded by open.lock */
     char name[STORE_ID_MAX];
     pthread_mutex_t lock; /* who makes tables */
-    bool known;           /* what is there has been looked up; guarded by lock */
+    bool known;           /* the existing tables have been looked up; guarded by lock */
     _Atomic bool ready
         [TABLE_COUNT]; /* places that are there with today's columns; release: after it is so */
     _Atomic int64_t
@@ -51,7 +51,7 @@ struct store_session {
     struct workspace *workspace;
     uint64_t key;         /* its number in the tables */
     unsigned host;        /* the server that has it */
-    _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
+    _Atomic bool dropped; /* deleted for everybody who has no reference; relaxed */
 
     pthread_mutex_t write_lock; /* who writes */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
@@ -83,7 +83,7 @@ void place_put(struct buf *b, const struct store *s, const char *workspace, cons
 /* Puts the table of all servers, for questions across sessions. */
 void place_put_all(struct buf *b, const struct store *s, const char *workspace, const char *table);
 
-/* Sees to it that the place is there with all its columns, on all servers. */
+/* Makes the table with all its columns on all servers, where it is missing. */
 int place_ready(struct store *s, struct workspace *w, unsigned place, struct err *e);
 
 struct workspace *workspace_of(struct store *s, const char *name); /* NULL: out of memory */

@@ -15,7 +15,7 @@ void literal_put(struct buf *b, const struct sql_arg *arg);
 void literal_int(struct buf *b, int64_t v);
 void literal_text(struct buf *b, const char *at, size_t len);
 
-/* A name from a table of ours or made of ids, between backquotes. */
+/* Puts a name from a table of ours, or one made of ids, between backquotes. */
 void literal_name(struct buf *b, const char *name);
 
 #endif

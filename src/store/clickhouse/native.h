@@ -37,7 +37,7 @@ struct native_in {
     size_t row;                         /* of a column of texts */
     void *cells[PAGE_COLUMNS_MAX];      /* owned: 8 or 16 bytes a row */
     size_t cells_cap[PAGE_COLUMNS_MAX]; /* rows */
-    uint64_t *nulls[PAGE_COLUMNS_MAX];  /* owned: bits of what is known */
+    uint64_t *nulls[PAGE_COLUMNS_MAX];  /* owned: bits of known cells */
     size_t nulls_cap[PAGE_COLUMNS_MAX]; /* words */
     bool is_text[PAGE_COLUMNS_MAX];
     struct buf failure; /* owned: what a server says in place of a block */

@@ -1,10 +1,10 @@
 /* select.h - one SELECT that a client wrote, run as the workspace's user.
  *
- * What confines it, from the outside in: ClickHouse lets that user read the workspace's databases
- * alone, in a profile with `readonly`, so that there are no table functions, no settings, nothing
- * that writes (select_user.c sees to it that this is so before anything is asked); and of the words
- * only those go out in which each table is one of docs/server-sql.md (select_words.c), which are
- * put in as sub-selects over rows that count (select_tables.c). */
+ * What confines it, from the outside in: ClickHouse lets that user read the workspace's
+ * databases alone, in a profile with `readonly`, so that there are no table functions, no
+ * settings, nothing that writes (select_user.c checks this before a statement is run); and of
+ * the words only those go out in which each table is one of docs/server-sql.md (select_words.c),
+ * which are put in as sub-selects over rows that count (select_tables.c). */
 #ifndef GPUFL_STORE_CLICKHOUSE_SELECT_H
 #define GPUFL_STORE_CLICKHOUSE_SELECT_H
 

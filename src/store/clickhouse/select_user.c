@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ns that the result of a look is good for: rights may be changed meanwhile. */
+/* ns for which the result of a check is used: rights may change. */
 #define LOOKED INT64_C(60000000000)
 
 struct link_login select_login(const struct store *s, const char *workspace,

@@ -141,7 +141,7 @@ static bool is_name(const struct word *w)
 
 /* ---- what may not be said -------------------------------------------------------------------- */
 
-/* Functions that tell of the server or use what others have put there. */
+/* Functions that describe the server, or read what others have put there. */
 static const char *const foreign[] = {
     "hostName",
     "FQDN",

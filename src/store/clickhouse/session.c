@@ -149,7 +149,7 @@ void click_session_close(struct listed *at)
 {
     struct store_session *ss = (struct store_session *)at;
     if (ss->dropped)
-        drop_parts(ss, NULL); /* where that fails, the next one who asks for it does it */
+        drop_parts(ss, NULL); /* where that fails, the next caller that opens it does it */
 }
 
 void click_session_free(struct listed *at)

@@ -50,11 +50,11 @@ struct store_session {
     char alias[24];       /* of its file in the instance: s1, s2, … */
     char *path;           /* owned: its file */
     unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by open.lock */
-    bool broken;          /* does not answer: to be attached anew; guarded by open.lock */
-    _Atomic bool dropped; /* gone for everybody who has no reference; relaxed */
+    bool broken;          /* does not answer: to be attached again; guarded by open.lock */
+    _Atomic bool dropped; /* deleted for everybody who has no reference; relaxed */
 
-    /* Columns that each table of the file has; 0: no such table. Relaxed: a table is there
-     * before its count says so, and never goes. */
+    /* Columns that each table of the file has; 0: no such table. Relaxed: a table exists before its
+     * count says so, and is never dropped. */
     _Atomic unsigned char have[TABLE_COUNT];
 
     pthread_mutex_t write_lock; /* who writes, or copies the file */
@@ -69,8 +69,8 @@ void engine_give(struct store *s, struct connection *c);
 void engine_undo(struct store *s, struct connection *c);
 
 /* Gives the instance memory for as many sessions as are attached. What is committed to a session
- * and not yet in its final form lies in memory, 16 KiB a column at least, so that each one
- * written to takes some MiB. Not with store.lock. */
+ * and not yet in its final form is in memory, 16 KiB a column at least, so that each session that
+ * is written takes some MiB. Not with store.lock. */
 void engine_fit(struct store *s, struct connection *c);
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e);
@@ -104,7 +104,7 @@ void session_free(struct listed *at);
 /* The table for a FROM clause: what is not in the file reads as no rows, or as nulls. */
 void session_table(struct buf *b, const struct store_session *ss, unsigned table);
 
-/* "s1.main."kernel"", for a table that is there. */
+/* "s1.main."kernel"", for an existing table. */
 void session_name(struct buf *b, const struct store_session *ss, unsigned table);
 
 /* Statements that make a table, bring an older one up to date, and note what it has now. */

@@ -19,7 +19,7 @@ struct rows {
     uint64_t *valid[RECORD_MAX_COLUMNS]; /* NULL: all known so far */
 };
 
-/* Opens it for a table that is there; columns: how many of them it has. */
+/* Opens it for an existing table; columns: how many of them it has. */
 int rows_open(struct rows *r, const struct duck *d, struct duck_connection *c, const char *catalog,
               const struct table *t, struct err *e);
 

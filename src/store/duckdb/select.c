@@ -225,7 +225,7 @@ static int start(const char *program, int fd, struct spawned *p, struct err *e)
                : 0;
 }
 
-/* Says what is asked. A child that ends meanwhile is found when it is heard. */
+/* Sends the request. A child that ends meanwhile is noticed when the answer is read. */
 static void say(int fd, const struct buf *request, int64_t until)
 {
     size_t at = 0;

@@ -252,7 +252,7 @@ static const char *first_word(const char *p)
     }
 }
 
-/* The parser makes SELECTs of other words as well (PRAGMA, SHOW, CALL): those are not meant. */
+/* The parser makes SELECTs of other statements as well (PRAGMA, SHOW, CALL): those are refused. */
 static bool begins_as_select(const char *sql)
 {
     static const char *const words[] = {"select", "with", "from", "values"};

@@ -99,7 +99,7 @@ void session_note_table(struct buf *b, const struct store_session *ss, unsigned 
 
 /* ---- opening a file ------------------------------------------------------------------------ */
 
-/* A new file gets the table that tells of the others. */
+/* A new file gets the table that lists the others. */
 static int make_file(struct store_session *ss, struct connection *c, struct err *e)
 {
     struct buf text;
@@ -126,7 +126,7 @@ static int foreign(const struct store_session *ss, const char *why, struct err *
                    ss->at.id, why, ss->at.workspace, ss->at.id);
 }
 
-/* A file without the table is new (a crash came between) or not one of ours. */
+/* A file without the table is new (a crash came before) or not one of ours. */
 static int check_empty(struct store_session *ss, struct connection *c, bool *empty, struct err *e)
 {
     struct sql q;
@@ -243,9 +243,9 @@ static int remove_files(const char *path, struct err *e)
     return 0;
 }
 
-/* A file of which the library has written only a part cannot be opened again, and to tell it from
- * one that was cut later is nobody's. So it is made under another name, and gets its own when it is
- * whole; what a crash leaves under the other one goes when it is made again. */
+/* A file of which the library has written only a part cannot be opened again, and nobody can
+ * distinguish it from one that was cut later. So it is made under another name, and gets its name
+ * when it is whole; what a crash leaves under the other name is replaced when it is made again. */
 static int create_file(struct store_session *ss, struct connection *c, struct err *e)
 {
     char made[PATH_MAX + 8];

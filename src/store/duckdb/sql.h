@@ -76,8 +76,8 @@ void sql_literal(struct buf *b, const char *text);
 /* The code of a message of the library, with the message as the sentence. */
 int sql_fail(struct err *e, const char *message);
 
-/* Times that the library gave up a database file until it is attached anew, as it does where a
- * checkpoint fails. Relaxed: only tells that it is worth looking. */
+/* Times that the library gave up a database file until it is attached again, as it does where a
+ * checkpoint fails. Relaxed: a hint that a look is worth while. */
 extern _Atomic unsigned sql_given_up;
 
 #endif

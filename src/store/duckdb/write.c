@@ -95,7 +95,7 @@ static int put_row(struct store_session *ss, unsigned table, const int64_t *cell
         if (type == CELL_TEXT || type == CELL_BYTES)
             rows_text(r, c, texts[c].at, texts[c].len);
         else
-            rows_int(r, c, cells[c]); /* the bits of a real: none of ours is -0.0 */
+            rows_int(r, c, cells[c]); /* the bits of a real: no cell is -0.0 */
     }
     return rows_end(r, e);
 }
