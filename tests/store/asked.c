@@ -102,9 +102,9 @@ int asked_try(struct asked *a, struct store_session *ss, struct err *e)
 void asked_run(struct asked *a, struct store_session *ss)
 {
     struct err e = {0};
-    int code = asked_try(a, ss, &e);
-    if (code)
-        fail_msg("%s: %s: %s", store_queries[a->query].id, err_name(code), e.text);
+    int rc = asked_try(a, ss, &e);
+    if (rc)
+        fail_msg("%s: %s: %s", store_queries[a->query].id, err_name(rc), e.text);
 }
 
 const struct asked_cell *asked_cell(const struct asked *a, size_t row, const char *column)

@@ -185,9 +185,9 @@ static int ask(unsigned server, const char *sql, struct http_client_answer *a)
         fprintf(stderr, "%s\n", e.text);
         exit(1);
     }
-    int code = http_client_send(c, &call, a, &e);
+    int rc = http_client_send(c, &call, a, &e);
     http_client_close(c);
-    return code ? 0 : a->status;
+    return rc ? 0 : a->status;
 }
 
 const char *clickhouse_sql(unsigned server, const char *sql)

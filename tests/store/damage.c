@@ -12,27 +12,27 @@ int damage_append(const struct store_ops *ops, struct store_session *ss, size_t 
 {
     static int64_t cells[1 << 16];
     struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel]};
-    int code = 0;
+    int rc = 0;
     b.col[COL_kernel_start] = b.col[COL_kernel_duration] = cells;
-    for (size_t done = 0; !code && done < n; done += b.rows) {
+    for (size_t done = 0; !rc && done < n; done += b.rows) {
         b.rows = n - done < sizeof cells / 8 ? n - done : sizeof cells / 8;
         for (size_t i = 0; i < b.rows; i++)
             cells[i] = position + (int64_t)(done + i);
-        code = ops->append(ss, &b, e);
+        rc = ops->append(ss, &b, e);
     }
-    return code;
+    return rc;
 }
 
 int damage_write(const struct store_ops *ops, struct store_session *ss, size_t n, int64_t position,
                  struct err *e)
 {
-    int code = ops->begin(ss, e);
-    if (code)
-        return code;
-    code = damage_append(ops, ss, n, position, e);
-    if (code) {
+    int rc = ops->begin(ss, e);
+    if (rc)
+        return rc;
+    rc = damage_append(ops, ss, n, position, e);
+    if (rc) {
         ops->rollback(ss);
-        return code;
+        return rc;
     }
     return ops->commit(ss, &(struct store_position){"device", position}, 1, e);
 }

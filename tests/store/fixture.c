@@ -191,8 +191,8 @@ static int put_batch(void *arg, const struct wire_batch *b)
 {
     struct load *l = arg;
     struct err e = {0};
-    int code = l->ops->append(l->session, b, &e);
-    if (code)
+    int rc = l->ops->append(l->session, b, &e);
+    if (rc)
         fail_msg("append: %s", e.text);
     return tiles_batch(l->tiles, b, sink(l));
 }
@@ -201,10 +201,10 @@ static int put_name(void *arg, uint32_t id, const char *text, size_t len)
 {
     struct load *l = arg;
     struct err e = {0};
-    int code = l->ops->names(l->session, &id, &text, &len, 1, &e);
-    if (code)
+    int rc = l->ops->names(l->session, &id, &text, &len, 1, &e);
+    if (rc)
         fail_msg("names: %s", e.text);
-    return code;
+    return rc;
 }
 
 static void commit(struct load *l)

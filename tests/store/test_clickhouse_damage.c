@@ -156,9 +156,9 @@ TEST(test_lost_answers)
             struct err why = {0};
             unsigned n = STORE_POSITIONS_MAX;
             cut_proxy_cut(after, twice);
-            int code = write_some(ss, STEP, done + STEP, &why);
+            int rc = write_some(ss, STEP, done + STEP, &why);
             cut_proxy_cut(-1, 0);
-            if (code) {
+            if (rc) {
                 failures++;
                 int code_again = ops->begin(ss, &why); /* not before positions are asked for … */
                 if (!code_again)
@@ -319,10 +319,10 @@ static int keep(void *arg, const char *workspace, const char *id, struct err *e)
 static int give(void *arg, const char *workspace, const char *id, struct err *e)
 {
     struct seat *s = arg;
-    int code = keep(arg, workspace, id, e);
-    if (!code)
+    int rc = keep(arg, workspace, id, e);
+    if (!rc)
         s->table->holder = 0;
-    return code;
+    return rc;
 }
 
 static struct store *open_seat(struct seat *s, struct held *t, int number)
@@ -453,18 +453,18 @@ static int ask_all(const struct store_config *config, const struct store_value *
     const struct store_visitor v = {NULL, damage_no_rows};
     struct store_session *ss;
     struct store *s;
-    int code = ops->open(&s, config, e);
-    if (code) {
+    int rc = ops->open(&s, config, e);
+    if (rc) {
         assert_non_null(strstr(e->text, "--memory"));
-        return code;
+        return rc;
     }
-    code = ops->get(s, "w", "limits", false, &ss, e);
-    if (!code) {
-        code = ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, e);
+    rc = ops->get(s, "w", "limits", false, &ss, e);
+    if (!rc) {
+        rc = ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, e);
         ops->put(ss);
     }
     ops->close(s);
-    return code;
+    return rc;
 }
 
 TEST(test_limits)
@@ -499,12 +499,12 @@ TEST(test_limits)
     assert_int_equal(ask_all(&config, args, &why), GPUFL_E_NOMEM);
 }
 
-static void refuse(const char *at, int code, const char *word)
+static void refuse(const char *at, int rc, const char *word)
 {
     const struct store_config config = {.url = at};
     struct store *s;
     struct err why = {0};
-    assert_int_equal(ops->open(&s, &config, &why), code);
+    assert_int_equal(ops->open(&s, &config, &why), rc);
     assert_null(s);
     if (!strstr(why.text, word))
         fail_msg("'%s' does not say '%s'", why.text, word);

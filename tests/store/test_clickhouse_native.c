@@ -69,15 +69,15 @@ static int check_block(void *arg, const struct page *p)
 static int feed(struct native_in *n, const char *at, size_t len, size_t piece, ask_take take,
                 void *arg)
 {
-    int code = 0;
-    for (size_t done = 0, step; !code && done < len; done += step) {
+    int rc = 0;
+    for (size_t done = 0, step; !rc && done < len; done += step) {
         step = piece < len - done ? piece : len - done;
         char *copy = mem_alloc(step); /* so that a read past the end is seen */
         memcpy(copy, at + done, step);
-        code = native_in_feed(n, copy, step, take, arg);
+        rc = native_in_feed(n, copy, step, take, arg);
         mem_free(copy);
     }
-    return code;
+    return rc;
 }
 
 TEST(test_pieces)

@@ -34,9 +34,9 @@ TEST(test_one_is_away)
         char id[16];
         struct err why = {0};
         snprintf(id, sizeof id, "away-%d", i);
-        int code = suite.ops->get(suite.store, "w", id, true, &ss, &why);
-        if (code) {
-            assert_int_equal(code, GPUFL_E_UNAVAILABLE);
+        int rc = suite.ops->get(suite.store, "w", id, true, &ss, &why);
+        if (rc) {
+            assert_int_equal(rc, GPUFL_E_UNAVAILABLE);
             assert_non_null(strstr(why.text, "server 2"));
             away++;
         } else {

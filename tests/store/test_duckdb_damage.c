@@ -94,11 +94,11 @@ static void put_bytes(const char *path, off_t at, const char *bytes, size_t n)
     close(fd);
 }
 
-static void assert_refused(struct store *s, const char *id, int code)
+static void assert_refused(struct store *s, const char *id, int rc)
 {
     struct store_session *ss;
     struct err why = {0};
-    assert_int_equal(ops->get(s, "w", id, false, &ss, &why), code);
+    assert_int_equal(ops->get(s, "w", id, false, &ss, &why), rc);
     assert_null(ss);
     assert_non_null(strstr(why.text, id));
     OK(ops->get(s, "w", "good", false, &ss, e)); /* the others go on */
@@ -192,19 +192,19 @@ static int write_until_full(void)
     struct rlimit limit;
     struct store *s;
     int64_t good = 0;
-    int code = 0;
+    int rc = 0;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &limit);
     limit.rlim_cur = 24 << 20;
     if (setrlimit(RLIMIT_FSIZE, &limit) || ops->open(&s, &config, &e) ||
         ops->get(s, "w", "full", true, &ss, &e))
         return 1;
-    while (!code && good < 100) {
-        code = write_some(ss, 200000, good + 1, &e);
-        good += !code;
+    while (!rc && good < 100) {
+        rc = write_some(ss, 200000, good + 1, &e);
+        good += !rc;
     }
     fprintf(stderr, "%lld commits, then: %s\n", (long long)good, e.text);
-    if (code != GPUFL_E_FULL || !good)
+    if (rc != GPUFL_E_FULL || !good)
         return 2;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit); /* somebody made room */
@@ -266,9 +266,9 @@ static int settle_when_full(void)
             return 2;
     limit.rlim_cur = 64 << 10;
     setrlimit(RLIMIT_FSIZE, &limit);
-    int code = ops->settle(ss, &e);
-    fprintf(stderr, "settle: %s: %s\n", err_name(code), e.text);
-    if (!code)
+    int rc = ops->settle(ss, &e);
+    fprintf(stderr, "settle: %s: %s\n", err_name(rc), e.text);
+    if (!rc)
         return 3;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit);

@@ -92,7 +92,7 @@ struct http_private {
     bool orphan;        /* guarded by lock: the connection is gone */
 };
 
-/* http_request.c: libmicrohttpd's callbacks. */
+/* http_request.c: libmicrohttpd's callbacks; MHD_AccessHandlerCallback has eight parameters. */
 void *http_request_line(void *cls, const char *target, struct MHD_Connection *c);
 enum MHD_Result http_request_access(void *cls, struct MHD_Connection *c, const char *url,
                                     const char *method, const char *version, const char *data,

@@ -55,10 +55,10 @@ TEST(test_no_field_is_smuggled_in)
     struct http_client *client;
     struct http_client_answer a;
     struct err e = {0};
-    int code = http_client_open(&client, &c, &e);
-    if (code == GPUFL_E_NOT_BUILT)
+    int rc = http_client_open(&client, &c, &e);
+    if (rc == GPUFL_E_NOT_BUILT)
         skip();
-    assert_int_equal(code, 0);
+    assert_int_equal(rc, 0);
     http_client_answer_init(&a);
     assert_int_equal(http_client_send(client, &call, &a, &e), GPUFL_E_INVAL);
     http_client_answer_fini(&a);
@@ -71,10 +71,10 @@ TEST(test_keys_that_are_none)
         .url = "http://127.0.0.1:9", .agent = "test", .key = "gpfl_secret\nmore"};
     struct http_client *client;
     struct err e = {0};
-    int code = http_client_open(&client, &c, &e);
-    if (code == GPUFL_E_NOT_BUILT)
+    int rc = http_client_open(&client, &c, &e);
+    if (rc == GPUFL_E_NOT_BUILT)
         skip();
-    assert_int_equal(code, GPUFL_E_INVAL);
+    assert_int_equal(rc, GPUFL_E_INVAL);
     assert_null(strstr(e.text, "secret"));
     assert_null(client);
 }
@@ -167,12 +167,12 @@ TEST(test_a_server_that_comes_back)
     struct http_client *client;
     struct http_client_answer a;
     struct err e = {0};
-    int code = http_client_open(&client, &c, &e);
-    if (code == GPUFL_E_NOT_BUILT) {
+    int rc = http_client_open(&client, &c, &e);
+    if (rc == GPUFL_E_NOT_BUILT) {
         close(server.held);
         skip();
     }
-    assert_int_equal(code, 0);
+    assert_int_equal(rc, 0);
     http_client_answer_init(&a);
     start(&server, at);
     assert_int_equal(post(client, &a, &e), 0);
@@ -181,8 +181,8 @@ TEST(test_a_server_that_comes_back)
     thread_join(&server.thread);
     assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* nobody is there */
     start(&server, at);
-    code = post(client, &a, &e);
-    if (code)
+    rc = post(client, &a, &e);
+    if (rc)
         fail_msg("%s", e.text);
     assert_int_equal(a.status, 200);
     assert_int_equal(a.body.len, 2);

@@ -264,9 +264,9 @@ TEST(test_a_file_that_was_cut_off)
     for (int again = 0; again < 2; again++) { /* then from where it ends */
         struct part_stream *s = NULL;
         struct err e = {0};
-        int code = part_stream_open(&s, path, id, &(struct part_range){skip + plain, 0, pack}, &e);
-        assert_int_equal(code, again ? GPUFL_E_CORRUPT : 0);
-        if (code) {
+        int rc = part_stream_open(&s, path, id, &(struct part_range){skip + plain, 0, pack}, &e);
+        assert_int_equal(rc, again ? GPUFL_E_CORRUPT : 0);
+        if (rc) {
             assert_non_null(strstr(e.text, "breaks off"));
             break;
         }
@@ -312,15 +312,15 @@ TEST(test_every_allocation_fails_once)
         struct part_stream *s;
         struct err e = {0};
         mem_fail_at(n);
-        int code = part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e);
+        int rc = part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e);
         int64_t made = mem_count();
         mem_fail_at(-1);
         part_stream_close(s);
         if (made <= n) {
-            assert_int_equal(code, 0);
+            assert_int_equal(rc, 0);
             return;
         }
-        assert_int_equal(code, GPUFL_E_NOMEM);
+        assert_int_equal(rc, GPUFL_E_NOMEM);
     }
 }
 

@@ -41,11 +41,11 @@ static void tell(void *arg, const struct loader_news *n)
 
 static int begin(void **state)
 {
-    int code = fixture_begin(state);
+    int rc = fixture_begin(state);
     fix.config.news = tell;
-    if (!code)
+    if (!rc)
         fixture_up(&fix, tmpdir);
-    return code;
+    return rc;
 }
 
 static int end(void **state)

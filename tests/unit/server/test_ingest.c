@@ -11,10 +11,10 @@
 
 static int begin(void **state)
 {
-    int code = fixture_begin(state);
-    if (!code)
+    int rc = fixture_begin(state);
+    if (!rc)
         fixture_up(&fix, tmpdir);
-    return code;
+    return rc;
 }
 
 static int end(void **state)

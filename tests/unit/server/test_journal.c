@@ -131,16 +131,16 @@ TEST(test_ceiling)
     struct journal *j = open_journal(s, 64 << 10, 300 << 10);
     struct err e = {0};
     unsigned i = 0;
-    int code;
+    int rc;
     do {
         struct journal_frame f = make_frame(1);
         f.plain = 800;
         for (size_t at = 0; at < 800; at++) /* does not compress */
             payload[at] = (char)(rand() & 255);
-        code = journal_append(j, &f, payload, &e);
-        i += code == 0;
-    } while (!code && i < 5000);
-    assert_int_equal(code, GPUFL_E_FULL);
+        rc = journal_append(j, &f, payload, &e);
+        i += rc == 0;
+    } while (!rc && i < 5000);
+    assert_int_equal(rc, GPUFL_E_FULL);
     assert_true(journal_fill(j) > 0.95);
     assert_int_equal(journal_wait(j, 0, NULL), 0);
     assert_int_equal(s->count, i);
@@ -160,19 +160,19 @@ TEST(test_full_disk)
     struct seen *s = seen_new(), *again = seen_new();
     struct rlimit before, small = {40000, RLIM_INFINITY};
     struct err e = {0};
-    int code = 0;
+    int rc = 0;
     unsigned good = 0;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
     struct journal *j = open_journal(s, 1 << 20, 1 << 28);
     setrlimit(RLIMIT_FSIZE, &small); /* as ENOSPC would: a write that is cut or refused */
-    while (!code && good < 5000) {
+    while (!rc && good < 5000) {
         struct journal_frame f = make_frame(1);
-        code = journal_append(j, &f, payload, &e);
-        good += code == 0;
+        rc = journal_append(j, &f, payload, &e);
+        good += rc == 0;
     }
-    assert_int_equal(code, GPUFL_E_IO);
+    assert_int_equal(rc, GPUFL_E_IO);
     assert_non_null(strstr(e.text, "journal"));
     setrlimit(RLIMIT_FSIZE, &before);
     append(j, 9);

@@ -169,9 +169,9 @@ TEST(test_disk_that_fails)
         struct err e = {0};
         unread_from = places[i];
         again->count = 0;
-        int code = journal_open(&j, &c, &e);
+        int rc = journal_open(&j, &c, &e);
         unread_from = INT64_MAX;
-        assert_int_equal(code, GPUFL_E_IO);
+        assert_int_equal(rc, GPUFL_E_IO);
         assert_int_equal(e.vendor, EIO);
         assert_non_null(strstr(e.text, "disk"));
         assert_int_equal(file_size(segment_file(0)), size);
@@ -202,12 +202,12 @@ TEST(test_start_without_memory)
         struct err e = {0};
         again->count = 0;
         mem_fail_at(n);
-        int code = journal_open(&j, &c, &e);
+        int rc = journal_open(&j, &c, &e);
         bool done = mem_count() <= n;
         mem_fail_at(-1);
-        if (!code)
+        if (!rc)
             journal_close(j);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         if (done)
             break;
     }

@@ -67,15 +67,15 @@ static int act(int what, int *n)
     struct session_frames *k;
     struct err e = {0};
     const struct session_frames_visitor v = {n, count};
-    int code = open_kept(&k, &e);
+    int rc = open_kept(&k, &e);
     *n = 0;
-    if (code)
-        return code;
-    code = what == 0   ? session_frames_list(k, &v, &e)
-           : what == 1 ? session_frames_read(k, UINT64_MAX, &v, &e)
-                       : session_frames_shrink(k, &e);
+    if (rc)
+        return rc;
+    rc = what == 0   ? session_frames_list(k, &v, &e)
+         : what == 1 ? session_frames_read(k, UINT64_MAX, &v, &e)
+                     : session_frames_shrink(k, &e);
     session_frames_close(k);
-    return code;
+    return rc;
 }
 
 static void expect(int what, int frames)
@@ -121,10 +121,10 @@ TEST(test_without_memory)
         for (int64_t at = 0;; at++) {
             int n;
             mem_fail_at(at);
-            int code = act(what, &n);
+            int rc = act(what, &n);
             bool done = mem_count() <= at;
             mem_fail_at(-1);
-            assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+            assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
             if (done)
                 break;
             expect(0, FRAMES);
@@ -140,9 +140,9 @@ TEST(test_a_disk_that_fails)
             int n;
             reads_left = after;
             failed = false;
-            int code = act(what, &n);
+            int rc = act(what, &n);
             reads_left = -1;
-            assert_int_equal(code, failed ? GPUFL_E_IO : 0);
+            assert_int_equal(rc, failed ? GPUFL_E_IO : 0);
             if (!failed)
                 break;
             expect(0, FRAMES);

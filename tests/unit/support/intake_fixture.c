@@ -35,9 +35,9 @@ void fixture_up(struct fixture *f, const char *dir)
     const struct meta_config meta = {.path = db, .migrate = true};
     if (store_duckdb.open(&f->store, &store, &e) || meta_open(&f->meta, &meta, &e))
         fail_msg("%s", e.text);
-    int code = meta_workspace_add(
+    int rc = meta_workspace_add(
         f->meta, &(struct meta_workspace){.id = WORKSPACE, .name = "W", .created = 1}, &e);
-    if (code && code != GPUFL_E_STATE)
+    if (rc && rc != GPUFL_E_STATE)
         fail_msg("%s", e.text);
     f->config.data = dir;
     f->config.ops = f->config.ops ? f->config.ops : &store_duckdb;
@@ -68,10 +68,10 @@ static struct store_session *open_session(struct fixture *f, const char *session
 {
     struct store_session *ss;
     struct err e = {0};
-    int code = store_duckdb.get(f->store, WORKSPACE, session, false, &ss, &e);
-    if (code && code != GPUFL_E_NOENT)
+    int rc = store_duckdb.get(f->store, WORKSPACE, session, false, &ss, &e);
+    if (rc && rc != GPUFL_E_NOENT)
         fail_msg("%s", e.text);
-    return code ? NULL : ss;
+    return rc ? NULL : ss;
 }
 
 static int add_batch(void *arg, const struct wire_batch *b)
