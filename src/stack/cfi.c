@@ -427,6 +427,32 @@ static void machine_advance(struct machine *m, uint64_t by)
     m->at += by * m->entry->code_align;
 }
 
+/* An operation that says where the CFA is. */
+static void machine_define_cfa(struct machine *m, struct cfi_bytes *b, uint8_t op)
+{
+    switch (op) {
+    case CFA_DEF_CFA: {
+        uint64_t reg = cfi_uleb(b);
+        machine_cfa(m, reg, (int64_t)cfi_uleb(b));
+        break;
+    }
+    case CFA_DEF_CFA_SF: {
+        uint64_t reg = cfi_uleb(b);
+        machine_cfa(m, reg, machine_scaled(m, cfi_sleb(b)));
+        break;
+    }
+    case CFA_DEF_CFA_REGISTER:
+        m->bad |= m->row.cfa.load;
+        machine_cfa(m, cfi_uleb(b), m->row.cfa.offset);
+        break;
+    default: /* CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_OFFSET_SF */
+        m->bad |= m->row.cfa.load;
+        m->row.cfa.offset =
+            op == CFA_DEF_CFA_OFFSET ? (int64_t)cfi_uleb(b) : machine_scaled(m, cfi_sleb(b));
+        break;
+    }
+}
+
 static void machine_step(struct machine *m, struct cfi_bytes *b, uint8_t op)
 {
     switch (op) {
@@ -449,25 +475,12 @@ static void machine_step(struct machine *m, struct cfi_bytes *b, uint8_t op)
     case CFA_RESTORE_STATE:
         machine_state(m, op == CFA_REMEMBER);
         break;
-    case CFA_DEF_CFA: {
-        uint64_t reg = cfi_uleb(b);
-        machine_cfa(m, reg, (int64_t)cfi_uleb(b));
-        break;
-    }
-    case CFA_DEF_CFA_SF: {
-        uint64_t reg = cfi_uleb(b);
-        machine_cfa(m, reg, machine_scaled(m, cfi_sleb(b)));
-        break;
-    }
+    case CFA_DEF_CFA:
+    case CFA_DEF_CFA_SF:
     case CFA_DEF_CFA_REGISTER:
-        m->bad |= m->row.cfa.load;
-        machine_cfa(m, cfi_uleb(b), m->row.cfa.offset);
-        break;
     case CFA_DEF_CFA_OFFSET:
     case CFA_DEF_CFA_OFFSET_SF:
-        m->bad |= m->row.cfa.load;
-        m->row.cfa.offset =
-            op == CFA_DEF_CFA_OFFSET ? (int64_t)cfi_uleb(b) : machine_scaled(m, cfi_sleb(b));
+        machine_define_cfa(m, b, op);
         break;
     case CFA_DEF_CFA_EXPRESSION:
     case CFA_EXPRESSION:

@@ -117,10 +117,10 @@ static void fit(struct buf *shown, const char *text, size_t width)
 }
 
 /* blanks: before the next cell that has text, so that no row ends in some. */
-static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t len,
-                       size_t width, size_t *blanks)
+static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t width,
+                       size_t *blanks)
 {
-    size_t used = columns_of(text, len), pad = width > used ? width - used : 0;
+    size_t len = strlen(text), used = columns_of(text, len), pad = width > used ? width - used : 0;
     bool right = g->columns[c].kind == GRID_RIGHT;
     *blanks += c ? GAP : INDENT;
     *blanks += right || !len ? pad : 0;
@@ -149,18 +149,18 @@ int grid_print(const struct grid *g, FILE *out, int width, bool color)
     size_t blanks = 0;
     fputs(color ? "\033[2m" : "", out);
     for (unsigned c = 0; c < g->count; c++)
-        print_cell(out, g, c, g->columns[c].title, strlen(g->columns[c].title), widths[c], &blanks);
+        print_cell(out, g, c, g->columns[c].title, widths[c], &blanks);
     fputs(color ? "\033[0m\n" : "\n", out);
     const char *at = g->text.data, *name = names.data;
     for (size_t i = 0; !rc && i < g->cells && !buf_error(&shown); i++, at += strlen(at) + 1) {
         unsigned c = (unsigned)(i % g->count);
         blanks = c ? blanks : 0;
         if (g->columns[c].kind == GRID_NAME) {
-            print_cell(out, g, c, name, strlen(name), widths[c], &blanks);
+            print_cell(out, g, c, name, widths[c], &blanks);
             name += strlen(name) + 1;
         } else {
             fit(&shown, at, widths[c]);
-            print_cell(out, g, c, shown.len ? shown.data : "", shown.len, widths[c], &blanks);
+            print_cell(out, g, c, buf_cstr(&shown), widths[c], &blanks);
         }
         if (c + 1 == g->count)
             fputc('\n', out);

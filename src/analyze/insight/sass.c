@@ -120,8 +120,7 @@ static enum insight_severity severity_of_waste(double share)
 
 /* A finding with its place and what it could give back: time x share x waiting. */
 static int begin_finding(const struct model *m, const char *rule, const struct pair *p,
-                         const struct profile_line *line, double share, struct insights *to,
-                         struct insight **at)
+                         double share, struct insights *to, struct insight **at)
 {
     bool estimated;
     int rc = insight_add(to, rule, at);
@@ -129,7 +128,6 @@ static int begin_finding(const struct model *m, const char *rule, const struct p
         return rc;
     struct insight *i = *at;
     int64_t time = profile_time(m, p->function, &estimated);
-    profile_place(m, i, p->function, line);
     i->next = i->rule->next;
     i->gives_back = cells_whole((double)time * share);
     i->severity = time ? insight_by_share(m, i->gives_back) : severity_of_waste(share);
@@ -165,9 +163,10 @@ static int add_divergence(const struct model *m, const struct pair *p, uint32_t 
     struct insight *i;
     struct buf text;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    int rc = begin_finding(m, "divergence", p, line, 1 - share, to, &i);
+    int rc = begin_finding(m, "divergence", p, 1 - share, to, &i);
     if (rc)
         return rc;
+    profile_place(m, i, p->function, line);
     buf_init(&text, TEXT_MAX);
     i->scope = scope;
     i->severity = severity_of(100 * share);
@@ -257,10 +256,11 @@ static int add_memory(const struct model *m, enum pair_kind kind, const struct p
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int rc = begin_finding(m, sectors ? "uncoalesced" : "bank_conflicts", p, line,
+    int rc = begin_finding(m, sectors ? "uncoalesced" : "bank_conflicts", p,
                            wait < waste ? wait : waste, to, &i);
     if (rc)
         return rc;
+    profile_place(m, i, p->function, line);
     buf_init(&text, TEXT_MAX);
     insight_fact(i, sectors ? "sectors" : "wavefronts", p->done);
     insight_fact(i, sectors ? "sectors_ideal" : "wavefronts_ideal", p->ideal);
@@ -294,9 +294,10 @@ static int add_local(const struct model *m, const struct pair *p, const struct p
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int rc = begin_finding(m, "spills", p, line, wait < share ? wait : share, to, &i);
+    int rc = begin_finding(m, "spills", p, wait < share ? wait : share, to, &i);
     if (rc)
         return rc;
+    profile_place(m, i, p->function, line);
     buf_init(&text, TEXT_MAX);
     insight_fact(i, "local_sectors", p->done);
     insight_fact(i, "global_sectors", global ? p->ideal : CELL_NULL);

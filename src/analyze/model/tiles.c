@@ -337,20 +337,20 @@ static inline uint32_t event_name(const struct tiles *t, const struct source *s,
     return config < t->name_count ? t->names[config] : 0;
 }
 
-static inline int add_short(struct tiles *t, int level, int64_t lane, int64_t start, int64_t ns,
-                            uint32_t name, const struct tiles_sink *sink)
+static inline int add_short(struct tiles *t, int level, const struct tile_span *e,
+                            const struct tiles_sink *sink)
 {
-    int64_t at = start >> TILE_LEVEL_SHIFT(level);
-    struct bucket *b = level_bucket(&t->levels[level], lane, at);
+    int64_t at = e->start >> TILE_LEVEL_SHIFT(level), ns = e->duration;
+    struct bucket *b = level_bucket(&t->levels[level], e->lane, at);
     if (!b) {
-        int rc = find_bucket(t, level, lane, at, sink, &b);
+        int rc = find_bucket(t, level, e->lane, at, sink, &b);
         if (rc)
             return rc;
     }
     b->events++;
     b->busy = cells_sum(b->busy, ns);
     b->longest = ns > b->longest ? ns : b->longest;
-    bucket_name(b, name, ns);
+    bucket_name(b, (uint32_t)e->name, ns);
     return 0;
 }
 
@@ -372,15 +372,14 @@ static int take_events(struct tiles *t, const struct source *s, const struct wir
             t->left_out++;
             continue;
         }
-        int64_t lane = event_lane(s, b, i);
-        uint32_t name = event_name(t, s, b, i);
+        struct tile_span e = {event_lane(s, b, i), start, ns, event_name(t, s, b, i), 0};
         int level = tile_span_level(ns);
-        if (level >= 0)
-            rc =
-                add_span(t, level,
-                         &(struct tile_span){lane, start, ns, name, cell_or_0(b, s->ref, i)}, sink);
+        if (level >= 0) {
+            e.ref = cell_or_0(b, s->ref, i);
+            rc = add_span(t, level, &e, sink);
+        }
         if (!rc && level + 1 < TILE_LEVELS)
-            rc = add_short(t, level + 1, lane, start, ns, name, sink);
+            rc = add_short(t, level + 1, &e, sink);
     }
     return rc;
 }

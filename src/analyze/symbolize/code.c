@@ -193,7 +193,12 @@ static int take_apart(struct run *r, const char *program, const char *path, int6
     for (gather(r, &r->z->apart, path, &at, e); r->count && !rc;
          gather(r, &r->z->apart, path, &at, e)) {
         asked = true;
-        rc = disassemble(program, path, r->numbers, r->count, deadline, take_instruction, r, e);
+        const struct disassemble_request q = {.cubin = path,
+                                              .functions = r->numbers,
+                                              .count = r->count,
+                                              .fn = take_instruction,
+                                              .arg = r};
+        rc = disassemble(program, &q, deadline, e);
         put_rows(r);
     }
     if (!rc && !e->code && asked && !r->told && !any_apart(r))

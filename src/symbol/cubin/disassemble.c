@@ -157,18 +157,17 @@ static int ended(struct spawned *p, int rc, int64_t deadline, const char *cubin,
     return 0;
 }
 
-int disassemble(const char *program, const char *cubin, const uint32_t *functions, size_t count,
-                int64_t deadline, void (*fn)(void *arg, const struct disassembled *d), void *arg,
+int disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                 struct err *e)
 {
     static struct output o; /* owner's thread */
     char list[LIST_MOST] = "";
     int ends[2];
     size_t at = 0;
-    for (size_t i = 0; i < count && at + 16 < sizeof list; i++)
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%u", i ? "," : "", functions[i]);
-    char *argv[] = {(char *)program, "-c", "-gi", "-fun", list, (char *)cubin, NULL};
-    o.text = disassembly_open(fn, arg);
+    for (size_t i = 0; i < q->count && at + 16 < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%u", i ? "," : "", q->functions[i]);
+    char *argv[] = {(char *)program, "-c", "-gi", "-fun", list, (char *)q->cubin, NULL};
+    o.text = disassembly_open(q->fn, q->arg);
     o.len = 0;
     o.skipping = false;
     if (!o.text)
@@ -183,7 +182,7 @@ int disassemble(const char *program, const char *cubin, const uint32_t *function
         rc = spawn_open(&p, &s);
         close(ends[1]);
         if (!rc)
-            rc = ended(&p, read_all(ends[0], &o, deadline), deadline, cubin, e);
+            rc = ended(&p, read_all(ends[0], &o, deadline), deadline, q->cubin, e);
         else
             rc = err_set(e, GPUFL_E_NOENT, "%.200s cannot be run: %s", program, strerror(rc));
         close(ends[0]);

@@ -32,12 +32,20 @@ struct disassembled {
  * GPUFL_E_NOENT with a sentence. */
 int disassemble_find(char *path, size_t size, struct err *e);
 
-/* Runs it on a cubin for the functions whose symbols have these numbers and tells each instruction,
- * in order; one that lies in the section of a kernel and is named apart is told for both. deadline:
- * clock_mono, ns. 0; GPUFL_E_TIMEOUT, _CORRUPT (it refuses the file), _IO or _NOMEM with a sentence;
- * what was told before a failure holds. */
-int disassemble(const char *program, const char *cubin, const uint32_t *functions, size_t count,
-                int64_t deadline, void (*fn)(void *arg, const struct disassembled *d), void *arg,
+/* Which functions of which cubin, and who is given their instructions. */
+struct disassemble_request {
+    const char *cubin;         /* path */
+    const uint32_t *functions; /* the numbers of their symbols */
+    size_t count;
+    void (*fn)(void *arg, const struct disassembled *d);
+    void *arg;
+};
+
+/* Runs nvdisasm and calls fn for each instruction, in order; an instruction of a function that lies in
+ * a kernel's section and has a name of its own is reported for both. deadline: clock_mono, ns. 0;
+ * GPUFL_E_TIMEOUT, _CORRUPT (nvdisasm refuses the file), _IO or _NOMEM with a sentence. What fn was
+ * given before a failure holds. */
+int disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                 struct err *e);
 
 /* ---- its text, for tests -------------------------------------------------------------------- */
