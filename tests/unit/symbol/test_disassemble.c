@@ -140,9 +140,8 @@ TEST(test_program)
     tmpdir_write("text", text, sizeof text - 1);
     snprintf(body, sizeof body,
              "test \"$*\" = \"-c -gi -fun 12,148 some.cubin\" && exec cat %s/text", tmpdir);
-    assert_int_equal(disassemble(script(body), "some.cubin", functions, 2,
-                                 clock_mono() + 60 * SECOND, take, &t, &e),
-                     0);
+    const struct disassemble_request q = {"some.cubin", functions, 2, take, &t};
+    assert_int_equal(disassemble(script(body), &q, clock_mono() + 60 * SECOND, &e), 0);
     check(&t);
 }
 
@@ -151,19 +150,16 @@ TEST(test_failures)
     struct told t = {0};
     struct err e = {0};
     const uint32_t one = 1;
-    assert_int_equal(
-        disassemble(script("exit 1"), "a.cubin", &one, 1, clock_mono() + 60 * SECOND, take, &t, &e),
-        GPUFL_E_CORRUPT);
+    const struct disassemble_request q = {"a.cubin", &one, 1, take, &t};
+    int64_t late = clock_mono() + 60 * SECOND;
+    assert_int_equal(disassemble(script("exit 1"), &q, late, &e), GPUFL_E_CORRUPT);
     assert_non_null(strstr(e.text, "cannot read a.cubin"));
-    assert_int_equal(disassemble(script("exec sleep 60"), "a.cubin", &one, 1,
-                                 clock_mono() + SECOND / 5, take, &t, &e),
+    assert_int_equal(disassemble(script("exec sleep 60"), &q, clock_mono() + SECOND / 5, &e),
                      GPUFL_E_TIMEOUT);
-    assert_int_equal(disassemble(script("exec 1>&-; exec sleep 60"), "a.cubin", &one, 1,
-                                 clock_mono() + SECOND / 5, take, &t, &e),
-                     GPUFL_E_TIMEOUT);
-    assert_int_equal(disassemble("/nowhere/nvdisasm", "a.cubin", &one, 1,
-                                 clock_mono() + 60 * SECOND, take, &t, &e),
-                     GPUFL_E_NOENT);
+    assert_int_equal(
+        disassemble(script("exec 1>&-; exec sleep 60"), &q, clock_mono() + SECOND / 5, &e),
+        GPUFL_E_TIMEOUT);
+    assert_int_equal(disassemble("/nowhere/nvdisasm", &q, late, &e), GPUFL_E_NOENT);
     assert_int_equal(t.count, 0);
 }
 
