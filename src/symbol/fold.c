@@ -1,9 +1,9 @@
-/* fold.c - the table of whose code is whose. */
+/* fold.c - the table that says whose code a frame is. */
 #include "symbol/fold.h"
 
 #include <string.h>
 
-/* What a row looks at. */
+/* The part of a frame that a row compares. */
 enum look { PYTHON_FILE, MODULE, MODULE_BASE, FUNCTION, NATIVE_FILE };
 
 enum match { BEGINS, HAS, IS, API /* begins, and a capital letter follows */ };
@@ -13,7 +13,7 @@ struct rule {
     enum match match;
     const char *text;
     enum fold_kind kind;
-    bool no_line; /* only where the line is unknown: what has one in a file can be the user's */
+    bool no_line; /* only where the line is unknown: a file with lines can be the user's */
 };
 
 /* First match wins. */
@@ -28,7 +28,7 @@ static const struct rule rules[] = {
     {PYTHON_FILE, BEGINS, "<eval_with_key>", FOLD_LIBRARY, false},     /* torch.fx */
     {PYTHON_FILE, BEGINS, "<torch_package", FOLD_LIBRARY, false},
 
-    /* The driver and what watches it. */
+    /* The driver and what observes it. */
     {MODULE_BASE, BEGINS, "libcuda.so", FOLD_DRIVER, false},
     {MODULE_BASE, BEGINS, "libcupti.so", FOLD_DRIVER, false},
     {MODULE_BASE, BEGINS, "libnvperf_", FOLD_DRIVER, false},
@@ -36,10 +36,10 @@ static const struct rule rules[] = {
     {MODULE_BASE, BEGINS, "libcudadebugger.so", FOLD_DRIVER, false},
     {MODULE_BASE, BEGINS, "libgpufl.so", FOLD_DRIVER, false},
 
-    /* The runtime: a library, or linked in, then without debug information; inlined parts of
-     * its headers, and what nvcc generates: the stub of a kernel and registration. */
+    /* The runtime: a library, or linked in, then without debug information; inlined parts of its
+     * headers; and what nvcc generates: the stub of a kernel, and registration. */
     {MODULE_BASE, BEGINS, "libcudart.so", FOLD_RUNTIME, false},
-    {MODULE_BASE, BEGINS, "libcudart-", FOLD_RUNTIME, false}, /* of Python wheels */
+    {MODULE_BASE, BEGINS, "libcudart-", FOLD_RUNTIME, false}, /* in Python wheels */
     {NATIVE_FILE, HAS, "/cuda_runtime", FOLD_RUNTIME, false},
     {NATIVE_FILE, HAS, "/crt/host_runtime.h", FOLD_RUNTIME, false},
     {NATIVE_FILE, HAS, "tmpxft_", FOLD_RUNTIME, false},
@@ -67,7 +67,7 @@ static const struct rule rules[] = {
     {MODULE_BASE, BEGINS, "python3", FOLD_INTERPRETER, false},
     {MODULE_BASE, IS, "python", FOLD_INTERPRETER, false},
 
-    /* Libraries by where they are installed, whether or not they have lines. */
+    /* Libraries by where they are installed, with lines or without. */
     {MODULE, HAS, "/site-packages/", FOLD_LIBRARY, false},
     {MODULE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
     {MODULE, HAS, "/lib-dynload/", FOLD_STDLIB, false},
@@ -154,7 +154,7 @@ static bool matches(const struct rule *r, const char *text)
     return false;
 }
 
-/* lib….so, lib….so.1, lib….so (deleted) */
+/* True for lib….so, lib….so.1, lib….so (deleted). */
 static bool is_library(const char *module)
 {
     const char *base = base_of(module), *so = strstr(base, ".so");
@@ -186,10 +186,10 @@ bool fold_is_nameless_program(const struct fold_frame *f)
 
 /* ---- a stack --------------------------------------------------------------------------- */
 
-/* What is shown where nothing is the user's, the best first. */
+/* What is shown where no frame is the user's, the best first. */
 enum second { PYTHON_LINE, NATIVE_LINE, NATIVE_NAME, PROGRAM_MODULE, NATIVE_MODULE, SECONDS };
 
-/* SECONDS: never shown. */
+/* The place of a frame in that order; SECONDS: never shown. */
 static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
 {
     bool has_line = f->line > 0 && *or_empty(f->file);

@@ -1,21 +1,19 @@
 /* fold.h - whose code a frame is, and which frame of a stack to show a person.
  *
- * The rule. A stack is read from its innermost frame outwards, functions that were
- * inlined each for itself. Frames of the driver, of the CUDA runtime (also where it is
- * linked in), of libraries and frameworks, of Python's own modules and of its interpreter
- * are passed over. The first frame left is the user's: Python's and native ones count alike.
- * Where there is none:
+ * The rule. A stack is read from its innermost frame outwards, every inlined function on its own.
+ * Frames of the driver, of the CUDA runtime (also where it is linked in), of libraries and
+ * frameworks, of Python's own modules and of its interpreter are skipped. The first frame left is
+ * the user's, be it Python's or native. Where there is none:
  *   1. the innermost frame of Python that has a line,
  *   2. the innermost native frame of a library or the interpreter that has a line,
  *   3. the innermost of them that has a name,
  *   4. the innermost frame of the program's own file, which has no name,
  *   5. the innermost of the others that is in a known file, which is then all there is to show,
- *   6. none: <driver-internal>. The C library and what starts threads do not count: they
- *      stand at the end of the driver's own threads, too.
- * A native frame counts as the user's where it has a line in a file that is not a
- * library's, or where it is in the program itself. A library (lib*.so) without lines is not
- * the user's, whoever built it: nothing in it could be pointed at. All of it is a table, first
- * match wins: see fold.c. [any] */
+ *   6. none: <driver-internal>. The C library and what starts threads do not count: the driver's
+ *      own threads end with them, too. A native frame counts as the user's where it has a line in
+ *      a file that is not a library's, or where it is in the program itself. A library (lib*.so)
+ *      without lines is not the user's, whoever built it: nothing in it could be pointed at. The
+ *      rule is a table, in which the first match wins: see fold.c. [any] */
 #ifndef GPUFL_SYMBOL_FOLD_H
 #define GPUFL_SYMBOL_FOLD_H
 
@@ -27,18 +25,18 @@ enum fold_kind {
     FOLD_USER,
     FOLD_LIBRARY,     /* frameworks, packages, the system's libraries */
     FOLD_STDLIB,      /* Python's own modules */
-    FOLD_INTERPRETER, /* of Python */
-    FOLD_RUNTIME,     /* CUDA runtime, and the stubs that its compiler makes for kernels */
+    FOLD_INTERPRETER, /* Python's interpreter */
+    FOLD_RUNTIME,     /* the CUDA runtime, and the stubs that its compiler makes for kernels */
     FOLD_SYSTEM,      /* C and C++ library: what starts programs and threads */
     FOLD_DRIVER,      /* libcuda, CUPTI, GPUFlight itself */
-    FOLD_UNKNOWN,     /* nothing tells: no name, in the program's own file or in none */
+    FOLD_UNKNOWN,     /* no name, in the program's own file or in no file */
     FOLD_MARK,        /* <driver-internal>, <truncated>: no frame */
 };
 
-/* As frame.kind. */
+/* The values of frame.kind. */
 enum fold_language { FOLD_NATIVE = 1, FOLD_PYTHON = 2, FOLD_NOTE = 3 };
 
-/* A frame, or one level of an inlined one. Texts may be NULL or "": unknown. */
+/* A frame, or one level of an inlined one. A text that is NULL or "" is unknown. */
 struct fold_frame {
     enum fold_language language;
     const char *function; /* mangled or not */
@@ -47,8 +45,8 @@ struct fold_frame {
     int64_t line;         /* below 1: unknown */
 };
 
-/* Is the frame in the program's own file, and has neither a name nor a line? Such a frame is not the
- * user's, since nothing tells what it is, and not a library's either. */
+/* True where the frame is in the program's own file and has neither a name nor a line. Such a
+ * frame is not the user's, since nobody can say what it is, and not a library's either. */
 bool fold_is_nameless_program(const struct fold_frame *f);
 
 #define FOLD_NONE SIZE_MAX

@@ -15,14 +15,14 @@
 
 enum encoding { NO_TEXT, UTF_8, LATIN_1 };
 
-/* Tab, line feed, vertical tab, form feed, carriage return; escape stands in terminals' logs. */
+/* Accepts tab, line feed, vertical tab, form feed and carriage return; escape occurs in logs of
+ * terminals. */
 static bool is_text(unsigned char c)
 {
     return c >= 0x20 ? c != 0x7f : (c >= '\t' && c <= '\r') || c == 0x1b;
 }
 
-/* Bytes of ISO 8859-1 that are controls there are letters in other encodings, whose text it
- * would garble. */
+/* The control bytes of ISO 8859-1 are letters in other encodings, whose text would be garbled. */
 static enum encoding encoding_of(const unsigned char *s, size_t n)
 {
     enum encoding found = UTF_8;
@@ -90,7 +90,7 @@ static int take_text(struct source_file *f, char *data, size_t n)
 
 /* ---- file ------------------------------------------------------------------------------ */
 
-/* What is there, up to max bytes: a file that grows meanwhile is cut. -1: errno says why. */
+/* Reads up to max bytes: a file that grows meanwhile is cut. -1: errno says why. */
 static ssize_t read_up_to(int fd, char *to, size_t max)
 {
     size_t done = 0;
@@ -132,7 +132,7 @@ static int read_open(struct source_file *f, int fd, const char *path, struct err
     return 0;
 }
 
-/* What is no file may wait for somebody without end. */
+/* O_NONBLOCK: opening a FIFO would wait for its other end. */
 int source_file_read(struct source_file *f, const char *path, struct err *e)
 {
     memset(f, 0, sizeof *f);

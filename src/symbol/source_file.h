@@ -1,8 +1,8 @@
 /* source_file.h - the text of a source file, for keeping it with a session.
  *
- * Text only: UTF-8 as it is, ISO 8859-1 converted (each byte is the character of that
- * number, so that nothing is lost); anything with a NUL or other controls is no text and is
- * refused, as is what is larger than SOURCE_MAX. Owner's thread. */
+ * UTF-8 stays as it is; ISO 8859-1 is converted (each byte is the character of that number, so
+ * that nothing is lost). A file with a NUL or other controls is no text and is refused, as is one
+ * above SOURCE_MAX. Owner's thread. */
 #ifndef GPUFL_SYMBOL_SOURCE_FILE_H
 #define GPUFL_SYMBOL_SOURCE_FILE_H
 
@@ -13,12 +13,12 @@
 
 enum {
     SOURCE_MAX = 1 << 20,         /* bytes of a file's text */
-    SOURCE_SESSION_MAX = 1 << 24, /* of all files of a session */
+    SOURCE_SESSION_MAX = 1 << 24, /* bytes of all files of a session */
     SOURCE_PIECE_MAX = 32 << 10,
 };
 
 struct source_file {
-    char *text;    /* owned; UTF-8, no NUL inside, one behind */
+    char *text;    /* owned; UTF-8, no NUL inside, one at the end */
     size_t len;    /* bytes of text */
     uint64_t hash; /* of text: FNV-1a, 64 bits */
     int64_t mtime; /* of the file, ns since the Unix epoch */
@@ -29,8 +29,8 @@ struct source_file {
 int source_file_read(struct source_file *f, const char *path, struct err *e);
 void source_file_fini(struct source_file *f);
 
-/* Bytes of the piece that starts at `from`: whole characters, at most SOURCE_PIECE_MAX; 0 at
- * the end. */
+/* Bytes of the piece that starts at `from`: whole characters, at most SOURCE_PIECE_MAX; 0 at the
+ * end. */
 size_t source_file_piece(const struct source_file *f, size_t from);
 
 /* FNV-1a, 64 bits. */

@@ -1,4 +1,4 @@
-/* symbolizer.c - modules that were opened, and answers put together from what they have. */
+/* symbolizer.c - modules that were opened, and answers made from what they have. */
 #include "symbol/symbolizer.h"
 
 #include "base/alloc.h"
@@ -14,21 +14,21 @@
 
 enum { MODULES_OPEN = 8, PATHS_MAX = 1 << 20, PATHS_BYTES = 256 << 20 };
 
-/* What can be told of a file of code. */
+/* What is known of a file of code. */
 struct module {
-    char *path, *build_id; /* owned: what was asked for; NULL: the place is free */
+    char *path, *build_id; /* owned: the module that the caller named; NULL: the place is free */
     char *kept;            /* owned; NULL: the session has no copy */
     int64_t size, mtime;
     uint64_t used;             /* number of the last call that used it */
-    enum symbol_status status; /* SYMBOL_LINE, or why it says nothing */
+    enum symbol_status status; /* SYMBOL_LINE, or why there is no answer */
     struct elf_file program, debug;
-    struct elf_symbols symbols, exported; /* exported: what a small table leaves out */
+    struct elf_symbols symbols, exported; /* exported: symbols that a small table leaves out */
     struct dwarf_lines lines;
     bool has_lines;
 };
 
 struct symbolizer {
-    const struct dw *dw; /* NULL: not on this machine */
+    const struct dw *dw; /* NULL: this machine has no libdw */
     struct err lacks;
     char *debug_root;     /* owned */
     struct intern *paths; /* owned: files' names, tidied */
@@ -62,8 +62,8 @@ static bool is_same(const struct elf_file *f, const struct symbol_module *wanted
     return wanted->size == f->size && wanted->mtime == f->mtime;
 }
 
-/* Opens the file that the program had, whose path goes to path. The kernel marks one that had
- * no name any more when it was mapped; the same may be there again. */
+/* Opens the file that the program had; *path gets its path. The kernel marks a file that had no
+ * name any more when it was mapped; it may be there again. */
 static enum symbol_status open_program(struct elf_file *f, const struct symbol_module *wanted,
                                        char path[PATH_MAX])
 {
@@ -85,7 +85,7 @@ static enum symbol_status open_program(struct elf_file *f, const struct symbol_m
     return SYMBOL_REPLACED;
 }
 
-/* The session's copy, which was made of the file that was mapped. */
+/* Opens the session's copy, which was made of the file that was mapped. */
 static bool open_kept(struct elf_file *f, const struct symbol_module *wanted)
 {
     if (!wanted->kept || elf_file_open(f, wanted->kept, NULL))
@@ -96,7 +96,8 @@ static bool open_kept(struct elf_file *f, const struct symbol_module *wanted)
     return false;
 }
 
-/* What a stripped program has left: a small table, and what it exports, which that leaves out. */
+/* Reads what a stripped program has left: a small table, and its exported symbols, which that
+ * table leaves out. */
 static int read_left_symbols(struct module *m)
 {
     struct elf_file small;
@@ -108,7 +109,7 @@ static int read_left_symbols(struct module *m)
     return rc;
 }
 
-/* The fullest of what is there, from the debug file where the program is stripped. */
+/* Reads the fullest table there is, from the debug file where the program is stripped. */
 static int read_symbols(struct module *m)
 {
     int rc = 0;
@@ -138,7 +139,8 @@ static int read_lines(struct symbolizer *s, struct module *m)
     return rc == GPUFL_E_NOMEM ? rc : 0;
 }
 
-/* Where the program is gone or another one, a debug file of its build id still tells. */
+/* Opens a module. Where the program is gone or replaced, a debug file with its build id still
+ * answers. */
 static int module_open(struct symbolizer *s, struct module *m, const struct symbol_module *wanted)
 {
     char path[PATH_MAX];
@@ -192,7 +194,7 @@ static int find_module(struct symbolizer *s, const struct symbol_module *wanted,
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-/* Cuts "." and empty components, and ".." with what it takes back. */
+/* Cuts "." and empty components, and ".." with the component before it. */
 static void tidy(char *path, const char *from)
 {
     size_t len = 0, size = 0;
@@ -220,8 +222,9 @@ static bool is_another_file(const char *path, const char *than)
            (stat(path, &a) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino);
 }
 
-/* Some build systems write the compiler's working folder as a link that leads elsewhere in every
- * process: ours is none of theirs. What is behind it is relative to nothing that is known. */
+/* Some build systems give the compiler's working folder as a link that leads elsewhere in every
+ * process, so it means nothing here. The rest of the path is then relative to nothing that is
+ * known. */
 static const char *without_cwd(const char *path)
 {
     static const char link[] = "/proc/self/cwd";
@@ -232,8 +235,8 @@ static const char *without_cwd(const char *path)
     return *path ? path : NULL;
 }
 
-/* A file's path as people know it. The compiler's, where another file or none would be meant by
- * the tidied one: "a/../b" is not "b" where a is a link. Paths in the debug information of
+/* A file's path as people know it. The compiler's own path stays where the tidied one would mean
+ * another file or none: "a/../b" is not "b" where a is a link. Paths in the debug information of
  * distributions are often relative to nothing that is known, and stay so. */
 static const char *tidy_path(struct symbolizer *s, const char *dir, const char *file)
 {

@@ -1,12 +1,11 @@
 /* symbolizer.h - an address in a file of code to functions, files and lines.
  *
- * Answers are about the file that the program had, never another one: its build id is
- * compared, or, where it had none, its size and time. What is there decides how much an
- * answer says: lines and inlined calls by DWARF (libdw), else the function by a symbol
- * table, else nothing. Where the file is gone, a copy that the session kept stands for it.
- * Debug files beside the program and below /usr/lib/debug are used; nothing is asked for over
- * a network. Files are kept open between calls, the last few that were used. Owner's thread;
- * several symbolizers are independent. */
+ * Answers are about the file that the program had, never another one: its build id is compared
+ * or, where it had none, its size and time. An answer has as much as the file gives: lines and
+ * inlined calls by DWARF (libdw), else the function by a symbol table, else nothing. Where the
+ * file is gone, a copy that the session kept is used. Debug files in the program's folder and
+ * below /usr/lib/debug are used; nothing is asked for over a network. The files that were used
+ * last stay open between calls. Owner's thread; several symbolizers are independent. */
 #ifndef GPUFL_SYMBOL_SYMBOLIZER_H
 #define GPUFL_SYMBOL_SYMBOLIZER_H
 
@@ -15,19 +14,19 @@
 
 #include <stdbool.h>
 
-/* As symbol.status in schema/records.def. */
+/* The values of symbol.status in schema/records.def. */
 enum symbol_status {
     SYMBOL_LINE,       /* line known */
     SYMBOL_FUNCTION,   /* function only */
     SYMBOL_MISSING,    /* the file is gone */
-    SYMBOL_REPLACED,   /* the file is another one now, or nothing tells that it is not */
-    SYMBOL_NOTHING,    /* nothing stands at the address */
+    SYMBOL_REPLACED,   /* the file is another one now, or nothing shows that it is not */
+    SYMBOL_NOTHING,    /* no function at the address */
     SYMBOL_GENERATED,  /* generated code */
     SYMBOL_UNREADABLE, /* no permission, or damaged */
     SYMBOL_SPLIT, /* line known; the split debug information that names its function is missing */
 };
 
-/* As module.kind. */
+/* The values of module.kind. */
 enum symbol_kind { SYMBOL_ELF = 1, SYMBOL_VDSO = 2, SYMBOL_CODE = 3 };
 
 /* A file of code as the program had it. */
@@ -49,11 +48,11 @@ struct symbol_level {
 
 struct symbolizer;
 
-/* debug_root: DEBUG_ROOT but for tests. 0 or GPUFL_E_NOMEM. */
+/* debug_root: DEBUG_ROOT, except in tests. 0 or GPUFL_E_NOMEM. */
 int symbolizer_open(struct symbolizer **out, const char *debug_root);
 void symbolizer_close(struct symbolizer *s);
 
-/* Why there are no lines of C and C++ code on this machine at all; NULL: there are. */
+/* Why this machine gives no lines of C and C++ code at all; NULL: it does. */
 const char *symbolizer_lacks(const struct symbolizer *s);
 
 /* The levels of an address (in the file's own numbering, inside the call), at least one. Texts

@@ -82,7 +82,7 @@ int disassemble_find(char *path, size_t size, struct err *e)
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-/* What has been read of its output and is no whole line yet. */
+/* The output of nvdisasm that is no whole line yet. */
 struct output {
     struct disassembly *text;
     char line[LINE_MOST];
@@ -113,7 +113,7 @@ static int64_t left_ms(int64_t deadline)
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : left;
 }
 
-/* 0, or a negative code: the program has to be ended. */
+/* Reads up to the end of the output. 0, or a negative code: the program has to be ended. */
 static int read_all(int fd, struct output *o, int64_t deadline)
 {
     static char data[CHUNK]; /* owner's thread */

@@ -1,10 +1,9 @@
 /* disassemble.h - the instructions of functions in a cubin, with their source lines.
  *
- * NVIDIA's own nvdisasm is run and its text read: what a cubin's instructions are is known
- * to nobody else. It reads the line table, too. It is a program of the CUDA toolkit and need
- * not be there; it may fail, and what is in a cubin may be anything: it is ended when the
- * deadline has passed, and lines that are not understood are passed over. Never in a traced
- * program. Owner's thread. */
+ * NVIDIA's nvdisasm is run and its output read: nobody else knows the encoding of a cubin's
+ * instructions. It reads the line table, too. It is a program of the CUDA toolkit: it may be
+ * missing or fail, and a cubin may hold anything. So it is killed when the deadline has passed,
+ * and lines that are not understood are skipped. Never runs in a traced program. Owner's thread. */
 #ifndef GPUFL_SYMBOL_CUBIN_DISASSEMBLE_H
 #define GPUFL_SYMBOL_CUBIN_DISASSEMBLE_H
 
@@ -13,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DISASSEMBLE_LEVELS = 16 }; /* of inlining that are told */
+enum { DISASSEMBLE_LEVELS = 16 }; /* levels of inlining that are reported */
 
 struct disassembled_place {
-    const char *file; /* "" where the table tells none */
+    const char *file; /* "" where the table names none */
     int64_t line;     /* 0: unknown */
 };
 
@@ -50,7 +49,7 @@ int disassemble(const char *program, const struct disassemble_request *q, int64_
 
 /* ---- its text, for tests -------------------------------------------------------------------- */
 
-struct disassembly; /* what was read so far */
+struct disassembly; /* what has been read so far */
 
 struct disassembly *disassembly_open(void (*fn)(void *arg, const struct disassembled *d),
                                      void *arg);          /* NULL: out of memory */

@@ -7,7 +7,7 @@
  *           [0010]                   S2R R0, SR_TID.X ;    an instruction; its offset stands
  *                                                        between the marks of a comment
  *
- * Places hold until others come. Everything else is passed over. */
+ * Places hold until others come. Everything else is skipped. */
 #include "symbol/cubin/disassemble.h"
 
 #include "base/alloc.h"
@@ -68,7 +68,7 @@ static bool take_section(struct disassembly *r, const char *line)
     return true;
 }
 
-/* A name and a colon at the line's beginning; local ones (.L_x_3) are no functions. */
+/* Takes a name and a colon at the line's beginning; local labels (.L_x_3) are no functions. */
 static bool take_label(struct disassembly *r, const char *line)
 {
     size_t len = strlen(line);
@@ -108,7 +108,8 @@ static void tell(struct disassembly *r, const char *function, uint64_t offset)
     r->fn(r->arg, &r->now);
 }
 
-/* The offset, blanks, the text up to its semicolon; a line of the encoding alone has none. */
+/* Takes the offset, blanks, and the text up to its semicolon; a line with the encoding alone has
+ * no text. */
 static void take_instruction(struct disassembly *r, char *line)
 {
     char *at = line + strspn(line, " \t"), *end;

@@ -1,6 +1,8 @@
-/* lines.c - see lines.h. A sequence of the table is one function's code, its addresses count
- * from the symbol that is to be put into DW_LNE_set_address. A row that is inlined names the row of the
- * call, counted from 1 in its sequence. */
+/* lines.c - see lines.h.
+ *
+ * A sequence of the table is one function's code. Its addresses count from the symbol that a
+ * relocation puts into DW_LNE_set_address. A row of inlined code names the row of its call,
+ * counted from 1 in its sequence. */
 #include "symbol/cubin/lines.h"
 
 #include "base/alloc.h"
@@ -13,11 +15,11 @@
 #include <string.h>
 
 enum {
-    SECTION_MOST = 256 << 20, /* bytes of one that is read */
-    ROWS_MOST = 1 << 22,      /* of a sequence */
-    FILES_MOST = 1 << 16,     /* of a unit, and its directories */
-    INSTRUCTION_BYTES = 16,   /* from compute capability 7.0 on, as is sampled and counted */
-    LOOKS = 8,                /* at an instruction: one to a sequence that covers it */
+    SECTION_MOST = 256 << 20, /* bytes of a section that is read */
+    ROWS_MOST = 1 << 22,      /* rows of a sequence */
+    FILES_MOST = 1 << 16,     /* files of a unit, and its directories */
+    INSTRUCTION_BYTES = 16,   /* since compute capability 7.0 */
+    LOOKS = 8,                /* sequences that may cover one instruction */
     INLINED_CALL = 0x90,      /* NVIDIA's: the row of the call, the function's name in .debug_str */
 };
 
@@ -84,7 +86,8 @@ static uint64_t take(struct reader *r, size_t bytes)
     return value;
 }
 
-/* Seven bits a byte, the lowest first; *bits: how many there were, and *sign the last byte's sign. */
+/* Reads seven bits a byte, the lowest first. *bits: how many bits; *sign: the last byte's sign
+ * bit. */
 static uint64_t take_leb(struct reader *r, unsigned *bits, bool *sign)
 {
     uint64_t value = 0, byte;
@@ -124,7 +127,7 @@ static const char *take_text(struct reader *r)
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-/* False: the symbol is no function, or not within its section. */
+/* False: the symbol is no function, or does not lie within its section. */
 static bool function_of(const struct table *t, uint64_t number, struct function *out)
 {
     const Elf64_Sym *s = number < t->symbol_count ? &t->symbols[number] : NULL;
@@ -134,7 +137,7 @@ static bool function_of(const struct table *t, uint64_t number, struct function 
     uint64_t whole = t->elf->sections[s->st_shndx].sh_size;
     if (whole > (uint64_t)t->elf->size || s->st_value > whole || s->st_size > whole - s->st_value)
         return false;
-    /* The first of a section has what the compiler put behind it, too. */
+    /* the first function of a section owns what the compiler put after it, too */
     *out = (struct function){.section = s->st_shndx,
                              .at = s->st_value,
                              .size = s->st_value ? s->st_size : whole,
@@ -150,7 +153,7 @@ static int compare_functions(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* The first that stands at this place or behind it. */
+/* The first function at this place or after it. */
 static size_t find_function(const struct function *list, size_t count, uint32_t section,
                             uint64_t at)
 {
@@ -172,7 +175,7 @@ static int compare_relocations(const void *a, const void *b)
     return (x->r_offset > y->r_offset) - (x->r_offset < y->r_offset);
 }
 
-/* What is put at an offset of .debug_line; NULL: nothing. */
+/* The relocation at an offset of .debug_line; NULL: there is none. */
 static const Elf64_Rela *relocation_at(const struct table *t, uint64_t offset)
 {
     const Elf64_Rela key = {.r_offset = offset};
@@ -230,8 +233,9 @@ static void tell(const struct table *t, const char *function, uint64_t offset, s
         t->fn(t->arg, &d);
 }
 
-/* A function within a sequence, which is [from, to) of its section. A row is not of a function that begins
- * behind it: routines that the compiler puts behind a kernel have no lines of their own. */
+/* Reports the lines of a function within a sequence, which is [from, to) of its section. A row
+ * does not belong to a function that begins after it: routines that the compiler puts after a
+ * kernel have no lines of their own. */
 static void tell_function(struct table *t, const struct function *f, uint64_t from, uint64_t to)
 {
     uint64_t end = f->at + f->size < to ? f->at + f->size : to;
@@ -254,7 +258,7 @@ static void tell_function(struct table *t, const struct function *f, uint64_t fr
     }
 }
 
-/* The sequence is complete; it ends at an address of its own. */
+/* The sequence is complete: reports its functions. It ends at an address of its own. */
 static void tell_sequence(struct table *t, const Elf64_Rela *place, uint64_t end)
 {
     struct function of;
@@ -279,7 +283,7 @@ struct unit {
 
 struct state {
     struct row now;
-    const Elf64_Rela *place; /* of the sequence; NULL: unknown */
+    const Elf64_Rela *place; /* the sequence's; NULL: unknown */
 };
 
 static int take_names(struct table *t, struct reader *r)
@@ -388,7 +392,8 @@ static int run_program(struct table *t, const struct unit *u, struct reader *r)
     return rc;
 }
 
-/* r: from behind the unit's length to its end. Versions that are not known are passed over. */
+/* Runs a unit's program; r spans from after the unit's length to its end. A unit of an unknown
+ * version is skipped. */
 static int run_unit(struct table *t, struct reader *r, size_t offset_bytes)
 {
     struct unit u = {0};
@@ -445,7 +450,7 @@ static void *read_section(const struct elf_file *f, const Elf64_Shdr *s, size_t 
     return s ? elf_file_read(f, s, SECTION_MOST, len) : NULL;
 }
 
-/* False: something that is needed is not there. */
+/* False: a section that is needed is missing. */
 static bool read_all(struct table *t)
 {
     const struct elf_file *f = t->elf;

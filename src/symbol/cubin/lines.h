@@ -1,17 +1,19 @@
 /* lines.h - the source lines of functions in a cubin, by its own line table.
  *
- * The table is DWARF's (.debug_line, versions 2 to 4) with one instruction of NVIDIA's for what is
- * inlined; addresses are of functions, by relocations. nvcc writes it with -lineinfo, Triton and numba
- * always. nvdisasm tells the same places with the instructions' text (disassemble.h); this needs no
- * program of the toolkit. What the file says of itself is checked (file.h). Owner's thread. */
+ * The table is DWARF's (.debug_line, versions 2 to 4) with one instruction of NVIDIA's for what
+ * is inlined; addresses are of functions, by relocations. nvcc writes it with -lineinfo, Triton
+ * and numba always. nvdisasm reports these places together with the instructions' text
+ * (disassemble.h); the table needs no program of the toolkit. What the file says of itself is
+ * checked (file.h). Owner's thread. */
 #ifndef GPUFL_SYMBOL_CUBIN_LINES_H
 #define GPUFL_SYMBOL_CUBIN_LINES_H
 
 #include "symbol/cubin/disassemble.h"
 
-/* Tells each instruction of the functions whose symbols have these numbers with
- * its places and without text; those of which the table knows nothing are not told. 0; GPUFL_E_NOENT, _PERM,
- * _IO, _CORRUPT (no cubin, or the table is damaged: what was told before holds) or _NOMEM with a sentence. */
+/* Calls fn for each instruction of the functions whose symbols have these numbers, with its
+ * places and without text. A function that the table does not know has none. 0; GPUFL_E_NOENT,
+ * _PERM, _IO, _CORRUPT (no cubin, or the table is damaged: what was reported before holds) or
+ * _NOMEM with a sentence. */
 int cubin_lines(const char *cubin, const uint32_t *functions, size_t count,
                 void (*fn)(void *arg, const struct disassembled *d), void *arg, struct err *e);
 

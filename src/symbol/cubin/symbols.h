@@ -1,6 +1,7 @@
-/* symbols.h - numbers of a cubin's functions in its symbol table, by name: nvdisasm asks for
- * numbers, and not every library that names a function tells its own. What the file says of
- * itself is checked (file.h). Owner's thread. */
+/* symbols.h - numbers of a cubin's functions in its symbol table, by name.
+ *
+ * nvdisasm takes numbers, and not every library that names a function gives its number. What the
+ * file says of itself is checked (file.h). Owner's thread. */
 #ifndef GPUFL_SYMBOL_CUBIN_SYMBOLS_H
 #define GPUFL_SYMBOL_CUBIN_SYMBOLS_H
 
@@ -15,12 +16,12 @@ struct cubin_symbols {
     size_t count, names_len;
 };
 
-/* A file without a symbol table has no functions. 0; GPUFL_E_NOENT, _PERM, _IO or _CORRUPT with a
- * sentence: s is empty then. */
+/* Reads the symbol table; a file without one has no functions. 0; GPUFL_E_NOENT, _PERM, _IO or
+ * _CORRUPT with a sentence: s is empty then. */
 int cubin_symbols_open(struct cubin_symbols *s, const char *path, struct err *e);
 void cubin_symbols_close(struct cubin_symbols *s);
 
-/* Of the first function of that name, mangled; 0: none. */
+/* The number of the first function of that (mangled) name; 0: none. */
 uint32_t cubin_symbols_find(const struct cubin_symbols *s, const char *name);
 
 #endif

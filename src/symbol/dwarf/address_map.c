@@ -1,4 +1,4 @@
-/* address_map.c - a sorted array with the reach of all that is left of an element. */
+/* address_map.c - a sorted array; each element knows how far those before it reach. */
 #include "symbol/dwarf/address_map.h"
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ int address_map_add(struct address_map *m, uint64_t begin, uint64_t end, void *v
     return rc;
 }
 
-/* A range that encloses another comes before it, also where both begin together. */
+/* A range that encloses another one comes before it, also where both begin at one address. */
 static int by_begin(const void *a, const void *b)
 {
     const struct address_range *x = a, *y = b;

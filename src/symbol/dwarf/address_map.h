@@ -1,7 +1,7 @@
 /* address_map.h - ranges of addresses, and which of them an address is in.
  *
- * Ranges may nest and overlap: they are found from the one that begins last, which is
- * the innermost. Owner's thread. */
+ * Ranges may nest and overlap: a search goes from the range that begins last, the innermost,
+ * outwards. Owner's thread. */
 #ifndef GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
 #define GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
 
@@ -22,13 +22,13 @@ struct address_map {
 void address_map_init(struct address_map *m);
 void address_map_fini(struct address_map *m);
 
-/* Adds one that is not empty, in any order. 0, GPUFL_E_NOMEM or _FULL. */
+/* Adds a range that is not empty, in any order. 0, GPUFL_E_NOMEM or _FULL. */
 int address_map_add(struct address_map *m, uint64_t begin, uint64_t end, void *value);
 
-/* After the last one. */
+/* To be called after the last add and before the first search. */
 void address_map_settle(struct address_map *m);
 
-/* The ranges around an address one after the other: *at is SIZE_MAX before the first.
+/* Lists the ranges around an address, innermost first: *at is SIZE_MAX before the first call.
  * NULL: no more. */
 const struct address_range *address_map_next(const struct address_map *m, uint64_t address,
                                              size_t *at);

@@ -1,4 +1,4 @@
-/* dw.c - one attempt a process to open libdw. */
+/* dw.c - one attempt per process to open libdw. */
 #include "symbol/dwarf/dw.h"
 
 #include "base/dl.h"
@@ -9,7 +9,7 @@
 static struct {
     struct dw calls;
     bool there;
-    struct err why; /* where it is not */
+    struct err why; /* set where the library is missing */
 } library;          /* constant after the first dw_open */
 
 static const struct dl_symbol symbols[] = {
@@ -18,7 +18,7 @@ static const struct dl_symbol symbols[] = {
 #undef DW_SYMBOL
 };
 
-/* libelf's functions are found through libdw, which needs it. */
+/* libelf's functions are found through libdw, which depends on it. */
 static void load(void)
 {
     static const char *const names[] = {"libdw.so.1", NULL};

@@ -1,8 +1,8 @@
-/* dw_abi.h - what is needed of elfutils' binary interface, in our own words.
+/* dw_abi.h - the part of elfutils' binary interface that is used, in our own words.
  *
- * The library is opened at run time and its headers need not be there to build
- * (docs/adr/0004-libdw.md). tests/unit/symbol/test_abi_dw.c compares all of it with them
- * where they are. Values of DWARF are from its standard. */
+ * The library is opened at run time, and its headers are not needed to build
+ * (docs/adr/0004-libdw.md). Where they are installed, tests/unit/symbol/test_abi_dw.c compares
+ * everything here with them. Values of DWARF are from its standard. */
 #ifndef GPUFL_SYMBOL_DWARF_DW_ABI_H
 #define GPUFL_SYMBOL_DWARF_DW_ABI_H
 
@@ -18,7 +18,7 @@ struct dw_lines; /* Dwarf_Lines */
 
 /* An entry of .debug_info (Dwarf_Die). */
 struct dw_die {
-    void *addr; /* of its bytes: entries of a unit are in the order of their addresses */
+    void *addr; /* its first byte: entries of a unit are in the order of their addresses */
     struct dw_unit *unit;
     void *abbrev;
     long padding;
@@ -70,7 +70,7 @@ enum dw_lang {
     DW_LANG_ISO_C17 = 0x2c,
 };
 
-/* F(name, result, arguments): the functions, all of them required. */
+/* F(name, result, arguments): a function of the library; all of them are required. */
 #define DW_FUNCTIONS(F)                                                                            \
     F(elf_version, unsigned, (unsigned))                                                           \
     F(elf_memory, struct dw_elf *, (char *, size_t))                                               \

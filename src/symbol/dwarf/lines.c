@@ -6,24 +6,25 @@
 
 #include <string.h>
 
-#define DEBUG_BYTES_MAX (2ull << 30) /* of sections: libdw holds them in memory */
-#define STEPS_MAX       100000000    /* entries: seconds */
+#define DEBUG_BYTES_MAX (2ull << 30) /* bytes of all sections: libdw holds them in memory */
+#define STEPS_MAX       100000000    /* entries visited: seconds */
 
 enum {
     UNITS_MAX = 1 << 22,
-    RANGES_MAX = 1 << 20, /* of one entry */
-    HOPS_MAX = 16,        /* from a function to the declaration that names it */
+    RANGES_MAX = 1 << 20, /* ranges of one entry */
+    HOPS_MAX = 16,        /* steps from a function to the declaration that names it */
     PARENTS_MAX = 64,
     NAME_MAX_BYTES = 4096,
     NAMES_MAX = 1 << 20,
     NAMES_BYTES = 256 << 20,
-    FUNCTION_DEPTH = 32, /* of namespaces, or of functions in functions */
-    BLOCK_DEPTH = 64,    /* of blocks in blocks */
+    FUNCTION_DEPTH = 32, /* depth of namespaces, or of functions in functions */
+    BLOCK_DEPTH = 64,    /* depth of blocks in blocks */
 };
 
 /* ---- entries --------------------------------------------------------------------------- */
 
-/* First child, or next sibling, only ever forward. False: no more, or damage. */
+/* Goes to the first child (or next sibling), only ever forward in the file. False: no more, or
+ * damage. */
 static bool first_child(struct dwarf_lines *d, struct dw_die *parent, struct dw_die *child)
 {
     return d->steps-- > 0 && d->dw->dwarf_haschildren(parent) == 1 &&
@@ -58,7 +59,7 @@ static bool refers(const struct dwarf_lines *d, struct dw_die *die, unsigned at,
     return d->dw->dwarf_attr(die, at, &a) && d->dw->dwarf_formref_die(&a, target);
 }
 
-/* Bytes of the range of an entry that an address is in; 0: it is in none. */
+/* Size in bytes of the entry's range around an address; 0: no range has it. */
 static uint64_t range_around(struct dwarf_lines *d, struct dw_die *die, uint64_t address)
 {
     uint64_t base, begin, end;
@@ -74,7 +75,7 @@ static uint64_t range_around(struct dwarf_lines *d, struct dw_die *die, uint64_t
     return 0;
 }
 
-/* Linkers leave ranges of what they dropped at 0. */
+/* Adds an entry's ranges. Linkers leave the ranges of what they dropped at address 0. */
 static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_die *die, void *value)
 {
     uint64_t base, begin, end;
@@ -92,7 +93,7 @@ static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_di
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* What an entry adds to the names of those inside it; NULL: nothing. */
+/* The name that an entry gives to the scopes of those inside it; NULL: none. */
 static const char *scope_name(struct dwarf_lines *d, struct dw_die *die, const char *inside)
 {
     const char *name = text_of(d, die, DW_AT_NAME);
@@ -111,7 +112,7 @@ static const char *scope_name(struct dwarf_lines *d, struct dw_die *die, const c
     }
 }
 
-/* Replaces *die by its child that is the target or has it inside; false: there is none. */
+/* Replaces *die by the child that is the target or contains it; false: there is none. */
 static bool step_towards(struct dwarf_lines *d, struct dw_die *die, const void *target)
 {
     struct dw_die child, last;
@@ -125,15 +126,15 @@ static bool step_towards(struct dwarf_lines *d, struct dw_die *die, const void *
     return true;
 }
 
-/* What a function's code was declared as elsewhere: there its scopes are. */
+/* The declaration that a function's code refers to: its scopes are there. */
 static bool declaration(struct dwarf_lines *d, struct dw_die *die, struct dw_die *declared)
 {
     return refers(d, die, DW_AT_ABSTRACT_ORIGIN, declared) ||
            refers(d, die, DW_AT_SPECIFICATION, declared);
 }
 
-/* Puts the names of what an entry is declared in, each with "::"; false: it was not found.
- * inside: the entry's name. */
+/* Puts the names of the scopes that an entry is declared in, each with "::"; false: the entry was
+ * not found. inside: the entry's name. */
 static bool put_scopes(struct dwarf_lines *d, struct dw_die *die, const char *inside,
                        struct buf *out, int hop)
 {
@@ -175,8 +176,8 @@ static bool has_scopes(struct dwarf_lines *d, struct dw_die *die)
     }
 }
 
-/* The entry's name behind those of what it is declared in. To find these takes a walk through its
- * unit, so that the last ones are remembered. */
+/* The entry's name after those of its scopes. Finding these takes a walk through the unit, so
+ * that the last names are remembered. */
 static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, const char *name)
 {
     size_t slot = ((uintptr_t)die->addr * 0x9e3779b97f4a7c15u >> 32) % DWARF_NAMES;
@@ -197,8 +198,8 @@ static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, con
     return d->lately[slot].name;
 }
 
-/* A function's name: its linkage name, wherever on the way from the code to the declaration that
- * stands; else `named`, where that is mangled; else the name with its scopes. */
+/* A function's name: its linkage name, wherever it is on the way from the code to the
+ * declaration; else `named`, where that is mangled; else the name with its scopes. */
 static const char *function_name(struct dwarf_lines *d, const struct dw_die *function,
                                  const char *named)
 {
@@ -259,7 +260,8 @@ static int add_functions(struct dwarf_lines *d, struct dwarf_unit *u, struct dw_
     return rc;
 }
 
-/* Memory that runs out costs answers here, as all that is too much does. */
+/* Reads a unit's functions. Where memory runs out, answers are missing, as where any limit is
+ * reached. */
 static void read_functions(struct dwarf_lines *d, struct dwarf_unit *u, bool deep)
 {
     struct dw_die split = {0};
@@ -282,8 +284,8 @@ static void read_functions(struct dwarf_lines *d, struct dwarf_unit *u, bool dee
     address_map_settle(&u->functions);
 }
 
-/* The function around an address; functions within functions are looked for only where
- * nothing else is there, for that takes the whole unit. */
+/* The function around an address. Functions within functions are searched only where nothing else
+ * has the address, since that visits the whole unit. */
 static bool find_function(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t address,
                           struct dw_die *function)
 {
@@ -302,15 +304,15 @@ static bool find_function(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t 
 
 /* ---- an address ------------------------------------------------------------------------ */
 
-/* What is around an address inside of an entry. */
+/* The entry around an address, inside another entry. */
 struct inside {
     struct dw_die die;
-    uint64_t size; /* of the range; 0: nothing is */
+    uint64_t size; /* bytes of the range; 0: none found */
     int tag;       /* INLINED or SUBPROGRAM */
 };
 
-/* Finds the inlined call or function around an address that is not within another one. Blocks
- * are looked through. Of several, as optimizers leave them, the one of the smallest range. */
+/* Finds the inlined call or function around an address that is not within another one, through
+ * blocks. Optimizers may leave several: the one with the smallest range counts. */
 static void look_inside(struct dwarf_lines *d, struct dw_die *parent, uint64_t address,
                         struct inside *best, int depth)
 {
@@ -360,7 +362,7 @@ static void put_line(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t addre
     level->line = level->file ? number : 0;
 }
 
-/* Where an inlined function was called. */
+/* Writes where an inlined function was called. */
 static void put_call(struct dwarf_lines *d, struct dwarf_unit *u, struct dw_die *call,
                      struct dwarf_level *level)
 {
@@ -425,7 +427,7 @@ static int read_units(struct dwarf_lines *d)
     return rc;
 }
 
-/* A unit that does not say where its code is has it where its functions are. */
+/* Adds a unit. One that does not say where its code is has it where its functions are. */
 static int add_unit(struct dwarf_lines *d, struct dwarf_unit *u)
 {
     size_t before = d->extents.count;

@@ -1,14 +1,12 @@
-/* lines.h - addresses to functions, files and lines by DWARF, inlined calls
- * included.
+/* lines.h - addresses to functions, files and lines by DWARF, inlined calls included.
  *
- * libdw reads the format; which unit and function an address is in is kept here in
- * sorted tables, because libdw's own search walks a unit's entries from its start
- * for every address, and finds no unit where the compiler wrote no .debug_aranges.
- * Tables of a unit are made when its first address is asked for.
+ * libdw reads the format. Which unit and function an address is in is kept here, in sorted
+ * tables: libdw's own search walks a unit's entries from the start for every address, and finds
+ * no unit where the compiler wrote no .debug_aranges. A unit's tables are made at the first
+ * address in it.
  *
- * Damaged DWARF costs answers, never more than a fixed number of steps: entries
- * are visited in the order of the file only, and all visits count against one
- * budget. Owner's thread. */
+ * Damaged DWARF costs answers, never more than a fixed number of steps: entries are visited in
+ * the order of the file only, and all visits count against one budget. Owner's thread. */
 #ifndef GPUFL_SYMBOL_DWARF_LINES_H
 #define GPUFL_SYMBOL_DWARF_LINES_H
 
@@ -22,23 +20,23 @@
 #include <stdbool.h>
 
 enum {
-    DWARF_LEVELS = 128, /* of inlining; what is nested deeper has no answer */
-    DWARF_NAMES = 1024, /* names that are kept at hand; a power of two */
+    DWARF_LEVELS = 128, /* levels of inlining; deeper nests have no answer */
+    DWARF_NAMES = 1024, /* names that are remembered; a power of two */
 };
 
 struct dwarf_level {
     const char *function; /* mangled where there is a linkage name; NULL: unknown */
-    const char *dir;      /* what a relative file is relative to; NULL: unknown */
+    const char *dir;      /* the folder that a relative file is relative to; NULL: unknown */
     const char *file;     /* NULL: unknown */
     int64_t line;         /* 0: unknown */
     bool split;           /* the function is not known because split debug information is missing */
 };
 
 struct dwarf_unit {
-    struct dw_die die;            /* of the unit in the file itself: its lines */
-    struct dw_die tree;           /* where its entries are: another file's with split DWARF */
-    struct address_map functions; /* of its code to addresses of entries */
-    bool read, deep;              /* functions are there; nested ones, too */
+    struct dw_die die;            /* the unit in the file itself: for its lines */
+    struct dw_die tree;           /* the unit with the entries: in another file with split DWARF */
+    struct address_map functions; /* addresses of its code to addresses of entries */
+    bool read, deep;              /* functions are read; nested ones, too */
     bool lacks;                   /* the file with its entries (.dwo) could not be opened */
 };
 
@@ -49,7 +47,7 @@ struct dwarf_lines {
     struct dw_dwarf *dwarf;   /* owned */
     struct dwarf_unit *units; /* owned */
     size_t unit_count, unit_cap;
-    struct address_map extents; /* of code to units */
+    struct address_map extents; /* addresses of code to units */
     struct intern *names;       /* owned: names that are put together here */
     struct {
         const void *die;
@@ -58,15 +56,15 @@ struct dwarf_lines {
     int64_t steps;         /* entries that may still be visited */
 };
 
-/* 0; GPUFL_E_NOENT: there is no DWARF in it; _FULL: too much;
- * _CORRUPT; _NOMEM. d is empty after a failure. */
+/* 0; GPUFL_E_NOENT: the file has no DWARF; _FULL: too much; _CORRUPT; _NOMEM. d is empty after a
+ * failure. */
 int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct elf_file *f);
 void dwarf_lines_close(struct dwarf_lines *d);
 
-/* Levels of an address, innermost first; 0: nothing is known. Texts are valid until close.
- * named: the function at the address by the symbol table, for one without a linkage name. It stands
- * for a line without entries only where nothing can have been inlined there, since the line is
- * the innermost function's and the symbol the outermost one's. */
+/* Finds the levels of an address, innermost first; 0: nothing is known. Texts are valid until
+ * close. named: the name of the function at the address by the symbol table, for one without a
+ * linkage name. It is used for a line without entries only where nothing can have been inlined
+ * there, since the line belongs to the innermost function and the symbol to the outermost one. */
 size_t dwarf_lines_find(struct dwarf_lines *d, uint64_t address, const char *named,
                         struct dwarf_level levels[DWARF_LEVELS]);
 

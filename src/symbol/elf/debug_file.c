@@ -18,8 +18,8 @@ enum {
     NAME_ROOM = 256,
     ID_LEAST = 4,
     CHECK_MAX = 1 << 30,
-    SMALL_PACKED_MAX = 16 << 20, /* bytes of .gnu_debugdata; those of whole distributions: 1 MB */
-    SMALL_MAX = 256 << 20,       /* the same unpacked */
+    SMALL_PACKED_MAX = 16 << 20, /* bytes of .gnu_debugdata; whole distributions stay below 1 MB */
+    SMALL_MAX = 256 << 20,       /* bytes of it, unpacked */
 };
 
 bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_id)
@@ -38,7 +38,7 @@ bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_
     return false;
 }
 
-/* The checksum of objcopy --add-gnu-debuglink: CRC-32 as zlib has it, over the whole file. */
+/* Compares the checksum of objcopy --add-gnu-debuglink: zlib's CRC-32 over the whole file. */
 static bool has_checksum(const struct elf_file *f, uint32_t wanted)
 {
     static const size_t room = 1 << 16;

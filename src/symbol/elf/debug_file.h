@@ -1,12 +1,11 @@
 /* debug_file.h - the separate file with a program's symbols and DWARF.
  *
- * Looked for where distributions and objcopy put it: by build id below
- * /usr/lib/debug/.build-id, by the name in .gnu_debuglink beside the program, in .debug
- * there, and below /usr/lib/debug. What is found counts only with the same build id, or,
- * where there is none, the checksum that the link has. Never over the network: debuginfod is
- * not asked, whatever DEBUGINFOD_URLS says; what it fetched earlier (its cache is a folder of
- * its own) is not looked at. Fedora and its kin leave a small symbol table in the stripped
- * program itself. Owner's thread. */
+ * The places are those of distributions and objcopy: by build id below /usr/lib/debug/.build-id,
+ * by the name in .gnu_debuglink in the program's folder, in .debug there, and below
+ * /usr/lib/debug. A file counts only if its build id is the program's or, where there is none,
+ * the checksum is the link's. Nothing goes over the network: debuginfod is not asked, whatever
+ * DEBUGINFOD_URLS says, and its cache (a folder of its own) is not searched. Fedora and its
+ * relatives leave a small symbol table in the stripped program itself. Owner's thread. */
 #ifndef GPUFL_SYMBOL_ELF_DEBUG_FILE_H
 #define GPUFL_SYMBOL_ELF_DEBUG_FILE_H
 
@@ -21,8 +20,8 @@ bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_
 bool debug_file_open(struct elf_file *out, const char *root, const struct elf_file *program,
                      const char *path);
 
-/* Opens the symbol table that a stripped program carries (.gnu_debugdata, xz), unpacked into memory.
- * False: it has none, or this machine has no liblzma. */
+/* Opens the symbol table that a stripped program carries (.gnu_debugdata, xz), unpacked into
+ * memory. False: the program has none, or this machine has no liblzma. */
 bool debug_file_small(struct elf_file *out, const struct elf_file *program);
 
 #endif

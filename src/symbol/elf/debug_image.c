@@ -16,14 +16,15 @@ static bool is_needed(const struct elf_file *f, const Elf64_Shdr *s)
             !strcmp(name, ".gnu_debugaltlink"));
 }
 
-/* What a section says of its compression; false: it is not compressed, or that is unreadable. */
+/* What a section says of its compression; false: it is not compressed, or its header is
+ * unreadable. */
 static bool packed_as(const struct elf_file *f, const Elf64_Shdr *s, Elf64_Chdr *c)
 {
     return (s->sh_flags & SHF_COMPRESSED) && s->sh_size > sizeof *c &&
            elf_file_copy(f, s->sh_offset, c, sizeof *c);
 }
 
-/* The section's header in the image says what is there now. */
+/* Makes the section's header in the image say what is in the image now. */
 static void patch_header(const struct debug_image *d, const struct elf_file *f, size_t index,
                          uint64_t offset, uint64_t size)
 {
@@ -35,7 +36,8 @@ static void patch_header(const struct debug_image *d, const struct elf_file *f, 
     memcpy(d->base + f->head.e_shoff + index * sizeof s, &s, sizeof s);
 }
 
-/* True where a section lies in the file and not over its headers, which it must not hide. */
+/* True where a section lies in the file and does not overlap its headers, which it must not
+ * hide. */
 static bool is_apart(const struct elf_file *f, const Elf64_Shdr *s)
 {
     uint64_t table = f->head.e_shoff, end = table + f->section_count * sizeof *s;
@@ -43,8 +45,8 @@ static bool is_apart(const struct elf_file *f, const Elf64_Shdr *s)
            (s->sh_offset >= end || s->sh_offset + s->sh_size <= table);
 }
 
-/* Unpacks section i, which lies in the image, to `end` of it; what must not or cannot be unpacked
- * is empty. The file may say another size by now than when the room was measured. */
+/* Unpacks section i, which lies in the image, up to `end`; a section that must not or cannot be
+ * unpacked becomes empty. The file may give another size now than when the room was measured. */
 static void unpack_to(const struct debug_image *d, const struct elf_file *f, size_t i,
                       const Elf64_Chdr *c, uint64_t *end)
 {

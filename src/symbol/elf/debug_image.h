@@ -1,11 +1,10 @@
 /* debug_image.h - the debug sections of a file in memory, at their places in it.
  *
- * libdw is given memory, not a file: a mapping as large as the file that holds its
- * headers and its debug sections and zeros elsewhere. So nothing of what it reads can
- * go away under it, pages that are not touched cost nothing, and where it reads a few
- * bytes beyond a damaged section, as it does for texts without an end, there is memory.
- * Sections that are compressed (zlib, zstd) are unpacked behind the file's end; what this machine
- * cannot unpack is left to libdw. Owner's thread. */
+ * libdw gets memory, not a file: a mapping as large as the file, with its headers, its debug
+ * sections and zeros elsewhere. So nothing can go away while libdw reads it, pages that are not
+ * touched cost nothing, and where libdw reads a few bytes beyond a damaged section, as it does
+ * for texts without an end, there is memory. Compressed sections (zlib, zstd) are unpacked after
+ * the file's end; those that this machine cannot unpack are left to libdw. Owner's thread. */
 #ifndef GPUFL_SYMBOL_ELF_DEBUG_IMAGE_H
 #define GPUFL_SYMBOL_ELF_DEBUG_IMAGE_H
 
@@ -16,7 +15,8 @@ struct debug_image {
     size_t size, mapped;
 };
 
-/* 0; GPUFL_E_NOENT: it has no debug sections; _FULL: more than max bytes; _CORRUPT; _NOMEM. */
+/* 0; GPUFL_E_NOENT: the file has no debug sections; _FULL: more than max bytes; _CORRUPT;
+ * _NOMEM. */
 int debug_image_open(struct debug_image *d, const struct elf_file *f, uint64_t max);
 void debug_image_close(struct debug_image *d);
 

@@ -46,7 +46,7 @@ bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n
     return true;
 }
 
-/* The same into memory of its own, with a NUL behind. */
+/* Reads bytes into new memory, with a NUL after them. */
 static char *read_new(const struct elf_file *f, uint64_t offset, uint64_t n, size_t max)
 {
     if (n > max || !elf_file_inside(f, offset, n))
@@ -72,7 +72,7 @@ static void put_hex(char *out, const unsigned char *id, size_t n)
     out[2 * n] = '\0';
 }
 
-/* Finds the build id among notes; their parts are padded to 4 bytes, also in segments of 8. */
+/* Finds the build id among notes; parts of a note are padded to 4 bytes, also in segments of 8. */
 static void scan_notes(struct elf_file *f, const char *notes, size_t len)
 {
     size_t at = 0;
@@ -102,8 +102,8 @@ static void scan_notes_at(struct elf_file *f, uint64_t offset, uint64_t size)
     mem_free(notes);
 }
 
-/* From segments, which every loaded file has, else from sections: those of a debug file keep
- * the notes, its segments do not point at them. */
+/* Reads the build id from segments, which every loaded file has, else from sections: a debug file
+ * keeps the notes, but its segments do not point at them. */
 static void find_build_id(struct elf_file *f)
 {
     for (unsigned i = 0; i < f->head.e_phnum && i < SEGMENTS_MAX && !*f->build_id; i++) {
@@ -120,7 +120,8 @@ static void find_build_id(struct elf_file *f)
 
 /* ---- sections -------------------------------------------------------------------------- */
 
-/* A file without sections is whole; one whose table is damaged is read as one without. */
+/* Reads the section table. A file may have none; one with a damaged table is read as if it had
+ * none. */
 static void read_sections(struct elf_file *f)
 {
     Elf64_Shdr first;
@@ -165,7 +166,8 @@ char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, s
     return data;
 }
 
-/* What a section says it is when decompressed: what it says decides how much is allocated. */
+/* The size that a section claims to have when decompressed: that claim decides how much is
+ * allocated. */
 static uint64_t plain_size(const struct elf_file *f, const Elf64_Shdr *s)
 {
     if (s->sh_flags & SHF_COMPRESSED) {
@@ -227,7 +229,7 @@ static bool is_ours(const Elf64_Ehdr *h)
 
 int elf_file_open(struct elf_file *f, const char *path, struct err *e)
 {
-    /* What is no file may wait for somebody without end. */
+    /* O_NONBLOCK: opening a FIFO would wait for its other end */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         memset(f, 0, sizeof *f);

@@ -23,39 +23,39 @@ struct elf_file {
     Elf64_Ehdr head;
     Elf64_Shdr *sections;       /* owned */
     size_t section_count;       /* 0: the file has none, or their table is damaged */
-    char *names;                /* owned: of sections, NUL at its end */
-    size_t names_len;           /* with that NUL */
+    char *names;                /* owned: names of sections, NUL at the end */
+    size_t names_len;           /* bytes, that NUL included */
     char build_id[ELF_ID_ROOM]; /* hexadecimal; "": it has none */
 };
 
 /* 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no program, library or cubin of this machine's byte order
  * and word size, or damaged) or _NOMEM with a sentence. f is closed after a failure. */
 int elf_file_open(struct elf_file *f, const char *path, struct err *e);
-/* The same of a file that is open, which f owns from here on; name: for the sentence. */
+/* As elf_file_open, of a file that is open; f owns fd from here on. name: for the sentence. */
 int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e);
 void elf_file_close(struct elf_file *f);
 
-/* First section of that name, or NULL. */
+/* The first section of that name, or NULL. */
 const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
 
-/* A section's bytes, with a NUL behind; the caller frees. NULL: none in the file, compressed,
- * over max, out of memory or unreadable. */
+/* A section's bytes, with a NUL after them; the caller frees. NULL: the file has none, they are
+ * compressed, more than max, unreadable, or memory ran out. */
 char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, size_t *len);
 
 const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" where damaged */
 
 bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len);
 
-/* Copies all n bytes at offset, or answers false. */
+/* Copies all n bytes at offset; false: the file has not that many. */
 bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n);
 
-/* A section of debug information that has bytes in this file. */
+/* True for a section of debug information that has bytes in this file. */
 bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s);
 
-/* Bytes that the .debug_* sections take in memory, decompressed. */
+/* Bytes that the .debug_* sections take in memory when decompressed. */
 uint64_t elf_file_debug_bytes(const struct elf_file *f);
 
-/* The separate debug file it names (.gnu_debuglink), which fills name; false: none. */
+/* Fills name with that of the separate debug file (.gnu_debuglink); false: the file names none. */
 bool elf_file_debuglink(const struct elf_file *f, char *name, size_t size, uint32_t *crc);
 
 #endif

@@ -1,4 +1,4 @@
-/* symbols.c - a symbol table to a sorted array. */
+/* symbols.c - turns a symbol table into a sorted array. */
 #include "symbol/elf/symbols.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,8 @@ static int by_address(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Code of its file: the section's flags say so where it has sections, in debug files, too. */
+/* True for code of this file: the section's flags say so where the file has sections, debug files
+ * included. */
 static bool is_code(const struct elf_file *f, const Elf64_Sym *s)
 {
     return s->st_shndx != SHN_UNDEF && s->st_shndx < f->section_count &&
@@ -30,14 +31,14 @@ static bool is_function(const struct elf_file *f, const Elf64_Sym *s, const char
     unsigned type = ELF64_ST_TYPE(s->st_info);
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
         return false;
-    /* Without a type: labels of assembler files, but not the marks that compilers leave. */
+    /* no type: a label of an assembler file, unless it is a mark that compilers leave */
     if (type == STT_NOTYPE &&
         (*name == '$' || *name == '.' || ELF64_ST_BIND(s->st_info) == STB_LOCAL))
         return false;
     return *name && is_code(f, s);
 }
 
-/* Global names before weak and local ones, public spellings before __those. */
+/* Ranks global names before weak and local ones, public spellings before __those. */
 static uint8_t rank_of(const Elf64_Sym *s, const char *name)
 {
     unsigned bind = ELF64_ST_BIND(s->st_info);
@@ -53,7 +54,8 @@ static uint64_t section_end(const struct elf_file *f, const Elf64_Sym *s)
     return h->sh_addr + h->sh_size;
 }
 
-/* One symbol an address, the one of the best rank; sizes that are missing reach to the next. */
+/* Keeps one symbol per address, the one of the best rank; a missing size reaches to the next
+ * symbol. */
 static void settle(struct elf_symbols *s)
 {
     size_t kept = 0;
@@ -112,7 +114,7 @@ void elf_symbols_fini(struct elf_symbols *s)
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t address)
 {
     size_t low = 0, high = s->count;
-    while (low < high) { /* the first that begins behind the address */
+    while (low < high) { /* the first that begins after the address */
         size_t mid = low + (high - low) / 2;
         if (s->items[mid].begin <= address)
             low = mid + 1;

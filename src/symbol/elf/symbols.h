@@ -1,9 +1,9 @@
 /* symbols.h - functions of an ELF file by address, from its symbol table.
  *
- * A function is what the table says it is: address and size. Nothing is named by
- * the nearest symbol before it, for in a stripped file that is some other
- * function. Only functions of assembler files, which tell no size, reach to the
- * next symbol of their section. Owner's thread. */
+ * A function is what the table says it is: address and size. No address gets the name of the
+ * nearest symbol before it, since in a stripped file that is some other function. Only functions
+ * of assembler files, which have no size, reach to the next symbol of their section. Owner's
+ * thread. */
 #ifndef GPUFL_SYMBOL_ELF_SYMBOLS_H
 #define GPUFL_SYMBOL_ELF_SYMBOLS_H
 
@@ -12,7 +12,7 @@
 struct elf_symbol {
     uint64_t begin, end;
     uint32_t name; /* in names */
-    uint8_t rank;  /* of those at one address the smallest is the name */
+    uint8_t rank;  /* the symbol of smallest rank names the address */
 };
 
 struct elf_symbols {
@@ -21,7 +21,8 @@ struct elf_symbols {
     char *names; /* owned */
 };
 
-/* Reads .symtab, or .dynsym where dynamic; none of it there: count 0. 0 or GPUFL_E_NOMEM. */
+/* Reads .symtab, or .dynsym where dynamic; a file without that table gives count 0. 0 or
+ * GPUFL_E_NOMEM. */
 int elf_symbols_read(struct elf_symbols *s, const struct elf_file *f, bool dynamic);
 void elf_symbols_fini(struct elf_symbols *s);
 

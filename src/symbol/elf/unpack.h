@@ -1,9 +1,9 @@
 /* unpack.h - compressed sections to bytes: zlib, zstd and xz.
  *
- * zlib is linked. The other two are opened when the first such section comes: libzstd
- * for debug sections of newer toolchains, which the libdw of Debian 12 does not read,
- * liblzma for the small symbol tables that Fedora and its kin leave in stripped files. A
- * machine without them gets the answers that it would get without the section. [any] */
+ * zlib is linked. The other two are opened when the first such section comes: libzstd for debug
+ * sections of newer toolchains, which the libdw of Debian 12 does not read, liblzma for the small
+ * symbol tables that Fedora and its kin leave in stripped files. On a machine without them, the
+ * section counts as missing. [any] */
 #ifndef GPUFL_SYMBOL_ELF_UNPACK_H
 #define GPUFL_SYMBOL_ELF_UNPACK_H
 
@@ -11,17 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As ch_type of an ELF section's compression header. */
+/* The values of ch_type in an ELF section's compression header. */
 enum unpack_kind { UNPACK_ZLIB = 1, UNPACK_ZSTD = 2 };
 
-/* Can this machine unpack it? */
+/* True where this machine can unpack that kind. */
 bool unpack_can(uint32_t kind);
 
-/* n bytes from `from` to exactly `size` at `to`; false: they are damaged, or more or fewer. */
+/* Unpacks n bytes from `from` to exactly `size` bytes at `to`; false: they are damaged, or give
+ * more or fewer. */
 bool unpack_section(uint32_t kind, char *to, size_t size, const char *from, size_t n);
 
-/* An xz file in memory, unpacked into new memory, at most max bytes; the caller frees. NULL: damaged,
- * too large, no memory, or no liblzma. */
+/* Unpacks an xz file in memory into new memory of at most max bytes; the caller frees. NULL:
+ * damaged, too large, no memory, or no liblzma. */
 char *unpack_xz(const char *from, size_t n, size_t max, size_t *len);
 
 #endif

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text that a name may grow to; a bound far above what real names come near. */
+/* The length that a name may grow to, far above that of real names. */
 static const double EXPANDED_MAX = 1e10;
 
-/* Of the C++ runtime; its result is the C library's malloc's. */
+/* A function of the C++ runtime; its result comes from the C library's malloc. */
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
 
 static bool mangled(const char *name)

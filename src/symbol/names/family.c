@@ -1,4 +1,4 @@
-/* family.c - names argument by argument: what all have, what differs. */
+/* family.c - splits names into what all members share and what differs, argument by argument. */
 #include "symbol/names/family.h"
 
 #include "base/alloc.h"
@@ -10,12 +10,12 @@
 
 enum {
     DEPTH_MAX = 8,     /* nested template arguments that are compared one by one */
-    DISTINCT_MAX = 64, /* members of which is tried whether they differ without an argument */
+    DISTINCT_MAX = 64, /* members among which a dropped argument may make two look alike */
 };
 
 /* ---- a name taken apart ------------------------------------------------------------------ */
 
-/* "head<args>tail": the text in the outermost angle brackets; false where there are none. */
+/* Splits "head<args>tail" at the outermost angle brackets; false where there are none. */
 static bool split(struct span s, struct span *head, struct span *args, struct span *tail)
 {
     size_t open = SIZE_MAX;
@@ -80,7 +80,7 @@ static void add_item(struct family *f, struct item item)
         f->items[f->item_count++] = item;
 }
 
-/* Room for one span a member; its place. */
+/* Makes room for one span per member; returns its place. */
 static size_t add_spans(struct family *f)
 {
     size_t at = f->span_count;
@@ -93,8 +93,8 @@ static size_t add_spans(struct family *f)
     return at;
 }
 
-/* True where all members' texts at `from` are head<args>tail with one head and as many args:
- * their args and tails are then at *args and *tails. */
+/* True where all members' texts at `from` are head<args>tail with one head and as many args;
+ * *args and *tails are then the places of these. */
 static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails, size_t *arg_count)
 {
     struct span head, first = {NULL, 0};
@@ -116,7 +116,7 @@ static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails
     return true;
 }
 
-/* Length of "(Layout)" where that stands before every member's text at `from`; 0: it does not. */
+/* Length of a cast "(Layout)" where it precedes every member's text at `from`; 0: it does not. */
 static size_t common_cast(const struct family *f, size_t from)
 {
     struct span first = f->spans[from];
@@ -162,7 +162,7 @@ static void compare(struct family *f, size_t from, int depth)
         compare(f, tails, 0);
 }
 
-/* Dropped items that follow each other are one "..". */
+/* Puts a member's text. Dropped items that follow each other are one "..". */
 void family_put(const struct family *f, size_t member, struct buf *out)
 {
     bool dots = false, separator = false;
@@ -206,11 +206,11 @@ static size_t longest_of(const struct family *f, struct buf *scratch, size_t *me
     return most;
 }
 
-/* The longest of a kind that could be dropped and was not tried; NULL: none. */
+/* The longest item of a kind that could be dropped and was not tried; NULL: none. */
 static struct item *longest_item(struct family *f, enum item_kind kind)
 {
     struct item *longest = NULL;
-    size_t most = 2; /* what ".." takes */
+    size_t most = 2; /* ".." takes two columns */
     for (size_t i = 0; i < f->item_count; i++) {
         struct item *t = &f->items[i];
         size_t len = t->text.len;
@@ -260,7 +260,7 @@ int family_fit(struct family *f, size_t width)
     buf_init(&scratch, FAMILY_BYTES);
     size_t most = longest_of(f, &scratch, &longest);
     while (most > width && (t = longest_item(f, ITEM_COMMON))) {
-        t->dropped = true; /* takes as much from every member: the longest stays it */
+        t->dropped = true; /* every member gets as much shorter */
         most = width_of(f, longest, &scratch);
     }
     if (most > width) {

@@ -19,29 +19,30 @@ enum item_kind { ITEM_LITERAL, ITEM_SEPARATOR, ITEM_COMMON, ITEM_VARIES };
 /* A piece of every member's text, in order. */
 struct item {
     enum item_kind kind;
-    bool dropped;     /* ".." stands for it */
+    bool dropped;     /* ".." is shown instead */
     bool needed;      /* ITEM_VARIES: without it two members would look alike */
-    struct span text; /* of all members; ITEM_VARIES: of none */
-    size_t at;        /* ITEM_VARIES: of the members' texts in spans */
-    size_t cast;      /* ITEM_VARIES: bytes of a cast before each of them, "(Layout)" */
+    struct span text; /* the text of all members; ITEM_VARIES: unused */
+    size_t at;        /* ITEM_VARIES: place of the members' texts in spans */
+    size_t cast;      /* ITEM_VARIES: bytes of a cast "(Layout)" before each text */
 };
 
 struct family {
     size_t count; /* members */
     struct item items[FAMILY_ITEMS];
     size_t item_count;
-    struct span *spans; /* owned: a stack of one span a member each */
+    struct span *spans; /* owned: a stack of groups, one span per member */
     size_t span_count, span_cap;
     bool bare; /* casts are not shown */
     int code;  /* first failure */
 };
 
-/* Takes the texts apart, which must live as long as the family is used. f: zeroed, or used
- * before. GPUFL_E_FULL where they have too many pieces, GPUFL_E_NOMEM. */
+/* Splits the texts, which must live as long as the family is used. f: zeroed, or used before.
+ * GPUFL_E_FULL where they have too many pieces, GPUFL_E_NOMEM. */
 int family_compare(struct family *f, const struct span *texts, size_t count);
 
-/* Drops, until all members fit or nothing is left to drop: what all share, the longest first;
- * casts; and what differs but is not needed to tell members apart. 0 or GPUFL_E_NOMEM. */
+/* Drops pieces until all members fit or nothing is left to drop: first what all share, the
+ * longest first; then casts; then what differs but is not needed to keep two members apart. 0 or
+ * GPUFL_E_NOMEM. */
 int family_fit(struct family *f, size_t width);
 
 /* Appends the text of a member. */

@@ -1,11 +1,10 @@
 /* shorten.c - demangled names that fit a table, and can be told apart in it.
  *
- * A name alone loses what says least first: return type and parameters, namespaces
- * of template arguments, namespaces at all, and at last its middle. In a table that
- * is not enough: instances of one template differ in an argument or two, and those
- * may be what is cut. So names of one family, whose text up to the first '<' is the
- * same, are compared argument by argument, and what all of them share goes first.
- * What still looks alike gets its row's number behind it. */
+ * A name alone loses what says least first: return type and parameters, namespaces of template
+ * arguments, all namespaces, and at last its middle. In a table that is not enough: instances of
+ * one template differ in an argument or two, and those may be what is cut. So the names of one
+ * family, whose text up to the first '<' is equal, are compared argument by argument, and what
+ * all of them share goes first. Rows that still look alike get their number after the name. */
 #include "symbol/names/shorten.h"
 
 #include "base/alloc.h"
@@ -20,15 +19,15 @@
 #include <string.h>
 
 enum {
-    SHORT_MAX = 65536,   /* bytes of a demangled name that is looked at */
+    SHORT_MAX = 65536,   /* bytes of a demangled name that are considered */
     TEXT_MAX = 64 << 20, /* bytes of all names of a table */
     HEAD_LEAST = 12,     /* columns that are kept of a family's name */
 };
 
 /* ---- one name ---------------------------------------------------------------------------- */
 
-/* Without the parameter list, and what stands behind it: up to the last '(' outside all
- * brackets that opens one (not that of "(anonymous namespace)"). */
+/* Cuts the parameter list and what follows: from the last '(' outside all brackets that opens one
+ * (not that of "(anonymous namespace)"). */
 static struct span drop_parameters(struct span s)
 {
     int depth = 0;
@@ -49,7 +48,7 @@ static struct span drop_parameters(struct span s)
     return (struct span){s.at, cut};
 }
 
-/* Without the return type: what stands before the last space outside brackets. */
+/* Cuts the return type: the text before the last space outside brackets. */
 static struct span drop_return_type(struct span s)
 {
     int depth = 0;
@@ -90,8 +89,8 @@ static void copy_bare(struct buf *out, struct span s, int bare_from)
     }
 }
 
-/* Cuts the middle out of the text at `from`: instances of one template often differ in their
- * last arguments only. */
+/* Cuts the middle out of the text at `from`: instances of one template often differ in their last
+ * arguments only. */
 static void cut_middle(struct buf *out, size_t from, size_t width)
 {
     char *at = out->data + from;
@@ -102,7 +101,7 @@ static void cut_middle(struct buf *out, size_t from, size_t width)
     out->len = from + head + 2 + len - tail;
 }
 
-/* What of a name is shown, from the least to the most. */
+/* How much of a name is shown, from the least to the most. */
 enum detail { NO_NAMESPACES, OUTER_NAMESPACES, ALL_NAMESPACES, PARAMETERS, DETAILS };
 
 static void put_detail(struct buf *out, const char *demangled, enum detail d)
@@ -142,7 +141,7 @@ void shorten_put(struct buf *out, const char *demangled, size_t width)
 
 /* ---- a table ----------------------------------------------------------------------------- */
 
-/* Cuts the family's own name, which stands at the head of all, before what differs. */
+/* Cuts the family's own name, which all members begin with, before what differs. */
 static void fit_member(struct buf *out, size_t from, size_t head, size_t width)
 {
     size_t all = columns_from(out, from);
@@ -169,16 +168,16 @@ struct row {
     size_t index;       /* in the table */
     struct span family; /* text up to the first '<' */
     bool cut;           /* its middle is missing */
-    size_t at;          /* of its text, in texts */
-    size_t place;       /* of what is not there yet, in the buffer that is being filled */
-    bool twin;          /* the row before it, in the order of texts, looks like it */
+    size_t at;          /* place of its text in texts */
+    size_t place;       /* where the missing text goes, in the buffer that is being filled */
+    bool twin;          /* the row before it, in the order of texts, looks alike */
 };
 
 struct table {
     struct row *rows; /* owned */
     size_t count, width;
-    struct buf names; /* without namespaces, a NUL behind each: what families are told by */
-    struct buf texts; /* as shown, a NUL behind each; grows where a text is made anew */
+    struct buf names; /* names without namespaces, a NUL after each: they decide the family */
+    struct buf texts; /* as shown, a NUL after each; a new text is appended */
 };
 
 static int by_family(const void *a, const void *b)
@@ -235,7 +234,7 @@ static size_t head_columns(const struct buf *b, size_t from)
     return open ? columns(at, (size_t)(open - at)) : 0;
 }
 
-/* New texts for the rows of a family, with as much detail as tells them apart. */
+/* Makes new texts for the rows of a family, with as much detail as keeps them apart. */
 static int put_family(struct table *t, struct family *f, struct row *rows, size_t count)
 {
     struct buf scratch;
@@ -272,7 +271,7 @@ static int put_family(struct table *t, struct family *f, struct row *rows, size_
     return rc;
 }
 
-/* Texts of every row on its own. */
+/* Makes the text of every row on its own. */
 static int put_alone(struct table *t, const char *const *names)
 {
     for (size_t i = 0; i < t->count; i++) {
@@ -319,7 +318,7 @@ static int put_families(struct table *t)
     return buf_error(&t->texts) ? GPUFL_E_NOMEM : rc;
 }
 
-/* Rows that still look alike get the number of their row, but for the first of them. */
+/* Gives all rows that still look alike their number, except the first of them. */
 static int number_twins(struct table *t)
 {
     struct buf again;

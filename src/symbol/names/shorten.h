@@ -1,7 +1,7 @@
 /* shorten.h - demangled names in the room a table has for them.
  *
- * For people: what is cut out is "..", and nothing can be told from the result that
- * the full name does not say. [any] */
+ * For people: what is cut out becomes "..", and the result says nothing that the full name does
+ * not. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_SHORTEN_H
 #define GPUFL_SYMBOL_NAMES_SHORTEN_H
 
@@ -14,9 +14,9 @@
  * last with ".." for its middle. */
 void shorten_put(struct buf *out, const char *demangled, size_t width);
 
-/* The names of a table's rows, each with a NUL behind it, in at most width columns and no two
- * alike: of instances of one template the arguments that all of them share give way to those
- * that differ. 0 or GPUFL_E_NOMEM. */
+/* Shortens the names of a table's rows to at most width columns, no two alike, a NUL after each:
+ * of instances of one template, arguments that all share give way to those that differ. 0 or
+ * GPUFL_E_NOMEM. */
 int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t width);
 
 #endif

@@ -1,4 +1,4 @@
-/* span.h - pieces of demangled names, for those who shorten them. [any] */
+/* span.h - pieces of demangled names, for the files that shorten them. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_SPAN_H
 #define GPUFL_SYMBOL_NAMES_SPAN_H
 
@@ -23,7 +23,7 @@ static inline bool is_word(char c)
            c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* Passes over "operator" and its sign: its brackets are none. */
+/* Skips "operator" and its sign: their brackets do not count. */
 static inline size_t skip_operator(struct span s, size_t i)
 {
     if (!starts(s, i, "operator") || (i && is_word(s.at[i - 1])))
@@ -46,7 +46,7 @@ static inline size_t columns(const char *at, size_t len)
     return n;
 }
 
-/* Byte at which column n of the text starts. */
+/* The byte at which column n of the text starts. */
 static inline size_t column_at(const char *at, size_t len, size_t n)
 {
     size_t i = 0;
