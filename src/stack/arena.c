@@ -1,8 +1,8 @@
 /* arena.c - a bump allocator with one word of state.
  *
- * The word is the current chunk and the bytes taken of it; whoever moves it on owns
- * what lies between. A chunk is published before the word names it (release, partner:
- * acquire in arena_take). */
+ * The word is the current chunk and the bytes taken of it; the thread that moves it on owns the
+ * bytes between. A chunk is published before the word names it (release, partner: acquire in
+ * arena_take). */
 #include "stack/arena.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@
 static _Atomic(char *) chunks[ARENA_CHUNKS];
 static _Atomic uint64_t state; /* index of a chunk << 32 | bytes taken of it */
 
-/* The chunk is there afterwards, made by whomever. */
+/* Makes sure that the chunk exists, made by this thread or by another one. */
 static bool arena_chunk(uint32_t index)
 {
     if (index >= ARENA_CHUNKS)
@@ -26,7 +26,7 @@ static bool arena_chunk(uint32_t index)
         return false;
     if (!atomic_compare_exchange_strong_explicit(&chunks[index], &none, made, memory_order_release,
                                                  memory_order_acquire))
-        mem_free(made); /* another thread's is there */
+        mem_free(made); /* another thread was first */
     return true;
 }
 

@@ -1,7 +1,7 @@
-/* arena.h - memory that stacks keep for ever: taken piece by piece, never given back.
+/* arena.h - memory that stacks keep for ever: taken piece by piece, never freed.
  *
- * Lock-free, so that a thread that meets a new stack waits for no other one, and
- * bounded: what a program can make us keep has an end. */
+ * Lock-free, so that a thread that meets a new stack waits for no other one; bounded, so that a
+ * program cannot make it grow without end. */
 #ifndef GPUFL_STACK_ARENA_H
 #define GPUFL_STACK_ARENA_H
 
@@ -13,12 +13,13 @@ enum {
     ARENA_CHUNKS = 512,       /* 128 MB */
 };
 
-/* Uninitialized, aligned to 8; NULL: no room, or the heap has none. [hot, first sight] */
+/* Memory that is not initialized, aligned to 8; NULL: the arena or the heap has no room. [hot,
+ * first sight] */
 void *arena_take(size_t bytes);
 
 /* Makes room for the first pieces; 0 or GPUFL_E_NOMEM. [owner] */
 int arena_open(void);
 
-uint64_t arena_bytes(void); /* taken, with what was left over at the ends of chunks [any] */
+uint64_t arena_bytes(void); /* taken, leftovers at the ends of chunks included [any] */
 
 #endif

@@ -1,7 +1,8 @@
-/* calls.c - recognizes call instructions from behind, and functions with frame pointers.
+/* calls.c - recognizes calls by the bytes before a return address, and functions with frame
+ * pointers.
  *
- * Bytes of x86 read backwards are ambiguous; both questions are answered yes only where
- * the bytes fit, and what follows from a yes is checked by other means as well. */
+ * Bytes of x86 read backwards are ambiguous; both questions are answered yes only where the bytes
+ * fit, and every use of a yes is checked by other means as well. */
 #include "stack/calls.h"
 
 #include "stack/modules.h"
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Code of a file stays where it is; generated code may be given back by another thread. */
+/* Code of a file stays where it is; generated code may be freed by another thread. */
 static bool calls_read(void *to, uintptr_t from, size_t n)
 {
     return modules_find(from) ? safe_read(to, (const void *)from, n)
@@ -24,10 +25,10 @@ enum {
     CALL_NEAR_BYTES = 5,
     CALL_GROUP = 0xff, /* with 2 in ModRM's middle field */
     RETURN = 0xc3,
-    PROLOGUE_WITHIN = 1024, /* bytes looked back for a function's beginning */
+    PROLOGUE_WITHIN = 1024, /* bytes searched backwards for a function's beginning */
 };
 
-/* Bytes of FF /2 with this ModRM and SIB; 0: it is no call. */
+/* Length of FF /2 with this ModRM and SIB; 0: it is no call. */
 static size_t calls_group_bytes(uint8_t modrm, uint8_t sib)
 {
     unsigned mod = modrm >> 6, rm = modrm & 7;
@@ -45,7 +46,7 @@ static size_t calls_group_bytes(uint8_t modrm, uint8_t sib)
 
 bool calls_before(uintptr_t ra, uintptr_t *target)
 {
-    uint8_t b[LONGEST + 1] = {0}; /* one more: a SIB that is none is looked at */
+    uint8_t b[LONGEST + 1] = {0}; /* one more: a SIB is looked at where there is none */
     *target = 0;
     if (!calls_read(b, ra - LONGEST, LONGEST))
         return false;
@@ -69,7 +70,7 @@ bool calls_frame(uintptr_t at)
         {0x55, 0x48, 0x89, 0xe5}, /* push rbp; mov rbp, rsp */
         {0x55, 0x48, 0x8b, 0xec}, /* the same, as others write it */
     };
-    uint8_t b[64 + 3] = {0}; /* an aligned piece, and the beginning of the one behind it */
+    uint8_t b[64 + 3] = {0}; /* an aligned piece, and the beginning of the next one */
     for (uintptr_t end = at; at - end < PROLOGUE_WITHIN;) {
         size_t n = ((end - 1) & 63) + 1;
         memmove(b + n, b, 3);
@@ -78,7 +79,7 @@ bool calls_frame(uintptr_t at)
         for (size_t i = n; i-- > 0;) {
             if (memcmp(b + i, prologues[0], 4) == 0 || memcmp(b + i, prologues[1], 4) == 0)
                 return true;
-            if (b[i] == RETURN) /* maybe another function before it */
+            if (b[i] == RETURN) /* maybe the end of another function */
                 return false;
         }
         end -= n;

@@ -1,11 +1,11 @@
 /* cfi.c - from an instruction to its row: .eh_frame_hdr, FDE, CIE, and their program.
  *
- * The header's table, sorted by first instruction, is searched by halves; the entry
- * it names and that entry's CIE carry a program whose instructions up to pc are run.
- * Where a file has no header, cfi_index.c has made a table of its own.
- * Everything is read from the mapped segment the header lies in, never beyond its
- * end, and every page of it is asked for before it is read: a damaged table gives no
- * row, not a fault. Slow, a few hundred ns: rows.c keeps what comes out. */
+ * The header's table, sorted by first instruction, is searched by halves; the entry it names and
+ * that entry's CIE carry a program whose instructions up to pc are run. Where a file has no
+ * header, cfi_index.c has made a table of its own. Everything is read from the mapped segment
+ * that has the header, never beyond its end, and every page is probed before it is read: a
+ * damaged table gives no row, not a fault. That takes a few hundred ns, so rows.c keeps the
+ * result. */
 #include "stack/cfi.h"
 
 #include "stack/cfi_index.h"
@@ -15,9 +15,9 @@
 
 enum {
     CFI_PAGE = 4096,
-    CFI_LENGTH_MAX = 1 << 20, /* of an entry; the longest seen are 40 KB */
+    CFI_LENGTH_MAX = 1 << 20, /* bytes of an entry; the longest seen are 40 KB */
     CFI_SAVED = 4,            /* depth of remember_state */
-    HDR_TABLE = 0x3b,         /* the table's encoding everybody writes: datarel | sdata4 */
+    HDR_TABLE = 0x3b,         /* the table's encoding that all linkers write: datarel | sdata4 */
 };
 
 enum { /* pointer encodings of .eh_frame */
@@ -101,7 +101,7 @@ const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes)
     return at;
 }
 
-/* Bytes of the module's table segment: every page asked for. */
+/* Bytes of the module's table segment, every page probed. */
 static struct cfi_bytes cfi_map(const struct module *m, uintptr_t at, uint64_t bytes)
 {
     struct cfi_bytes none = {.bad = true};
@@ -157,7 +157,7 @@ static uint64_t cfi_pointer(struct cfi_bytes *b, uint8_t encoding, uintptr_t dat
 
 /* ---- entries ---- */
 
-/* A CIE or FDE at this address: its bytes after the length. */
+/* The bytes of a CIE or FDE at this address, after its length. */
 static struct cfi_bytes entry_bytes(const struct module *m, uintptr_t at, bool *wide)
 {
     struct cfi_bytes head = cfi_map(m, at, 4);
@@ -179,7 +179,7 @@ static bool entry_augmentation(struct entry *e, struct cfi_bytes *b, const char 
     if (!text[0])
         return true;
     if (text[0] != 'z')
-        return false; /* nobody writes others today */
+        return false; /* no linker writes others today */
     e->sized = true;
     uint64_t length = cfi_uleb(b);
     const uint8_t *at = cfi_block(b, length);
@@ -196,7 +196,7 @@ static bool entry_augmentation(struct entry *e, struct cfi_bytes *b, const char 
             cfi_take(&data, 1);
         } else if (*c == 'S') {
             e->signal = true;
-        } else if (*c != 'B') { /* B: signed return addresses, said again by the program */
+        } else if (*c != 'B') { /* B: signed return addresses; the program says so, too */
             return false;
         }
     }
@@ -246,7 +246,7 @@ static bool entry_read(const struct module *m, uintptr_t fde, struct entry *e)
     return !b.bad;
 }
 
-/* The FDE that the header's table has for pc; 0: none. */
+/* The FDE that the header's table gives for pc; 0: none. */
 static uintptr_t entry_search(const struct module *m, uintptr_t pc)
 {
     uint8_t head[4];
@@ -284,14 +284,14 @@ static bool entry_find(const struct module *m, uintptr_t pc, struct entry *e)
 
 /* ---- the program ---- */
 
-/* Rows while a program runs. */
+/* The state of a program that runs. */
 struct machine {
     const struct entry *entry;
     struct cfi_row row;
-    const struct cfi_row *initial; /* what the CIE's program left; NULL while it runs */
+    const struct cfi_row *initial; /* the result of the CIE's program; NULL while that runs */
     struct cfi_row saved[CFI_SAVED];
     unsigned saves;
-    uintptr_t at, pc; /* the instruction whose row it is by now; the one wanted */
+    uintptr_t at, pc; /* the instruction the row is for so far; the one wanted */
     bool bad;
 };
 
@@ -322,7 +322,7 @@ enum {
     CFA_VAL_OFFSET,
     CFA_VAL_OFFSET_SF,
     CFA_VAL_EXPRESSION,
-    CFA_NEGATE_RA = 0x2d, /* aarch64: the return address is signed from here on, or no more */
+    CFA_NEGATE_RA = 0x2d, /* aarch64: return addresses are signed from here on, or no longer */
     CFA_ARGS_SIZE = 0x2e,
     CFA_NEGATIVE_OFFSET = 0x2f,
 };
@@ -336,7 +336,7 @@ static int64_t machine_scaled(struct machine *m, int64_t n)
 static void machine_place(struct machine *m, uint64_t reg, enum cfi_rule rule, uint8_t base,
                           int64_t offset)
 {
-    if (reg < CPU_REGS) /* those above hold no addresses */
+    if (reg < CPU_REGS) /* higher registers hold no addresses */
         m->row.reg[reg] = (struct cfi_place){rule, {.reg = base, .offset = offset}};
 }
 
@@ -367,7 +367,7 @@ static void machine_expression(struct machine *m, struct cfi_bytes *b, uint8_t o
     if (op == CFA_DEF_CFA_EXPRESSION) {
         m->row.cfa = v;
         m->bad |= !known;
-    } else if (reg < CPU_REGS) { /* a register nobody asks for may be beyond us */
+    } else if (reg < CPU_REGS) { /* a register that nobody reads may be higher */
         enum cfi_rule rule = op == CFA_EXPRESSION ? CFI_AT : CFI_IS;
         m->row.reg[reg] = (struct cfi_place){known ? rule : CFI_UNDEFINED, v};
     }
@@ -385,7 +385,7 @@ static void machine_state(struct machine *m, bool remember)
         m->row = m->saved[--m->saves];
 }
 
-/* Rules of one register. */
+/* Runs an operation on one register. */
 static void machine_register(struct machine *m, struct cfi_bytes *b, uint8_t op)
 {
     uint64_t reg = cfi_uleb(b);
@@ -506,7 +506,7 @@ static void machine_step(struct machine *m, struct cfi_bytes *b, uint8_t op)
     }
 }
 
-/* Runs what applies to m->pc: the program up to the first advance beyond it. */
+/* Runs the part that applies to m->pc: the program up to the first advance beyond it. */
 static bool machine_run(struct machine *m, struct cfi_bytes b)
 {
     while (b.at < b.end && !b.bad && !m->bad) {
@@ -525,7 +525,7 @@ static bool machine_run(struct machine *m, struct cfi_bytes b)
         default:
             machine_step(m, &b, op);
         }
-        if (m->at > m->pc) /* only an advance moves it, and that changes no rule */
+        if (m->at > m->pc) /* only an advance moves m->at, and that changes no rule */
             break;
     }
     return !b.bad && !m->bad;

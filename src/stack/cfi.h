@@ -1,8 +1,8 @@
-/* cfi.h - what .eh_frame says of one instruction: where its function's caller stands
- * and where the caller's registers are.
+/* cfi.h - what .eh_frame says of one instruction: where the caller's frame is and where the
+ * caller's registers are.
  *
- * A value is symbolic: it depends on the instruction alone, not on the registers, so
- * that a row can be kept and used again for every visit. */
+ * A value is symbolic: it depends on the instruction alone, not on the registers, so that a row
+ * can be kept and used again for every visit. */
 #ifndef GPUFL_STACK_CFI_H
 #define GPUFL_STACK_CFI_H
 
@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 enum {
-    CFI_CFA = CPU_REGS, /* as a register: the frame's CFA */
+    CFI_CFA = CPU_REGS, /* a register number that means the frame's CFA */
     CFI_NO_REG = 255,   /* a constant */
 };
 
-/* reg + offset, or what is stored there, + after. */
+/* The value reg + offset; with load, the word stored there, plus after. */
 struct cfi_value {
     uint8_t reg;    /* DWARF number, CFI_CFA or CFI_NO_REG */
     bool load;      /* the 8 bytes at reg + offset */
@@ -27,7 +27,7 @@ struct cfi_value {
 
 enum cfi_rule {
     CFI_SAME = 0,  /* the callee has not touched it */
-    CFI_UNDEFINED, /* lost; for the return address: this is the outermost frame */
+    CFI_UNDEFINED, /* lost; for the return address: the frame is the outermost one */
     CFI_AT,        /* stored at the value */
     CFI_IS,        /* is the value */
 };
@@ -44,7 +44,7 @@ struct cfi_row {
     bool signal; /* the frame was interrupted, not called */
 };
 
-/* Bytes being read, never beyond the end: what is not there reads as 0 and sets bad. */
+/* A range of bytes to read. Reads beyond its end give 0 and set bad. */
 struct cfi_bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -53,19 +53,20 @@ struct cfi_bytes {
 uint64_t cfi_take(struct cfi_bytes *b, unsigned bytes); /* 1, 2, 4 or 8, little-endian */
 uint64_t cfi_uleb(struct cfi_bytes *b);
 int64_t cfi_sleb(struct cfi_bytes *b);
-const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes); /* NULL: not that many */
+const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes); /* NULL: fewer are left */
 
-/* A DWARF expression at an instruction. cfa: starts with the CFA on its stack. false: it needs
- * more than struct cfi_value can say. */
+/* A DWARF expression at an instruction. cfa: its stack begins with the CFA. False: struct
+ * cfi_value cannot express it. */
 bool cfi_expression(struct cfi_bytes b, uintptr_t pc, bool cfa, struct cfi_value *out);
 
-/* false: no table covers this instruction, or it is damaged or beyond us. [hot, first sight] */
+/* False: no table covers this instruction, or the entry is damaged or not supported. [hot, first
+ * sight] */
 bool cfi_find(const struct module *m, uintptr_t pc, struct cfi_row *out);
 
 /* An entry of .eh_frame. */
 struct cfi_entry {
-    uintptr_t next;       /* where the next one is; 0: this is the terminator */
-    uintptr_t begin, end; /* instructions it covers; 0, 0: it is a CIE, or beyond us */
+    uintptr_t next;       /* address of the next entry; 0: this is the terminator */
+    uintptr_t begin, end; /* instructions it covers; 0, 0: a CIE, or not supported */
 };
 
 /* Reads the entry at an address; false: it cannot be read. [hot, first sight] */

@@ -1,9 +1,9 @@
 /* cfi_expr.c - DWARF expressions of call frame information, evaluated without registers.
  *
- * Compilers write few kinds: a register plus a number, one load (realigned frames,
- * signal frames), and arithmetic on the instruction's own address (the linker's PLT
- * entries), which is known. All these are a cfi_value; an expression that is none is
- * refused, and its frame has no row. */
+ * Compilers write few kinds: a register plus a number, one load (realigned frames, signal
+ * frames), and arithmetic on the instruction's own address (the linker's PLT entries), which is
+ * known. A cfi_value expresses all of these; any other expression is refused, and its frame has
+ * no row. */
 #include "stack/cfi.h"
 
 enum { EXPR_DEPTH = 16 };
@@ -72,7 +72,7 @@ static bool expr_is_number(struct cfi_value v)
     return v.reg == CFI_NO_REG && !v.load;
 }
 
-/* Wraps as the DWARF machine does. */
+/* Adds with wrapping, as the DWARF machine does. */
 static struct cfi_value expr_add(struct cfi_value v, int64_t n)
 {
     int64_t *to = v.load ? &v.after : &v.offset;
@@ -114,7 +114,7 @@ static int64_t expr_arithmetic(struct stack_of_values *s, uint8_t op, int64_t a,
     }
 }
 
-/* Operations on the two topmost values. */
+/* Runs an operation on the two topmost values. */
 static void expr_binary(struct stack_of_values *s, uint8_t op)
 {
     struct cfi_value b = expr_pop(s), a = expr_pop(s);

@@ -1,5 +1,7 @@
-/* cfi_index.c - see cfi_index.h. Linkers keep entries in the order of the code, nearly: a heap sort puts the
- * rest right in place, without libc's, which may allocate. */
+/* cfi_index.c - see cfi_index.h.
+ *
+ * Linkers write entries nearly in the order of the code. A heap sort in place does the rest:
+ * libc's qsort may allocate. */
 #include "stack/cfi_index.h"
 
 #include "base/alloc.h"
@@ -7,7 +9,8 @@
 
 #include <stddef.h>
 
-/* Walks the entries; counts those with code, and puts them where there are rows. SIZE_MAX: damage. */
+/* Walks the entries; counts those with code, and stores them where rows is given. SIZE_MAX:
+ * damage. */
 static size_t walk(const struct module *m, uintptr_t at, uintptr_t end, struct cfi_index_row *rows,
                    size_t most)
 {

@@ -1,9 +1,9 @@
-/* cpu.h - what differs between processors: register numbers of their DWARF
- * binding, and the registers of a function as it stands.
+/* cpu.h - what differs between processors: register numbers of their DWARF binding, and how to
+ * read the current registers.
  *
- * x86-64 is what the tests run. The aarch64 part has been run in an emulator only, where
- * it agrees with libgcc's unwinder on all shapes of tests/stack but one: in a signal
- * handler the stack ends with a mark, since the trampoline there has no table. */
+ * x86-64 is what the tests run. The aarch64 part has been run in an emulator only, where it
+ * agrees with libgcc's unwinder on all shapes of tests/stack except one: in a signal handler the
+ * stack ends with a mark, since the trampoline there has no table. */
 #ifndef GPUFL_STACK_CPU_H
 #define GPUFL_STACK_CPU_H
 
@@ -14,7 +14,7 @@ enum {
     CPU_FP = 6,    /* rbp */
     CPU_SP = 7,    /* rsp */
     CPU_RA = 16,   /* the return address's column */
-    CPU_REGS = 17, /* columns kept; those above hold no addresses */
+    CPU_REGS = 17, /* columns kept; higher ones hold no addresses */
     CPU_RED = 128, /* bytes below the stack pointer that belong to a function */
     CPU_KEPT = 1 << 3 | 1 << 6 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15, /* by a callee */
 };
@@ -33,10 +33,10 @@ enum {
 
 struct cpu_regs {
     uintptr_t pc;            /* an instruction, not a return address */
-    uintptr_t reg[CPU_REGS]; /* by DWARF number; those a callee may change are undefined */
+    uintptr_t reg[CPU_REGS]; /* by DWARF number; a register that a callee may change is undefined */
 };
 
-/* A return address as it is on the stack, without what marks it as signed. */
+/* A return address without the bits that mark it as signed. */
 static inline uintptr_t cpu_address(uintptr_t ra)
 {
 #if defined(__aarch64__)
@@ -48,7 +48,7 @@ static inline uintptr_t cpu_address(uintptr_t ra)
 #endif
 }
 
-/* The registers at this very place of the function that it is expanded in. */
+/* Reads the registers at this very place of the function that it is expanded in. */
 #if defined(__x86_64__)
 static inline __attribute__((always_inline)) void cpu_here(struct cpu_regs *r)
 {

@@ -1,8 +1,7 @@
-/* dynsym.h - is a symbol defined by anything that is loaded, asked without the loader's lock.
+/* dynsym.h - is a symbol defined by any loaded file, answered without the loader's lock.
  *
- * dlsym waits for every dlopen that another thread is in the middle of, constructors
- * included, and these may run for as long as the program. Whoever asks at every flush looks
- * here first. */
+ * dlsym waits for every dlopen that another thread is in the middle of, constructors included,
+ * and these may run for as long as the program. Code that asks at every flush calls this first. */
 #ifndef GPUFL_STACK_DYNSYM_H
 #define GPUFL_STACK_DYNSYM_H
 

@@ -1,32 +1,31 @@
 /* join.c - folds, cuts and joins.
  *
- * Inner end: from the caller of `from` on, less what belongs to the vendor's
- * libraries, to this one and to the dynamic linker, by module. A CUDA runtime linked
- * into the program's own file cannot be told by module: its functions (cuda*,
- * cudart::*, __cuda*) stay here and are folded by name where names are known.
+ * Inner end: the stack begins at the caller of `from`, without frames of the vendor's libraries,
+ * of this one and of the dynamic linker, by module. A CUDA runtime linked into the program's own
+ * file is no module of its own: its functions (cuda*, cudart::*, __cuda*) stay here and are
+ * folded by name where names are known.
  *
- * Python: the loop of the interpreter runs in a native frame, and each Python frame
- * tells an address inside that one, so the native frame below whose CFA it lies is
- * its place. Native frames of the interpreter itself are folded away wherever a
- * Python frame was found. Python frames without an address follow those before
- * them; without any, they stand at the first native frame of the interpreter. Where each
- * has a call of the loop to itself and none an address (3.9), they are counted off, if
- * the counts agree. */
+ * Python: the loop of the interpreter runs in a native frame, and each Python frame has an
+ * address inside that frame, so its place is the native frame below whose CFA the address lies.
+ * Native frames of the interpreter itself are folded away wherever a Python frame was found.
+ * Python frames without an address follow those before them; where no frame has one, they take
+ * the place of the interpreter's first native frame. Where each has a call of the loop of its own
+ * and no address (3.9), they are matched by count, if the counts agree. */
 #include "stack/join.h"
 
 #include "stack/modules.h"
 
 #include <stdatomic.h>
 
-enum { FROM_WITHIN = 64 }; /* frames among which `from` is looked for */
+enum { FROM_WITHIN = 64 }; /* frames in which `from` is searched */
 
 struct joining {
     const struct join_walk *walk;
     struct join_item *items;
     uint16_t *sources;
     size_t n;
-    size_t python; /* the next one */
-    bool counted;  /* one at each call of the loop */
+    size_t python; /* index of the next one */
+    bool counted;  /* one Python frame at each call of the loop */
 };
 
 static _Atomic uintptr_t loop_begin, loop_end;
@@ -43,7 +42,7 @@ static bool join_is_loop(const struct unwind_frame *f)
     return f->at - begin < atomic_load_explicit(&loop_end, memory_order_relaxed) - begin;
 }
 
-/* As many calls of the loop as Python frames? */
+/* True where there are as many calls of the loop as Python frames. */
 static bool join_counts(const struct join_walk *w)
 {
     size_t loops = 0;
@@ -83,7 +82,7 @@ static size_t join_begin(const struct join_walk *w, const void *from)
     return begin;
 }
 
-/* Is there anybody's code but the driver's, and where threads begin? */
+/* True where a frame belongs neither to the driver nor to the system's start of threads. */
 static bool join_has_user(const struct join_walk *w, size_t begin)
 {
     uint32_t last = UINT32_MAX;
@@ -99,7 +98,7 @@ static bool join_has_user(const struct join_walk *w, size_t begin)
     return false;
 }
 
-/* The next Python frame and those that follow it in the same loop. */
+/* Adds the next Python frame and those that follow it in one call of the loop. */
 static bool join_python(struct joining *j)
 {
     const struct join_walk *w = j->walk;
@@ -117,7 +116,7 @@ static inline bool join_native(struct joining *j, size_t i)
 {
     const struct join_walk *w = j->walk;
     const struct unwind_frame *f = &w->native[i];
-    bool ran = false; /* a loop of the interpreter */
+    bool ran = false; /* a loop of the interpreter was seen */
     while (j->python < w->pythons && (!j->counted || (!ran && join_is_loop(f)))) {
         uintptr_t at = w->python[j->python].native;
         if (at > PYTHON_OWN_LOOP && f->cfa ? at >= f->cfa : !f->row.interpreter)
@@ -156,7 +155,7 @@ size_t join_frames(const struct join_walk *walk, const void *from, struct join_i
         join_mark(&j, JOIN_TRUNCATED);
         return j.n;
     }
-    /* Native frames between here and the interpreter are missing: its own are not. */
+    /* native frames between here and the interpreter are missing, its Python frames are not */
     if (j.python < walk->pythons && !whole && !join_add(&j, JOIN_TRUNCATED, 0, STACK_MARK, 0))
         room = false;
     while (room && j.python < walk->pythons)

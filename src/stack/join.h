@@ -1,8 +1,8 @@
-/* join.h - from frames as they were walked to a stack as it is shown.
+/* join.h - turns the frames of a walk into a stack as it is shown.
  *
- * Driver and runtime frames at the inner end are folded away, Python's frames stand
- * where the interpreter's loop stands in the native stack, and what could not be
- * walked is a mark. The result is a list of words that two captures can be compared by. */
+ * Driver and runtime frames at the inner end are folded away, Python's frames take the place of
+ * the interpreter's loop in the native stack, and a part that could not be walked becomes a mark.
+ * The result is a list of words by which two captures can be compared. */
 #ifndef GPUFL_STACK_JOIN_H
 #define GPUFL_STACK_JOIN_H
 
@@ -18,7 +18,7 @@ struct join_item {
     uint32_t kind;  /* enum stack_kind */
 };
 
-/* What was walked. */
+/* The result of a walk. */
 struct join_walk {
     const struct unwind_frame *native;
     size_t natives;
@@ -27,13 +27,13 @@ struct join_walk {
     size_t pythons;
 };
 
-/* Fills items, and for each its index in native or python; at most STACK_DEPTH + 1, of which
- * the last is a mark. from: as of stacks_capture. [hot] */
+/* Fills items, and for each its index in native or python; at most STACK_DEPTH + 1, of which the
+ * last is a mark. from: see stacks_capture. [hot] */
 size_t join_frames(const struct join_walk *walk, const void *from, struct join_item *items,
                    uint16_t *sources);
 
-/* Where the interpreter's loop is, for frames of which each has a call of it (PYTHON_OWN_LOOP);
- * 0, 0: unknown. [any] */
+/* Sets where the interpreter's loop is, for frames each of which has a call of the loop
+ * (PYTHON_OWN_LOOP); 0, 0: unknown. [any] */
 void join_loop_at(uintptr_t begin, uintptr_t end);
 
 const char *join_mark_text(enum join_mark mark);

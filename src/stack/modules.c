@@ -1,19 +1,22 @@
 /* modules.c - from an address to the file mapped there, without a lock.
  *
- * glibc 2.35 has _dl_find_object: lock-free, signal-safe, current to the moment.
- * Older ones only dl_iterate_phdr, which takes the loader's lock: there a snapshot is
- * kept, renewed by the collector at every flush and, once between two of those, by the
- * thread that meets an address it does not hold. Two copies of it: one is read while
- * the other is written, and a reader that was overtaken twice sees it by the count.
+ * glibc 2.35 has _dl_find_object: lock-free, signal-safe, current to the moment. Older versions
+ * have only dl_iterate_phdr, which takes the loader's lock: for them a snapshot is kept, renewed
+ * by the collector at every flush and, once between two of those, by a thread that meets an
+ * address that is not in it. There are two copies: one is read while the other is written, and a
+ * reader that was overtaken twice sees it by the count.
  *
- * What is known of a module is read from its mapping, where it is the truth of the
- * code that runs, and from its file once, at first sight. A module is never freed,
- * since stacks point to it; its slot is, where the module is gone and slots are scarce.
+ * A module is described once, at first sight: from its mapping, which belongs to the code that
+ * runs, and from its file. A module is never freed, since stacks point to it; its slot is freed
+ * where the module is gone and slots are scarce.
  *
- * The table: slots by hash of the first address, with open addressing (release, partner:
- * acquire in modules_find). An entry whose module is gone becomes GONE, which a search passes
- * and a new module may take. Two threads that meet a new module at the same moment may then
- * register it twice, in a GONE entry and behind it: two numbers for one module do no harm. */
+ * The table: slots by hash of the first address, with open addressing (release, partner: acquire
+ * in modules_find). An entry whose module is gone becomes GONE, which a search passes and a new
+ * module may take. Two threads that meet a new module at the same moment may then register it
+ * twice, in a GONE entry and after it: two numbers for one module do no harm.
+ *
+ * Not a struct keyed (base/keyed.h), here and in the other tables of this folder: readers take no
+ * lock, and nothing may be allocated or moved under them. */
 #include "stack/modules.h"
 
 #include "base/alloc.h"
@@ -28,11 +31,11 @@
 
 enum {
     MODULES_INDEX = 2 * MODULES_MAX, /* power of two */
-    SNAPSHOT_MAX = 4096,             /* files loaded at a time */
-    SNAPSHOT_TRIES = 16,             /* of a reader that is overtaken */
-    GONE = UINT16_MAX,               /* in the index */
-    ENTRY_TRIES = 64,                /* of a thread that is overtaken by others in the index */
-    SCARCE = MODULES_MAX / 4, /* free slots below which those of modules that are gone are freed */
+    SNAPSHOT_MAX = 4096,             /* files that are loaded at once */
+    SNAPSHOT_TRIES = 16,             /* tries of a reader that is overtaken */
+    GONE = UINT16_MAX,               /* an entry of the index whose module is gone */
+    ENTRY_TRIES = 64,                /* tries of a thread that others overtake in the index */
+    SCARCE = MODULES_MAX / 4, /* fewer free slots: those of modules that are gone are freed */
 };
 
 /* libc's struct dl_find_object, which older headers lack. */
@@ -46,10 +49,10 @@ struct found_object {
 
 typedef int find_object_fn(void *address, struct found_object *out);
 
-/* Where something is mapped, and its name as the loader has it. */
+/* A mapping, and its name as the loader has it. */
 struct mapping {
     uintptr_t begin, end;
-    const char *name; /* may be gone when the mapping is: read with module_file_name */
+    const char *name; /* may be freed with the mapping: read with module_file_name */
 };
 
 struct snapshot {
@@ -67,7 +70,7 @@ static atomic_bool opened;
 static struct snapshot snapshots[2];
 static _Atomic uint32_t snapshot_current;
 static atomic_bool snapshot_busy;    /* one writer */
-static atomic_bool snapshot_allowed; /* a reader that misses may renew it: once a flush */
+static atomic_bool snapshot_allowed; /* a reader that misses may renew it: once per flush */
 
 static _Atomic(struct module *) modules[MODULES_MAX];
 static _Atomic uint32_t modules_count; /* slots used at least once; may pass MODULES_MAX */
@@ -75,32 +78,32 @@ static _Atomic uint32_t modules_ever;  /* numbers given out; may pass MODULES_EV
 static _Atomic uint16_t modules_index[MODULES_INDEX];
 static atomic_bool modules_full;
 
-/* Free slots again: a ring that the collector fills (release at freed_to, partner: acquire in
- * slot_take) and that has room for all. */
+/* Slots that are free again: a ring that the collector fills (release at freed_to, partner:
+ * acquire in slot_take) and that has room for all. */
 static _Atomic uint16_t freed[MODULES_MAX];
 static _Atomic uint32_t freed_from, freed_to;
 
-/* The collector's: slots that nobody finds any more and that are not free yet. */
+/* Used by the collector alone: slots that no search finds any more and that are not free yet. */
 static struct {
     uint16_t slots[MODULES_MAX];
     uint32_t count;
 } unlisted;
 
-/* In a slot whose module another thread registered first. Nothing is mapped like that. */
+/* In a slot whose module another thread registered first. No mapping compares equal to it. */
 static struct module nobody;
 
 /* ---- looking up a mapping ---- */
 
-/* What the writer fills, under snapshot_busy. */
+/* The copy that the writer fills, under snapshot_busy. */
 static struct {
     struct mapping rows[SNAPSHOT_MAX];
     uint32_t count;
-    unsigned long long adds, subs; /* the loader's, as of then */
+    unsigned long long adds, subs; /* the loader's counts at that time */
     const char *names[SNAPSHOT_MAX];
     uint32_t names_count;
 } work;
 
-/* The same text for the same name, for ever. */
+/* One text per name, kept for ever. */
 static const char *snapshot_name(const char *name)
 {
     for (uint32_t i = 0; i < work.names_count; i++)
@@ -158,7 +161,7 @@ static void snapshot_publish(void)
     struct snapshot *s = &snapshots[next];
     uint32_t turn = atomic_load_explicit(&s->turn, memory_order_relaxed) | 1;
     atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
-    /* Release: the odd turn is seen before any of these. */
+    /* release: a reader sees the odd turn before any of these */
     for (uint32_t i = 0; i < work.count; i++) {
         atomic_store_explicit(&s->rows[i].begin, work.rows[i].begin, memory_order_release);
         atomic_store_explicit(&s->rows[i].end, work.rows[i].end, memory_order_release);
@@ -172,7 +175,7 @@ static void snapshot_publish(void)
 static void snapshot_renew(void)
 {
     if (atomic_exchange_explicit(&snapshot_busy, true, memory_order_acquire))
-        return; /* another thread is at it */
+        return; /* another thread renews it */
     bool changed = false;
     dl_iterate_phdr(snapshot_row, &changed);
     if (changed) {
@@ -182,8 +185,8 @@ static void snapshot_renew(void)
     atomic_store_explicit(&snapshot_busy, false, memory_order_release);
 }
 
-/* Binary search; false also where the rows moved below us. Acquire: the rows before the second
- * look at the turn. */
+/* Binary search; false also where the rows moved meanwhile. Acquire: the rows are read before the
+ * turn is read again. */
 static bool snapshot_search(uintptr_t pc, struct mapping *out)
 {
     for (int i = 0; i < SNAPSHOT_TRIES; i++) {
@@ -233,7 +236,7 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out)
 
 /* ---- the table ---- */
 
-/* Does what is mapped there now hold the words that this module had? */
+/* True where the mapping still holds the words that this module had. */
 static inline bool module_still(const struct module *m, const struct mapping *map)
 {
     if (!m || m->pub.begin != map->begin || m->pub.end != map->end)
@@ -251,7 +254,7 @@ static uint32_t module_hash(uintptr_t begin)
     return (uint32_t)((uint64_t)(begin >> 12) * 0x9e3779b97f4a7c15u >> 40) % MODULES_INDEX;
 }
 
-/* A free slot; 0: there is none. */
+/* A free slot; 0: none. */
 static uint32_t slot_take(void)
 {
     uint32_t from = atomic_load_explicit(&freed_from, memory_order_relaxed);
@@ -272,7 +275,7 @@ static bool has_number_left(void)
     return atomic_load_explicit(&modules_ever, memory_order_relaxed) < MODULES_EVER;
 }
 
-/* First sight: reads what there is to know. 0: no room, or it is no ELF file. */
+/* Describes and registers a module at first sight. 0: no room, or it is no ELF file. */
 static __attribute__((noinline, cold)) uint32_t module_register(const struct mapping *map)
 {
     bool full = atomic_load_explicit(&modules_full, memory_order_relaxed) || !has_number_left();
@@ -296,7 +299,7 @@ static __attribute__((noinline, cold)) uint32_t module_register(const struct map
     return m->slot;
 }
 
-/* Nobody has seen it: it is freed when slots are. */
+/* Marks a module that nobody has seen, so that it is freed with the others. */
 static void module_drop(uint32_t slot)
 {
     struct module *m = slot ? atomic_load_explicit(&modules[slot], memory_order_relaxed) : NULL;
@@ -391,7 +394,7 @@ static uint32_t slots_free(void)
 uint32_t modules_unlist(void)
 {
     unlisted.count = 0;
-    if (slots_free() && has_number_left()) /* it may have been noted as slots were being freed */
+    if (slots_free() && has_number_left()) /* slots may have been freed since full was noted */
         atomic_store_explicit(&modules_full, false, memory_order_relaxed);
     if (slots_free() >= SCARCE)
         return 0;

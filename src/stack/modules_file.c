@@ -1,9 +1,9 @@
 /* modules_file.c - reads a module from its own mapping, and its file's facts once.
  *
- * The ELF header, the program headers and the notes are in memory, where they belong
- * to the code that runs: the file at the same path may be another one by now. Only
- * size and time are the file's, so that whoever names lines later can tell. Without a
- * build id nothing else would tell, so there the mapping's inode must be the file's.
+ * The ELF header, the program headers and the notes are read from memory, where they belong to
+ * the code that runs: the file at the same path may be another one by now. Only size and time are
+ * the file's, so that a reader who names lines later can compare them. Without a build id nothing
+ * else identifies the file, so the mapping's inode must be the file's.
  *
  * Runs on a thread of the program at the first sight of a module: raw system calls,
  * since libc's would be points where the thread can be cancelled. */
@@ -25,14 +25,14 @@
 #include <unistd.h>
 
 enum {
-    KIND_ELF = 1, /* module.kind of schema/records.def */
+    KIND_ELF = 1, /* values of module.kind in schema/records.def */
     KIND_VDSO = 2,
-    NOTE_MAX = 1024, /* of a note segment that is looked at */
+    NOTE_MAX = 1024, /* bytes of a note segment that are read */
     PHDRS_MAX = 64,
     LOADS_MOST = 8,
     SECTIONS_MOST = 256,
-    NAME_PIECE = 64,  /* of a name, read at once */
-    MAPS_LINE = 1024, /* longest line of /proc/self/maps that is understood */
+    NAME_PIECE = 64,  /* bytes of a name that are read at once */
+    MAPS_LINE = 1024, /* longest line of /proc/self/maps that is parsed */
 };
 
 /* The program headers that matter here. */
@@ -42,7 +42,7 @@ struct headers {
     int notes;
     uintptr_t eh_hdr, eh_end;
     struct {
-        uintptr_t begin, end; /* in memory, as far as the file's bytes go */
+        uintptr_t begin, end; /* addresses, as far as the file's bytes go */
     } load[LOADS_MOST];
     int loads;
 };
@@ -89,7 +89,7 @@ static bool headers_read(struct headers *h, uintptr_t begin)
     return loaded;
 }
 
-/* The GNU build id as hexadecimal; answers its address, 0: none. */
+/* Writes the GNU build id as hexadecimal; returns its address, 0: none. */
 static uintptr_t note_build_id(const struct headers *h, char *text, size_t size)
 {
     unsigned char bytes[NOTE_MAX];
@@ -159,12 +159,12 @@ bool module_file_mapping(uintptr_t begin, struct module_mapping *out)
     return found;
 }
 
-/* The loader's name, which is freed with its library. The rest of `to` is zero. */
+/* Copies the loader's name, which is freed with its library. The rest of `to` is zero. */
 static void name_read(char *to, size_t size, const char *name)
 {
     memset(to, 0, size);
     for (size_t n = 0; n + 1 < size;) {
-        size_t piece = NAME_PIECE - ((uintptr_t)(name + n) & (NAME_PIECE - 1)); /* of one page */
+        size_t piece = NAME_PIECE - ((uintptr_t)(name + n) & (NAME_PIECE - 1)); /* one page */
         piece = piece < size - 1 - n ? piece : size - 1 - n;
         if (!safe_read(to + n, name + n, piece)) {
             to[n] = 0;
@@ -223,7 +223,7 @@ static void module_file_facts(struct module *m)
     m->pub.mtime = st.st_mtim.tv_sec * (int64_t)1000000000 + st.st_mtim.tv_nsec;
 }
 
-/* The section .eh_frame by the file's own headers; false: it has none, or is another file. */
+/* Finds the section .eh_frame by the file's own headers; false: it has none, or is another file. */
 static bool section_find(int fd, uintptr_t begin, ElfW(Shdr) * found)
 {
     static const char wanted[] = ".eh_frame";
@@ -250,7 +250,7 @@ static bool section_find(int fd, uintptr_t begin, ElfW(Shdr) * found)
     return false;
 }
 
-/* Where no header leads to the unwind entries: they are looked for in the file. */
+/* Looks for the unwind entries in the file, where no header leads to them. */
 static void module_index(struct module *m, const struct headers *h)
 {
     ElfW(Shdr) s;
@@ -300,7 +300,7 @@ enum module_role modules_role(const char *path)
 {
     static const struct {
         const char *name;
-        const char *next; /* one of these follows it: wheels add "-<hash>" */
+        const char *next; /* one of these characters follows: wheels add "-<hash>" */
         enum module_role role;
     } rows[] = {
         {"libcuda", ".", MODULE_DRIVER},
@@ -314,7 +314,7 @@ enum module_role modules_role(const char *path)
         {"libpthread", ".-", MODULE_SYSTEM},
         {"linux-vdso", ".", MODULE_SYSTEM},
         {"libtsan", ".", MODULE_SYSTEM},
-        {"libasan", ".", MODULE_SYSTEM}, /* start threads, too */
+        {"libasan", ".", MODULE_SYSTEM}, /* they start threads, too */
     };
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;

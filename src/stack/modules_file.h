@@ -6,11 +6,11 @@
 
 enum { MODULE_PAGE = 4096 };
 
-/* Fills all but number and role from the mapping and from the file. false: what is mapped
+/* Fills all members except number and role from the mapping and from the file. False: the mapping
  * is no ELF file with its header in memory. [hot, first sight] */
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
 
-/* The line of /proc/self/maps that begins at an address. */
+/* A line of /proc/self/maps, by the address it begins with. */
 struct module_mapping {
     uintptr_t end; /* of that line's pages, not of the whole file */
     unsigned int major, minor;
@@ -18,10 +18,10 @@ struct module_mapping {
     char path[sizeof((struct stack_module *)0)->path];
 };
 
-/* What is mapped from that address on; false: nothing begins there. [any] */
+/* Reads the mapping that begins at that address; false: none does. [any] */
 bool module_file_mapping(uintptr_t begin, struct module_mapping *out);
 
-/* Of the loader's name for it, never 0. [hot] */
+/* A hash of the loader's name, never 0. [hot] */
 uint64_t module_file_name_hash(const char *name);
 
 #endif

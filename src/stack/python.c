@@ -1,10 +1,10 @@
 /* python.c - the calling thread's Python frames, from the interpreter's memory.
  *
- * The thread's state is in the interpreter's own thread-specific key, which answers
- * also where the GIL is released, as it is at every wait that matters, and never in
- * another thread's. From it hang the frames, in one of three ways (enum python_chain).
- * They belong to this thread, which is in here and not in the interpreter, so they stand still.
- * A state says whose it is: one that is not this thread's is not walked.
+ * The thread's state is in the interpreter's own thread-specific key, which also answers where
+ * the GIL is released, as it is at every wait that matters, and never gives another thread's
+ * state. The frames hang from the state in one of three ways (enum python_chain). They belong to
+ * this thread, which is in this function and not in the interpreter, so they do not change. A
+ * state names its thread: one of another thread is not walked.
  *
  * Frames that the interpreter itself hides are left out: its entry records, those
  * that have not yet run their first traceable instruction, the trampolines of
@@ -17,11 +17,11 @@
 #include <stdatomic.h>
 
 enum {
-    PLACE_MOST = 1 << 28, /* bytes of bytecode */
-    WALK_MOST = 1 << 16,  /* records looked at: ends a chain that bites its tail */
+    PLACE_MOST = 1 << 28, /* bytes of a code object's bytecode */
+    WALK_MOST = 1 << 16,  /* records visited: ends a chain that is a ring */
     POINTER_TAGS = 7,     /* low bits that 3.14 uses in references */
     OWNER_GENERATOR = 1,
-    UNIT_BYTES = 2, /* of an instruction */
+    UNIT_BYTES = 2, /* bytes of an instruction */
 };
 
 struct walk {
@@ -29,8 +29,8 @@ struct walk {
     struct python_frame *frames;
     size_t most, n;
     size_t part;      /* CHAIN_ENTRIES: first frame of the loop's part */
-    uintptr_t native; /* of the next frame taken */
-    bool bad;         /* something was not where it belongs */
+    uintptr_t native; /* address of the next frame taken */
+    bool bad;         /* something was not where it should be */
     struct python_sight sight;
 };
 
@@ -51,7 +51,7 @@ static inline bool walk_see_frame(struct walk *w, uintptr_t frame)
     return seen;
 }
 
-/* Takes a frame down; false: its code is unreadable. place < 0: before the first instruction. */
+/* Stores a frame; false: its code is unreadable. place < 0: before the first instruction. */
 static inline bool walk_take(struct walk *w, const struct python_view *v, int64_t place)
 {
     uint64_t key = place < PLACE_MOST ? python_key(w->l, &w->sight, v) : 0;
@@ -69,9 +69,9 @@ static inline bool walk_take(struct walk *w, const struct python_view *v, int64_
     return true;
 }
 
-/* 3.9, 3.10: a call of the loop for each frame. 3.10's records of the calls are as many as the
- * frames, unless an exception is thrown through generators that wait for each other: then
- * only the innermost is sure to be the right one. */
+/* 3.9 and 3.10: each frame has a call of the loop. 3.10's records of the calls are as many as the
+ * frames, unless an exception is thrown through generators that wait for each other: then only
+ * the innermost one is sure to be right. */
 static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
 {
     const struct python_layout *l = w->l;
@@ -100,7 +100,7 @@ static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
             w->frames[i].native = 0;
 }
 
-/* One record of 3.11 and later: taken, or left out. False: the walk ends here. */
+/* Takes or leaves out one record of 3.11 and later. False: the walk ends here. */
 static inline bool walk_record(struct walk *w, uintptr_t frame, unsigned owner)
 {
     const struct python_layout *l = w->l;
@@ -111,7 +111,7 @@ static inline bool walk_record(struct walk *w, uintptr_t frame, unsigned owner)
         return false;
     }
     if (v.units > PLACE_MOST)
-        v.units = 0; /* then no place is in it */
+        v.units = 0; /* then no place can be in it */
     int64_t place = (int64_t)(python_word(frame + l->frame_at) - (code + l->code_start));
     if (place < -UNIT_BYTES || place % UNIT_BYTES || place >= (int64_t)v.units * UNIT_BYTES) {
         w->bad = true;
@@ -148,7 +148,7 @@ static void walk_records(struct walk *w, uintptr_t thread, uintptr_t loop, uintp
             return;
     }
     for (unsigned steps = 0; frame && steps < WALK_MOST; steps++) {
-        /* A full list still wants the end of its last part, which says where that runs. */
+        /* A full list still needs the end of its last part, which says where that part runs. */
         if ((w->n == w->most && (!entries || w->part == w->n)) || !walk_see_frame(w, frame))
             return;
         unsigned owner = python_byte(frame + l->frame_owner);
@@ -169,7 +169,7 @@ static void walk_records(struct walk *w, uintptr_t thread, uintptr_t loop, uintp
     w->bad |= frame != 0;
 }
 
-/* The calling thread's PyThreadState; 0: no thread of Python. */
+/* The calling thread's PyThreadState; 0: it is no thread of Python. */
 static uintptr_t walk_thread(const struct python_layout *l)
 {
     if (!atomic_load_explicit(&l->key[0], memory_order_relaxed))
@@ -191,7 +191,7 @@ size_t python_walk(struct python_frame *frames, size_t most)
         python_judge(l, false);
         return 0;
     }
-    if (l->chain != CHAIN_OBJECTS && l->cframe) { /* the state names the loop, the loop the frame */
+    if (l->chain != CHAIN_OBJECTS && l->cframe) { /* state -> loop -> frame */
         loop = top;
         if (!loop || !walk_read(&w, &top, loop + l->cframe_top))
             top = 0;

@@ -1,9 +1,9 @@
 /* python.h - the frames of the CPython interpreter, read from its memory.
  *
- * No GIL, no C API: the calling thread's own frames stand still while it is in our
- * callback, and offsets are those of the version. A version that has not been
- * tested with a real interpreter, or whose start-up check fails, is off with a
- * reason. See python.c for the versions. */
+ * No GIL, no C API: the calling thread's own frames do not change while it is in our callback,
+ * and offsets are those of the version. A version that has not been tested with a real
+ * interpreter, or whose start-up check fails, is switched off with a reason. See python.c for the
+ * versions. */
 #ifndef GPUFL_STACK_PYTHON_H
 #define GPUFL_STACK_PYTHON_H
 
@@ -29,8 +29,8 @@ struct python_frame {
 enum { PYTHON_OWN_LOOP = 1 };
 
 /* Looks for an interpreter in this process and checks it. True: frames can be read from now on.
- * Cheap where nothing changed. Until a walk has found whole frames python_status says that none
- * was seen yet; if the first walks find none where they should be, Python is off. [any] */
+ * Cheap where nothing changed. python_status says "none seen yet" until a walk has found whole
+ * frames; if the first walks find none where they should be, Python is switched off. [any] */
 bool python_find(void);
 
 /* Sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
@@ -39,17 +39,18 @@ const char *python_status(void);
 /* The calling thread's frames, innermost first; 0: none, or it is no thread of Python. [hot] */
 size_t python_walk(struct python_frame *frames, size_t most);
 
-/* The code object behind a frame just walked on this thread, copied at first sight; NULL: no
- * room or unreadable. [hot, first sight] */
+/* The code object of a frame just walked on this thread, copied at first sight; NULL: no room or
+ * unreadable. [hot, first sight] */
 const struct stack_code *python_code(const struct python_frame *f);
 
-/* Line of an instruction, from the code's line table kept with it; 0: unknown. [hot, first sight] */
+/* The line of an instruction, from the line table kept with the code; 0: unknown. [hot, first
+ * sight] */
 int python_line(const struct stack_code *code, uint32_t place);
 
-/* Is this address in the interpreter's loop, or another part of the interpreter between its
- * loop and C functions? For folding. All code of a file that is an interpreter (python3.x,
- * libpython3.x); of a program that contains one, the loop and the functions that lead from it to C
- * functions, where the program exports them. [hot] */
+/* For folding: true where this address is in the interpreter's loop, or in another part of the
+ * interpreter between its loop and C functions. All code of a file that is an interpreter
+ * (python3.x, libpython3.x) counts; in a program that contains one, the loop and the functions
+ * that lead from it to C functions, where the program exports them. [hot] */
 bool python_is_interpreter(uintptr_t pc);
 
 /* Memory that the copies of code objects have taken. [any] */

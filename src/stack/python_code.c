@@ -1,31 +1,30 @@
 /* python_code.c - code objects: a key of their content, and a copy kept at first sight.
  *
- * Addresses of code objects are reused, often with every pointer inside the same: a
- * program that compiles text in a loop does that. So a frame is known by a hash of
- * what its code says (name, file, first line, line table), which costs too much to take at
- * each walk. It is remembered under a fingerprint: the addresses of the code and its
- * parts, plus what tells two lives of one address apart. That is co_version where the
- * interpreter numbers its code objects (3.12 and later), else what str and bytes remember
- * as their own hash, else bytes of them.
+ * Addresses of code objects are reused, often with every pointer inside the same: a program that
+ * compiles text in a loop does that. So a frame is identified by a hash of its code's content
+ * (name, file, first line, line table), which is too slow to compute at each walk. The hash is
+ * remembered under a fingerprint: the addresses of the code and its parts, plus something that
+ * differs between two lives of one address. That is co_version where the interpreter numbers its
+ * code objects (3.12 and later), else the hash that str and bytes remember, else bytes of them.
  *
- * Kept copies lie in an arena that only grows, up to a limit, and are found by key in a
- * table of pointers that are stored once: no lock, nothing to repair after a fork.
- * A thread that loses the race to store one wastes its copy. Any thread. */
+ * Kept copies lie in an arena that only grows, up to a limit, and are found by key in a table of
+ * pointers that are stored once: no lock, nothing to repair after a fork. A thread that loses the
+ * race to store a copy wastes it. Any thread. */
 #include "stack/python_inside.h"
 #include "stack/safe.h"
 
 #include <stdatomic.h>
 
 enum {
-    MEMO_LINES = 1024,      /* of fingerprints remembered */
-    MEMO_WAYS = 4,          /* each */
-    KEPT_SLOTS = 32768,     /* of the table; */
-    KEPT_MOST = 16384,      /* and how many it holds */
-    ARENA_BYTES = 16 << 20, /* address space; only what is used becomes memory */
-    NAME_BYTES = 1024,      /* of a name with its end; longer ones are cut */
+    MEMO_LINES = 1024,      /* fingerprints remembered, in lines */
+    MEMO_WAYS = 4,          /* slots per line */
+    KEPT_SLOTS = 32768,     /* slots of the table */
+    KEPT_MOST = 16384,      /* how many copies it holds */
+    ARENA_BYTES = 16 << 20, /* address space; only the used part becomes memory */
+    NAME_BYTES = 1024,      /* bytes of a name with its end; longer ones are cut */
     FILE_BYTES = 4096,
-    TABLE_MOST = 1 << 20, /* of a line table; a longer one is not kept */
-    SAMPLE_BYTES = 256,   /* of an object without hash: read whole up to here */
+    TABLE_MOST = 1 << 20, /* bytes of a line table; a longer one is not kept */
+    SAMPLE_BYTES = 256,   /* bytes of an object without hash that are read whole */
     CHUNK = 256,          /* bytes read at once */
 };
 
@@ -38,20 +37,20 @@ enum {
     SUM_FILE,
     SUM_NAME,
     SUM_TABLE,
-    SUM_BYTES, /* and on: of the words of an object */
+    SUM_BYTES, /* and on: terms of the words of an object */
 };
 
-/* A slot is valid for the fingerprint check ^ key: two words of two writers match none. Four
- * share a line: with one, two functions of one stack would take each other's place for good. */
+/* A slot is valid for the fingerprint check ^ key: words of two different writers match none. A
+ * line has four slots: with one, two functions of one stack would evict each other for good. */
 static struct memo_line {
     _Alignas(64) struct {
         _Atomic uint64_t check, key; /* relaxed: each slot proves itself */
     } slots[MEMO_WAYS];
 } memo[MEMO_LINES];
-static _Atomic unsigned memo_turn; /* slot that the next newcomer takes; relaxed */
+static _Atomic unsigned memo_turn; /* the slot that the next new fingerprint takes; relaxed */
 
 struct python_kept {
-    struct stack_code code; /* first: what others see of it */
+    struct stack_code code; /* first: the part that others see */
     uint64_t key;
     enum python_lines_format format;
     uint32_t table_size;
@@ -93,8 +92,7 @@ bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last)
     return true;
 }
 
-/* A fingerprint is a sum of products, of pairs of words times factors of their own, that is folded
- * once at the end. */
+/* A fingerprint: a sum of pairs of words times factors of their own, folded once at the end. */
 typedef unsigned __int128 code_sum;
 
 static inline __attribute__((always_inline)) code_sum code_term(uint64_t nth, uint64_t a,
@@ -104,8 +102,8 @@ static inline __attribute__((always_inline)) code_sum code_term(uint64_t nth, ui
            (b ^ 0xc2b2ae3d27d4eb4f * (2 * nth + 1));
 }
 
-/* What an object without a hash of its own holds: all, or both ends. The last 16 bytes may begin
- * before the data: there are the object's size and hash. 0: unreadable. */
+/* Sums the content of an object without a hash of its own: all bytes, or both ends. The last 16
+ * bytes may begin before the data, where the object's size and hash are. 0: unreadable. */
 static __attribute__((noinline)) code_sum code_sum_bytes(struct python_sight *s, uintptr_t from,
                                                          uint64_t size)
 {
@@ -127,7 +125,7 @@ static __attribute__((noinline)) code_sum code_sum_bytes(struct python_sight *s,
     return sum | 1;
 }
 
-/* What a str or bytes holds, cheap where it knows its own hash. 0: unreadable. */
+/* Sums the content of a str or bytes, cheaply where it knows its hash. 0: unreadable. */
 static inline __attribute__((always_inline)) code_sum
 code_sum_object(struct python_sight *s, uintptr_t object, uint32_t data, uint64_t nth)
 {
@@ -162,8 +160,8 @@ static char *code_put_utf8(char *to, uint32_t c)
     return to;
 }
 
-/* A str as UTF-8 with its end; cut where it does not fit. Its bytes without the end; -1:
- * unreadable, or no str as code objects have them. */
+/* Copies a str as UTF-8 with its end; cut where it does not fit. Returns its bytes without the
+ * end; -1: unreadable, or no str as code objects have them. */
 static long code_text(const struct python_layout *l, uintptr_t object, char *out, size_t size)
 {
     char chunk[CHUNK], *to = out, *end = out + size - 4;
@@ -192,7 +190,7 @@ static long code_text(const struct python_layout *l, uintptr_t object, char *out
     return to - out;
 }
 
-/* Of what is kept of a code object; 0: unreadable. */
+/* The hash of a code object's kept content; 0: unreadable. */
 static __attribute__((noinline)) uint64_t code_content(const struct python_layout *l,
                                                        const struct python_view *v)
 {
@@ -217,7 +215,8 @@ static __attribute__((noinline)) uint64_t code_content(const struct python_layou
     return h ? h : 1;
 }
 
-/* What tells two lives of an address apart where code objects have no number. 0: unreadable. */
+/* A sum that differs between two lives of an address, where code objects have no number. 0:
+ * unreadable. */
 static inline code_sum code_life(const struct python_layout *l, struct python_sight *s,
                                  const struct python_view *v)
 {
@@ -275,7 +274,7 @@ static void *code_take(size_t bytes)
     return arena + used;
 }
 
-/* The kept one of a key, or the slot where it belongs. */
+/* The kept copy of a key, or the slot where it belongs. */
 static struct python_kept *code_find(uint64_t key, size_t *slot)
 {
     for (size_t i = key % KEPT_SLOTS;; i = (i + 1) % KEPT_SLOTS) {
@@ -323,7 +322,7 @@ static __attribute__((noinline)) const struct stack_code *code_keep(const struct
     const struct python_layout *l = python_layout();
     struct python_sight sight = {.file = 0};
     struct python_view v;
-    /* Read again: a frame that is no longer what it was would name another function. */
+    /* Read again: a frame that has changed meanwhile would name another function. */
     if (!l || !python_view(l, &sight, (uintptr_t)f->code, &v) || code_content(l, &v) != f->key)
         return NULL;
     uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);

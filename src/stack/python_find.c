@@ -1,15 +1,15 @@
 /* python_find.c - the interpreter of this process: found, checked, described.
  *
- * Found by its symbols, which every build exports for extension modules. What the
- * table says about a version is held against what the interpreter says about
- * itself: sizes and member tables of its types, the offsets that 3.13 and later
- * publish. What passes is used; the first walks then have to find this thread's
- * state and whole frames, or Python is switched off with a sentence.
+ * It is found by its symbols, which every build exports for extension modules. The table's row of
+ * a version is compared with what the interpreter says about itself: sizes and member tables of
+ * its types, the offsets that 3.13 and later publish. A row that passes is used; the first walks
+ * then have to find this thread's state and whole frames, or Python is switched off with a
+ * sentence.
  *
- * Nothing here calls into the interpreter. The library of an interpreter in use is
- * pinned, so that what points into it stays good. Finding is done by one thread at a
- * time, others go on without; what it found is published with release. The loader is asked only where
- * an interpreter is (dynsym.h): it may keep whoever asks waiting. */
+ * Nothing here calls into the interpreter. The library of an interpreter in use is pinned, so
+ * that pointers into it stay valid. One thread at a time searches, others go on without Python;
+ * the result is published with release. The loader is asked only where there is an interpreter
+ * (dynsym.h), since it may make the caller wait. */
 #include "stack/dynsym.h"
 #include "stack/python_inside.h"
 #include "stack/safe.h"
@@ -24,12 +24,12 @@
 #include <unistd.h>
 
 enum {
-    TYPE_BASICSIZE = 32, /* in a type object: Py_ssize_t */
-    TYPE_MEMBERS = 240,  /* table of PyMemberDef */
-    MEMBER_BYTES = 40,   /* of a PyMemberDef: name, type, offset, flags, doc */
+    TYPE_BASICSIZE = 32, /* offset in a type object: Py_ssize_t */
+    TYPE_MEMBERS = 240,  /* offset in a type object: table of PyMemberDef */
+    MEMBER_BYTES = 40,   /* size of a PyMemberDef: name, type, offset, flags, doc */
     MEMBER_OFFSET = 16,
     MEMBERS_MOST = 64,
-    PUBLISHED_WORDS = 56, /* of _Py_DebugOffsets that are read */
+    PUBLISHED_WORDS = 56, /* words of _Py_DebugOffsets that are read */
     PUBLISHED_VERSION = 1,
     PUBLISHED_FREE_THREADED = 2,
     PUBLISHED_FROM = 13, /* minor version */
@@ -37,7 +37,7 @@ enum {
     DOUBTS_MOST = 4,     /* walks that may fail before one has succeeded */
     RANGES_MOST = 16,
     NAME_MOST = 24,
-    OFFSET_MOST = 4000, /* of anything read: less than a page */
+    OFFSET_MOST = 4000, /* largest offset that is read: less than a page */
 };
 
 static const struct python_layout layouts[] = {
@@ -47,14 +47,14 @@ static const struct python_layout layouts[] = {
 
 static const struct {
     int minor, word, plus;
-    size_t field; /* of struct python_layout */
+    size_t field; /* offset in struct python_layout */
 } published[] = {
 #define PUBLISHED(minor, word, plus, field)                                                        \
     {minor, word, plus, offsetof(struct python_layout, field)},
 #include "stack/python_layout.def"
 };
 
-/* What a type says of itself and a row must say, too. member NULL: tp_basicsize. */
+/* Facts that a type publishes and a row must agree with. member NULL: tp_basicsize. */
 static const struct {
     int from, to; /* minor versions */
     const char *type, *member;
@@ -79,7 +79,7 @@ static const struct {
 #undef CHECK
 };
 
-/* Functions between the loop and C functions, where the interpreter is a part of a program. */
+/* Functions between the loop and C functions, where a program contains the interpreter. */
 static const char *const between[] = {
     "_PyEval_EvalFrameDefault",
     "PyEval_EvalCode",
@@ -104,7 +104,7 @@ static char text_whole[64], text_unproved[112], text_off[224];
 static atomic_flag busy = ATOMIC_FLAG_INIT;     /* a thread is in python_find */
 static _Atomic bool rejected;                   /* an interpreter that cannot be read was found */
 static _Atomic bool proved;                     /* a walk went right */
-static _Atomic int doubts;                      /* walks that did not, before that */
+static _Atomic int doubts;                      /* walks that went wrong before that */
 static unsigned long long modules_seen = ~0ull; /* loads at the last search; under busy */
 
 static struct range {
@@ -156,7 +156,7 @@ static void *find_symbol(void *library, const char *name)
     return dlsym(library ? library : RTLD_DEFAULT, name);
 }
 
-/* 3.<minor> from the data symbol that 3.11 brought, else from functions that are new in a
+/* Finds 3.<minor> by the data symbol that 3.11 brought, else by functions that are new in a
  * version; micro -1: unknown; minor 0: before 3.9. False: none that can be read. */
 static bool find_version(void *library, int *minor, int *micro, const char **why)
 {
@@ -180,7 +180,7 @@ static bool find_version(void *library, int *minor, int *micro, const char **why
     return false;
 }
 
-/* Offset of a member that a type publishes; -1: none of that name. */
+/* The offset of a member that a type publishes; -1: it has none of that name. */
 static long find_member(const char *type, const char *name)
 {
     uintptr_t members;
@@ -222,7 +222,7 @@ static bool find_check_types(void *library, const struct python_layout *l)
     return true;
 }
 
-/* Takes over what the interpreter publishes. NULL: fine; else why not. */
+/* Takes over the offsets that the interpreter publishes. NULL: fine; else why not. */
 static const char *find_published(const char *runtime, struct python_layout *l)
 {
     uint64_t words[PUBLISHED_WORDS];
@@ -251,7 +251,7 @@ static void find_span(uint32_t *begin, uint32_t *end, uint32_t at, uint32_t size
     *end = at + size > *end ? at + size : *end;
 }
 
-/* The parts of frames and code objects that are read at once. */
+/* Finds the parts of frames and code objects that are read at once. */
 static void find_parts(struct python_layout *l)
 {
     uint32_t begin = UINT32_MAX, end = 0;
@@ -281,7 +281,7 @@ static void find_add_range(uintptr_t begin, uintptr_t end)
     atomic_store_explicit(&range_count, n + 1, memory_order_release);
 }
 
-/* Whether a file is nothing but an interpreter: python3.12, libpython3.12.so.1.0. */
+/* True where a file is nothing but an interpreter: python3.12, libpython3.12.so.1.0. */
 static bool find_is_python_file(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -315,8 +315,8 @@ static int find_module_ranges(struct dl_phdr_info *info, size_t size, void *runt
     return 1;
 }
 
-/* The whole code of a file that is an interpreter. In a program that contains one among
- * other things: the loop and what lies between it and C functions, as far as it has names. */
+/* Finds the interpreter's code: all code of a file that is one; in a program that contains one,
+ * the loop and what lies between it and C functions, as far as it has names. */
 static void find_ranges(void *library, void *runtime)
 {
     dl_iterate_phdr(find_module_ranges, runtime);
@@ -338,7 +338,7 @@ static void find_pin(const void *runtime)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* An interpreter is there: which, and can it be read? */
+/* Finds out which interpreter it is, and whether it can be read. */
 static bool find_examine(void *library, void *runtime)
 {
     int minor = 0, micro = -1;
@@ -383,8 +383,8 @@ static bool find_examine(void *library, void *runtime)
     return true;
 }
 
-/* The interpreter's own memory, or a function of one that is too old to have it; NULL: there is no
- * interpreter. Asks the loader only where there is. */
+/* The interpreter's own memory, or a function of one that is too old to have it; NULL: there is
+ * no interpreter. The loader is asked only where there is one. */
 static void *find_runtime(void **library)
 {
     void *runtime;
@@ -399,7 +399,7 @@ static void *find_runtime(void **library)
 
 bool python_find(void)
 {
-    static bool waiting; /* for an interpreter to be initialized; under busy */
+    static bool waiting; /* an interpreter is not initialized yet; under busy */
     unsigned long long loads = 0;
     if (python_layout())
         return true;

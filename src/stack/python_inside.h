@@ -14,16 +14,16 @@
 enum python_chain {
     CHAIN_OBJECTS = 1, /* frame objects, each run by a call of the loop of its own */
     CHAIN_CFRAMES,     /* frame records; the loop's own record says with which its part begins */
-    CHAIN_ENTRIES,     /* frame records; a record on the C stack ends the part of a loop */
+    CHAIN_ENTRIES,     /* frame records; a record on the C stack ends a loop's part */
 };
 
 enum python_lines_format {
     LINES_PAIRS = 1, /* 3.9: lnotab, deltas of address and line */
-    LINES_RANGES,    /* 3.10: the same with ends and instructions without line */
+    LINES_RANGES,    /* 3.10: with ends, and with instructions without line */
     LINES_LOCATIONS, /* 3.11 and later: entries of variable length with columns */
 };
 
-/* Offsets in bytes; python_layout.def says what each is. */
+/* Offsets in bytes; python_layout.def says what each one is. */
 struct python_layout {
     int minor;
     enum python_chain chain;
@@ -34,16 +34,16 @@ struct python_layout {
     uint32_t first_line, version, file, name, table, traceable, code_start;
     uint32_t text_head, text_wide;
     uint32_t code_size, frame_size, str_size;
-    uint32_t frame_begin, frame_bytes; /* the part of a frame with the fields above; computed */
-    uint32_t code_begin, code_bytes;   /* of a code object */
+    uint32_t frame_begin, frame_bytes; /* the part of a frame that has the fields above; computed */
+    uint32_t code_begin, code_bytes;   /* as frame_begin, of a code object */
     uintptr_t code_type;               /* &PyCode_Type */
     const _Atomic int *key; /* _PyRuntime's autoTSSkey: whether it is made, and the key */
 };
 
 enum {
-    OBJECT_TYPE = 8,  /* in every object: ob_type */
+    OBJECT_TYPE = 8,  /* of every object: ob_type */
     OBJECT_SIZE = 16, /* ob_size of bytes and code, length of str */
-    OBJECT_HASH = 24, /* of str and bytes: -1 where none was computed yet */
+    OBJECT_HASH = 24, /* of str and bytes: -1 where it was not computed yet */
     TEXT_STATE = 32,  /* of str: kind, compact, ascii */
     BYTES_DATA = 32,  /* of bytes */
     SIGHT_PAGES = 64,
@@ -51,27 +51,27 @@ enum {
     LINE_MOST = 1 << 28,
 };
 
-/* What identifies a code object, as read from it. */
+/* The parts of a code object that identify it. */
 struct python_view {
     uintptr_t code;
     uintptr_t file, name, table; /* objects */
     uint32_t first_line;
-    uint32_t version; /* unlike any other code object's of this interpreter; 0: unknown */
-    uint64_t units;   /* of bytecode; 0 before 3.11 */
+    uint32_t version; /* unique in this interpreter; 0: unknown */
+    uint64_t units;   /* units of bytecode; 0 before 3.11 */
     uint32_t traceable;
 };
 
-/* Pages found readable in this walk: what lies there is read in place. Begins as zeros. */
+/* Pages found readable in this walk: they are read in place. Begins as zeros. */
 struct python_sight {
-    uintptr_t pages[SIGHT_PAGES]; /* ~number; 0, of no page that there is: none */
-    uintptr_t file;               /* the object sampled last, and what came of it */
+    uintptr_t pages[SIGHT_PAGES]; /* ~number; 0: none, since no page has that number */
+    uintptr_t file;               /* the object sampled last, and the result */
     unsigned __int128 file_sum;
 };
 
 /* Asks safe.h for the pages from first to last. [hot] */
 bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last);
 
-/* Whether n bytes can be read now. [hot] */
+/* True where n bytes can be read now. [hot] */
 static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
 {
     uintptr_t first = from >> SIGHT_PAGE_BITS, last = (from + n - 1) >> SIGHT_PAGE_BITS;
@@ -80,7 +80,7 @@ static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
     return python_look(s, first, last);
 }
 
-/* Loads from what was seen. Sanitizers know nothing of the interpreter's objects. */
+/* Loads from readable pages. Sanitizers know nothing of the interpreter's objects. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) python_word64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) python_word32;
 #define PYTHON_FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -123,15 +123,15 @@ static inline bool python_view(const struct python_layout *l, struct python_sigh
 /* NULL: Python is not read. [hot] */
 const struct python_layout *python_layout(void);
 
-/* How a walk ended, while none had gone right yet: right ones settle that the layout fits,
- * wrong ones switch Python off. [hot, first sight] */
+/* Tells how a walk ended, as long as none had succeeded: a good one settles that the layout fits,
+ * bad ones switch Python off. [hot, first sight] */
 void python_judge(const struct python_layout *l, bool good);
 
-/* Of its content; 0: unreadable. [hot] */
+/* The key of a code object's content; 0: unreadable. [hot] */
 uint64_t python_key(const struct python_layout *l, struct python_sight *s,
                     const struct python_view *v);
 
-/* Line of a place; 0: unknown. UINT32_MAX: before the first instruction. [any] */
+/* The line of a place; 0: unknown. UINT32_MAX: before the first instruction. [any] */
 int python_lines_find(enum python_lines_format format, const uint8_t *table, size_t size,
                       int first_line, uint32_t place);
 

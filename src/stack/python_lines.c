@@ -1,13 +1,13 @@
 /* python_lines.c - the line of an instruction, from a code object's line table.
  *
- * Three formats, one decoder each; all are deltas from the first line, so that a
- * table is read from its start up to the place asked for. A table that ends
- * early or says nonsense answers 0, unknown. No state, any thread. */
+ * Three formats, one decoder each; all are deltas from the first line, so that a table is read
+ * from its start up to the place asked for. A table that ends early or is nonsense gives 0,
+ * unknown. No state, any thread. */
 #include "stack/python_inside.h"
 
 enum {
-    UNIT_BYTES = 2,       /* of an instruction */
-    RANGES_NONE = -128,   /* delta that stands for "no line" */
+    UNIT_BYTES = 2,       /* bytes of an instruction */
+    RANGES_NONE = -128,   /* the delta that means "no line" */
     LOCATION_FLAG = 0x80, /* first byte of an entry, and of no other */
     CODE_ONE_LINE = 10,   /* to 12: 0 to 2 lines on */
     CODE_NO_COLUMNS = 13,
@@ -43,7 +43,7 @@ static int lines_ranges(const uint8_t *t, size_t size, int first, uint32_t place
     return 0;
 }
 
-/* Six bits a byte, lowest first, bit 6 says that more follow; the lowest bit is the sign. */
+/* Reads six bits a byte, lowest first; bit 6 says that more follow; the lowest bit is the sign. */
 static int64_t lines_signed(const uint8_t *t, size_t size, size_t i)
 {
     uint64_t value = 0;

@@ -1,6 +1,6 @@
 /* python_none.c - a reader of Python's frames that finds none.
  *
- * Linked where the module's own one is not: into tests of the native side. */
+ * For tests only: it is linked instead of the real one into tests of the native side. */
 #include "stack/python.h"
 
 bool python_find(void)

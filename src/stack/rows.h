@@ -22,7 +22,7 @@ enum rows_fp {
     ROWS_FP_BASE,     /* stored at the CFA's base register + fp_offset */
 };
 
-/* Distances in units of 8 bytes. */
+/* A row in one word. Distances are in units of 8 bytes. */
 union row {
     uint64_t word; /* 0: an empty slot; see rows_at */
     struct {
@@ -43,13 +43,13 @@ union row {
 /* The row of an instruction, from the table or made now. [hot, makes at first sight] */
 union row rows_at(uintptr_t pc);
 
-/* Makes it anew: the module there is another one now. [hot, first sight] */
+/* Makes the row anew, for an address where another module is mapped now. [hot, first sight] */
 union row rows_make(uintptr_t pc);
 
-/* Forgets all: what the interpreter bit says has changed. [any] */
+/* Forgets all rows: the meaning of the interpreter bit has changed. [any] */
 void rows_clear(void);
 
-/* Rows of different ages are not to be compared: how often all was forgotten. [hot] */
+/* How often all rows were forgotten: rows of different ages cannot be compared. [hot] */
 uint32_t rows_age(void);
 
 #endif

@@ -1,17 +1,16 @@
 /* safe.c - a copy that answers false where a load would fault.
  *
- * A page is asked for with a system call that reads eight bytes of it and does
- * nothing else: rt_sigprocmask with an operation that does not exist copies the
- * mask in first (EFAULT where it cannot) and then refuses the operation (EINVAL).
- * It costs a fifth of process_vm_readv, needs no process id, which a forked child
- * would have to renew, and no permission that containers take away. Where a
- * sandbox answers otherwise, which the first use finds out, process_vm_readv does it.
+ * A page is probed with a system call that reads eight bytes of it and does nothing else:
+ * rt_sigprocmask with an operation that does not exist copies the mask in first (EFAULT where it
+ * cannot) and then refuses the operation (EINVAL). It costs a fifth of process_vm_readv, needs no
+ * process id, which a forked child would have to renew, and no permission that containers take
+ * away. Where a sandbox answers differently, which the first use finds out, process_vm_readv is
+ * used.
  *
- * Pages found readable are remembered in a table shared by all threads: one word
- * per page, its number and the generation in which it was asked, so that a word is
- * whole or absent. A page unmapped since then by another thread would fault: whoever
- * reads knows that what it reads belongs to the calling thread, and generations
- * pass at every flush. */
+ * Pages found readable are remembered in a table shared by all threads: one word per page, its
+ * number and the generation in which it was probed, so that a word is whole or absent. A page
+ * that another thread has unmapped since then would fault: callers read only what belongs to the
+ * calling thread, and every flush begins a new generation. */
 #include "stack/safe.h"
 
 #include <errno.h>
@@ -23,8 +22,8 @@
 #include <unistd.h>
 
 enum {
-    SAFE_PAGE_BITS = 12, /* of the smallest page; larger ones are asked for in parts */
-    SAFE_PAGES = 4096,   /* remembered */
+    SAFE_PAGE_BITS = 12, /* of the smallest page; larger ones are probed in parts */
+    SAFE_PAGES = 4096,   /* pages remembered */
     SAFE_GENERATION_BITS = 16,
     SAFE_ADDRESS_BITS = 60, /* of an address that a word has room for; no processor has more */
     SAFE_SIGSET_BYTES = 8,  /* the kernel's, not libc's */
@@ -32,10 +31,10 @@ enum {
 
 enum probe { PROBE_UNKNOWN, PROBE_SIGPROCMASK, PROBE_READV };
 
-/* Page number << generation bits | generation. Relaxed: a word tells everything itself. */
+/* Page number << generation bits | generation. Relaxed: a word is complete in itself. */
 static _Atomic uint64_t pages[SAFE_PAGES];
 static _Atomic uint64_t generation = 1; /* never 0: an empty word matches none */
-static _Atomic int probe;               /* enum probe; every thread finds the same */
+static _Atomic int probe;               /* enum probe; every thread finds the same one */
 
 static bool safe_ask_sigprocmask(uintptr_t page)
 {
@@ -83,8 +82,8 @@ static inline bool safe_page(uintptr_t number, uint64_t now)
     return true;
 }
 
-/* Not memcpy, nor a loop that the compiler makes one of: sanitizers would judge memory that
- * is none of our objects. */
+/* Neither memcpy nor a loop that the compiler turns into one: sanitizers would check memory that
+ * is no object of ours. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) safe_word64;
 
 static __attribute__((no_sanitize("address", "thread", "undefined"))) void
@@ -146,7 +145,7 @@ bool safe_read_any(void *to, const void *from, size_t n)
     errno = saved;
     if (!refused)
         return got >= 0 && (size_t)got == n;
-    /* A sandbox: a moment in which the page can go remains. */
+    /* in a sandbox the page can still go between the two */
     uintptr_t first = (uintptr_t)from, last = first + n - 1;
     if (last < first || last >> SAFE_ADDRESS_BITS)
         return n == 0;
@@ -160,7 +159,7 @@ bool safe_read_any(void *to, const void *from, size_t n)
 void safe_age(void)
 {
     uint64_t next = atomic_load_explicit(&generation, memory_order_relaxed) + 1;
-    if (next >> SAFE_GENERATION_BITS) { /* every few hours: words would become true again */
+    if (next >> SAFE_GENERATION_BITS) { /* every few hours: old words would become valid again */
         for (int i = 0; i < SAFE_PAGES; i++)
             atomic_store_explicit(&pages[i], 0, memory_order_relaxed);
         next = 1;

@@ -16,14 +16,14 @@ bool safe_read(void *to, const void *from, size_t n);
 /* safe_read of eight bytes, cheaper where they are aligned. [hot] */
 bool safe_word(uint64_t *to, const void *from);
 
-/* Could a byte be copied from there? All of its page (4096 bytes) can then. [hot] */
+/* True where a byte can be read there: then all of its page (4096 bytes) can. [hot] */
 bool safe_there(const void *at);
 
 /* safe_read for memory that another thread may unmap at any moment: one system call each time,
- * nothing remembered. [hot, rare] */
+ * nothing is remembered. [hot, rare] */
 bool safe_read_any(void *to, const void *from, size_t n);
 
-/* Pages found readable are probed again after this. [collector, every flush] */
+/* Ends a generation: pages found readable are probed again. [collector, every flush] */
 void safe_age(void);
 
 #endif

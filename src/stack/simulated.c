@@ -1,4 +1,4 @@
-/* simulated.c - see simulated.h. A list that is only added to: searched under the lock, read without. */
+/* simulated.c - see simulated.h. The list only grows: it is searched under the lock and read without. */
 #include "stack/simulated.h"
 
 #include "base/alloc.h"
@@ -7,22 +7,23 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { FIRST_CODE = 1 << 24 /* number; those of the interpreter's code objects lie below */ };
+enum { FIRST_CODE = 1 << 24 /* numbers begin above those of the interpreter's code objects */ };
 
-struct told {
+struct simulated {
     struct stack stack;
-    struct stack_place places[TOLD_DEPTH]; /* innermost first */
+    struct stack_place places[SIMULATED_DEPTH]; /* innermost first */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct told *) list[TOLD_MOST]; /* release when added, partner: told_get */
-static uint32_t count;                         /* guarded by lock */
-static struct stack_code *codes[TOLD_MOST];    /* guarded by lock; what they hold is constant */
-static uint32_t code_count;                    /* guarded by lock */
+static _Atomic(struct simulated *)
+    list[SIMULATED_MOST];                        /* release when added, partner: simulated_get */
+static uint32_t count;                           /* guarded by lock */
+static struct stack_code *codes[SIMULATED_MOST]; /* guarded by lock; what they hold is constant */
+static uint32_t code_count;                      /* guarded by lock */
 
-static const struct stack_code *code_add(const struct told_frame *f)
+static const struct stack_code *code_add(const struct simulated_frame *f)
 {
-    struct stack_code *c = code_count < TOLD_MOST ? mem_alloc(sizeof *c) : NULL;
+    struct stack_code *c = code_count < SIMULATED_MOST ? mem_alloc(sizeof *c) : NULL;
     char *name = mem_strdup(f->function), *file = mem_strdup(f->file);
     if (!c || !name || !file) {
         mem_free(c);
@@ -35,8 +36,8 @@ static const struct stack_code *code_add(const struct told_frame *f)
     return codes[code_count++] = c;
 }
 
-/* lock held */
-static const struct stack_code *code_of(const struct told_frame *f)
+/* [lock held] */
+static const struct stack_code *code_of(const struct simulated_frame *f)
 {
     for (uint32_t i = 0; i < code_count; i++)
         if (!strcmp(codes[i]->name, f->function) && !strcmp(codes[i]->file, f->file))
@@ -44,11 +45,11 @@ static const struct stack_code *code_of(const struct told_frame *f)
     return code_add(f);
 }
 
-/* lock held */
-static struct told *find(const struct stack_place *places, unsigned depth)
+/* [lock held] */
+static struct simulated *find(const struct stack_place *places, unsigned depth)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct told *t = atomic_load_explicit(&list[i], memory_order_relaxed);
+        struct simulated *t = atomic_load_explicit(&list[i], memory_order_relaxed);
         bool same = t->stack.depth == depth;
         for (unsigned k = 0; same && k < depth; k++)
             same = t->places[k].code == places[k].code && t->places[k].line == places[k].line;
@@ -58,10 +59,10 @@ static struct told *find(const struct stack_place *places, unsigned depth)
     return NULL;
 }
 
-/* lock held */
-static struct told *add(const struct stack_place *places, unsigned depth)
+/* [lock held] */
+static struct simulated *add(const struct stack_place *places, unsigned depth)
 {
-    struct told *t = count < TOLD_MOST ? mem_zalloc(sizeof *t) : NULL;
+    struct simulated *t = count < SIMULATED_MOST ? mem_zalloc(sizeof *t) : NULL;
     if (!t)
         return NULL;
     memcpy(t->places, places, depth * sizeof *places);
@@ -71,11 +72,11 @@ static struct told *add(const struct stack_place *places, unsigned depth)
     return t;
 }
 
-uint32_t told_stack(const struct told_frame *frames, unsigned depth)
+uint32_t simulated_stack(const struct simulated_frame *frames, unsigned depth)
 {
-    struct stack_place places[TOLD_DEPTH] = {0};
-    bool known = depth > 0 && depth <= TOLD_DEPTH;
-    struct told *t = NULL;
+    struct stack_place places[SIMULATED_DEPTH] = {0};
+    bool known = depth > 0 && depth <= SIMULATED_DEPTH;
+    struct simulated *t = NULL;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; known && i < depth; i++) {
         struct stack_place *p = &places[depth - 1 - i];
@@ -91,16 +92,16 @@ uint32_t told_stack(const struct told_frame *frames, unsigned depth)
     return t ? t->stack.id : 0;
 }
 
-const struct stack *told_get(uint32_t id)
+const struct stack *simulated_get(uint32_t id)
 {
     uint32_t i = id - STACK_DISTINCT - 1;
-    struct told *t = id > STACK_DISTINCT && i < TOLD_MOST
-                         ? atomic_load_explicit(&list[i], memory_order_acquire)
-                         : NULL;
+    struct simulated *t = id > STACK_DISTINCT && i < SIMULATED_MOST
+                              ? atomic_load_explicit(&list[i], memory_order_acquire)
+                              : NULL;
     return t ? &t->stack : NULL;
 }
 
-void told_forget(void)
+void simulated_forget(void)
 {
-    pthread_mutex_init(&lock, NULL); /* whoever held it is not here */
+    pthread_mutex_init(&lock, NULL); /* the thread that held it is not in the child */
 }

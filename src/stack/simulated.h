@@ -1,25 +1,27 @@
-/* simulated.h - stacks that nobody walks: of a program that is simulated, told frame by frame.
+/* simulated.h - stacks that nobody walks: a simulated program gives them frame by frame.
  *
- * They stand beside captured ones: stacks_get finds both, and each distinct one is kept once for
- * the process. Frames read as Python's do, with their own function, file and line. Bounded; what
- * has no room is no stack. A lock is taken: for threads of simulated programs only. */
+ * stacks_get finds them as it finds captured ones, and each distinct one is kept once for the
+ * process. Their frames look like Python's, with a function, file and line of their own. Bounded;
+ * 0 where there is no room. A lock is taken, so only threads of simulated programs may call
+ * this. */
 #ifndef GPUFL_STACK_SIMULATED_H
 #define GPUFL_STACK_SIMULATED_H
 
 #include "stack/stack.h"
 
-enum { TOLD_MOST = 1024, TOLD_DEPTH = 32 };
+enum { SIMULATED_MOST = 1024, SIMULATED_DEPTH = 32 };
 
-struct told_frame {
+struct simulated_frame {
     const char *function, *file; /* copied at first sight */
     int line;
 };
 
-/* Id of the stack of these frames, outermost first, above all that are captured; 0: no room. [any] */
-uint32_t told_stack(const struct told_frame *frames, unsigned depth);
+/* The id of the stack of these frames, outermost first; it is above all ids of captured stacks.
+ * 0: no room. [any] */
+uint32_t simulated_stack(const struct simulated_frame *frames, unsigned depth);
 
-const struct stack *told_get(uint32_t id); /* NULL: no such id [any] */
+const struct stack *simulated_get(uint32_t id); /* NULL: no such id [any] */
 
-void told_forget(void); /* in a forked child */
+void simulated_forget(void); /* in a forked child */
 
 #endif

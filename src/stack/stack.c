@@ -1,13 +1,13 @@
-/* stack.c - capture: walk, join, look up; and what all of it is opened with.
+/* stack.c - capture: walk, join, look up; opening, and refreshing at every flush.
  *
- * The room for a walk (frames and items, some tens of KB) is not on the program's
- * stack, which may be small, but in a seat that a capture takes and gives back: as
- * many as there are captures at the same time, bounded, never freed. A capture inside
- * another one, from a signal handler, takes a second seat. Seats are taken with one
- * atomic exchange (acquire, partner: release when given back).
+ * The room for a walk (frames and items, some tens of KB) is not on the program's stack, which
+ * may be small, but in a seat that a capture takes and gives back. There are as many seats as
+ * captures at the same time, up to a bound; none is freed. A capture inside another one, from a
+ * signal handler, takes a second seat. Seats are taken with one atomic exchange (acquire,
+ * partner: release when given back).
  *
- * A seat remembers its last capture: where nothing is different, as in a loop, there
- * is nothing to look up. Counters live in the seat, written by whoever holds it. */
+ * A seat remembers its last capture: an equal one, as in a loop, needs no look-up. Counters are
+ * in the seat, written by its holder. */
 #include "stack/stack.h"
 
 #include "base/alloc.h"
@@ -28,18 +28,18 @@
 #include <string.h>
 #include <time.h>
 
-enum { SEATS = 256 }; /* captures at a time */
+enum { SEATS = 256 }; /* captures at the same time */
 
 struct seat {
     atomic_bool taken;
     _Atomic uint64_t captured, lost, cut; /* written by the holder */
-    uint64_t mark; /* the collector's: captured, of a holder that is waited for */
+    uint64_t mark; /* the collector's: the value of captured when it began to wait for the holder */
     struct unwind native;
     struct python_frame python[2][STACK_DEPTH];
     unsigned python_current; /* which of the two holds those of the last capture */
     size_t pythons;          /* of the last capture */
     const void *from;        /* of the last capture */
-    uint32_t id;             /* which it got; 0: there is none to compare with */
+    uint32_t id;             /* the id it got; 0: none to compare with */
     struct join_item items[STACK_DEPTH + 1];
     uint16_t sources[STACK_DEPTH + 1];
 };
@@ -53,7 +53,7 @@ static _Atomic(struct seat *) seats[SEATS];
 static _Atomic uint32_t seats_count; /* numbers given out; may pass SEATS */
 static _Atomic uint64_t seatless;    /* captures lost for want of a seat */
 
-/* Where this thread found a seat last. */
+/* The seat that this thread used last. */
 static __thread uint32_t seat_hint __attribute__((tls_model("initial-exec")));
 
 static __attribute__((noinline, cold)) struct seat *seat_make(void)
@@ -101,7 +101,7 @@ static inline void seat_count(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, n + 1, memory_order_relaxed);
 }
 
-/* The loop's function, where its name can be found. */
+/* Finds the loop's function, where its name is exported. */
 static void stacks_look_for_loop(void)
 {
     uintptr_t begin = 0, end = 0, at = (uintptr_t)dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
@@ -116,7 +116,7 @@ static void stacks_look_for_python(void)
         atomic_load_explicit(&python_found, memory_order_relaxed) || !python_find())
         return;
     stacks_look_for_loop();
-    rows_clear(); /* which addresses are the interpreter's is known only now */
+    rows_clear(); /* only now it is known which addresses are the interpreter's */
     atomic_store_explicit(&python_found, true, memory_order_release);
 }
 
@@ -142,7 +142,7 @@ int stacks_open(bool python, struct err *e)
     return 0;
 }
 
-/* Is this capture, as far as it was walked, the seat's last one again? */
+/* True where this capture, as far as it was walked, equals the seat's last one. */
 static inline bool seat_again(const struct seat *s, const struct join_walk *walk, const void *from)
 {
     if (!s->native.same || !s->id || s->from != from || s->pythons != walk->pythons)
@@ -155,7 +155,7 @@ static inline bool seat_again(const struct seat *s, const struct join_walk *walk
     return true;
 }
 
-/* Did the walk end in a file of code that there was no slot for? */
+/* True where the walk ended in a file of code that had no slot. */
 static __attribute__((noinline, cold)) bool stacks_is_cut(const struct unwind *u)
 {
     const struct unwind_frame *last = u->n ? &u->frames[u->n - 1] : NULL;
@@ -183,7 +183,7 @@ static inline uint32_t stacks_capture_in(struct seat *s, const struct cpu_regs *
     if (walk.natives < 2 && walk.end != UNWIND_OUTERMOST && !walk.pythons)
         return 0;
     size_t n = join_frames(&walk, from, s->items, s->sources);
-    s->id = table_id(s->items, s->sources, n, &walk);
+    s->id = stack_table_id(s->items, s->sources, n, &walk);
     return s->id;
 }
 
@@ -211,7 +211,7 @@ uint32_t stacks_capture(const void *from)
 
 const struct stack *stacks_get(uint32_t id)
 {
-    return id > STACK_DISTINCT ? told_get(id) : table_get(id);
+    return id > STACK_DISTINCT ? simulated_get(id) : stack_table_get(id);
 }
 
 /* ---- slots of modules that are gone ---- */
@@ -219,16 +219,16 @@ const struct stack *stacks_get(uint32_t id)
 enum {
     NOT_HELD = -1,
     STEP_NS =
-        20 * 1000 * 1000, /* least time between steps: stores are everywhere long before that */
+        20 * 1000 * 1000, /* least time between steps: every thread sees a store long before */
 };
 
-/* The collector's. */
+/* Used by the collector alone. */
 static struct {
     enum { NOTHING_UNLISTED, UNLISTED, FORGOTTEN } step;
-    int64_t noted; /* ns: when the last step was made */
+    int64_t noted; /* ns: time of the last step */
 } slots;
 
-/* Never a simulated clock's time. */
+/* The machine's clock, never a simulated one. */
 static int64_t steady_now(void)
 {
     struct timespec t;
@@ -236,13 +236,14 @@ static int64_t steady_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static _Atomic uint32_t seats_noted; /* how often: only its barrier matters */
+static _Atomic uint32_t seats_noted; /* counts the calls of seats_note: only its barrier matters */
 
-/* Notes who is in the middle of a capture. */
+/* Notes which seats are in the middle of a capture. */
 static void seats_note(void)
 {
     slots.noted = steady_now();
-    /* What was stored before, then who is there: a full barrier, which ThreadSanitizer knows as well. */
+    /* First what was stored before, then which seats are held: a full barrier, which
+     * ThreadSanitizer knows, too. */
     atomic_fetch_add_explicit(&seats_noted, 1, memory_order_seq_cst);
     for (uint32_t i = 0; i < seats_made(); i++) {
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_acquire);
@@ -253,7 +254,8 @@ static void seats_note(void)
     }
 }
 
-/* Have all of those captures ended? A seat that is held again has counted the one before. */
+/* True where all captures that were noted have ended. A seat that is held again has counted the
+ * one before. */
 static bool seats_have_ended(void)
 {
     for (uint32_t i = 0; i < seats_made(); i++) {
@@ -305,8 +307,8 @@ const char *stacks_python(void)
 
 void stacks_stats(struct stacks_stats *out)
 {
-    *out =
-        (struct stacks_stats){.distinct = table_count(), .bytes = arena_bytes() + python_bytes()};
+    *out = (struct stacks_stats){.distinct = stack_table_count(),
+                                 .bytes = arena_bytes() + python_bytes()};
     out->lost = out->captured = atomic_load_explicit(&seatless, memory_order_relaxed);
     for (uint32_t i = 0; i < seats_made(); i++) {
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_acquire);
@@ -324,14 +326,14 @@ void stacks_forget(void)
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_relaxed);
         if (!s)
             continue;
-        s->id = 0; /* whose holder is not here may be half written */
+        s->id = 0; /* a holder that is not in the child may have left it half written */
         s->native.n = 0;
         atomic_store_explicit(&s->taken, false, memory_order_relaxed);
     }
-    int opening = OPENING; /* whoever was at it is not here */
+    int opening = OPENING; /* the thread that was opening is not in the child */
     atomic_compare_exchange_strong(&opened, &opening, CLOSED);
-    told_forget();
-    if (slots.step != NOTHING_UNLISTED) { /* no other thread is here that has one of the slots */
+    simulated_forget();
+    if (slots.step != NOTHING_UNLISTED) { /* no thread of the child has one of the slots */
         rows_clear();
         modules_free_unlisted();
         slots.step = NOTHING_UNLISTED;

@@ -1,18 +1,16 @@
 /* stack.h - host stacks of the program's threads, as addresses and code ids.
  *
- * stacks_capture walks the calling thread's stack, native and Python frames
- * joined, and gives the id of the one equal to it that was captured first: cost
- * and memory grow with distinct stacks only. Nothing is named here: a native
- * frame is an address in a file of code, a Python frame a code object's own
- * name, file and line as the interpreter keeps them.
+ * stacks_capture walks the calling thread's stack, native and Python frames joined, and returns
+ * the id of the first capture that is equal to it: cost and memory grow with distinct stacks
+ * only. Nothing is named here: a native frame is an address in a file of code, a Python frame a
+ * code object's own name, file and line as the interpreter keeps them.
  *
- * One of these per process, in static memory, since threads of the program use it
+ * There is one set of stacks per process, in static memory, since threads of the program use it
  * at any time, also while a session ends: ids stay valid across sessions.
  *
- * The hot side takes no lock, makes no system call after warm-up (a page not
- * seen before is probed with one) and reads foreign memory only through
- * stack/safe.h. What it cannot walk it ends with a mark; what it has no room for
- * it counts as lost. */
+ * The hot side takes no lock, makes no system call after warm-up (a page not seen before is
+ * probed with one) and reads foreign memory only through stack/safe.h. A stack that cannot be
+ * walked further ends with a mark; one that finds no room is counted as lost. */
 #ifndef GPUFL_STACK_STACK_H
 #define GPUFL_STACK_STACK_H
 
@@ -22,19 +20,19 @@
 #include <stdint.h>
 
 enum {
-    STACK_DEPTH = 512,      /* frames of a captured stack; beyond them it ends with a mark */
-    STACK_DISTINCT = 65536, /* most different stacks of a process */
+    STACK_DEPTH = 512,      /* frames of a captured stack; a deeper one ends with a mark */
+    STACK_DISTINCT = 65536, /* different stacks of a process */
 };
 
 /* A file of code as it was mapped when a stack first met it. Never freed. */
 struct stack_module {
     uint32_t number;     /* from 1, in this process */
-    bool unwinds;        /* it has tables that lead through its functions */
+    bool unwinds;        /* it has unwind tables for its functions */
     int kind;            /* as module.kind: 1 ELF file, 2 vDSO, 3 generated code */
     uint64_t base;       /* load bias */
     uint64_t begin, end; /* of the mapping */
     char path[512];
-    char build_id[129];  /* hexadecimal, of at most 64 bytes as whoever looks lines up; "": none */
+    char build_id[129];  /* hexadecimal, of at most 64 bytes, as symbol/ reads it; "": none */
     int64_t size, mtime; /* of the file, bytes and ns since the epoch; CELL_NULL's value: unknown */
 };
 
@@ -50,7 +48,7 @@ enum stack_kind { STACK_NATIVE = 1, STACK_PYTHON = 2, STACK_MARK = 3 };
 
 struct stack_place {
     enum stack_kind kind;
-    const struct stack_module *module; /* NATIVE: NULL where the address is in no known file */
+    const struct stack_module *module; /* NATIVE: NULL: the address is in no known file */
     uint64_t offset;                   /* NATIVE: call address - module->base, or the address */
     const struct stack_code *code;     /* PYTHON */
     int line;                          /* PYTHON: 0 unknown */
@@ -60,7 +58,7 @@ struct stack_place {
 /* A stack that was captured for the first time. Constant, never freed. */
 struct stack {
     uint32_t id;
-    unsigned depth;                   /* places */
+    unsigned depth;                   /* number of places */
     const struct stack_place *places; /* innermost first */
 };
 
@@ -68,31 +66,31 @@ struct stacks_stats {
     uint64_t captured; /* repeats included */
     uint64_t distinct;
     uint64_t lost;  /* no room, or the walk failed at its first frame */
-    uint64_t cut;   /* end early: no room to tell another file of code apart */
+    uint64_t cut;   /* ended early: another file of code found no slot */
     uint64_t bytes; /* of memory that grows with distinct stacks */
 };
 
-/* Once per process, before the first capture; later calls do nothing. python: also read
- * Python's frames where the interpreter is one that is known. [owner] */
+/* Called once per process, before the first capture; later calls do nothing. python: also read
+ * Python's frames where the interpreter is a known one. [owner] */
 int stacks_open(bool python, struct err *e);
 
-/* Id of the calling thread's stack; 0: lost. Innermost frame: the caller of `from` up (pass
- * __builtin_return_address(0), or NULL for all frames). [hot] */
+/* The id of the calling thread's stack; 0: lost. The innermost frame is the caller of `from`
+ * (pass __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
-/* The stack of an id, captured or told (simulated.h); NULL: no such id. Whoever got an id from
- * stacks_capture, on whatever way that orders memory (a ring), finds it here. [collector] */
+/* The stack of an id, captured or simulated (simulated.h); NULL: no such id. A thread that got an id from
+ * stacks_capture, on any way that orders memory (a ring), finds the stack here. [collector] */
 const struct stack *stacks_get(uint32_t id);
 
-/* At every flush: looks for Python where there was none yet. [collector] */
+/* Looks for Python where none was found yet. [collector, every flush] */
 void stacks_refresh(void);
 
-/* How Python is read, in a sentence: "CPython 3.12", or why it is not. [any] */
+/* A sentence that says how Python is read, "CPython 3.12", or why it is not. [any] */
 const char *stacks_python(void);
 
 void stacks_stats(struct stacks_stats *out); /* [any] */
 
-/* In a forked child: what other threads were in the middle of is given up. */
+/* For a forked child: gives up what other threads were in the middle of. */
 void stacks_forget(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* stack_table.c - the stacks of the process, by content.
  *
- * Open addressing over words of (hash, id); a stack is complete and findable by its id
- * before the word that names it is there (release, partner: acquire in table_find), so
- * a reader sees nothing or all. Nothing is removed, nobody waits. Of two threads that
- * add the same stack at once one finds the other's word in its way and takes that id;
- * its own copy is lost, its own id is the next one's. */
+ * Open addressing over words of (hash, id); a stack is complete and can be found by its id before
+ * the word that names it is stored (release, partner: acquire in stack_table_find), so a reader sees
+ * nothing or everything. Nothing is removed, and nobody waits. Where two threads add equal stacks
+ * at once, one of them meets the other's word and takes that id; its own copy is wasted, and its
+ * own id goes to the next stack. */
 #include "stack/stack_table.h"
 
 #include "stack/arena.h"
@@ -43,9 +43,9 @@ static inline bool table_same(const struct record *r, const struct join_item *it
     return r->stack.depth == n && memcmp(r->items, items, n * sizeof *items) == 0;
 }
 
-/* The slot with the stack, or the empty one where it would be; NULL: the table is full. */
-static inline _Atomic uint64_t *table_find(uint64_t hash, const struct join_item *items, size_t n,
-                                           uint32_t *id)
+/* The slot with the stack, or the empty slot where it belongs; NULL: the table is full. */
+static inline _Atomic uint64_t *stack_table_find(uint64_t hash, const struct join_item *items,
+                                                 size_t n, uint32_t *id)
 {
     for (uint32_t i = 0; i < TABLE_SLOTS; i++) {
         _Atomic uint64_t *slot = &slots[(hash + i) % TABLE_SLOTS];
@@ -113,11 +113,11 @@ static uint32_t table_new_id(void)
     return id <= STACK_DISTINCT ? id : 0;
 }
 
-/* First sight. */
-static __attribute__((noinline, cold)) uint32_t table_add(uint64_t hash,
-                                                          const struct join_item *items,
-                                                          const uint16_t *sources, size_t n,
-                                                          const struct join_walk *walk)
+/* Adds a stack at first sight. */
+static __attribute__((noinline, cold)) uint32_t stack_table_add(uint64_t hash,
+                                                                const struct join_item *items,
+                                                                const uint16_t *sources, size_t n,
+                                                                const struct join_walk *walk)
 {
     uint32_t id = table_new_id(), there;
     struct record *r = id ? table_copy(items, sources, n, walk) : NULL;
@@ -125,7 +125,7 @@ static __attribute__((noinline, cold)) uint32_t table_add(uint64_t hash,
         r->stack.id = id;
         atomic_store_explicit(&records[id], r, memory_order_release);
         for (;;) {
-            _Atomic uint64_t *slot = table_find(hash, items, n, &there);
+            _Atomic uint64_t *slot = stack_table_find(hash, items, n, &there);
             if (!slot || there)
                 break;
             uint64_t empty = 0, word = hash >> 32 << 32 | id;
@@ -144,17 +144,17 @@ static __attribute__((noinline, cold)) uint32_t table_add(uint64_t hash,
     return there;
 }
 
-uint32_t table_id(const struct join_item *items, const uint16_t *sources, size_t n,
-                  const struct join_walk *walk)
+uint32_t stack_table_id(const struct join_item *items, const uint16_t *sources, size_t n,
+                        const struct join_walk *walk)
 {
     uint64_t hash = table_hash(items, n);
     uint32_t id;
-    if (__builtin_expect(table_find(hash, items, n, &id) && id, 1))
+    if (__builtin_expect(stack_table_find(hash, items, n, &id) && id, 1))
         return id;
-    return table_add(hash, items, sources, n, walk);
+    return stack_table_add(hash, items, sources, n, walk);
 }
 
-const struct stack *table_get(uint32_t id)
+const struct stack *stack_table_get(uint32_t id)
 {
     if (id == 0 || id > STACK_DISTINCT)
         return NULL;
@@ -162,7 +162,7 @@ const struct stack *table_get(uint32_t id)
     return r ? &r->stack : NULL;
 }
 
-uint32_t table_count(void)
+uint32_t stack_table_count(void)
 {
     return atomic_load_explicit(&distinct, memory_order_relaxed);
 }

@@ -1,25 +1,23 @@
-/* unwind.c - walks by the rows of rows.h: some ten nanoseconds a frame, a third of that for
- * one that is where it was.
+/* unwind.c - walks by the rows of rows.h: some ten nanoseconds a frame, a third of that for a
+ * frame that has not moved.
  *
- * A step depends on nothing but the instruction, the two registers and the words it
- * reads. So where a frame of the walk before is met again, its callers are the same
- * as long as those words are: they are compared, each without waiting for the one
- * before it, which is what makes a walk slow.
+ * A step depends on nothing but the instruction, the two registers and the words it reads. So
+ * where a frame of the last walk is met again, its callers are unchanged as long as those words
+ * are. The words are compared without waiting for each other; it is this waiting that makes a
+ * walk slow.
  *
- * Reads within the thread's own stack, above the walk's stack pointer, are plain
- * loads: that memory is there for as long as the thread stands in our call. The stack's
- * end is asked for once per thread. On any other stack (coroutines, signal stacks)
- * and for any other address reads go through stack/safe.h. A signal frame may lead
- * back from one to the other.
+ * Reads within the thread's own stack, above the walk's stack pointer, are plain loads: that
+ * memory exists for as long as the thread is in our call. The stack's end is read once per
+ * thread. On any other stack (coroutines, signal stacks) and for any other address reads go
+ * through stack/safe.h. A signal frame may lead back from one to the other.
  *
- * Never loops: a caller's frame lies above its callee's, except beyond a signal frame,
- * and there are at most `most` frames. Never wrong rather than long: what no table
- * covers is passed by frame pointer only where the return address found that way
- * stands behind a call that can have come here, and where the code sets the frame
- * pointer itself or none other such address lies before it.
+ * Never loops: a caller's frame lies above its callee's, except beyond a signal frame, and there
+ * are at most `most` frames. Never wrong rather than long: code without a table is passed by
+ * frame pointer only where the return address found that way follows a call that can have come
+ * here, and where the code sets the frame pointer itself or no other such address comes before.
  *
- * A module is compared with what is mapped once per walk, at its first frame: a row
- * kept from a library that is gone is made anew. */
+ * A module is compared with what is mapped once per walk, at its first frame: a row of a library
+ * that is gone is made anew. */
 #include "stack/unwind.h"
 
 #include "stack/calls.h"
@@ -34,14 +32,14 @@
 _Static_assert(MODULES_MAX / 64 <= 64, "a word has a bit for each word of walk.seen");
 
 enum {
-    WALK_DEPTH = 4,         /* of registers that are saved relative to registers */
-    FRAME_MAX = 8 << 10,    /* bytes of a frame that a frame pointer is believed for */
-    FUNCTION_MAX = 1 << 20, /* of a function without a table, and of generated code around it */
+    WALK_DEPTH = 4,         /* depth of registers that are saved relative to registers */
+    FRAME_MAX = 8 << 10,    /* bytes of a frame up to which a frame pointer is believed */
+    FUNCTION_MAX = 1 << 20, /* bytes of a function without a table, and of generated code */
 };
 
 /* The calling thread's own stack. */
 struct limits {
-    bool known; /* asked, maybe without an answer: low == high */
+    bool known; /* was read, maybe without an answer: low == high */
     uintptr_t low, high;
 };
 
@@ -50,14 +48,14 @@ static __thread struct limits limits __attribute__((tls_model("initial-exec")));
 struct walk {
     const struct cpu_regs *from;
     struct unwind_frame *frames;     /* being filled */
-    const struct unwind_frame *last; /* the walk before, its ... */
+    const struct unwind_frame *last; /* the last walk, its ... */
     size_t lasts;                    /* ... frames */
     uintptr_t low, span;             /* plain loads: address - low < span */
     uint64_t *seen;                  /* modules compared in this walk; of its words those ... */
     uint64_t words;                  /* ... that have been written */
 };
 
-/* A caller as its callee's row gives it. */
+/* A caller as the callee's row gives it. */
 struct step {
     uintptr_t cfa, ra, fp;
     bool signal; /* ra is an instruction that was interrupted */
@@ -78,7 +76,7 @@ static __attribute__((noinline, cold)) void limits_ask(void)
     pthread_attr_destroy(&attr);
 }
 
-/* From this stack pointer on. */
+/* Sets the range of plain loads, from this stack pointer on. */
 static void walk_on_stack(struct walk *w, uintptr_t sp)
 {
     w->low = sp - CPU_RED;
@@ -87,20 +85,20 @@ static void walk_on_stack(struct walk *w, uintptr_t sp)
         w->span = limits.high - w->low - sizeof sp;
 }
 
-/* Not for sanitizers: frames of others, where the table says. */
+/* Sanitizers must not check it: it reads frames of others, where the table says. */
 static inline __attribute__((no_sanitize("address", "thread"))) bool
 walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
 {
     if (__builtin_expect(at - w->low < w->span, 1)) {
         if (__builtin_expect(at % sizeof at, 0))
-            return false; /* nothing is stored like that */
+            return false; /* no word is stored at such an address */
         *out = *(const uintptr_t *)at;
         return true;
     }
     return safe_read(out, (const void *)at, sizeof *out);
 }
 
-/* For an address that nothing vouches for. */
+/* Reads at an address that nothing vouches for. */
 static bool walk_read_guess(const struct walk *w, uintptr_t at, uintptr_t *out)
 {
     if (at - w->low < w->span)
@@ -112,7 +110,7 @@ static bool walk_read_guess(const struct walk *w, uintptr_t at, uintptr_t *out)
 
 static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out);
 
-/* A value in frame i; a CFA is the frame's own, which is known by then. */
+/* Computes a value in frame i; a CFA is the frame's own, which is known by then. */
 static bool walk_value(struct walk *w, size_t i, struct cfi_value v, int depth, uintptr_t *out)
 {
     uintptr_t base = 0;
@@ -129,7 +127,7 @@ static bool walk_value(struct walk *w, size_t i, struct cfi_value v, int depth, 
     return true;
 }
 
-/* What a place of frame i's row holds for the caller. */
+/* The word that a place of frame i's row holds for the caller. */
 static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned reg, int depth,
                        uintptr_t *out)
 {
@@ -145,7 +143,8 @@ static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned re
     }
 }
 
-/* A register while frame i runs: where the nearest callee saved it, else as the walk began. */
+/* The value of a register while frame i runs: where the nearest callee saved it, else as the walk
+ * began. */
 static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out)
 {
     struct cfi_row c;
@@ -187,8 +186,8 @@ static bool step_complex(struct walk *w, size_t i, struct step *s)
     return walk_place(w, i, c.reg[c.ra], c.ra, WALK_DEPTH, &s->ra);
 }
 
-/* Can the call before ra have led to an instruction that no table covers? A call by name leads
- * to the function's own beginning, so it is before us and has no table either. */
+/* True where the call before ra can have led to an instruction that no table covers. A call by
+ * name leads to the function's own beginning, so that is before `at` and has no table either. */
 static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
 {
     uintptr_t target, begin, end;
@@ -201,7 +200,7 @@ static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
     return !module || !cfi_range(modules_get(module), target, &begin, &end);
 }
 
-/* Is there what may be another return address between the two? Then the frame pointer can be
+/* True where there may be another return address between the two. Then the frame pointer can be
  * that of a function further out, and following it would leave the caller out. */
 static bool step_skips(struct walk *w, uintptr_t at, uintptr_t sp, uintptr_t fp)
 {
@@ -230,7 +229,7 @@ static bool step_by_fp(struct walk *w, size_t i, uintptr_t sp, struct step *s)
            (calls_frame(f->at) || !step_skips(w, f->at, sp, f->fp));
 }
 
-/* false: no way on. s->ra 0: the outermost frame. */
+/* False: no way on. s->ra 0: the outermost frame. */
 static __attribute__((noinline)) bool step_slow(struct walk *w, size_t i, uintptr_t sp,
                                                 struct step *s)
 {
@@ -269,7 +268,7 @@ static inline bool step_fast(const struct walk *w, const struct unwind_frame *f,
     return walk_read(w, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), &s->ra);
 }
 
-/* Is the module of a row still what is mapped there? Asked once a walk. */
+/* True where a row's module is still what is mapped there. Checked once per walk. */
 static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
 {
     uint32_t module = row.module;
@@ -285,8 +284,8 @@ static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
     return true;
 }
 
-/* Writes down where a frame's words are: between its own stack pointer and the stack's end, so
- * that they can be loaded wherever the frame is met again. */
+/* Records where a frame's words are: between its own stack pointer and the stack's end, so that
+ * they can be loaded wherever the frame is met again. */
 static inline void walk_note(const struct walk *w, struct unwind_frame *f, uintptr_t sp)
 {
     int64_t up = (int64_t)f->row.fp_offset - (f->row.fp == ROWS_FP_BASE ? (int64_t)f->row.cfa : 0);
@@ -301,8 +300,8 @@ static inline void walk_note(const struct walk *w, struct unwind_frame *f, uintp
     f->up = saved ? (int32_t)up * 8 : 0;
 }
 
-/* A frame that stands where it stood, to the stack pointer: has it the caller that it had? The
- * two words tell: its CFA is the same, since only the two registers make it. */
+/* True where a frame that has not moved, to the stack pointer, still has its caller. The two
+ * words decide: the CFA is unchanged, since only the two registers make it. */
 static inline __attribute__((no_sanitize("address", "thread"))) bool
 walk_stays(const struct unwind_frame *f)
 {
@@ -310,7 +309,7 @@ walk_stays(const struct unwind_frame *f)
            (!f->up || *(const uintptr_t *)(f->cfa + (uintptr_t)(intptr_t)f->up) == f[1].fp);
 }
 
-/* The same, found again from the registers. */
+/* As walk_stays, computed again from the registers. */
 static inline bool walk_steps(const struct walk *w, const struct unwind_frame *f, uintptr_t sp)
 {
     struct step s;
@@ -318,9 +317,9 @@ static inline bool walk_steps(const struct walk *w, const struct unwind_frame *f
            cpu_address(s.ra) - 1 == f[1].at;
 }
 
-/* From a frame of the last walk with the registers it had, or maybe but for the stack pointer:
- * how many of it and its callers stand where they stood? The last of these is not known to have
- * the same caller. */
+/* How many of a frame of the last walk and its callers have not moved, given that the frame has
+ * its registers, except maybe the stack pointer? The last of these is not known to have an
+ * unchanged caller. */
 static inline size_t walk_again(struct walk *w, size_t i, uintptr_t sp)
 {
     const struct unwind_frame *f = &w->last[i], *end = &w->last[w->lasts - 1], *begin = f;
@@ -352,11 +351,11 @@ static inline bool walk_meets(const struct walk *w, size_t *at, uintptr_t sp,
            w->last[i].fp == f->fp;
 }
 
-/* Frames from n on, the first of which s leads to. */
+/* Walks on from frame n, to which s leads. */
 static void walk_on(struct walk *w, struct unwind *u, size_t n, struct step s)
 {
     uintptr_t sp = s.cfa, target;
-    size_t met = 1; /* in the last walk */
+    size_t met = 1; /* index in the last walk */
     u->end = UNWIND_FULL;
     for (; n < UNWIND_MOST; n++) {
         struct unwind_frame *f = &w->frames[n];
@@ -397,7 +396,7 @@ static void walk_on(struct walk *w, struct unwind *u, size_t n, struct step s)
     u->n = n;
 }
 
-/* All frames of the last walk, if they are those of this one, too. */
+/* Takes all frames of the last walk, if they are those of this one, too. */
 static bool walk_same(struct walk *w, const struct unwind *u, const struct cpu_regs *from,
                       size_t *again)
 {
@@ -430,7 +429,7 @@ void unwind_walk(struct unwind *u, const struct cpu_regs *from)
                      .ra = from->pc,
                      .fp = from->reg[CPU_FP],
                      .signal = true}; /* an instruction, not a return address */
-    if (again > 1) {                  /* the innermost frames are where they were */
+    if (again > 1) {                  /* the innermost frames have not moved */
         const struct unwind_frame *last = &w.last[again - 1];
         memcpy(w.frames, w.last, (again - 1) * sizeof *last);
         s = (struct step){.cfa = last[-1].cfa, .ra = last->at + 1, .fp = last->fp};

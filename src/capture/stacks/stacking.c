@@ -102,14 +102,14 @@ uint32_t stacking_at_wait(void)
 
 uint32_t stacking_told(const struct sink_frame *frames, unsigned depth)
 {
-    struct told_frame told[TOLD_DEPTH];
+    struct simulated_frame told[SIMULATED_DEPTH];
     if (atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_OFF ||
         !gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed) ||
-        depth > TOLD_DEPTH)
+        depth > SIMULATED_DEPTH)
         return 0;
     for (unsigned i = 0; i < depth; i++)
-        told[i] = (struct told_frame){frames[i].function, frames[i].file, frames[i].line};
-    return told_stack(told, depth);
+        told[i] = (struct simulated_frame){frames[i].function, frames[i].file, frames[i].line};
+    return simulated_stack(told, depth);
 }
 
 void stacking_refresh(void)
