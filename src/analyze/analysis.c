@@ -24,7 +24,7 @@ static int fail(const struct err *e, char *error, size_t error_size)
     return e->code;
 }
 
-/* Of the kernels that were asked for nothing is there. */
+/* No session has any of the kernels that were named. */
 static void err_no_kernel(struct err *e, const char *path, const char *kernel)
 {
     bool all = !kernel || strcmp(kernel, KERNEL_VIEW_ALL) == 0;
@@ -35,7 +35,7 @@ static void err_no_kernel(struct err *e, const char *path, const char *kernel)
             path, all ? "" : " with '", all ? "" : kernel, all ? "" : "' in its name");
 }
 
-/* Says what damage makes unknown, where it does. */
+/* True where damage makes something unknown; error then says what. */
 static bool is_damaged(const struct model *m, char *error, size_t error_size)
 {
     struct buf text;
@@ -87,7 +87,7 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     return rc ? fail(&e, error, error_size) : 0;
 }
 
-/* As much of it as the caller's struct has. */
+/* Fills as many members as the caller's struct has. */
 static void put_symbolized(struct gpufl_symbolized *out, const struct symbolize_stats *s,
                            size_t sessions)
 {

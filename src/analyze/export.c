@@ -1,10 +1,9 @@
 /* export.c - sessions in the public GPUFlight client's format.
  *
- * Each session is read twice: the first pass learns names, dictionaries and how
- * scopes nest, which the other format says before or inside its rows; the second
- * writes. Files lie where that client's readers look for them:
- * <dir>/<session>/<channel>.1.log.gz. Lines leave through a buffer a channel, so
- * that memory is bounded by what the encoder has to know. One owner. */
+ * Each session is read twice: the first pass learns names, dictionaries and how scopes nest,
+ * which the other format gives before or inside its rows; the second writes. Files lie where that
+ * client's readers look for them: <dir>/<session>/<channel>.1.log.gz. Each channel has a buffer
+ * for its lines, so that memory is bounded by what the encoder has to know. One owner. */
 #include "analyze/read/discover.h"
 #include "analyze/read/feed.h"
 #include "base/alloc.h"
@@ -31,7 +30,7 @@ struct exporter {
     struct buf name;     /* a demangled one */
     bool writing;        /* the second pass */
     const char *dir;     /* the caller's */
-    char home[PATH_MAX]; /* of the session below dir; "" until its header came */
+    char home[PATH_MAX]; /* folder of the session below dir; "" until its header came */
     gzFile files[PEER_CHANNEL_COUNT];
     struct err *err;
 };
@@ -99,8 +98,8 @@ static int flush(struct exporter *x, bool all)
     return 0;
 }
 
-/* Takes back what was begun: half a session is none, and would stand in the way of the next
- * try. Only files that we made are ours to remove. */
+/* Removes what was begun: half a session is none, and would be in the way of the next try. Only
+ * files that this run made are removed. */
 static void remove_files(const struct exporter *x, const bool made[PEER_CHANNEL_COUNT])
 {
     char path[PATH_MAX], file[32];
@@ -207,7 +206,8 @@ static int export_session(const struct discover_session *s, const char *dir, str
     return rc;
 }
 
-/* One session that cannot be read does not cost the others; the first such is told. */
+/* Exports every session. One that cannot be read does not stop the others; the first failure is
+ * reported. */
 static int export_all(const struct discover *d, const char *dir, struct err *e)
 {
     size_t written = 0;

@@ -1,4 +1,4 @@
-/* idle_gap.c - the calls of threads that lie in a gap, and what each is to blame for. */
+/* idle_gap.c - finds the calls of threads that lie in a gap, and blames each for its part. */
 #include "analyze/idle_gap.h"
 
 #include "analyze/common/cells.h"
@@ -16,7 +16,7 @@ struct idle_thread {
     uint32_t id;
     uint32_t *calls; /* owned: places in the list of waits */
     size_t count;
-    size_t cursor; /* of the gap before: gaps come mostly in order */
+    size_t cursor; /* where the last search ended: gaps come mostly in order */
 };
 
 void idle_gap_drop_threads(struct sum_idle *s)
@@ -38,7 +38,7 @@ static struct idle_thread *find_thread(struct sum_idle *s, uint32_t id)
     return NULL;
 }
 
-/* The threads of a list and how many calls each has made; those beyond the limit are left out. */
+/* Counts the calls of each thread of a list; threads beyond the limit are left out. */
 static int count_threads(struct sum_idle *s, const struct sync_list *l)
 {
     size_t cap = 0;
@@ -94,7 +94,7 @@ static int prepare(struct model *m, const struct sync_list **list)
     return rc;
 }
 
-/* How many of the thread's calls begin before t. */
+/* How many calls of the thread begin before t. */
 static size_t calls_before(struct idle_thread *h, const struct sync_list *l, int64_t t)
 {
     size_t low = 0, high = h->count;
@@ -122,9 +122,9 @@ struct gap {
     const struct sync_list *list;
     int64_t start, end;
     int64_t left;    /* ns not blamed yet */
-    uint32_t thread; /* that launched what ended it; 0: unknown */
+    uint32_t thread; /* launched the work that ended the gap; 0: unknown */
     const struct idle_span *before, *after;
-    bool queued;   /* the work that ended it had been launched before it began */
+    bool queued;   /* the work that ended the gap had been launched before the gap began */
     uint32_t seen; /* causes that have a part in it: bits */
     int code;
 };
@@ -173,7 +173,7 @@ static void add_part(struct gap *g, enum idle_cause c, int64_t ns)
     g->seen |= 1u << c;
 }
 
-/* At most ns of what is left of the gap. */
+/* Blames a call for at most ns of the rest of the gap. */
 static void blame_call(struct gap *g, const struct sync_wait *w, int64_t ns)
 {
     ns = ns < g->left ? ns : g->left;
@@ -184,7 +184,7 @@ static void blame_call(struct gap *g, const struct sync_wait *w, int64_t ns)
     g->code = g->code ? g->code : note(&g->m->idle.calls, w->stack, w->call, ns);
 }
 
-/* What of a call is its own: an engine may be set up inside of it. */
+/* The time of a call without the engines that were set up inside it. */
 static int64_t call_within(const struct gap *g, const struct sync_wait *w, int64_t start,
                            int64_t end)
 {
@@ -204,7 +204,7 @@ static int64_t overlap(const struct gap *g, const struct sync_wait *w)
                        w->end < g->end ? w->end : g->end);
 }
 
-/* Was the work that ended the gap launched before this call? */
+/* True where the work that ended the gap was launched before this call. */
 static bool launched_before(const struct gap *g, const struct sync_wait *w)
 {
     if (w->correlation && g->after->first)
@@ -212,7 +212,7 @@ static bool launched_before(const struct gap *g, const struct sync_wait *w)
     return w->end > g->end;
 }
 
-/* Had nothing been launched since the call when the gap began? */
+/* True where nothing had been launched since the call when the gap began. */
 static bool nothing_since(const struct gap *g, const struct sync_wait *w)
 {
     return w->end > g->start || idle_later(w->correlation, g->before->newest);
@@ -240,8 +240,8 @@ static void blame_thread(struct gap *g, struct idle_thread *h)
     }
 }
 
-/* Can the thread have launched what ended the gap? Its launches are counted at each call; i: its
- * calls that begin before the gap's end. */
+/* True where the thread can have launched the work that ended the gap, by the launches counted at
+ * its calls. i: number of its calls that begin before the gap's end. */
 static bool can_be_launcher(const struct gap *g, const struct idle_thread *h, size_t i)
 {
     const struct sync_wait *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;
@@ -256,8 +256,8 @@ static bool can_be_launcher(const struct gap *g, const struct idle_thread *h, si
     return !next || !next->counted || next->launches != (last ? last->launches : 0);
 }
 
-/* The thread that launched what ended the gap: told by its row, or the only one it can be. NULL
- * also where it has made no calls. */
+/* The thread that launched the work that ended the gap: named by its row, or the only possible
+ * one. NULL also where that thread has made no calls. */
 static struct idle_thread *launcher(struct gap *g)
 {
     struct sum_idle *s = &g->m->idle;
@@ -294,7 +294,7 @@ static const struct sync_wait *find_other(struct gap *g)
     return found;
 }
 
-/* What no call explains is the host's own time before the launch. */
+/* Blames the host's own time before the launch for the part that no call explains. */
 static void blame_host(struct gap *g)
 {
     enum idle_cause c = g->left < IDLE_LAUNCHES ? IDLE_SLOW
@@ -326,7 +326,7 @@ int idle_gap_tell(void *arg, const struct idle_span *before, const struct idle_s
                     .after = after};
     g.device = m->idle.telling;
     if (!sum_windows_cover(m, g.start, g.end))
-        return 0; /* what the GPU did in it is not known */
+        return 0; /* nobody knows what the GPU did in it */
     if (g.left < IDLE_BACK_TO_BACK) {
         idle_gap_add(&g.device->causes[IDLE_BETWEEN], g.left);
         return 0;

@@ -8,7 +8,7 @@
 struct idle_span;
 struct model;
 
-/* ns of idle time by what the log calls it. */
+/* ns of idle time under an id of the log. */
 struct idle_blame {
     uint32_t stack, what; /* id of the log; wait.call, or enum idle_cause */
     uint64_t gaps;        /* not of the key */

@@ -12,7 +12,7 @@
 
 enum {
     STEPS_BACK = 32, /* spans from the end within which an interval is put in place */
-    RECENT = 8192,   /* last spans whose gaps stay open: intervals still come there */
+    RECENT = 8192,   /* the newest spans keep the gaps between them: intervals still come there */
 };
 
 const int64_t busy_gap_limits[BUSY_GAP_CLASSES - 1] = {10000, 100000, 1000000, 10000000, 100000000};
@@ -64,7 +64,7 @@ static int middle_gap(const struct busy *b, size_t n, int64_t *limit)
     return rc;
 }
 
-/* Closes the shorter half of the gaps, but for the newest. */
+/* Closes the shorter half of the gaps, except between the newest spans. */
 static int close_gaps(struct busy *b)
 {
     int64_t limit;
@@ -95,7 +95,7 @@ static int make_room(struct busy *b)
     return mem_grow(&b->spans, &b->cap, b->count + 1, sizeof *b->spans, b->max_spans);
 }
 
-/* Time in both, as far as it may lie over a closed gap, may be missing from the result. */
+/* Time that is in both may be missing from the result, as far as it may lie over a closed gap. */
 static void note_overlap(struct busy *b, struct busy_span x, struct busy_span y)
 {
     int64_t start = x.start > y.start ? x.start : y.start, end = x.end < y.end ? x.end : y.end;
@@ -165,7 +165,7 @@ static int compare_spans(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Appends to out, whose last span starts no later. */
+/* Appends a span to out, whose last span starts no later. */
 static void append(struct busy *b, struct busy_span *out, size_t *n, struct busy_span s)
 {
     if (*n && s.start <= out[*n - 1].end) {
@@ -177,7 +177,7 @@ static void append(struct busy *b, struct busy_span *out, size_t *n, struct busy
     }
 }
 
-/* Sorts the late ones in: the spans behind the first of them are merged anew. */
+/* Sorts in the spans that came late: the spans after the first of them are merged anew. */
 int busy_settle(struct busy *b)
 {
     if (!b->late_count)
@@ -216,7 +216,7 @@ int busy_settle(struct busy *b)
 int busy_merge(struct busy *b, const struct busy *other, int64_t shift)
 {
     int rc = 0;
-    /* Before, so that overlaps count as doubt. */
+    /* first of all, so that overlaps count as doubtful */
     if (other->closed && other->closed_until + shift > b->closed_until)
         b->closed_until = other->closed_until + shift;
     for (size_t i = 0; !rc && i < other->count; i++)

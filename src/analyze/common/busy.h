@@ -1,11 +1,10 @@
 /* busy.h - how long at least one of many overlapping intervals was running.
  *
- * A set of disjoint spans in order of time. Intervals may come in any order;
- * nearly sorted ones, as logs have them, cost a comparison each. Memory is
- * bounded: where there are more than max_spans spans, the shorter half of the
- * gaps between them is closed, and their length is kept aside and subtracted, so
- * that the result stays exact as long as no later interval falls into a closed
- * gap. How much time may be missing because one did is stated (doubtful).
+ * A set of disjoint spans in order of time. Intervals may come in any order; nearly sorted ones,
+ * as logs have them, cost a comparison each. Memory is bounded: where there are more than
+ * max_spans spans, the shorter half of the gaps between them is closed, and their length is
+ * remembered and subtracted, so that the result stays exact as long as no later interval falls
+ * into a closed gap. The member doubtful says how much time may be missing because one did.
  * Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMMON_BUSY_H
 #define GPUFL_ANALYZE_COMMON_BUSY_H
@@ -16,7 +15,7 @@
 enum {
     BUSY_SPANS = 1 << 19, /* default of max_spans: 8 MiB */
     BUSY_LATE = 1 << 16,  /* intervals out of order that are kept before they are sorted in */
-    BUSY_GAPS = 5,        /* longest gaps that are told */
+    BUSY_GAPS = 5,        /* longest gaps that are listed */
     BUSY_GAP_CLASSES = 6,
 };
 
@@ -40,9 +39,9 @@ struct busy {
     struct busy_span *late; /* owned; not yet in spans */
     size_t late_count, late_cap;
     int64_t closed;        /* ns of gaps inside spans */
-    int64_t closed_until;  /* they lie before this time */
+    int64_t closed_until;  /* closed gaps lie before this time */
     int64_t doubtful;      /* ns of intervals that came to lie over closed gaps */
-    struct busy_gaps gaps; /* of closed ones */
+    struct busy_gaps gaps; /* the closed gaps */
 };
 
 struct busy_result {
@@ -79,7 +78,7 @@ int busy_merge(struct busy *b, const struct busy *other, int64_t shift);
 /* Puts everything in order; needed before busy_result and busy_merge's other. */
 int busy_settle(struct busy *b);
 
-/* What the set holds, after busy_settle. */
+/* The result for the whole set. Call busy_settle before. */
 void busy_result(const struct busy *b, struct busy_result *out);
 
 #endif

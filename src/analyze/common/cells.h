@@ -1,7 +1,7 @@
 /* cells.h - reading cells of a batch, and sums that cannot overflow.
  *
- * Logs are input: a column may be missing, a cell unknown, a number absurd. These
- * helpers are what the accumulators share to stay correct on all of them. [any] */
+ * Logs are input: a column may be missing, a cell unknown, a number absurd. The accumulators
+ * share these helpers to stay correct on all of them. [any] */
 #ifndef GPUFL_ANALYZE_COMMON_CELLS_H
 #define GPUFL_ANALYZE_COMMON_CELLS_H
 
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ns: what lies beyond is no time. The epoch of a clock may move times by these bounds, so that
- * differences of any two moments, of one session or several, fit 64 bits. */
+/* ns: a larger value is no time. The epoch of a clock may move times by these bounds, so that the
+ * difference of any two moments, of one session or several, fits 64 bits. */
 #define CELLS_TIME_MAX  WIRE_EVENT_MAX
 #define CELLS_TIME_MIN  WIRE_EVENT_MIN
 #define CELLS_EPOCH_MAX (3ll << 60)
@@ -24,7 +24,7 @@ static inline int64_t cells_get(const struct wire_batch *b, unsigned column, siz
     return b->col[column] ? b->col[column][i] : CELL_NULL;
 }
 
-/* The same with another answer for what is unknown. */
+/* As cells_get, with another answer for unknown. */
 static inline int64_t cells_or(const struct wire_batch *b, unsigned column, size_t i, int64_t other)
 {
     int64_t v = cells_get(b, column, i);

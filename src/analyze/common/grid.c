@@ -69,7 +69,7 @@ static bool flexible(const struct grid_column *c)
     return c->kind == GRID_TEXT || c->kind == GRID_NAME;
 }
 
-/* Width of every column; the flexible one gets what is left of the page. */
+/* Measures the width of every column; the flexible one gets the rest of the page. */
 static void measure(const struct grid *g, int page, size_t *widths)
 {
     const char *at = g->text.data;
@@ -90,7 +90,7 @@ static void measure(const struct grid *g, int page, size_t *widths)
     }
 }
 
-/* The cells of a column of names as they are shown, a NUL behind each. */
+/* Puts the cells of a column of names as they are shown, a NUL after each. */
 static int shorten_column(const struct grid *g, unsigned column, size_t width, struct buf *shown)
 {
     const char **cells = mem_array(g->cells / g->count + 1, sizeof *cells), *at = g->text.data;

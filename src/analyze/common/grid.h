@@ -28,7 +28,7 @@ enum { GRID_COLUMNS = 16, GRID_LEAST = 16 /* columns that a flexible one keeps *
 struct grid {
     const struct grid_column *columns; /* the caller's */
     unsigned count;
-    struct buf text; /* cells, each with a NUL behind it */
+    struct buf text; /* cells, a NUL after each */
     size_t cells;
 };
 

@@ -41,7 +41,7 @@ static int put_bucket(struct histogram *h, unsigned bucket, uint64_t n)
     return 0;
 }
 
-/* From values to buckets. Where memory runs out the values stay. */
+/* Moves the values to buckets. Where memory runs out they stay. */
 static int to_buckets(struct histogram *h)
 {
     h->pages = mem_array(HISTOGRAM_PAGES, sizeof *h->pages);
@@ -75,7 +75,7 @@ static int put_sample(struct histogram *h, int64_t v)
     return 0;
 }
 
-/* Count and extremes of n values between low and high whose sum is total. */
+/* Counts n values between low and high whose sum is total. */
 static void note(struct histogram *h, uint64_t n, int64_t total, int64_t low, int64_t high)
 {
     if (!h->count || low < h->min)

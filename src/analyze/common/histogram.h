@@ -59,7 +59,7 @@ static inline int histogram_add(struct histogram *h, int64_t v)
     return 0;
 }
 
-/* Adds what other holds. */
+/* Adds all values of another histogram. */
 int histogram_merge(struct histogram *h, const struct histogram *other);
 
 /* The q-quantile by nearest rank: the least value that at least q of all do not

@@ -1,7 +1,8 @@
-/* stats.h - is a difference one? Tests on few numbers, each with its formula's source.
+/* stats.h - statistical tests: is a difference one? On few numbers, each with its formula's
+ * source.
  *
- * Chosen for durations of kernels, scopes and runs: skewed, with outliers, sometimes in bins. A p is
- * two-sided; NAN where there is too little to tell. Pure; any thread. */
+ * They suit durations of kernels, scopes and runs: skewed, with outliers, sometimes in bins. A p
+ * is two-sided; NAN where there are too few values. Pure; any thread. */
 #ifndef GPUFL_ANALYZE_COMMON_STATS_H
 #define GPUFL_ANALYZE_COMMON_STATS_H
 
@@ -29,9 +30,9 @@ struct stats_welch {
 };
 
 /* Welch's t test: means of two samples whose variances differ (B. L. Welch, Biometrika 34, 1947;
- * degrees of freedom after Satterthwaite). p is NAN with less than two values on a side. Of
- * durations: give it logarithms, whose difference is a ratio. Values without any spread differ for
- * sure (p 0) or not at all (p 1). */
+ * degrees of freedom after Satterthwaite). p is NAN with less than two values on a side.
+ * Durations should be given as logarithms, whose difference is a ratio. Values without any spread
+ * differ for sure (p 0) or not at all (p 1). */
 struct stats_welch stats_welch(const double *a, size_t na, const double *b, size_t nb);
 
 /* Values in bins: how many there are in each, bins rising. */
@@ -48,19 +49,19 @@ struct stats_rank {
 
 enum { STATS_RANK_LEAST = 8 /* values on each side below which p is NAN */ };
 
-/* The Mann-Whitney U test (H. B. Mann, D. R. Whitney, Ann. Math. Stat. 18, 1947): whether values of one
- * sample tend to be greater than those of the other, whatever their distribution; with the variance for
- * ties of E. L. Lehmann, Nonparametrics, 1975, 1.4. A bin is a tie. */
+/* The Mann-Whitney U test (H. B. Mann, D. R. Whitney, Ann. Math. Stat. 18, 1947): whether values
+ * of one sample tend to be greater than those of the other, whatever their distribution; with the
+ * variance for ties of E. L. Lehmann, Nonparametrics, 1975, 1.4. A bin is a tie. */
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 
-/* The same from the ranks of b's values among all, where they have been counted: their sum, and the
- * sum of t^3 - t over ties of t values. */
+/* As stats_mann_whitney, from the ranks of b's values among all, where they were counted: their
+ * sum, and the sum of t^3 - t over ties of t values. */
 struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties);
 
-/* Many tests at once: p-values become q-values, the share of false alarms among those that are at
- * least as sure (Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995). NANs stay and do not count.
- * 0 or GPUFL_E_NOMEM. */
+/* Turns p-values of many tests into q-values: the share of false alarms among tests that are at
+ * least as sure (Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995). NANs stay and do not
+ * count. 0 or GPUFL_E_NOMEM. */
 int stats_false_alarms(double *p, size_t n);
 
 /* ---- a series ---------------------------------------------------------------------------------- */
@@ -73,20 +74,21 @@ double stats_median(double *values, size_t n);
  * values. */
 double stats_spread(double *values, size_t n);
 
-/* What |value - median| / spread must exceed to be an outlier (B. Iglewicz, D. C. Hoaglin, How to
- * Detect and Handle Outliers, 1993: 3.5). */
+/* An outlier has |value - median| / spread above this (B. Iglewicz, D. C. Hoaglin, How to Detect
+ * and Handle Outliers, 1993: 3.5). */
 #define STATS_OUTLIER 3.5
 
 struct stats_step {
-    size_t at; /* the first value behind it */
+    size_t at; /* the first value after it */
     double p;
 };
 
 enum { STATS_STEPS_MAX = 16, STATS_STEP_LEAST = 4 /* values on each side */ };
 
-/* Where a series changes its level: Pettitt's test (A. N. Pettitt, Applied Statistics 28, 1979), which
- * looks at ranks, so that outliers count little; then the same on both sides (binary segmentation), at
- * most STATS_STEPS_MAX times, as long as p <= alpha. Steps by place. How many, or GPUFL_E_NOMEM. */
+/* Finds where a series changes its level: Pettitt's test (A. N. Pettitt, Applied Statistics 28,
+ * 1979), which compares ranks, so that outliers count little; then again on both sides (binary
+ * segmentation), at most STATS_STEPS_MAX times, as long as p <= alpha. Steps are sorted by place.
+ * Returns how many, or GPUFL_E_NOMEM. */
 int stats_steps(const double *values, size_t n, double alpha, struct stats_step *out);
 
 #endif

@@ -78,7 +78,7 @@ static struct stats_bin *join_bins(const struct found *f, size_t n, size_t *coun
     return all;
 }
 
-/* By nearest rank; a bin is told by its middle. */
+/* A quantile by nearest rank; the middle of a bin is its value. */
 static int64_t quantile(const struct stats_bin *bins, size_t n, double q)
 {
     uint64_t all = 0, seen = 0;
@@ -215,7 +215,7 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
     return rc;
 }
 
-/* All sessions of a side know which kernels they ran. */
+/* True where all sessions of a side know which kernels they ran. */
 static bool knows_kernels(const struct comparison *c, unsigned side)
 {
     for (size_t i = 0; i < c->counts[side]; i++)
@@ -368,7 +368,7 @@ static void make_totals(struct comparison *c)
 
 /* ---- what is set up otherwise ------------------------------------------------------------------- */
 
-/* The different values of a key on a side; mean: of those that were measured. */
+/* The different values of a key on a side; *mean: the mean of the measured ones. */
 static const char **values_of(struct comparison *c, unsigned side, const char *key, size_t *count,
                               double *mean)
 {

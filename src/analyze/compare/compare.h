@@ -1,18 +1,20 @@
-/* compare.h - two sessions, or two sets of them: what got slower, what faster, and is it so.
+/* compare.h - two sessions, or two sets of them: what got slower, what faster, and how sure that
+ * is.
  *
- * For each kernel and scope a ratio b / a and a test whether it is more than chance:
+ * For each kernel and scope there is a ratio b / a, and a test whether it is more than chance:
  *
- *   two sessions and more on each side: Welch's t test on the logarithms of the sessions' mean durations.
- *     The session is what was repeated; launches of one run share its clocks, its GPU and its
- *     neighbours, so that counting them as repetitions would find differences everywhere. Logarithms,
- *     because durations are skewed and what is asked is a ratio; Welch, because nothing says that both
- *     sides vary alike.
+ *   two sessions and more on each side: Welch's t test on the logarithms of the sessions' mean
+ *   durations.
+ *     The session is the unit that was repeated: launches of one run share its clocks, its GPU
+ *     and its neighbours, so counting them as repetitions would find differences everywhere.
+ *     Logarithms, because durations are skewed and the answer is a ratio; Welch, because the two
+ *     sides need not vary equally.
  *   else: the Mann-Whitney U test on the durations of all calls, from their bins. It needs no
- *     distribution, and stands one launch that took a second. What it finds is a difference of these
- *     runs; whether the next run has it too, one run cannot tell.
+ *   distribution, and one launch that took a second does not disturb it. It finds a difference of
+ *   these runs; one run cannot tell whether the next one has it, too.
  *
  * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms),
- * kernels and scopes each for themselves. A verdict needs q below alpha, and a ratio that is worth
+ * separately for kernels and for scopes. A verdict needs q below alpha, and a ratio that is worth
  * a word (least). Owner's thread; digests must live as long as the comparison. */
 #ifndef GPUFL_ANALYZE_COMPARE_COMPARE_H
 #define GPUFL_ANALYZE_COMPARE_COMPARE_H
@@ -24,14 +26,14 @@
 #define COMPARE_ALPHA 0.05
 #define COMPARE_LEAST 0.02
 
-enum { COMPARE_SESSIONS = 64 /* on each side */, COMPARE_SIDES = 2 };
+enum { COMPARE_SESSIONS = 64 /* sessions on each side */, COMPARE_SIDES = 2 };
 
 #define COMPARE_VERDICTS(V)                                                                        \
     V(SAME, "same")     /* nothing that is both sure and large enough */                           \
     V(SLOWER, "slower") /* b takes longer a call */                                                \
     V(FASTER, "faster")                                                                            \
     V(MIXED, "mixed") /* sure that they differ, but most calls and the mean say the opposite */    \
-    V(UNCLEAR, "unclear") /* too few calls to tell */                                              \
+    V(UNCLEAR, "unclear") /* too few calls to decide */                                            \
     V(NEW, "new")         /* in b only */                                                          \
     V(GONE, "gone")       /* in a only */
 
@@ -49,21 +51,21 @@ enum compare_test { COMPARE_NONE, COMPARE_OF_SESSIONS, COMPARE_OF_CALLS };
 const char *compare_test_word(enum compare_test t); /* "none", "welch", "mann_whitney" */
 
 struct compare_side {
-    size_t sessions; /* that have it */
+    size_t sessions; /* sessions that have it */
     int64_t calls, total;
     double mean;       /* ns a call; NAN: none */
-    double calls_each; /* of the side's sessions, also those without it */
+    double calls_each; /* mean over all sessions of the side, those without it included */
     double total_each; /* ns */
-    double gpu;        /* of scopes: ns of kernels a call; NAN: unknown */
+    double gpu;        /* scopes: ns of kernels per call; NAN: unknown */
     int64_t p50, p99;  /* ns */
     struct digest_shape *shapes;
     size_t shape_count;
 };
 
 struct compare_row {
-    const char *name; /* as b has it, or a where it is gone: mangled, or a path */
+    const char *name; /* the name in b, or in a where it is gone: mangled, or a path */
     struct compare_side sides[COMPARE_SIDES];
-    double difference; /* of total_each: what a run got longer, ns */
+    double difference; /* of total_each: ns by which a run got longer */
     double ratio;      /* of a call's duration, b / a; NAN: unknown */
     double low, high;  /* its 95 % confidence interval; NAN: not of sessions */
     double better;     /* P(a call of b takes longer); NAN: unknown */
@@ -73,7 +75,7 @@ struct compare_row {
     bool shapes_differ;
 };
 
-/* What is set up, or was measured, otherwise. */
+/* A setting or a measured fact that differs between the sides. */
 struct compare_fact {
     const char *key;
     const char *const *values[COMPARE_SIDES]; /* different ones, in the order of sessions */
@@ -81,7 +83,7 @@ struct compare_fact {
     bool measured;
 };
 
-/* Of the runs as a whole. */
+/* A total over whole runs. */
 struct compare_total {
     const char *key, *unit;        /* unit: ns, or "" of a share */
     double means[COMPARE_SIDES];   /* over the sessions that know it; NAN: none does */

@@ -161,7 +161,7 @@ void digest_path(const struct model *m, uint32_t node, char *out, size_t size)
         const char *name = model_text(m, m->scopes.nodes[node].name);
         size_t n = strlen(name), bar = out[at] != '\0';
         if (n + bar > at)
-            break; /* the innermost names tell most */
+            break; /* the innermost names say most */
         if (bar)
             out[--at] = '|';
         at -= n;
@@ -214,7 +214,8 @@ static int put_fact(struct digest *d, const char *key, const char *value, double
     return f.key && f.value ? 0 : GPUFL_E_NOMEM;
 }
 
-/* Where the log lies and what it is called says nothing of the program. */
+/* True for options about where the log lies and what it is called: they say nothing of the
+ * program. */
 static bool of_the_log(const char *option)
 {
     static const char *const names[] = {"app_name",    "log_path", "run_id",
@@ -237,7 +238,7 @@ static int put_measured(struct digest *d, const char *key, const char *unit,
     return put_fact(d, key, text, mean);
 }
 
-/* What the GPUs in use have in common stands once. */
+/* Puts the facts that all GPUs in use have in common once. */
 static int put_devices(struct digest *d, const struct model *m)
 {
     unsigned used = 0;

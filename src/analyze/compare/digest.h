@@ -1,5 +1,5 @@
-/* digest.h - of one session as much as others can be compared with: its kernels and scopes with
- * how their durations are spread, and how it was set up.
+/* digest.h - the part of a session that comparisons need: its kernels and scopes with the spread
+ * of their durations, and how it was set up.
  *
  * Made from a finished model, or read from the JSON that another process made of one; a few
  * kilobytes, whatever the session's size. What compares digests (compare.h) needs no session. Texts and
@@ -16,14 +16,14 @@
 struct model;
 
 enum {
-    DIGEST_ITEMS = 4096,       /* kernels, and scopes, those with most time */
-    DIGEST_SHAPES = 32,        /* launch shapes of a kernel, those with most time */
+    DIGEST_ITEMS = 4096,       /* kernels, and scopes: those with most time */
+    DIGEST_SHAPES = 32,        /* launch shapes of a kernel: those with most time */
     DIGEST_MEMORY = 256 << 20, /* bytes of one */
     DIGEST_PATH = 16 << 10,    /* bytes of a scope's path, with its NUL */
     DIGEST_FORMAT = 1,
 };
 
-/* How a kernel was launched: "256x1x1/128x1x1, 40 registers, 1024 bytes shared". */
+/* A launch shape: "256x1x1/128x1x1, 40 registers, 1024 bytes shared". */
 struct digest_shape {
     const char *text;
     int64_t calls;
@@ -31,21 +31,21 @@ struct digest_shape {
 
 /* A kernel by its mangled name, or a scope by its path, "outer|inner". Times in ns. */
 struct digest_item {
-    const char *key;  /* by which it is found in other sessions: digest_key */
-    const char *name; /* as the session has it */
+    const char *key;  /* the key that finds it in other sessions: digest_key */
+    const char *name; /* the name in this session */
     int64_t calls, total;
-    int64_t gpu; /* of scopes: kernels below it; CELL_NULL: unknown */
+    int64_t gpu; /* scopes: kernels below it; CELL_NULL: unknown */
     int64_t p50, p99, longest;
-    struct stats_bin *bins; /* of durations: base/bins.h */
+    struct stats_bin *bins; /* durations in bins: base/bins.h */
     size_t bin_count;
-    struct digest_shape *shapes; /* of kernels; most time first */
+    struct digest_shape *shapes; /* kernels only; most time first */
     size_t shape_count;
 };
 
-/* How the session was set up, or how the machine was. */
+/* A fact about the session's settings, or about the machine. */
 struct digest_fact {
     const char *key, *value;
-    double number; /* of what was measured, which never is the same twice; else NAN */
+    double number; /* a measured value, which differs from run to run; else NAN */
 };
 
 struct digest {
@@ -66,12 +66,14 @@ struct digest {
 int digest_open(struct digest *d, const struct model *m);
 void digest_close(struct digest *d);
 
-/* As JSON, and back: CORRUPT where it is none of ours, STATE where a newer version wrote it. */
+/* Writes a digest as JSON, and reads it: CORRUPT where the text is no digest, STATE where a newer
+ * version wrote it. */
 void digest_put(const struct digest *d, struct json_out *j);
 int digest_read(struct digest *d, const char *text, size_t len);
 
-/* A kernel's name without what every build of the same source makes anew: the hashes that nvcc puts
- * into the names of anonymous namespaces become zeros. Into out, as long as name, with its NUL. */
+/* Copies a kernel's name without what every build of one source makes anew: the hashes that nvcc
+ * puts into the names of anonymous namespaces become zeros. out is as long as name, with its
+ * NUL. */
 void digest_key(const char *name, char *out);
 
 /* The path of a node of model.scopes, "outer|inner"; the innermost names, where they are longer

@@ -1,5 +1,5 @@
-/* digest_json.c - a digest as JSON, and back. Pairs stand flat, [bin, count, bin, count, …]: there are
- * thousands of them. */
+/* digest_json.c - writes a digest as JSON, and reads it. Pairs are flat, [bin, count, bin, count,
+ * …]: there are thousands of them. */
 #include "analyze/compare/digest.h"
 
 #include "analyze/common/cells.h"

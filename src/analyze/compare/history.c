@@ -18,7 +18,7 @@ struct work {
     double *logs, *room;                /* owned; n each */
     const struct history_point **order; /* owned: the points by ratio */
     double *ranks;                      /* owned: of these */
-    uint32_t *groups;                   /* owned: of these, in the grouping at hand */
+    uint32_t *groups;                   /* owned: their groups, in the current grouping */
     double ties;
 };
 
@@ -149,7 +149,7 @@ static void rank_points(struct work *w)
     }
 }
 
-/* Median of n of the values in order: those in the group, or all others. */
+/* The median of the n values in order that are in the group, or of all others. */
 static double median(const struct work *w, uint32_t group, bool inside, size_t n)
 {
     double low = NAN;
@@ -205,8 +205,8 @@ static int judge(struct history_group *g, size_t n)
     return rc;
 }
 
-/* Which group each point, in order, belongs to: HISTORY_GROUPS where its name is not known. How
- * many there are. */
+/* Finds the group of each point, in order: HISTORY_GROUPS where its name is not known. Returns
+ * the number of groups. */
 static size_t name_groups(const struct work *w, bool gpus, struct history_group *g)
 {
     size_t n = 0;

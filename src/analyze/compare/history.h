@@ -1,11 +1,11 @@
 /* history.h - one kernel, scope or application over many sessions: when it got slower, and which
  * sessions, hosts and GPUs stand out.
  *
- * Steps first: where the level of the durations changes (stats_steps, on their logarithms, so that
- * a step is a ratio). Then each session against the level it belongs to, robustly: a few bad runs
- * move neither the median nor its spread. Then the sessions of a host, and of a GPU, against all
- * others by ranks. So a session on a slow host after a slow release is no surprise, and one on a
- * good host is. Owner's thread. */
+ * First come the steps, where the level of the durations changes (stats_steps, on logarithms, so
+ * that a step is a ratio). Then each session is compared with the level it belongs to, robustly:
+ * a few bad runs move neither the median nor its spread. Then the sessions of a host, and of a
+ * GPU, are compared with all others by ranks. So a slow session on a slow host is no outlier, and
+ * a session as slow on a fast host is. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMPARE_HISTORY_H
 #define GPUFL_ANALYZE_COMPARE_HISTORY_H
 
@@ -14,11 +14,11 @@
 
 #include <stdbool.h>
 
-#define HISTORY_ALPHA 0.01 /* of steps, hosts and GPUs */
+#define HISTORY_ALPHA 0.01 /* significance of steps, hosts and GPUs */
 #define HISTORY_LEAST 0.02 /* change that is worth a word */
 
 enum {
-    HISTORY_OUTLIERS_FROM = 6, /* sessions, before one of them can stand out */
+    HISTORY_OUTLIERS_FROM = 6, /* sessions that are needed before one can be an outlier */
     HISTORY_GROUPS = 1024,     /* hosts, and GPUs, that are looked at */
 };
 
@@ -33,7 +33,7 @@ struct history_point {
 };
 
 struct history_step {
-    size_t at; /* the first point behind it */
+    size_t at; /* the first point after it */
     double p;
     double before, after; /* levels, ns */
     bool other_machines;  /* no GPU, or where unknown no host, of before comes after */

@@ -1,5 +1,5 @@
-/* copies.c - copies that cost more than their data: small ones, and those of memory that is
- * not pinned. */
+/* copies.c - copies that cost more than their data: small ones, and copies of memory that
+ * is not pinned. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
@@ -36,12 +36,12 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
     return rc;
 }
 
-/* Small copies of one place: by the calls that were recorded (of asynchronous ones those that took
- * long), and by what the GPU did. */
+/* Small copies of one place: by the calls that were recorded (asynchronous ones only if they took
+ * long), and by the GPU's rows. */
 struct small {
     uint64_t calls, records;
     int64_t call_time, record_time; /* ns */
-    bool told;                      /* the line's own finding says the same and more */
+    bool told;                      /* the line's own finding says more */
 };
 
 static struct small *count_small(const struct model *m)
@@ -65,7 +65,7 @@ static struct small *count_small(const struct model *m)
     return all;
 }
 
-/* By the calls where all of them were recorded, else by what the GPU did. */
+/* Decides by the calls where all of them were recorded, else by the GPU's rows. */
 int insight_small_copies(const struct model *m, struct insights *to)
 {
     struct small *all = count_small(m);

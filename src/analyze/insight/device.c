@@ -1,4 +1,4 @@
-/* device.c - what held the clocks of a device down. */
+/* device.c - reasons that held the clocks of a device down. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
@@ -16,13 +16,14 @@ enum {
     THROTTLE_POWER_BRAKE = 7,
 };
 
-/* Samples may name several reasons at once: at least the larger number had one of them. */
+/* Samples with at least one of two reasons: a sample may have both, so at least the larger
+ * number. */
 static uint64_t samples(const struct device_metrics *d, int a, int b)
 {
     return d->throttled[a] > d->throttled[b] ? d->throttled[a] : d->throttled[b];
 }
 
-/* Busy time in the share of samples, as far as clocks were below the highest one. */
+/* Busy time in that share of the samples, as far as clocks were below the highest one. */
 static int64_t lost(const struct model *m, uint32_t device, double share)
 {
     const struct device_metrics *d = &m->metrics.devices[device];

@@ -29,7 +29,7 @@ unsigned findings_idle_devices(const struct model *m)
     unsigned idle = 0;
     for (uint32_t i = 1; i < m->devices.count; i++)
         idle += !m->devices.items[i].any.count && sum_devices_known(m, i);
-    /* It may have run what the log ascribes to no device. */
+    /* it may have run the work that the log ascribes to no device */
     return m->devices.count && m->devices.items[0].any.count ? 0 : idle;
 }
 
@@ -67,7 +67,7 @@ static void say_slowed(const struct model *m, struct buf *out)
                                             : "runs each kernel several times");
 }
 
-/* ns that GPUs were idle because an engine kept the program, and what part of the run that is. */
+/* ns that GPUs were idle because an engine kept the program; *of_run: its part of the run. */
 static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
 {
     struct idle_sum sums[IDLE_CAUSES];
@@ -76,7 +76,7 @@ static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
     return ns;
 }
 
-/* Where it is more than a twentieth: in long runs it is not. */
+/* Names the engine's cost where it is more than a twentieth; in long runs it is less. */
 static void say_engine(const struct model *m, struct buf *out)
 {
     int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_windows_time(m);
@@ -136,7 +136,7 @@ static void put_kernel(const struct model *m, uint32_t name, struct buf *out)
     buf_fini(&full);
 }
 
-/* Of kernels that were sampled and not recorded their shares are known. False: none was. */
+/* Kernels that were sampled but not recorded have known shares. False: none were sampled. */
 static bool say_sampled(const struct model *m, struct buf *out)
 {
     const struct code_function *most = NULL;
@@ -157,7 +157,7 @@ static bool say_sampled(const struct model *m, struct buf *out)
     return true;
 }
 
-/* What there is of the GPU is of the time before. */
+/* The GPU's rows end at the time when the driver's library ended itself. */
 static void say_ended(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT];
@@ -192,7 +192,7 @@ static void say_no_kernels(const struct model *m, int64_t duration, const char *
     buf_str(out, ".\n");
 }
 
-/* Some sessions know their kernels and others do not; or some of what was written is damaged. */
+/* Says that only some sessions know their kernels, or that a part of the log is damaged. */
 static void say_known_in_part(const struct model *m, struct buf *out)
 {
     unsigned without = sum_known_without(m, KNOWN_KERNELS);
@@ -288,7 +288,7 @@ static void say_waits(const struct model *m, struct buf *out)
 
 /* ---- the largest of what else there is -------------------------------------------------- */
 
-/* Each appends its sentence where out is given, and returns the ns it is about; 0: not worth
+/* A remark appends its sentence where out is given, and returns the ns it is about; 0: not worth
  * a sentence. */
 typedef int64_t remark_fn(const struct model *m, struct buf *out);
 
@@ -339,7 +339,7 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     if (r.last <= r.first || r.idle < (r.last - r.first) / 5 || !r.gaps.total[most] ||
         engine > r.idle / 2)
         return 0;
-    /* Between sessions that ran one after the other nothing was to be done. */
+    /* between sessions that ran one after the other there was no work */
     if (m->facts.sessions > 1 && r.last - r.first > duration + duration / 20)
         return 0;
     if (!out)

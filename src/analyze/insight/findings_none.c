@@ -1,4 +1,4 @@
-/* findings_none.c - what stands where there are no rows of a kind: none, not recorded, or unknown. */
+/* findings_none.c - says why there are no rows of a kind: none, not recorded, or unknown. */
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
 
@@ -20,7 +20,7 @@ const char *findings_status(const char *status)
     return status;
 }
 
-/* What a person does about an engine that records no kernels; NULL: it records them. */
+/* What to do about an engine that records no kernels; NULL: it records them. */
 static const char *advice(const char *engine)
 {
     static const struct {
@@ -66,7 +66,7 @@ static const struct facts_capability *find_unrecorded(const struct model *m, con
     return found;
 }
 
-/* Not recorded: by the reason that the log gives, or by what its engine is. */
+/* Not recorded: the reason is the log's, or follows from the engine. */
 static void put_unrecorded(const struct model *m, const char *feature, struct buf *out)
 {
     const struct facts_capability *c = find_unrecorded(m, feature);

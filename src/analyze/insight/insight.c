@@ -1,4 +1,4 @@
-/* insight.c - the table of rules, their severities, and the order of what they find. */
+/* insight.c - runs the table of rules, and puts their findings in order. */
 #include "analyze/insight/insight.h"
 
 #include "analyze/common/cells.h"
@@ -154,7 +154,7 @@ static int compare(const void *a, const void *b)
     if (x->gives_back != y->gives_back)
         return x->gives_back > y->gives_back ? -1 : 1;
     if (x->rule != y->rule)
-        return x->rule > y->rule ? -1 : 1; /* the more specific rule stands below the general one */
+        return x->rule > y->rule ? -1 : 1; /* the more specific rule comes after the general one */
     int o = strcmp(x->title, y->title);
     return o ? o : strcmp(x->text, y->text);
 }
@@ -176,7 +176,8 @@ static void keep_most(struct insights *in, size_t first)
         drop(&in->items[--in->count]);
 }
 
-/* A run cannot get shorter than nothing, and what the profiler took cannot be given back. */
+/* Bounds what findings give back: no run gets shorter than nothing, and the profiler's own cost
+ * is none of the program's. */
 static void bound_all(const struct model *m, bool slowed, struct insights *in)
 {
     int64_t wall = sum_windows_time(m);
@@ -190,7 +191,8 @@ static void bound_all(const struct model *m, bool slowed, struct insights *in)
     }
 }
 
-/* Where no wait is to blame: in a run that the profiler slows it is the profiler's. */
+/* True for rules that no wait explains. In a run that the profiler slows, their idle time is the
+ * profiler's. */
 static bool is_of_idle(const struct insight_rule *r)
 {
     return r->category == INSIGHT_IDLE || r->category == INSIGHT_LAUNCH;

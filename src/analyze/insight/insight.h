@@ -1,13 +1,12 @@
-/* insight.h - what stands in a program's way, as findings with evidence.
+/* insight.h - what slows a program down, as findings with evidence.
  *
- * Rules stand in one table (insight.def) and are functions over a finished model,
- * whose parts have summed up all rows already: they cost nothing that grows with
- * the session, and give the same answers for one session and for many merged.
- * A finding says which line or kernel, how much of the run it could give back at
- * most by its rule's bound, from which numbers, and what to do.
+ * Rules are rows of one table (insight.def) and functions over a finished model, whose parts have
+ * summed up all rows already: their cost does not grow with the session, and they give equal
+ * answers for one session and for many merged. A finding says which line or kernel, how much of
+ * the run it could give back at most by its rule's bound, from which numbers, and what to do.
  *
- * Findings are in order: those whose bound is measured before those whose bound
- * is an estimate, each by what they could give back. Owner's thread. */
+ * Findings are in order: those with a measured bound before those with an estimated one, each by
+ * what they could give back. Owner's thread. */
 #ifndef GPUFL_ANALYZE_INSIGHT_INSIGHT_H
 #define GPUFL_ANALYZE_INSIGHT_INSIGHT_H
 
@@ -66,7 +65,7 @@ struct insight {
     uint32_t file;      /* name: the line is one of device code; 0: none */
     int64_t line;
     uint32_t kernel;    /* name, mangled; 0: none */
-    uint32_t scope;     /* name of its path: the finding is of what ran there; 0: none */
+    uint32_t scope;     /* name of its path: the finding is about what ran there; 0: none */
     uint32_t device;    /* index in model.devices; 0: none */
     int64_t gives_back; /* ns of the run, at most; by the rule's bound */
     struct insight_fact facts[INSIGHT_EVIDENCE];
@@ -76,7 +75,7 @@ struct insight {
 struct insights {
     struct insight *items; /* owned; in order */
     size_t count, cap;
-    uint64_t left_out; /* findings beyond INSIGHT_RULE_MOST of a rule: those that give least */
+    uint64_t left_out; /* findings beyond INSIGHT_RULE_MOST per rule: those that give least */
 };
 
 extern const struct insight_rule insight_rules[];
@@ -96,7 +95,7 @@ const char *insight_severity_name(enum insight_severity s); /* "HIGH", … */
 /* Adds a finding; *at is filled in by the caller afterwards, before the next. Title and text are
  * formatted by insight_say. */
 int insight_add(struct insights *to, const char *id, struct insight **at);
-int insight_say(char **to, struct buf *text); /* takes what text holds, and empties it */
+int insight_say(char **to, struct buf *text); /* takes the text and empties it */
 void insight_fact(struct insight *i, const char *key, int64_t value);
 
 /* Severity by the share of the run that could be given back. */
@@ -105,22 +104,22 @@ enum insight_severity insight_by_share(const struct model *m, int64_t ns);
 /* ns are at least `limit` in `of` (100 or 1000) of the run. */
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of);
 
-/* What a sum of kernel times is of the run: of kernels that overlap, and of several devices, all
- * cannot be given back. */
+/* The part of the run that a sum of kernel times is. Where kernels overlap or run on several
+ * devices, the whole sum cannot be given back. */
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
 
 /* A line that a person can go to, where the host waited. */
 bool insight_line_told(const struct model *m, const struct sync_line *l);
-/* sync_loop tells of it. */
+/* True where sync_loop reports the line. */
 bool insight_line_loops(const struct model *m, const struct sync_line *l);
 
-/* Of several places the one with most, where it is a line that a person can go to; 0: none. */
+/* The place with most of a sum, where it is a line that a person can go to; 0: none. */
 struct insight_heaviest {
     uint32_t place;
     int64_t part, all;
 };
 
-/* sums: by place. all: what they are parts of, places that are not known included. */
+/* sums: by place. all: their total, unknown places included. */
 struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all);
 
 /* "; 83 % of it at train.py:90 in train_step()"; nothing for place 0. */
@@ -130,8 +129,8 @@ void insight_put_heaviest(const struct model *m, const struct insight_heaviest *
 /* A kernel's demangled name, shortened; for 0 that it is not known. */
 void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out);
 
-/* " at train.py:90 in train_step()", " in a library, at …", or what is known of it; nothing for
- * place 0. */
+/* " at train.py:90 in train_step()", " in a library, at …", or whatever is known of the place;
+ * nothing for place 0. */
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out);
 
 #define INSIGHT(id, category, bound, fires, severity, gives_back, next)                            \

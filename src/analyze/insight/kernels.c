@@ -1,4 +1,4 @@
-/* kernels.c - what launch configurations say of kernels: occupancy and spills. */
+/* kernels.c - findings from launch configurations: occupancy and spills. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
@@ -25,7 +25,7 @@ void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
     buf_fini(&full);
 }
 
-/* What limits occupancy, and what to do about it. */
+/* A limit of occupancy, and what to do about it. */
 static const struct limiter {
     const char *key, *text, *next;
 } limiters[] = {
@@ -139,7 +139,7 @@ struct spill {
     uint64_t calls;
 };
 
-/* local_total is what the driver reserved for all that could ever run: it tells nothing. */
+/* local_total plays no part: the driver reserves that much for all threads that could ever run. */
 static void add_spilling(struct spill *s, const struct kernel_config *c)
 {
     double local = (double)c->row.local_per_thread,

@@ -1,4 +1,4 @@
-/* launch.c - idle time that is nobody's wait: launches, and nothing to launch. */
+/* launch.c - idle time without a wait: slow launches, and nothing to launch. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
@@ -111,7 +111,7 @@ int insight_launch_storm(const struct model *m, struct insights *to)
 
 /* ---- gaps -------------------------------------------------------------------------------- */
 
-/* Of a cause: the place whose launches ended most of the idle time. */
+/* The place whose launches ended most of a cause's idle time. */
 static int late_place(const struct model *m, enum idle_cause c, struct insight_heaviest *out)
 {
     struct idle_sum sums[IDLE_CAUSES];

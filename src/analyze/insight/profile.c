@@ -35,7 +35,7 @@ void profile_stalls(const struct model *m, uint32_t kernel, struct profile_stall
     }
 }
 
-/* Without kernel rows: where samples were taken at all, they are shared out like them. */
+/* The time of a kernel without rows: where samples were taken, time is shared out like them. */
 static int64_t time_by_samples(const struct model *m, const struct code_function *f)
 {
     struct busy_result r;

@@ -1,5 +1,5 @@
-/* profile.h - for the rules on samples and metrics of instructions: kernels as people
- * count them, their time, and their lines.
+/* profile.h - what the rules on samples and on metrics of instructions share: kernels as
+ * people count them, their time, and their lines.
  *
  * Functions of equal demangled names are one kernel: modules are loaded again, and
  * sessions are merged. Owner's thread. */
@@ -8,14 +8,14 @@
 
 #include "analyze/insight/insight.h"
 
-/* What a kernel is known by: id of its demangled name; 0: unknown. */
+/* The identity of a kernel: id of its demangled name; 0: unknown. */
 uint32_t profile_kernel(const struct model *m, uint32_t function);
 
 /* Time of the kernel that a function is, as part of the run, ns; where the session has no kernel
  * rows, by its share of all samples (*estimated). 0: unknown. */
 int64_t profile_time(const struct model *m, uint32_t function, bool *estimated);
 
-/* Its time is worth a finding, or cannot be told. */
+/* True where its time is worth a finding, or is not known. */
 bool profile_worth(const struct model *m, uint32_t function);
 
 /* Samples of a kernel: all, stalled, and by class. */
@@ -57,8 +57,8 @@ void profile_put_line(const struct model *m, const struct profile_line *l, struc
 void profile_place(const struct model *m, struct insight *i, uint32_t function,
                    const struct profile_line *l);
 
-/* In sass.c: kernels with sectors of local memory that were counted, of the rule spills. 0 or
- * GPUFL_E_NOMEM. */
+/* In sass.c: findings of the rule spills for kernels whose sectors of local memory were
+ * counted. 0 or GPUFL_E_NOMEM. */
 int profile_spills(const struct model *m, struct insights *to);
 
 /* Threads of a warp of the session's devices. */

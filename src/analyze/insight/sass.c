@@ -1,10 +1,10 @@
-/* sass.c - what counted instructions say of a kernel: divergence, uncoalesced access,
- * bank conflicts, spills.
+/* sass.c - findings from counted instructions: divergence, uncoalesced access, bank
+ * conflicts, spills.
  *
- * Each but the last rests on a pair of metrics; only instructions that tell both take part, so that
- * a metric that was not collected, or whose rows are lost, is never taken for 0. Sectors of
- * local memory stand beside those of global memory, which other instructions took. The
- * counts are exact, not sampled: there is no error to tell, only a least amount. */
+ * Each except the last rests on a pair of metrics. Only instructions that have both take part, so
+ * that a metric that was not collected, or whose rows are lost, is never taken for 0. Sectors of
+ * local memory are compared with those of global memory, which other instructions caused. The
+ * counts are exact, not sampled: they have no error, only a least amount. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
@@ -17,8 +17,8 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* What was done and what would have been needed (or could have been), of one kernel; of local memory:
- * its sectors and those of global memory. */
+/* What was done and what would have been needed (or could have been), for one kernel; for local
+ * memory: its sectors and those of global memory. */
 struct pair {
     uint32_t kernel, function;
     int64_t done, ideal;
@@ -26,7 +26,7 @@ struct pair {
 
 enum pair_kind { PAIR_THREADS, PAIR_SECTORS, PAIR_WAVEFRONTS, PAIR_LOCAL };
 
-/* False where values do not tell the pair. */
+/* False where the values do not have the pair. */
 static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t warp, int64_t *done,
                       int64_t *ideal)
 {
@@ -47,7 +47,7 @@ static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t 
                : sass_has(v, SASS_WAVEFRONTS) && sass_has(v, SASS_WAVEFRONTS_IDEAL) && *ideal > 0;
 }
 
-/* What is too much. */
+/* The part that was too much. */
 static double waste_of(enum pair_kind kind, const struct pair *p)
 {
     if (kind == PAIR_LOCAL)
@@ -62,7 +62,7 @@ static int compare_pairs(const void *a, const void *b)
     return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* Pairs by kernel, and what is too much by line. */
+/* Lists the pairs by kernel, and the waste by line. */
 static struct pair *list_pairs(const struct model *m, enum pair_kind kind,
                                struct profile_lines *lines, size_t *count)
 {
@@ -103,14 +103,14 @@ static double waiting(const struct model *m, const struct pair *p, enum stall_cl
     bool estimated;
     if (!device_code_at(&m->code, p->function)->samples ||
         !profile_time(m, p->function, &estimated))
-        return 1; /* of no time it is all the same */
+        return 1; /* without a time any factor gives 0 */
     profile_stalls(m, p->kernel, &s);
     return s.stalled < INSIGHT_stall_samples
                ? 1
                : cells_share((double)s.class[class].all, (double)s.all);
 }
 
-/* Where the session knows no times: by what is too much alone. */
+/* The severity by the waste alone, where the session knows no times. */
 static enum insight_severity severity_of_waste(double share)
 {
     return 100 * share > INSIGHT_waste_high     ? INSIGHT_HIGH
@@ -118,7 +118,7 @@ static enum insight_severity severity_of_waste(double share)
                                                 : INSIGHT_LOW;
 }
 
-/* A finding with its place and what it could give back: time x share x waiting. */
+/* Begins a finding with what it could give back: time x share x waiting. */
 static int begin_finding(const struct model *m, const char *rule, const struct pair *p,
                          double share, struct insights *to, struct insight **at)
 {

@@ -1,9 +1,9 @@
 /* stall.c - what warps wait for: the dominant stall reasons of kernels and scopes.
  *
- * Samples are added up by kernel (or scope) and class of reasons. Shares are of the samples
- * that are no progress; a share is told with its error, and nothing is said where that
- * is large. Warps that could have gone on (not_selected) are counted as stalled, as the
- * field does, and are never a finding. */
+ * Samples are added up by kernel (or scope) and class of reasons. Shares are shares of the
+ * samples without progress; a share is given with its error, and nothing is said where the error
+ * is large. Warps that could have gone on (not_selected) count as stalled, as everywhere in the
+ * field, and are never a finding. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
@@ -78,7 +78,7 @@ static int list_counted(const struct model *m, struct keyed *to)
     return rc;
 }
 
-/* What the rule goes by, beside the samples. */
+/* What the rule decides by, besides the samples. */
 struct judge {
     const struct model *m;
     struct profile_lines lines;
@@ -137,7 +137,7 @@ static void put_reason(const struct model *m, uint32_t reason, struct buf *out)
         printable_clean(out->data + from, out->len - from);
 }
 
-/* Time of what the samples are of, as part of the run. */
+/* The time that the samples cover, as a part of the run. */
 static int64_t time_of(const struct model *m, const struct owner *o, bool *estimated)
 {
     *estimated = false;

@@ -32,7 +32,7 @@ static bool is_driver(const struct model *m, const struct sync_line *l)
            strcmp(model_text(m, p->mark), "<driver-internal>") == 0;
 }
 
-/* What the line could give back at most: GPU time that was idle because of it, and not more than
+/* The most that the line could give back: GPU time that was idle because of it, and not more than
  * was spent in its calls. */
 static int64_t gives_back(const struct model *m, const struct sync_line *l, int64_t blocked)
 {
@@ -52,12 +52,12 @@ static enum insight_severity severity(const struct model *m, int64_t blocked)
                                          : INSIGHT_LOW;
 }
 
-/* Of a line, the calls that wait for the GPU: allocating and loading code only take time. */
+/* The calls of a line that wait for the GPU: allocating and loading code only take time. */
 struct waiting {
     uint64_t calls;
-    uint64_t sure;       /* of these, calls that wait by themselves */
-    int64_t ns;          /* blocked in them: at most what the line was blocked */
-    enum sync_call most; /* in which most of it was spent */
+    uint64_t sure;       /* those of them that wait by themselves */
+    int64_t ns;          /* ns blocked in them: at most what the line was blocked */
+    enum sync_call most; /* the kind with most of it */
     uint64_t most_calls;
 };
 
@@ -97,7 +97,7 @@ static struct waiting waiting(const struct model *m, const struct sync_line *l)
     return w;
 }
 
-/* How calls are called: the function, and one and several of them. */
+/* Names of calls: the function, one call, and several. */
 static const struct {
     const char *api, *one, *several;
 } words[SYNC_CALLS] = {
@@ -140,8 +140,8 @@ static void add_facts(const struct model *m, const struct sync_line *l, uint64_t
     insight_fact(i, "longest_thread", l->longest.thread);
 }
 
-/* A wait in a framework's own thread, or where the program has no names: the line is not what a
- * person can change, so say what is. */
+/* A wait in a framework's own thread, or where the program has no names, has no line that a
+ * person can change. Says where it is. */
 static void tell_library(const struct model *m, const struct sync_line *l, struct insight *i,
                          struct buf *out)
 {
@@ -215,14 +215,15 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     return rc;
 }
 
-/* What of a line's waits is weighed. Where all of its calls need not wait, only what the GPU was idle
- * for: where it was busy its queue was full, and then a launch is held up as well as they. */
+/* The part of a line's waits that counts. Where none of its calls need wait, only what the GPU
+ * was idle for counts: while the GPU was busy its queue was full, and that delays launches as
+ * well. */
 static int64_t weight(const struct model *m, const struct sync_line *l, const struct waiting *w)
 {
     return w->sure ? w->ns : gives_back(m, l, w->ns);
 }
 
-/* A synchronization is told whatever it took; what else waited where it can be seen. */
+/* A synchronization is reported however long it took, other waits only where they can be seen. */
 int insight_sync_line(const struct model *m, struct insights *to)
 {
     int rc = 0;

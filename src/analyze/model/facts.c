@@ -120,7 +120,7 @@ static void library_ends(struct sum_facts *f, int64_t time, bool handed)
     f->library_ended = true;
 }
 
-/* Messages from which on nothing of the GPU is known. */
+/* Notes messages after which nothing is known of the GPU. */
 static void note_library_end(struct sum_facts *f, const char *code, int64_t time)
 {
     bool handed = strcmp(code, "cupti.handed_over") == 0;
@@ -193,7 +193,7 @@ static void widen(struct sum_facts *f, int64_t start, int64_t end)
     f->any = true;
 }
 
-/* First and last moment of rows whose first column is their time. */
+/* Notes the first and last moment of rows whose first column is their time. */
 static void note_times(struct sum_facts *f, const struct wire_batch *b)
 {
     const struct record *r = b->record;
@@ -295,7 +295,7 @@ int64_t sum_facts_duration(const struct model *m)
     return covered.busy;
 }
 
-/* What a session's `end` record can say, and what that means to a person. */
+/* The reasons of a session's `end` record, and what each means to a person. */
 static const struct facts_end {
     const char *reason; /* NULL: any other */
     const char *text;
@@ -348,7 +348,7 @@ int sum_facts_finish(struct model *m)
     return 0;
 }
 
-/* How much an answer says: what one session collected, others need not have. */
+/* Ranks answers by what they say: a feature that one session collected counts as collected. */
 static int rank(const struct model *m, const struct facts_capability *c)
 {
     static const char *const statuses[] = {"not_requested", "not_built",       "failed",
@@ -393,7 +393,7 @@ struct facts_stand_in sum_facts_stand_in(const struct model *m)
     struct facts_stand_in s = {.asked = asked ? asked : f->engine};
     for (size_t i = 0; i < f->setting_count; i++) {
         const struct facts_setting *g = &f->settings[i];
-        if (g->engine != s.asked) /* of another pass */
+        if (g->engine != s.asked) /* a setting of another pass */
             continue;
         if (strcmp(model_text(m, g->name), "ran_as") == 0)
             s.ran = g->value;
@@ -454,7 +454,7 @@ static int merge_lists(struct model *into, const struct sum_facts *o, int64_t sh
     return rc ? rc : merge_said(into, o, shift);
 }
 
-/* True where no other pass was asked for a feature. */
+/* True where no other pass requested a feature. */
 static bool not_requested(const struct model *m, uint32_t feature, int64_t pass)
 {
     const struct sum_facts *f = &m->facts;

@@ -1,5 +1,5 @@
-/* facts.h - what the session says of itself: header, clock, options,
- * capabilities, messages, windows, and how it ended. Owner's thread. */
+/* facts.h - what the session says about itself: header, clock, options, capabilities,
+ * messages, windows, and how it ended. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_FACTS_H
 #define GPUFL_ANALYZE_MODEL_FACTS_H
 
@@ -17,29 +17,30 @@ struct facts_option {
     uint32_t name, value, source; /* ids of model.names */
 };
 
-/* What one or several sessions say of a feature. Merged, a feature has a row for each different answer. */
+/* The answer of one or several sessions about a feature. Merged, a feature has a row per
+ * different answer. */
 struct facts_capability {
     uint32_t feature, status, reason;
     bool requested;
-    int64_t pass;      /* of another pass than the one that tells the times: which; 0: of that */
-    unsigned sessions; /* that say so */
+    int64_t pass;      /* number of a pass other than the one with the times; 0: that one */
+    unsigned sessions; /* sessions with this answer */
 };
 
 struct facts_setting {
-    uint32_t engine, name, value; /* as in setting */
+    uint32_t engine, name, value; /* as in the record setting */
 };
 
-/* What stood in for the engine that was asked for. Names. */
+/* The engine that ran instead of the requested one. Names. */
 struct facts_stand_in {
-    uint32_t asked, ran; /* ran 0: the engine asked for, or the log does not tell */
-    uint32_t why;        /* 0: the log does not tell */
+    uint32_t asked, ran; /* ran 0: the requested engine, or not in the log */
+    uint32_t why;        /* 0: not in the log */
 };
 
 struct facts_message {
     int64_t time; /* ns on the model's clock */
     int severity; /* 1 note, 2 warning, 3 error */
     uint32_t code, text;
-    uint64_t count; /* the same text, said again */
+    uint64_t count; /* how often this text was logged */
 };
 
 /* A cell's worth of clock: epoch = monotonic + offset. */
@@ -56,21 +57,21 @@ struct sum_facts {
     bool header;     /* one was seen */
     bool simulated;  /* also: any of the merged sessions */
     bool any;        /* an event was seen: first and last are set */
-    bool partial;    /* set by the reader: one part of the log alone, whose times are told */
+    bool partial;    /* set by the reader: one part of the log alone, which is shown as such */
     bool ended;      /* cleanly; merged: all of them */
     unsigned
         damaged; /* channels of which some could not be read: bits by DISCOVER_; set by the reader */
     unsigned absent; /* channels without a file: bits; set by the reader, of one session */
     int64_t pid;
     int64_t pass, passes;        /* of `gpufl trace --passes`, from 1; 0: the command ran once */
-    int64_t start;               /* of the session, ns; of the first record where no header tells */
+    int64_t start;               /* of the session, ns; without a header, of the first record */
     int64_t end;                 /* ns; last event where it did not end cleanly */
     int64_t first, last;         /* start of the first and end of the last event, ns */
-    struct facts_clock clock;    /* of the pair read with the least uncertainty */
+    struct facts_clock clock;    /* from the pair that was read with the least uncertainty */
     uint64_t rows[RECORD_COUNT]; /* rows read, by record type */
     unsigned sessions;           /* merged ones; 1 for a session */
     unsigned unclean;            /* sessions without an end */
-    unsigned cut_short;          /* sessions whose capture could not go on to the program's end */
+    unsigned cut_short;          /* sessions whose capture did not last to the program's end */
     unsigned apart;      /* sessions without work on a GPU, which are in nothing else here */
     int64_t summed;      /* ns: the lengths of the sessions */
     struct busy covered; /* merged: the time in which a session ran */
@@ -78,7 +79,7 @@ struct sum_facts {
     size_t option_count, option_cap;
     struct facts_capability *capabilities; /* owned */
     size_t capability_count, capability_cap;
-    struct facts_setting *settings; /* owned; the last of a name, each of those that may repeat */
+    struct facts_setting *settings; /* owned; the last of each name, or all where it may repeat */
     size_t setting_count, setting_cap;
     struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
     size_t message_count, message_cap;
@@ -95,7 +96,7 @@ int sum_facts_batch(struct model *m, const struct wire_batch *b);
 int sum_facts_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_facts_finish(struct model *m);
 
-/* What a session without work on a GPU adds: what became of what was asked for, and its messages. */
+/* Adds the facts of a session without work on a GPU: the fate of its requests, and its messages. */
 int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift);
 
 /* The answer for a feature that says most: of one session its own, of several the best. NULL: none. */
@@ -104,27 +105,27 @@ const struct facts_capability *sum_facts_capability(const struct model *m, const
 /* The row is that answer. */
 bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
 
-/* What a session of a pass adds to those of the pass that tells the times: its settings and
- * messages, and what it had that they had not. */
+/* Adds the facts of a session of another pass than the one with the times: settings and messages,
+ * and features that only this pass has. */
 int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t shift);
 
 /* The value of an option as the session records it; 0: not recorded. */
 uint32_t sum_facts_option(const struct model *m, const char *name);
 
-/* Of one session. */
+/* The engines of one session. */
 struct facts_stand_in sum_facts_stand_in(const struct model *m);
 
-/* When the driver's profiling library ended itself, in the session that tells the times, or the first of merged ones; INT64_MAX:
- * it did not. */
+/* When the driver's profiling library ended itself, in the session with the times, or in the
+ * first of merged ones; INT64_MAX: it did not. */
 int64_t sum_facts_ended(const struct model *m);
 
-/* What to add to the session's times to get ns since the Unix epoch; 0: unknown. */
+/* The offset from the session's times to ns since the Unix epoch; 0: unknown. */
 int64_t sum_facts_epoch(const struct model *m);
 
 /* Why the capture ended, in words; the reason itself where it is not known to us. */
 const char *sum_facts_end_text(const struct model *m);
 
-/* The session's length, ns; merged: the time in which one ran. 0 where nothing tells. */
+/* The session's length, ns; merged: the time in which one ran. 0: unknown. */
 int64_t sum_facts_duration(const struct model *m);
 
 #endif

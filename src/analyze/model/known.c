@@ -1,4 +1,4 @@
-/* known.c - what the ledger, the capabilities and the files say of rows that are not there. */
+/* known.c - decides from the ledger, the capabilities and the files what missing rows mean. */
 #include "analyze/model/known.h"
 
 #include "analyze/common/cells.h"
@@ -10,7 +10,7 @@
 enum { NO_COLUMN = -1 };
 
 static const struct kind {
-    const char *feature;   /* of its capability */
+    const char *feature;   /* name of its capability */
     uint64_t rows;         /* records: bits */
     int recorded, written; /* columns of the ledger */
     enum discover_channel channel;
@@ -108,13 +108,14 @@ bool sum_known_gpu_is_cut(const struct model *m)
     return m->facts.damaged & 1u << DISCOVER_DEVICE;
 }
 
-/* What can be read of a channel is not all of it. */
+/* True where a part of a channel cannot be read. */
 static bool is_cut(const struct model *m, const struct kind *k)
 {
     return m->facts.damaged & 1u << k->channel;
 }
 
-/* Without a ledger what the session says of a feature at its end is the last word, where it came so far. */
+/* Without a ledger, the session's capability of the feature at its end decides, where the log
+ * reaches that far. */
 static enum known without_ledger(const struct model *m, const struct kind *k, const char *status)
 {
     bool absent = m->facts.absent & 1u << k->channel;
@@ -128,7 +129,7 @@ static enum known without_ledger(const struct model *m, const struct kind *k, co
 
 static enum known answer(const struct model *m, enum known_kind kind);
 
-/* The ledger does not count rows of that kind: what damage took may have been some, or none. */
+/* The ledger does not count rows of that kind: damage may have taken some, or none. */
 static enum known uncounted(const struct model *m, const struct kind *k, const char *status)
 {
     if (!*status)

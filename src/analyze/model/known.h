@@ -1,9 +1,10 @@
-/* known.h - of each kind of activity: is a count of 0 a fact, or is it unknown?
+/* known.h - for each kind of activity: is a count of 0 a fact, or is it unknown?
  *
- * A session without rows of a kind may have done none of it, may not have been asked for any, or may
- * have lost them. What the log says decides: its ledger, the row of its capabilities, and what of the
- * files could not be read. Merged, each session keeps its answer: a sum is known where anything of
- * the kind was read, or where all sessions know that they did none. Owner's thread. */
+ * A session without rows of a kind may have done none of it, may not have been asked to record
+ * any, or may have lost them. The log decides: its ledger, the row of its capabilities, and the
+ * parts of its files that could not be read. Merged, each session keeps its answer: a sum is
+ * known where anything of the kind was read, or where all sessions know that they did none.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KNOWN_H
 #define GPUFL_ANALYZE_MODEL_KNOWN_H
 
@@ -19,7 +20,7 @@ struct wire_batch;
 
 enum known_kind {
     KNOWN_KERNELS,
-    KNOWN_COPIES, /* and fills */
+    KNOWN_COPIES, /* copies and fills */
     KNOWN_SYNCS,
     KNOWN_MEMORY,
     KNOWN_MANAGED,
@@ -28,10 +29,10 @@ enum known_kind {
     KNOWN_KINDS,
 };
 
-/* How much a session says of a kind. */
+/* What a session knows of a kind. */
 enum known {
     KNOWN_COUNTED,    /* rows were read, or the session did none */
-    KNOWN_UNRECORDED, /* its engine records none, or that was not asked for or not possible */
+    KNOWN_UNRECORDED, /* its engine records none, or the kind was not requested or not possible */
     KNOWN_DAMAGED,    /* rows were written, or may have been, that cannot be read */
     KNOWN_LOST,       /* some was done, and no record of it reached the log */
     KNOWN_UNTOLD,     /* the log does not say */
@@ -43,8 +44,8 @@ struct sum_known {
     int64_t
         written[KNOWN_KINDS]; /* rows that damaged sessions wrote, where their ledger is there */
     int64_t launched;         /* kernels of lost sessions */
-    bool missing;             /* of a damaged session the channel's files are not there */
-    bool finished;            /* the answers stand; also of merged sessions */
+    bool missing;             /* the channel's files of a damaged session are missing */
+    bool finished;            /* the answers are final; also of merged sessions */
 };
 
 void sum_known_init(struct model *m);
@@ -69,10 +70,11 @@ unsigned sum_known_without(const struct model *m, enum known_kind k);
 enum known_kind sum_known_kind(const char *feature);
 const char *sum_known_feature(enum known_kind k);
 
-/* A session did some work on a GPU, or nobody knows that it did none. Of one session. */
+/* True where one session did some work on a GPU, or nobody knows that it did none. */
 bool sum_known_worked(const struct model *m);
 
-/* Not all of what the log holds of the GPU's work can be read: its device channel is damaged. */
+/* True where the device channel is damaged, so that the log's rows of the GPU's work are not all
+ * of them. */
 bool sum_known_gpu_is_cut(const struct model *m);
 
 #endif

@@ -33,7 +33,7 @@ int sum_ledger_batch(struct model *m, const struct wire_batch *b)
     return 0;
 }
 
-/* Launched and recorded kernels are summed over the same sessions: those that record kernels. */
+/* Launched and recorded kernels are summed over sessions that record kernels. */
 static bool of_kernels(unsigned column)
 {
     static const unsigned columns[] = {COL_ledger_launches,         COL_ledger_graph_launches,
@@ -51,8 +51,8 @@ static bool records_kernels(const struct sum_ledger *l)
     return l->row.kernels_recorded != CELL_NULL || l->row.graphs_recorded != CELL_NULL;
 }
 
-/* A session that does not know a number leaves that of the others, but for kernels: where both sides
- * record them, one that did not count its launches leaves those of all uncounted. */
+/* Sums a column of two sessions. One that does not know its number leaves the other's, except for
+ * kernels: where both record them, one that did not count its launches makes the sum uncounted. */
 static int64_t sum_of(unsigned column, const struct sum_ledger *l, const struct sum_ledger *o)
 {
     int64_t a = ((const int64_t *)&l->row)[column], b = ((const int64_t *)&o->row)[column];
@@ -118,7 +118,7 @@ static void put_count(struct buf *out, int64_t n, const char *noun)
     buf_printf(out, "%s %s%s", units_count(text, n), noun, n == 1 ? "" : "s");
 }
 
-/* Losses that the capture counted: column, of what, why. */
+/* Losses that the capture counted: column, kind, cause. */
 static const struct loss_sentence {
     unsigned column;
     const char *one, *many;
@@ -163,8 +163,8 @@ static bool say_losses(const struct sum_ledger *l, struct buf *out)
     return any;
 }
 
-/* True where --duration explains that so many are missing: what the streams can hold queued
- * when the capture ends. */
+/* True where --duration explains that so many are missing: the streams can hold that many in
+ * their queues when the capture ends. */
 static bool ended_at_time(const struct model *m, int64_t missing)
 {
     enum { QUEUED_MAX = 4096 };
@@ -173,13 +173,13 @@ static bool ended_at_time(const struct model *m, int64_t missing)
            strcmp(model_text(m, m->facts.end_reason), "duration") == 0;
 }
 
-/* Launches of graphs that are recorded by node, and whose nodes nobody counted beforehand. */
+/* Launches of graphs that are recorded by node, and whose nodes were not counted beforehand. */
 static int64_t unknown_graphs(const struct ledger_row *r)
 {
     return r->graphs_recorded == CELL_NULL ? known(r->graph_unknown) : 0;
 }
 
-/* Of those, launches that left no kernel: lost, or without any. */
+/* Says how many of these left no kernel: lost, or without any. */
 static void say_graphs_without(const struct model *m, struct buf *out)
 {
     const struct ledger_row *r = &m->ledger.row;
@@ -209,7 +209,7 @@ static bool say_graphs(const struct ledger_row *r, struct buf *out)
     return true;
 }
 
-/* Nothing of the GPU was captured from there on. */
+/* True where the driver's library ended itself: nothing of the GPU was captured after that. */
 static bool ended_itself(const struct model *m)
 {
     return sum_facts_ended(m) != INT64_MAX;

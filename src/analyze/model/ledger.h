@@ -1,8 +1,7 @@
-/* ledger.h - the capture's own accounts, and whether they close.
+/* ledger.h - the capture's own accounts, and whether they balance.
  *
- * The last ledger row counts. Its figures are set beside the rows that were
- * really read, and every difference gets a sentence: what is missing and why.
- * Owner's thread. */
+ * The last ledger row counts. Its figures are compared with the rows that were really read, and
+ * every difference gets a sentence: what is missing and why. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_LEDGER_H
 #define GPUFL_ANALYZE_MODEL_LEDGER_H
 
@@ -18,7 +17,7 @@ struct wire_batch;
 
 struct sum_ledger {
     bool any;              /* a row was seen */
-    bool final;            /* it was written after the last record; merged: in all sessions */
+    bool final;            /* written after the last record; merged: in all sessions */
     struct ledger_row row; /* cells may be CELL_NULL; merged: sums of the sessions that know them */
     unsigned without;      /* merged sessions that have no row */
 };
@@ -36,13 +35,14 @@ int sum_ledger_batch(struct model *m, const struct wire_batch *b);
 int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_ledger_finish(struct model *m);
 
-/* Kernels launched as far as they were counted: single ones and those of graphs; CELL_NULL: not. */
+/* Kernels launched, as far as they were counted: single ones and those of graphs; CELL_NULL: not
+ * counted. */
 int64_t sum_ledger_launched(const struct sum_ledger *l);
 
 /* Scopes that were opened and have no end in the log, though none was lost. */
 int64_t sum_ledger_open_scopes(const struct sum_ledger *l);
 
-/* Compares, and appends a sentence a line (LF behind each) about what is missing to out. */
+/* Compares, and appends a sentence a line (LF after each) about what is missing to out. */
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out);
 
 /* A verdict as the JSON report has it: "absent", "complete", "uncounted" or "incomplete". */

@@ -17,7 +17,7 @@ struct loader {
     struct symbolize *symbols; /* NULL: the answers are being decoded */
     struct decoder *decoder;
     struct wire_visitor visitor;
-    enum discover_channel channel; /* of the lines that are read */
+    enum discover_channel channel; /* the channel of the lines that are read */
     uint64_t cut_lines;
     int64_t begun, said; /* ns; 0: nothing said yet */
 };
@@ -93,7 +93,7 @@ static int nothing_read(const struct discover_session *s, const struct load_stat
     return err_set(e, GPUFL_E_CORRUPT, "%s: there is nothing in it", what);
 }
 
-/* Looks up what stacks name by address only, and takes the answers as if they stood in the log. */
+/* Looks up frames that have addresses only, and takes the answers as if the log had them. */
 static int take_symbols(struct loader *l, struct symbolize *z, struct load_stats *stats)
 {
     const struct buf *lines;

@@ -11,7 +11,7 @@
 struct load_stats {
     struct feed_stats files;
     struct decode_stats lines;
-    uint64_t cut_lines; /* of the damaged ones: last lines that were still being written */
+    uint64_t cut_lines; /* damaged lines that were last ones, still being written */
     unsigned missing;   /* parts left out between others */
     struct symbolize_stats symbols;
 };
@@ -21,14 +21,14 @@ struct load_options {
     int64_t threads_from; /* see feed.h */
 };
 
-/* Reads a session into m, which the caller has initialized, and finishes it. 0; NOMEM;
- * CORRUPT with a sentence where not one line could be read; the code of the first file
- * where none could be opened. m is to be let go by the caller in each case. */
+/* Reads a session into m, which the caller has initialized, and finishes it. 0; NOMEM; CORRUPT
+ * with a sentence where not one line could be read; the code of the first file where none could
+ * be opened. The caller calls model_fini in each case. */
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
                  struct load_stats *stats, struct err *e);
 
-/* Reads only what stands in the system channel into m, which has a filter of its own, and finishes it:
- * samples of another session. 0, NOMEM, or NOENT where nothing can be read. */
+/* Reads only the system channel into m, which has a filter of its own, and finishes it: samples
+ * of another session. 0, NOMEM, or NOENT where nothing can be read. */
 int load_samples(struct model *m, const struct discover_session *s);
 
 /* b into a. */

@@ -56,7 +56,7 @@ void model_init(struct model *m, struct intern *names)
         parts[i].init(m);
 }
 
-/* What refers to the log's ids. */
+/* Frees the meanings of the log's ids. */
 static void drop_refs(struct model *m)
 {
     stacks_drop_ids(&m->stacks);

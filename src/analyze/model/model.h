@@ -1,10 +1,10 @@
 /* model.h - everything a report says, accumulated from batches.
  *
- * One model a session, and one for the sessions of a directory together. Each
- * sum_*.c holds one part: what it takes, how it adds a batch, how two are merged
- * and what is left to compute at the end. They stand in one table and know
- * nothing of files. Memory is bounded by what is distinct (kernels, launch
- * configurations, scope paths), not by how often it happened.
+ * There is one model per session, and one for the sessions of a directory together. Each sum_*.c
+ * has one part: which records it takes, how it adds a batch, how two are merged, and what remains
+ * to be computed at the end. The parts are rows of one table and know nothing of files. Memory is
+ * bounded by what is distinct (kernels, launch configurations, scope paths), not by how often it
+ * happened.
  *
  * Names are ids of one table for all models, so that merging compares numbers.
  * Owner's thread. */
@@ -37,7 +37,7 @@
 #include "base/intern.h"
 #include "wire/decode.h"
 
-/* What a log's ids mean, while it is read. Grown on demand. */
+/* The meaning of a log's ids, while it is read. Grown on demand. */
 struct refs {
     uint32_t *names; /* owned: id of a name in the log to id in model.names; 0: none */
     size_t name_count, name_cap;
@@ -70,18 +70,18 @@ struct model {
     struct sum_shared shared; /* after devices */
     struct sum_metrics metrics;
     struct sum_sync sync;
-    struct sum_idle idle; /* after what it blames */
+    struct sum_idle idle; /* after the parts that it blames */
     struct sum_work work;
-    struct device_code code;    /* after kernels and before what refers to it */
+    struct device_code code;    /* after kernels and before the parts that refer to it */
     struct sum_samples samples; /* as all below: after scopes */
     struct sum_sass sass;
     struct sum_counters counters;
 };
 
-/* What a pass of `gpufl trace --passes` gives beside the times, which are of the pass of Trace. */
+/* What a pass of `gpufl trace --passes` gives, besides the times, which the pass of Trace gives. */
 enum model_gives {
     MODEL_SAMPLES = 1,
-    MODEL_INSTRUCTIONS = 2, /* how often they ran, with what */
+    MODEL_INSTRUCTIONS = 2, /* how often they ran, and how */
     MODEL_COUNTERS = 4,
 };
 
@@ -108,19 +108,19 @@ int model_header(struct model *m, const struct wire_header *h);
 int model_name(struct model *m, uint32_t id, const char *text, size_t len);
 int model_batch(struct model *m, const struct wire_batch *b);
 
-/* After the last batch of a session: what refers to ids of the log is resolved and let go. */
+/* Called after the last batch of a session: resolves and frees what refers to ids of the log. */
 int model_finish(struct model *m);
 
 /* Adds a finished session to a model on the epoch clock, which is finished with model_settle. */
 int model_merge(struct model *into, const struct model *from);
 int model_settle(struct model *into);
 
-/* Adds a finished session that did no work on a GPU: what it sampled and what it says of itself, and
- * nothing of its time. */
+/* Adds a finished session that did no work on a GPU: its samples and its facts, and nothing of
+ * its time. */
 int model_merge_apart(struct model *into, const struct model *from);
 
-/* Adds of a finished session only what it gives (bits of model_gives), with the code and devices
- * that this refers to, and what the session says of itself. */
+/* Adds only a part of a finished session (bits of model_gives), with the code and devices that
+ * the part refers to, and the session's facts. */
 int model_merge_pass(struct model *into, const struct model *from, unsigned gives);
 
 /* The text of an id in model.names; "" for 0. */
@@ -132,8 +132,8 @@ static inline uint32_t model_name_cell(const struct model *m, int64_t cell)
     return cell > 0 && (uint64_t)cell < m->refs.name_count ? m->refs.names[cell] : 0;
 }
 
-/* Sets what an id of the log means: model_ref_put(&r->names, …). An id beyond the ceiling
- * is passed over. 0 or GPUFL_E_NOMEM. */
+/* Sets the meaning of an id of the log: model_ref_put(&r->names, …). An id beyond the ceiling is
+ * skipped. 0 or GPUFL_E_NOMEM. */
 int model_ref_put(uint32_t **at, size_t *count, size_t *cap, int64_t id, uint32_t value);
 
 static inline uint32_t model_device_cell(const struct model *m, int64_t cell)

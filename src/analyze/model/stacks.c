@@ -81,7 +81,7 @@ void stacks_fini(struct model *m)
     stacks_init(m);
 }
 
-/* Makes *items reach to id; what is new is zeroed. */
+/* Makes *items reach to id; new items are zeroed. */
 static int reach(void *items, size_t *count, size_t *cap, int64_t id, size_t size, size_t max)
 {
     size_t need = (size_t)id + 1;
@@ -224,7 +224,7 @@ static int place_frames(struct stacks *s, const uint32_t *modules, uint32_t *twi
     return rc;
 }
 
-/* By frame, then from the innermost; the row that knows more first. */
+/* By frame, then from the innermost; the row with more facts first. */
 static int compare_symbols(const void *a, const void *b)
 {
     const struct raw_symbol *x = a, *y = b;
@@ -288,8 +288,7 @@ static int put_node(struct stacks *s, uint32_t parent, uint32_t frame, uint32_t 
     return rc;
 }
 
-/* A caller has a smaller id, so that there are no circles. A frame that is not known is passed
- * over by those who walk. */
+/* A caller has a smaller id, so that there are no circles. Walks skip a frame that is not known. */
 static int place_nodes(struct stacks *s, const uint32_t *frames)
 {
     int rc = 0;
@@ -344,7 +343,7 @@ static struct fold_frame as_frame(const struct model *m, const struct stacks_ste
                                .line = step->line};
 }
 
-/* The place by the rule of symbol/fold.h. Where that points at nothing the stack's own mark tells
+/* Finds the place by the rule of symbol/fold.h. Where there is none, the stack's own mark says
  * why, if it has one. *any false: the stack is empty. */
 static int find_place(const struct model *m, struct stacks_room *room, uint32_t node,
                       struct stacks_place *p, bool *any)
@@ -370,7 +369,8 @@ static int find_place(const struct model *m, struct stacks_room *room, uint32_t 
     return p->mark ? 0 : GPUFL_E_NOMEM;
 }
 
-/* Of several functions on a line (instances of a template) the one that sorts first. */
+/* Names the place. Of several functions on a line (instances of a template) the first in order
+ * counts. */
 static void name_place(const struct model *m, struct stacks_place *at, uint32_t function)
 {
     if (function &&
@@ -378,7 +378,7 @@ static void name_place(const struct model *m, struct stacks_place *at, uint32_t 
         at->function = function;
 }
 
-/* Most nodes are only on the way to another one: places are found when they are asked for. */
+/* Places are found on demand: most nodes are only on the way to another one. */
 int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
 {
     struct stacks *s = &m->stacks;
@@ -469,7 +469,7 @@ static int merge_frames(struct stacks *s, const struct stacks *o, const uint32_t
     return rc;
 }
 
-/* Callers have smaller indices than what they call. */
+/* Merges nodes. Callers have smaller indexes than the frames that they call. */
 static int merge_nodes(struct stacks *s, const struct stacks *o, const uint32_t *frames)
 {
     int rc = 0;

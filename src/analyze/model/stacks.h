@@ -1,14 +1,13 @@
-/* stacks.h - host stacks by what they are: modules, frames, stacks, names.
+/* stacks.h - host stacks by content: modules, frames, stacks, names.
  *
- * While a session is read its rows are kept by the log's ids, in whatever order
- * they come. At the end they become tables whose items are told apart by content,
- * so that stacks of several sessions and processes fall together: a node is an
- * innermost frame and the node that called it, and stacks form a tree. Index 0 of
- * each table stands for none or unknown.
+ * While a session is read its rows are kept by the log's ids, in any order. At the end they
+ * become tables whose items are identified by content, so that equal stacks of several sessions
+ * and processes are one: a node is an innermost frame and the node that called it, and stacks
+ * form a tree. Index 0 of each table means none or unknown.
  *
- * The place of a stack is the line a person would look at, by the rule of
- * symbol/fold.h. Ids that refer to nothing, to themselves or in
- * circles end the stack there. Memory is bounded by ceilings. Owner's thread. */
+ * The place of a stack is the line that a person would look at, by the rule of symbol/fold.h. An
+ * id that refers to nothing, to itself or in a circle ends the stack there. Memory is bounded by
+ * ceilings. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_STACKS_H
 #define GPUFL_ANALYZE_MODEL_STACKS_H
 
@@ -35,7 +34,7 @@ enum stacks_status { /* symbol.status */
                      STACKS_NOTHING_THERE,
                      STACKS_GENERATED,
                      STACKS_FILE_UNREADABLE,
-                     STACKS_SPLIT_MISSING, /* line known; what names its function is missing */
+                     STACKS_SPLIT_MISSING, /* line known, function not: its file is missing */
                      STACKS_NOT_LOOKED_UP, /* no symbol row says anything */
 };
 
@@ -63,12 +62,12 @@ struct stacks_symbol {
 struct stacks_node {
     uint32_t parent, frame;
     /* not of the key: */
-    uint32_t place; /* of the stack that ends here, once placed */
+    uint32_t place; /* place of the stack that ends here, once found */
     uint16_t depth; /* nodes, this one included */
     bool placed;    /* stacks_find_place was asked */
 };
 
-/* Where in the source; told apart by file and line, without these by function, module or
+/* A place in the source, identified by file and line, or without these by function, module or
  * offset. */
 struct stacks_place {
     int64_t line;   /* 0: unknown */
@@ -78,8 +77,8 @@ struct stacks_place {
     /* not of the key: */
     uint32_t function; /* name, mangled where its language mangles; 0: unknown */
     bool user;         /* the program's own: neither a library's nor a mark */
-    bool library;  /* a library's, which stands for stacks without a known frame of the program */
-    bool nameless; /* a frame of the program without a name is on such a stack */
+    bool library;      /* in a library: the place of stacks without a known frame of the program */
+    bool nameless;     /* a frame of the program without a name is on such a stack */
 };
 
 struct stacks {
@@ -101,7 +100,7 @@ int stacks_batch(struct model *m, const struct wire_batch *b);
 int stacks_merge(struct model *into, const struct model *from, int64_t shift);
 int stacks_finish(struct model *m);
 
-/* At the end of model_finish. */
+/* Called at the end of model_finish. */
 void stacks_drop_ids(struct stacks *s);
 
 /* Node of a stack id of the log, in the finish functions of parts after this one. */
@@ -128,14 +127,14 @@ static inline const struct stacks_place *stacks_place_at(const struct stacks *s,
                : NULL;
 }
 
-/* A function is all that is known of the place: it stands for the line, too. */
+/* True where only a function is known of the place: it is shown instead of a line. */
 static inline bool stacks_place_is_function(const struct stacks_place *p)
 {
     return p->symbol && !p->file && !p->module;
 }
 
-/* No frame of its stacks is known to be the program's own: a library's stands for them. False for
- * NULL. */
+/* True where no frame of its stacks is known to be the program's own, so that a library's is
+ * shown. False for NULL. */
 static inline bool stacks_place_is_library(const struct stacks_place *p)
 {
     return p && p->library && !p->user;
@@ -152,7 +151,7 @@ struct stacks_step {
     bool inlined;
 };
 
-/* Nothing tells where it is. */
+/* True where nothing says where the step is. */
 static inline bool stacks_step_nowhere(const struct stacks_step *step)
 {
     return !step->file && !step->module && !step->offset;
@@ -161,7 +160,7 @@ static inline bool stacks_step_nowhere(const struct stacks_step *step)
 /* {.node = n} walks the stack of node n, innermost first. */
 struct stacks_walk {
     uint32_t node;
-    uint32_t level; /* inlined functions of its frame told already */
+    uint32_t level; /* levels of inlining of its frame that were returned already */
 };
 
 bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_step *step);
@@ -174,7 +173,7 @@ const char *stacks_module_path(const struct model *m, uint32_t module);
 void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);
 /* "train_step()": the demangled function in at most `width` columns; "" where unknown. */
 void stacks_put_function(const struct model *m, uint32_t function, size_t width, struct buf *out);
-/* The same of a step: "file.py:90 function()", in at most about `width` columns. */
+/* As stacks_put_place, for a step: "file.py:90 function()", in at most about `width` columns. */
 void stacks_put_step(const struct model *m, const struct stacks_step *step, size_t width,
                      struct buf *out);
 

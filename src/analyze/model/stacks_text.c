@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { PLACE_WIDTH = 40 /* of a function that stands for a place */ };
+enum { PLACE_WIDTH = 40 /* columns of a function that is shown as a place */ };
 
 static const char *base_name(const char *path)
 {

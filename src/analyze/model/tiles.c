@@ -1,14 +1,14 @@
-/* tiles.c - buckets by lane and time, a level above the other.
+/* tiles.c - buckets by lane and time, in levels.
  *
- * An event is added once, at the lowest level whose bucket is longer than it is.
- * When a level is handed out, each of its buckets is added to the one above, eight
- * to one: so that a level costs an eighth of the one below, and nothing per event.
- * Level by level the invariant of wire/tile.h holds, since what stands in a bucket
- * of level k is shorter than that, and so than the bucket of level k + 1.
+ * An event is added once, at the lowest level whose buckets are longer than it is. When a level
+ * is put out, each of its buckets is added to the level above, eight to one: so a level costs an
+ * eighth of the one below, and nothing per event. The invariant of wire/tile.h holds level by
+ * level, since all events in a bucket of level k are shorter than it, and so than the bucket of
+ * level k + 1.
  *
- * The name of a bucket comes from a summary of TILES_NAMES counters (Misra and
- * Gries): a name that has more than a ninth of the bucket's time is kept, with a sum
- * that is never too great, and exact where there are no more names than counters. */
+ * The name of a bucket comes from a summary of TILES_NAMES counters (Misra and Gries): a name
+ * that has more than a ninth of the bucket's time is kept, with a sum that is never too great,
+ * and exact where there are no more names than counters. */
 #include "analyze/model/tiles.h"
 
 #include "analyze/common/cells.h"
@@ -75,8 +75,8 @@ uint64_t tiles_left_out(const struct tiles *t)
 
 /* ---- the buckets of a level ---------------------------------------------------------------- */
 
-/* Not a struct keyed: a level is emptied again and again, and every row of a session is looked up in
- * each of them (bench_tiles). */
+/* Not a struct keyed: a level is emptied again and again, and every row of a session is looked up
+ * in each level (bench_tiles). */
 static inline uint64_t hash_key(int64_t lane, int64_t at)
 {
     uint64_t h = (uint64_t)lane * 0x9e3779b97f4a7c15 ^ (uint64_t)at * 0xd1b54a32d192ed03;
@@ -134,8 +134,8 @@ static inline struct bucket *level_bucket(struct level *l, int64_t lane, int64_t
     return b;
 }
 
-/* All counters are taken by other names: each gives up as much as the new one has, or as
- * the least of them. */
+/* Other names have all counters: each loses as much as the new name has, or as the least of
+ * them. */
 static void bucket_contest(struct bucket *b, uint32_t name, int64_t ns)
 {
     int64_t least = ns;
@@ -174,7 +174,7 @@ static inline void bucket_name(struct bucket *b, uint32_t name, int64_t ns)
     b->name_count = n + 1;
 }
 
-/* Of names with equal sums the one with the least id. */
+/* The row of a bucket. Of names with equal sums the one with the least id counts. */
 static struct tile bucket_row(const struct bucket *b)
 {
     struct tile row = {b->lane, b->at, b->events, b->busy, b->longest, 0, 0};
@@ -220,7 +220,7 @@ static int add_to_above(struct tiles *t, int level, const struct bucket *from,
     return 0;
 }
 
-/* All buckets of a level to the sink, and into the level above. */
+/* Gives all buckets of a level to the sink and to the level above. */
 static int hand_out(struct tiles *t, int level, const struct tiles_sink *sink)
 {
     struct level *l = &t->levels[level];
@@ -267,13 +267,13 @@ void tiles_drop(struct tiles *t)
 
 enum { NO_COLUMN = -1 };
 
-/* Which rows are events of which lanes. */
+/* Rows that are events, and the lane of each. */
 static const struct source {
     enum record_type type;
     enum lane_kind kind;
     int start, duration, lane_ref, depth;
     int name, config, code; /* one of them names the event */
-    bool fixed;             /* all have the same name */
+    bool fixed;             /* all have one name */
     int ref;
 } sources[] = {
 #define SOURCE(record, kind, lane_ref, depth, name, config, code, fixed, ref)                      \
@@ -308,7 +308,7 @@ static const struct source *find_source(enum record_type type)
     return NULL;
 }
 
-/* What is unknown in a lane or a reference is 0 there. */
+/* An unknown lane or reference is 0. */
 static inline int64_t cell_or_0(const struct wire_batch *b, int column, size_t i)
 {
     return column == NO_COLUMN ? 0 : cells_or(b, (unsigned)column, i, 0);

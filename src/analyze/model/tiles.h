@@ -1,12 +1,11 @@
 /* tiles.h - builds the timeline's pyramid (wire/tile.h) from a session's batches.
  *
- * Fed with what the decoder delivers, in any order of time; hands out rows of sums
- * and of long events, and forgets them: rows of one bucket that come later add up
- * with those before. Memory is bounded by TILES_MOST buckets a level, whatever the
- * session has: a full level is handed out early.
+ * It takes what the decoder gives, in any order of time, puts out rows of sums and of long
+ * events, and forgets them: rows of one bucket that come later add to those before. Memory is
+ * bounded by TILES_MOST buckets a level, whatever the session has: a full level is put out early.
  *
- * An event is a row whose start and duration make an interval (analyze/common/cells.h);
- * others are left out and counted, as in the report. Owner's thread. */
+ * An event is a row whose start and duration make an interval (analyze/common/cells.h); others are left
+ * out and counted, as in the report. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_TILES_H
 #define GPUFL_ANALYZE_MODEL_TILES_H
 
@@ -16,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TILES_MOST = 1 << 15, TILES_NAMES = 8 /* names told apart in a bucket */ };
+enum { TILES_MOST = 1 << 15, TILES_NAMES = 8 /* names distinguished in a bucket */ };
 
-/* Where rows go; valid during the call. A non-zero result stops, and is returned. */
+/* Receives rows, which are valid during the call. A non-zero result stops, and is returned. */
 struct tiles_sink {
     void *arg;
     int (*tiles)(void *arg, int level, const struct tile *rows, size_t n);
@@ -30,14 +29,14 @@ struct tiles;
 int tiles_open(struct tiles **out);
 void tiles_close(struct tiles *t);
 
-/* Takes a batch; of the records that are no events, configurations alone matter. 0, the sink's
- * code, or GPUFL_E_NOMEM: then what was added since the last flush is to be dropped. */
+/* Takes a batch; of the records that are no events, only configurations matter. 0, the sink's
+ * code, or GPUFL_E_NOMEM: then drop what was added since the last flush. */
 int tiles_batch(struct tiles *t, const struct wire_batch *b, const struct tiles_sink *sink);
 
 /* Hands out all that is left. */
 int tiles_flush(struct tiles *t, const struct tiles_sink *sink);
 
-/* Forgets what was not handed out; configurations stay. */
+/* Forgets what was not put out; configurations stay. */
 void tiles_drop(struct tiles *t);
 
 uint64_t tiles_left_out(const struct tiles *t); /* rows that are no events */

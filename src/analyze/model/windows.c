@@ -80,7 +80,7 @@ static int finish(struct windows *w, const struct sum_facts *f, int64_t until)
     return 0;
 }
 
-/* What was captured of the GPU, up to then. */
+/* Adds what was captured of the GPU until then. */
 static int add_until(struct busy *to, const struct busy *from, int64_t until)
 {
     int rc = 0;
@@ -90,7 +90,7 @@ static int add_until(struct busy *to, const struct busy *from, int64_t until)
     return rc;
 }
 
-/* Of one session; those that were merged have been finished. */
+/* Finishes one session; merged ones were finished before. */
 static int finish_session(struct model *m)
 {
     struct windows *c = &m->windows.capture, *k = &m->windows.kernels;
@@ -170,7 +170,7 @@ bool sum_windows_cover(const struct model *m, int64_t start, int64_t end)
     size_t low = 0, high = b->count;
     if (!sum_windows_gpu_any(m) && !m->windows.kernels.cut)
         return true;
-    while (low < high) { /* the first that ends at `end` or behind */
+    while (low < high) { /* the first that ends at `end` or after */
         size_t middle = (low + high) / 2;
         if (b->spans[middle].end < end)
             low = middle + 1;

@@ -1,4 +1,4 @@
-/* work.c - rows by stack; copies wait for the calls that tell theirs. */
+/* work.c - sums rows by stack; copies wait for the calls that name theirs. */
 #include "analyze/model/work.h"
 
 #include "analyze/common/cells.h"
@@ -80,7 +80,7 @@ static struct work of_copy(const struct work_copy *c, uint32_t stack)
                          .pageable_bytes = c->pageable ? c->bytes : 0};
 }
 
-/* Consecutive rows mostly go to the same place: kernels without a stack cost a look. */
+/* Consecutive rows mostly have one place: kernels without a stack cost one comparison. */
 static int take_kernels(struct model *m, const struct wire_batch *b)
 {
     const int64_t *start = b->col[COL_kernel_start], *ns = b->col[COL_kernel_duration],
@@ -221,7 +221,7 @@ static int join_copies(struct model *m)
     return rc;
 }
 
-/* One more item, whose stack is a node of m. */
+/* Adds an item whose stack is a node of m. */
 static int put_item(struct model *m, struct work one)
 {
     uint32_t at, place;
@@ -253,7 +253,7 @@ int sum_work_merge(struct model *into, const struct model *from, int64_t shift)
         struct work one = *sum_work_item(&from->work, i);
         one.stack = into->stacks.merged[one.stack];
         if (one.kind == WORK_GRAPH)
-            one.name = 0; /* the same id is another graph in each session */
+            one.name = 0; /* one id means another graph in each session */
         rc = put_item(into, one);
     }
     return rc;

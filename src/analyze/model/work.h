@@ -1,8 +1,9 @@
-/* work.h - what the GPU did, by the stack that asked for it.
+/* work.h - the GPU's work by the stack that launched it.
  *
- * Kernels by stack and name, and CUDA graphs that were recorded as a whole by stack and id, where their
- * launches have stacks. Copies by stack and direction: where the row of a copy has none, the call that
- * blocked for it may (`wait` rows of the same correlation id). Owner's thread. */
+ * Kernels are summed by stack and name, and CUDA graphs that were recorded as a whole by stack
+ * and id, where their launches have stacks. Copies are summed by stack and direction: where a
+ * copy's row has no stack, that of the call that blocked for it counts (`wait` rows of the same
+ * correlation id). Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_WORK_H
 #define GPUFL_ANALYZE_MODEL_WORK_H
 
@@ -20,9 +21,9 @@ enum { WORK_KERNEL = TRANSFER_KINDS, WORK_GRAPH };
 struct work {
     uint32_t stack; /* id of the log; after finish: node in model.stacks; 0: none */
     uint32_t kind;  /* memcpy.kind, or WORK_… */
-    uint32_t name;  /* of a kernel; of a graph its id in the log; 0: some */
+    uint32_t name;  /* of a kernel; of a graph its id in the log; 0: unknown */
     /* not of the key: */
-    uint32_t place; /* of the stack, after finish */
+    uint32_t place; /* place of the stack, after finish */
     uint64_t count;
     int64_t time, bytes; /* ns on the GPU; copies */
     uint64_t small;      /* copies of at most SYNC_SMALL bytes */

@@ -132,8 +132,9 @@ static int find_session(struct discover *d, size_t from, const char *dir, const 
     return 0;
 }
 
-/* Of two files of one part the one that we packed is complete, and so is one that was published. What
- * somebody else packs may be half done for as long as the plain one is there. */
+/* True where a is the better one of two files of one part. One that we packed or published is
+ * complete. A file that another program packs may be half done for as long as the plain one
+ * exists. */
 static bool better(const struct discover_part *a, const struct discover_part *b)
 {
     if (a->foreign != b->foreign)
@@ -226,7 +227,7 @@ static int scan_files(const struct scan_dir *s)
     return rc;
 }
 
-/* The sessions whose files lie in dir itself. */
+/* Finds the sessions whose files lie in dir itself. */
 static int scan_session(struct discover *d, const char *dir)
 {
     char tmp[PATH_MAX];

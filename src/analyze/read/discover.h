@@ -1,15 +1,13 @@
 /* discover.h - which sessions lie under a path, and in which files.
  *
- * A path is a session's directory, one of its parts, or a directory with sessions
- * in it (also one level of grouping down). Both our layout and the public
- * client's are known:
- *   <channel>.log                   being written, or left by a crash
- *   <channel>.<N>.log[.gz]          finished, N from 1; where both are there, the .gz
- *   <channel>[.<N>].log.zst         packed by somebody else; counts where neither of the others is there
- *   .tmp/<channel>[.<N>].log        of the public client, left by a crash
- *   <prefix>.<channel>[.<N>].log[.gz]  its old flat layout: a session a prefix
- *   .gpufl-transport-loss.*.json     that client's mark for data it lost: counted
- * Other files are ignored and counted. Owner's thread. */
+ * A path is a session's directory, one of its parts, or a directory with sessions in it (also one
+ * level of grouping down). Both our layout and the public client's are known: <channel>.log being
+ * written, or left by a crash <channel>.<N>.log[.gz] finished, N from 1; where both are there,
+ * the .gz <channel>[.<N>].log.zst packed by another program; counts where neither of the others
+ * exists .tmp/<channel>[.<N>].log of the public client, left by a crash
+ * <prefix>.<channel>[.<N>].log[.gz] its old flat layout: a session a prefix
+ * .gpufl-transport-loss.*.json that client's mark for data it lost: counted Other files are
+ * ignored and counted. Owner's thread. */
 #ifndef GPUFL_ANALYZE_READ_DISCOVER_H
 #define GPUFL_ANALYZE_READ_DISCOVER_H
 
@@ -19,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order in which they are read: what later ones refer to comes first. */
+/* In the order in which channels are read: records come before those that refer to them. */
 enum discover_channel {
     DISCOVER_SYSTEM,
     DISCOVER_SCOPE,
@@ -46,7 +44,7 @@ struct discover_session {
     char *name;                  /* owned: of the directory, or the prefix */
     struct discover_part *parts; /* owned; in reading order */
     size_t count, cap;
-    int64_t bytes;    /* on disk, of the parts that are read */
+    int64_t bytes;    /* on disk; parts that are read */
     unsigned missing; /* numbers that are left out between parts of a channel */
     unsigned gaps;    /* channels in which some are: bits by DISCOVER_ */
     unsigned present; /* channels that have a part: bits */

@@ -1,9 +1,8 @@
-/* feed.c - parts to lines, on one thread or two.
+/* feed.c - turns parts into lines, on one thread or two.
  *
- * The hand-over between the threads is a ring of blocks: `filled` and `emptied`
- * count blocks ever handed over, guarded by the lock, so that a block belongs to
- * exactly one side. A block is a sequence of (length, line, NUL); it grows only
- * where a single line does not fit. */
+ * The hand-over between the threads is a ring of blocks: `filled` and `emptied` count all blocks
+ * that were passed on, guarded by the lock, so that a block belongs to exactly one side. A block
+ * is a sequence of (length, line, NUL); it grows only where a single line does not fit. */
 #include "analyze/read/feed.h"
 
 #include "base/alloc.h"
@@ -19,14 +18,14 @@ enum {
     BLOCKS = 4,
     BLOCK_BYTES = 1 << 20,
     THREADS_FROM = 4 << 20, /* bytes on disk that are worth a thread */
-    UNFINISHED = 1u << 31,  /* in a line's length: its end was not there */
+    UNFINISHED = 1u << 31,  /* in a line's length: the line has no end yet */
 };
 
 struct block {
     char *data; /* owned */
     size_t len, cap;
     int64_t done;                  /* bytes on disk read when it was full */
-    enum discover_channel channel; /* of all its lines */
+    enum discover_channel channel; /* the channel of all its lines */
 };
 
 struct pipe {
@@ -112,7 +111,7 @@ static void pipe_hand_over(struct pipe *p)
 struct reader {
     struct pipe *pipe;
     struct block *block;           /* being filled; NULL: none */
-    enum discover_channel channel; /* of the part that is read */
+    enum discover_channel channel; /* the channel of the part that is read */
     int64_t done;                  /* bytes on disk of the parts before this one */
 };
 

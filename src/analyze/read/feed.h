@@ -1,8 +1,8 @@
 /* feed.h - the lines of a session's parts, in order, to one consumer.
  *
- * Small sessions are read on the caller's thread. For large ones a second thread
- * inflates and splits while the caller decodes: it fills blocks of lines, which
- * go round between the two. One call a session; calls are independent. */
+ * Small sessions are read on the caller's thread. For large ones a second thread inflates and
+ * splits while the caller decodes: it fills blocks of lines, which circulate between the two. One
+ * call a session; calls are independent. */
 #ifndef GPUFL_ANALYZE_READ_FEED_H
 #define GPUFL_ANALYZE_READ_FEED_H
 

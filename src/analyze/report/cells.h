@@ -16,8 +16,8 @@ void report_cells_put_count(struct grid *g, int64_t n);
 void report_cells_put_share(struct grid *g, const struct sass_values *v, enum sass_metric part,
                             double parts, enum sass_metric whole, double wholes);
 
-/* Of the threads of a warp, those at work; of the sectors of global memory, those that were needed; the
- * wavefronts of shared memory for each that would do. */
+/* Active threads of a warp; sectors of global memory that were needed; wavefronts of shared
+ * memory for each one that would do. */
 void report_cells_put_threads(struct grid *g, const struct sass_values *v, int64_t warp);
 void report_cells_put_sectors(struct grid *g, const struct sass_values *v);
 void report_cells_put_waves(struct grid *g, const struct sass_values *v);

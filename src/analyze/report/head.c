@@ -1,4 +1,5 @@
-/* head.c - how the text report begins: what it is of, where the time went, and the sessions. */
+/* head.c - the head of the text report: the session, where the time went, and the list of
+ * sessions. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -33,7 +34,7 @@ void page_summary(struct page *p)
     buf_fini(&text);
 }
 
-/* Which files could not name what stands in them. */
+/* Lists the files that could give no names to their frames. */
 static void put_nameless(struct page *p)
 {
     enum { SHOWN = 3 };
@@ -132,7 +133,7 @@ static void put_end(const struct page *p)
         page_fact(p, "end", "clean%s%s", f->end_reason ? ": " : "", sum_facts_end_text(p->model));
 }
 
-/* "Deep, ran as PcSampling: why"; nothing where the engine that was asked for ran. */
+/* "Deep, ran as PcSampling: why"; nothing where the requested engine ran. */
 static void put_stand_in(const struct page *p, const char *name, const struct facts_stand_in *s)
 {
     if (s->ran)
@@ -215,7 +216,7 @@ static bool is_told(const struct report *r)
     return g && !r->failed && r->count == g->count;
 }
 
-/* What a session is called in the list. */
+/* The name of a session in the list. */
 static const char *session_name(const struct page *p, const struct report_session *s)
 {
     const char *slash = strrchr(s->dir, '/');

@@ -1,5 +1,4 @@
-/* insights.c - what stands in the way, which line waits, and why the GPU was idle: for
- * people. */
+/* insights.c - findings, waiting lines and causes of idle time, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -14,17 +13,17 @@ enum {
     TEXT_MAX = 1 << 20,
     FUNCTION_COLUMNS = 56,
     STEP_COLUMNS = 72,
-    STACKS_SHOWN = 3, /* of a line */
-    STEPS_SHOWN = 48, /* of a stack */
+    STACKS_SHOWN = 3, /* stacks of a line */
+    STEPS_SHOWN = 48, /* frames of a stack */
     FIRST_LINES = 2,
-    FIRST_WORTH = 10, /* permille of the run: what is worth standing first */
-    LOW_SHOWN = 3,    /* of findings that give back nothing to speak of */
-    RULE_SHOWN = 3,   /* of one rule */
+    FIRST_WORTH = 10, /* permille of the run that a finding on the first lines must give back */
+    LOW_SHOWN = 3,    /* findings that give back next to nothing */
+    RULE_SHOWN = 3,   /* findings of one rule */
 };
 
 /* ---- findings ---------------------------------------------------------------------------- */
 
-/* The same line has a finding above that says more. */
+/* True where a finding of the same line above says more. */
 static bool is_repeated(const struct insights *in, size_t at)
 {
     const struct insight *i = &in->items[at];
@@ -88,7 +87,7 @@ static void put_insight(struct page *p, const struct insight *i, bool said)
     buf_fini(&text);
 }
 
-/* How many of a rule's findings stand above. */
+/* How many findings of the same rule were shown above. */
 static size_t same_rule(const struct insights *in, size_t at)
 {
     size_t n = 0;
@@ -196,7 +195,7 @@ void page_idle(struct page *p)
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
-/* "file.py:90" or what else is known of a line. */
+/* "file.py:90", or whatever else is known of a line. */
 static void put_place(const struct model *m, const struct sync_line *l, struct buf *out)
 {
     if (l->place)
@@ -230,7 +229,7 @@ static void put_line_row(struct page *page, const struct sync_line *l, struct gr
     buf_fini(&function);
 }
 
-/* Lines of one table: those that block, or those that do not. */
+/* Puts one table: the lines that block, or those that do not. */
 static void put_lines(struct page *p, const uint32_t *order, size_t count, bool apart)
 {
     static const struct grid_column columns[] = {
@@ -334,7 +333,8 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
         page_text(p, "With --stacks: how the program came there.");
 }
 
-/* Nothing where no call has a stack and the driver's records say the same under Synchronizations. */
+/* Puts nothing where no call has a stack and the table of synchronizations has the driver's
+ * records. */
 void page_sync_lines(struct page *p)
 {
     size_t count;

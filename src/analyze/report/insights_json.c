@@ -27,7 +27,7 @@ static void put_place(const struct model *m, struct json_out *j, uint32_t place)
     buf_fini(&text);
 }
 
-/* The same members of a line of device code. */
+/* As put_place, for a line of device code. */
 static void put_code_place(const struct model *m, struct json_out *j, const struct insight *i)
 {
     const char *file = model_text(m, i->file), *slash = strrchr(file, '/');
@@ -106,7 +106,7 @@ static void put_step(const struct model *m, struct json_out *j, const struct sta
     json_out_close_object(j);
 }
 
-/* All stacks, by line. */
+/* The stacks of all lines, by line. */
 struct stack_list {
     const struct sync_stack **items;
     size_t count;

@@ -1,4 +1,4 @@
-/* json_ledger.c - what was asked for, what was counted and what is known, for programs. */
+/* json_ledger.c - what was requested, what was counted and what is known, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/findings.h"
 #include "analyze/report/json.h"
@@ -30,7 +30,7 @@ void json_ledger(const struct report *r, struct json_out *j)
     buf_fini(&text);
 }
 
-/* What other sessions say of the feature. */
+/* Puts the answers of other sessions about the feature. */
 static void put_other_answers(const struct model *m, struct json_out *j,
                               const struct facts_capability *best)
 {
@@ -118,7 +118,7 @@ void json_messages(const struct report *r, struct json_out *j)
     json_out_close_array(j);
 }
 
-/* Tells, for each kind of activity, how many sessions know what they did, and why others do not. */
+/* Says for each kind of activity how many sessions know their number, and why others do not. */
 void json_known(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;

@@ -235,7 +235,7 @@ void json_transfers(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* How launches of graphs ran on the GPU. */
+/* Puts how launches of graphs ran on the GPU. */
 static void put_graph_runs(const struct report *r, struct json_out *j, bool known)
 {
     const struct sum_graphs *s = &r->model.graphs;
@@ -312,11 +312,11 @@ void json_graphs(const struct report *r, struct json_out *j)
     json_out_known(j, "launch_ns", timed, w->graph_time);
     json_out_known(j, "kernels", sized, w->graph_kernels);
     json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
-    put_graph_runs(r, j, all || sum_known_is(m, KNOWN_KERNELS)); /* they are of kernels */
+    put_graph_runs(r, j, all || sum_known_is(m, KNOWN_KERNELS)); /* its rows are rows of kernels */
     json_out_close_object(j);
 }
 
-/* All kinds: null where it was not recorded. */
+/* Puts every kind; null where it was not recorded. */
 void json_managed(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;

@@ -1,4 +1,4 @@
-/* kernel.c - one kernel for people: its lines of source, and SASS beside source. */
+/* kernel.c - one kernel for people: its lines of source, and SASS next to source. */
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
 #include "analyze/report/cells.h"
@@ -41,7 +41,7 @@ static int read_source(const struct model *m, struct source *s, uint32_t path)
     return 0;
 }
 
-/* A line of the source as it stands; nothing where its text is not in the session. */
+/* Puts a line of the source; nothing where its text is not in the session. */
 static void put_source_line(const struct source *s, int64_t line, struct buf *out)
 {
     if (line < 1 || (uint64_t)line > s->count)
@@ -122,8 +122,8 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
     buf_fini(&text);
 }
 
-/* Without its text an instruction is worth a row where it was sampled, or else counted: where the
- * time goes is an answer, an offset alone is none. */
+/* True where an instruction is worth a row. Without its text it must have been sampled, or else
+ * counted: where the time goes is an answer, an offset alone is not. */
 static bool is_row(const struct kernel_view *v, const struct kernel_instruction *at, bool text)
 {
     return text || (v->samples ? at->samples != 0 : at->values != NULL);
@@ -158,7 +158,8 @@ static void put_lines(struct page *p, const struct kernel_view *v)
     mem_free(lines);
 }
 
-/* Where a line comes again its numbers, which are of all its instructions, do not. */
+/* Puts a line that was shown before, without its numbers: they are sums over all its
+ * instructions. */
 static void put_line_again(struct page *p, struct grid *g, unsigned columns,
                            const struct kernel_line *l)
 {
@@ -208,7 +209,7 @@ static void put_listing(struct page *p, const struct kernel_view *v, bool text)
     mem_free(put);
 }
 
-/* What the columns of the listings above are. */
+/* Explains the columns of the listings above. */
 static void put_columns_legend(const struct page *p, const struct shown *shown)
 {
     if (shown->counted)
@@ -221,7 +222,7 @@ static void put_columns_legend(const struct page *p, const struct shown *shown)
                      "conflicts.");
 }
 
-/* Where a function's PTX is, which is a source of its own (docs/format.md). */
+/* Says where a function's PTX is: it is a source of its own (docs/format.md). */
 static void put_ptx(struct page *p, uint32_t name)
 {
     const struct model *m = p->model;
@@ -260,7 +261,7 @@ static void put_name(struct page *p, uint32_t name)
     mem_free(text);
 }
 
-/* seen: columns that the page has had so far. */
+/* seen: columns that the page has used so far. */
 static void put_function(struct page *p, uint32_t function, struct shown *seen)
 {
     const struct code_function *f = device_code_at(&p->model->code, function);

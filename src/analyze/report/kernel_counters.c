@@ -1,8 +1,8 @@
-/* kernel_counters.c - hardware counters that were counted for single kernels, where one is
- * asked for: text and JSON.
+/* kernel_counters.c - hardware counters of single kernels, where one is named: text and
+ * JSON.
  *
- * Such a session need not have sampled or taken apart anything: its kernels are names, not
- * functions of device code, and are found by these, mangled or not. Owner's thread. */
+ * Such a session need not have samples or disassembled code: its kernels are names, not functions
+ * of device code, and are found by their names, mangled or not. Owner's thread. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/report/json.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Items of the model's counters, those of a kernel together. */
+/* Items of the model's counters, grouped by kernel. */
 struct found {
     const struct counter_sum **items; /* owned */
     size_t count;
@@ -93,8 +93,8 @@ static int find(const struct model *m, const char *name, struct found *f)
 
 /* ---- text -------------------------------------------------------------------------------- */
 
-/* The rows of one scope and device, which stand above them: paths of scopes are long, and would be
- * cut beside the names of metrics. How many they are. */
+/* Puts the rows of one scope and device under a line that names these: paths of scopes are long,
+ * and would be cut next to the names of metrics. Returns how many rows. */
 static size_t put_rows(struct page *p, const struct counter_sum *const *items, size_t count)
 {
     static const struct grid_column columns[] = {{"metric", GRID_LEFT},

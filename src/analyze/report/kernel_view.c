@@ -103,7 +103,7 @@ struct line_reason {
     uint64_t samples;
 };
 
-/* What holds a line up most: a reason's samples at all of its instructions. */
+/* Finds the reason that holds a line up most, by the samples at all of its instructions. */
 static int add_reasons(const struct model *m, struct kernel_view *v)
 {
     struct keyed sums;
@@ -213,7 +213,7 @@ static int compare_matches(const void *a, const void *b)
     return (x->function > y->function) - (x->function < y->function);
 }
 
-/* Marks functions that others stand for, and that have data of their own. */
+/* Marks functions that are an alias of others, and those that have data of their own. */
 static char *list_used(const struct model *m)
 {
     char *used = mem_array(m->code.functions.count + 1, 1);
@@ -224,7 +224,7 @@ static char *list_used(const struct model *m)
     for (size_t i = 1; used && i < m->code.functions.count; i++) {
         const struct code_function *f = device_code_at(&m->code, (uint32_t)i);
         if (f->alias != i && used[i] == 1 && used[f->alias] != 1)
-            used[f->alias] = 2; /* shown with the one whose code it is */
+            used[f->alias] = 2; /* shown with the function that has its code */
     }
     return used;
 }

@@ -1,4 +1,5 @@
-/* ledger.c - what was counted, what was asked for, what it cost, and the session's messages. */
+/* ledger.c - what was counted, what was requested, what it cost, and the session's
+ * messages. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -26,7 +27,7 @@ static const char *verdict_text(enum ledger_verdict v, bool open)
     }
 }
 
-/* False where the log says that kernels were not asked for or could not be had. */
+/* False where the log says that kernels were not requested or not available. */
 static bool was_traced(const struct model *m)
 {
     const struct facts_capability *c = sum_facts_capability(m, "kernels");
@@ -119,7 +120,7 @@ static const char *put_share(const struct model *m, const struct facts_capabilit
     return text;
 }
 
-/* Writes in a line what was collected, by the sessions of the ledger or by other passes. */
+/* Puts in one line what was collected, by the sessions of the ledger or by other passes. */
 static void put_collected(const struct page *p, bool others)
 {
     const struct model *m = p->model;
@@ -139,8 +140,8 @@ static void put_collected(const struct page *p, bool others)
         page_fact(p, others ? "others" : "collected", "%s%s", others ? "collected " : "", list);
 }
 
-/* One session's answer is worth a line: what was not collected, but for a session that had none of what
- * others had. */
+/* True where one session's answer is worth a line: the feature was not collected, except where
+ * the session only had none of what others had. */
 static bool is_worth(const struct model *m, const struct facts_capability *c)
 {
     if (is_collected(m, c) || (!c->requested && !*model_text(m, c->reason)))
@@ -149,7 +150,7 @@ static bool is_worth(const struct model *m, const struct facts_capability *c)
            (c->requested && strcmp(model_text(m, c->status), "enabled_no_data") != 0);
 }
 
-/* What was asked for: in one line what was collected, in a line each what was not. */
+/* Puts what was collected in one line, and every other requested feature in a line of its own. */
 static void put_capabilities(const struct page *p)
 {
     const struct model *m = p->model;

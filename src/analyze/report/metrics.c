@@ -1,4 +1,4 @@
-/* metrics.c - what was sampled of devices, the host and the process, for people. */
+/* metrics.c - samples of devices, of the host and of the process, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* How a column is shown: name, and what its unit is. */
+/* The unit of a metric decides how it is shown. */
 enum unit { UNIT_PERCENT, UNIT_CENTI, UNIT_BYTES, UNIT_RATE, UNIT_WATT, UNIT_PLAIN };
 
 struct metric_line {

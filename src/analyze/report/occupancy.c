@@ -1,10 +1,10 @@
-/* occupancy.c - what limits the occupancy of each kernel: how many blocks of it an SM could hold by
- * its registers, shared memory, warp slots and block slots. The least of the four counts. */
+/* occupancy.c - the limits of each kernel's occupancy: how many of its blocks an SM could
+ * hold by registers, shared memory, warp slots and block slots. The least of the four counts. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/page.h"
 
-/* Warp slots always set a limit: a row without it tells of no resource. */
+/* Warp slots always set a limit: a row without it has no limits at all. */
 static bool has_limits(const struct config_row *r)
 {
     return r->occ_limit_warps != CELL_NULL;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the pass of an engine is taken for, and the capability that says why it gave nothing. */
+/* What each engine's pass gives, and the capability that says why it gave nothing. */
 static const struct {
     const char *engine;
     unsigned gives;
@@ -192,13 +192,13 @@ static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
     return rc;
 }
 
-/* All that was launched has a row. */
+/* True where every launch has a row. */
 static bool all_recorded(const struct pass *p)
 {
     return p->recorded > 0 && (p->launched == CELL_NULL || p->recorded >= p->launched);
 }
 
-/* By how much the launches differ most from those of the first pass. */
+/* The largest difference from the launches of the first pass. */
 static int64_t difference(const struct pass_kernel *k)
 {
     int64_t most = 0;
@@ -219,7 +219,7 @@ static int compare_kernels(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Keeps the shapes that differ, those that differ most. */
+/* Keeps the shapes that differ most. */
 static int keep_different(struct pass_group *g, const struct keyed *shapes)
 {
     size_t n = 0;

@@ -1,40 +1,39 @@
-/* passes.h - the passes of one `gpufl trace --passes` put together.
+/* passes.h - merges the passes of one `gpufl trace --passes`.
  *
- * The command ran once per engine, and its sessions carry one run id and the number of their pass.
- * They are not added up: times, launches, waits and idle time are those of the pass of Trace, and of
- * every other pass only what its engine was run for is taken. What ties them is the kernel's name
- * and, for their number, its launch shape; nothing is matched launch by launch, since no engine
- * gives values of one. Passes that were not alike are put together all the same, and told to be
- * different, with the figures. Owner's thread. */
+ * The command ran once per engine, and its sessions carry one run id and the number of their
+ * pass. They are not added up: times, launches, waits and idle time are those of the pass of
+ * Trace, and every other pass gives only what its engine was run for. The kernel's name links
+ * them and, for the number of launches, the launch shape; nothing is matched launch by launch,
+ * since no engine gives values of a single launch. Passes that were not alike are merged all the
+ * same, and reported as different, with the figures. Owner's thread. */
 #ifndef GPUFL_ANALYZE_REPORT_PASSES_H
 #define GPUFL_ANALYZE_REPORT_PASSES_H
 
 #include "analyze/model/model.h"
 #include "base/err.h"
 
-enum { PASSES_MAX = 16, PASSES_KERNELS = 20 /* of those that differ, the ones that are kept */ };
+enum { PASSES_MAX = 16, PASSES_KERNELS = 20 /* different kernels that are kept */ };
 
-enum { PASS_TIMES = 1 << 8 }; /* of pass.gives, beside the bits of model_gives */
+enum { PASS_TIMES = 1 << 8 }; /* of pass.gives, besides the bits of model_gives */
 
 struct pass {
     int64_t number;      /* from 1 */
-    uint32_t asked, ran; /* names of engines: asked for, in effect; 0: not one of all */
-    unsigned sessions;   /* of it */
-    unsigned gives;      /* what the report has of it */
+    uint32_t asked, ran; /* names of engines: requested, in effect; 0: the sessions differ */
+    unsigned sessions;   /* sessions of the pass */
+    unsigned gives;      /* what the report takes from it */
     char *nothing;       /* owned: why its engine gave nothing; NULL: it did */
     int64_t launched;    /* kernels; CELL_NULL: not counted */
     int64_t recorded;    /* kernels */
     int64_t duration;    /* ns */
     enum ledger_verdict verdict;
-    char *missing; /* owned: what is missing of it, a sentence a line */
+    char *missing; /* owned: what it lacks, a sentence a line */
 };
 
 /* A kernel of one launch shape that was not launched equally often. */
 struct pass_kernel {
     uint32_t name;
     int64_t grid[3], block[3];
-    int64_t
-        launches[PASSES_MAX]; /* by place in the group's passes; CELL_NULL: it has no rows of all */
+    int64_t launches[PASSES_MAX]; /* by place in the group's passes; CELL_NULL: some have no row */
 };
 
 enum pass_alike { PASSES_ALIKE, PASSES_UNKNOWN, PASSES_DIFFER };
@@ -45,8 +44,8 @@ struct pass_group {
     struct pass *passes; /* owned; by number; the first is that of the times */
     unsigned count;
     enum pass_alike alike;       /* unknown: a pass did not count its launches */
-    bool by_kernel;              /* alike by kernel and launch shape, not by their sum alone */
-    struct pass_kernel *kernels; /* owned; those that differ most, PASSES_KERNELS at most */
+    bool by_kernel;              /* compared by kernel and launch shape, not by their sum alone */
+    struct pass_kernel *kernels; /* owned; those that differ most, at most PASSES_KERNELS */
     size_t kernel_count, kernels_more;
 };
 

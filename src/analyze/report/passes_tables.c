@@ -1,5 +1,5 @@
-/* passes_tables.c - the passes of `gpufl trace --passes` in the report: what each gave, and whether
- * they were alike; for people and for programs. */
+/* passes_tables.c - the passes of `gpufl trace --passes` in the report: what each gave, and
+ * whether they were alike; for people and for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -12,7 +12,7 @@
 
 enum { TEXT_MAX = 1 << 20, KERNELS_SHOWN = 5 };
 
-/* Kinds of data: what a pass gives, in words and for programs. */
+/* Kinds of data that a pass gives, in words and for programs. */
 static const struct {
     unsigned kind;
     const char *text, *noun, *key;
@@ -148,7 +148,7 @@ static void put_alike(struct page *p, const struct pass_group *g)
     buf_fini(&text);
 }
 
-/* What a pass did not give, or lost; of that of the times the ledger says so. */
+/* Says what a pass did not give, or lost; for the pass of the times, the ledger says so. */
 static void put_failures(struct page *p, const struct pass_group *g)
 {
     struct buf text;
@@ -254,7 +254,7 @@ static unsigned kinds_of(const struct model *m, const struct insight *i)
     return PASS_TIMES;
 }
 
-/* How often the kernel was launched, where the passes differ in it. */
+/* Puts how often the kernel was launched, where the passes differ in it. */
 static void put_launches(const struct pass_group *g, const struct pass *one, uint32_t kernel,
                          struct buf *out)
 {

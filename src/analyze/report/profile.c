@@ -14,7 +14,7 @@
 enum {
     TEXT_MAX = 1 << 20,
     REASONS_SHOWN = 3,
-    REASONS_NARROW = 2, /* on a page of less than WIDTH_REASONS columns */
+    REASONS_NARROW = 2, /* reasons on a page of less than WIDTH_REASONS columns */
     WIDTH_REASONS = 120,
     SERIES_MOST = 128,
 };
@@ -321,7 +321,8 @@ static size_t put_series(struct grid *g, const struct model *m, const struct cou
     return shown;
 }
 
-/* What was sampled over time: of the run, and by scope. How many rows of `left`. */
+/* Puts counters that were sampled over time, of the run and by scope. Returns how many of `left`
+ * rows it used. */
 static size_t page_series(struct page *p, size_t left)
 {
     static const struct grid_column columns[] = {{"metric", GRID_LEFT},  {"of", GRID_TEXT},
@@ -352,7 +353,8 @@ static bool same_subject(const struct counter_sum *a, const struct counter_sum *
     return a && a->kernel == b->kernel && a->range == b->range && a->scope == b->scope;
 }
 
-/* What was counted once or a few times: by kernel or scope, which is named above its metrics. */
+/* Puts counters that were counted once or a few times, by kernel or scope, whose name precedes
+ * its metrics. */
 static void page_counted(struct page *p, size_t left)
 {
     static const struct grid_column columns[] = {{"kernel or scope", GRID_LEFT},

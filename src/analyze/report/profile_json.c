@@ -21,7 +21,7 @@ static void put_sum(struct json_out *j, const struct sample_count *n)
     json_out_int(j, "not_issued", n->told ? (int64_t)n->idle : CELL_NULL);
 }
 
-/* Its name for people, and the one that other parts know it by. */
+/* Puts the function's name for people, and its symbol, by which other sections name it. */
 static void put_function_names(const struct model *m, struct json_out *j, uint32_t function)
 {
     const struct code_function *f = device_code_at(&m->code, function);
@@ -56,7 +56,7 @@ static void put_scope(const struct model *m, struct json_out *j, const uint32_t 
     json_out_close_object(j);
 }
 
-/* What was measured, and with it what is estimated; then what is estimated alone. */
+/* Puts what was measured, together with its estimate; then what is estimated alone. */
 static void put_scopes(const struct model *m, struct json_out *j)
 {
     const struct sum_samples *s = &m->samples;
@@ -78,7 +78,7 @@ static void put_scopes(const struct model *m, struct json_out *j)
     json_out_close_array(j);
 }
 
-/* Of each kernel as people know it, its share of all samples. */
+/* Puts each kernel's share of all samples. */
 static void put_shares(const struct model *m, struct json_out *j)
 {
     int rc = 0;
@@ -251,7 +251,8 @@ static size_t put_function(const struct report *r, struct json_out *j, uint32_t 
     return count;
 }
 
-/* Of functions that nobody named, those with most samples, up to a size that readers can take. */
+/* How many instructions of unnamed functions are put, of those with most samples: a size that
+ * readers can handle. */
 enum { CODE_INSTRUCTIONS = 20000 };
 
 void json_code(const struct report *r, struct json_out *j)
@@ -272,6 +273,6 @@ void json_code(const struct report *r, struct json_out *j)
     json_out_close_array(j);
     json_out_count(j, "code_left_out", count - i);
     mem_free(functions);
-    if (!all) /* of all kernels, the section counters has them */
+    if (!all) /* for all kernels, the section counters has them */
         json_kernel_counters(r, j);
 }

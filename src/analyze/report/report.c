@@ -57,7 +57,8 @@ static int read_one(struct report *r, const struct discover_session *s, struct e
     return rc;
 }
 
-/* A copy of a session lies beside it, or its directory is there under two names. */
+/* True where a session was read before: a copy lies in another folder, or its directory has two
+ * names. */
 static bool seen_before(const struct report *r, const struct report_session *line)
 {
     for (const struct report_session *s = r->sessions; s < line; s++)
@@ -83,7 +84,7 @@ static int close_group(struct report *r, struct passes *p, struct err *e)
     return 0;
 }
 
-/* Adds a session to what it belongs to: the passes of its run, or the report's model. */
+/* Adds a session to the passes of its run, or to the report's model. */
 static int add_session(struct report *r, struct passes *p, const struct model *m, struct err *e)
 {
     bool apart = !r->none_worked && !sum_known_worked(m);
@@ -157,8 +158,8 @@ static int read_each(struct report *r, const struct discover *d, struct err *e)
     return rc;
 }
 
-/* No session did any work on a GPU: then there is nobody whose numbers the others would blur. They are
- * read once more, for they are small. */
+/* No session did any work on a GPU, so none blurs the numbers of others. They are read once more;
+ * they are small. */
 static int read_idle(struct report *r, const struct discover *d, struct err *e)
 {
     for (size_t i = 0; i < r->count; i++) {

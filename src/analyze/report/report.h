@@ -1,8 +1,7 @@
-/* report.h - what the text and the JSON report share: sessions read into models.
+/* report.h - sessions read into models: what the text and the JSON report share.
  *
- * One session is read into the model; several are read one after the other, each
- * into a model of its own that is then merged, so that memory does not grow with
- * their number. One owner. */
+ * One session is read into the model. Several are read one after the other, each into a model of
+ * its own that is then merged, so that memory does not grow with their number. One owner. */
 #ifndef GPUFL_ANALYZE_REPORT_REPORT_H
 #define GPUFL_ANALYZE_REPORT_REPORT_H
 
@@ -35,12 +34,12 @@ struct report_session {
 struct report {
     struct intern *names;
     struct model model;              /* the session, or all of them merged */
-    struct insights insights;        /* of model */
+    struct insights insights;        /* findings in model */
     struct load_stats stats;         /* summed */
     struct report_session *sessions; /* owned; by start */
-    size_t count;                    /* of sessions, those left out included */
-    size_t failed;                   /* that are left out */
-    struct pass_group *groups;       /* owned: passes that are put together, by run */
+    size_t count;                    /* number of sessions, those left out included */
+    size_t failed;                   /* sessions that are left out */
+    struct pass_group *groups;       /* owned: merged passes, by run */
     size_t group_count, group_cap;
     bool none_worked; /* no session did: then none is apart */
     unsigned runs;    /* different run ids among them; sessions without one count as one */
@@ -56,11 +55,11 @@ void report_close(struct report *r);
 /* One session that does not lie in files. */
 struct report_source {
     void *arg;
-    const char *dir; /* what stands where its directory would */
+    const char *dir; /* shown as its directory */
     /* Feeds the model with all of the session; the stats are zeroed. A sentence where it fails. */
     int (*read)(void *arg, struct model *m, struct load_stats *stats, struct err *e);
-    /* Feeds another model, which has a filter, with what the session of that id sampled. 0, NOMEM, or
-     * NOENT: there is no such session here. May be NULL. */
+    /* Feeds another model, which has a filter, with the samples of the session of that id. 0,
+     * NOMEM, or NOENT: that session is not here. May be NULL. */
     int (*samples)(void *arg, const char *session, struct model *m);
 };
 
@@ -94,10 +93,10 @@ static inline const char *report_no_text(const struct report *r)
     return *note ? note : "the session does not hold them";
 }
 
-/* SASS beside source of the functions that options.kernel names, and the hardware counters of the
- * kernels of that name. GPUFL_E_NOENT where there are neither. */
+/* Writes SASS next to source for the functions that options.kernel names, and the hardware
+ * counters of those kernels. GPUFL_E_NOENT where there are neither. */
 int report_kernel(const struct report *r, FILE *out);
-/* Collapsed stacks, one a line with a number behind it: for flamegraph.pl and speedscope.
+/* Writes collapsed stacks, one a line followed by a number: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);
 

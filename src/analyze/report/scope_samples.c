@@ -1,5 +1,5 @@
-/* samples.c - samples by scope, for people: what was measured and what is
- * estimated through kernels, apart. */
+/* samples.c - samples by scope, for people: measured ones and ones estimated through
+ * kernels, apart. */
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
 #include "analyze/model/scopes/tree.h"
@@ -141,7 +141,7 @@ void page_scope_samples(struct page *p)
     page_heading(p, "Samples by scope");
     if (!rc && scopes.count > 1) {
         struct scope_samples *list = keyed_at(&scopes, 1);
-        qsort(list, scopes.count - 1, sizeof *list, compare); /* nobody looks for one any more */
+        qsort(list, scopes.count - 1, sizeof *list, compare); /* no search follows */
         put_table(p, list, scopes.count - 1);
     }
     put_legend(p);

@@ -13,10 +13,10 @@ struct ranked {
     uint32_t node;
     uint32_t depth;
     int64_t weight; /* ns; at least that of every node below */
-    uint32_t place; /* in the walk: settles ties of ties */
+    uint32_t place; /* place in the walk: breaks further ties */
 };
 
-struct place { /* by node: the tree of those that are shown */
+struct place { /* by node: the tree of the nodes that are shown */
     int64_t weight;
     uint32_t child, next; /* 0: none */
 };
@@ -86,7 +86,7 @@ int scope_view_open(struct scope_view *v, const struct model *m, size_t top)
         v->all = rank(m, list, places);
         size_t shown = top && top < v->all ? top : v->all;
         for (size_t i = shown;
-             i-- > 0;) { /* lightest first, so that the heaviest comes to the head */
+             i-- > 0;) { /* lightest first, so that the heaviest becomes the head */
             struct place *up = &places[s->nodes[list[i].node].parent];
             places[list[i].node].next = up->child;
             up->child = list[i].node;

@@ -1,7 +1,7 @@
 /* scope_view.h - the scopes worth showing, in the order of a tree.
  *
- * The first `top` by wall or GPU time, whichever is longer, never a scope without
- * those around it; siblings with the longest first. Owner's thread. */
+ * They are the first `top` by wall or GPU time, whichever is longer, each with the scopes around
+ * it. Among siblings the longest comes first. Owner's thread. */
 #ifndef GPUFL_ANALYZE_REPORT_SCOPE_VIEW_H
 #define GPUFL_ANALYZE_REPORT_SCOPE_VIEW_H
 

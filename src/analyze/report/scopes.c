@@ -1,10 +1,10 @@
-/* scopes.c - the scopes of the text report: nested, the longest first, and under
- * each the kernels that it launched itself.
+/* scopes.c - the scopes of the text report: nested, the longest first, and under each the
+ * kernels that it launched itself.
  *
- * Kernels are rows of the same table: their launches stand under the scope's calls and
- * their time under its GPU time, their names behind a dot in the column of scopes. They
- * are shortened together, once a kernel, so that one looks the same under every scope
- * and no two look alike. */
+ * Kernels are rows of the same table: their launches are in the column of calls, their time in
+ * the column of GPU time, their names after a dot in the column of scopes. Names are shortened
+ * together, each kernel once, so that a kernel has one name under every scope and no two kernels
+ * look alike. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -21,11 +21,11 @@
 
 enum {
     INDENT_MAX = 24,
-    KERNELS_EACH = 3, /* of a scope, where the page has the usual number of rows */
+    KERNELS_EACH = 3, /* kernels per scope, where the page has the usual number of rows */
     USUAL_TOP = 10,
     NAME_LEAST = 16,
-    MARGIN = 2,      /* of a table's columns */
-    DOT_COLUMNS = 2, /* of DOT */
+    MARGIN = 2,      /* columns of margin */
+    DOT_COLUMNS = 2, /* columns of DOT */
     TEXT_MAX = 64 << 20,
 };
 
@@ -59,19 +59,19 @@ struct shown_name {
     uint32_t name, place;
 };
 
-/* The table while it is put together. */
+/* The table while it is built. */
 struct scope_table {
     struct page *page;
     const struct sum_scopes *scopes;
     const struct scope_column *shown[GRID_COLUMNS];
-    unsigned count; /* of shown */
+    unsigned count; /* rows of shown */
     struct grid grid;
     struct shown_name *names; /* owned: kernels that are shown, ascending ids */
     size_t name_count;
-    struct buf short_names;   /* a NUL behind each */
+    struct buf short_names;   /* a NUL after each */
     const char **short_texts; /* owned: by place; NULL: room is being measured */
     size_t widths[GRID_COLUMNS];
-    int indent; /* of the deepest kernel */
+    int indent; /* indentation of the deepest kernel */
 };
 
 static const char *scope_text(const struct scope_node *n, enum scope_cell cell,
@@ -142,7 +142,7 @@ static int compare_names(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Each name once, by id; those without a place get one behind the others. */
+/* Gives each name one place, by id; new names go to the end. */
 static void place_names(struct scope_table *t, size_t n, uint32_t places)
 {
     size_t kept = 0;
@@ -158,8 +158,8 @@ static void place_names(struct scope_table *t, size_t n, uint32_t places)
     t->name_count = kept;
 }
 
-/* All kernels that the page shows: first those of the table of top kernels in its order, so that
- * the number behind names that look alike is that of their row there. */
+/* Lists all kernels that the page shows: first those of the table of top kernels in its order, so
+ * that the number after names that look alike is their row there. */
 static int list_names(struct scope_table *t, const struct scope_view *v)
 {
     const struct scope_kernel *kernels = t->scopes->by_kernel.items;
@@ -182,7 +182,7 @@ static int list_names(struct scope_table *t, const struct scope_view *v)
     return 0;
 }
 
-/* The demangled names by place, each with a NUL behind it, and where each begins. */
+/* Puts the demangled names by place, a NUL after each, and where each begins. */
 static int demangle_names(const struct scope_table *t, struct buf *text, const char **full)
 {
     size_t *from = mem_array(t->name_count + 1, sizeof *from);
@@ -230,7 +230,7 @@ static const char *short_text(const struct scope_table *t, uint32_t name)
     return "";
 }
 
-/* Launches and time of a row below a scope; what a scope alone has stays empty. */
+/* Puts launches and time of a row below a scope; columns of scopes alone stay empty. */
 static void put_figures(struct scope_table *t, uint64_t count, int64_t ns)
 {
     char text[UNITS_TEXT];
@@ -270,7 +270,7 @@ static void put_kernels(struct scope_table *t, const struct scope_node *n)
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-/* Averages per iteration stand only where a benchmark loop is shown. */
+/* Decides on columns: averages per iteration only where a benchmark loop is shown. */
 static void choose_columns(struct scope_table *t, const struct scope_view *v,
                            struct grid_column columns[GRID_COLUMNS])
 {
@@ -305,7 +305,7 @@ static size_t name_room(const struct scope_table *t)
     return left > NAME_LEAST ? (size_t)left : NAME_LEAST;
 }
 
-/* Rows are put together twice: how much room there is for names depends on all the numbers. */
+/* Puts the table. Rows are built twice: the room for names depends on all the numbers. */
 static int put_table(struct page *p, const struct scope_view *v)
 {
     struct scope_table t = {.page = p, .scopes = &p->model->scopes};
@@ -330,7 +330,7 @@ static int put_table(struct page *p, const struct scope_view *v)
     return rc;
 }
 
-/* Where kernels got their scope from, and which have none. */
+/* Says where kernels got their scope from, and which have none. */
 static void put_notes(const struct page *p)
 {
     const struct sum_scopes *s = &p->model->scopes;

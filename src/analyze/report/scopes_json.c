@@ -23,7 +23,7 @@ static void put_path(const struct model *m, struct json_out *j, uint32_t id)
     json_out_close_array(j);
 }
 
-/* Of what the log tells in which scope it was launched. */
+/* Activities whose scope the log has. */
 struct scope_told {
     bool kernels, copies, waits;
 };
@@ -47,7 +47,7 @@ static void put_kernel(const struct model *m, struct json_out *j, const struct s
     json_out_close_object(j);
 }
 
-/* Those launched by the scope itself, and what is left of its sum. */
+/* Puts the kernels that the scope launched itself, and the rest of its sum. */
 static void put_kernels(const struct report *r, struct json_out *j, const struct scope_node *n)
 {
     const struct model *m = &r->model;

@@ -39,7 +39,7 @@ static void put_busy(const struct page *p)
         if (!any.busy)
             continue;
         if (!s->kernels && m->devices.items[0].kernels)
-            continue; /* it may have run some of those that the log ascribes to no device */
+            continue; /* it may have run some of the kernels that the log ascribes to no device */
         *doubt = '\0';
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
@@ -327,7 +327,7 @@ static void put_sync_rows(struct page *p)
     page_grid(p, &g);
 }
 
-/* How long launches took on the GPU. */
+/* Says how long launches took on the GPU. */
 static void put_graph_runs(struct page *p)
 {
     const struct sum_graphs *s = &p->model->graphs;
@@ -348,7 +348,7 @@ static void put_graph_runs(struct page *p)
     }
 }
 
-/* A log of the public client tells neither times nor sizes. */
+/* A log of the public client has neither times nor sizes. */
 static void put_graphs(struct page *p)
 {
     const struct sum_waits *w = &p->model->waits;
@@ -364,7 +364,7 @@ static void put_graphs(struct page *p)
     put_graph_runs(p);
 }
 
-/* What was moved of managed memory, and faults. */
+/* Puts how much managed memory was moved, and its faults. */
 static void put_managed(struct page *p)
 {
     const struct sum_managed *s = &p->model->managed;

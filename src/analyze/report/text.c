@@ -29,7 +29,7 @@ static size_t word_length(const char *at)
     return len;
 }
 
-/* Words of a text, made printable, in lines of the page's width, the first line behind `lead`. */
+/* Wraps the words of a text, made printable, at the page's width; the first line follows `lead`. */
 static void wrap(const struct page *p, const char *lead, char *text)
 {
     size_t indent = strlen(lead), at = indent;

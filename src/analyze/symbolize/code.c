@@ -1,9 +1,10 @@
 /* code.c - instructions and lines for the device code that was sampled.
  *
- * The traced program kept its cubins beside the log. Of those the functions that have
- * samples are taken apart (symbol/cubin/disassemble.h), each once: a function whose instructions have
- * text is not looked at again. Where nvdisasm is missing or fails they get their lines at least, from the
- * code's own table (symbol/cubin/lines.h). Files of the session's own directory only, by plain names. */
+ * The traced program kept its cubins in the session's directory. Functions with samples are
+ * disassembled (symbol/cubin/disassemble.h), each once: one whose instructions have text is skipped.
+ * Where nvdisasm is missing or fails, functions get at least their lines, from the cubin's own
+ * table (symbol/cubin/lines.h). Only files of the session's own directory are opened, by plain
+ * names. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
@@ -22,10 +23,10 @@
 #include <string.h>
 
 enum {
-    FUNCTIONS_AT_ONCE = 256,  /* of one run */
-    GROUP_ROWS = 2048,        /* of a line */
-    ROWS_MOST = 1 << 20,      /* of a session */
-    TIME_MOST_MS = 60 * 1000, /* for all of it */
+    FUNCTIONS_AT_ONCE = 256,  /* functions of one run */
+    GROUP_ROWS = 2048,        /* rows of a line */
+    ROWS_MOST = 1 << 20,      /* rows of a session */
+    TIME_MOST_MS = 60 * 1000, /* for the whole session */
 };
 
 /* One run over an object: which functions it is for, and the rows that wait for their line. */
@@ -33,14 +34,14 @@ struct run {
     struct symbolize *z;
     const int64_t *object;
     const int64_t *functions[FUNCTIONS_AT_ONCE]; /* rows of the session */
-    uint32_t numbers[FUNCTIONS_AT_ONCE];         /* of their symbols */
-    struct cubin_symbols symbols;                /* of the object; empty until they are needed */
-    bool looked;                                 /* they have been read */
+    uint32_t numbers[FUNCTIONS_AT_ONCE];         /* numbers of their symbols */
+    struct cubin_symbols symbols;                /* the object's; empty until they are needed */
+    bool looked;                                 /* symbols were read */
     size_t count;
     int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
     size_t row_count;
-    int64_t total; /* of the session */
-    int64_t told;  /* by nvdisasm, of the object */
+    int64_t total; /* instructions of the session */
+    int64_t told;  /* instructions that nvdisasm gave for the object */
 };
 
 static const char *function_name(const struct symbolize *z, const int64_t *function)
@@ -48,7 +49,7 @@ static const char *function_name(const struct symbolize *z, const int64_t *funct
     return symbolize_text(z, symbolize_name_number(z, function[COL_function_name]));
 }
 
-/* What the rows refer to, so that the part they come to is readable alone. */
+/* Puts what the rows refer to, so that their part can be read alone. */
 static void put_dictionary(struct run *r)
 {
     struct symbolize *z = r->z;
@@ -139,8 +140,8 @@ bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *pat
            path_join(path, size, z->session->dir, name) == 0;
 }
 
-/* Number of a function's symbol: as it was recorded, else by its name. 0: it has none. No function
- * has symbol 0, which is what counts of instructions come with (CUDA 13.0). */
+/* The number of a function's symbol: as it was recorded, else by its name. 0: it has none. No
+ * function has symbol 0, which counts of instructions come with (CUDA 13.0). */
 static uint32_t symbol_number(struct run *r, const char *path, const int64_t *function,
                               struct err *e)
 {
@@ -153,7 +154,8 @@ static uint32_t symbol_number(struct run *r, const char *path, const int64_t *fu
     return cubin_symbols_find(&r->symbols, function_name(r->z, function));
 }
 
-/* The next functions of an object that are not among those that have what is wanted, from the one at *at on. */
+/* Gathers the next functions of an object, from *at on, that are not among those that have the
+ * answer. */
 static void gather(struct run *r, const struct rowset *have, const char *path, uint32_t *at,
                    struct err *e)
 {
@@ -170,7 +172,7 @@ static void gather(struct run *r, const struct rowset *have, const char *path, u
     }
 }
 
-/* Some function of the object has its instructions. */
+/* True where some function of the object has its instructions. */
 static bool any_apart(const struct run *r)
 {
     const struct symbolize *z = r->z;
@@ -209,7 +211,7 @@ static int take_apart(struct run *r, const char *program, const char *path, int6
     return rc ? rc : e->code;
 }
 
-/* Lines of those that have nothing yet. */
+/* Gets the lines of functions that have nothing yet. */
 static int take_lines(struct run *r, const char *path, struct err *e)
 {
     uint32_t at = 0;
@@ -222,7 +224,7 @@ static int take_lines(struct run *r, const char *path, struct err *e)
     return rc ? rc : e->code;
 }
 
-/* program: nvdisasm; NULL: there is none. The first thing that fails is told. */
+/* program: nvdisasm; NULL: there is none. The first failure is reported. */
 static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
 {
     char path[PATH_MAX];
@@ -238,7 +240,7 @@ static int run_object(struct run *r, const char *program, int64_t deadline, stru
     return rc ? rc : lines;
 }
 
-/* Functions that have no instructions, and those of them whose code was kept. */
+/* Functions without instructions, and those of them whose code was kept. */
 struct lacking {
     size_t all, kept;
 };
@@ -270,7 +272,7 @@ static void lack(struct symbolize *z, const char *fmt, ...)
     va_end(args);
 }
 
-/* What stands in the way before any code is looked at; true: nothing does. */
+/* Says why code cannot be looked up at all; true: nothing prevents it. */
 static bool may_take_apart(struct symbolize *z, bool here)
 {
     struct lacking n = count_lacking(z);
@@ -288,7 +290,7 @@ static bool may_take_apart(struct symbolize *z, bool here)
     return n.kept && z->over && here;
 }
 
-/* Files that a session named and that lie beside its log no more. */
+/* Notes files that a session names and that are not in its directory any more. */
 static void note_missing(struct symbolize *z, const int64_t *object)
 {
     char path[PATH_MAX];

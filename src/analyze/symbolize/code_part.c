@@ -28,7 +28,8 @@ int code_part_lock(const char *dir)
 
 /* ---- which part ------------------------------------------------------------------------ */
 
-/* Of the channel in this layout, whose other parts are called sass. */
+/* True for a part of the code channel in this layout; the public client's parts of it are called
+ * sass. */
 static bool is_code(const struct discover_part *p)
 {
     return p->channel == DISCOVER_CODE && !p->left &&
@@ -60,9 +61,9 @@ static int64_t offset_behind(const struct discover_part *p)
 }
 
 struct place {
-    char path[PATH_MAX]; /* of code.log */
+    char path[PATH_MAX]; /* path of code.log */
     bool exists;
-    int64_t part, offset; /* for the header of a new one */
+    int64_t part, offset; /* for the header of a new part */
 };
 
 static int find_place(const struct discover_session *s, struct place *p)
@@ -89,8 +90,8 @@ static int find_place(const struct discover_session *s, struct place *p)
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-/* Opens the part; *size is where its last whole line ends, with what must come before more lines
- * in first. */
+/* Opens the part. *size is the end of its last whole line; *first is text that must come before
+ * new lines. */
 static int open_part(const struct place *p, const struct wire_header *header, struct buf *first,
                      int64_t *size)
 {

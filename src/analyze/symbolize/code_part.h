@@ -1,8 +1,8 @@
-/* code_part.h - appending lines to the `code` channel of a session that has ended.
+/* code_part.h - appends lines to the `code` channel of a session that has ended.
  *
- * They go behind those of code.log, or into a new one with the header that makes it a
- * part of the session like any other. Lines are written in batches, each with one
- * write(2); what a failed write has left is cut off again. Owner's thread. */
+ * The lines go to the end of code.log, or into a new one, with the header that makes it a part of
+ * the session like any other. They are written in batches, each with one write(2); what a failed
+ * write has left is cut off again. Owner's thread. */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
 #define GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
 
@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-/* An advisory lock on a directory, given back with close(2) of the result. -1: somebody else has
- * it, or the file system has no locks. */
+/* Takes an advisory lock on a directory; close(2) of the result releases it. -1: another process
+ * has it, or the file system has no locks. */
 int code_part_lock(const char *dir);
 
 /* Appends batches of lines, the first from `from` on: ends[i] is where batch i ends in lines.

@@ -1,7 +1,7 @@
-/* frames.c - native frames of a session to symbol rows.
+/* frames.c - turns native frames of a session into symbol rows.
  *
- * Rows go out in groups, each behind the rows of the frames and modules it refers to
- * and the names that these need, so that the part they come to is readable alone. */
+ * Rows are put in groups, each after the rows of the frames and modules that it refers to and the
+ * names that these need, so that their part can be read alone. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ struct group {
     int64_t (*frames)[COL_frame_COUNT];   /* owned: GROUP_FRAMES */
     int64_t (*symbols)[COL_symbol_COUNT]; /* owned */
     size_t frame_count, symbol_count, symbol_cap;
-    int64_t module; /* whose row was put last */
+    int64_t module; /* the module whose row was put last */
 };
 
 /* Frames of one module together: its file is opened once. */

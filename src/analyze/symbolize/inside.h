@@ -1,5 +1,5 @@
-/* inside.h - what the files of symbolize share: collecting (symbolize.c), looking
- * up and putting answers into lines (frames.c, code.c, sources.c,
+/* inside.h - what the files of symbolize share: collecting (symbolize.c), looking up
+ * and putting answers into lines (frames.c, code.c, sources.c,
  * ptx.c), and which files reports point at (shown.c). */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 #define GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
@@ -13,15 +13,16 @@
 /* A text of the session, by its number in texts. */
 struct symbolize_text {
     uint32_t number;
-    uint32_t id;  /* of the name, in the session; 0: it has none yet */
+    uint32_t id;  /* id of the name in the session; 0: it has none yet */
     bool written; /* among the lines */
-    bool kept;    /* it is the path of a source whose text is kept */
+    bool kept;    /* the path of a source whose text is kept */
     bool wanted;  /* a frame is in this file */
-    bool user;    /* and that frame is in the user's own code */
+    bool user;    /* that frame is in the user's own code */
     bool shown;   /* a library's, and a report points at a line of it */
 };
 
-/* Of a level of inlining, in this order: frame, level; numbers of function and file; line. */
+/* The cells of a level of inlining, in this order: frame, level; numbers of function and file;
+ * line. */
 enum { SYMBOLIZE_LEVEL_CELLS = 5 };
 
 struct symbolize {
@@ -30,7 +31,7 @@ struct symbolize {
     bool over;                 /* the program has ended */
     bool ended;                /* its log says so */
     bool told;                 /* the session says how it ended */
-    int flags;                 /* of gpufl_symbolize */
+    int flags;                 /* see gpufl_symbolize */
     struct wire_header header; /* its texts are owned */
     bool has_header;
     struct intern *texts;        /* owned */
@@ -43,7 +44,7 @@ struct symbolize {
     struct rowset known;              /* ids of frames that have symbols */
     struct rowset stacks;             /* rows of stack, by id */
     struct rowset levels;             /* by frame and level */
-    struct rowset objects, functions; /* of device code: rows of these records, by id */
+    struct rowset objects, functions; /* device code: rows of these records, by id */
     struct rowset apart;              /* ids of functions whose instructions have text */
     struct rowset lined;              /* ids of functions that have instructions, lines at least */
     uint64_t source_bytes;            /* kept in the session */
@@ -73,7 +74,7 @@ int64_t symbolize_put_piece(struct symbolize *z, const char *text, size_t len);
 /* Ends a batch of lines where it is large enough, or at the end. */
 void symbolize_end_batch(struct symbolize *z, bool last);
 
-/* The file of that name is one whose text is wanted. */
+/* Marks the file of that name as one whose text is wanted. */
 void symbolize_want(struct symbolize *z, uint32_t number, enum fold_language language);
 
 /* A function that a native frame goes through, for symbolize_show. 0 or GPUFL_E_NOMEM. */
@@ -86,15 +87,15 @@ int symbolize_show(struct symbolize *z);
  * lines on this machine, "" where there are. 0, GPUFL_E_NOMEM or _FULL. */
 int symbolize_frames(struct symbolize *z, char *lacks);
 
-/* Takes the device code apart that has no instructions, where the program is over and this is the
- * host that wrote its session (here). lacks: as above; stats.code_note has more reasons: also those
+/* Looks up device code without instructions, where the program is over and this is the host that
+ * wrote its session (here). lacks: as above; stats.code_note has more reasons, those included
  * that no lookup could change. 0 or GPUFL_E_NOMEM. */
 int symbolize_code(struct symbolize *z, bool here, char *lacks);
 
 /* Path of a kept cubin; false: its name is none of ours. */
 bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size);
 
-/* Puts a source's text, whose path has that number, in pieces. */
+/* Puts the text of a source, in pieces; path: number of its path. */
 void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f);
 
 /* Puts how the program ended, where its session does not say that. */

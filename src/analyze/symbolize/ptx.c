@@ -1,8 +1,8 @@
 /* ptx.c - the PTX of the device code that was sampled, kept as sources are.
  *
- * A function's has the path NAME.ptx, with its mangled name: a source whose text came out of a
- * cubin instead of a file. After the sources that people wrote, for what a session may keep is
- * bounded. */
+ * A function's PTX has the path NAME.ptx, with its mangled name: a source whose text comes from a
+ * cubin instead of a file. It comes after the sources that people wrote, since a session keeps a
+ * bounded amount. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 
 enum { NAME_MOST = 4096 };
 
-/* PTX is ASCII; what is not is none. */
+/* PTX is ASCII; other bytes are no PTX. */
 static bool is_text(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)

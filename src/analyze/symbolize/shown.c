@@ -1,11 +1,11 @@
 /* shown.c - the library files that a report points at.
  *
- * A stack is shown by one line, the user's where it has one (symbol/fold.h). Of libraries only
- * those files are worth keeping in whose lines a report puts a stack that has none: a thread of
- * a framework. Every other file of a library is on the way to a line of the user's.
+ * A stack is shown by one line, the user's where it has one (symbol/fold.h). A library's file is
+ * worth keeping only where a report shows one of its lines for a stack that has no user's line: a
+ * thread of a framework. Every other file of a library is on the way to a line of the user's.
  *
- * A stack that others go on from is not one that was captured, as good as always: the ends of the
- * tree are looked at. Parents come before their children, so each stack is judged from its parent's
+ * A stack that others continue is almost never one that was captured, so the ends of the tree are
+ * examined. Parents come before their children, so each stack is judged from its parent's
  * judgement. Work and memory are bounded. */
 #include "analyze/symbolize/inside.h"
 
@@ -14,22 +14,22 @@
 #include <string.h>
 
 enum {
-    STEPS_MAX = 1024,    /* functions of a stack; it is cut there */
-    STEPS_ALL = 1 << 20, /* of all stacks that are walked; the rest of them keep no library file */
+    STEPS_MAX = 1024,      /* functions of a stack; it is cut there */
+    STEPS_ALL = 1 << 20,   /* frames walked in all stacks; further stacks keep no library file */
     LEVELS_MOST = 1 << 20, /* inlined functions that are kept */
 };
 
-/* Of frames: of which kind they are; of stacks: whether a frame of theirs is the user's. */
+/* Of frames: their kind; of stacks: whether they have a frame of the user's. */
 enum { UNKNOWN = 0, USER, NOT_USER };
 
 struct shown {
     struct symbolize *z;
-    uint8_t *frames, *stacks; /* owned: by index, what they are */
+    uint8_t *frames, *stacks; /* owned: by index, one of these */
     bool *inner;              /* owned: by index of stack, others go on from it */
     struct fold_frame steps[STEPS_MAX];
     uint32_t files[STEPS_MAX]; /* numbers of the steps' files */
     size_t count;
-    int64_t left; /* of STEPS_ALL */
+    int64_t left; /* rest of STEPS_ALL */
 };
 
 int symbolize_level(struct symbolize *z, const int64_t cells[SYMBOLIZE_LEVEL_CELLS])
@@ -103,7 +103,7 @@ static void judge(struct shown *s, uint32_t i)
     s->stacks[i] = user ? USER : NOT_USER;
 }
 
-/* Wants the file of the line that stands for this stack. */
+/* Wants the file of the line that is shown for this stack. */
 static void show(struct shown *s, const int64_t *stack)
 {
     struct symbolize *z = s->z;

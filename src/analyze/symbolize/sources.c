@@ -1,7 +1,7 @@
 /* sources.c - texts of the files that stacks go through, in pieces.
  *
- * The user's own files come first, for what a session may keep is bounded; then those of
- * libraries that a report points at. The rest can be had elsewhere, and nobody is sent there. */
+ * The user's own files come first, since a session keeps a bounded amount; then library files
+ * that a report points at. Other files are available elsewhere, and no report points at them. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/spelling.h"
@@ -47,7 +47,7 @@ void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file
     z->stats.sources++;
 }
 
-/* A file that is gone, no text or too large is passed over. */
+/* Keeps a file; one that is gone, no text or too large is skipped. */
 static int keep_file(struct symbolize *z, uint32_t path)
 {
     struct source_file f;

@@ -27,8 +27,8 @@
 enum {
     TEXTS_MAX = 1 << 22,
     NAME_IDS_MAX = 1 << 24, /* readers pass over higher ones */
-    ROWS_MAX = 1 << 20,     /* of a dictionary */
-    BATCH_BYTES = 1 << 20,  /* at which a batch of lines ends */
+    ROWS_MAX = 1 << 20,     /* rows of a dictionary */
+    BATCH_BYTES = 1 << 20,  /* size at which a batch of lines ends */
     BATCHES_MAX = 1 << 16,
     QUIET_SECONDS = 15, /* a program that runs writes every 10 s */
 };
@@ -291,8 +291,9 @@ static bool is_this_host(const struct symbolize *z)
            !strcmp(name, z->header.host);
 }
 
-/* A log without an end whose program is gone: killed, or over by _exit. Its number may be that of a
- * process in a container that shares this host's name: such a program would still be writing. */
+/* True for a log without an end whose program is gone: killed, or ended by _exit. A process in a
+ * container that shares this host's name may have its number: such a program would still be
+ * writing. */
 static bool has_died(const struct symbolize *z)
 {
     struct stat st;

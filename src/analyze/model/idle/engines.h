@@ -1,5 +1,5 @@
-/* engines.h - when engines of the profiler kept threads of the program: rows of overhead of kind
- * "engine". Idle time behind them is not the program's. Owner's thread. */
+/* engines.h - when engines of the profiler kept threads of the program: rows of overhead of
+ * kind "engine". Idle time because of them is not the program's. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_ENGINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_ENGINES_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { IDLE_ENGINES_MAX = 1 << 20 }; /* stretches; those beyond are left out */
+enum { IDLE_ENGINES_MAX = 1 << 20 }; /* stretches; more are left out */
 
 struct idle_engines {
     struct idle_stretch {
         int64_t start, end;
-        int64_t until;   /* the latest end of this one and those before it, once sorted */
+        int64_t until;   /* the latest end of this one and all before it, once sorted */
         uint32_t thread; /* the log's id; 0: unknown */
     } * stretches;       /* owned */
     size_t count, cap;

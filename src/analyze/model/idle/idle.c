@@ -91,8 +91,8 @@ static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
     return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
-/* Those that the vendor's library tells of itself are not taken: they lie in calls of the program, and
- * some, as that of its compiler, are there without a profiler, too. */
+/* Takes the engines' overhead. Overhead that the vendor's library reports is not taken: it lies
+ * in calls of the program, and some, as that of its compiler, occurs without a profiler, too. */
 static int take_overhead(struct model *m, const struct wire_batch *b)
 {
     int rc = 0;
@@ -173,7 +173,7 @@ static int give_to_only(struct model *m)
     return rc;
 }
 
-/* Before the first work of the session, or after its last. */
+/* Blames the time before the first work of the session, or after its last. */
 static void tell_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
                       int64_t start, int64_t end)
 {

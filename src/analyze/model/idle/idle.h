@@ -1,20 +1,19 @@
-/* idle.h - why the GPU had nothing to do: each idle gap, blamed.
+/* idle.h - why the GPU was idle: every gap gets its causes.
  *
- * Idle is the session's length less the union of kernels, copies and fills of a
- * device; where the session has windows of capture, the gaps that lie in one. A gap lies between the end of one piece of work and the start of the
- * next, which some thread launched: where its row does not tell which one, it is found
- * by the launches that threads count at each call. What it did in the gap is to blame:
+ * Idle time is the session's length less the union of kernels, copies and fills of a device;
+ * where the session has windows of capture, the gaps inside one. A gap lies between the end of
+ * one piece of work and the start of the next, which some thread launched. Where the row does not
+ * name that thread, it is found by the launches that threads count at each call. What the thread
+ * did in the gap is to blame:
  *   - calls in which it was blocked, for as long as they lie in the gap;
- *   - the call in which the gap began, or that returned before it with nothing
- *     launched since, also for what follows its return, up to its own length: that
- *     much earlier could the thread have launched without it;
- *   - for the rest the thread itself, which launched late.
- * Before all of these come stretches in which an engine of the profiler kept the thread
- * (engines.h): they are in no other part.
- * Where it may have been one of several, or it was in no such call, a call of another thread
- * in which the gap began and which returned in it stands in. The parts of a gap
- * always sum up to it, and so do the shares of all causes to the idle time.
- * Owner's thread. */
+ *   - the call in which the gap began, or that returned before it with nothing launched since,
+ *     also for what follows its return, up to its own length: the thread could have launched that
+ *     much earlier without it;
+ *   - for the rest the thread itself, which launched late. Before all of these come stretches in
+ *     which an engine of the profiler kept the thread (engines.h): they are in no other
+ *     part. Where several threads may have launched, or the thread was in no such call, a call of
+ *     another thread counts in which the gap began and which returned in it. The parts of a gap
+ *     always sum up to it, and the shares of all causes to the idle time. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
@@ -52,7 +51,7 @@ enum idle_cause {
 };
 
 struct idle_sum {
-    uint64_t gaps; /* in which the cause has a part */
+    uint64_t gaps; /* gaps in which the cause has a part */
     int64_t time;  /* ns */
 };
 
@@ -75,17 +74,17 @@ struct idle_thread; /* the calls of a thread, while gaps are blamed */
 struct sum_idle {
     struct idle_device *devices; /* owned; by index in model.devices */
     size_t device_count, device_cap;
-    size_t max_spans;            /* of a device */
+    size_t max_spans;            /* spans of a device */
     struct idle_engines engines; /* while the session is read */
     struct keyed calls;          /* ns by stack of the log and call, until model_finish ends */
-    struct keyed by_stack;       /* the same of launches, by stack of the log and cause */
+    struct keyed by_stack;       /* of launches: ns by stack of the log and cause */
     struct keyed launches;       /* struct idle_launch; after finish */
     struct idle_thread *threads; /* owned: while gaps are blamed */
     size_t thread_count;
-    size_t waits;                /* that the threads were made of */
-    int64_t doubtful;            /* ns of work that came after its gap had been told */
-    bool unknown_device;         /* work of devices that the log does not tell apart: not blamed */
-    struct idle_device *telling; /* whose gaps are being told */
+    size_t waits;                /* number of waits that the threads were made from */
+    int64_t doubtful;            /* ns of work in gaps that were reported already */
+    bool unknown_device;         /* work of devices that the log does not name: it has no gaps */
+    struct idle_device *telling; /* the device whose gaps are being reported */
 };
 
 void sum_idle_init(struct model *m);
@@ -97,17 +96,17 @@ int sum_idle_finish(struct model *m);
 const char *sum_idle_key(enum idle_cause c);  /* "host_sync", … */
 const char *sum_idle_text(enum idle_cause c); /* for people */
 
-/* Idle time of all devices by cause and in all, and how many devices that is. Of sessions that ran
- * at the same time each counts its own. */
+/* Sums the idle time of all devices by cause and in all; returns how many devices. Sessions that
+ * ran at the same time count each on its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
-/* How long sessions watched the devices that worked, summed as the idle time is. */
+/* How long sessions observed the devices that worked, summed as the idle time is. */
 int64_t sum_idle_watched(const struct model *m);
 
-/* Appends so much of the idle time, and its share of what was watched: "9.54 s (71.2 % of the run)". */
+/* Appends an idle time and its share of the observed time: "9.54 s (71.2 % of the run)". */
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);
 
-/* What part of the run so much of that is: of a device on average, in one session on average. */
+/* The part of the run that an idle time is: on an average device, in an average session. */
 int64_t sum_idle_of_run(const struct model *m, int64_t ns);
 
 #endif

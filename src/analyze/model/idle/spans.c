@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT = 8192 }; /* last spans whose gaps stay open */
+enum { RECENT = 8192 }; /* the newest spans keep the gaps between them */
 
 void idle_spans_init(struct idle_spans *s, idle_gap_fn *tell, void *arg)
 {
@@ -24,7 +24,7 @@ void idle_spans_fini(struct idle_spans *s)
     idle_spans_init(s, s->tell, s->arg);
 }
 
-/* a is the earlier one: what follows it without a gap becomes part of it. */
+/* Joins b to the earlier span a, which it follows without a gap. */
 static void join(struct idle_span *a, const struct idle_span *b)
 {
     if (b->start == a->start && (!a->first || idle_later(a->first, b->first))) {
@@ -112,7 +112,7 @@ static int compare(const void *a, const void *b)
                                 : (x->end > y->end) - (x->end < y->end);
 }
 
-/* Spans from here on may touch the first of the late ones. */
+/* The first span that may touch the earliest of the late ones. */
 static size_t first_touched(const struct idle_spans *s)
 {
     size_t low = 0, high = s->count;

@@ -1,10 +1,10 @@
-/* spans.h - when a device was at work, with who began and who came last before each gap.
+/* spans.h - when a device was at work, and which launches came first and last around each
+ * gap.
  *
- * As busy.h, but a span remembers what its first activity was and the newest
- * launch in it, so that the gap before it can be blamed. Where there are more than
- * max_spans, the shorter half of the gaps is told and forgotten, but for the newest,
- * into which activities still come. One that falls into a gap already told is
- * counted (doubtful). Owner's thread. */
+ * As busy.h, but a span remembers its first activity and the newest launch in it, so that the gap
+ * before it can be blamed. Where there are more than max_spans, the shorter half of the gaps is
+ * reported and forgotten, except between the newest spans, where activities still arrive. An
+ * activity in a gap that was reported already is counted (doubtful). Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_SPANS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_SPANS_H
 
@@ -20,10 +20,10 @@ enum {
 struct idle_span {
     int64_t start, end;     /* ns */
     uint32_t first, newest; /* correlation of the first one, and the latest launched; 0: unknown */
-    uint32_t thread, stack; /* of the first one's launch, the log's ids; 0: unknown */
+    uint32_t thread, stack; /* ids in the log of its first launch's; 0: unknown */
 };
 
-/* A gap is told: between two spans, in order of time within one call. */
+/* Receives a gap between two spans; in order of time within one call. */
 typedef int idle_gap_fn(void *arg, const struct idle_span *before, const struct idle_span *after);
 
 struct idle_spans {
@@ -34,21 +34,22 @@ struct idle_spans {
     size_t count, cap;
     struct idle_span *late; /* owned; not yet in spans */
     size_t late_count, late_cap;
-    int64_t told_until; /* gaps before this time have been told, in part */
+    int64_t told_until; /* some gaps before this time were reported */
     int64_t doubtful;   /* ns of activities that came to lie before it */
 };
 
 void idle_spans_init(struct idle_spans *s, idle_gap_fn *tell, void *arg); /* allocates nothing */
 void idle_spans_fini(struct idle_spans *s);
 
-/* 0, GPUFL_E_NOMEM, or what tell returned. */
+/* 0, GPUFL_E_NOMEM, or the result of tell. */
 int idle_spans_add(struct idle_spans *s, const struct idle_span *a);
 /* Puts everything in order. */
 int idle_spans_settle(struct idle_spans *s);
-/* Tells the gaps that are left and lets go of the spans between the first and the last. */
+/* Reports the gaps that are left and frees the spans between the first and the last. */
 int idle_spans_tell(struct idle_spans *s);
 
-/* Is correlation id a later than b? Ids start anew at 2^32. False where one is unknown. */
+/* True where correlation id a is later than b. Ids begin again at 2^32. False where one is
+ * unknown. */
 static inline int idle_later(uint32_t a, uint32_t b)
 {
     return a && b && (int32_t)(a - b) > 0;

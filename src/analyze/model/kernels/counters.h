@@ -1,5 +1,5 @@
-/* counters.h - values of hardware counters: count, mean, least and greatest of each
- * metric, by what it was counted for (a scope, a range, a kernel). Owner's thread. */
+/* counters.h - values of hardware counters: count, mean, least and greatest of each metric,
+ * by the scope, range or kernel that it was counted for. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_COUNTERS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_COUNTERS_H
 

@@ -211,7 +211,7 @@ static int find_shown(struct model *m, uint32_t name, struct buf *text, uint32_t
     return *shown && !buf_error(text) ? 0 : GPUFL_E_NOMEM;
 }
 
-/* What a name is to a function. */
+/* A name, and the function that has it. */
 struct named {
     uint32_t name;
     uint32_t value;
@@ -242,7 +242,7 @@ static uint32_t value_of(const struct keyed *k, uint32_t name)
     return index ? ((const struct named *)keyed_at(k, index))->value : 0;
 }
 
-/* By demangled name: the only function with a checksum; 0 where there are several. */
+/* Lists, by demangled name, the only function with a checksum; 0 where there are several. */
 static int list_known(struct device_code *c, struct keyed *known)
 {
     int rc = 0;
@@ -305,7 +305,7 @@ static const struct code_line *find_line(const struct device_code *c, uint32_t f
     return index ? keyed_at(&c->lines, index) : NULL;
 }
 
-/* Lines may stand with the function itself and texts with its alias. */
+/* Lines may belong to the function itself and texts to its alias. */
 const struct code_line *device_code_line(const struct device_code *c, uint32_t function,
                                          int64_t offset, uint32_t level)
 {

@@ -1,12 +1,12 @@
 /* device_code.h - functions of device code, their instructions, and the text of sources.
  *
- * Functions are told apart by the checksum of what they are in and by name, so that
- * those of several sessions fall together. One of which no checksum is known (logs of the
- * public client) stands for the only function of that name that has code, where
- * there is one: its alias. Index 0 is the function that is not known.
+ * A function is identified by the checksum of its object and by its name, so that equal functions
+ * of several sessions are one. A function whose checksum is unknown (logs of the public client)
+ * has an alias: the only function of that name that has code, where there is one. Index 0 is the
+ * unknown function.
  *
- * Memory is bounded by ceilings: instructions beyond theirs have neither text nor
- * line, and are counted. Owner's thread. */
+ * Memory is bounded by ceilings: instructions beyond theirs have neither text nor line, and are
+ * counted. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 
@@ -31,16 +31,16 @@ enum {
 };
 
 struct code_function {
-    int64_t crc;   /* of its object; CELL_NULL: unknown */
+    int64_t crc;   /* checksum of its object; CELL_NULL: unknown */
     uint32_t name; /* mangled, or as the log has it */
     uint32_t spare;
     /* not of the key: */
-    uint32_t file;    /* of the function as a whole; 0: unknown */
+    uint32_t file;    /* file of the function as a whole; 0: unknown */
     uint32_t arch;    /* name; 0: unknown */
-    uint32_t alias;   /* the function whose instructions these are; itself, mostly; after finish */
+    uint32_t alias;   /* the function that has its instructions: mostly itself; after finish */
     uint32_t kernel;  /* its place in model.kernels.names + 1; 0: no kernel row has its name */
     uint32_t shown;   /* its demangled name: functions of equal ones are one kernel to people */
-    uint64_t samples; /* of all functions of that name; after sum_samples_finish */
+    uint64_t samples; /* samples of all functions of that name; after sum_samples_finish */
 };
 
 /* An instruction, or a function that was inlined around it. */
@@ -59,7 +59,7 @@ struct code_source {
     int64_t offset;
     /* not of the key: */
     uint64_t hash;
-    int64_t size; /* of the whole */
+    int64_t size; /* bytes of the whole text */
     uint32_t text;
 };
 
@@ -95,7 +95,7 @@ static inline uint32_t device_code_function(const struct device_code *c, int64_t
 /* The function at an index; NULL for 0. */
 const struct code_function *device_code_at(const struct device_code *c, uint32_t index);
 
-/* What is known of an instruction at a level; NULL: nothing. */
+/* The line and text of an instruction at a level of inlining; NULL: unknown. */
 const struct code_line *device_code_line(const struct device_code *c, uint32_t function,
                                          int64_t offset, uint32_t level);
 

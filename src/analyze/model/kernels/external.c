@@ -1,5 +1,5 @@
-/* external.c - see external.h. Ids are numbers that only whoever pushed them can
- * explain: they are counted, and told apart by kind. */
+/* external.c - see external.h. Only the code that pushed an id can explain it: ids are
+ * counted by kind and number. */
 #include "analyze/model/kernels/external.h"
 
 #include "analyze/common/cells.h"

@@ -17,9 +17,9 @@ struct external_sum {
 };
 
 struct sum_external {
-    struct keyed ids;  /* of struct external_sum; item 0: those beyond the ceiling */
-    uint64_t kernels;  /* that have one */
-    int64_t ns;        /* of these */
+    struct keyed ids;  /* of struct external_sum; item 0: ids beyond the ceiling */
+    uint64_t kernels;  /* kernels that have an id */
+    int64_t ns;        /* of these kernels */
     uint32_t *by_time; /* owned: indices of ids, longest first; set by finish */
     size_t by_time_count;
 };
@@ -30,7 +30,7 @@ int sum_external_batch(struct model *m, const struct wire_batch *b);
 int sum_external_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_external_finish(struct model *m);
 
-/* How a kind is called: "custom0". [any] */
+/* The name of a kind: "custom0". [any] */
 const char *sum_external_kind(int64_t kind);
 
 #endif

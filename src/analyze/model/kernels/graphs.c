@@ -49,7 +49,7 @@ static int add(struct sum_graphs *s, const struct graph_sum *one)
     return 0;
 }
 
-/* What has been put together is a launch. */
+/* Counts a completed launch. */
 static int complete(struct sum_graphs *s, struct graph_run *r)
 {
     struct graph_sum one = {.graph = r->graph,

@@ -1,11 +1,11 @@
-/* graphs.h - what launches of CUDA graphs took on the GPU: of rows of whole launches, or
+/* graphs.h - how long launches of CUDA graphs ran on the GPU: from rows of whole launches, or
  * derived from those of their kernels.
  *
- * The kernels of one launch share its correlation id and come near to each other: a launch is put
- * together while its kernels come, and is complete when another one needs its place, when its first
- * node comes again (ids repeat, and begin anew behind a window of capture), or at the end. It takes
- * from the start of the first to the end of the last; a copy or fill before or behind them is not
- * in it. Owner's thread. */
+ * The kernels of one launch share its correlation id and come close to each other: a launch grows
+ * while its kernels come, and is complete when another one needs its place, when its first node
+ * comes again (ids repeat, and begin anew after a window of capture), or at the end. It lasts
+ * from the start of the first kernel to the end of the last; a copy or fill before or after them
+ * is not in it. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 
@@ -21,16 +21,16 @@ struct wire_batch;
 enum { GRAPHS_MOST = 4096, GRAPHS_UNDER_WAY = 1024 };
 
 struct graph_sum {
-    int64_t graph;   /* of the log */
-    int64_t session; /* of those that were merged; 0: the only one */
+    int64_t graph;   /* id in the log */
+    int64_t session; /* number of a merged session; 0: the only one */
     /* not of the key: */
     uint64_t launches;
-    uint64_t kernels;    /* of launches by node */
+    uint64_t kernels;    /* of launches recorded by node */
     int64_t time, max;   /* ns from first to last, of all and of the longest */
     int64_t kernel_time; /* ns, of launches by node */
 };
 
-struct graph_run {                    /* one that is being put together */
+struct graph_run {                    /* a launch that is still growing */
     int64_t graph, correlation, node; /* node: of the kernel that came first */
     int64_t start, end;               /* ns */
     uint64_t kernels;                 /* 0: the place is free */
@@ -41,7 +41,7 @@ struct sum_graphs {
     struct keyed graphs;     /* struct graph_sum */
     struct graph_run *under; /* owned: GRAPHS_UNDER_WAY by correlation; NULL: no graph yet */
     struct graph_sum all;    /* graph: unused */
-    uint64_t whole;          /* of all.launches: rows of whole launches */
+    uint64_t whole;          /* of all.launches: those with a row of their own */
     uint32_t *by_time;       /* owned: indices in graphs, the longest first; after finish */
     size_t by_time_count;
 };

@@ -108,7 +108,7 @@ int sum_kernels_merge(struct model *into, const struct model *from, int64_t shif
 
 /* ---- by name --------------------------------------------------------------------------- */
 
-/* qsort has no argument of its own for what is compared, qsort_r has. */
+/* qsort_r, since a comparison needs the configurations and qsort passes no argument. */
 static int compare_by_name(const void *a, const void *b, void *arg)
 {
     const struct sum_kernels *k = arg;

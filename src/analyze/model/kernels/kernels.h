@@ -1,8 +1,8 @@
 /* kernels.h - kernels by launch configuration and by name.
  *
- * While rows come in, each goes to its launch configuration, found by its
- * content; at the end configurations are put together by kernel name. Index 0
- * stands for rows whose configuration the log does not tell. Owner's thread. */
+ * While rows come in, each goes to its launch configuration, found by its content. At the end
+ * configurations are grouped by kernel name. Index 0 means rows whose configuration is not in the
+ * log. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
 
@@ -24,7 +24,7 @@ struct kernel_config {
 
 struct kernel_name {
     uint32_t name;    /* id of model.names; 0: not known */
-    uint32_t first;   /* of its configurations in by_name */
+    uint32_t first;   /* its first configuration in by_name */
     uint32_t configs; /* how many */
     uint64_t graph;
     struct histogram time;
@@ -37,7 +37,7 @@ struct sum_kernels {
     struct kernel_name *names; /* owned; by total time, descending */
     size_t name_count;
     uint32_t *by_name;     /* owned: configs by name, each name's by total time, descending */
-    struct histogram time; /* of all */
+    struct histogram time; /* all kernels */
 };
 
 /* A configuration by its index; valid until the next one is added. As keyed_at, with a size that the

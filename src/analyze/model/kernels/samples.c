@@ -13,10 +13,10 @@
 
 enum { IDS_MAX = 1 << 16, REASONS_MAX = 1 << 12 };
 
-/* What an id of the log means. */
+/* The meaning of an id in the log. */
 struct sample_source {
     uint32_t reason;
-    int8_t issued; /* -1: not told */
+    int8_t issued; /* -1: not in the log */
 };
 
 void sum_samples_init(struct model *m)
@@ -103,7 +103,7 @@ int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more
     return 0;
 }
 
-/* Into the sums of a scope, where one is told, and into the function's pool. */
+/* Adds to the sums of a scope, where the log has one, and to the function's pool. */
 static int add_scope(struct model *m, const struct sample_place *p, int64_t instance)
 {
     struct sum_samples *s = &m->samples;
@@ -164,7 +164,7 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
     return rc ? rc : add_scope(m, &p, cells_get(b, COL_pc_sample_scope, i));
 }
 
-/* The windows of a batch: the rows of one drain have the same. */
+/* Takes the windows of a batch; all rows of one drain have one window. */
 static int take_windows(struct sum_samples *s, const struct wire_batch *b)
 {
     int64_t last = CELL_NULL, end;
@@ -216,7 +216,7 @@ static int merge_groups(struct model *into, struct keyed *to, const struct sum_s
     return rc;
 }
 
-/* What was measured of scopes, where nothing was estimated. */
+/* Uses what was measured of scopes as the estimate, where nothing was estimated. */
 static int estimate_as_measured(struct model *into, const struct sum_samples *o)
 {
     int rc = 0;
@@ -229,7 +229,8 @@ static int estimate_as_measured(struct model *into, const struct sum_samples *o)
     return rc;
 }
 
-/* Before the measured ones are. Where one side has estimates, both have: scopes are ranked by them. */
+/* Merges estimates, before the measured samples are merged. Where one side has estimates, both
+ * must: scopes are ranked by them. */
 static int merge_estimates(struct model *into, const struct sum_samples *o)
 {
     struct sum_samples *s = &into->samples;

@@ -1,11 +1,10 @@
 /* samples.h - PC samples by function, instruction and stall reason.
  *
- * Sums by function and reason, and by scope and reason, hold all samples; those by
- * instruction are bounded, and what has no room there is only counted. What was measured to
- * be of a scope and what is estimated (samples.h) stand apart. Samples of
- * cycles in which the scheduler issued and in which it issued nothing are kept
- * apart where the log does: only the latter are time that could be had back.
- * Owner's thread. */
+ * Sums by function and reason, and by scope and reason, contain all samples. Sums by instruction
+ * are bounded, and a sample without room is only counted. Samples that were measured to belong to
+ * a scope and estimated ones (samples.h) are kept apart. So are samples of cycles in which
+ * the scheduler issued and in which it issued nothing, where the log has the difference: only the
+ * latter are time that could be saved. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 
@@ -23,20 +22,20 @@ struct wire_batch;
 
 enum { SAMPLES_PLACES = 1 << 21, SAMPLES_GROUPS = 1 << 20 };
 
-#define SAMPLES_NO_SCOPE UINT32_MAX /* of a pool: nothing is known of its scope */
+#define SAMPLES_NO_SCOPE UINT32_MAX /* a pool's scope: unknown */
 
 /* A reason as all sessions share it. */
 struct sample_reason {
     uint32_t name;
     /* not of the key: */
-    const struct stall *stall; /* what is known of it */
+    const struct stall *stall; /* its row of stall.def; NULL: none */
 };
 
 /* Samples of one reason. */
 struct sample_count {
     uint64_t all;
-    uint64_t idle; /* of them: the scheduler issued nothing in that cycle */
-    uint64_t told; /* of all: the log tells whether it did */
+    uint64_t idle; /* of them: in cycles in which the scheduler issued nothing */
+    uint64_t told; /* of all: the log says whether the scheduler issued */
 };
 
 struct sample_group {
@@ -53,7 +52,7 @@ struct sample_place {
     struct sample_count count;
 };
 
-/* Samples of a function by what was measured of their scope. */
+/* Samples of a function by their measured scope. */
 struct sample_pool {
     uint32_t scope; /* handle of one; 0: outside all; SAMPLES_NO_SCOPE */
     uint32_t function, reason, spare;
@@ -61,8 +60,8 @@ struct sample_pool {
     uint64_t samples;
 };
 
-/* What a scope itself, without those inside it, is estimated to have of a reason. Of a session
- * without estimates beside one that has them: what was measured there. */
+/* The estimate for a scope itself, without those inside it, and a reason. A session without
+ * estimates that is merged with one that has them gives what it measured. */
 struct sample_estimate {
     uint32_t scope; /* name of its path */
     uint32_t reason;
@@ -71,18 +70,18 @@ struct sample_estimate {
 };
 
 struct sum_samples {
-    struct keyed reasons;   /* [0]: not told */
+    struct keyed reasons;   /* item 0: not in the log */
     struct keyed functions; /* struct sample_group */
-    struct keyed scopes;    /* the same; by handle of a scope until finish */
+    struct keyed scopes;    /* as functions; by handle of a scope until finish */
     struct keyed places;
     struct keyed pools;        /* struct sample_pool; until finish */
     struct keyed estimates;    /* struct sample_estimate; after finish */
     bool estimated;            /* scopes and records of kernels allow it, in a session at least */
-    uint64_t shared;           /* samples whose kernel has records, in these sessions */
+    uint64_t shared;           /* samples whose kernel has records, in sessions with estimates */
     double left_out;           /* samples that are in no estimate: there was no room for them */
     struct sample_source *ids; /* owned: the log's id of a reason; until the end of finish */
     size_t id_count, id_cap;
-    struct busy windows; /* in which samples were taken, where the log tells */
+    struct busy windows; /* in which samples were taken, where the log has them */
     struct sample_count total;
     uint64_t invalid; /* rows without a count */
     bool reading;     /* handles of scopes are to be named */
@@ -94,7 +93,8 @@ int sum_samples_batch(struct model *m, const struct wire_batch *b);
 int sum_samples_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_samples_finish(struct model *m);
 
-/* More of a scope and reason; left_out where there is no room. 0 or GPUFL_E_NOMEM. */
+/* Adds to the estimate of a scope and reason; to left_out where there is no room. 0 or
+ * GPUFL_E_NOMEM. */
 int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more);
 
 static inline const struct sample_estimate *sum_samples_estimate(const struct sum_samples *s,
@@ -130,9 +130,10 @@ static inline void sample_count_add(struct sample_count *a, const struct sample_
 /* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
 double sample_margin(double share, uint64_t n);
 
-/* The same of what a kernel with so many samples has of all of the session: its share of the time in which
- * multiprocessors had work. Those of a device are sampled at the same moments as far as anybody knows, and a kernel
- * mostly runs on all of them: so all their samples of a moment count as one. After sum_samples_finish. */
+/* The margin of a kernel's share of all samples of the session: its share of the time in which
+ * multiprocessors had work. All multiprocessors of a device are sampled at the same moments, as
+ * far as anybody knows, and a kernel mostly runs on all of them: so all their samples of one
+ * moment count as one. After sum_samples_finish. */
 double sum_samples_margin(const struct model *m, uint64_t samples);
 
 #endif

@@ -1,9 +1,8 @@
 /* sass.h - metrics of instructions, by instruction and by function and scope.
  *
- * The metrics that rules rest on have a place of their own (SASS_METRICS); others are
- * summed by function. A metric that was not collected is not 0: masks tell which are
- * there. Memory is bounded: instructions beyond the ceiling are in the sums of
- * functions only. Owner's thread. */
+ * Metrics that rules use have a place of their own (SASS_METRICS); others are summed by function.
+ * A metric that was not collected is not 0: masks say which were. Memory is bounded: instructions
+ * beyond the ceiling are in the sums of functions only. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 
@@ -72,8 +71,8 @@ struct sum_sass {
     struct keyed places, groups, others; /* groups: by handle of a scope until finish */
     uint64_t rows, invalid;
     bool reading;            /* handles of scopes are to be named */
-    uint32_t last_name;      /* of the metric last met, and what it is */
-    enum sass_metric metric; /* SASS_COUNT: another one */
+    uint32_t last_name;      /* the last metric's name, and which metric that is */
+    enum sass_metric metric; /* SASS_COUNT: none of SASS_METRICS */
 };
 
 void sum_sass_init(struct model *m);
@@ -87,7 +86,7 @@ static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
     return v->known >> a & 1;
 }
 
-/* The session has it, of any instruction: what is not there of others is 0. */
+/* True where the session has the metric for any instruction: for others it is then 0. */
 bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
 
 /* Sectors that coalesced accesses would take; CELL_NULL: not known. */
@@ -103,7 +102,7 @@ static inline const struct sass_group *sum_sass_group(const struct sum_sass *s, 
     return (const struct sass_group *)keyed_at(&s->groups, i);
 }
 
-/* What is known of an instruction; NULL: nothing. */
+/* The sums of an instruction; NULL: none. */
 const struct sass_place *sum_sass_find(const struct sum_sass *s, uint32_t function, int64_t offset);
 
 /* b into a. */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What reasons count towards. Those of RUNNING are no stalls; warps of READY could go on. */
+/* Classes of reasons. Those of RUNNING are no stalls; warps of READY could go on. */
 enum stall_class {
     STALL_MEMORY,
     STALL_SHARED,

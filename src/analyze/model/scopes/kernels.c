@@ -1,6 +1,6 @@
-/* kernels.c - a hash table of pairs whose keys become alike while it fills.
+/* kernels.c - a hash table of pairs whose keys become equal while it fills.
  *
- * Not a struct keyed, whose keys are fixed: folding changes keys and puts items together in place. */
+ * Not a struct keyed, whose keys are fixed: folding changes keys and merges items in place. */
 #include "analyze/model/scopes/kernels.h"
 
 #include "analyze/common/cells.h"
@@ -34,7 +34,7 @@ static size_t slot_of(const struct scope_kernels *k, uint32_t handle, uint32_t n
     return at;
 }
 
-/* Puts pairs together whose scopes have become one, and finds all of them anew. */
+/* Merges pairs whose scopes have become one, and enters all of them anew. */
 static void fold(struct sum_scopes *s)
 {
     struct scope_kernels *k = &s->by_kernel;
@@ -86,7 +86,7 @@ static int reserve(struct sum_scopes *s)
     return !k->slot_count || k->count * 4 > k->slot_count ? grow(k) : 0;
 }
 
-/* Of the kernel and scope that were asked for before it, as most are. */
+/* True for the kernel and scope of the last call, as most are. */
 static bool is_last(const struct scope_kernels *k, const struct scope_kernel *more)
 {
     return k->count && k->items[k->last].handle == more->handle &&

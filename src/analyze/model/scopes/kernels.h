@@ -1,11 +1,10 @@
 /* kernels.h - which kernels ran in a scope: launches and time by path and name.
  *
- * Rows name the handle of a scope's node (tree.h), since nodes are merged while
- * the log is read: what had been two scopes becomes one, and its kernels are put
- * together at the next folding. A table is folded before it grows, so that it holds
- * about as much as there are different pairs, however many scopes were opened. At
- * SCOPE_PAIRS of them new ones are left out: they are what a scope's own sum has more
- * than its kernels here. Owner's thread. */
+ * Rows name the handle of a scope's node (tree.h), since nodes are merged while the log is
+ * read: two scopes become one, and their kernels are merged at the next folding. A table is
+ * folded before it grows, so that it has about as many items as there are different pairs,
+ * however many scopes were opened. At SCOPE_PAIRS new pairs are left out: a scope's own sum then
+ * exceeds that of its kernels here. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
 
@@ -18,7 +17,7 @@ struct sum_scopes;
 enum { SCOPE_PAIRS = 1 << 20 };
 
 struct scope_kernel {
-    uint32_t handle; /* of the scope's node; after finish the node itself */
+    uint32_t handle; /* handle of the scope's node; after finish the node itself */
     uint32_t name;   /* id of model.names, mangled; 0: not known */
     uint64_t count;
     int64_t ns; /* on the GPU */
@@ -29,14 +28,14 @@ struct scope_kernels {
     size_t count, cap;
     uint32_t *slots;   /* owned: place in items + 1 by handle and name, 0: free; until finish */
     size_t slot_count; /* a power of two, or 0 */
-    size_t last;       /* place of the last one asked for */
+    size_t last;       /* place of the last pair that was added to */
     bool full;         /* no new ones any more */
 };
 
-/* More launches of a kernel in a scope. 0 or GPUFL_E_NOMEM. */
+/* Adds launches of a kernel in a scope. 0 or GPUFL_E_NOMEM. */
 int scope_kernels_add(struct sum_scopes *s, const struct scope_kernel *more);
 
-/* Sorts them, and tells every node where its own stand. 0 or GPUFL_E_NOMEM. */
+/* Sorts the pairs, and sets in every node where its own begin. 0 or GPUFL_E_NOMEM. */
 int scope_kernels_finish(struct sum_scopes *s);
 
 void scope_kernels_fini(struct scope_kernels *k);

@@ -1,8 +1,8 @@
 /* path.h - scopes by the text of their path, "outer|inner".
  *
- * What refers to scopes while a log is read holds handles (tree.h), which mean
- * nothing in another model. After sum_scopes_finish a path's name stands for one in
- * all models. Owner's thread. */
+ * While a log is read, rows hold handles of scopes (tree.h), which mean nothing in another
+ * model. After sum_scopes_finish they hold a path's name, which means one scope in all models.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_PATH_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_PATH_H
 

@@ -1,7 +1,7 @@
 /* samples.c - see samples.h.
  *
- * Scopes are numbered depth first, so that a scope and all inside it are a range of
- * numbers, and a kernel's parts of one pool stand together. */
+ * Scopes are numbered depth first, so that a scope and all inside it are a range of numbers, and
+ * a kernel's parts of one pool are neighbours. */
 #include "analyze/model/scopes/samples.h"
 
 #include "analyze/model/model.h"
@@ -13,26 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 1e-6 /* samples: below it, what is left is an error of rounding */
+#define LEAST 1e-6 /* samples: less than that is an error of rounding */
 
 /* A kernel in a scope. */
 struct part {
     uint32_t kernel; /* place in model.kernels.names */
-    uint32_t number; /* of the scope, depth first; 0: outside all */
+    uint32_t number; /* number of the scope, depth first; 0: outside all */
     uint32_t node;
     double ns;    /* launched by the scope itself, on the GPU */
     double given; /* samples so far */
     double weight;
 };
 
-/* Samples of a kernel that are of a scope or of those inside it. */
+/* Samples of a kernel that belong to a scope or to those inside it. */
 struct pool {
     uint32_t kernel;
-    uint32_t node; /* of the scope; 0: outside all; SAMPLES_NO_SCOPE: of any */
+    uint32_t node; /* node of the scope; 0: outside all; SAMPLES_NO_SCOPE: any */
     uint32_t reason;
     /* not of the key: */
     uint32_t number, end; /* scopes that may have them: [number, end) */
-    double samples;       /* with those handed up from inside */
+    double samples;       /* with those passed up from inside */
 };
 
 struct sharing {
@@ -69,7 +69,7 @@ static int number_scopes(struct sharing *s)
         s->end[at] = n + 1;
     }
     s->end[0] = n;
-    while (n-- > 1) { /* those inside come before those around them */
+    while (n-- > 1) { /* inner scopes come before those around them */
         uint32_t at = walk[n], up = scopes->nodes[at].parent;
         s->end[up] = s->end[up] > s->end[at] ? s->end[up] : s->end[at];
     }
@@ -99,7 +99,7 @@ static int compare_parts(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Of every kernel its time in scopes, and what is left of it, outside. */
+/* Lists each kernel's time in scopes, and the rest of it, outside. */
 static int list_parts(struct sharing *s)
 {
     const struct sum_kernels *k = &s->m->kernels;
@@ -160,14 +160,14 @@ static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, doubl
     return 0;
 }
 
-/* Where a pool hands up what its scopes do not lack. */
+/* The pool that gets what the scopes of this one do not lack. */
 static uint32_t around(const struct sharing *s, uint32_t node)
 {
     uint32_t up = node ? s->m->scopes.nodes[node].parent : 0;
     return up ? up : SAMPLES_NO_SCOPE;
 }
 
-/* With the pools around it, which may be handed some. */
+/* Adds a pool with the pools around it, which may get its rest. */
 static int add_pool(struct sharing *s, uint32_t kernel, uint32_t node, uint32_t reason,
                     double samples)
 {
@@ -208,14 +208,14 @@ static int list_pools(struct sharing *s)
         rc = add_pool(s, f->kernel - 1, node, p->reason, (double)p->samples);
         s->m->samples.shared += p->samples;
     }
-    if (!rc && s->pools.count > 1) /* found by their order from now on */
+    if (!rc && s->pools.count > 1) /* they are searched by their order from now on */
         qsort(keyed_at(&s->pools, 1), s->pools.count - 1, sizeof(struct pool), compare_pools);
     return rc;
 }
 
 /* ---- sharing ----------------------------------------------------------------------------- */
 
-/* What each part lacks of its due; the sum of all. */
+/* Computes what each part lacks of its due; returns the sum. */
 static double weigh(struct part *parts, size_t count, double per_ns)
 {
     double sum = 0;
@@ -274,7 +274,7 @@ static int share_alike(struct sharing *s, const struct pool *pools, size_t count
     return rc;
 }
 
-/* Records without a time tell nothing of where a kernel ran. */
+/* Keeps what was measured: records without a time do not say where a kernel ran. */
 static int keep_measured(struct sharing *s, const struct pool *pools, size_t count)
 {
     int rc = 0;

@@ -1,4 +1,4 @@
-/* scopes.c - rows of scopes, and of what ran inside them, into the tree. */
+/* scopes.c - adds rows of scopes, and of the work inside them, to the tree. */
 #include "analyze/model/scopes/scopes.h"
 
 #include "analyze/common/cells.h"
@@ -36,7 +36,7 @@ static int take_scope(struct model *m, const struct wire_batch *b, size_t i)
             ns = cells_get(b, COL_scope_duration, i), repeat = cells_or(b, COL_scope_repeat, i, 0);
     int64_t end, start = cells_get(b, COL_scope_start, i);
     uint32_t node, tag = model_name_cell(m, cells_get(b, COL_scope_tag, i));
-    bool path = start == CELL_NULL && ns == CELL_NULL; /* says what an instance is called only */
+    bool path = start == CELL_NULL && ns == CELL_NULL; /* names an instance only */
     if (!path && !cells_interval(start, ns, &end)) {
         s->invalid++;
         return 0;
@@ -185,8 +185,8 @@ static int merge_kernels(struct sum_scopes *s, const struct sum_scopes *from, co
     return rc;
 }
 
-/* Each node of from to its twin in into: parents come first, so that the twin of the
- * parent is known. */
+/* Merges each node of `from` with its twin in `into`. Parents come first, so that the parent's
+ * twin is known. */
 int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_scopes *s = &into->scopes;

@@ -1,11 +1,10 @@
 /* scopes.h - scopes as a tree of names, with wall, GPU and waiting time.
  *
- * Every opening of a scope (an instance) is added to the node of its path, so
- * that memory grows with distinct paths; per instance only the way to its node
- * stays, 4 bytes. A child's row comes before its parent's, since rows are written
- * when a scope ends: until then the child hangs under a node without a name,
- * which is merged into the tree when its row comes. Rows of kernels, copies and
- * waits may come before or after those of scopes; those of launch configurations come
+ * Every opening of a scope (an instance) is added to the node of its path, so that memory grows
+ * with distinct paths; each instance keeps only 4 bytes that lead to its node. A child's row
+ * comes before its parent's, since rows are written when a scope ends: until then the child is
+ * under a node without a name, which is merged into the tree when its row comes. Rows of kernels,
+ * copies and waits may come before or after those of scopes; those of launch configurations come
  * before the kernels that refer to them. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
@@ -24,19 +23,19 @@ struct wire_batch;
     (MODEL_TAKES(scope) | MODEL_TAKES(scope_open) | MODEL_TAKES(kernel) | MODEL_TAKES(memcpy) |    \
      MODEL_TAKES(memset) | MODEL_TAKES(sync) | MODEL_TAKES(graph_run))
 
-/* What is summed of a path. Times in ns. */
+/* The sums of a path. Times in ns. */
 struct scope_sum {
-    uint64_t calls;                   /* that ended */
-    uint64_t open;                    /* that never did */
-    int64_t wall, wall_min, wall_max; /* of those that ended; min and max where calls > 0 */
+    uint64_t calls;                   /* calls that ended */
+    uint64_t open;                    /* calls that never did */
+    int64_t wall, wall_min, wall_max; /* of calls that ended; min and max where calls > 0 */
     uint64_t kernels;
-    uint64_t inherited; /* of the kernels: launched by a thread without a scope of its own */
+    uint64_t inherited; /* kernels launched by a thread without a scope of its own */
     int64_t gpu;        /* kernels */
     int64_t copy;       /* copies and fills */
     uint64_t waits;
     int64_t wait;        /* synchronizations that block the host */
     int64_t repeat;      /* iterations of benchmark loops */
-    int64_t repeat_wall; /* of the calls that had any */
+    int64_t repeat_wall; /* of calls that had iterations */
     uint32_t tag;        /* id of model.names; 0: none */
     uint32_t tags;       /* 0, 1, or 2: several different */
 };
@@ -44,16 +43,16 @@ struct scope_sum {
 struct scope_node {
     uint32_t parent, child, next; /* nodes; 0: none. Node 0 is the root */
     uint32_t name;                /* id of model.names; SCOPE_PENDING: not known yet */
-    uint32_t handle;              /* of this node */
+    uint32_t handle;              /* its own handle */
     uint32_t depth;               /* 0: outermost; after finish */
     struct scope_sum self;        /* joined to this path itself */
-    struct histogram walls;       /* of the calls that ended, ns */
+    struct histogram walls;       /* ns of calls that ended */
     struct scope_sum all;         /* gpu, copy, wait and counts with all below; after finish */
     uint32_t first_kernel;        /* place of its own in by_kernel.items; after finish */
-    uint32_t kernel_names;        /* how many stand there */
+    uint32_t kernel_names;        /* how many it has */
 };
 
-/* Of the rows of a kind: how many there are, and of how many the log tells the scope. */
+/* Rows of a kind, and those of them whose scope is in the log. */
 struct scope_join {
     uint64_t rows, told;
 };
@@ -95,8 +94,8 @@ int sum_scopes_finish(struct model *m);
 /* The tree has its root after it. 0 or GPUFL_E_NOMEM. */
 int sum_scopes_ensure(struct model *m);
 
-/* False where there are rows of that kind and of not one the log tells the scope, or where nobody
- * knows whether there were any: the sums of scopes are then unknown, not 0. */
+/* False where no row of that kind has its scope in the log, or where nobody knows whether there
+ * were rows: the sums of scopes are then unknown, not 0. */
 bool sum_scopes_told(const struct model *m, enum scope_activity a);
 
 #endif

@@ -74,7 +74,7 @@ void scope_tree_free(struct sum_scopes *s)
 
 /* ---- children by name ------------------------------------------------------------------ */
 
-/* Not a struct keyed, which never removes: a merge takes nodes out and hangs them elsewhere. */
+/* Not a struct keyed, which never removes: a merge takes nodes out and puts them elsewhere. */
 static size_t slot_of(const struct sum_scopes *s, uint32_t parent, uint32_t name)
 {
     return hash_pair(parent, name) & (s->slot_count - 1);
@@ -119,7 +119,7 @@ static uint32_t find_child(const struct sum_scopes *s, uint32_t parent, uint32_t
     return 0;
 }
 
-/* Takes a node out of the slots; those behind it move up, so that no mark is needed. */
+/* Takes a node out of the slots; the nodes after it move up, so that no mark is needed. */
 static void drop_slot(struct sum_scopes *s, uint32_t node)
 {
     size_t mask = s->slot_count - 1;

@@ -1,4 +1,4 @@
-/* tree.h - the tree behind scopes.h: nodes, handles, instances.
+/* tree.h - the tree of scopes.h: nodes, handles, instances.
  *
  * Nodes are merged as parents become known; handles survive that, by forwarding.
  * All functions may move the arrays: hold indexes, not pointers. Owner's thread. */

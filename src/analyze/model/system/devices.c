@@ -1,4 +1,4 @@
-/* devices.c - device rows by UUID, and the unions of what ran on each. */
+/* devices.c - device rows by UUID, and the unions of the work on each. */
 #include "analyze/model/system/devices.h"
 
 #include "analyze/common/cells.h"
@@ -93,8 +93,8 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at)
     return model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, *at);
 }
 
-/* What was expected under this id, or told of without a UUID, is this one; and what comes without one
- * is what has this id. */
+/* A device that was expected under this id, or named without a UUID, is this one; a row without a
+ * UUID means the device that has the id. */
 static bool fulfil(struct model *m, int64_t id, const struct device_row *row)
 {
     uint32_t at = model_device_cell(m, id);
@@ -183,7 +183,7 @@ int sum_devices_match(struct model *into, const struct model *from, int64_t shif
         uint32_t at = 0;
         if (i)
             rc = find(d, &o->items[i].row, o->items[i].host, &at);
-        if (at) { /* one session may know what another does not */
+        if (at) { /* one session may know what another one does not */
             record_complete(RECORD_device, (int64_t *)&d->items[at].row,
                             (const int64_t *)&o->items[i].row);
             d->items[at].named |= o->items[i].named;
@@ -216,7 +216,8 @@ uint32_t sum_devices_resolve(const struct model *m, int64_t index)
     return index == 0 && m->devices.count == 2 ? 1 : (uint32_t)index;
 }
 
-/* What ran on a device that the log does not name ran on the only one there is. */
+/* Work on a device that the log does not name belongs to the only device, where there is only
+ * one. */
 static int give_to_only(struct model *m)
 {
     struct device_sum *unknown = &m->devices.items[0], *only = &m->devices.items[1];

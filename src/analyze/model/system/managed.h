@@ -1,4 +1,4 @@
-/* managed.h - managed (unified) memory: what was moved, and faults. Owner's thread. */
+/* managed.h - managed (unified) memory: bytes moved, and faults. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_MANAGED_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_MANAGED_H
 
@@ -9,7 +9,7 @@ struct wire_batch;
 
 #define SUM_MANAGED_TAKES MODEL_TAKES(managed)
 
-enum managed_kind { /* of managed.kind; 0: unknown */
+enum managed_kind { /* values of managed.kind; 0: unknown */
                     MANAGED_TO_DEVICE = 1,
                     MANAGED_TO_HOST = 2,
                     MANAGED_HOST_FAULT = 3,
@@ -20,7 +20,7 @@ enum managed_kind { /* of managed.kind; 0: unknown */
 
 struct managed_sum {
     uint64_t count;
-    int64_t bytes, faults; /* of rows that tell */
+    int64_t bytes, faults; /* of rows that have the number */
     int64_t time;          /* ns */
 };
 
@@ -36,6 +36,6 @@ int sum_managed_merge(struct model *into, const struct model *from, int64_t shif
 int sum_managed_finish(struct model *m);
 
 const char *sum_managed_kind(int kind); /* "migrated to devices", …; never NULL */
-const char *sum_managed_key(int kind);  /* the same for programs */
+const char *sum_managed_key(int kind);  /* as sum_managed_kind, for programs */
 
 #endif

@@ -11,13 +11,13 @@ struct wire_batch;
 
 struct memory_use {
     uint64_t allocs, frees;
-    int64_t alloc_bytes, free_bytes; /* of rows that tell */
+    int64_t alloc_bytes, free_bytes; /* of rows that have the number */
     int64_t live,
         peak; /* bytes allocated and not freed: now, and at most; merged: peak is of one */
 };
 
 struct sum_memory {
-    struct memory_use gpu; /* managed memory, too, and what is of no known kind */
+    struct memory_use gpu; /* with managed memory, and memory of unknown kind */
     struct memory_use host;
 };
 

@@ -134,8 +134,8 @@ static int take_device(struct model *m, const struct wire_batch *b, size_t i)
     return 0;
 }
 
-/* What a row tells of the host, and what of the process, which may be all: another one samples the
- * host then. Of another session's log the process is none of ours. */
+/* Takes a row of the host and of the process. It may have the process alone: another session
+ * samples the host then. In another session's log the process is a foreign one. */
 static void take_host(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct sum_metrics *s = &m->metrics;
@@ -178,7 +178,7 @@ static void merge(struct metric_sum *s, const struct metric_sum *o)
     s->count += o->count;
 }
 
-/* By time, then by all else: equal ones are the same. */
+/* Orders parts by time, then by all else: parts that compare equal are equal. */
 static int compare_energy(const struct energy_part *x, const struct energy_part *y)
 {
     const int64_t a[] = {x->time.first, x->time.last, x->from,  x->first,
@@ -259,7 +259,7 @@ static int merge_device(struct device_metrics *d, const struct device_metrics *o
     d->throttle_known += o->throttle_known;
     for (int i = 0; i < THROTTLE_BITS; i++)
         d->throttled[i] += o->throttled[i];
-    /* What into has read itself is one of the parts from here on. */
+    /* what `into` has read itself becomes one of the parts */
     int rc = put_energy(d, d->energy, 0);
     rc = rc ? rc : put_power(d, d->power, 0);
     d->energy = (struct energy_part){.first = CELL_NULL, .last = CELL_NULL};
@@ -298,9 +298,10 @@ double sum_metrics_mean(const struct metric_sum *s)
     return s->count ? s->sum / (double)s->count : 0;
 }
 
-/* Where two sessions read one counter at the same time, they saw the same energy: from the first
- * reading to the last one. Where one took over from the other, what came between them counts, too, as
- * far as the later one ran already: it is of the run. z begins no earlier than a. */
+/* Joins the readings of two sessions. Where both read one counter at the same time, they saw the
+ * same energy: from the first reading to the last one. Where one followed the other, the energy
+ * between them counts, too, as far as the later one ran already: it is the run's. z begins no
+ * earlier than a. */
 static void join_energy(struct energy_part *a, const struct energy_part *z)
 {
     bool apart = z->time.first > a->time.last, later = z->time.last > a->time.last;

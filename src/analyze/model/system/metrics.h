@@ -1,8 +1,8 @@
 /* metrics.h - samples of devices and of the host: mean, peak, least.
  *
- * Null cells are unknown and take no part: they are never 0. Where another session took samples for
- * this one (shared.h), its log is read into a model of its own with a filter, which is then merged.
- * Owner's thread. */
+ * Null cells are unknown and do not count: they are never 0. Where another session took samples
+ * for this one (shared.h), its log is read into a model of its own with a filter, which is
+ * then merged. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_METRICS_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_METRICS_H
 
@@ -18,7 +18,7 @@ struct wire_batch;
 enum { THROTTLE_BITS = 9 };
 
 struct metric_sum {
-    uint64_t count; /* samples that tell; 0: unknown */
+    uint64_t count; /* samples that have a value; 0: unknown */
     int64_t min, max;
     double sum;
 };
@@ -27,16 +27,16 @@ struct metrics_span {
     int64_t first, last; /* ns */
 };
 
-/* What one session read of a device's counter of energy. */
+/* Readings of a device's energy counter by one session. */
 struct energy_part {
-    struct metrics_span time; /* of the first and the last reading */
+    struct metrics_span time; /* the first and the last reading */
     int64_t from;             /* ns: the session ran since then */
     int64_t first, last;      /* mJ; CELL_NULL: none */
     int64_t counted;          /* mJ, differences */
     int64_t steps, resets;    /* differences; times that the counter went back */
 };
 
-/* What one session saw of a device's power. */
+/* A device's power over time, as one session read it. */
 struct power_part {
     struct metrics_span time;
     int64_t last;    /* mW; CELL_NULL: none */
@@ -44,28 +44,28 @@ struct power_part {
     double energy;   /* J, trapezoids of power over time */
 };
 
-/* Energies of sessions are kept apart and put together at the end, so that the order in which
- * sessions are merged does not matter. */
+/* Energies are kept by session and joined at the end, so that the order of merging does not
+ * matter. */
 struct device_metrics {
     uint64_t samples;
     struct metric_sum metrics[COL_device_metric_COUNT]; /* by column; time and device unused */
-    struct energy_part energy;                          /* of the session that is read */
+    struct energy_part energy;                          /* of the session that is being read */
     struct power_part power;
     struct energy_part *energies; /* owned: of merged ones, in order */
     size_t energy_count, energy_cap;
-    struct power_part *powers; /* owned: the same */
+    struct power_part *powers; /* owned: as energies */
     size_t power_count, power_cap;
     uint64_t throttled[THROTTLE_BITS]; /* samples with that reason */
-    uint64_t throttle_known;           /* samples that tell */
+    uint64_t throttle_known;           /* samples that have the reasons */
 };
 
 struct sum_metrics {
     struct device_metrics *devices; /* owned; by index in model.devices */
     size_t device_count, device_cap;
-    uint64_t host_samples;                         /* rows that tell of the host */
-    uint64_t process_samples;                      /* rows that tell of the process */
+    uint64_t host_samples;                         /* rows with values of the host */
+    uint64_t process_samples;                      /* rows with values of the process */
     struct metric_sum host[COL_host_metric_COUNT]; /* by column; time unused */
-    const struct shared_filter *filter;            /* which rows of this log are taken; NULL: all */
+    const struct shared_filter *filter;            /* rows of this log to take; NULL: all */
 };
 
 void sum_metrics_init(struct model *m);
@@ -76,13 +76,13 @@ int sum_metrics_finish(struct model *m);
 
 double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known */
 
-/* Joules that a device took: of its counter where it has one, else of its power over time. Where
- * several sessions saw the same time it counts once. False: unknown. */
+/* Joules that a device used, by its counter where it has one, else by its power over time. Time
+ * that several sessions saw counts once. False: unknown. */
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
 
 /* Bit i of device_metric.throttle in words; never NULL. */
 const char *sum_metrics_throttle(int bit);
-const char *sum_metrics_throttle_key(int bit); /* the same for programs */
+const char *sum_metrics_throttle_key(int bit); /* as sum_metrics_throttle, for programs */
 /* The reason is one to worry about: power, heat or hardware. */
 bool sum_metrics_throttle_bad(int bit);
 

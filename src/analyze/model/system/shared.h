@@ -1,9 +1,9 @@
 /* shared.h - samples that another session took for this one.
  *
- * Sessions of one folder share the samples of the host and of GPUs: the log says from when to when
- * which session takes them (record sampler). What stands there is kept as spans. A report of all these
- * sessions has the samples by itself; a report of some of them reads those of the others, each once
- * and as far as the spans go, so that nothing counts twice. Owner's thread. */
+ * Sessions of one folder share the samples of the host and of GPUs: the log says which session
+ * takes them and when (record sampler). These records become spans. A report of all these
+ * sessions has the samples by itself; a report of some of them reads those of the others, each
+ * once and only within the spans, so that nothing counts twice. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_SHARED_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_SHARED_H
 
@@ -18,19 +18,19 @@ struct wire_batch;
 
 /* Names are ids of model.names. */
 struct shared_span {
-    uint32_t session;     /* that takes the samples */
-    uint32_t host, place; /* of it; place 0: it lies in the folder of the session by */
+    uint32_t session;     /* the session that takes the samples */
+    uint32_t host, place; /* where that session is; place 0: in the folder of the session by */
     uint32_t by;          /* the session that says so */
     uint32_t device;      /* index in model.devices; 0: the host */
     int64_t interval;     /* ns */
     int64_t from, to;     /* ns on the model's clock; to CELL_NULL: until the session's end */
 };
 
-/* A session that took samples, and what became of the look at its log. */
+/* A session that took samples, and what was found of its log. */
 struct shared_source {
     uint32_t session, host, place;
     uint32_t by;      /* a session that relies on it */
-    bool here;        /* it is one of the sessions of this report */
+    bool here;        /* one of the sessions of this report */
     bool read;        /* its samples were read */
     uint64_t samples; /* taken from its log, of the host and of devices */
 };
@@ -42,7 +42,7 @@ struct sum_shared {
     size_t source_count, source_cap;
 };
 
-/* Which rows of a source's log are taken: those within the spans of another model. */
+/* The rows of a source's log that are taken: those within the spans of another model. */
 struct shared_filter {
     const struct model *into;
     uint32_t session;
@@ -57,7 +57,7 @@ int sum_shared_finish(struct model *m);
 /* The sources, each once, in the order of the spans. 0 or GPUFL_E_NOMEM. */
 int sum_shared_list(struct model *m);
 
-/* What a row of a source's log is to the sessions that rely on it. */
+/* What a row of a source's log means to the sessions that rely on it. */
 enum shared_row {
     SHARED_NONE,
     SHARED_BEFORE, /* it came at most one interval before a span: what held when that began, but

@@ -9,11 +9,11 @@ struct wire_batch;
 
 #define SUM_TRANSFERS_TAKES (MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
 
-enum { TRANSFER_KINDS = 11 }; /* of memcpy.kind; 0: unknown */
+enum { TRANSFER_KINDS = 11 }; /* values of memcpy.kind; 0: unknown */
 
 struct transfer_sum {
     uint64_t count;
-    int64_t bytes; /* of rows that tell */
+    int64_t bytes; /* of rows that have the number */
     int64_t time;  /* ns on the GPU */
     int64_t max;   /* ns of the longest */
 };

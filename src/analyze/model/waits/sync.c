@@ -1,4 +1,4 @@
-/* sync.c - waits are kept while the session is read, and told by line at its end. */
+/* sync.c - keeps waits while the session is read, and sums them by line at its end. */
 #include "analyze/model/waits/sync.h"
 
 #include "analyze/common/cells.h"
@@ -15,7 +15,7 @@ enum {
     REST_MAX = 1 << 20,
     LAST_MAX = 1 << 20, /* pairs of line and thread */
     THREADS_MAX = 1 << 16,
-    LINE_SPANS = 1 << 13, /* of a line's union */
+    LINE_SPANS = 1 << 13, /* spans of a line's union */
 };
 
 static const struct {
@@ -55,7 +55,7 @@ const char *sum_sync_calls(int call)
     return calls[known(call)].many;
 }
 
-/* What has no room in the list. */
+/* Calls without room in the list. */
 struct rest {
     uint32_t stack, call;
     uint32_t syncs, pad; /* 1: of sync rows */
@@ -64,7 +64,7 @@ struct rest {
 };
 
 struct thread_name {
-    uint32_t id;   /* of the log */
+    uint32_t id;   /* id in the log */
     uint32_t name; /* not of the key */
 };
 
@@ -197,7 +197,7 @@ int sum_sync_batch(struct model *m, const struct wire_batch *b)
     if (b->type == RECORD_kernel)
         return take_kernels(&m->sync.kernels, b);
     if (b->type == RECORD_sync && m->facts.rows[RECORD_wait])
-        return 0; /* the same calls, known better */
+        return 0; /* the waits have these calls, with more facts */
     for (size_t i = 0; !rc && i < b->rows; i++)
         rc = b->type == RECORD_wait ? take_wait(m, b, i) : take_sync(m, b, i);
     return rc;
@@ -242,15 +242,15 @@ static int add_stack(struct sum_sync *s, uint32_t line, uint32_t node, uint64_t 
     return 0;
 }
 
-/* The call before of the same sort, line and thread. */
+/* The previous call of a sort, line and thread. */
 struct last {
     uint32_t line, class, thread;
     uint32_t correlation, launches; /* not of the key */
     bool counted;
 };
 
-/* Launches between two calls: those that ran kernels, whoever made them, or the thread's own. A
- * count that goes back is that of another thread which got the same id. */
+/* Launches between two calls: those that ran kernels, of any thread, or the thread's own. A count
+ * that goes back belongs to another thread, which got the same id. */
 static int64_t launches_between(const struct sum_sync *s, const struct last *a,
                                 const struct sync_wait *b)
 {
@@ -302,8 +302,8 @@ static void clip(const struct model *m, const struct sync_wait *w, int64_t *star
     *end = w->end > m->facts.end ? m->facts.end : w->end;
 }
 
-/* The row of the driver tells of a wait for sure, a call of a program that need not wait may have
- * been held up. */
+/* A row of the driver is a wait for sure; a call of the program that need not wait may have been
+ * delayed. */
 static bool is_slow(const struct model *m, const struct sync_wait *w)
 {
     return m->facts.rows[RECORD_wait] && (w->async || w->call == SYNC_OTHER);

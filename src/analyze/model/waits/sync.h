@@ -1,15 +1,14 @@
 /* sync.h - which line of the program waited for the GPU, and how long.
  *
- * Calls that can wait come from `wait` rows; where a session has none, from its
- * `sync` rows. Each goes to the line its stack names. Blocked time is a union:
- * of a line and of the session, so that no share is above 100 % however many
- * threads wait at once. A stream that waits for an event does not block the host
- * and is listed apart.
+ * Calls that can wait come from `wait` rows; where a session has none, from its `sync` rows. Each
+ * is added to the line that its stack names. Blocked time is a union, for a line and for the
+ * session, so that no share is above 100 % however many threads wait at once. A stream that waits
+ * for an event does not block the host and is listed apart.
  *
- * Between two consecutive calls of one line and thread the launches are counted:
- * the different correlation ids of kernel rows, or the thread's own launches where
- * these are more. That tells a wait in a loop with work between from one that
- * merely comes often. Owner's thread. */
+ * Between two consecutive calls of one line and thread the launches are counted: the different
+ * correlation ids of kernel rows, or the thread's own launches where these are more. That
+ * distinguishes a wait in a loop with work in between from one that is merely frequent. Owner's
+ * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_SYNC_H
 #define GPUFL_ANALYZE_MODEL_WAITS_SYNC_H
 
@@ -40,7 +39,7 @@ enum sync_call { /* wait.call */
                  SYNC_CALLS,
 };
 
-/* Calls of one sort, whose loops are told apart. */
+/* Sorts of calls, whose loops are judged separately. */
 enum sync_class { SYNC_EXPLICIT, SYNC_COPIES, SYNC_MEMORY, SYNC_CLASSES };
 
 /* Calls that mostly do not wait, in the log because they took long: asynchronous forms and rare
@@ -55,7 +54,7 @@ struct sync_line {
     uint32_t apart; /* 1: streams wait for events */
     /* not of the key: */
     uint32_t node;                          /* one of its stacks; 0: none */
-    uint32_t threads;                       /* that called it, summed over sessions */
+    uint32_t threads;                       /* threads that called it, summed over sessions */
     uint64_t calls[SYNC_CALLS];             /* by wait.call */
     int64_t time[SYNC_CALLS];               /* ns, summed */
     struct sync_slow slow[SYNC_CALLS];      /* of these, calls that need not have waited */
@@ -79,17 +78,17 @@ struct sync_stack {
     int64_t time; /* ns, summed */
 };
 
-enum { SYNC_SMALL = 16 << 10 }; /* bytes: a copy whose cost is the call, not the data */
+enum { SYNC_SMALL = 16 << 10 }; /* bytes of a copy that costs its call, not its data */
 
 struct sum_sync {
-    struct sync_list waits, syncs; /* of `wait` and of `sync` rows; empty after model_finish */
+    struct sync_list waits, syncs; /* rows of `wait` and of `sync`; empty after model_finish */
     struct corr_set kernels;       /* correlation ids of kernels; empty after model_finish */
     struct keyed threads;          /* names by the log's id; empty after model_finish */
-    struct keyed rest;             /* calls that had no room in the list, by stack and call */
-    struct keyed lines;            /* struct sync_line; [0] takes what has no room */
+    struct keyed rest;             /* calls without room in the list, by stack and call */
+    struct keyed lines;            /* struct sync_line; item 0: lines without room */
     struct keyed stacks;           /* struct sync_stack */
     struct busy blocked;           /* a thread was in a call that waits */
-    uint64_t calls;                /* that can block the host */
+    uint64_t calls;                /* calls that can block the host */
     uint64_t beyond;               /* calls that were only counted */
     uint64_t invalid;              /* rows without a usable interval, in no sum */
     uint64_t unstacked;            /* calls whose stack is not known */
@@ -104,7 +103,7 @@ int sum_sync_finish(struct model *m);
 /* The waits of a session that is being read, sorted; NULL where memory ran out. */
 const struct sync_list *sum_sync_waits(struct model *m);
 
-/* At the end of model_finish. */
+/* Called at the end of model_finish. */
 void sum_sync_drop_waits(struct sum_sync *s);
 
 /* Adds ns of idle GPU to the line of a stack of the log, between sum_sync_finish and the end of
@@ -120,8 +119,8 @@ static inline const struct sync_line *sum_sync_line(const struct sum_sync *s, si
     return (const struct sync_line *)keyed_at(&s->lines, i);
 }
 
-/* Lines by blocked time, descending, those that are apart last; *count of them. Owned by the
- * caller; NULL: out of memory. */
+/* Lines by blocked time, longest first, lines that do not block last; *count of them. The caller
+ * frees; NULL: out of memory. */
 uint32_t *sum_sync_sorted(const struct model *m, size_t *count);
 
 /* Stacks by line, of each line the longest first. Owned by the caller; NULL: out of memory. */
@@ -131,12 +130,12 @@ size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, 
 
 /* ns in which a thread was in one of the line's calls; never more than the run is long. */
 int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l);
-/* The same of all lines together. */
+/* As sum_sync_blocked, of all lines together. */
 int64_t sum_sync_blocked_all(const struct model *m);
 /* ns from the session's start to the first of the line's calls that are known one by one;
  * CELL_NULL: there are none. */
 int64_t sum_sync_first(const struct model *m, const struct sync_line *l);
-/* The same for its longest one. */
+/* As sum_sync_first, for the line's longest call. */
 int64_t sum_sync_longest(const struct model *m, const struct sync_line *l);
 
 /* The call most of a line's time is spent in. */

@@ -1,4 +1,4 @@
-/* sync_answers.c - lines and their stacks in order, and what a line was blocked. */
+/* sync_answers.c - lines and their stacks in order, and how long a line was blocked. */
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
 #include "analyze/model/waits/sync.h"

@@ -1,9 +1,8 @@
 /* sync_list.h - the waits of a session one by one, by time, and which launches ran kernels.
  *
- * What a wait cost depends on what came before and after it, so that the first
- * SYNC_KEPT of them are kept; those beyond are only counted by who keeps them.
- * Correlation ids of kernels are kept as bits, so that the different ones between
- * two calls can be counted. Owner's thread. */
+ * What a wait cost depends on what came before and after it, so the first SYNC_KEPT of them are
+ * kept; callers count the rest. Correlation ids of kernels are kept as bits, so that the
+ * different ones between two calls can be counted. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_SYNC_LIST_H
 #define GPUFL_ANALYZE_MODEL_WAITS_SYNC_LIST_H
 
@@ -13,7 +12,7 @@
 
 enum {
     SYNC_KEPT = 1 << 22,      /* waits: 168 MB at most */
-    SYNC_CORR_PAGES = 1 << 12 /* of 65536 ids: 36 MB at most */
+    SYNC_CORR_PAGES = 1 << 12 /* pages of 65536 ids: 36 MB at most */
 };
 
 struct sync_wait {
@@ -22,7 +21,7 @@ struct sync_wait {
     uint32_t stack;       /* id of the log; 0: none */
     uint32_t thread;      /* 0: unknown */
     uint32_t launches;    /* of its thread before it, modulo 2^32 */
-    uint32_t bytes;       /* of a copy, at most UINT32_MAX; 0: unknown */
+    uint32_t bytes;       /* size of a copy, at most UINT32_MAX; 0: unknown */
     uint8_t call;         /* wait.call */
     bool async;           /* the asynchronous form of the call */
     bool counted;         /* launches is known */
@@ -31,27 +30,27 @@ struct sync_wait {
 struct sync_list {
     struct sync_wait *items; /* owned */
     size_t count, cap;
-    size_t sorted; /* of them: in order */
+    size_t sorted; /* number of items that are in order */
 };
 
 void sync_list_fini(struct sync_list *l);
 /* 0, GPUFL_E_NOMEM, or GPUFL_E_FULL where SYNC_KEPT are there. */
 int sync_list_add(struct sync_list *l, const struct sync_wait *w);
-/* By start, then by all else, so that the order does not depend on how they came. */
+/* Sorts by start, then by all else, so that the order does not depend on the order of arrival. */
 int sync_list_sort(struct sync_list *l);
 
 /* A set of 32-bit ids. */
 struct corr_set {
     struct corr_page **pages; /* owned; 65536 of them, NULL where empty */
-    size_t count;             /* of pages that are there */
+    size_t count;             /* pages that exist */
     uint64_t total;           /* ids, once sealed */
-    bool refused;             /* some had no room: counts would be too small */
+    bool refused;             /* some ids found no room: counts would be too small */
 };
 
 void corr_set_fini(struct corr_set *s);
 int corr_set_add_slow(struct corr_set *s, uint32_t id);
 void corr_set_seal(struct corr_set *s); /* before corr_set_between */
-/* How many are after a and before b, ids being given in order and starting anew at 2^32. */
+/* How many ids are after a and before b; ids rise and begin again at 2^32. */
 uint64_t corr_set_between(const struct corr_set *s, uint32_t a, uint32_t b);
 
 struct corr_page {

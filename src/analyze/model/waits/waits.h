@@ -27,11 +27,11 @@ struct overhead_sum {
 struct sum_waits {
     struct histogram kinds[WAIT_KINDS];            /* ns, by sync.kind; 0: unknown */
     struct busy blocked;                           /* the host waited on at least one thread */
-    struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one takes what has no room */
+    struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one sums kinds without room */
     unsigned overhead_count;
     uint64_t graph_launches;
     int64_t graph_time;     /* ns in the launch calls, where known */
-    uint64_t graph_untimed; /* launches whose call is not timed: the public client's */
+    uint64_t graph_untimed; /* launches whose call has no time: the public client's */
     int64_t graph_kernels;  /* kernel nodes, where known */
     uint64_t graph_unknown; /* launches whose kernel nodes are not known */
     uint64_t invalid;       /* rows without a usable interval, in no sum */
@@ -44,7 +44,7 @@ int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
 int sum_waits_finish(struct model *m);
 
 const char *sum_waits_kind(int kind); /* "event", …; never NULL */
-const char *sum_waits_key(int kind);  /* the same for programs */
+const char *sum_waits_key(int kind);  /* as sum_waits_kind, for programs */
 bool sum_waits_blocks(int kind);      /* the kind blocks the host */
 
 /* Count and total of the kinds that block the host. */
