@@ -315,7 +315,7 @@ static void blame_engines(struct gap *g)
     g->left -= ns;
 }
 
-int idle_gap_tell(void *arg, const struct idle_span *before, const struct idle_span *after)
+int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after)
 {
     struct model *m = arg;
     struct gap g = {.m = m,
@@ -324,7 +324,7 @@ int idle_gap_tell(void *arg, const struct idle_span *before, const struct idle_s
                     .left = after->start - before->end,
                     .before = before,
                     .after = after};
-    g.device = m->idle.telling;
+    g.device = m->idle.current;
     if (!sum_windows_cover(m, g.start, g.end))
         return 0; /* nobody knows what the GPU did in it */
     if (g.left < IDLE_BACK_TO_BACK) {

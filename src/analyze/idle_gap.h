@@ -15,14 +15,14 @@ struct idle_blame {
     int64_t time;
 };
 
-/* Blames the gap between two spans of the device m->idle.telling. arg: the model. A gap of which nobody
+/* Blames the gap between two spans of the device m->idle.current. arg: the model. A gap of which nobody
  * knows what the GPU did is left out. 0 or GPUFL_E_NOMEM. */
-int idle_gap_tell(void *arg, const struct idle_span *before, const struct idle_span *after);
+int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after);
 
 /* One gap, or a part of one, more. */
 void idle_gap_add(struct idle_sum *s, int64_t ns);
 
-/* Frees the calls by thread that idle_gap_tell has listed. */
+/* Frees the calls by thread that idle_gap_blame has listed. */
 void idle_gap_drop_threads(struct sum_idle *s);
 
 #endif

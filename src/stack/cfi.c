@@ -89,7 +89,8 @@ int64_t cfi_sleb(struct cfi_bytes *b)
     }
 }
 
-const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes)
+/* The bytes of a block, which are skipped; NULL: fewer are left. */
+static const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes)
 {
     const uint8_t *at = b->at;
     if ((uintptr_t)(b->end - b->at) < bytes) {

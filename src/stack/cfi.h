@@ -53,7 +53,6 @@ struct cfi_bytes {
 uint64_t cfi_take(struct cfi_bytes *b, unsigned bytes); /* 1, 2, 4 or 8, little-endian */
 uint64_t cfi_uleb(struct cfi_bytes *b);
 int64_t cfi_sleb(struct cfi_bytes *b);
-const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes); /* NULL: fewer are left */
 
 /* A DWARF expression at an instruction. cfa: its stack begins with the CFA. False: struct
  * cfi_value cannot express it. */

@@ -53,7 +53,7 @@ bool fold_is_nameless_program(const struct fold_frame *f);
 
 enum fold_kind fold_classify(const struct fold_frame *f);
 
-/* "user", "library", …: for JSON and tests. */
+/* "user", "library", … [tests] */
 const char *fold_name(enum fold_kind k);
 
 /* Index of the frame to show, frames innermost first; FOLD_NONE: <driver-internal>. */

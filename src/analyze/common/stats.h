@@ -11,6 +11,8 @@
 
 /* ---- distributions ----------------------------------------------------------------------------- */
 
+/* Used by the tests below; declared so that the unit test can check each alone. [tests] */
+
 /* P(|Z| >= |z|) of the standard normal distribution. */
 double stats_normal(double z);
 

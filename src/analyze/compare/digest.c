@@ -181,7 +181,7 @@ static int by_total(const void *a, const void *b)
 static int put_scopes(struct digest *d, const struct model *m)
 {
     const struct sum_scopes *s = &m->scopes;
-    bool told = sum_scopes_told(m, SCOPE_KERNELS);
+    bool known = sum_scopes_known(m, SCOPE_KERNELS);
     size_t n = s->live < DIGEST_ITEMS ? s->live : DIGEST_ITEMS;
     char *path = mem_alloc(DIGEST_PATH);
     int rc = path ? 0 : GPUFL_E_NOMEM;
@@ -194,7 +194,7 @@ static int put_scopes(struct digest *d, const struct model *m)
         digest_path(m, at, path, DIGEST_PATH);
         struct digest_item *item = &d->scopes[d->scope_count++];
         rc = put_item(d, item, path, false, &node->walls);
-        item->gpu = told ? node->all.gpu : CELL_NULL;
+        item->gpu = known ? node->all.gpu : CELL_NULL;
     }
     mem_free(path);
     if (!rc)

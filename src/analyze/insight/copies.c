@@ -41,7 +41,7 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
 struct small {
     uint64_t calls, records;
     int64_t call_time, record_time; /* ns */
-    bool told;                      /* the line's own finding says more */
+    bool covered;                   /* the line's own finding says more */
 };
 
 static struct small *count_small(const struct model *m)
@@ -50,11 +50,11 @@ static struct small *count_small(const struct model *m)
     for (size_t i = 0; all && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct small *s = &all[l->place];
-        if (!insight_line_told(m, l))
+        if (!insight_line_is_known(m, l))
             continue;
         s->calls += l->small;
         s->call_time = cells_sum(s->call_time, l->small_time);
-        s->told |= insight_line_loops(m, l);
+        s->covered |= insight_line_loops(m, l);
     }
     for (size_t i = 1; all && i < m->work.items.count; i++) {
         const struct work *w = sum_work_item(&m->work, i);
@@ -75,7 +75,7 @@ int insight_small_copies(const struct model *m, struct insights *to)
         bool host = s->calls >= s->records;
         uint64_t count = host ? s->calls : s->records;
         int64_t ns = host ? s->call_time : s->record_time;
-        if (!stacks_place_at(&m->stacks, i)->mark && !s->told && count >= INSIGHT_small_copies &&
+        if (!stacks_place_at(&m->stacks, i)->mark && !s->covered && count >= INSIGHT_small_copies &&
             insight_is_share(m, ns, INSIGHT_worth, 1000))
             rc = add_small(m, i, count, ns, host, to);
     }

@@ -128,18 +128,18 @@ bool findings_damaged(const struct model *m, struct buf *out)
     static const struct {
         enum known_kind kind;
         const char *feature;
-    } told[] = {{KNOWN_KERNELS, "kernels"},        {KNOWN_COPIES, "copies"},
-                {KNOWN_SYNCS, "synchronizations"}, {KNOWN_MEMORY, "memory"},
-                {KNOWN_MANAGED, "managed memory"}, {KNOWN_GRAPHS, "graphs"},
-                {KNOWN_SCOPES, "scopes"}};
+    } kinds[] = {{KNOWN_KERNELS, "kernels"},        {KNOWN_COPIES, "copies"},
+                 {KNOWN_SYNCS, "synchronizations"}, {KNOWN_MEMORY, "memory"},
+                 {KNOWN_MANAGED, "managed memory"}, {KNOWN_GRAPHS, "graphs"},
+                 {KNOWN_SCOPES, "scopes"}};
     bool any = false;
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-        if (!m->known.sessions[told[i].kind][KNOWN_DAMAGED])
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!m->known.sessions[kinds[i].kind][KNOWN_DAMAGED])
             continue;
         if (any)
             buf_str(out, "; ");
-        buf_printf(out, "%s ", told[i].feature);
-        put_damaged(m, told[i].kind, out);
+        buf_printf(out, "%s ", kinds[i].feature);
+        put_damaged(m, kinds[i].kind, out);
         any = true;
     }
     return any;

@@ -109,7 +109,7 @@ bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t 
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
 
 /* A line that a person can go to, where the host waited. */
-bool insight_line_told(const struct model *m, const struct sync_line *l);
+bool insight_line_is_known(const struct model *m, const struct sync_line *l);
 /* True where sync_loop reports the line. */
 bool insight_line_loops(const struct model *m, const struct sync_line *l);
 

@@ -175,15 +175,15 @@ int insight_idle_cause(const struct model *m, struct insights *to)
     static const struct {
         enum idle_cause cause;
         const char *title;
-    } told[] = {
+    } causes[] = {
         {IDLE_NOTHING, "Nothing submitted"},
         {IDLE_QUEUED, "Work held up by other work"},
         {IDLE_CODE, "Loading code"},
     };
     int rc = 0;
-    for (size_t i = 0; !rc && i < sizeof told / sizeof *told; i++)
-        if (insight_is_share(m, idle_of(m, told[i].cause).time, INSIGHT_idle_share, 100) &&
-            idle_of(m, told[i].cause).gaps)
-            rc = add_gaps(m, "idle_cause", told[i].cause, told[i].title, to);
+    for (size_t i = 0; !rc && i < sizeof causes / sizeof *causes; i++)
+        if (insight_is_share(m, idle_of(m, causes[i].cause).time, INSIGHT_idle_share, 100) &&
+            idle_of(m, causes[i].cause).gaps)
+            rc = add_gaps(m, "idle_cause", causes[i].cause, causes[i].title, to);
     return rc;
 }

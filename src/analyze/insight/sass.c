@@ -197,8 +197,8 @@ static bool is_divergent(const struct pair *p, int64_t warp, int64_t limit)
     return p->ideal / warp >= INSIGHT_sass_least && percent < (double)limit;
 }
 
-static bool told_already(const struct insights *to, size_t from, const struct model *m,
-                         uint32_t kernel)
+static bool has_finding(const struct insights *to, size_t from, const struct model *m,
+                        uint32_t kernel)
 {
     for (size_t i = from; i < to->count; i++)
         if (!to->items[i].scope && to->items[i].kernel &&
@@ -218,7 +218,7 @@ static int scopes_divergence(const struct model *m, size_t from, struct insights
         struct pair p = {profile_kernel(m, g->function), g->function, 0, 0};
         if (g->scope && p.kernel && read_pair(&g->values, PAIR_THREADS, warp, &p.done, &p.ideal) &&
             is_divergent(&p, warp, INSIGHT_divergence_medium) && profile_worth(m, p.function) &&
-            !told_already(to, from, m, g->function))
+            !has_finding(to, from, m, g->function))
             rc = add_divergence(m, &p, g->scope, &none, to);
     }
     return rc;

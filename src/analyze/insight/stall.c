@@ -153,7 +153,7 @@ static void put_facts(struct insight *i, const struct owner *o, const struct sam
     insight_fact(i, "samples", (int64_t)o->all);
     insight_fact(i, "stalled_samples", (int64_t)o->stalled);
     insight_fact(i, "reason_samples", (int64_t)n->all);
-    insight_fact(i, "reason_not_issued", n->told ? (int64_t)n->idle : CELL_NULL);
+    insight_fact(i, "reason_not_issued", n->issue_known ? (int64_t)n->idle : CELL_NULL);
     insight_fact(i, "share_permille",
                  (int64_t)(1000 * cells_share((double)n->all, (double)o->stalled)));
     insight_fact(i, "margin_permille", (int64_t)(1000 * margin + 0.5));
@@ -201,7 +201,7 @@ static int add_finding(const struct model *m, const struct owner *o, const struc
     const struct sample_count *n = &o->class[s->class];
     double share = cells_share((double)n->all, (double)o->stalled);
     double margin = sample_margin(share, o->stalled);
-    double lost = (double)(n->idle + (n->all - n->told));
+    double lost = (double)(n->idle + (n->all - n->issue_known));
     char a[UNITS_TEXT];
     bool estimated;
     struct insight *i;

@@ -18,7 +18,7 @@ static uint64_t copying_calls(const struct sync_line *l)
     return l->calls[SYNC_COPY] + l->calls[SYNC_FILL];
 }
 
-bool insight_line_told(const struct model *m, const struct sync_line *l)
+bool insight_line_is_known(const struct model *m, const struct sync_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
     return p && !p->mark && !l->apart && l->count;
@@ -230,7 +230,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
     for (size_t i = 0; !rc && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
-        if ((insight_line_told(m, l) || is_driver(m, l)) &&
+        if ((insight_line_is_known(m, l) || is_driver(m, l)) &&
             (explicit_calls(l) ||
              (w.calls && insight_is_share(m, weight(m, l, &w), INSIGHT_worth, 1000))))
             rc = add_line(m, l, &w, to);
@@ -252,7 +252,7 @@ static bool in_loop(const struct sync_line *l, enum sync_class class, uint64_t c
 static bool is_loop(const struct model *m, const struct sync_line *l, uint64_t *calls,
                     int64_t *median)
 {
-    if (!insight_line_told(m, l))
+    if (!insight_line_is_known(m, l))
         return false;
     *calls = explicit_calls(l);
     if (in_loop(l, SYNC_EXPLICIT, *calls, median))
@@ -374,7 +374,7 @@ int insight_memory_alloc_loop(const struct model *m, struct insights *to)
     for (size_t i = 0; frees && !rc && i < m->sync.lines.count; i++) {
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
-        if (insight_line_told(m, l) && calls >= INSIGHT_alloc_calls &&
+        if (insight_line_is_known(m, l) && calls >= INSIGHT_alloc_calls &&
             visits(l) >= INSIGHT_alloc_calls)
             rc = add_alloc(m, l, to);
     }

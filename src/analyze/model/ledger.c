@@ -331,9 +331,9 @@ static void say_heartbeat(const struct model *m, struct buf *out)
 {
     char text[UNITS_TEXT];
     int64_t behind, then = m->ledger.row.time;
-    bool told = then != CELL_NULL && !__builtin_sub_overflow(m->facts.last, then, &behind);
+    bool known = then != CELL_NULL && !__builtin_sub_overflow(m->facts.last, then, &behind);
     buf_str(out, "The counters are those of the last heartbeat");
-    if (m->facts.sessions == 1 && told && behind > 0)
+    if (m->facts.sessions == 1 && known && behind > 0)
         buf_printf(out, ", %s before the last record", units_time(text, behind));
     buf_str(out, ": what was launched or lost after it is not in them.\n");
 }

@@ -18,7 +18,7 @@ static const struct {
          "without -gsplit-dwarf"},
 };
 
-static bool is_told(enum stacks_status s)
+static bool is_reason(enum stacks_status s)
 {
     return (size_t)s < sizeof texts / sizeof *texts && texts[s].why;
 }
@@ -46,7 +46,7 @@ size_t nameless_find(const struct model *m, struct nameless list[NAMELESS_MOST],
         const struct stacks_frame *f = keyed_at(&s->frames, i);
         enum stacks_status status =
             f->symbols ? (enum stacks_status)s->symbols[f->symbol].status : STACKS_NOT_LOOKED_UP;
-        if (f->kind == STACKS_NATIVE && f->module && is_told(status))
+        if (f->kind == STACKS_NATIVE && f->module && is_reason(status))
             count(list, &n, more, f->module, status);
     }
     for (size_t i = 1; i < n; i++) /* few: by insertion */

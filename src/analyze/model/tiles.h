@@ -36,9 +36,9 @@ int tiles_batch(struct tiles *t, const struct wire_batch *b, const struct tiles_
 /* Hands out all that is left. */
 int tiles_flush(struct tiles *t, const struct tiles_sink *sink);
 
-/* Forgets what was not put out; configurations stay. */
+/* Forgets what was not put out; configurations stay. [tests] */
 void tiles_drop(struct tiles *t);
 
-uint64_t tiles_left_out(const struct tiles *t); /* rows that are no events */
+uint64_t tiles_left_out(const struct tiles *t); /* rows that are no events [tests] */
 
 #endif

@@ -62,6 +62,7 @@ struct discover {
 int discover_open(struct discover *d, const char *path, struct err *e);
 void discover_close(struct discover *d);
 
+/* The channel's name in our layout. [tests] */
 const char *discover_channel_name(enum discover_channel c);
 
 #endif

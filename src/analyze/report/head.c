@@ -210,7 +210,7 @@ static void put_sessions_title(const struct page *p)
 }
 
 /* The list of passes has all that a list of sessions would. */
-static bool is_told(const struct report *r)
+static bool passes_list_all(const struct report *r)
 {
     const struct pass_group *g = report_group(r);
     return g && !r->failed && r->count == g->count;
@@ -257,7 +257,7 @@ void page_sessions(struct page *p)
     const struct report *r = p->report;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
     struct grid g;
-    if (r->count <= 1 || is_told(r))
+    if (r->count <= 1 || passes_list_all(r))
         return;
     grid_init(&g, columns, 8);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {

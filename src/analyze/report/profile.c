@@ -83,7 +83,8 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
     grid_put(g, "%.1f", 100 * sum_samples_margin(p->model, rows[0].of_kernel));
     report_cells_put_count(g, (int64_t)rows[0].of_kernel);
     grid_put(g, "%s", units_percent(a, (double)selected, (double)rows[0].of_kernel));
-    grid_put(g, "%s", all.told ? units_percent(a, (double)all.idle, (double)all.told) : "-");
+    grid_put(g, "%s",
+             all.issue_known ? units_percent(a, (double)all.idle, (double)all.issue_known) : "-");
     grid_put(g, "%s", text);
     grid_put(g, "%s", rows[0].kernel ? model_text(p->model, rows[0].kernel) : "(not known)");
     return n;

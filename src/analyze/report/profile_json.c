@@ -18,7 +18,7 @@ static const char *reason_name(const struct model *m, uint32_t reason)
 static void put_sum(struct json_out *j, const struct sample_count *n)
 {
     json_out_count(j, "samples", n->all);
-    json_out_int(j, "not_issued", n->told ? (int64_t)n->idle : CELL_NULL);
+    json_out_int(j, "not_issued", n->issue_known ? (int64_t)n->idle : CELL_NULL);
 }
 
 /* Puts the function's name for people, and its symbol, by which other sections name it. */

@@ -337,7 +337,7 @@ static void put_notes(const struct page *p)
     const struct scope_sum *outside = &s->nodes[0].self, *all = &s->nodes[0].all;
     const struct sum_ledger *l = &p->model->ledger;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    if (s->joins[SCOPE_KERNELS].rows && !sum_scopes_told(p->model, SCOPE_KERNELS))
+    if (s->joins[SCOPE_KERNELS].rows && !sum_scopes_known(p->model, SCOPE_KERNELS))
         page_text(p, "The log does not tell in which scope kernels were launched.");
     else if (outside->kernels)
         page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",

@@ -24,16 +24,16 @@ static void put_path(const struct model *m, struct json_out *j, uint32_t id)
 }
 
 /* Activities whose scope the log has. */
-struct scope_told {
+struct scope_known {
     bool kernels, copies, waits;
 };
 
-static struct scope_told what_is_told(const struct model *m)
+static struct scope_known what_is_known(const struct model *m)
 {
-    return (struct scope_told){
-        .kernels = sum_scopes_told(m, SCOPE_KERNELS),
-        .copies = sum_scopes_told(m, SCOPE_COPIES) && sum_scopes_told(m, SCOPE_FILLS),
-        .waits = sum_scopes_told(m, SCOPE_WAITS),
+    return (struct scope_known){
+        .kernels = sum_scopes_known(m, SCOPE_KERNELS),
+        .copies = sum_scopes_known(m, SCOPE_COPIES) && sum_scopes_known(m, SCOPE_FILLS),
+        .waits = sum_scopes_known(m, SCOPE_WAITS),
     };
 }
 
@@ -73,7 +73,7 @@ static void put_scope(const struct report *r, struct json_out *j, const struct s
     const struct model *m = &r->model;
     const struct scope_node *n = &m->scopes.nodes[id];
     const struct scope_sum *s = &n->self;
-    const struct scope_told told = what_is_told(m);
+    const struct scope_known known = what_is_known(m);
     json_out_object(j, NULL);
     json_out_count(j, "id", v->numbers[id]);
     json_out_count(j, "parent", v->numbers[n->parent]);
@@ -88,15 +88,15 @@ static void put_scope(const struct report *r, struct json_out *j, const struct s
     json_out_int(j, "wall_min_ns", s->calls ? s->wall_min : CELL_NULL);
     json_out_int(j, "wall_max_ns", s->calls ? s->wall_max : CELL_NULL);
     json_out_int(j, "wall_mean_ns", s->calls ? s->wall / (int64_t)s->calls : CELL_NULL);
-    json_out_known(j, "kernels", told.kernels, (int64_t)n->all.kernels);
-    json_out_known(j, "gpu_ns", told.kernels, n->all.gpu);
-    json_out_known(j, "self_kernels", told.kernels, (int64_t)s->kernels);
-    json_out_known(j, "self_gpu_ns", told.kernels, s->gpu);
-    json_out_known(j, "inherited_kernels", told.kernels, (int64_t)n->all.inherited);
-    json_out_known(j, "self_inherited_kernels", told.kernels, (int64_t)s->inherited);
-    json_out_known(j, "copy_ns", told.copies, n->all.copy);
-    json_out_known(j, "waits", told.waits, (int64_t)n->all.waits);
-    json_out_known(j, "wait_ns", told.waits, n->all.wait);
+    json_out_known(j, "kernels", known.kernels, (int64_t)n->all.kernels);
+    json_out_known(j, "gpu_ns", known.kernels, n->all.gpu);
+    json_out_known(j, "self_kernels", known.kernels, (int64_t)s->kernels);
+    json_out_known(j, "self_gpu_ns", known.kernels, s->gpu);
+    json_out_known(j, "inherited_kernels", known.kernels, (int64_t)n->all.inherited);
+    json_out_known(j, "self_inherited_kernels", known.kernels, (int64_t)s->inherited);
+    json_out_known(j, "copy_ns", known.copies, n->all.copy);
+    json_out_known(j, "waits", known.waits, (int64_t)n->all.waits);
+    json_out_known(j, "wait_ns", known.waits, n->all.wait);
     json_out_int(j, "iterations", s->repeat);
     json_out_int(j, "iteration_ns", s->repeat > 0 ? s->repeat_wall / s->repeat : CELL_NULL);
     put_kernels(r, j, n);
@@ -118,9 +118,9 @@ void json_scopes(const struct report *r, struct json_out *j)
         put_scope(r, j, &v, v.nodes[i]);
     json_out_close_array(j);
     json_out_object(j, "outside_scopes");
-    bool told = sum_scopes_told(&r->model, SCOPE_KERNELS);
-    json_out_known(j, "kernels", told, (int64_t)outside->kernels);
-    json_out_known(j, "gpu_ns", told, outside->gpu);
+    bool known = sum_scopes_known(&r->model, SCOPE_KERNELS);
+    json_out_known(j, "kernels", known, (int64_t)outside->kernels);
+    json_out_known(j, "gpu_ns", known, outside->gpu);
     json_out_int(j, "launches_shared",
                  r->model.ledger.any ? r->model.ledger.row.launches_shared : CELL_NULL);
     json_out_close_object(j);

@@ -41,7 +41,7 @@ struct run {
     int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
     size_t row_count;
     int64_t total; /* instructions of the session */
-    int64_t told;  /* instructions that nvdisasm gave for the object */
+    int64_t given; /* instructions that nvdisasm gave for the object */
 };
 
 static const char *function_name(const struct symbolize *z, const int64_t *function)
@@ -106,7 +106,7 @@ static void take_instruction(void *arg, const struct disassembled *d)
     bool added;
     if (!function || z->code)
         return;
-    r->told++;
+    r->given++;
     if (!rowset_put(&z->lined, &function[COL_function_id], &added))
         z->code = GPUFL_E_NOMEM;
     if (r->total + (int64_t)levels > ROWS_MOST)
@@ -191,7 +191,7 @@ static int take_apart(struct run *r, const char *program, const char *path, int6
     uint32_t at = 0;
     bool asked = false;
     int rc = 0;
-    r->told = 0;
+    r->given = 0;
     for (gather(r, &r->z->apart, path, &at, e); r->count && !rc;
          gather(r, &r->z->apart, path, &at, e)) {
         asked = true;
@@ -203,7 +203,7 @@ static int take_apart(struct run *r, const char *program, const char *path, int6
         rc = disassemble(program, &q, deadline, e);
         put_rows(r);
     }
-    if (!rc && !e->code && asked && !r->told && !any_apart(r))
+    if (!rc && !e->code && asked && !r->given && !any_apart(r))
         return err_set(e, GPUFL_E_CORRUPT,
                        "nvdisasm knows no instruction of %.200s: it is damaged, or of a device "
                        "that this nvdisasm does not know",

@@ -26,7 +26,7 @@ static void describe(int flags, char *out, size_t size)
 void symbolize_ending(struct symbolize *z)
 {
     char text[160];
-    if (z->ended || z->told || !(z->flags & GPUFL_SYMBOLIZE_ENDED))
+    if (z->ended || z->ending_known || !(z->flags & GPUFL_SYMBOLIZE_ENDED))
         return;
     describe(z->flags, text, sizeof text);
     struct message_row row = {

@@ -30,7 +30,7 @@ struct symbolize {
     int lock;                  /* -1: not ours */
     bool over;                 /* the program has ended */
     bool ended;                /* its log says so */
-    bool told;                 /* the session says how it ended */
+    bool ending_known;         /* the session says how it ended */
     int flags;                 /* see gpufl_symbolize */
     struct wire_header header; /* its texts are owned */
     bool has_header;

@@ -201,7 +201,7 @@ static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
         return 0;
     case RECORD_message:
         if (!strcmp(name_text(z, cells_get(b, COL_message_code, i)), SYMBOLIZE_ENDING))
-            z->told = true;
+            z->ending_known = true;
         return 0;
     case RECORD_end:
         z->over = z->ended = true;

@@ -8,11 +8,6 @@
 
 enum { RANGES_MAX = 1 << 26 };
 
-void address_map_init(struct address_map *m)
-{
-    memset(m, 0, sizeof *m);
-}
-
 void address_map_fini(struct address_map *m)
 {
     mem_free(m->items);

@@ -19,7 +19,6 @@ struct address_map {
     size_t count, cap;
 };
 
-void address_map_init(struct address_map *m);
 void address_map_fini(struct address_map *m);
 
 /* Adds a range that is not empty, in any order. 0, GPUFL_E_NOMEM or _FULL. */

@@ -74,7 +74,7 @@ static int ensure_device(struct model *m, uint32_t index)
     int rc = mem_grow(&s->devices, &s->device_cap, index + 1, sizeof *s->devices, DEVICES_MAX);
     for (; !rc && s->device_count <= index; s->device_count++) {
         s->devices[s->device_count] = (struct idle_device){0};
-        idle_spans_init(&s->devices[s->device_count].spans, idle_gap_tell, m);
+        idle_spans_init(&s->devices[s->device_count].spans, idle_gap_blame, m);
         s->devices[s->device_count].spans.max_spans = s->max_spans;
     }
     return rc;
@@ -137,7 +137,7 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
             rc = ensure_device(m, device);
         if (rc)
             break;
-        m->idle.telling = &m->idle.devices[device];
+        m->idle.current = &m->idle.devices[device];
         rc = idle_spans_add(&m->idle.devices[device].spans, &a);
     }
     return rc;
@@ -160,7 +160,7 @@ static int give_to_only(struct model *m)
         return 0;
     int rc = ensure_device(m, only);
     rc = rc ? rc : idle_spans_settle(&s->devices[0].spans);
-    s->telling = &s->devices[only];
+    s->current = &s->devices[only];
     for (size_t i = 0; !rc && i < s->devices[0].spans.count; i++)
         rc = idle_spans_add(&s->devices[only].spans, &s->devices[0].spans.spans[i]);
     for (int c = 0; c < IDLE_CAUSES; c++) {
@@ -174,8 +174,8 @@ static int give_to_only(struct model *m)
 }
 
 /* Blames the time before the first work of the session, or after its last. */
-static void tell_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
-                      int64_t start, int64_t end)
+static void blame_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
+                       int64_t start, int64_t end)
 {
     int64_t ns = idle_engines_within(&m->idle.engines, thread, start, end);
     if (ns > 0)
@@ -187,16 +187,16 @@ static void tell_edge(struct model *m, struct idle_device *d, enum idle_cause c,
 static int finish_device(struct model *m, struct idle_device *d)
 {
     const struct sum_facts *f = &m->facts;
-    m->idle.telling = d;
-    int rc = idle_spans_tell(&d->spans);
+    m->idle.current = d;
+    int rc = idle_spans_report(&d->spans);
     if (rc || !d->spans.count)
         return rc;
     d->any = true;
     d->watched = sum_windows_gpu_time(m);
     if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
-        tell_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start, d->spans.spans[0].start);
+        blame_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start, d->spans.spans[0].start);
     if (d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
-        tell_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
+        blame_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);
     return 0;
@@ -282,7 +282,8 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
     return devices;
 }
 
-int64_t sum_idle_watched(const struct model *m)
+/* How long sessions observed the devices that worked, summed as the idle time is. */
+static int64_t watched_all(const struct model *m)
 {
     int64_t watched = 0;
     for (size_t i = 0; i < m->idle.device_count; i++)
@@ -293,13 +294,13 @@ int64_t sum_idle_watched(const struct model *m)
 int64_t sum_idle_of_run(const struct model *m, int64_t ns)
 {
     return cells_whole((double)ns *
-                       cells_share((double)sum_windows_time(m), (double)sum_idle_watched(m)));
+                       cells_share((double)sum_windows_time(m), (double)watched_all(m)));
 }
 
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    int64_t watched = sum_idle_watched(m);
+    int64_t watched = watched_all(m);
     buf_printf(out, "%s (%s of ", units_time(a, ns), units_percent(b, (double)ns, (double)watched));
     if (watched == sum_windows_time(m))
         buf_printf(out, "%s)", sum_windows_whole(m));

@@ -84,7 +84,7 @@ struct sum_idle {
     size_t waits;                /* number of waits that the threads were made from */
     int64_t doubtful;            /* ns of work in gaps that were reported already */
     bool unknown_device;         /* work of devices that the log does not name: it has no gaps */
-    struct idle_device *telling; /* the device whose gaps are being reported */
+    struct idle_device *current; /* the device whose gaps are being reported */
 };
 
 void sum_idle_init(struct model *m);
@@ -99,9 +99,6 @@ const char *sum_idle_text(enum idle_cause c); /* for people */
 /* Sums the idle time of all devices by cause and in all; returns how many devices. Sessions that
  * ran at the same time count each on its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
-
-/* How long sessions observed the devices that worked, summed as the idle time is. */
-int64_t sum_idle_watched(const struct model *m);
 
 /* Appends an idle time and its share of the observed time: "9.54 s (71.2 % of the run)". */
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);

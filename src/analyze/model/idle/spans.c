@@ -11,17 +11,17 @@
 
 enum { RECENT = 8192 }; /* the newest spans keep the gaps between them */
 
-void idle_spans_init(struct idle_spans *s, idle_gap_fn *tell, void *arg)
+void idle_spans_init(struct idle_spans *s, idle_gap_fn *report, void *arg)
 {
     *s = (struct idle_spans){
-        .max_spans = IDLE_SPANS, .tell = tell, .arg = arg, .told_until = INT64_MIN};
+        .max_spans = IDLE_SPANS, .report = report, .arg = arg, .reported_until = INT64_MIN};
 }
 
 void idle_spans_fini(struct idle_spans *s)
 {
     mem_free(s->spans);
     mem_free(s->late);
-    idle_spans_init(s, s->tell, s->arg);
+    idle_spans_init(s, s->report, s->arg);
 }
 
 /* Joins b to the earlier span a, which it follows without a gap. */
@@ -63,9 +63,9 @@ static int close_gaps(struct idle_spans *s)
             s->spans[++out] = *b;
             continue;
         }
-        rc = s->tell(s->arg, a, b);
-        if (b->start > s->told_until)
-            s->told_until = b->start;
+        rc = s->report(s->arg, a, b);
+        if (b->start > s->reported_until)
+            s->reported_until = b->start;
         join(a, b);
     }
     if (!rc)
@@ -87,7 +87,7 @@ int idle_spans_add(struct idle_spans *s, const struct idle_span *a)
     struct idle_span *last = s->count ? &s->spans[s->count - 1] : NULL;
     if (a->end <= a->start)
         return 0;
-    if (a->start < s->told_until)
+    if (a->start < s->reported_until)
         s->doubtful = cells_sum(s->doubtful, a->end - a->start);
     if (!last || a->start > last->end)
         return append(s, a);
@@ -158,11 +158,11 @@ int idle_spans_settle(struct idle_spans *s)
     return rc;
 }
 
-int idle_spans_tell(struct idle_spans *s)
+int idle_spans_report(struct idle_spans *s)
 {
     int rc = idle_spans_settle(s);
     for (size_t i = 1; !rc && i < s->count; i++) {
-        rc = s->tell(s->arg, &s->spans[0], &s->spans[i]);
+        rc = s->report(s->arg, &s->spans[0], &s->spans[i]);
         join(&s->spans[0], &s->spans[i]);
     }
     if (!rc && s->count)

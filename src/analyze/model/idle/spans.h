@@ -28,25 +28,25 @@ typedef int idle_gap_fn(void *arg, const struct idle_span *before, const struct 
 
 struct idle_spans {
     size_t max_spans;
-    idle_gap_fn *tell;
+    idle_gap_fn *report;
     void *arg;
     struct idle_span *spans; /* owned; sorted, disjoint */
     size_t count, cap;
     struct idle_span *late; /* owned; not yet in spans */
     size_t late_count, late_cap;
-    int64_t told_until; /* some gaps before this time were reported */
-    int64_t doubtful;   /* ns of activities that came to lie before it */
+    int64_t reported_until; /* some gaps before this time were reported */
+    int64_t doubtful;       /* ns of activities that came to lie before it */
 };
 
-void idle_spans_init(struct idle_spans *s, idle_gap_fn *tell, void *arg); /* allocates nothing */
+void idle_spans_init(struct idle_spans *s, idle_gap_fn *report, void *arg); /* allocates nothing */
 void idle_spans_fini(struct idle_spans *s);
 
-/* 0, GPUFL_E_NOMEM, or the result of tell. */
+/* 0, GPUFL_E_NOMEM, or the result of report. */
 int idle_spans_add(struct idle_spans *s, const struct idle_span *a);
 /* Puts everything in order. */
 int idle_spans_settle(struct idle_spans *s);
 /* Reports the gaps that are left and frees the spans between the first and the last. */
-int idle_spans_tell(struct idle_spans *s);
+int idle_spans_report(struct idle_spans *s);
 
 /* True where correlation id a is later than b. Ids begin again at 2^32. False where one is
  * unknown. */

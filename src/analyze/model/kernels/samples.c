@@ -156,7 +156,7 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
     p.offset = cells_get(b, COL_pc_sample_offset, i);
     p.count.all = (uint64_t)n;
     p.count.idle = from->issued == 0 ? (uint64_t)n : 0;
-    p.count.told = from->issued >= 0 ? (uint64_t)n : 0;
+    p.count.issue_known = from->issued >= 0 ? (uint64_t)n : 0;
     sample_count_add(&s->total, &p.count);
     int rc = add_group(&s->functions, p.function, p.reason, &p.count);
     if (!rc && p.function && p.offset >= 0)

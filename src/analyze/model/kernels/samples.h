@@ -34,8 +34,8 @@ struct sample_reason {
 /* Samples of one reason. */
 struct sample_count {
     uint64_t all;
-    uint64_t idle; /* of them: in cycles in which the scheduler issued nothing */
-    uint64_t told; /* of all: the log says whether the scheduler issued */
+    uint64_t idle;        /* of them: in cycles in which the scheduler issued nothing */
+    uint64_t issue_known; /* of all: the log says whether the scheduler issued */
 };
 
 struct sample_group {
@@ -124,7 +124,7 @@ static inline void sample_count_add(struct sample_count *a, const struct sample_
 {
     a->all += b->all;
     a->idle += b->idle;
-    a->told += b->told;
+    a->issue_known += b->issue_known;
 }
 
 /* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */

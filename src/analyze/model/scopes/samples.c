@@ -345,7 +345,7 @@ int scope_samples_estimate(struct model *m)
     struct sharing s = {.m = m};
     uint32_t any = 0;
     if (!m->samples.total.all || !scope_tree_next(&m->scopes, &any) || !m->kernels.time.count ||
-        !sum_scopes_told(m, SCOPE_KERNELS))
+        !sum_scopes_known(m, SCOPE_KERNELS))
         return 0;
     keyed_init(&s.sums, sizeof(struct sample_estimate), 2 * sizeof(uint32_t),
                m->samples.estimates.max);

@@ -87,7 +87,7 @@ static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
     }
 }
 
-bool sum_scopes_told(const struct model *m, enum scope_activity a)
+bool sum_scopes_known(const struct model *m, enum scope_activity a)
 {
     static const enum known_kind kinds[SCOPE_ACTIVITIES] = {
         [SCOPE_KERNELS] = KNOWN_KERNELS, [SCOPE_GRAPHS] = KNOWN_KERNELS,
@@ -95,7 +95,7 @@ bool sum_scopes_told(const struct model *m, enum scope_activity a)
         [SCOPE_WAITS] = KNOWN_SYNCS,
     };
     const struct scope_join *j = &m->scopes.joins[a];
-    return j->rows ? j->told > 0 : sum_known_is(m, kinds[a]);
+    return j->rows ? j->known > 0 : sum_known_is(m, kinds[a]);
 }
 
 /* Name of a kernel row's launch configuration: id of model.names, 0 where it is not known. */
@@ -138,7 +138,7 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
     for (size_t i = 0; !rc && start && duration && i < b->rows; i++) {
         int64_t instance = scope ? scope[i] : CELL_NULL;
         s->joins[kind].rows++;
-        s->joins[kind].told += instance != CELL_NULL;
+        s->joins[kind].known += instance != CELL_NULL;
         if (instance != last)
             rc = scope_tree_instance(s, instance, &node);
         last = instance;
@@ -200,7 +200,7 @@ int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift
     }
     for (int a = 0; a < SCOPE_ACTIVITIES; a++) {
         s->joins[a].rows += o->joins[a].rows;
-        s->joins[a].told += o->joins[a].told;
+        s->joins[a].known += o->joins[a].known;
     }
     scope_tree_add(&s->nodes[0].self, &o->nodes[0].self);
     for (uint32_t n = 0; !rc && scope_tree_next(o, &n);) {

@@ -54,7 +54,7 @@ struct scope_node {
 
 /* Rows of a kind, and those of them whose scope is in the log. */
 struct scope_join {
-    uint64_t rows, told;
+    uint64_t rows, known;
 };
 
 enum scope_activity {
@@ -96,6 +96,6 @@ int sum_scopes_ensure(struct model *m);
 
 /* False where no row of that kind has its scope in the log, or where nobody knows whether there
  * were rows: the sums of scopes are then unknown, not 0. */
-bool sum_scopes_told(const struct model *m, enum scope_activity a);
+bool sum_scopes_known(const struct model *m, enum scope_activity a);
 
 #endif

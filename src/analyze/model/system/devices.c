@@ -202,8 +202,8 @@ int sum_devices_merge(struct model *into, const struct model *from, int64_t shif
         const struct device_sum *s = &o->items[i];
         struct device_sum *to = &d->items[d->merged[i]];
         to->kernels += s->kernels;
-        to->untold |= s->untold ||
-                      (from->facts.sessions == 1 && s->named && !sum_known_is(from, KNOWN_KERNELS));
+        to->unknown |= s->unknown || (from->facts.sessions == 1 && s->named &&
+                                      !sum_known_is(from, KNOWN_KERNELS));
         rc = busy_merge(&to->compute, &s->compute, shift);
         if (!rc)
             rc = busy_merge(&to->any, &s->any, shift);
@@ -259,7 +259,7 @@ bool sum_devices_known(const struct model *m, uint32_t device)
     const struct device_sum *d = &m->devices.items[device];
     if (d->kernels || d->compute.count)
         return true;
-    return !d->untold && (m->facts.sessions > 1 || sum_known_is(m, KNOWN_KERNELS));
+    return !d->unknown && (m->facts.sessions > 1 || sum_known_is(m, KNOWN_KERNELS));
 }
 
 unsigned sum_devices_used(const struct model *m, uint32_t *only)

@@ -24,7 +24,7 @@ struct device_sum {
     struct device_row row; /* name cells: ids of model.names; id 0 */
     uint32_t host;         /* name of its host */
     bool named;            /* the log describes it */
-    bool untold;           /* merged: of a session that names it the kernels are unknown */
+    bool unknown;          /* merged: a session names it whose kernels are unknown */
     uint64_t kernels;      /* kernels that ran on it */
     struct busy compute;   /* kernels */
     struct busy any;       /* kernels, copies and fills */
