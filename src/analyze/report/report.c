@@ -189,34 +189,53 @@ static int read_all(struct report *r, const struct discover *d, struct err *e)
     return rc;
 }
 
+/* The lines of the list of sessions, with their directories. */
+static int list_sessions(struct report *r, const struct discover *d)
+{
+    for (; r->count < d->count; r->count++) {
+        r->sessions[r->count].dir = mem_strdup(d->sessions[r->count].dir);
+        if (!r->sessions[r->count].dir)
+            return GPUFL_E_NOMEM;
+    }
+    return 0;
+}
+
+/* Room for so many sessions, and empty tables. */
+static int begin(struct report *r, size_t sessions, const struct gpufl_report_options *o)
+{
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    r->sessions = mem_array(sessions, sizeof *r->sessions);
+    int rc = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    if (!rc)
+        model_init(&r->model, r->names);
+    return rc;
+}
+
 int report_open(struct report *r, const char *path, const struct gpufl_report_options *o,
                 struct err *e)
 {
     struct discover d;
     memset(r, 0, sizeof *r);
-    r->options = *o;
     int rc = discover_open(&d, path, e);
     if (rc)
         return rc;
-    r->foreign = d.foreign;
-    r->losses = d.losses;
-    r->sessions = mem_array(d.count, sizeof *r->sessions);
-    rc = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    rc = begin(r, d.count, o);
+    rc = rc ? rc : list_sessions(r, &d);
     if (rc) {
         err_set(e, rc, "%s", err_text(rc));
-    } else {
-        model_init(&r->model, r->names);
-        for (; !rc && r->count < d.count; r->count++) {
-            r->sessions[r->count].dir = mem_strdup(d.sessions[r->count].dir);
-            if (!r->sessions[r->count].dir)
-                rc = err_nomem(e);
-        }
-        rc = rc ? rc : read_all(r, &d, e);
-        if (!rc && (rc = report_shared(r, NULL)))
-            err_set(e, rc, "%s", err_text(rc));
-        if (!rc && (rc = insights_find(&r->model, &r->insights)))
-            err_set(e, rc, "%s", err_text(rc));
+        goto done;
     }
+    r->foreign = d.foreign;
+    r->losses = d.losses;
+    rc = read_all(r, &d, e);
+    if (rc)
+        goto done;
+    rc = report_shared(r, NULL);
+    rc = rc ? rc : insights_find(&r->model, &r->insights);
+    if (rc)
+        err_set(e, rc, "%s", err_text(rc));
+done:
     discover_close(&d);
     if (rc)
         report_close(r);
@@ -241,12 +260,8 @@ static int read_source(struct report *r, const struct report_source *s, struct e
 int report_open_source(struct report *r, const struct report_source *s,
                        const struct gpufl_report_options *o, struct err *e)
 {
-    memset(r, 0, sizeof *r);
-    r->options = *o;
-    r->sessions = mem_array(1, sizeof *r->sessions);
-    int rc = r->sessions ? intern_open(&r->names, NAMES_MAX, NAME_BYTES_MAX) : GPUFL_E_NOMEM;
+    int rc = begin(r, 1, o);
     if (!rc) {
-        model_init(&r->model, r->names);
         r->count = 1;
         r->sessions[0].dir = mem_strdup(s->dir);
         rc = r->sessions[0].dir ? 0 : GPUFL_E_NOMEM;

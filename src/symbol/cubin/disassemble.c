@@ -157,15 +157,22 @@ static int ended(struct spawned *p, int rc, int64_t deadline, const char *cubin,
     return 0;
 }
 
+/* The numbers of the functions as nvdisasm takes them: "12,148". */
+static void put_numbers(const struct disassemble_request *q, char *list, size_t size)
+{
+    size_t at = 0;
+    *list = '\0';
+    for (size_t i = 0; i < q->count && at + 16 < size; i++)
+        at += (size_t)snprintf(list + at, size - at, "%s%u", i ? "," : "", q->functions[i]);
+}
+
 int disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                 struct err *e)
 {
     static struct output o; /* owner's thread */
-    char list[LIST_MOST] = "";
+    char list[LIST_MOST];
     int ends[2];
-    size_t at = 0;
-    for (size_t i = 0; i < q->count && at + 16 < sizeof list; i++)
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%u", i ? "," : "", q->functions[i]);
+    put_numbers(q, list, sizeof list);
     char *argv[] = {(char *)program, "-c", "-gi", "-fun", list, (char *)q->cubin, NULL};
     o.text = disassembly_open(q->fn, q->arg);
     o.len = 0;
@@ -173,22 +180,23 @@ int disassemble(const char *program, const struct disassemble_request *q, int64_
     if (!o.text)
         return err_nomem(e);
     int rc = spawn_pipe(ends);
+    if (rc) {
+        rc = err_set(e, GPUFL_E_IO, "no pipe for nvdisasm: %s", strerror(rc));
+        goto done;
+    }
     struct spawned p = SPAWNED_NONE;
     struct spawn s = {.program = program,
                       .argv = argv,
                       .fds = {SPAWN_NULL, ends[1], SPAWN_NULL},
                       .own_group = true};
-    if (!rc) {
-        rc = spawn_open(&p, &s);
-        close(ends[1]);
-        if (!rc)
-            rc = ended(&p, read_all(ends[0], &o, deadline), deadline, q->cubin, e);
-        else
-            rc = err_set(e, GPUFL_E_NOENT, "%.200s cannot be run: %s", program, strerror(rc));
-        close(ends[0]);
-    } else {
-        rc = err_set(e, GPUFL_E_IO, "no pipe for nvdisasm: %s", strerror(rc));
-    }
+    rc = spawn_open(&p, &s);
+    close(ends[1]);
+    if (rc)
+        rc = err_set(e, GPUFL_E_NOENT, "%.200s cannot be run: %s", program, strerror(rc));
+    else
+        rc = ended(&p, read_all(ends[0], &o, deadline), deadline, q->cubin, e);
+    close(ends[0]);
+done:
     disassembly_close(o.text);
     return rc;
 }
