@@ -1,5 +1,6 @@
 /* occupancy.c - the limits of each kernel's occupancy: how many of its blocks an SM could
  * hold by registers, shared memory, warp slots and block slots. The least of the four counts. */
+#include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/page.h"
@@ -24,13 +25,13 @@ static void put_row(const struct model *m, struct grid *g, size_t number,
                     const struct config_row *r)
 {
     char a[UNITS_TEXT];
-    int64_t threads = r->block_x;
+    double threads = (double)r->block_x; /* a log may hold any number: no product may overflow */
     if (r->block_y > 0)
-        threads *= r->block_y;
+        threads *= (double)r->block_y;
     if (r->block_z > 0)
-        threads *= r->block_z;
+        threads *= (double)r->block_z;
     grid_put(g, "%zu", number);
-    grid_put(g, "%s", r->block_x > 0 ? units_count(a, threads) : "-");
+    grid_put(g, "%s", r->block_x > 0 ? units_count(a, cells_whole(threads)) : "-");
     put_limit(g, r, r->occ_limit_regs);
     put_limit(g, r, r->occ_limit_shared);
     put_limit(g, r, r->occ_limit_warps);
