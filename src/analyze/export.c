@@ -64,7 +64,7 @@ static int open_files(struct exporter *x, const char *session)
         x->files[c] = gzopen(path, "wb6xe");
         if (!x->files[c] && errno == EEXIST)
             return err_set(x->err, GPUFL_E_STATE,
-                           "%s is there already: remove it, or name another directory", path);
+                           "%s exists already: remove it, or name another directory", path);
         if (!x->files[c])
             rc = err_set_vendor(x->err, err_from_errno(errno), errno, "cannot write %s", path);
         else
@@ -194,7 +194,7 @@ static int export_session(const struct discover_session *s, const char *dir, str
             err_set(e, GPUFL_E_CORRUPT, "%s: not a session log: nothing in it can be read", s->dir);
     rc = rc ? rc : run_pass(&x, s, true, &lines);
     if (!rc && !*x.home)
-        rc = err_set(e, GPUFL_E_CORRUPT, "%s: no header in it tells which session it is", s->dir);
+        rc = err_set(e, GPUFL_E_CORRUPT, "%s: no header names its session", s->dir);
     rc = rc ? rc : peer_encoder_finish(x.encoder);
     rc = rc ? rc : flush(&x, true);
     rc = close_files(&x, rc);

@@ -137,7 +137,7 @@ int source_file_read(struct source_file *f, const char *path, struct err *e)
 {
     memset(f, 0, sizeof *f);
     if (*path != '/')
-        return err_set(e, GPUFL_E_INVAL, "%s is no absolute path", path);
+        return err_set(e, GPUFL_E_INVAL, "%s is not an absolute path", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);

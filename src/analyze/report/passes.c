@@ -92,7 +92,9 @@ static int find(struct passes *p, int64_t number, struct model **at, struct err 
             return 0;
         }
     if (p->count == PASSES_MAX)
-        return err_set(e, GPUFL_E_FULL, "a run of more than %d passes", PASSES_MAX);
+        return err_set(e, GPUFL_E_FULL,
+                       "the run has more than %d passes, the most that a report can join",
+                       PASSES_MAX);
     struct model *m = mem_array(1, sizeof *m);
     if (!m)
         return err_nomem(e);
@@ -336,8 +338,8 @@ int passes_close(struct passes *p, struct model *into, struct pass_group *out, s
         err_set(e, rc, "%s", err_text(rc));
     else if (!timed)
         rc = err_set(e, GPUFL_E_STATE,
-                     "passes of run %s are here without that of engine Trace, which has the "
-                     "times; name the directory of one pass to have it alone",
+                     "the passes of run %s lack the one of engine Trace, which has the times; name "
+                     "the directory of one pass to read it alone",
                      model_text(into, p->run));
     drop(p);
     if (rc || !g.count)

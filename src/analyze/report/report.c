@@ -96,8 +96,7 @@ static int add_session(struct report *r, struct passes *p, const struct model *m
     for (size_t i = 0; !rc && i < r->group_count; i++)
         if (r->groups[i].run == m->facts.run)
             rc = err_set(e, GPUFL_E_STATE,
-                         "passes of run %s lie in different places; put their directories into "
-                         "one",
+                         "passes of run %s lie in different directories; move them into one",
                          model_text(m, m->facts.run));
     return rc ? rc : passes_take(p, m, e);
 }

@@ -76,8 +76,7 @@ int disassemble_find(char *path, size_t size, struct err *e)
     return err_set(
         e, GPUFL_E_NOENT,
         "nvdisasm was not found, so that device code has lines at most, and no instructions: "
-        "install "
-        "the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM to the path of nvdisasm");
+        "install the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM to the path of nvdisasm");
 }
 
 /* ---- running ----------------------------------------------------------------------------- */

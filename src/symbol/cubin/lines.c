@@ -435,7 +435,7 @@ static int run_table(struct table *t, const char *cubin, struct err *e)
         r.bad |= unit.bad;
     }
     if (rc)
-        return err_set(e, rc, "the lines of %.200s are too many for the memory they may take",
+        return err_set(e, rc, "%.200s has more lines than the memory limit allows",
                        path_base(cubin));
     if (r.bad || !t->budget)
         return err_set(e, GPUFL_E_CORRUPT, "the line table of %.200s is damaged", path_base(cubin));

@@ -254,8 +254,8 @@ int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e)
     f->inode = st.st_ino;
     if (!elf_file_copy(f, 0, &f->head, sizeof f->head) || !is_ours(&f->head)) {
         elf_file_close(f);
-        return err_set(e, GPUFL_E_CORRUPT, "%s is no program or library of this kind of machine",
-                       name);
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "%s is not a program or library for this kind of machine", name);
     }
     read_sections(f);
     if (f->head.e_phentsize == sizeof(Elf64_Phdr))

@@ -150,7 +150,7 @@ static void fails(const char *dir, int expected, const char *words)
 
 TEST(test_nothing_to_read)
 {
-    fails(tmpdir_write("empty.txt", "", 0), GPUFL_E_CORRUPT, "empty.txt: there is nothing in it");
+    fails(tmpdir_write("empty.txt", "", 0), GPUFL_E_CORRUPT, "empty.txt: the log is empty");
     fails(tmpdir_write("prose.txt", "Dear all,\nhello.\n", 17), GPUFL_E_CORRUPT,
           "not a session log");
     fails(tmpdir_write("zeros.bin", "\0\0\0\n\0\0", 6), GPUFL_E_CORRUPT, "not a session log");

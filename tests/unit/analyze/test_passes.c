@@ -346,7 +346,7 @@ TEST(test_without_trace)
     write_pass(&(struct pass_log){3, "SassMetrics", "SassMetrics", 0, 2, 3, true, true},
                "timeless");
     free(report(tmpdir_path("timeless"), GPUFL_REPORT_TEXT, NULL, GPUFL_E_STATE, error));
-    has(error, "passes of run timeless are here without that of engine Trace, which has the times");
+    has(error, "the passes of run timeless lack the one of engine Trace, which has the times");
 }
 
 /* Two runs of passes below one directory: each is put together by itself. */

@@ -623,7 +623,7 @@ TEST(test_export)
     /* A second time it would overwrite. */
     assert_int_equal(gpufl_export_gpuflight(data("sessions/train"), out, error, sizeof error),
                      GPUFL_E_STATE);
-    assert_non_null(strstr(error, "there already"));
+    assert_non_null(strstr(error, "exists already"));
     assert_int_equal(gpufl_export_gpuflight(tmpdir_path("nowhere"), out, error, sizeof error),
                      GPUFL_E_NOENT);
 }
