@@ -110,7 +110,7 @@ static bool is_share(const char *key)
     return end && !end[strlen("share")] && (end == key || end[-1] == '_');
 }
 
-/* No share in the report is below 0 or, but for rounding, above 1. */
+/* No share in the report is below 0 or, except by rounding, above 1. */
 static void check_shares(const json_t *at, const char *under)
 {
     const char *key;

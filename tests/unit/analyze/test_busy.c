@@ -95,7 +95,8 @@ TEST(test_against_bitmap)
     }
 }
 
-/* With few spans allowed, in order: exact. Out of order: within what is stated. */
+/* Few spans are allowed. Intervals in order give an exact result, others one within the stated
+ * doubt. */
 TEST(test_bounded)
 {
     static struct brute brute;

@@ -433,7 +433,7 @@ TEST(test_damaged)
     digest_close(&d);
 }
 
-/* What is written is JSON, with everything that a reader relies on. */
+/* The output is JSON, with everything that a reader relies on. */
 TEST(test_json)
 {
     struct intern *names;

@@ -124,7 +124,7 @@ TEST(test_no_memory)
         int code = feed_session(&d.sessions[0], &f, &stats);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        /* Without a second thread the first one reads on; inflating without memory looks
+        /* The first thread reads on where there is no second one; inflating without memory looks
          * like a file that is broken off. */
         if (code)
             assert_int_equal(code, GPUFL_E_NOMEM);

@@ -111,7 +111,7 @@ TEST(test_slow_host)
     region_fini(&mem);
 }
 
-/* From the 40th on it runs elsewhere, and slower: that is said beside the step. */
+/* The runs from the 40th on are on another machine, and slower: the step says both. */
 TEST(test_other_machines)
 {
     begin(80, 4);

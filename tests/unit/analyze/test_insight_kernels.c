@@ -32,7 +32,7 @@ TEST(test_occupancy)
     }
 }
 
-/* Reserved local memory tells nothing. */
+/* Reserved local memory says nothing. */
 TEST(test_spills)
 {
     for (int64_t local = 0; local <= 256; local += 256) {

@@ -72,7 +72,7 @@ static void copy(int64_t kind, int64_t src, int64_t bytes, int64_t ns, int64_t s
         finder.p.correlation++;
 }
 
-/* With its call, or with a stack of its own. */
+/* The copy has its call, or a stack of its own. */
 static void small_copy(int64_t kind, int64_t stack, bool call)
 {
     if (call) {

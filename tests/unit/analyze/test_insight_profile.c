@@ -30,7 +30,7 @@ static const char *file_of(const struct insight *i)
 
 /* ---- stalls ------------------------------------------------------------------------------ */
 
-/* No reason stands out. */
+/* No reason dominates. */
 static void sample_evenly(int64_t k, int64_t each)
 {
     static const char *const reasons[] = {"long_scoreboard",   "wait",         "barrier",
@@ -177,7 +177,7 @@ TEST(test_scope)
     finder_end();
 }
 
-/* Without kernel rows a kernel's time is its share of the sampled time. */
+/* A kernel without rows has its share of the sampled time. */
 TEST(test_sampled_alone)
 {
     finder_begin("alone");
@@ -285,8 +285,8 @@ TEST(test_uncoalesced)
     }
 }
 
-/* Local memory that was counted: with its line, and once, also where the launch tells of it. Below
- * 5 % of the traffic it is hardly used. */
+/* Local memory that was counted gives one finding, with its line, also where the launch has it.
+ * Below 5 % of the traffic it is hardly used. */
 TEST(test_spills)
 {
     for (int faulty = 0; faulty < 2; faulty++) {
@@ -313,8 +313,8 @@ TEST(test_spills)
     }
 }
 
-/* The launch tells of local memory, too: one finding, of what was counted. Global memory was not
- * counted: nothing is said of it. */
+/* The launch has local memory, too: there is one finding, from the counts. Global memory was not
+ * counted, so nothing is said of it. */
 TEST(test_spills_of_launch)
 {
     finder_begin("both");
@@ -334,8 +334,8 @@ TEST(test_spills_of_launch)
     finder_end();
 }
 
-/* The launch tells of local memory that is hardly used, or not at all: that was counted, and is no finding. A kernel
- * of which nothing was counted is judged by its launch. */
+/* The launch has local memory that is hardly used, or not at all: the counts say so, and there is
+ * no finding. A kernel without counts is judged by its launch. */
 TEST(test_spills_counted_few)
 {
     for (int other = 0; other < 3; other++) {
@@ -377,7 +377,7 @@ TEST(test_bank_conflicts)
     }
 }
 
-/* Kernels are told by name: a module that was loaded twice, rows in any order. */
+/* Kernels are identified by name: a module that was loaded twice, rows in any order. */
 TEST(test_loaded_twice)
 {
     finder_begin("twice");

@@ -1,4 +1,4 @@
-/* test_insight_sync.c - waits: which line is told, how severe, and what is no wait. */
+/* test_insight_sync.c - waits: which line is reported, how severe, and what is no wait. */
 #include "analyze/insight/findings.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
@@ -33,7 +33,7 @@ TEST(test_sync_loop)
     finder_end();
 }
 
-/* The same program with the wait after the loop. */
+/* The program of test_sync_loop with the wait after the loop. */
 TEST(test_sync_hoisted)
 {
     finder_begin("hoisted");
@@ -181,7 +181,8 @@ TEST(test_slow_calls)
     }
 }
 
-/* A copy that waits by itself is told whatever the GPU did, also with asynchronous ones at its line. */
+/* A copy that waits by itself is reported whatever the GPU did, also with asynchronous copies at
+ * its line. */
 TEST(test_slow_beside_a_copy)
 {
     for (int slow = 1; slow <= 100; slow += 99) {

@@ -91,7 +91,7 @@ TEST(test_parts)
     }
 }
 
-/* Without an end: unclean, and as long as the last event says. */
+/* A session without an end is unclean, and as long as its last event says. */
 TEST(test_unclean)
 {
     struct make_log l;
@@ -228,7 +228,7 @@ TEST(test_merge_is_single_pass)
     model_fini(&all);
 }
 
-/* A GPU told of by its index alone is the one of which a later row of its id knows more. */
+/* A GPU that is known by its index alone is the one that a later row of its id describes. */
 TEST(test_device_becomes_known)
 {
     struct make_log l;

@@ -177,7 +177,7 @@ struct rows {
     size_t count, cap, told;
 };
 
-/* Types of a channel's rows, one behind the other. */
+/* Types of a channel's rows, in order. */
 struct order {
     uint8_t *types;
     size_t count, cap, told;
@@ -199,7 +199,7 @@ static int take_name(void *arg, uint32_t id, const char *text, size_t len)
     return model_name(((struct chunks *)arg)->m, id, text, len);
 }
 
-/* Dictionaries go on at once: they stand before what refers to them. */
+/* Dictionaries are passed on at once: they come before the rows that refer to them. */
 static int take_batch(void *arg, const struct wire_batch *b)
 {
     struct chunks *c = arg;

@@ -1,5 +1,5 @@
-/* test_passes.c - passes of one command in the report: each kind of data from its pass, none of it
- * twice; what was alike, what was not, and what is not known is told. */
+/* test_passes.c - passes of one command in the report: each kind of data from its pass, none
+ * twice; the report says what was alike, what was not, and what is not known. */
 #include "base/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
@@ -148,7 +148,7 @@ static void has(const char *text, const char *part)
         fail_msg("no '%s' in:\n%s", part, text);
 }
 
-/* The same for a sentence, which may be broken anywhere. */
+/* As has, for a sentence that may be broken anywhere. */
 static void says(const char *text, const char *sentence)
 {
     char *flat = strdup(text);
@@ -291,7 +291,7 @@ TEST(test_different)
     json_decref(root);
 }
 
-/* As many launches, of other kernels: their sum alone would not tell. */
+/* As many launches of other kernels: their sum alone would look alike. */
 TEST(test_different_kernels)
 {
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "swap");

@@ -177,7 +177,7 @@ TEST(test_all_are_found)
     }
 }
 
-/* What that client takes for a fault, and is none. */
+/* Strings that the public client takes for a fault, and that are none. */
 static const struct {
     const char *why, *lines;
 } false_ones[] = {
@@ -250,7 +250,7 @@ TEST(test_scope_over_segments)
     free(text);
 }
 
-/* What is sampled once counts once, whatever channel it stands in. */
+/* A sample counts once, whatever channel it is in. */
 TEST(test_counts)
 {
     char *text = session_of(KERNEL("24") HEALTHY PROFILE(EVEN));

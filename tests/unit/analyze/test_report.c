@@ -84,7 +84,7 @@ static bool engine_is_told(const json_t *root, const char *engine)
     return told;
 }
 
-/* What engines make the program wait for is not the program's. */
+/* Time in which engines make the program wait is not the program's. */
 TEST(test_slowed)
 {
     static const struct {
@@ -337,7 +337,7 @@ TEST(test_cut_short)
     }
 }
 
-/* Of a machine's GPUs only those that had work are told one by one. */
+/* A machine's GPUs are listed one by one only if they had work. */
 TEST(test_idle_device)
 {
     struct make_log l;
@@ -503,7 +503,7 @@ static void make_asked(const char *id, int64_t ran, int64_t why)
     make_log_fini(&l);
 }
 
-/* Where another engine stood in it is said, of each session. */
+/* Each session says where another engine replaced the requested one. */
 TEST(test_stand_in)
 {
     assert_int_equal(mkdir(tmpdir_path("asked"), 0777), 0);
@@ -562,7 +562,7 @@ TEST(test_several)
     json_decref(root);
 }
 
-/* Of one part alone the times are the part's: 25 of 40 steps of 10 ms. */
+/* A report of one part has that part's times: 25 of 40 steps of 10 ms. */
 TEST(test_one_part)
 {
     char *text = report_ok(data("sessions/train/device.1.log.gz"), GPUFL_REPORT_TEXT, 100, false);
@@ -592,7 +592,7 @@ TEST(test_errors)
     fclose(full);
 }
 
-/* What is exported is read again with the same kernels, copies and scopes. */
+/* An exported session is read again with equal kernels, copies and scopes. */
 TEST(test_export)
 {
     static const char *const same[] = {

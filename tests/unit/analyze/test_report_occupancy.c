@@ -43,7 +43,7 @@ static void expect(const char *text, const char *part)
         fail_msg("missing: %s\nin: %s", part, text);
 }
 
-/* Of three kernels the second one's registers set no limit, and of the third nothing is known. */
+/* The second of three kernels has no limit by registers, and nothing is known of the third. */
 TEST(test_limits)
 {
     write_channel(
@@ -69,7 +69,7 @@ TEST(test_limits)
     free(text);
 }
 
-/* Where no kernel's limits are known there is no such table. */
+/* There is no such table where no kernel's limits are known. */
 TEST(test_nothing_known)
 {
     write_channel(

@@ -1,5 +1,5 @@
 /* test_report_profile.c - the report's tables of samples, counted instructions and counters, and
- * SASS beside source for one kernel. */
+ * SASS next to source for one kernel. */
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
 #include "tests/unit/support/tmpdir.h"
@@ -103,7 +103,8 @@ static void write_bare(void)
     program_fini(&p);
 }
 
-/* Of lines 5, 6, 5, 5: what holds line 5 up is no reason that any of its instructions has most of. */
+/* Instructions of lines 5, 6, 5, 5: the reason that holds line 5 up dominates at none of its
+ * instructions. */
 static void write_loop(void)
 {
     static const int64_t lines[] = {5, 6, 5, 5};
@@ -334,7 +335,8 @@ TEST(test_kernel_counters)
     free(report_of("bare", "no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
 }
 
-/* Lines first, those with most samples before others; in the listing a line's numbers stand once. */
+/* Lines come first, those with most samples before others; the listing has a line's numbers
+ * once. */
 TEST(test_lines)
 {
     json_error_t error;
@@ -366,7 +368,8 @@ TEST(test_lines)
     free(text);
 }
 
-/* Of 200 samples 150 are due to the scope: 100 are measured there, half of the others it lacks. */
+/* The scope is due 150 of 200 samples: 100 are measured there, half of the others make up for
+ * what it lacks. */
 TEST(test_scopes)
 {
     static const struct {

@@ -238,7 +238,7 @@ TEST(test_apart)
     free(text);
 }
 
-/* Where nobody worked nobody is apart. */
+/* No session is apart where none worked. */
 TEST(test_none_worked)
 {
     const struct process run[] = {LAUNCHER,
@@ -255,7 +255,7 @@ TEST(test_none_worked)
     free(text);
 }
 
-/* What became of what was asked for is told of all sessions: the best of the answers, and the others. */
+/* The fate of requests is given for all sessions: the best of the answers, and the others. */
 TEST(test_asked)
 {
     const struct process run[] = {

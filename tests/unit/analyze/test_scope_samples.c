@@ -144,8 +144,8 @@ TEST(test_measured)
     model_fini(&m);
 }
 
-/* Samples that are told to be of no scope are given to none, and have had what is outside its
- * part; those of a function without records stay where they were measured. */
+/* Samples that are known to belong to no scope go to none, and use up the part outside; those of
+ * a function without records stay where they were measured. */
 TEST(test_kept)
 {
     struct model m;
@@ -205,7 +205,7 @@ TEST(test_waits_for_others)
     model_fini(&m);
 }
 
-/* What inner does not lack is of the scope around it before it is of any other. */
+/* What inner does not lack goes to the scope around it before any other. */
 TEST(test_handed_up)
 {
     struct model m;
@@ -241,7 +241,7 @@ TEST(test_waits_outside)
     model_fini(&m);
 }
 
-/* In a scope beyond those that are followed is not outside all: it may be of any. */
+/* A sample in a scope beyond those that are followed is not outside all: any scope may have it. */
 TEST(test_not_followed)
 {
     struct model m;
@@ -283,7 +283,7 @@ TEST(test_without_kernels)
     model_fini(&m);
 }
 
-/* Of several sessions each has its own shares: 600 of 1000, and all of 10. */
+/* Each of several sessions has its own shares: 600 of 1000, and all of 10. */
 TEST(test_merged)
 {
     struct model a, b, all;
@@ -356,7 +356,7 @@ static void check_told(struct report *r)
     buf_fini(&j.buf);
 }
 
-/* No room, for what was measured or for what is estimated: what has none is told. */
+/* No room, for measured samples or for estimates: those without room are counted. */
 TEST(test_no_room)
 {
     for (int pools = 0; pools < 2; pools++) {
@@ -382,7 +382,7 @@ TEST(test_no_room)
     }
 }
 
-/* Without an estimate nothing is missing in it. */
+/* Without an estimate, no sample is missing in it. */
 TEST(test_no_room_for_none)
 {
     struct model m;
@@ -395,7 +395,7 @@ TEST(test_no_room_for_none)
     model_fini(&m);
 }
 
-/* Whichever allocation fails, it is told. */
+/* Any allocation that fails is reported. */
 TEST(test_no_memory)
 {
     bool done = false;

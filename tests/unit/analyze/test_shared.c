@@ -91,7 +91,8 @@ TEST(test_run)
     assert_null(strstr(s.text, "stand in the log of"));
 }
 
-/* What is not here is unknown, and said; the session's own samples stay. */
+/* Samples of a log that is not here are unknown, and the report says so; the session's own
+ * samples stay. */
 static void check_not_here(void)
 {
     struct seen s;

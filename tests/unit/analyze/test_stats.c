@@ -60,7 +60,7 @@ TEST(test_welch)
     assert_true(stats_welch(same, 3, other, 2).p == 0);
 }
 
-/* Where the null hypothesis holds, p is below 0.05 one time in twenty. */
+/* p is below 0.05 one time in twenty where the null hypothesis holds. */
 TEST(test_welch_is_calibrated)
 {
     enum { ROUNDS = 20000 };
@@ -155,14 +155,14 @@ TEST(test_steps)
     assert_int_equal(stats_steps(v, 60, 0.05, s), 0);
     assert_int_equal(stats_steps(v, 7, 0.05, s), 0);
     assert_int_equal(stats_steps(v, 0, 0.05, s), 0);
-    /* As many as there is room for. */
+    /* Steps up to the room for them. */
     static double stairs[40 * (STATS_STEPS_MAX + 10)];
     for (size_t i = 0; i < COUNT(stairs); i++)
         stairs[i] = (double)(i / 40);
     assert_int_equal(stats_steps(stairs, COUNT(stairs), 0.05, s), STATS_STEPS_MAX);
 }
 
-/* Without a step there seldom is one: Pettitt's p is an upper bound. */
+/* A series without a step seldom gets one: Pettitt's p is an upper bound. */
 TEST(test_steps_are_calibrated)
 {
     enum { ROUNDS = 5000 };

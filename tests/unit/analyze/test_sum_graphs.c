@@ -23,7 +23,8 @@ static const struct graph_sum *nth(const struct model *m, size_t i)
     return keyed_at(&m->graphs.graphs, m->graphs.by_time[i]);
 }
 
-/* From the first start to the last end, beside kernels of other launches and of none. */
+/* A launch lasts from the first start to the last end, among kernels of other launches and of
+ * none. */
 TEST(by_node)
 {
     struct model m;
@@ -62,7 +63,7 @@ TEST(ids_that_come_again)
     model_fini(&m);
 }
 
-/* Of two processes: graphs with one number are two, and the sums add up. */
+/* Graphs of two processes with one number are two graphs, and the sums add up. */
 TEST(as_a_whole_of_two_sessions)
 {
     struct model all, one;

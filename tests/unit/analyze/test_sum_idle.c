@@ -160,13 +160,13 @@ TEST(test_two_threads)
         program_work(&p, 30000);
     }
     read_program(&p, &m, 0);
-    /* Each gap begins in the wait of one and is ended by the other: no call of the latter lies in
-     * it, so that the wait in which it began stands in. */
+    /* Each gap begins in the wait of one thread and is ended by the other one: no call of the
+     * latter lies in it, so that the wait in which it began counts. */
     assert_int_equal(sums[IDLE_SYNC].time, 19 * 40000);
     model_fini(&m);
 }
 
-/* What had been launched before the gap began was held up by something else. */
+/* Work that had been launched before the gap began was delayed by something else. */
 TEST(test_queued)
 {
     struct program p;
@@ -199,7 +199,7 @@ TEST(test_back_to_back)
     model_fini(&m);
 }
 
-/* Few spans are kept, gaps are told early, and the sums are the same. */
+/* Few spans are kept and gaps are reported early: the sums stay equal. */
 TEST(test_bounded)
 {
     struct idle_sum all[IDLE_CAUSES];
@@ -254,7 +254,7 @@ TEST(test_any_order)
     }
 }
 
-/* Random programs: idle is never told twice, whatever the threads do. */
+/* Random programs: idle time is never reported twice, whatever the threads do. */
 TEST(test_sums)
 {
     unsigned seed = 7;
@@ -289,8 +289,8 @@ TEST(test_sums)
     }
 }
 
-/* Two processes that share a GPU at the same time: each tells its own idle time, and the run is
- * idle no more than it is long. */
+/* Two processes share a GPU at the same time: each has its own idle time, and the run is idle no
+ * longer than it lasts. */
 TEST(test_together)
 {
     struct model all, one[2];
@@ -327,8 +327,9 @@ static void keep(struct program *p, const char *kind, int64_t thread, int64_t ns
     make_log_rows(&p->log, RECORD_overhead, &o, 1);
 }
 
-/* What an engine takes is its own, inside a call and outside, told before the kernels or after them;
- * that of another thread is not the launching one's, nor what the library says of itself. */
+/* Time that an engine takes is its own, inside a call and outside, logged before the kernels or
+ * after them; that of another thread is not the launching one's, nor is the overhead that the
+ * library reports of itself. */
 TEST(test_engine)
 {
     struct program p;
@@ -388,7 +389,7 @@ static int64_t window(struct program *p)
     return p->now - begin;
 }
 
-/* What lies between windows of capture is not known: neither idle nor part of what shares are of. */
+/* Time between windows of capture is unknown: neither idle nor part of the whole of shares. */
 TEST(test_windows)
 {
     struct program p;
@@ -480,7 +481,7 @@ TEST(test_beside_a_session_without_kernels)
     }
 }
 
-/* What the GPU did behind the end of the driver's library nobody knows: no time of it is idle. */
+/* Time after the end of the driver's library is unknown: none of it is idle. */
 TEST(test_ended)
 {
     struct program p;

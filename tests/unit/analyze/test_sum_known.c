@@ -11,7 +11,7 @@
 
 enum { NAMES_GPU = 1, NAME_UUID, NAME_KERNEL, NAME_KERNELS, NAME_STATUS };
 
-/* What is special about a session. */
+/* Properties of a test's session. */
 struct made {
     const char *id, *engine, *status; /* of kernels; NULL: no capability */
     int64_t launches, recorded, written, rows;
@@ -212,7 +212,7 @@ TEST(test_one_part)
     free(text);
 }
 
-/* Of several sessions: what is known is summed, and it is said of how many. */
+/* Several sessions: known numbers are summed, with the number of sessions that know theirs. */
 TEST(test_several)
 {
     bool damaged;

@@ -66,8 +66,8 @@ TEST(test_missing)
     check(r, false, LEDGER_INCOMPLETE, "when the process was killed");
 }
 
-/* --duration ends the capture while the program goes on: the few kernels that were queued
- * are explained; many, or any beside known losses, are not. */
+/* --duration ends the capture while the program goes on: it explains the few kernels that were
+ * queued, but not many, nor any in addition to known losses. */
 TEST(test_missing_at_duration)
 {
     static const struct {

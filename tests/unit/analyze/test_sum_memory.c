@@ -4,7 +4,7 @@
 
 enum { ALLOCATE = 1, FREE = 2, PINNED = 2, DEVICE = 3, MANAGED = 5 };
 
-/* As a batch has them: a column after the other. */
+/* Cells as a batch has them: column after column. */
 static void put(struct model *m, const int64_t ops[], const int64_t kinds[], const int64_t bytes[],
                 size_t n)
 {

@@ -28,7 +28,7 @@ static uint64_t random_next(void)
     return seed ^= seed << 17;
 }
 
-/* What a path should have: the path is a number to base NAMES + 1. */
+/* Expected sums of a path; the path is a number to base NAMES + 1. */
 struct expected {
     uint64_t calls, open, kernels, inherited;
     int64_t wall, gpu;

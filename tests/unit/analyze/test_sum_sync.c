@@ -207,7 +207,7 @@ TEST(test_native)
     program_fini(&p);
 }
 
-/* Without wait rows the synchronizations of the driver's records stand in. */
+/* The driver's records of synchronizations are used where there are no wait rows. */
 TEST(test_sync_rows)
 {
     struct program p;

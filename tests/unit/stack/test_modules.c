@@ -153,8 +153,8 @@ TEST(test_another_file_at_the_same_place)
     dlclose(handle);
 }
 
-/* Overtaken by a reader between two refreshes, the snapshot of an older libc may name the
- * library that was there: what stands in its memory does not match. */
+/* The snapshot of an older libc, overtaken between two refreshes, may name the library that was
+ * there: the memory's content does not match. */
 TEST(test_without_a_refresh_in_between)
 {
     void *call, *handle = open_library("./stack-one.so", &call);

@@ -58,7 +58,7 @@ static struct python_layout row;
 static struct member code_members[8];
 static pthread_key_t key;
 
-/* What the fake interpreter holds: one heap a thread, objects at fixed places of it. */
+/* The memory of the fake interpreter: one heap per thread, objects at fixed places of it. */
 struct heap {
     _Alignas(16) char bytes[HEAP_BYTES];
 };
@@ -404,7 +404,7 @@ static uint64_t wild(const char *nowhere)
     }
 }
 
-/* Whatever stands in the interpreter's memory, the reader comes back. */
+/* The reader returns, whatever the interpreter's memory holds. */
 static void run_corrupt(int minor)
 {
     static struct heap good;

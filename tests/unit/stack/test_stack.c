@@ -29,7 +29,7 @@ enum { CAPTURES = 100000, SANITIZED = 1 };
 enum { CAPTURES = 1000000, SANITIZED = 0 };
 #endif
 
-/* As a callback of the library captures: innermost is whoever called it. */
+/* A capture as from a callback of the library: the innermost frame is the caller. */
 static __attribute__((noinline)) void capture(void *arg)
 {
     *(uint32_t *)arg = stacks_capture(__builtin_return_address(0));
@@ -117,7 +117,7 @@ static void *capture_on_a_thread(void *arg)
     return NULL;
 }
 
-/* In a child each, since what was opened once stays open: every allocation of opening, first
+/* Runs in a child each, since what was opened once stays open: every allocation of opening, first
  * captures and second threads fails once, and all that follows works. */
 TEST(test_every_allocation_failing_once)
 {
@@ -245,7 +245,7 @@ TEST(test_libraries_at_the_same_place)
     assert_int_equal(s[0]->id, s[2]->id);
 }
 
-/* The linker was told to leave out the table of the entries: they are found all the same. */
+/* The linker left out the table of the entries, on request: they are found all the same. */
 TEST(test_entries_without_a_table)
 {
     void *handle;
@@ -259,7 +259,7 @@ TEST(test_entries_without_a_table)
     dlclose(handle);
 }
 
-/* Without entries a walk goes no further than it can be sure of. */
+/* A walk without entries goes no further than it can be sure of. */
 TEST(test_no_entries)
 {
     void *handle;
@@ -286,7 +286,7 @@ TEST(test_deeper_than_a_stack_is_kept)
 }
 
 #if defined(__x86_64__)
-/* What compilers at run time make: code without a frame pointer, and its table, told to libgcc. */
+/* Code as compilers at run time make it: no frame pointer, and a table registered with libgcc. */
 static const unsigned char generated[] = {
     0x48, 0x83, 0xec, 0x38, /* sub rsp, 56 */
     0x48, 0x89, 0xf8,       /* mov rax, rdi */
@@ -492,7 +492,7 @@ TEST(test_a_forked_child)
     assert_int_equal(status, 0);
 }
 
-/* In a child, which may fill it: more different stacks than there is room for. */
+/* Runs in a child, which may fill the table: more different stacks than there is room for. */
 TEST(test_a_full_table)
 {
     if (SANITIZED)
@@ -548,7 +548,7 @@ static bool is_in(const struct stack *s, const char *name)
     return strlen(path) > strlen(name) && !strcmp(path + strlen(path) - strlen(name), name);
 }
 
-/* As flushes do, for as long as three of them take. */
+/* Frees slots as flushes do, for as long as three flushes take. */
 static void flushes(void)
 {
     struct timespec from, now;
@@ -561,9 +561,9 @@ static void flushes(void)
 
 static bool until_numbers_end; /* takes long: all that a process has */
 
-/* In a child, since it uses up the numbers that a process has. More modules than there are slots, one
- * at a time: every stack is whole and keeps the module that it went through. Only when the numbers
- * are used up stacks are cut, and each is counted. */
+/* Runs in a child, since it uses up the numbers that a process has. More modules than there are
+ * slots, one at a time: every stack is whole and keeps the module that it went through. Stacks
+ * are cut only when the numbers are used up, and each is counted. */
 TEST(test_more_libraries_than_slots)
 {
     enum { BEYOND = 20, NAME = 16 };

@@ -44,7 +44,7 @@ static _Unwind_Reason_Code remember(struct _Unwind_Context *context, void *arg)
     return _URC_NO_REASON;
 }
 
-/* With what is remembered of the walks before, and without: the same frames. */
+/* Walks with and without what is remembered of earlier walks find equal frames. */
 static void walk_from(struct seen *s, const struct cpu_regs *regs)
 {
     static struct unwind fresh;
@@ -116,8 +116,7 @@ TEST(test_shapes_as_libgcc_sees_them)
         }
 }
 
-/* Stacks that differ in one outer frame, and by turns: what lies further in stands where it
- * stood, at the same addresses. */
+/* Stacks that differ in one outer frame, by turns: inner frames have not moved. */
 TEST(test_walks_that_differ_far_out)
 {
     static struct seen s;
@@ -175,7 +174,7 @@ static int in_clone(void *arg)
     return 0;
 }
 
-/* As vfork: another stack, the same memory, the parent's thread-local variables. */
+/* As vfork: another stack, the parent's memory and thread-local variables. */
 TEST(test_a_borrowed_address_space)
 {
     static struct seen s;

@@ -144,7 +144,7 @@ static Elf64_Shdr *section_of(char *bytes, const char *name)
     return NULL;
 }
 
-/* Functions that stand at the end of the address space. */
+/* Functions at the end of the address space. */
 TEST(test_far_symbols)
 {
     char *bytes = malloc(cubin_size);

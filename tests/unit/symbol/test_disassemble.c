@@ -1,5 +1,5 @@
 /* test_disassemble.c - nvdisasm's text, and nvdisasm as a program that may be missing, refuse, or
- * never end: a script stands in for it. */
+ * never end: a script replaces it. */
 #include "base/clock.h"
 #include "symbol/cubin/disassemble.h"
 #include "tests/test.h"
@@ -9,7 +9,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* As CUDA 13.0's prints it with -c -gi, shortened. */
+/* The text is CUDA 13.0's, printed with -c -gi, shortened. */
 static const char text[] =
     "\t.target\tsm_90\n"
     "//--------------------- .text._Z4workPf --------------------------\n"
@@ -92,7 +92,7 @@ TEST(test_text)
     check(&t);
 }
 
-/* Anything may stand in a line. */
+/* A line may hold anything. */
 TEST(test_damaged)
 {
     struct told t = {0};

@@ -73,7 +73,7 @@ static const struct table_case {
     size_t width;
     const char *names[ROWS], *shown[ROWS];
 } tables[] = {
-    /* What the instances share goes, the longest first, and only as much as must. */
+    /* Parts that the instances share are dropped, the longest first, and only as many as needed. */
     {40,
      {"void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)1>(int)",
       "void gemm<__half, float, Tile<128, 256, 64>, (Layout)1, (Layout)0>(int)",

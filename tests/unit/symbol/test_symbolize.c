@@ -206,7 +206,7 @@ TEST(test_died)
     assert_int_equal(symbolize(0).known, CALLS + 3);
 }
 
-/* A limit that the answers do not fit under leaves no half of them behind. */
+/* A limit that the answers exceed leaves no half of them in the log. */
 TEST(test_no_room)
 {
     struct rlimit before, small;
@@ -231,7 +231,7 @@ static void *symbolize_thread(void *arg)
     return NULL;
 }
 
-/* However many look at a session at once, it is told once. */
+/* However many threads symbolize a session at once, its answers are written once. */
 TEST(test_together)
 {
     enum { THREADS = 4 };
@@ -278,8 +278,8 @@ TEST(test_no_memory)
 
 /* ---- a machine without libdw ------------------------------------------------------------- */
 
-/* In a process of its own, which finds a libdw that cannot be loaded: functions by the symbol
- * table, not written, so that a later look finds the lines. */
+/* Runs in a process of its own, which finds a libdw that cannot be loaded: functions come from
+ * the symbol table and are not written, so that a later look finds the lines. */
 static int without_libdw(void)
 {
     struct gpufl_symbolized s = {.size = sizeof s};

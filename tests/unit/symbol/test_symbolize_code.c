@@ -59,7 +59,7 @@ static void write_cubin(size_t cut)
     assert_int_equal(fclose(f), 0);
 }
 
-/* A session with samples of one function, whose code lies beside its log. index: of its symbol. */
+/* A session with samples of one function, whose code is in its directory. index: of its symbol. */
 static void write_sampled_as(const char *cubin, int64_t index)
 {
     struct make_log l;

@@ -39,7 +39,7 @@ static void write_cubin(const char *section)
     assert_int_equal(fclose(f), 0);
 }
 
-/* A session with samples of one function, whose code lies beside its log. */
+/* A session with samples of one function, whose code is in its directory. */
 static void write_sampled(const struct how *how, const char *section)
 {
     static const uint32_t ids[] = {NAME_FUNCTION, NAME_CUBIN};
@@ -63,7 +63,7 @@ static void write_sampled(const struct how *how, const char *section)
     write_cubin(section);
 }
 
-/* What was added holds these words. */
+/* The added text contains these words. */
 static bool said(const char *words)
 {
     static char text[1 << 20];

@@ -50,8 +50,8 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
     make_log_fini(&l);
 }
 
-/* Of libraries only what a report points at: the line that stands for a stack without one of the
- * user's. */
+/* Of libraries, only files that a report points at are kept: the line that is shown for a stack
+ * without one of the user's. */
 TEST(test_libraries)
 {
     char paths[LIBRARIES][PATH_MAX];

@@ -32,7 +32,7 @@ const char *__asan_default_options(void)
 
 enum { CALLS = 16, LEVELS = 4 };
 
-/* Where a program made its calls, as it says itself. */
+/* The places where a program made its calls, as it prints them. */
 struct calls {
     struct {
         char mark[32];
@@ -212,8 +212,8 @@ TEST(test_lines)
             check_program(some[i]);
 }
 
-/* Without its split debug information a line is known and the function that it is in is not: the
- * symbol table names the outermost one, which is another where calls were inlined. */
+/* Where split debug information is missing, a line is known and its function is not: the symbol
+ * table names the outermost one, which is another where calls were inlined. */
 TEST(test_split_is_missing)
 {
     static const char *const programs[] = {"c-gone5", "c-gone4"};
@@ -362,7 +362,7 @@ TEST(test_identity)
     symbolizer_close(s);
 }
 
-/* Without a build id the size and the time have to be those of then. */
+/* A file without a build id must have the size and the time of then. */
 TEST(test_identity_without_id)
 {
     struct calls calls;
@@ -431,7 +431,7 @@ TEST(test_debug_file_by_id)
     symbolizer_close(s);
 }
 
-/* A debug file beside a program without build id counts with the checksum of the link only. */
+/* A debug file next to a program without build id counts only with the checksum of the link. */
 TEST(test_debug_link_checksum)
 {
     struct calls calls;
