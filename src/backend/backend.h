@@ -345,6 +345,23 @@ struct probe {
     struct probe_fact facts[PROBE_FACTS_MAX];
 };
 
+/* A hardware counter that a device offers. */
+struct counter_offer {
+    const char
+        *chip; /* the devices' chip, as the vendor's library names it; "": no device was asked */
+    const char *set;    /* of option counter_metrics; "": of none */
+    const char *metric; /* as counter_metrics takes it */
+    int passes;         /* in which RangeProfiler counts it; 0: it does not; -1: not asked */
+    int sampled;        /* 1: PmSampling samples it; 0: it does not; -1: not asked */
+};
+
+/* Takes the offers, which are valid during the call. */
+struct counter_visit {
+    void (*fn)(void *arg, const struct counter_offer *o);
+    void *arg;
+    int64_t patience; /* ns for counters outside the sets of one chip; the rest is not asked */
+};
+
 struct backend {
     const char *name; /* nvidia, amd, none, sim */
     bool simulated;
@@ -358,6 +375,10 @@ struct backend {
      * thread: a context is there. Wakes no driver and makes none. Not from inside the driver's
      * initialization. */
     bool (*in_use)(void);
+    /* Optional: the hardware counters of the devices here, by chip: those of the sets, then all. Wakes the
+     * driver, so never in a program that is captured. 0, or why devices could not be asked, also after
+     * some offers. [owner] */
+    int (*counters)(const struct counter_visit *v, struct err *e);
 };
 
 /* In the order in which Auto tries them; NULL-terminated. */

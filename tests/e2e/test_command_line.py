@@ -4,6 +4,7 @@
     test_command_line.py BUILD SOURCE
 """
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -104,6 +105,52 @@ class CommandLine(unittest.TestCase):
             text = self.run_it("gpufl info", 0, **{**FAKE, "GPUFL_CUPTI_PATH": str(BUILD / f"fake/libcupti.so.{major}")})
             self.assertIn(f"libcupti.so.{major}", text)
             self.assertEqual(words in text, is_told, text)
+
+    def lines_of(self, *arguments, **env):
+        done = subprocess.run(["gpufl", *arguments], cwd=self.dir, env={**self.env, **env}, capture_output=True, text=True,
+                              timeout=PATIENCE, check=True)
+        return done.stdout.splitlines()
+
+    def test_info_answers_on_one_screen(self):
+        """What works here, and what to do: with the fake GPUs, with an older CUPTI, without a GPU."""
+        for env, verdict in ((FAKE, "can capture here (backend nvidia), with every engine."),
+                             ({**FAKE, "GPUFL_CUPTI_PATH": str(BUILD / "fake/libcupti.so.12")}, "can capture here (backend nvidia), with every engine."),
+                             ({**FAKE, "FAKE_NVML": "unknown"}, "finds no GPU that it can use here")):
+            lines = self.lines_of("info", **env)
+            self.assertIn(verdict, lines[0])
+            self.assertLessEqual(len(lines), 20, lines)
+        self.assertIn("to do", lines)
+        everything = self.lines_of("info", "--engines", **FAKE)
+        for part in ("nvidia: can be used", "what engines need, exclude and cost", "in windows of capture"):
+            self.assertIn(part, everything)
+
+    def metrics_of(self, **env):
+        told = json.loads("".join(self.lines_of("info", "--metrics", "--json", **{**FAKE, **env})))
+        self.assertLessEqual(len(told["chips"]), 1)  # both fake GPUs are of one chip
+        return told["error"], {(m["set"], m["name"]): (m["passes"], m["sampled"]) for m in told["chips"][0]["metrics"]}
+
+    def test_metrics_of_the_device(self):
+        error, told = self.metrics_of()
+        self.assertIsNone(error)
+        self.assertEqual(told["memory", "lts__t_sector_hit_rate.pct"], (1, True))
+        self.assertEqual(told[None, "dram__bytes_read.sum"], (1, True))
+        self.assertEqual(told[None, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"], (1, True))
+        self.assertEqual(told[None, "odd__unit.sum"], (0, False))  # the device has no such counter
+        _, told = self.metrics_of(FAKE_CUPTI="pm-nolinks")
+        self.assertEqual(told["overview", "pcie__read_bytes.sum.per_second"], (0, False))
+        error, told = self.metrics_of(FAKE_CUPTI="pm-privileges")  # whether it may be sampled is not known then
+        self.assertEqual(told["overview", "pcie__read_bytes.sum.per_second"], (1, None))
+        text = self.lines_of("info", "--metrics", **FAKE)
+        self.assertIn("     1 yes      lts__t_sector_hit_rate.pct", text)
+        self.assertIn("     - -        odd__unit.sum", text)
+
+    def test_metrics_of_the_sets_are_known_without_a_device(self):
+        for env in ({"GPUFL_CUPTI_PATH": str(BUILD / "fake/libcupti.so.12")}, {"FAKE_CUPTI": "fail=cuptiProfilerInitialize:1:15"}):
+            error, told = self.metrics_of(**env)
+            self.assertTrue(error)
+            self.assertEqual(told["roofline", "dram__bytes_read.sum.per_second"], (None, None))
+            self.assertNotIn(None, {key[0] for key in told})
+        self.assertIn("no device was asked", self.lines_of("info", "--metrics", **{**FAKE, "FAKE_CUPTI": "fail=cuptiProfilerInitialize:1:15"}))
 
     def test_the_same_by_the_librarys_names(self):
         """--app-name and the others are what --name and the others are."""

@@ -187,6 +187,10 @@ TEST(output_is_plain)
     assert_int_equal(gpufl(&w, &c, "info"), 0);
     assert_null(strchr(c.text[CHILD_OUT].data, '\033'));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "libgpufl.so"));
+    assert_non_null(strstr(c.text[CHILD_OUT].data, "More: gpufl info --engines"));
+    child_free(&c);
+    assert_int_equal(gpufl(&w, &c, "info", "--engines"), 0);
+    assert_null(strchr(c.text[CHILD_OUT].data, '\033'));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "capability 7.0"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "falls back to  costs\n"));
     assert_non_null(strstr(c.text[CHILD_OUT].data, "PcSampling after Trace"));
@@ -224,7 +228,8 @@ TEST(nvdisasm_is_told)
             gpufl_run(&w, &c, env, NULL, (const char *const[]){"info", "--json", NULL}), 0);
         assert_non_null(strstr(c.text[CHILD_OUT].data, cases[i].json));
         child_free(&c);
-        assert_int_equal(gpufl_run(&w, &c, env, NULL, (const char *const[]){"info", NULL}), 0);
+        assert_int_equal(
+            gpufl_run(&w, &c, env, NULL, (const char *const[]){"info", "--engines", NULL}), 0);
         assert_non_null(strstr(c.text[CHILD_OUT].data, cases[i].text));
         child_free(&c);
     }

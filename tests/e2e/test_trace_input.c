@@ -43,6 +43,7 @@ static const struct wrong usages[] = {
     {{"frobnicate"}, 2, "there is no command 'frobnicate'"},
     {{"--frobnicate"}, 2, "comes before any command"},
     {{"info", "extra"}, 2, "takes no operands"},
+    {{"info", "--engines", "--metrics"}, 2, "exclude each other"},
     {{"trace", "--ranges", "kernels", "true"}, 2, "--ranges goes with --engine RangeProfiler"},
     {{"trace", "--every", "1s", "true"}, 2, "--every must be longer than --for, which it needs"},
     {{"trace", "--every", "1s", "--for", "1s", "true"}, 2, "--every must be longer than --for"},

@@ -151,6 +151,22 @@ EXPORT int cuptiProfilerHostDeinitialize(struct profiler_object_params *p)
     return CUPTI_OK;
 }
 
+/* Counters, ratios and throughputs, in the order of enum profiler_metric. */
+EXPORT int cuptiProfilerHostGetBaseMetrics(struct profiler_names_params *p)
+{
+    static const char *counters[] = {"sm__cycles_active", "dram__bytes_read", "odd__unit"};
+    static const char *ratios[] = {"lts__t_sector_hit_rate"};
+    static const char *throughputs[] = {"gpu__dram_throughput"};
+    SCRIPTED(cuptiProfilerHostGetBaseMetrics);
+    SIZED(p, profiler_names_params, count);
+    must(p->object && p->object->open, "names are asked of no host object");
+    p->names = p->kind == PROFILER_COUNTER ? counters
+               : p->kind == PROFILER_RATIO ? ratios
+                                           : throughputs;
+    p->count = p->kind == PROFILER_COUNTER ? 3 : 1;
+    return CUPTI_OK;
+}
+
 EXPORT int cuptiProfilerHostConfigAddMetrics(struct profiler_metrics_params *p)
 {
     static const char *const units[] = {"sm__",    "smsp__", "gr__",   "gpu__",   "dram__",

@@ -1,7 +1,6 @@
 /* metric_sets.c - see metric_sets.h. */
 #include "backend/nvidia/metric_sets.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -86,6 +85,20 @@ int metric_list_read(struct metric_list *out, const char *text, enum metric_kind
     if (!rc && !out->count)
         rc = err_set(e, GPUFL_E_INVAL, "counter_metrics names no metric");
     return rc;
+}
+
+bool metric_sets_at(size_t i, struct metric_of_set *out)
+{
+    const char *set = "";
+    for (size_t at = 0; at < ROWS; at++) {
+        if (!rows[at].metric) {
+            set = rows[at].set;
+        } else if (i-- == 0) {
+            *out = (struct metric_of_set){set, rows[at].metric, rows[at].kinds};
+            return true;
+        }
+    }
+    return false;
 }
 
 void metric_list_first(struct metric_list *l, const char *name)

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How long the device worked on it, ns. */
@@ -25,6 +26,14 @@ struct metric_list {
  * once. GPUFL_E_INVAL with a sentence. */
 int metric_list_read(struct metric_list *out, const char *text, enum metric_kind kind,
                      struct err *e);
+
+struct metric_of_set {
+    const char *set, *metric;
+    int kinds; /* enum metric_kind */
+};
+
+/* Metric i of all sets, set by set; false after the last. */
+bool metric_sets_at(size_t i, struct metric_of_set *out);
 
 /* Puts a metric first, also where it is listed already; where there is no room, the last one goes. */
 void metric_list_first(struct metric_list *l, const char *name);

@@ -1,5 +1,6 @@
 /* nvidia.c - the NVIDIA backend: CUPTI for tracing, NVML for metrics. */
 #include "backend/backend.h"
+#include "backend/nvidia/counter_offers.h"
 #include "backend/nvidia/cuda.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/probe.h"
@@ -12,4 +13,5 @@ const struct backend backend_nvidia = {
     .devices = &nvidia_devices,
     .usable = nvidia_usable,
     .in_use = cuda_in_use,
+    .counters = nvidia_counters,
 };

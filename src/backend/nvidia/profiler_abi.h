@@ -48,6 +48,22 @@ struct profiler_object_params { /* deinitialize */
     struct profiler_host_object *object;
 };
 
+enum profiler_metric {
+    PROFILER_COUNTER,
+    PROFILER_RATIO,
+    PROFILER_THROUGHPUT,
+    PROFILER_METRIC_KINDS
+};
+
+struct profiler_names_params {
+    size_t size;
+    void *private_data;
+    struct profiler_host_object *object;
+    int kind;           /* enum profiler_metric */
+    const char **names; /* out: the library's */
+    size_t count;       /* out */
+};
+
 struct profiler_metrics_params {
     size_t size;
     void *private_data;
@@ -97,6 +113,7 @@ struct profiler_evaluate_params {
     X(true, int, cuptiDeviceGetChipName, (struct profiler_chip_params * p))                        \
     X(true, int, cuptiProfilerHostInitialize, (struct profiler_host_params * p))                   \
     X(true, int, cuptiProfilerHostDeinitialize, (struct profiler_object_params * p))               \
+    X(false, int, cuptiProfilerHostGetBaseMetrics, (struct profiler_names_params * p))             \
     X(true, int, cuptiProfilerHostConfigAddMetrics, (struct profiler_metrics_params * p))          \
     X(true, int, cuptiProfilerHostGetConfigImageSize, (struct profiler_config_size_params * p))    \
     X(true, int, cuptiProfilerHostGetConfigImage, (struct profiler_config_params * p))             \

@@ -106,18 +106,24 @@ static int trial_config(const struct profiler_host *h, struct trial *t)
     return result;
 }
 
-static int try_metrics(const struct profiler_host *h, const char **names, size_t count,
-                       struct trial *t)
+static int object_open(const struct profiler_host *h, struct profiler_host_object **out)
 {
     struct profiler_host_params i = {.size = PROFILER_SIZE(profiler_host_params, object),
                                      .type = (int)h->type,
                                      .chip = h->chip,
                                      .availability = h->availability};
-    *t = (struct trial){0};
     int result = h->library->cuptiProfilerHostInitialize(&i);
+    *out = result == CUPTI_OK ? i.object : NULL;
+    return result;
+}
+
+static int try_metrics(const struct profiler_host *h, const char **names, size_t count,
+                       struct trial *t)
+{
+    *t = (struct trial){0};
+    int result = object_open(h, &t->object);
     if (result != CUPTI_OK)
         return result;
-    t->object = i.object;
     struct profiler_metrics_params a = {.size = PROFILER_SIZE(profiler_metrics_params, count),
                                         .object = t->object,
                                         .names = names,
@@ -188,6 +194,31 @@ int profiler_host_choose(struct profiler_host *h, const struct metric_list *l, s
                        ? "%s: a %s has no such metric, or does not let it be read here"
                        : "%s: a %s does not count it in as few passes as are possible here",
                    l->names[0], h->chip);
+}
+
+/* ---- what there is ------------------------------------------------------------------------ */
+
+int profiler_host_passes(struct profiler_host *h, const char *metric, size_t *passes)
+{
+    struct trial t;
+    int result = try_metrics(h, &metric, 1, &t);
+    *passes = t.passes;
+    trial_drop(h, &t);
+    return result;
+}
+
+int profiler_host_names(struct profiler_host *h, int kind, const char ***names, size_t *count)
+{
+    int result = h->object ? CUPTI_OK : object_open(h, &h->object);
+    struct profiler_names_params p = {
+        .size = PROFILER_SIZE(profiler_names_params, count), .object = h->object, .kind = kind};
+    if (result == CUPTI_OK)
+        result = h->library->cuptiProfilerHostGetBaseMetrics
+                     ? h->library->cuptiProfilerHostGetBaseMetrics(&p)
+                     : CUPTI_E_NOT_SUPPORTED;
+    *names = p.names;
+    *count = result == CUPTI_OK ? p.count : 0;
+    return result;
 }
 
 /* ---- values ------------------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "capture/options/options.h"
 #include "cli/info/engines.h"
+#include "cli/info_metrics.h"
+#include "cli/info_summary.h"
 #include "cli/trace/place.h"
 #include "symbol/cubin/disassemble.h"
 
@@ -18,17 +20,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTPUT_MAX = 1 << 20, DEVICES_MAX = 256, DOC_INDENT = 6, NAME_COLUMNS = 22 };
+enum { OUTPUT_MAX = 8 << 20, DEVICES_MAX = 256, DOC_INDENT = 6, NAME_COLUMNS = 22 };
 
 static const struct cmd_text text = {
     .name = "info",
-    .synopsis = "[--json] [--options]\n",
-    .about = "Shows which GPUs, driver and libraries are here, which engines can capture on\n"
-             "this machine and, where one cannot, why and what to do; then what each\n"
-             "engine needs, excludes and costs.\n",
+    .synopsis = "[--json] [--engines | --metrics | --options]\n",
+    .about = "Shows what can be captured on this machine: GPUs, driver, CUPTI, and which\n"
+             "engines work. Where something is missing, it says what to do.\n",
     .more = "Examples:\n"
-            "  gpufl info             devices, driver, CUPTI, NVML, engines\n"
-            "  gpufl info --json      the same for a program\n"
+            "  gpufl info             what works here, and what to do\n"
+            "  gpufl info --json      the same for a program, and the tables of --engines\n"
+            "  gpufl info --engines   what each engine records, needs, excludes and costs\n"
+            "  gpufl info --metrics   the hardware counters of this machine's GPUs\n"
             "  gpufl info --options   every option of the capture library\n",
 };
 
@@ -211,15 +214,31 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-static void put_info_text(struct buf *b, const struct look *look)
+/* The vendor's backend that Auto selects; where none can be used, the first vendor's, whose facts say why. */
+static const struct backend *vendor_of(const struct backend *chosen)
+{
+    return chosen && chosen->trace ? chosen : backends[0];
+}
+
+static void put_summary(struct buf *b, const struct look *look)
 {
     struct place place = {0};
     struct err e = {0};
-    const struct backend *chosen = backend_select(GPUFL_BACKEND_AUTO, &e);
+    struct probe gpu = {0}, tools = {0};
+    const struct backend *chosen = backend_select(GPUFL_BACKEND_AUTO, NULL);
     bool found = place_find_library(&place, &e) == GPUFL_OK;
-    buf_printf(b, "gpufl %s\n", GPUFL_VERSION);
-    buf_printf(b, "capture library: %s\n", found ? place.library : e.text);
-    buf_printf(b, "backend that Auto picks here: %s\n", chosen ? chosen->name : "none");
+    vendor_of(chosen)->probe(&gpu);
+    probe_tools(&tools);
+    const struct info_found f = {.library = found ? place.library : NULL,
+                                 .library_advice = e.text,
+                                 .backend = chosen ? chosen->name : "none",
+                                 .gpu = &gpu,
+                                 .tools = &tools};
+    info_summary(b, &f, look->color, look->width);
+}
+
+static void put_engines(struct buf *b, const struct look *look)
+{
     for (const struct backend *const *at = backends; *at; at++)
         put_backend(b, *at, look);
     put_tools(b, look);
@@ -293,11 +312,16 @@ static void put_options_json(struct buf *b)
 
 int cmd_info(int argc, char **argv)
 {
-    bool json = false, options = false;
+    bool json = false, engines = false, metrics = false, options = false;
     const struct opt table[] = {
         {"json", 0, OPT_FLAG, &json, NULL, NULL, "Print JSON."},
+        {"engines", 0, OPT_FLAG, &engines, NULL, NULL,
+         "Print every fact about this machine, and what each engine records, needs, excludes and "
+         "costs."},
+        {"metrics", 0, OPT_FLAG, &metrics, NULL, NULL,
+         "Print the hardware counters that the GPUs offer, and in how many passes."},
         {"options", 0, OPT_FLAG, &options, NULL, NULL,
-         "Print every option of the capture library instead."},
+         "Print every option of the capture library."},
         {0},
     };
     int operands = 0;
@@ -306,6 +330,8 @@ int cmd_info(int argc, char **argv)
         return rc;
     if (operands)
         return cmd_usage("info", "takes no operands, but got '%s'", argv[1]);
+    if (engines + metrics + options > 1)
+        return cmd_usage("info", "--engines, --metrics and --options exclude each other: give one");
     const struct look look = {cmd_color(stdout), cmd_width(stdout)};
     struct buf b;
     buf_init(&b, OUTPUT_MAX);
@@ -313,10 +339,14 @@ int cmd_info(int argc, char **argv)
         put_options_json(&b);
     else if (options)
         put_options_text(&b, &look);
+    else if (metrics)
+        (void)info_metrics(&b, json, look.width); /* b keeps the error */
     else if (json)
         put_info_json(&b);
+    else if (engines)
+        put_engines(&b, &look);
     else
-        put_info_text(&b, &look);
+        put_summary(&b, &look);
     fputs(buf_cstr(&b), stdout);
     rc = buf_error(&b) ? cmd_fail("info", "out of memory") : cmd_finish_output("info");
     buf_fini(&b);

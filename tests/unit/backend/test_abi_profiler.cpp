@@ -56,6 +56,15 @@ FIELD(profiler_host_params, availability, CUpti_Profiler_Host_Initialize_Params,
 FIELD(profiler_host_params, object, CUpti_Profiler_Host_Initialize_Params, pHostObject);
 SIZE(profiler_object_params, object, CUpti_Profiler_Host_Deinitialize_Params);
 FIELD(profiler_object_params, object, CUpti_Profiler_Host_Deinitialize_Params, pHostObject);
+SAME(PROFILER_COUNTER, CUPTI_METRIC_TYPE_COUNTER);
+SAME(PROFILER_RATIO, CUPTI_METRIC_TYPE_RATIO);
+SAME(PROFILER_THROUGHPUT, CUPTI_METRIC_TYPE_THROUGHPUT);
+SAME(PROFILER_METRIC_KINDS, CUPTI_METRIC_TYPE__COUNT);
+SIZE(profiler_names_params, count, CUpti_Profiler_Host_GetBaseMetrics_Params);
+FIELD(profiler_names_params, object, CUpti_Profiler_Host_GetBaseMetrics_Params, pHostObject);
+FIELD(profiler_names_params, kind, CUpti_Profiler_Host_GetBaseMetrics_Params, metricType);
+FIELD(profiler_names_params, names, CUpti_Profiler_Host_GetBaseMetrics_Params, ppMetricNames);
+FIELD(profiler_names_params, count, CUpti_Profiler_Host_GetBaseMetrics_Params, numMetrics);
 SIZE(profiler_metrics_params, count, CUpti_Profiler_Host_ConfigAddMetrics_Params);
 FIELD(profiler_metrics_params, object, CUpti_Profiler_Host_ConfigAddMetrics_Params, pHostObject);
 FIELD(profiler_metrics_params, names, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames);
