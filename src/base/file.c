@@ -279,10 +279,10 @@ static int gzip_open(struct gzip *g, int level)
         return fail_errno(g->e, "create", g->part);
     g->z.zalloc = zmem_alloc;
     g->z.zfree = zmem_free;
-    int rc = deflateInit2(&g->z, level, Z_DEFLATED, 15 + 16 /* gzip */, 8, Z_DEFAULT_STRATEGY);
-    if (rc != Z_OK) {
-        int code = rc == Z_MEM_ERROR ? GPUFL_E_NOMEM : GPUFL_E_INVAL;
-        return err_set(g->e, code, "cannot compress %s: %s", g->src, err_text(code));
+    int result = deflateInit2(&g->z, level, Z_DEFLATED, 15 + 16 /* gzip */, 8, Z_DEFAULT_STRATEGY);
+    if (result != Z_OK) {
+        int rc = result == Z_MEM_ERROR ? GPUFL_E_NOMEM : GPUFL_E_INVAL;
+        return err_set(g->e, rc, "cannot compress %s: %s", g->src, err_text(rc));
     }
     g->deflating = true;
     return 0;

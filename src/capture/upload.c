@@ -385,18 +385,18 @@ static int run_upload(const struct gpufl_upload_options *o, const char *path, st
                     .deadline = clock_mono() + ((int64_t)ms + grace) * MILLI};
     buf_init(&r.texts[0], OUTPUT_MAX);
     buf_init(&r.texts[1], SAID_MAX);
-    int code = start(&r, o, path, ms, e);
-    if (!code) {
+    int rc = start(&r, o, path, ms, e);
+    if (!rc) {
         bool in_time = listen_to(&r);
         int exit_code = reap(&r, &in_time);
-        code = judge(&r, in_time, exit_code, said, e);
+        rc = judge(&r, in_time, exit_code, said, e);
     }
     for (int i = 0; i < 2; i++) {
         close_fd(&r.from[i]);
         buf_fini(&r.texts[i]);
     }
     spawn_close(&r.child);
-    return code;
+    return rc;
 }
 
 int upload_run(const struct gpufl_upload_options *opts, const char *last_dir)
@@ -405,20 +405,20 @@ int upload_run(const struct gpufl_upload_options *opts, const char *last_dir)
     struct said said = {0};
     struct err e = {0};
     char cut[PATH_MAX];
-    int code;
+    int rc;
     read_options(opts, &o);
     const char *path = find_path(o.log_path, last_dir, cut, sizeof cut);
     if (!*path)
-        code = err_set(&e, GPUFL_E_STATE, "no session was written yet, and no log_path is named");
+        rc = err_set(&e, GPUFL_E_STATE, "no session was written yet, and no log_path is named");
     else {
         log_debug("upload: %s to %s", path,
                   o.backend_url && *o.backend_url ? o.backend_url : "GPUFL_BACKEND_URL's server");
-        code = run_upload(&o, path, &said, &e);
+        rc = run_upload(&o, path, &said, &e);
     }
     put_result(&o, &said, &e);
-    log_debug("upload: %s: %" PRIu64 " lines sent%s%s", code ? "failed" : "done", said.lines,
+    log_debug("upload: %s: %" PRIu64 " lines sent%s%s", rc ? "failed" : "done", said.lines,
               *e.text ? ": " : "", e.text);
-    return code;
+    return rc;
 }
 
 int upload_nothing(const struct gpufl_upload_options *opts)

@@ -42,82 +42,83 @@ static int read_session(struct side *s, const struct discover_session *d, bool a
     const struct load_options o = {.progress = true};
     struct load_stats stats;
     struct model m;
-    int code = intern_open(&names, NAMES_MAX, NAME_BYTES_MAX);
-    if (code)
-        return err_set(e, code, "%s", err_text(code));
+    int rc = intern_open(&names, NAMES_MAX, NAME_BYTES_MAX);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
     model_init(&m, names);
-    code = load_session(&m, d, &o, &stats, e);
+    rc = load_session(&m, d, &o, &stats, e);
     /* Of passes of one command only that of the times, the first, is a run like any other. */
-    if (!code && (alone || m.facts.pass <= 1)) {
+    if (!rc && (alone || m.facts.pass <= 1)) {
         struct digest *into = &s->digests[s->count];
-        code = digest_open(into, &m);
+        rc = digest_open(into, &m);
         s->list[s->count++] = into;
-        if (code)
-            err_set(e, code, "%s", err_text(code));
+        if (rc)
+            err_set(e, rc, "%s", err_text(rc));
     }
     model_fini(&m);
     intern_close(names);
-    return code;
+    return rc;
 }
 
 static int read_side(struct side *s, const char *path)
 {
     struct discover d;
     struct err e = {0};
-    int code = discover_open(&d, path, &e);
-    if (code)
+    int rc = discover_open(&d, path, &e);
+    if (rc)
         return cmd_fail("compare", "%s", e.text);
     if (d.count > COMPARE_SESSIONS)
-        code = err_set(&e, GPUFL_E_FULL, "%s has %zu sessions; %d a side can be compared", path,
-                       d.count, COMPARE_SESSIONS);
-    for (size_t i = 0; !code && i < d.count; i++)
-        code = read_session(s, &d.sessions[i], d.count == 1, &e);
-    if (!code && !s->count)
-        code =
-            err_set(&e, GPUFL_E_STATE,
-                    "%s holds passes without that of engine Trace, which has the times; name one "
-                    "session",
-                    path);
+        rc = err_set(&e, GPUFL_E_FULL, "%s has %zu sessions; %d a side can be compared", path,
+                     d.count, COMPARE_SESSIONS);
+    for (size_t i = 0; !rc && i < d.count; i++)
+        rc = read_session(s, &d.sessions[i], d.count == 1, &e);
+    if (!rc && !s->count)
+        rc = err_set(&e, GPUFL_E_STATE,
+                     "%s holds passes without that of engine Trace, which has the times; name one "
+                     "session",
+                     path);
     discover_close(&d);
-    return code ? cmd_fail("compare", "%s", *e.text ? e.text : err_text(code)) : CMD_OK;
+    return rc ? cmd_fail("compare", "%s", *e.text ? e.text : err_text(rc)) : CMD_OK;
 }
 
 static int write_comparison(const struct arguments *a, const struct comparison *c)
 {
     size_t top = (size_t)(a->top >= 0 ? a->top : a->json ? 0 : TOP);
     bool color = a->color || (!a->no_color && cmd_color(stdout));
-    int code;
+    int rc;
     if (a->json) {
         struct json_out j;
         json_out_init(&j, stdout);
         json_out_object(&j, NULL);
         compare_put(c, &j, top);
         json_out_close_object(&j);
-        code = json_out_finish(&j);
+        rc = json_out_finish(&j);
         fputc('\n', stdout);
     } else {
-        code = compare_text(c, stdout, top, cmd_width(stdout), color);
+        rc = compare_text(c, stdout, top, cmd_width(stdout), color);
     }
-    return code && code != GPUFL_E_IO ? cmd_fail("compare", "%s", err_text(code))
-                                      : cmd_finish_output("compare");
+    return rc && rc != GPUFL_E_IO ? cmd_fail("compare", "%s", err_text(rc))
+                                  : cmd_finish_output("compare");
 }
 
 static int compare_paths(const struct arguments *a, const char *const paths[COMPARE_SIDES])
 {
     static struct side sides[COMPARE_SIDES]; /* large */
     struct comparison c = {0};
-    int code = read_side(&sides[0], paths[0]);
-    code = code ? code : read_side(&sides[1], paths[1]);
-    if (!code) {
-        int rc = compare_open(&c, sides[0].list, sides[0].count, sides[1].list, sides[1].count,
-                              (double)a->least / 100);
-        code = rc ? cmd_fail("compare", "%s", err_text(rc)) : write_comparison(a, &c);
-        compare_close(&c);
-    }
+    int rc = read_side(&sides[0], paths[0]);
+    if (!rc)
+        rc = read_side(&sides[1], paths[1]);
+    if (rc)
+        goto done;
+    rc = compare_open(&c, sides[0].list, sides[0].count, sides[1].list, sides[1].count,
+                      (double)a->least / 100);
+    rc = rc ? cmd_fail("compare", "%s", err_text(rc)) : write_comparison(a, &c);
+    compare_close(&c);
+done:
     for (int side = 0; side < COMPARE_SIDES; side++)
         for (size_t i = 0; i < sides[side].count; i++)
             digest_close(&sides[side].digests[i]);
-    return code;
+    return rc;
 }
 
 int cmd_compare(int argc, char **argv)
@@ -133,9 +134,9 @@ int cmd_compare(int argc, char **argv)
         {"no-color", 0, OPT_FLAG, &a.no_color, NULL, NULL, "Use none."},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
-    int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
-    if (code != CMD_CONTINUE)
-        return code;
+    int operands = 0, rc = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
     if (operands != 2 || !*argv[1] || !*argv[2])
         return cmd_usage("compare", "A and B: two sessions, or two directories of sessions");
     if (a.color && a.no_color)

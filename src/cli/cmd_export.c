@@ -28,16 +28,16 @@ int cmd_export(int argc, char **argv)
         {"output", 'o', OPT_STRING, &dir, "DIR", NULL, "Directory to write to; created."},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
-    int code = cmd_parse(&text, table, 0, argc, argv, &operands);
-    if (code != CMD_CONTINUE)
-        return code;
+    int rc = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
     if (format < 0)
         return cmd_usage("export", "--format is missing; there is: gpuflight");
     if (!dir || !*dir)
         return cmd_usage("export", "-o DIR is missing: where to write");
-    code = cmd_one_path("export", operands, argv);
-    if (code)
-        return code;
+    rc = cmd_one_path("export", operands, argv);
+    if (rc)
+        return rc;
     if (gpufl_export_gpuflight(argv[1], dir, error, sizeof error))
         return cmd_fail("export", "%s", error);
     return CMD_OK;

@@ -34,9 +34,9 @@ struct arguments {
 
 static int check(const struct arguments *a, int operands, char **argv)
 {
-    int code = cmd_one_path("report", operands, argv);
-    if (code)
-        return code;
+    int rc = cmd_one_path("report", operands, argv);
+    if (rc)
+        return rc;
     if (a->json && a->flame)
         return cmd_usage("report", "--json and --flame exclude each other");
     if (a->kernel && a->flame)
@@ -97,21 +97,21 @@ int cmd_report(int argc, char **argv)
         {"no-color", 0, OPT_FLAG, &a.no_color, NULL, NULL, "Use none."},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
-    int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
-    if (code != CMD_CONTINUE)
-        return code;
-    code = check(&a, operands, argv);
-    if (code)
-        return code;
+    int operands = 0, rc = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
+    rc = check(&a, operands, argv);
+    if (rc)
+        return rc;
     if (!a.output) {
-        code = write_report(&a, argv[1], stdout);
-        return code ? code : cmd_finish_output("report");
+        rc = write_report(&a, argv[1], stdout);
+        return rc ? rc : cmd_finish_output("report");
     }
     FILE *out = fopen(a.output, "we");
     if (!out)
         return cmd_fail("report", "cannot write %s: %s", a.output, strerror(errno));
-    code = write_report(&a, argv[1], out);
-    if (fclose(out) != 0 && !code)
-        code = cmd_fail("report", "cannot write %s: %s", a.output, strerror(errno));
-    return code;
+    rc = write_report(&a, argv[1], out);
+    if (fclose(out) != 0 && !rc)
+        rc = cmd_fail("report", "cannot write %s: %s", a.output, strerror(errno));
+    return rc;
 }

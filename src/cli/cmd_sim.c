@@ -60,15 +60,15 @@ struct worker {
     struct thread thread;
     uint64_t number;
     struct sim_workload load;
-    int code;
+    int rc;
 };
 
 static void *work(void *arg)
 {
     struct worker *w = arg;
     struct sim_thread *t;
-    w->code = sim_thread_open(&t, w->number);
-    if (w->code)
+    w->rc = sim_thread_open(&t, w->number);
+    if (w->rc)
         return NULL;
     sim_workload_run(t, &w->load);
     sim_thread_close(t);
@@ -110,17 +110,17 @@ static int run_workers(const struct request *r)
         worker_plan(&workers[i], r, i);
     if (r->threads == 1) {
         work(&workers[0]);
-        return workers[0].code;
+        return workers[0].rc;
     }
-    int code = 0;
-    for (int i = 0; i < r->threads && !code; i++)
-        code = thread_start(&workers[i].thread, "sim-worker", 0, work, &workers[i]);
+    int rc = 0;
+    for (int i = 0; i < r->threads && !rc; i++)
+        rc = thread_start(&workers[i].thread, "sim-worker", 0, work, &workers[i]);
     for (int i = 0; i < r->threads; i++) {
         if (workers[i].thread.running)
             thread_join(&workers[i].thread);
-        code = code ? code : workers[i].code;
+        rc = rc ? rc : workers[i].rc;
     }
-    return code;
+    return rc;
 }
 
 static int64_t elapsed_since(const struct timespec *from)
@@ -151,11 +151,11 @@ static int print_result(const struct request *r, const char *session, const char
     sim_tally_json(tally, &b);
     buf_str(&b, "}\n");
     mem_free(tally);
-    int code = buf_error(&b);
-    if (!code)
+    int rc = buf_error(&b);
+    if (!rc)
         fwrite(b.data, 1, b.len, stdout);
     buf_fini(&b);
-    return code ? cmd_fail("sim", "%s", err_text(code)) : cmd_finish_output("sim");
+    return rc ? cmd_fail("sim", "%s", err_text(rc)) : cmd_finish_output("sim");
 }
 
 /* The session itself, on a machine that is open. */
@@ -176,18 +176,18 @@ static int capture(const struct request *r)
         setenv("GPUFL_FLUSH_INTERVAL_MS", "10000", 0);
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    int code = gpufl_init(&o);
-    if (code && !gpufl_active()) /* the library has said why, unless it is switched off */
-        return cmd_fail("sim", code == GPUFL_E_STATE
+    int rc = gpufl_init(&o);
+    if (rc && !gpufl_active()) /* the library has said why, unless it is switched off */
+        return cmd_fail("sim", rc == GPUFL_E_STATE
                                    ? "the capture is switched off by GPUFL_DISABLED or "
                                      "GPUFL_ENABLED in the environment; unset it"
                                    : "the capture did not start");
     char *session = mem_strdup(gpufl_session_id());
     char *dir = mem_strdup(gpufl_session_dir());
-    code = session && dir ? run_workers(r) : GPUFL_E_NOMEM;
+    rc = session && dir ? run_workers(r) : GPUFL_E_NOMEM;
     gpufl_shutdown();
-    int result = code ? cmd_fail("sim", "%s", err_text(code))
-                      : print_result(r, session, dir, elapsed_since(&start));
+    int result = rc ? cmd_fail("sim", "%s", err_text(rc))
+                    : print_result(r, session, dir, elapsed_since(&start));
     mem_free(session);
     mem_free(dir);
     return result;
@@ -278,19 +278,19 @@ int cmd_sim(int argc, char **argv)
         {0},
     };
     int operands = 0;
-    int code = cmd_parse(&text, table, 0, argc, argv, &operands);
-    if (code != CMD_CONTINUE)
-        return code;
+    int rc = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
     if (operands)
         return cmd_usage("sim", "it takes no operand: '%s'", argv[1]);
     struct sim_config config;
     sim_config_init(&config);
-    if ((code = check(&r, &config)) != CMD_CONTINUE)
-        return code;
+    if ((rc = check(&r, &config)) != CMD_CONTINUE)
+        return rc;
     struct err e;
     if (sim_open(&config, &e))
         return cmd_fail("sim", "%s", e.text);
-    code = capture(&r);
+    rc = capture(&r);
     sim_close();
-    return code;
+    return rc;
 }

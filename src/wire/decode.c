@@ -17,7 +17,7 @@
 #include "wire/digits.h"
 #include "wire/header.h"
 #include "wire/limits.h"
-#include "wire/peer/peer.h"
+#include "wire/peer.h"
 #include "wire/scan.h"
 
 struct cells {
@@ -258,10 +258,10 @@ static int parse_members(struct decoder *d, const struct record *r, struct scan 
         if (column >= 0) {
             if (d->given[column].how != GIVEN_NOT)
                 return GPUFL_E_CORRUPT;
-            int code =
+            int rc =
                 read_column(s, r->columns[column].coding, &d->columns[column], &d->given[column]);
-            if (code)
-                return code;
+            if (rc)
+                return rc;
         } else if (span_is(key, "rows")) {
             sound = *rows < 0 && scan_int(s, rows) && *rows >= 0 && *rows <= WIRE_READ_ROWS;
         } else {
@@ -279,11 +279,11 @@ static int parse_rows(struct decoder *d, enum record_type type, struct scan *s,
     int64_t rows;
     uint64_t unknown = 0;
     *out = (struct wire_batch){.type = type, .record = &records[type]};
-    int code = parse_members(d, out->record, s, &rows, &unknown);
-    if (!code && rows < 0)
-        code = GPUFL_E_CORRUPT;
-    if (code)
-        return code;
+    int rc = parse_members(d, out->record, s, &rows, &unknown);
+    if (!rc && rows < 0)
+        rc = GPUFL_E_CORRUPT;
+    if (rc)
+        return rc;
     out->rows = (size_t)rows;
     for (unsigned i = 0; i < out->record->column_count; i++) {
         const struct given_column *g = &d->given[i];
@@ -302,9 +302,9 @@ static int decode_rows(struct decoder *d, enum record_type type, struct scan *s,
                        const struct wire_visitor *v)
 {
     struct wire_batch batch;
-    int code = parse_rows(d, type, s, &batch);
-    if (code)
-        return line_failed(d, code);
+    int rc = parse_rows(d, type, s, &batch);
+    if (rc)
+        return line_failed(d, rc);
     return batch.rows && v->batch ? v->batch(v->arg, &batch) : 0;
 }
 
@@ -355,9 +355,9 @@ static bool parse_header_field(struct decoder *d, struct scan *s, const struct h
 static int parse_header(struct decoder *d, struct scan *s, struct wire_header *h)
 {
     bool first = true, more;
-    int code = reserve_text(d, (size_t)(s->end - s->at));
-    if (code)
-        return code;
+    int rc = reserve_text(d, (size_t)(s->end - s->at));
+    if (rc)
+        return rc;
     header_clear(h);
     while (true) {
         struct span key;
@@ -377,9 +377,9 @@ static int parse_header(struct decoder *d, struct scan *s, struct wire_header *h
 static int decode_header(struct decoder *d, struct scan *s, const struct wire_visitor *v)
 {
     struct wire_header h;
-    int code = parse_header(d, s, &h);
-    if (code)
-        return line_failed(d, code);
+    int rc = parse_header(d, s, &h);
+    if (rc)
+        return line_failed(d, rc);
     return v->header ? v->header(v->arg, &h) : 0;
 }
 
@@ -405,21 +405,21 @@ static int parse_names(struct decoder *d, struct scan *s, struct scan *texts, si
     size_t ids = SIZE_MAX, strings = SIZE_MAX;
     while (true) {
         struct span key;
-        int code = 0;
+        int rc = 0;
         if (!scan_member(s, &first, &key, &more))
             return GPUFL_E_CORRUPT;
         if (!more)
             break;
         if (span_is(key, "id")) {
-            code = read_array(s, CODING_INT, &d->columns[0], &ids);
+            rc = read_array(s, CODING_INT, &d->columns[0], &ids);
         } else if (span_is(key, "text")) {
             *texts = *s;
-            code = count_strings(s, &strings) ? 0 : GPUFL_E_CORRUPT;
+            rc = count_strings(s, &strings) ? 0 : GPUFL_E_CORRUPT;
         } else {
-            code = scan_value(s, NULL) ? 0 : GPUFL_E_CORRUPT;
+            rc = scan_value(s, NULL) ? 0 : GPUFL_E_CORRUPT;
         }
-        if (code)
-            return code;
+        if (rc)
+            return rc;
     }
     if (!scan_done(s) || ids != strings || ids == SIZE_MAX)
         return GPUFL_E_CORRUPT;
@@ -435,21 +435,21 @@ static int decode_names(struct decoder *d, struct scan *s, const struct wire_vis
     struct scan texts = {0};
     size_t count = 0, len;
     size_t line = (size_t)(s->end - s->at);
-    int code = parse_names(d, s, &texts, &count);
-    if (code)
-        return line_failed(d, code);
+    int rc = parse_names(d, s, &texts, &count);
+    if (rc)
+        return line_failed(d, rc);
     if (reserve_text(d, line))
         return GPUFL_E_NOMEM;
     bool first = true, more;
-    for (size_t i = 0; i < count && !code && v->name; i++) {
+    for (size_t i = 0; i < count && !rc && v->name; i++) {
         struct span text;
         scan_element(&texts, &first, &more); /* cannot fail: passed over before */
         scan_string(&texts, &text);
         buf_clear(&d->text);
         const char *at = unescape(d, text, &len);
-        code = v->name(v->arg, (uint32_t)d->columns[0].at[i], at, len);
+        rc = v->name(v->arg, (uint32_t)d->columns[0].at[i], at, len);
     }
-    return code;
+    return rc;
 }
 
 /* ---- dispatch -------------------------------------------------------------------------- */
@@ -496,9 +496,9 @@ int decoder_feed(struct decoder *d, const char *line, size_t len, const struct w
     int foreign = found && record < 0 ? peer_find(type.at, type.len) : -1;
     if (foreign >= 0)
         return decode_foreign(d, foreign, line, len, v);
-    int code = d->peer ? peer_flush(d->peer, v) : 0;
-    if (code)
-        return code;
+    int rc = d->peer ? peer_flush(d->peer, v) : 0;
+    if (rc)
+        return rc;
     if (record >= 0)
         return decode_rows(d, (enum record_type)record, &s, v);
     if (found && span_is(type, "header"))

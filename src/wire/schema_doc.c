@@ -82,11 +82,11 @@ void schema_put_record_json(struct buf *b, const struct record *r)
 /* Writes b out and frees it. */
 static int finish(struct buf *b, FILE *out)
 {
-    int code = buf_error(b);
-    if (!code && fwrite(b->data, 1, b->len, out) != b->len)
-        code = GPUFL_E_IO;
+    int rc = buf_error(b);
+    if (!rc && fwrite(b->data, 1, b->len, out) != b->len)
+        rc = GPUFL_E_IO;
     buf_fini(b);
-    return code;
+    return rc;
 }
 
 int schema_markdown(FILE *out)

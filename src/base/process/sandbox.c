@@ -93,15 +93,15 @@ static int limit_memory(int64_t more)
 
 int sandbox_limit(const struct sandbox_limits *l)
 {
-    int code = l->memory ? limit_memory(l->memory) : 0;
-    code = code ? code : limit(RLIMIT_CPU, l->cpu);
-    code = code ? code : limit(RLIMIT_NOFILE, l->files);
-    code = code ? code : limit(RLIMIT_CORE, 0);
-    code = code ? code : limit(RLIMIT_FSIZE, 0);
-    if (!code && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
-                  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)))
-        code = err_from_errno(errno);
-    return code;
+    int rc = l->memory ? limit_memory(l->memory) : 0;
+    rc = rc ? rc : limit(RLIMIT_CPU, l->cpu);
+    rc = rc ? rc : limit(RLIMIT_NOFILE, l->files);
+    rc = rc ? rc : limit(RLIMIT_CORE, 0);
+    rc = rc ? rc : limit(RLIMIT_FSIZE, 0);
+    if (!rc && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)))
+        rc = err_from_errno(errno);
+    return rc;
 }
 
 int sandbox_drop_user(void)

@@ -78,12 +78,12 @@ static int print_report(const struct finish *f, const struct sessions *s)
     o.color = cmd_color(out);
     o.width = cmd_width(out);
     o.progress = !r->quiet;
-    int code = gpufl_report(report_path(f, s), &o, out, error, sizeof error);
-    if (out != stderr && fclose(out) != 0 && !code) {
-        code = GPUFL_E_IO; /* some file systems tell only now that there was no room */
+    int rc = gpufl_report(report_path(f, s), &o, out, error, sizeof error);
+    if (out != stderr && fclose(out) != 0 && !rc) {
+        rc = GPUFL_E_IO; /* some file systems tell only now that there was no room */
         snprintf(error, sizeof error, "the report could not be written: %s", strerror(errno));
     }
-    if (!code)
+    if (!rc)
         return CMD_OK;
     return cmd_fail("trace", "%s%s%s; `gpufl report` makes it again from the logs",
                     out == stderr ? "" : r->report_file, out == stderr ? "" : ": ", error);

@@ -156,7 +156,7 @@ int place_find_library(struct place *p, struct err *e)
     if (take_library(p, GPUFL_INSTALL_LIBDIR "/" LIBRARY))
         return GPUFL_OK;
     return err_set(e, GPUFL_E_NOENT,
-                   LIBRARY " is neither in ../lib beside gpufl nor in " GPUFL_INSTALL_LIBDIR
+                   LIBRARY " is neither in ../lib next to gpufl nor in " GPUFL_INSTALL_LIBDIR
                            "; reinstall, or set GPUFL_LIBRARY to its path");
 }
 

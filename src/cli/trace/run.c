@@ -321,9 +321,9 @@ bool run_helper_start(struct run *r, int (*fn)(void *arg), void *arg)
         return pid > 0;
     close(r->signals);
     sigprocmask(SIG_SETMASK, &r->inherited, NULL);
-    int code = fn(arg);
+    int rc = fn(arg);
     fflush(NULL);
-    _exit(code);
+    _exit(rc);
 }
 
 static bool is_stopping(int signal)

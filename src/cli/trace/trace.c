@@ -395,18 +395,18 @@ static int after_pass(const struct trace *t, int left)
         [PASS_STILL_RUNS] = "has a process that still runs, and would be captured beside the next",
     };
     const struct trace_request *r = &t->request;
-    int code = run_exit_code(&t->run);
+    int rc = run_exit_code(&t->run);
     char why[96];
-    if (!code && left == PASS_DONE)
+    if (!rc && left == PASS_DONE)
         return CMD_CONTINUE;
-    if (code)
-        snprintf(why, sizeof why, "ended with exit code %d", code);
+    if (rc)
+        snprintf(why, sizeof why, "ended with exit code %d", rc);
     else
         snprintf(why, sizeof why, "%s", reasons[left]);
     if (r->pass < r->pass_count && says(t))
         fprintf(stderr, "gpufl: pass %u of %u %s: none is run after it\n", r->pass, r->pass_count,
                 why);
-    return code;
+    return rc;
 }
 
 /* Runs the pass that the request stands at to its end. CMD_CONTINUE where another may follow. */

@@ -149,9 +149,9 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     struct ship_part *p = &s->parts[s->count];
     int64_t number;
     *p = (struct ship_part){.path = d->path, .number = d->number, .bytes = d->bytes};
-    int code = part_head_read(d->path, &p->head, e);
-    if (code)
-        return code;
+    int rc = part_head_read(d->path, &p->head, e);
+    if (rc)
+        return rc;
     if (p->head.ours && *p->head.channel)
         memcpy(p->channel, p->head.channel, sizeof p->channel);
     else if (!part_name_read(d->path, p->channel, &number))
@@ -209,13 +209,13 @@ static int read_session(struct upload_session *s, const struct discover_session 
         return err_nomem(e);
     }
     size_t lefts = 0;
-    int code = 0;
-    for (size_t i = 0; !code && i < d->count; i++) {
+    int rc = 0;
+    for (size_t i = 0; !rc && i < d->count; i++) {
         left[i] = d->parts[i].left;
         lefts += left[i];
-        code = take_part(s, &d->parts[i], e);
+        rc = take_part(s, &d->parts[i], e);
     }
-    if (!code) {
+    if (!rc) {
         const struct part_head *head = learn(s, d->name);
         bool *keep = left + d->count;
         for (size_t i = 0; i < s->count; i++)
@@ -230,7 +230,7 @@ static int read_session(struct upload_session *s, const struct discover_session 
             s->bytes += s->parts[i].bytes;
     }
     mem_free(left);
-    return code;
+    return rc;
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
@@ -274,21 +274,21 @@ int upload_sessions_open(struct upload_sessions *u, const char *path, const char
                          size_t wanted_count, struct err *e)
 {
     *u = (struct upload_sessions){0};
-    int code = discover_open(&u->found, path, e);
-    if (code)
-        return code;
+    int rc = discover_open(&u->found, path, e);
+    if (rc)
+        return rc;
     u->items = mem_array(u->found.count, sizeof *u->items);
     if (!u->items) {
         discover_close(&u->found);
         return err_nomem(e);
     }
-    while (!code && u->count < u->found.count) {
-        code = read_session(&u->items[u->count], &u->found.sessions[u->count], e);
+    while (!rc && u->count < u->found.count) {
+        rc = read_session(&u->items[u->count], &u->found.sessions[u->count], e);
         u->count++;
     }
-    if (!code)
-        code = select_wanted(u, wanted, wanted_count, e);
-    if (code)
+    if (!rc)
+        rc = select_wanted(u, wanted, wanted_count, e);
+    if (rc)
         upload_sessions_close(u);
-    return code;
+    return rc;
 }

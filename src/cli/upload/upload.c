@@ -90,9 +90,9 @@ static int read_key_file(const char *path, char *out, struct err *e)
     char *data = NULL;
     size_t len = 0;
     struct stat st;
-    int code = file_read_all(path, KEY_FILE_MAX - 1, &data, &len, e);
-    if (code)
-        return code;
+    int rc = file_read_all(path, KEY_FILE_MAX - 1, &data, &len, e);
+    if (rc)
+        return rc;
     if (stat(path, &st) == 0 && (st.st_mode & (S_IRGRP | S_IROTH)))
         fprintf(stderr, "gpufl upload: others on this machine can read %s; chmod 600 it\n", path);
     len = strcspn(data, "\r\n");
@@ -136,12 +136,12 @@ static int connect_remote(struct upload *u, struct err *e)
                  .deadline = deadline,
                  .stop = &stop},
         .api_path = path};
-    int code = find_key(u, e);
-    if (!code)
-        code = remote_open(&u->remote, &c, e);
+    int rc = find_key(u, e);
+    if (!rc)
+        rc = remote_open(&u->remote, &c, e);
     explicit_bzero(u->key, sizeof u->key);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     const char *key = getenv("GPUFL_API_KEY");
     bool bearer = a->key_file || (key && *key);
     const char *proxy = remote_proxy(u->remote);
@@ -256,11 +256,11 @@ static int send_all(struct upload *u, const struct upload_sessions *list)
     if (i < list->count)
         fprintf(stderr, "gpufl upload: %zu of %zu sessions were not tried\n", list->count - i,
                 list->count);
-    int code = u->whole == list->count ? CMD_OK : u->whole + u->some ? EXIT_PARTLY : EXIT_NONE;
+    int rc = u->whole == list->count ? CMD_OK : u->whole + u->some ? EXIT_PARTLY : EXIT_NONE;
     static const char *const words[] = {"all", "partly", "none"};
-    if (upload_show_close(&u->show, words[code]) || cmd_finish_output("upload"))
-        return code ? code : EXIT_PARTLY;
-    return code;
+    if (upload_show_close(&u->show, words[rc]) || cmd_finish_output("upload"))
+        return rc ? rc : EXIT_PARTLY;
+    return rc;
 }
 
 static int fail(int code, const struct err *e)
@@ -274,33 +274,33 @@ static int run(struct upload *u)
     struct upload_sessions list;
     struct err e = {0};
     const struct arguments *a = u->a;
-    int code = connect_remote(u, &e);
-    if (!code)
-        code = upload_sessions_open(&list, u->path, a->wanted.items, a->wanted.count, &e);
-    if (code)
-        return fail(code, &e);
+    int rc = connect_remote(u, &e);
+    if (!rc)
+        rc = upload_sessions_open(&list, u->path, a->wanted.items, a->wanted.count, &e);
+    if (rc)
+        return fail(rc, &e);
     for (size_t i = 0; i < list.count; i++)
         add_names(u, &list.items[i]);
     upload_sessions_close(&list); /* the names have become parts */
-    code = upload_sessions_open(&list, u->path, a->wanted.items, a->wanted.count, &e);
-    if (code)
-        return fail(code, &e);
+    rc = upload_sessions_open(&list, u->path, a->wanted.items, a->wanted.count, &e);
+    if (rc)
+        return fail(rc, &e);
     upload_show_open(&u->show, remote_url(u->remote), a->quiet, a->json);
     u->show.lines = a->progress && !a->quiet && !u->show.live;
     u->ship.watch = upload_show_watch(&u->show);
-    code = send_all(u, &list);
+    rc = send_all(u, &list);
     if (list.found.losses)
         fprintf(stderr, "gpufl upload: the public client marked %llu losses of its own there\n",
                 (unsigned long long)list.found.losses);
     upload_sessions_close(&list);
-    return code;
+    return rc;
 }
 
 static int check(const struct arguments *a, int operands, char **argv)
 {
-    int code = cmd_one_path("upload", operands, argv);
-    if (code)
-        return code;
+    int rc = cmd_one_path("upload", operands, argv);
+    if (rc)
+        return rc;
     if (a->all && a->wanted.count)
         return cmd_usage("upload", "--all-sessions and --session-id exclude each other");
     if (!server_of(a))
@@ -349,15 +349,15 @@ int cmd_upload(int argc, char **argv)
         {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
-    int operands = 0, code = cmd_parse(&text, table, 0, argc, argv, &operands);
-    if (code != CMD_CONTINUE)
-        return code;
-    code = check(&a, operands, argv);
-    if (code)
-        return code;
+    int operands = 0, rc = cmd_parse(&text, table, 0, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
+    rc = check(&a, operands, argv);
+    if (rc)
+        return rc;
     u = (struct upload){.a = &a, .path = argv[1]};
     catch_signals();
-    code = run(&u);
+    rc = run(&u);
     remote_close(u.remote);
-    return code;
+    return rc;
 }

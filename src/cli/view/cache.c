@@ -175,16 +175,16 @@ int view_cache_keep(const struct view_cache *c, const struct upload_sessions *u)
             put_part(&b, &u->items[i], &u->items[i].parts[k]);
     list_name(c, path, sizeof path, "list");
     list_name(c, made, sizeof made, "list.new");
-    int code = buf_error(&b);
-    int fd = code ? -1 : open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (!code && fd < 0)
-        code = GPUFL_E_IO;
-    if (!code && (file_write_all(fd, b.data, b.len) || rename(made, path)))
-        code = GPUFL_E_IO;
+    int rc = buf_error(&b);
+    int fd = rc ? -1 : open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (!rc && fd < 0)
+        rc = GPUFL_E_IO;
+    if (!rc && (file_write_all(fd, b.data, b.len) || rename(made, path)))
+        rc = GPUFL_E_IO;
     if (fd >= 0)
         close(fd);
     buf_fini(&b);
-    return code;
+    return rc;
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */
@@ -288,13 +288,13 @@ int view_cache_open(struct view_cache *c, const char *path, const char *where,
                     const struct upload_sessions *sessions, int64_t most, struct err *e)
 {
     *c = (struct view_cache){.lock = -1};
-    int code = choose_root(c, path, where, e);
-    code = code ? code : lock_root(c, e);
-    if (code)
-        return code;
-    code = path_join(c->data, sizeof c->data, c->root, "data");
-    if (code)
-        return err_set(e, code, "the path is too long");
+    int rc = choose_root(c, path, where, e);
+    rc = rc ? rc : lock_root(c, e);
+    if (rc)
+        return rc;
+    rc = path_join(c->data, sizeof c->data, c->root, "data");
+    if (rc)
+        return err_set(e, rc, "the path is too long");
     c->reused = list_fits(c, sessions);
     if (!c->reused)
         file_remove_tree(c->data);

@@ -29,6 +29,6 @@ int cmd_serve(int argc, char **argv)
     mem_free(args);
     if (error != ENOENT)
         return cmd_fail("serve", "cannot run gpufl-server: %s", strerror(error));
-    cmd_fail("serve", "gpufl-server is neither beside gpufl nor in PATH");
+    cmd_fail("serve", "gpufl-server is neither next to gpufl nor in PATH");
     return CMD_NOT_BUILT;
 }

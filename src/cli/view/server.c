@@ -107,34 +107,34 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
         argv[n++] = *extra;
     snprintf(listen, sizeof listen, "127.0.0.1:%d", port);
     find_server(path, sizeof path);
-    int code = make_key(s->key, e);
-    if (code)
-        return code;
+    int rc = make_key(s->key, e);
+    if (rc)
+        return rc;
     setenv("GPUFL_SERVER_LOCAL_KEY", s->key, 1);
-    int rc = spawn_pipe(in);
-    if (!rc)
-        rc = spawn_pipe(out);
-    if (!rc) /* signals of the terminal are ours: the server is told by us */
-        rc = spawn_open(&s->process, &(struct spawn){.program = path,
-                                                     .argv = argv,
-                                                     .fds = {in[0], out[1], SPAWN_KEEP},
-                                                     .own_group = true});
+    int failed = spawn_pipe(in); /* an errno, as from all of these */
+    if (!failed)
+        failed = spawn_pipe(out);
+    if (!failed) /* signals of the terminal come to us, and we end the server */
+        failed = spawn_open(&s->process, &(struct spawn){.program = path,
+                                                         .argv = argv,
+                                                         .fds = {in[0], out[1], SPAWN_KEEP},
+                                                         .own_group = true});
     unsetenv("GPUFL_SERVER_LOCAL_KEY");
     close_fd(&in[0]);
     close_fd(&out[1]);
     s->alive = in[1];
     s->out = out[0];
-    if (rc == ENOENT)
-        code = err_set(e, GPUFL_E_NOENT,
-                       "gpufl-server is neither beside gpufl nor in PATH; `gpufl report` reads "
-                       "sessions without it");
-    else if (rc)
-        code = err_set_vendor(e, err_from_errno(rc), rc, "cannot run %s", path);
+    if (failed == ENOENT)
+        rc = err_set(e, GPUFL_E_NOENT,
+                     "gpufl-server is neither next to gpufl nor in PATH; `gpufl report` reads "
+                     "sessions without it");
+    else if (failed)
+        rc = err_set_vendor(e, err_from_errno(failed), failed, "cannot run %s", path);
     else
-        code = read_links(s, e);
-    if (code)
+        rc = read_links(s, e);
+    if (rc)
         view_server_stop(s);
-    return code;
+    return rc;
 }
 
 /* ---- ending -------------------------------------------------------------------------------- */

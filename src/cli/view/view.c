@@ -247,32 +247,32 @@ static void load(struct view *v)
 static int say(const struct view *v)
 {
     printf("%s\n", v->server.link);
-    int code = cmd_finish_output("view");
+    int rc = cmd_finish_output("view");
     if (v->a->no_browser || view_open_browser(v->server.link))
-        return code;
+        return rc;
     fputs("gpufl view: no browser to open here; open the address above\n", stderr);
-    return code;
+    return rc;
 }
 
 static int run(struct view *v, char *const *extra)
 {
     struct err e = {0};
-    int code = upload_sessions_open(&v->sessions, v->path, NULL, 0, &e);
-    if (!code)
-        code = view_cache_open(&v->cache, v->path, v->a->cache, &v->sessions, v->a->cache_max, &e);
-    if (!code)
-        code = view_server_start(&v->server, v->cache.data, (int)v->a->port, extra, &e);
-    if (!code)
-        code = connect_server(v, &e);
-    if (code) {
+    int rc = upload_sessions_open(&v->sessions, v->path, NULL, 0, &e);
+    if (!rc)
+        rc = view_cache_open(&v->cache, v->path, v->a->cache, &v->sessions, v->a->cache_max, &e);
+    if (!rc)
+        rc = view_server_start(&v->server, v->cache.data, (int)v->a->port, extra, &e);
+    if (!rc)
+        rc = connect_server(v, &e);
+    if (rc) {
         cmd_fail("view", "%s", e.text);
-        return code == GPUFL_E_NOENT && *v->cache.root ? CMD_NOT_BUILT : CMD_FAILED;
+        return rc == GPUFL_E_NOENT && *v->cache.root ? CMD_NOT_BUILT : CMD_FAILED;
     }
     catch_signals(v->server.process.pid);
-    code = say(v);
+    rc = say(v);
     load(v);
     attend(v);
-    return code;
+    return rc;
 }
 
 int cmd_view(int argc, char **argv)
@@ -289,9 +289,9 @@ int cmd_view(int argc, char **argv)
          "Of the user's cache; what was not looked at for longest goes (10G)."},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
-    int operands = 0, code = cmd_parse(&view_text, table, 0, argc, argv, &operands);
-    if (code != CMD_CONTINUE)
-        return code;
+    int operands = 0, rc = cmd_parse(&view_text, table, 0, argc, argv, &operands);
+    if (rc != CMD_CONTINUE)
+        return rc;
     if (operands < 1 || !*argv[1])
         return cmd_usage("view", "PATH is missing: a session, or a directory of them");
     if (operands > EXTRA_MAX || (operands > 1 && argv[2][0] != '-'))
@@ -304,15 +304,15 @@ int cmd_view(int argc, char **argv)
                       .path = argv[1],
                       .cache = {.lock = -1},
                       .server = {.process = SPAWNED_NONE, .alive = -1, .out = -1}};
-    code = run(&v, extra);
+    rc = run(&v, extra);
     remote_close(v.remote);
     int ended = view_server_stop(&v.server);
     view_cache_close(&v.cache);
     upload_sessions_close(&v.sessions);
-    if (!code && ended > 128)
-        code = cmd_fail("view", "gpufl-server was ended by signal %d (%s)", ended - 128,
-                        strsignal(ended - 128));
-    else if (!code && ended)
-        code = CMD_FAILED; /* it has said why */
-    return code;
+    if (!rc && ended > 128)
+        rc = cmd_fail("view", "gpufl-server was ended by signal %d (%s)", ended - 128,
+                      strsignal(ended - 128));
+    else if (!rc && ended)
+        rc = CMD_FAILED; /* it has said why */
+    return rc;
 }

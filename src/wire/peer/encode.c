@@ -198,10 +198,10 @@ static int learn_row(struct peer_encoder *e, const struct wire_batch *b, size_t 
 int peer_encoder_learn(struct peer_encoder *e, const struct wire_batch *b)
 {
     bool taken = true;
-    int code = 0;
-    for (size_t i = 0; i < b->rows && taken && !code; i++)
-        code = learn_row(e, b, i, &taken);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; i < b->rows && taken && !rc; i++)
+        rc = learn_row(e, b, i, &taken);
+    return rc;
 }
 
 /* The last samples, which lines of the session's life repeat. */
@@ -210,11 +210,11 @@ static int remember_sample(struct peer_encoder *e, const struct wire_batch *b)
     if (b->type == RECORD_host_metric)
         for (unsigned c = 0; c < COL_host_metric_COUNT; c++)
             ((int64_t *)&e->host)[c] = cell(b, c, b->rows - 1);
-    int code = 0;
+    int rc = 0;
     if (b->type == RECORD_device_metric)
-        for (size_t i = 0; i < b->rows && !code; i++)
-            code = define(&e->device_metrics, b, COL_device_metric_device, i);
-    return code;
+        for (size_t i = 0; i < b->rows && !rc; i++)
+            rc = define(&e->device_metrics, b, COL_device_metric_device, i);
+    return rc;
 }
 
 /* Rows that come out at the end. */
@@ -519,18 +519,18 @@ int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b)
         return 0;
     if (b->record->kind == RECORD_KIND_DICT)
         return peer_encoder_learn(e, b);
-    int code = 0;
+    int rc = 0;
     if (b->type == RECORD_end || b->type == RECORD_capability) {
-        for (size_t i = 0; i < b->rows && !code; i++)
-            code = keep_row(e, b, i);
-        return code;
+        for (size_t i = 0; i < b->rows && !rc; i++)
+            rc = keep_row(e, b, i);
+        return rc;
     }
-    code = remember_sample(e, b);
-    if (!code && b->type != RECORD_setting && peer_has_lines(b->type))
+    rc = remember_sample(e, b);
+    if (!rc && b->type != RECORD_setting && peer_has_lines(b->type))
         peer_start(e);
-    if (!code)
-        code = peer_put_batch(e, b);
-    return code ? code : first_error(e);
+    if (!rc)
+        rc = peer_put_batch(e, b);
+    return rc ? rc : first_error(e);
 }
 
 /* Rows as columns. */
@@ -552,16 +552,16 @@ static int turn_rows(struct peer_encoder *e, struct wire_batch *b, const int64_t
 int peer_encoder_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows, size_t n)
 {
     struct wire_batch b = {.type = type, .record = &records[type], .rows = n};
-    int code = turn_rows(e, &b, rows);
-    return code ? code : peer_encoder_batch(e, &b);
+    int rc = turn_rows(e, &b, rows);
+    return rc ? rc : peer_encoder_batch(e, &b);
 }
 
 int peer_encoder_learn_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows,
                             size_t n)
 {
     struct wire_batch b = {.type = type, .record = &records[type], .rows = n};
-    int code = turn_rows(e, &b, rows);
-    return code ? code : peer_encoder_learn(e, &b);
+    int rc = turn_rows(e, &b, rows);
+    return rc ? rc : peer_encoder_learn(e, &b);
 }
 
 int peer_encoder_finish(struct peer_encoder *e)

@@ -366,10 +366,10 @@ static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
 {
     static const struct config_row none;
     struct rows_line l = rows_begin(e, PEER_kernel);
-    int code = 0;
+    int rc = 0;
     l.unsigned_mask = 1u << PEER_kernel_external_id;
     buf_clear(&e->details);
-    for (size_t i = 0; i < b->rows && !code; i++) {
+    for (size_t i = 0; i < b->rows && !rc; i++) {
         const int64_t *known = peer_row(&e->configs, cell(b, COL_kernel_config, i));
         const struct config_row *c = known ? (const void *)known : &none;
         int64_t time = cell(b, COL_kernel_start, i);
@@ -385,7 +385,7 @@ static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
         if (wire_time_ok(time)) {
             cells[PEER_kernel_kernel_id] = kernel_id(e, c->name);
             cells[PEER_kernel_corr_id] =
-                unique_correlation(e, cell(b, COL_kernel_correlation, i), &code);
+                unique_correlation(e, cell(b, COL_kernel_correlation, i), &rc);
         }
         if (rows_put(&l, time, cells) && known)
             put_detail(e, c, cells[PEER_kernel_corr_id], cell(b, COL_kernel_scope, i),
@@ -393,7 +393,7 @@ static int put_kernels(struct peer_encoder *e, const struct wire_batch *b)
     }
     rows_send(&l, PEER_DEVICE);
     buf_put(&e->lines[PEER_DEVICE], e->details.data, e->details.len);
-    return code ? code : buf_error(&e->details);
+    return rc ? rc : buf_error(&e->details);
 }
 
 /* ---- copies, fills, waits, allocations, graphs ----------------------------------------------- */

@@ -90,20 +90,20 @@ static int add_event(struct peer_encoder *e, struct scope_list *l, const int64_t
 static int add_begins(struct peer_encoder *e, struct scope_list *l, int64_t instance)
 {
     int64_t *around[PEER_PATH_DEPTH], *s;
-    int depth = 0, code = 0;
+    int depth = 0, rc = 0;
     while (depth < PEER_PATH_DEPTH && instance > 0 && (s = rowset_find(&e->scopes, &instance)) &&
            !s[SCOPE_CELL_BEGUN] && wire_time_ok(s[SCOPE_CELL_START])) {
         around[depth++] = s;
         instance = s[SCOPE_CELL_PARENT];
     }
-    while (depth && !code) {
+    while (depth && !rc) {
         s = around[--depth];
         if (s[SCOPE_CELL_BEGUN])
             continue; /* damage: a scope around itself */
         s[SCOPE_CELL_BEGUN] = 1;
-        code = add_event(e, l, s, s[SCOPE_CELL_START], PEER_SCOPE_BEGIN);
+        rc = add_event(e, l, s, s[SCOPE_CELL_START], PEER_SCOPE_BEGIN);
     }
-    return code;
+    return rc;
 }
 
 /* Remembers that it ended, and forgets the one that ended scopes_kept ends ago. */
@@ -127,14 +127,14 @@ static int add_row(struct peer_encoder *e, struct scope_list *l, const struct wi
 {
     int64_t instance = cell(b, columns_of(b->type)->cells[SCOPE_CELL_INSTANCE], row);
     int64_t duration = b->type == RECORD_scope ? cell(b, COL_scope_duration, row) : CELL_NULL;
-    int code = add_begins(e, l, instance);
+    int rc = add_begins(e, l, instance);
     int64_t end, *s = rowset_find(&e->scopes, &instance);
-    if (code || !s || !s[SCOPE_CELL_BEGUN] || duration == CELL_NULL)
-        return code;
+    if (rc || !s || !s[SCOPE_CELL_BEGUN] || duration == CELL_NULL)
+        return rc;
     if (__builtin_add_overflow(s[SCOPE_CELL_START], duration, &end) || !wire_time_ok(end))
         return 0;
-    code = add_event(e, l, s, end, PEER_SCOPE_END);
-    return code ? code : retire(e, instance);
+    rc = add_event(e, l, s, end, PEER_SCOPE_END);
+    return rc ? rc : retire(e, instance);
 }
 
 static int compare_events(const void *a, const void *b)
@@ -149,16 +149,16 @@ int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b)
 {
     struct rows_line l = rows_begin(e, PEER_scope);
     struct scope_list list = {NULL, 0, 0};
-    int code = 0;
-    for (size_t i = 0; i < b->rows && !code; i++)
-        code = peer_learn_scope(e, b, i);
-    for (size_t i = 0; i < b->rows && !code; i++)
-        code = add_row(e, &list, b, i);
+    int rc = 0;
+    for (size_t i = 0; i < b->rows && !rc; i++)
+        rc = peer_learn_scope(e, b, i);
+    for (size_t i = 0; i < b->rows && !rc; i++)
+        rc = add_row(e, &list, b, i);
     if (list.count)
         qsort(list.events, list.count, sizeof *list.events, compare_events);
     for (size_t i = 0; i < list.count; i++)
         rows_put(&l, list.events[i].time, list.events[i].cells);
     rows_send(&l, PEER_SCOPE);
     mem_free(list.events);
-    return code;
+    return rc;
 }
