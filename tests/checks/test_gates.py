@@ -36,6 +36,7 @@ BAD = (
     ("docs/a.md", "`src/gone.h` says.\n", "docs/a.md:1: src/gone.h does not exist"),
     ("src/bad.c", "/* As docs/gone.md says. */\n", "src/bad.c:1: docs/gone.md does not exist"),
     ("src/bad.c", "/* Why: ADR 8. */\n", "src/bad.c:1: ADR 8 does not exist"),
+    ("src/bad.c", "/* Why: ADR 7, 9. */\n", "src/bad.c:1: ADR 9 does not exist"),
     ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
 )
 
