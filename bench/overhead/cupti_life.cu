@@ -453,6 +453,40 @@ void said(const char *what, int64_t since)
 
 enum Running { SAME_CONTEXT, OWN_CONTEXT, GOING_APART };
 
+// Runs the kernel twice, SPIN_MS each; turn is odd while it runs, and the caller makes it even.
+void spin_twice(int how, int *told, std::atomic<int> &turn)
+{
+    CUcontext context;
+    cudaStream_t s;
+    if (how == OWN_CONTEXT)
+        must(cuCtxCreate(&context, nullptr, 0, 0), "cuCtxCreate");
+    must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    launches(s, 0);
+    for (int i = 1; i <= 2; i++) {
+        *static_cast<volatile int *>(told) = 0;
+        spin<<<1, 1, 0, s>>>(told);
+        turn = 2 * i - 1;
+        pause_ms(SPIN_MS);
+        *static_cast<volatile int *>(told) = 1;
+        must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+        while (turn != 2 * i)
+            pause_ms(1);
+    }
+}
+
+// Launches and waits until it is over; longest is the longest launch with its wait, ns.
+void wait_meanwhile(std::atomic<int64_t> &longest)
+{
+    cudaStream_t s;
+    must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    while (!over) {
+        int64_t begin = now();
+        kernel<<<1, 32, 0, s>>>();
+        must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+        longest = std::max(longest.load(), now() - begin);
+    }
+}
+
 // A kernel that ends when a thread tells it to, which needs nobody, while CUPTI is attached and
 // detached. How long a third thread is held up by that is printed, too.
 void running(unsigned, int how)
@@ -466,34 +500,8 @@ void running(unsigned, int how)
     must_rt(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     must_rt(cudaHostAlloc(&told, sizeof *told, cudaHostAllocPortable), "cudaHostAlloc");
     launches(stream, 0);
-    std::thread other([&] {
-        CUcontext context;
-        cudaStream_t s;
-        if (how == OWN_CONTEXT)
-            must(cuCtxCreate(&context, nullptr, 0, 0), "cuCtxCreate");
-        must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-        launches(s, 0);
-        for (int i = 1; i <= 2; i++) {
-            *static_cast<volatile int *>(told) = 0;
-            spin<<<1, 1, 0, s>>>(told);
-            turn = 2 * i - 1;
-            pause_ms(SPIN_MS);
-            *static_cast<volatile int *>(told) = 1;
-            must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
-            while (turn != 2 * i)
-                pause_ms(1);
-        }
-    });
-    std::thread third([&] {
-        cudaStream_t s;
-        must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-        while (!over) {
-            int64_t begin = now();
-            kernel<<<1, 32, 0, s>>>();
-            must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
-            longest = std::max(longest.load(), now() - begin);
-        }
-    });
+    std::thread other([&] { spin_twice(how, told, turn); });
+    std::thread third([&] { wait_meanwhile(longest); });
     while (turn != 1)
         pause_ms(1);
     pause_ms(50);
