@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""The README's report is what `gpufl report` prints of the recorded session.
+
+    test_readme.py GPUFL REPOSITORY
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+gpufl, root = sys.argv[1], pathlib.Path(sys.argv[2])
+page = (root / "README.md").read_text()
+block = next((text for text in re.findall(r"^```\n(.*?)^```$", page, re.S | re.M) if "Where the time went" in text), None)
+if block is None:
+    sys.exit("test_readme: README.md has no report any more")
+done = subprocess.run([gpufl, "report", str(root / "examples" / "data" / "train_loop")], capture_output=True, text=True,
+                      check=True)
+printed = iter(done.stdout.splitlines())
+# Whole lines in their order; "…" is what the page leaves out.
+shown = [line for line in block.splitlines() if not line.startswith("$") and line.strip() != "…"]
+missing = [line for line in shown if not any(line == other for other in printed)]
+if missing or len(shown) < 5:
+    sys.exit("test_readme: gpufl report does not print, in this order:\n" + "\n".join(missing or shown))
+print(f"test_readme: {len(shown)} lines of the report are as in README.md")
