@@ -120,11 +120,14 @@ def check_table(folder):
     with contextlib.redirect_stdout(shown):
         assert not run.main()
     text = shown.getvalue()
-    for row in ("| scope on, ns | | 59 ns | | ≤ 100 | met | H100 80GB HBM3, 2026-11-26 |",
-                "| graph replay, kernels | 7 launched | 6 written | | nothing lost | missed: the ledger is incomplete | H100",
+    for row in ("| a scope, on | | 59 ns | | ≤ 100 | met | H100 80GB HBM3, 2026-11-26 |",
+                "| graph replay at 0.9 million kernels/s | 7 launched | 6 written | | nothing lost | missed: the ledger is incomplete | H100",
                 "| memory | | | | | failed: exit 1 | H100", "| ≤ +300 | met |", "| upper end ≤ x1.08 | missed |",
-                "| none over bare, means, ns | 4000 ns | 4200 ns | +200 [", "## Engines beyond Trace"):
+                "| PcSampling without kernel records, empty launch over bare, means | 4000 ns | 4200 ns | +200 [", "## Engines beyond Trace"):
         assert row in text, (row, text)
+    made = set(results).union(*(part for part in results.values() if isinstance(part, dict)))
+    engines = [name for name in run.table.NAMES if name.startswith(("none", "all", "counters", "between", "PcSampling", "SassM"))]
+    assert len(engines) > 10 and not set(engines) - made, f"rows that run.py does not make: {set(engines) - made}"
     widths = {one.count("|") for one in text.splitlines() if one.startswith("|")}
     assert widths == {8}, f"rows of {widths} bars: a table of Markdown is broken"
 
