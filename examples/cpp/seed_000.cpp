@@ -1,6 +1,6 @@
 // seed_000.cpp - synchronizations: the program of the guide "Sync attribution".
-// What stands between the marks is printed there; the rest is the workload that
-// its text leaves to the reader.
+// The lines between the marks are printed there; the rest is the workload that the
+// guide leaves to the reader.
 
 #include <gpufl/gpufl.hpp>
 

@@ -1,5 +1,5 @@
 // seed_001.cpp - the introduction: embedded integration, scopes, quick start.
-// The kernels' launches are calls here, so that a C++ compiler takes them.
+// Kernel launches are written as calls, so that a C++ compiler accepts them.
 
 #include <gpufl/gpufl.hpp>
 

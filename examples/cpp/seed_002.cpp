@@ -1,5 +1,5 @@
 // seed_002.cpp - scope profiling: the three forms of a scope, and benchmark loops.
-// The model is a stand-in that counts; what is printed in the guide is unchanged.
+// The model only counts; the code printed in the guide is unchanged.
 
 #include <gpufl/gpufl.hpp>
 
