@@ -10,6 +10,7 @@
 #ifndef GPUFL_BACKEND_BACKEND_H
 #define GPUFL_BACKEND_BACKEND_H
 
+#include "backend/vendor.h"
 #include "base/err.h"
 #include "wire/record.h"
 
@@ -365,6 +366,7 @@ struct counter_visit {
 struct backend {
     const char *name; /* nvidia, amd, none, sim */
     bool simulated;
+    const struct vendor *vendor; /* facts of its GPUs; NULL: it has none */
     /* [any] No side effects on this process beyond loading the vendor's management library. */
     void (*probe)(struct probe *out);
     const struct trace_ops *trace;    /* NULL: no tracing */

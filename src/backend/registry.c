@@ -1,14 +1,27 @@
-/* registry.c - the backends of this build, in the order in which Auto tries them,
- * and the choice between them. An explicit array: nothing registers itself. */
+/* registry.c - the backends of this build (backends.def), and the choice between them. An explicit list: nothing
+ * registers itself. */
 #include "backend/backend.h"
 
 #include "base/log.h"
 
+#include <stddef.h>
+
+#ifndef GPUFL_BACKENDS_DEF /* a test has other ones */
+#define GPUFL_BACKENDS_DEF "backend/backends.def"
+#endif
+
+#define BACKEND(kind, name) extern const struct backend backend_##name;
+#include GPUFL_BACKENDS_DEF
+
 const struct backend *const backends[] = {
-    &backend_nvidia,
-    &backend_none,
-    &backend_sim, /* by name only: Auto takes no simulated backend */
+#define BACKEND(kind, name) &backend_##name,
+#include GPUFL_BACKENDS_DEF
     NULL,
+};
+
+static const struct backend *const by_kind[] = {
+#define BACKEND(kind, name) [GPUFL_BACKEND_##kind] = &backend_##name,
+#include GPUFL_BACKENDS_DEF
 };
 
 static bool usable(const struct backend *b)
@@ -35,21 +48,16 @@ static const struct backend *first_usable(void)
 
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
 {
-    switch (kind) {
-    case GPUFL_BACKEND_AUTO:
+    size_t number = (size_t)kind;
+    if (kind == GPUFL_BACKEND_AUTO)
         return first_usable();
-    case GPUFL_BACKEND_NVIDIA:
-        return &backend_nvidia;
-    case GPUFL_BACKEND_NONE:
-        return &backend_none;
-    case GPUFL_BACKEND_SIM:
-        return &backend_sim;
-    case GPUFL_BACKEND_AMD:
+    if (number < sizeof by_kind / sizeof *by_kind && by_kind[number])
+        return by_kind[number];
+    if (kind == GPUFL_BACKEND_AMD)
         err_set(e, GPUFL_E_NOT_BUILT,
                 "backend Amd is not built yet: use Auto, Nvidia, None or Sim in this release");
-        return NULL;
-    }
-    err_set(e, GPUFL_E_INVAL, "there is no backend number %d: use Auto, Nvidia, Amd, None or Sim",
-            (int)kind);
+    else
+        err_set(e, GPUFL_E_INVAL,
+                "there is no backend number %d: use Auto, Nvidia, Amd, None or Sim", (int)kind);
     return NULL;
 }

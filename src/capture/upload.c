@@ -1,6 +1,7 @@
 /* upload.c - see upload.h. */
 #include "capture/upload.h"
 
+#include "backend/vendor.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -94,7 +95,7 @@ static char **make_environment(const struct gpufl_upload_options *o, struct buf 
         }
     }
     for (size_t v = 0; v < n; v++) {
-        bool replaced = strncmp(environ[v], "CUDA_INJECTION64_PATH=", 22) == 0;
+        bool replaced = vendor_is_injection(environ[v]);
         for (size_t i = 0; i < VARIABLES; i++) {
             size_t len = strlen(set[i].name);
             replaced |= set[i].value && *set[i].value && !strncmp(environ[v], set[i].name, len) &&

@@ -9,6 +9,7 @@
  * since libc's would be points where the thread can be cancelled. */
 #include "stack/modules_file.h"
 
+#include "backend/vendor.h"
 #include "stack/cfi_index.h"
 #include "stack/safe.h"
 
@@ -303,19 +304,13 @@ enum module_role modules_role(const char *path)
         const char *next; /* one of these characters follows: wheels add "-<hash>" */
         enum module_role role;
     } rows[] = {
-        {"libcuda", ".", MODULE_DRIVER},
-        {"libcudart", ".-", MODULE_DRIVER},
-        {"libcupti", ".-", MODULE_DRIVER},
-        {"libcudadebugger", ".", MODULE_DRIVER},
-        {"libnvidia", "-", MODULE_DRIVER},
-        {"libgpufl", ".-", MODULE_DRIVER},
-        {"ld", ".-", MODULE_DRIVER},
-        {"libc", ".-", MODULE_SYSTEM},
-        {"libpthread", ".-", MODULE_SYSTEM},
-        {"linux-vdso", ".", MODULE_SYSTEM},
-        {"libtsan", ".", MODULE_SYSTEM},
-        {"libasan", ".", MODULE_SYSTEM}, /* they start threads, too */
+        {"libgpufl", ".-", MODULE_DRIVER},  {"ld", ".-", MODULE_DRIVER},
+        {"libc", ".-", MODULE_SYSTEM},      {"libpthread", ".-", MODULE_SYSTEM},
+        {"linux-vdso", ".", MODULE_SYSTEM}, {"libtsan", ".", MODULE_SYSTEM},
+        {"libasan", ".", MODULE_SYSTEM}, /* start threads, too */
     };
+    if (vendor_module_of(path))
+        return MODULE_DRIVER;
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

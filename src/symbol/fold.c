@@ -1,12 +1,14 @@
 /* fold.c - the table that says whose code a frame is. */
 #include "symbol/fold.h"
 
+#include "backend/vendor.h"
+
 #include <string.h>
 
 /* The part of a frame that a row compares. */
 enum look { PYTHON_FILE, MODULE, MODULE_BASE, FUNCTION, NATIVE_FILE };
 
-enum match { BEGINS, HAS, IS, API /* begins, and a capital letter follows */ };
+enum match { BEGINS, HAS, IS };
 
 struct rule {
     enum look look;
@@ -16,7 +18,7 @@ struct rule {
     bool no_line; /* only where the line is unknown: a file with lines can be the user's */
 };
 
-/* First match wins. */
+/* First match wins, after the vendors' own code (of_vendor). */
 static const struct rule rules[] = {
     /* Python: installed packages lie below the interpreter's own modules. */
     {PYTHON_FILE, HAS, "/site-packages/", FOLD_LIBRARY, false},
@@ -28,29 +30,7 @@ static const struct rule rules[] = {
     {PYTHON_FILE, BEGINS, "<eval_with_key>", FOLD_LIBRARY, false},     /* torch.fx */
     {PYTHON_FILE, BEGINS, "<torch_package", FOLD_LIBRARY, false},
 
-    /* The driver and what observes it. */
-    {MODULE_BASE, BEGINS, "libcuda.so", FOLD_DRIVER, false},
-    {MODULE_BASE, BEGINS, "libcupti.so", FOLD_DRIVER, false},
-    {MODULE_BASE, BEGINS, "libnvperf_", FOLD_DRIVER, false},
-    {MODULE_BASE, BEGINS, "libnvidia-", FOLD_DRIVER, false},
-    {MODULE_BASE, BEGINS, "libcudadebugger.so", FOLD_DRIVER, false},
     {MODULE_BASE, BEGINS, "libgpufl.so", FOLD_DRIVER, false},
-
-    /* The runtime: a library, or linked in, then without debug information; inlined parts of its
-     * headers; and what nvcc generates: the stub of a kernel, and registration. */
-    {MODULE_BASE, BEGINS, "libcudart.so", FOLD_RUNTIME, false},
-    {MODULE_BASE, BEGINS, "libcudart-", FOLD_RUNTIME, false}, /* in Python wheels */
-    {NATIVE_FILE, HAS, "/cuda_runtime", FOLD_RUNTIME, false},
-    {NATIVE_FILE, HAS, "/crt/host_runtime.h", FOLD_RUNTIME, false},
-    {NATIVE_FILE, HAS, "tmpxft_", FOLD_RUNTIME, false},
-    {NATIVE_FILE, HAS, ".cudafe1.", FOLD_RUNTIME, false},
-    {FUNCTION, HAS, "__device_stub__", FOLD_RUNTIME, false},
-    {FUNCTION, HAS, "__wrapper__device_stub_", FOLD_RUNTIME, false},
-    {FUNCTION, BEGINS, "__cuda", FOLD_RUNTIME, true},
-    {FUNCTION, API, "cuda", FOLD_RUNTIME, true},
-    {FUNCTION, BEGINS, "_ZN6cudart", FOLD_RUNTIME, true},
-    {FUNCTION, BEGINS, "cudart::", FOLD_RUNTIME, true},
-    {FUNCTION, BEGINS, "libcudart_static_", FOLD_RUNTIME, true},
 
     /* The C library, and what starts a program and its threads: the end of every stack. */
     {MODULE_BASE, BEGINS, "libc.so", FOLD_SYSTEM, false},
@@ -75,19 +55,12 @@ static const struct rule rules[] = {
     {MODULE, BEGINS, "/usr/lib64/", FOLD_LIBRARY, false},
     {MODULE, BEGINS, "/lib/", FOLD_LIBRARY, false},
     {MODULE, BEGINS, "/lib64/", FOLD_LIBRARY, false},
-    {MODULE, BEGINS, "/usr/local/cuda", FOLD_LIBRARY, false},
-    {MODULE, BEGINS, "/opt/cuda", FOLD_LIBRARY, false},
     {MODULE, BEGINS, "/nix/store/", FOLD_LIBRARY, true},
 
     /* Headers of libraries that were inlined into the user's functions. */
     {NATIVE_FILE, BEGINS, "/usr/include/", FOLD_LIBRARY, false},
     {NATIVE_FILE, BEGINS, "/usr/lib/", FOLD_LIBRARY, false},
     {NATIVE_FILE, HAS, "/include/c++/", FOLD_LIBRARY, false},
-    {NATIVE_FILE, HAS, "/include/thrust/", FOLD_LIBRARY, false},
-    {NATIVE_FILE, HAS, "/include/cub/", FOLD_LIBRARY, false},
-    {NATIVE_FILE, HAS, "/include/cuda/", FOLD_LIBRARY, false},
-    {NATIVE_FILE, HAS, "/targets/x86_64-linux/include/", FOLD_LIBRARY, false},
-    {NATIVE_FILE, HAS, "/targets/sbsa-linux/include/", FOLD_LIBRARY, false},
     {NATIVE_FILE, HAS, "/site-packages/", FOLD_LIBRARY, false},
     {NATIVE_FILE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
     {NATIVE_FILE, HAS, "/gpufl/gpufl.hpp", FOLD_LIBRARY, false},
@@ -148,13 +121,35 @@ static bool matches(const struct rule *r, const char *text)
         return !strcmp(text, r->text);
     case BEGINS:
         return !strncmp(text, r->text, len);
-    case API:
-        return !strncmp(text, r->text, len) && text[len] >= 'A' && text[len] <= 'Z';
     }
     return false;
 }
 
-/* True for lib….so, lib….so.1, lib….so (deleted). */
+static bool matches_vendor(const struct vendor_rule *r, const char *text)
+{
+    size_t len = strlen(r->text);
+    if (r->match == VENDOR_HAS)
+        return strstr(text, r->text) != NULL;
+    return !strncmp(text, r->text, len) &&
+           (r->match == VENDOR_BEGINS || (text[len] >= 'A' && text[len] <= 'Z'));
+}
+
+/* Code of a vendor's driver, runtime or libraries. FOLD_USER: it is none of them. */
+static enum fold_kind of_vendor(const struct fold_frame *f, bool has_line)
+{
+    static const enum look looks[] = {
+        [VENDOR_FUNCTION] = FUNCTION, [VENDOR_MODULE] = MODULE, [VENDOR_FILE] = NATIVE_FILE};
+    const struct vendor_module *m = vendor_module_of(or_empty(f->module));
+    if (m)
+        return m->runtime ? FOLD_RUNTIME : FOLD_DRIVER;
+    for (const struct vendor *const *v = vendors; *v; v++)
+        for (const struct vendor_rule *r = (*v)->rules; r && r->text; r++)
+            if (!(r->no_line && has_line) && matches_vendor(r, looked_at(f, looks[r->look])))
+                return r->runtime ? FOLD_RUNTIME : FOLD_LIBRARY;
+    return FOLD_USER;
+}
+
+/* lib….so, lib….so.1, lib….so (deleted) */
 static bool is_library(const char *module)
 {
     const char *base = base_of(module), *so = strstr(base, ".so");
@@ -166,6 +161,9 @@ enum fold_kind fold_classify(const struct fold_frame *f)
     bool has_line = f->line > 0 && *or_empty(f->file);
     if (f->language == FOLD_NOTE)
         return FOLD_MARK;
+    enum fold_kind vendor = f->language == FOLD_NATIVE ? of_vendor(f, has_line) : FOLD_USER;
+    if (vendor != FOLD_USER)
+        return vendor;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!(rules[i].no_line && has_line) && matches(&rules[i], looked_at(f, rules[i].look)))
             return rules[i].kind;

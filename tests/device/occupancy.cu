@@ -89,9 +89,11 @@ int main()
         in.threads = threads;
         in.registers = f.numRegs;
         in.shared = int64_t(f.sharedSizeBytes) + dynamic;
+        occupancy_units units = {};
+        vendors[0]->occupancy(in.compute_major, in.compute_minor, &units);
         occupancy_out ours = {};
         checked++;
-        if ((!occupancy_compute(&in, &ours) || ours.blocks != expected) && different++ < 10)
+        if ((!occupancy_compute(&in, &units, &ours) || ours.blocks != expected) && different++ < 10)
             std::printf("threads %d registers %d static %zu dynamic %d: runtime %d, ours %d\n",
                         threads, f.numRegs, f.sharedSizeBytes, dynamic, expected, int(ours.blocks));
     }

@@ -6,8 +6,11 @@
 #include "backend/nvidia/probe.h"
 #include "backend/nvidia/trace.h"
 
+extern const struct vendor vendor_nvidia;
+
 const struct backend backend_nvidia = {
     .name = "nvidia",
+    .vendor = &vendor_nvidia,
     .probe = nvidia_probe,
     .trace = &nvidia_trace,
     .devices = &nvidia_devices,

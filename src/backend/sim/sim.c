@@ -44,9 +44,25 @@ static void sim_probe(struct probe *out)
     }
 }
 
+/* Of the one GPU that is simulated, an sm_90. */
+static void occupancy(int64_t compute_major, int64_t compute_minor, struct occupancy_units *out)
+{
+    (void)compute_major, (void)compute_minor;
+    *out = (struct occupancy_units){.threads_most = 1024,
+                                    .registers_most = 256,
+                                    .register_unit = 256,
+                                    .partitions = 4,
+                                    .partitions_strict = 4,
+                                    .shared_unit = 128,
+                                    .shared_reserved = true};
+}
+
+static const struct vendor vendor_sim = {.name = "sim", .occupancy = occupancy};
+
 const struct backend backend_sim = {
     .name = "sim",
     .simulated = true,
+    .vendor = &vendor_sim,
     .probe = sim_probe,
     .trace = &sim_trace_ops,
     .devices = &sim_device_ops,

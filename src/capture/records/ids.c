@@ -16,9 +16,9 @@ struct id_entry {
     uint32_t id;
 };
 
-void ids_init(struct ids *t, struct writer *w, struct intern *names)
+void ids_init(struct ids *t, struct writer *w, struct intern *names, const struct vendor *v)
 {
-    *t = (struct ids){.writer = w, .names = names};
+    *t = (struct ids){.writer = w, .names = names, .units = v ? v->occupancy : NULL};
     for (int i = 0; i < 4; i++)
         t->limiters[i] = intern_str(names, occupancy_limiter_name((enum occupancy_limiter)i));
 }
@@ -178,7 +178,7 @@ static uint32_t config_add(struct ids *t, struct id_entry *e, struct fingerprint
     const struct device_row *d =
         c->device > 0 && c->device <= IDS_DEVICES ? &t->devices[c->device - 1] : NULL;
     row.id = table_add(&t->configs, e, key);
-    if (occupancy_of_config(&row, d, &limiter))
+    if (occupancy_of_config(&row, d, t->units, &limiter))
         row.occ_limiter = t->limiters[limiter];
     (void)writer_define(t->writer, RECORD_config, (const int64_t *)&row);
     return (uint32_t)row.id;

@@ -6,6 +6,7 @@
 #ifndef GPUFL_CAPTURE_RECORDS_IDS_H
 #define GPUFL_CAPTURE_RECORDS_IDS_H
 
+#include "backend/vendor.h"
 #include "capture/log/writer.h"
 
 #include <stdbool.h>
@@ -30,11 +31,12 @@ struct ids {
     struct intern *names;
     struct device_row devices[IDS_DEVICES]; /* by id - 1; id 0: free */
     struct id_table streams, configs, threads;
-    struct id_table code[3]; /* see ids_define */
-    uint32_t limiters[4];    /* name ids of enum occupancy_limiter */
+    struct id_table code[3];   /* see ids_define */
+    uint32_t limiters[4];      /* name ids of enum occupancy_limiter */
+    occupancy_units_fn *units; /* of the backend's devices; NULL: not known */
 };
 
-void ids_init(struct ids *t, struct writer *w, struct intern *names);
+void ids_init(struct ids *t, struct writer *w, struct intern *names, const struct vendor *v);
 void ids_fini(struct ids *t);
 
 /* Devices are one where their UUIDs are equal, or, where one has none, their

@@ -1,15 +1,9 @@
-/* occupancy.c - the rules of each resource, one function each.
- *
- * Facts of the hardware: registers are given to warps in units of 256 and split
- * over the sub-partitions of an SM; shared memory comes in units of 128 bytes
- * (256 before sm_80), and from sm_80 on the driver adds 1 KiB to each block. A
- * block whose registers would not fit when its warps are spread evenly does not
- * run at all. */
+/* occupancy.c - the rules of each resource, one function each. */
 #include "capture/records/occupancy.h"
 
 #include <stddef.h>
 
-enum { NO_LIMIT = INT32_MAX, REG_UNIT = 256 };
+enum { NO_LIMIT = INT32_MAX };
 
 static int64_t round_up(int64_t v, int64_t unit)
 {
@@ -21,20 +15,20 @@ static int64_t warps_of_block(const struct occupancy_in *in)
     return (in->threads + in->warp_size - 1) / in->warp_size;
 }
 
-static int64_t limit_warps(const struct occupancy_in *in)
+static int64_t limit_warps(const struct occupancy_in *in, const struct occupancy_units *u)
 {
-    enum { MAX_THREADS = 1024 }; /* of a block, on every architecture */
-    if (in->threads > MAX_THREADS)
+    if (in->threads > u->threads_most)
         return 0;
     return in->max_threads_per_sm / in->warp_size / warps_of_block(in);
 }
 
-static int64_t limit_regs_split(const struct occupancy_in *in, int64_t partitions)
+/* A block whose registers would not fit when its warps are spread evenly does not run at all. */
+static int64_t limit_regs_split(const struct occupancy_in *in, const struct occupancy_units *u,
+                                int64_t partitions)
 {
-    int64_t most_per_thread = in->compute_major >= 7 ? 256 : 255;
-    int64_t per_warp = round_up(in->registers * in->warp_size, REG_UNIT);
+    int64_t per_warp = round_up(in->registers * in->warp_size, u->register_unit);
     int64_t warps = warps_of_block(in);
-    if (in->registers > most_per_thread ||
+    if (in->registers > u->registers_most ||
         per_warp * round_up(warps, partitions) > in->regs_per_block)
         return 0;
     if (per_warp == 0)
@@ -42,19 +36,16 @@ static int64_t limit_regs_split(const struct occupancy_in *in, int64_t partition
     return in->regs_per_sm / partitions / per_warp * partitions / warps;
 }
 
-/* GP100 has two sub-partitions; what its siblings with four cannot run, it does not either. */
-static int64_t limit_regs(const struct occupancy_in *in)
+static int64_t limit_regs(const struct occupancy_in *in, const struct occupancy_units *u)
 {
-    int64_t four = limit_regs_split(in, 4);
-    bool gp100 = in->compute_major == 6 && in->compute_minor == 0;
-    return gp100 && four > 0 ? limit_regs_split(in, 2) : four;
+    int64_t strict = limit_regs_split(in, u, u->partitions_strict);
+    return strict > 0 ? limit_regs_split(in, u, u->partitions) : strict;
 }
 
-static int64_t limit_shared(const struct occupancy_in *in)
+static int64_t limit_shared(const struct occupancy_in *in, const struct occupancy_units *u)
 {
-    int64_t unit = in->compute_major >= 8 ? 128 : 256;
-    int64_t reserved = in->compute_major >= 8 ? in->shared_reserved_per_block : 0;
-    int64_t of_block = round_up(in->shared + reserved, unit);
+    int64_t reserved = u->shared_reserved ? in->shared_reserved_per_block : 0;
+    int64_t of_block = round_up(in->shared + reserved, u->shared_unit);
     if (of_block > in->shared_per_block_optin + reserved)
         return 0;
     return of_block ? in->shared_per_sm / of_block : NO_LIMIT;
@@ -83,14 +74,15 @@ static bool in_is_sound(const struct occupancy_in *in)
            in->threads <= INT16_MAX && in->registers <= INT16_MAX;
 }
 
-bool occupancy_compute(const struct occupancy_in *in, struct occupancy_out *out)
+bool occupancy_compute(const struct occupancy_in *in, const struct occupancy_units *units,
+                       struct occupancy_out *out)
 {
     if (!in_is_sound(in))
         return false;
     const int64_t limits[] = {
-        [OCCUPANCY_WARPS] = limit_warps(in),
-        [OCCUPANCY_REGISTERS] = limit_regs(in),
-        [OCCUPANCY_SHARED] = limit_shared(in),
+        [OCCUPANCY_WARPS] = limit_warps(in, units),
+        [OCCUPANCY_REGISTERS] = limit_regs(in, units),
+        [OCCUPANCY_SHARED] = limit_shared(in, units),
         [OCCUPANCY_BLOCKS] = in->max_blocks_per_sm,
     };
     out->limiter = OCCUPANCY_WARPS;
@@ -123,11 +115,11 @@ static int64_t product(int64_t x, int64_t y, int64_t z)
 }
 
 bool occupancy_of_config(struct config_row *c, const struct device_row *d,
-                         enum occupancy_limiter *limiter)
+                         occupancy_units_fn *units, enum occupancy_limiter *limiter)
 {
     c->occ_blocks = c->occ_limit_warps = c->occ_limit_regs = c->occ_limit_shared = CELL_NULL;
     c->occ_limit_blocks = c->occ_limiter = c->occ_warps = c->occ_max_warps = CELL_NULL;
-    if (!d || c->shared_static < 0 || c->shared_dynamic < 0)
+    if (!d || !units || c->shared_static < 0 || c->shared_dynamic < 0)
         return false;
     struct occupancy_in in = {
         .compute_major = d->compute_major,
@@ -144,8 +136,10 @@ bool occupancy_of_config(struct config_row *c, const struct device_row *d,
         .registers = c->registers,
         .shared = c->shared_static + c->shared_dynamic,
     };
+    struct occupancy_units u;
     struct occupancy_out out;
-    if (!occupancy_compute(&in, &out))
+    units(d->compute_major, d->compute_minor, &u);
+    if (!occupancy_compute(&in, &u, &out))
         return false;
     c->occ_blocks = out.blocks;
     c->occ_limit_warps = out.limit_warps;

@@ -1,11 +1,12 @@
 /* occupancy.h - theoretical occupancy of a launch: a pure function.
  *
- * How many blocks of a kernel fit on a multiprocessor at once, by each of its
- * four resources, as cudaOccupancyMaxActiveBlocksPerMultiprocessor answers for
+ * How many blocks of a kernel fit on a multiprocessor at once, by each of its four
+ * resources, in the units in which the vendor's devices hand them out (vendor.h), as cudaOccupancyMaxActiveBlocksPerMultiprocessor answers for
  * the default shared memory carve-out. Readable from C++ too. [any] */
 #ifndef GPUFL_CAPTURE_RECORDS_OCCUPANCY_H
 #define GPUFL_CAPTURE_RECORDS_OCCUPANCY_H
 
+#include "backend/vendor.h"
 #include "wire/record.h"
 
 #include <stdbool.h>
@@ -35,14 +36,15 @@ struct occupancy_out {
 };
 
 /* False where a number that is needed is unknown (CELL_NULL) or makes no sense. */
-bool occupancy_compute(const struct occupancy_in *in, struct occupancy_out *out);
+bool occupancy_compute(const struct occupancy_in *in, const struct occupancy_units *units,
+                       struct occupancy_out *out);
 
 /* "warps", "registers", "shared_mem", "blocks". */
 const char *occupancy_limiter_name(enum occupancy_limiter l);
 
-/* Fills the occ_* columns of a configuration but for occ_limiter, which is a name
- * id: *limiter says which. False: they are left CELL_NULL. */
+/* Fills the occ_* columns of a configuration except occ_limiter, which is a name
+ * id: *limiter says which. units: the vendor's; NULL: not known. False: they are left CELL_NULL. */
 bool occupancy_of_config(struct config_row *config, const struct device_row *device,
-                         enum occupancy_limiter *limiter);
+                         occupancy_units_fn *units, enum occupancy_limiter *limiter);
 
 #endif

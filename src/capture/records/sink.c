@@ -318,12 +318,12 @@ static const struct sink_ops ops = {
 
 struct capture_sink capture_sink = {.sink = {&ops}};
 
-void sink_begin(struct writer *w, struct intern *names)
+void sink_begin(struct writer *w, struct intern *names, const struct backend *b)
 {
     struct capture_sink *k = &capture_sink;
     k->writer = w;
     k->names = names;
-    ids_init(&k->ids, w, names);
+    ids_init(&k->ids, w, names, b->vendor);
     joins_init(&k->joins);
     memset(k->recorded, 0, sizeof k->recorded);
     memset(k->cache, 0, sizeof k->cache);

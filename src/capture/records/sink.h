@@ -42,7 +42,7 @@ struct capture_sink {
 extern struct capture_sink capture_sink;
 
 /* Before the session's first call. [owner] */
-void sink_begin(struct writer *w, struct intern *names);
+void sink_begin(struct writer *w, struct intern *names, const struct backend *b);
 void sink_end(void); /* frees the tables; calls that come later do nothing. [collector] */
 
 /* A row of ours goes the same way: counted, its thread defined. [collector] */

@@ -176,7 +176,7 @@ static void attach(struct session *s, bool injected)
 static void open_gate(struct session *s)
 {
     struct collector *c = &s->collector;
-    sink_begin(c->writer, names_table());
+    sink_begin(c->writer, names_table(), c->backend);
     stacking_begin(&s->options, c->engine);
     nvtx_begin(&s->options);
     threads_begin_session();

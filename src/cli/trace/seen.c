@@ -13,14 +13,11 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#define DRIVER   "libcuda.so.1"
-#define VARIABLE "CUDA_INJECTION64_PATH="
-
 enum { CACHE_MOST = 16 << 20, PROCESSES_MOST = 256, ENVIRONMENT_MOST = 4 << 20, LOOKS_MOST = 64 };
 
 /* ---- which files ------------------------------------------------------------------------- */
 
-static void watch_driver(struct seen *s, const char *path)
+static void watch_driver(struct seen *s, const struct vendor *v, const char *path)
 {
     if (s->driver_count == SEEN_DRIVERS || !file_exists(path))
         return;
@@ -30,12 +27,14 @@ static void watch_driver(struct seen *s, const char *path)
     for (unsigned i = 0; i < s->driver_count; i++)
         if (s->drivers[i] == wd) /* another name of the same file */
             return;
-    if (!s->driver_count)
+    if (!s->driver_count) {
         snprintf(s->driver, sizeof s->driver, "%s", path);
+        s->vendor = v;
+    }
     s->drivers[s->driver_count++] = wd;
 }
 
-static void watch_folders(struct seen *s, const char *folders)
+static void watch_folders(struct seen *s, const struct vendor *v, const char *folders)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     for (const char *at = folders; at && *at;) {
@@ -43,27 +42,26 @@ static void watch_folders(struct seen *s, const char *folders)
         if (len && len < sizeof dir) {
             memcpy(dir, at, len);
             dir[len] = '\0';
-            if (path_join(path, sizeof path, dir, DRIVER) == 0)
-                watch_driver(s, path);
+            if (path_join(path, sizeof path, dir, v->driver) == 0)
+                watch_driver(s, v, path);
         }
         at += len + (at[len] != '\0');
     }
 }
 
-static void watch_cached(struct seen *s)
+static void watch_cached(struct seen *s, const struct vendor *v)
 {
-    char *data;
-    size_t len;
+    char *data, name[128]; /* with the NUL that ends a string of the cache */
+    size_t len, end = (size_t)snprintf(name, sizeof name, "/%s", v->driver);
     if (file_read_all("/etc/ld.so.cache", CACHE_MOST, &data, &len, NULL))
         return;
-    const size_t end = sizeof "/" DRIVER - 1;
-    for (const char *at = data; (at = memmem(at, len - (size_t)(at - data), "/" DRIVER, end + 1));
+    for (const char *at = data; (at = memmem(at, len - (size_t)(at - data), name, end + 1));
          at += end) {
         const char *from = at;
         while (from > data && from[-1] != '\0')
             from--;
         if (*from == '/')
-            watch_driver(s, from);
+            watch_driver(s, v, from);
     }
     mem_free(data);
 }
@@ -74,10 +72,16 @@ void seen_open(struct seen *s, const char *library)
     if (s->fd < 0)
         return;
     s->library = inotify_add_watch(s->fd, library, IN_OPEN);
-    watch_folders(s, getenv("LD_LIBRARY_PATH"));
-    watch_cached(s);
-    watch_folders(s, "/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib64:/usr/lib:"
-                     "/lib64:/usr/lib/wsl/lib:/usr/local/cuda/compat:/usr/local/nvidia/lib64");
+    for (const struct vendor *const *v = vendors; *v; v++) {
+        if (!(*v)->driver)
+            continue;
+        watch_folders(s, *v, getenv("LD_LIBRARY_PATH"));
+        watch_cached(s, *v);
+        watch_folders(s, *v,
+                      "/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib64:/usr/lib:"
+                      "/lib64");
+        watch_folders(s, *v, (*v)->driver_folders);
+    }
 }
 
 void seen_close(struct seen *s)
@@ -115,7 +119,7 @@ static void look_at_environment(struct seen *s, long pid)
         return;
     bool has = len == 0 && !is_alive(pid); /* a zombie has none either */
     for (size_t at = 0; at < len && !has; at += strlen(data + at) + 1)
-        has = strncmp(data + at, VARIABLE, sizeof VARIABLE - 1) == 0;
+        has = vendor_is_injection(data + at);
     mem_free(data);
     snprintf(path, sizeof path, "/proc/%ld/comm", pid);
     if (has || file_read_all(path, 256, &name, &name_len, NULL))

@@ -1,4 +1,4 @@
-/* seen.h - what `gpufl trace` sees of the program from outside: whether any process opened the CUDA
+/* seen.h - what `gpufl trace` sees of the program from outside: whether any process opened a
  * driver's library or the capture library while the program ran, and in which environment and under which
  * limits that happened.
  *
@@ -9,6 +9,8 @@
 #ifndef GPUFL_CLI_TRACE_SEEN_H
 #define GPUFL_CLI_TRACE_SEEN_H
 
+#include "backend/vendor.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,17 +19,18 @@
 enum { SEEN_DRIVERS = 16 };
 
 struct seen {
-    int fd;                    /* inotify; -1: nothing is watched */
-    int library;               /* watch of libgpufl.so; -1: none */
-    int drivers[SEEN_DRIVERS]; /* watches of files called libcuda.so.1 */
-    unsigned driver_count;     /* of them */
-    char driver[PATH_MAX];     /* the first of them */
-    unsigned looks;            /* at the processes */
-    bool library_opened;       /* by any process of this host */
-    bool driver_opened;        /* so, too */
-    bool environment_lost;     /* the program, or a descendant, ran without gpufl's variables */
-    int64_t memory_limit;      /* bytes: smallest RLIMIT_AS of theirs; 0: none was seen */
-    char name[64];             /* of a process without the variables */
+    int fd;                      /* inotify; -1: nothing is watched */
+    int library;                 /* watch of libgpufl.so; -1: none */
+    int drivers[SEEN_DRIVERS];   /* watches of files called as a vendor's driver (vendor.h) */
+    unsigned driver_count;       /* of them */
+    char driver[PATH_MAX];       /* the first of them */
+    const struct vendor *vendor; /* whose that is; NULL: none is watched */
+    unsigned looks;              /* at the processes */
+    bool library_opened;         /* by any process of this host */
+    bool driver_opened;          /* so, too */
+    bool environment_lost;       /* the program, or a descendant, ran without gpufl's variables */
+    int64_t memory_limit;        /* bytes: smallest RLIMIT_AS of theirs; 0: none was seen */
+    char name[64];               /* of a process without the variables */
 };
 
 void seen_open(struct seen *s, const char *library);

@@ -18,6 +18,8 @@
 #include "cli/trace/session.h"
 #include "cli/trace/watch.h"
 
+#include "backend/vendor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,11 +29,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECOND    INT64_C(1000000000)
-#define INJECTION "CUDA_INJECTION64_PATH"
-#define NVTX      "NVTX_INJECTION64_PATH"
+#define SECOND INT64_C(1000000000)
 
 enum {
+    VENDORS_MOST = 4,
     KILL_AFTER_S = 10, /* from TERM to KILL */
     GRACE_S = 5,       /* for a session to write its end after --duration */
     SETTLE_MS = 250,   /* for the program to end after a second Ctrl-C */
@@ -65,11 +66,12 @@ struct trace {
 
 static void warn_replaced(const struct trace *t)
 {
-    const char *old = getenv(INJECTION);
-    if (old && *old && strcmp(old, t->place.library) != 0 && !t->request.quiet)
-        fprintf(stderr,
-                "gpufl trace: " INJECTION " was set to %s; that tool is replaced in this run\n",
-                old);
+    for (const struct vendor *const *v = vendors; *v; v++) {
+        const char *name = (*v)->injection, *old = name ? getenv(name) : NULL;
+        if (old && *old && strcmp(old, t->place.library) != 0 && !t->request.quiet)
+            fprintf(stderr, "gpufl trace: %s was set to %s; that tool is replaced in this run\n",
+                    name, old);
+    }
 }
 
 /* The report's file is opened first, so that a mistyped path is told before the run. */
@@ -181,16 +183,28 @@ static int prepare(struct trace *t)
 }
 
 /* Starts the program; CMD_CONTINUE, or the exit code where it could not be. */
+/* What makes each vendor's driver, and its library of ranges, load the capture library. How many. A tool of the
+ * user's own keeps the ranges; the session says so. */
+static size_t put_injections(const struct trace *t, struct run_variable *env, size_t room)
+{
+    size_t n = 0;
+    for (const struct vendor *const *v = vendors; *v && n + 2 <= room; v++) {
+        const char *ranges = (*v)->injection_ranges, *old = ranges ? getenv(ranges) : NULL;
+        if ((*v)->injection)
+            env[n++] = (struct run_variable){(*v)->injection, t->place.library};
+        if (ranges && (!old || !*old))
+            env[n++] = (struct run_variable){ranges, t->place.library};
+    }
+    return n;
+}
+
 static int start(struct trace *t)
 {
     struct err e = {0};
-    const char *nvtx = getenv(NVTX); /* a tool of the user's own keeps it; the session says so */
     char dir[PATH_MAX + 2];
-    struct run_variable env[5] = {{INJECTION, t->place.library},
-                                  {"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)}};
-    size_t n = 2;
-    if (!nvtx || !*nvtx)
-        env[n++] = (struct run_variable){NVTX, t->place.library};
+    struct run_variable env[2 * VENDORS_MOST + 3] = {{0}}; /* the last one ends it */
+    size_t n = put_injections(t, env, 2 * VENDORS_MOST);
+    env[n++] = (struct run_variable){"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)};
     if (*t->request.around.log_path && !t->request.output) {
         /* absolute, and each pass its own: the program may change its directory */
         trace_options_dir(t->at->dir, dir, sizeof dir);

@@ -297,20 +297,32 @@ static bool cause_simulated(const struct why *w, struct buf *out)
     return true;
 }
 
+/* The machine has a device and a driver of the vendor's. */
+static bool is_here(const struct vendor *v)
+{
+    bool device = !v->devices;
+    for (const char *const *d = v->devices; d && *d; d++)
+        device |= file_exists(*d);
+    return device && dlopen(v->driver, RTLD_LAZY | RTLD_LOCAL);
+}
+
 static bool cause_driver(const struct why *w, struct buf *out)
 {
+    const char *why = NULL;
     (void)w;
-    if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
-        buf_str(out,
-                "there is no NVIDIA driver here (libcuda.so.1 does not load), so no program can "
-                "use a GPU; install it, or in a container start that with --gpus all");
-        return true;
+    for (const struct vendor *const *v = vendors; *v; v++) {
+        if (!(*v)->driver)
+            continue;
+        if (is_here(*v))
+            return false;
+        if (dlopen((*v)->driver, RTLD_LAZY | RTLD_LOCAL))
+            why = (*v)->no_device;
+        else
+            why = why ? why : (*v)->no_driver;
     }
-    if (file_exists("/dev/nvidiactl") || file_exists("/dev/dxg"))
-        return false;
-    buf_str(out, "the NVIDIA driver's library is here but no device (/dev/nvidiactl is missing): "
-                 "load the kernel module, or start the container with --gpus all");
-    return true;
+    if (why)
+        buf_str(out, why);
+    return why != NULL;
 }
 
 /* The driver was opened, and so was the library, which never ran. */
@@ -349,15 +361,22 @@ static bool not_asked(const struct why *w)
     return s->driver_opened && !s->library_opened && s->library >= 0;
 }
 
+/* The variable by which the driver is told to load the capture library. */
+static const char *injection_of(const struct why *w)
+{
+    const struct vendor *v = seen_of(w)->vendor;
+    return (v ? v : vendors[0])->injection;
+}
+
 static bool cause_environment(const struct why *w, struct buf *out)
 {
     if (!not_asked(w) || !seen_of(w)->environment_lost)
         return false;
     buf_printf(out,
                "the CUDA driver was loaded, but %s ran without the variables that capture needs "
-               "(CUDA_INJECTION64_PATH, GPUFL_TRACE_OPTIONS): something on the way cleared the "
-               "environment; put gpufl after that: … gpufl trace -- COMMAND",
-               seen_of(w)->name);
+               "(%s, GPUFL_TRACE_OPTIONS): something on the way cleared the environment; put gpufl "
+               "after that: … gpufl trace -- COMMAND",
+               seen_of(w)->name, injection_of(w));
     return true;
 }
 
@@ -365,10 +384,11 @@ static bool cause_not_asked(const struct why *w, struct buf *out)
 {
     if (!not_asked(w))
         return false;
-    buf_str(out,
-            "the CUDA driver was loaded, but it did not load the capture library: the program "
-            "did not initialize CUDA, or failed to, or did so without the variables that capture "
-            "needs (CUDA_INJECTION64_PATH, GPUFL_TRACE_OPTIONS); it ended");
+    buf_printf(out,
+               "the CUDA driver was loaded, but it did not load the capture library: the program "
+               "did not initialize CUDA, or failed to, or did so without the variables that "
+               "capture needs (%s, GPUFL_TRACE_OPTIONS); it ended",
+               injection_of(w));
     put_end(w, out);
     return true;
 }

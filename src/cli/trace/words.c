@@ -1,6 +1,7 @@
 /* words.c - see words.h. */
 #include "cli/trace/words.h"
 
+#include "backend/vendor.h"
 #include "base/file.h"
 
 #include <stdio.h>
@@ -65,13 +66,23 @@ static enum word_wrapper look_into(const char *script, char *name, size_t size, 
     return found == WORD_NONE && count ? look(words, name, size, depth - 1) : found;
 }
 
+/* The name of a variable that makes a vendor's driver load the capture library. */
+static bool is_injection(const char *name)
+{
+    for (const struct vendor *const *v = vendors; *v; v++)
+        if (((*v)->injection && strcmp(name, (*v)->injection) == 0) ||
+            ((*v)->injection_ranges && strcmp(name, (*v)->injection_ranges) == 0))
+            return true;
+    return false;
+}
+
 /* "env -i", "env -", "env -u CUDA_INJECTION64_PATH". */
 static bool clears(char *const *words)
 {
     for (; *words && (**words == '-' || strchr(*words, '=')); words++)
         if (strcmp(*words, "-") == 0 || strcmp(*words, "-i") == 0 ||
             strcmp(*words, "--ignore-environment") == 0 ||
-            (strncmp(*words, "-u", 2) == 0 && words[1] && strstr(words[1], "INJECTION64")))
+            (strncmp(*words, "-u", 2) == 0 && words[1] && is_injection(words[1])))
             return true;
     return false;
 }

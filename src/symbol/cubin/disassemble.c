@@ -1,6 +1,7 @@
-/* disassemble.c - finding and running nvdisasm. */
+/* disassemble.c - finding and running the vendor's disassembler. */
 #include "symbol/cubin/disassemble.h"
 
+#include "backend/vendor.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -21,62 +22,66 @@ enum { LINE_MOST = 64 << 10, LIST_MOST = 16 << 10, CHUNK = 64 << 10, NS_IN_MS = 
 
 /* ---- finding ----------------------------------------------------------------------------- */
 
-static bool usable(char *path, size_t size, const char *dir, const char *rest)
+static bool usable(char *path, size_t size, const char *dir, const char *rest, const char *program)
 {
-    int n = snprintf(path, size, "%s%s/nvdisasm", dir, rest);
+    int n = snprintf(path, size, "%s%s/%s", dir, rest, program);
     return n > 0 && (size_t)n < size && access(path, X_OK) == 0;
 }
 
-static bool find_in_path(char *path, size_t size)
+static bool find_in_path(const struct vendor_disassembler *d, char *path, size_t size)
 {
     const char *at = getenv("PATH");
     while (at && *at) {
         char dir[PATH_MAX];
         size_t len = strcspn(at, ":");
         int n = snprintf(dir, sizeof dir, "%.*s", (int)len, at);
-        if (len && n > 0 && (size_t)n < sizeof dir && usable(path, size, dir, ""))
+        if (len && n > 0 && (size_t)n < sizeof dir && usable(path, size, dir, "", d->program))
             return true;
         at += len + (at[len] == ':');
     }
     return false;
 }
 
-static bool find_in_toolkits(char *path, size_t size)
+static bool find_in_toolkits(const struct vendor_disassembler *d, char *path, size_t size)
 {
-    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     bool found = false;
     glob_t g;
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *root = getenv(variables[i]);
-        if (root && *root && usable(path, size, root, "/bin"))
+    for (const char *const *home = d->homes; *home; home++) {
+        const char *root = getenv(*home);
+        if (root && *root && usable(path, size, root, "/bin", d->program))
             return true;
     }
-    if (glob("/usr/local/cuda*", 0, NULL, &g) != 0)
+    if (glob(d->toolkits, 0, NULL, &g) != 0)
         return false;
     for (size_t i = 0; i < g.gl_pathc && !found; i++)
-        found = usable(path, size, g.gl_pathv[i], "/bin");
+        found = usable(path, size, g.gl_pathv[i], "/bin", d->program);
     globfree(&g);
     return found;
 }
 
-int disassemble_find(char *path, size_t size, struct err *e)
+static int find(const struct vendor_disassembler *d, char *path, size_t size, struct err *e)
 {
-    const char *chosen = getenv("GPUFL_NVDISASM");
+    const char *chosen = getenv(d->variable);
     if (chosen && *chosen) {
         int n = snprintf(path, size, "%s", chosen);
         if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
             return 0;
         return err_set(e, GPUFL_E_NOENT,
-                       "GPUFL_NVDISASM=%.200s cannot be run: set it to the path of nvdisasm, or "
-                       "unset it",
-                       chosen);
+                       "%s=%.200s cannot be run: set it to the path of %s, or unset it",
+                       d->variable, chosen, d->program);
     }
-    if (find_in_path(path, size) || find_in_toolkits(path, size))
+    if (find_in_path(d, path, size) || find_in_toolkits(d, path, size))
         return 0;
-    return err_set(
-        e, GPUFL_E_NOENT,
-        "nvdisasm was not found, so that device code has lines at most, and no instructions: "
-        "install the CUDA toolkit (cuda-nvdisasm), or set GPUFL_NVDISASM to the path of nvdisasm");
+    return err_set(e, GPUFL_E_NOENT, "%s", d->missing);
+}
+
+/* The first vendor that has one: its text is what disassemble_text.c reads. */
+int disassemble_find(char *path, size_t size, struct err *e)
+{
+    for (const struct vendor *const *v = vendors; *v; v++)
+        if ((*v)->disassembler.program)
+            return find(&(*v)->disassembler, path, size, e);
+    return err_set(e, GPUFL_E_NOENT, "no vendor of this build has a disassembler");
 }
 
 /* ---- running ----------------------------------------------------------------------------- */

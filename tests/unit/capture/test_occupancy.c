@@ -14,6 +14,8 @@
 #pragma GCC diagnostic pop
 #endif
 
+extern const struct vendor vendor_nvidia;
+
 /* An H200 as its driver describes it. */
 static const struct occupancy_in hopper = {
     .compute_major = 9,
@@ -29,11 +31,18 @@ static const struct occupancy_in hopper = {
     .registers = 32,
 };
 
+static const struct occupancy_units *units_of(const struct occupancy_in *in)
+{
+    static struct occupancy_units units;
+    vendor_nvidia.occupancy(in->compute_major, in->compute_minor, &units);
+    return &units;
+}
+
 static struct occupancy_out compute(struct occupancy_in in)
 {
     struct occupancy_out out;
     memset(&out, 0, sizeof out);
-    assert_true(occupancy_compute(&in, &out));
+    assert_true(occupancy_compute(&in, units_of(&in), &out));
     return out;
 }
 
@@ -97,11 +106,11 @@ TEST(test_unknown_is_refused)
     for (size_t i = 0; i < sizeof hopper / sizeof(int64_t); i++) {
         struct occupancy_in in = hopper;
         ((int64_t *)&in)[i] = CELL_NULL;
-        assert_false(occupancy_compute(&in, &out));
+        assert_false(occupancy_compute(&in, units_of(&in), &out));
     }
     struct occupancy_in in = hopper;
     in.warp_size = 0;
-    assert_false(occupancy_compute(&in, &out));
+    assert_false(occupancy_compute(&in, units_of(&in), &out));
 }
 
 TEST(test_config_columns)
@@ -114,7 +123,7 @@ TEST(test_config_columns)
     c.block_x = 16;
     c.block_y = c.block_z = 4;
     c.registers = 32;
-    assert_false(occupancy_of_config(&c, NULL, &limiter));
+    assert_false(occupancy_of_config(&c, NULL, vendor_nvidia.occupancy, &limiter));
     assert_true(c.occ_blocks == CELL_NULL);
     d.compute_major = 9;
     d.warp_size = 32;
@@ -124,12 +133,12 @@ TEST(test_config_columns)
     d.shared_per_sm = 233472;
     d.shared_per_block_optin = 232448;
     d.shared_reserved_per_block = 1024;
-    assert_true(occupancy_of_config(&c, &d, &limiter));
+    assert_true(occupancy_of_config(&c, &d, vendor_nvidia.occupancy, &limiter));
     assert_int_equal(c.occ_blocks, 8);
     assert_int_equal(limiter, OCCUPANCY_WARPS);
     assert_string_equal(occupancy_limiter_name(OCCUPANCY_SHARED), "shared_mem");
     c.block_z = CELL_NULL;
-    assert_false(occupancy_of_config(&c, &d, &limiter));
+    assert_false(occupancy_of_config(&c, &d, vendor_nvidia.occupancy, &limiter));
     assert_true(c.occ_warps == CELL_NULL);
 }
 

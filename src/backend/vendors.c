@@ -1,0 +1,49 @@
+/* vendors.c - see vendor.h. */
+#include "backend/vendor.h"
+
+#include <string.h>
+
+#ifndef GPUFL_BACKENDS_DEF /* a test has other ones */
+#define GPUFL_BACKENDS_DEF "backend/backends.def"
+#endif
+
+#define VENDOR(name) extern const struct vendor vendor_##name;
+#include GPUFL_BACKENDS_DEF
+
+const struct vendor *const vendors[] = {
+#define VENDOR(name) &vendor_##name,
+#include GPUFL_BACKENDS_DEF
+    NULL,
+};
+
+static bool is_module(const struct vendor_module *m, const char *name)
+{
+    size_t len = strlen(m->name);
+    /* A program called "libcuda-x" is somebody's own. */
+    return strncmp(name, m->name, len) == 0 && name[len] && strchr(m->next, name[len]) &&
+           strstr(name, ".so");
+}
+
+const struct vendor_module *vendor_module_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (const struct vendor *const *v = vendors; *v; v++)
+        for (const struct vendor_module *m = (*v)->modules; m && m->name; m++)
+            if (is_module(m, name))
+                return m;
+    return NULL;
+}
+
+static bool sets(const char *entry, const char *name)
+{
+    size_t len = name ? strlen(name) : 0;
+    return len && strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+bool vendor_is_injection(const char *entry)
+{
+    bool any = false;
+    for (const struct vendor *const *v = vendors; *v && !any; v++)
+        any = sets(entry, (*v)->injection);
+    return any;
+}
