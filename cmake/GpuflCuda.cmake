@@ -33,8 +33,8 @@ endif()
 # What the programs include; nvcc is not asked for it.
 set(gpufl_cuda_headers ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.hpp
                        ${PROJECT_SOURCE_DIR}/bench/overhead/cuda_check.hpp
-                       ${PROJECT_SOURCE_DIR}/src/backend/nvidia/cupti_abi.h ${PROJECT_SOURCE_DIR}/src/backend/nvidia/cupti_calls.h
-                       ${PROJECT_SOURCE_DIR}/src/backend/nvidia/sass_abi.h)
+                       ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/cupti.h ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/cupti_calls.h
+                       ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/sass.h)
 
 function(gpufl_cuda_program name)
   cmake_parse_arguments(P "SHARED_CUDART;DRIVER" "SOURCE" "LIBRARIES" ${ARGN})

@@ -12,7 +12,7 @@
 
 #include <gpufl/gpufl.h>
 
-#include "backend/nvidia/sass_abi.h"
+#include "backend/nvidia/abi/sass.h"
 #include "bench/overhead/cuda_check.hpp"
 
 #include <cstring>

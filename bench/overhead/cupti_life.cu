@@ -7,7 +7,7 @@
 // CUPTI), or is ended after a minute (stuck); waited: CUPTI waited for a kernel that ran; failed: a
 // call did not succeed, so that nothing is known. Prints one JSON object a case.
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 #include "bench/overhead/cuda_check.hpp" // now()
 
 #include <cuda.h>

@@ -1,6 +1,6 @@
 /* decode.h - NDJSON lines to headers, names and column batches. No I/O, no threads.
  *
- * Reads our format and the public GPUFlight client's (peer.c) without being
+ * Reads our format and the public GPUFlight client's (read.c) without being
  * told which; what comes out is the same. A damaged line is counted and costs
  * that line alone; unknown records and columns are counted and passed over.
  * One decoder a session, fed with all its parts in order of channel and part.

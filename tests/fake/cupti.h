@@ -4,7 +4,7 @@
 
 #include "hooks.h"
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * the other. */
 #include "driver.h"
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

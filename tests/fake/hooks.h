@@ -5,7 +5,7 @@
 #ifndef GPUFL_TESTS_FAKE_HOOKS_H
 #define GPUFL_TESTS_FAKE_HOOKS_H
 
-#include "backend/nvidia/cuda_abi.h"
+#include "backend/nvidia/abi/cuda.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
  * Every call tells the fake profiling library. Thread-safe by one lock a file. */
 #include "driver.h"
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

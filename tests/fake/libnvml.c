@@ -8,7 +8,7 @@
  *
  * FAKE_NVML_DEVICES=8: so many, all like the first one. FAKE_NVML_US=20: a query keeps a core busy for so
  * long, as a real one does in the driver. */
-#include "backend/nvidia/nvml_abi.h"
+#include "backend/nvidia/abi/nvml.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

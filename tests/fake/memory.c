@@ -7,7 +7,7 @@
  * staged, and to pageable memory not before the end. */
 #include "driver.h"
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * the profiling library is shown N MiB of code, that text and zeros. */
 #include "driver.h"
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* pace.h - launches at a rate that real programs have. Launched flat out, a fake kernel costs a microsecond: how
  * many there are would depend on the machine, and whether each can be kept on who gets the processor. A thread may
- * launch PACE_BURST kernels at once, a quarter of its ring (capture/threads.h), and the rate beyond that.
+ * launch PACE_BURST kernels at once, a quarter of its ring (capture/threads/threads.h), and the rate beyond that.
  * Each thread has a pace of its own. */
 #ifndef GPUFL_TESTS_FAKE_PACE_H
 #define GPUFL_TESTS_FAKE_PACE_H

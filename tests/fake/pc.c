@@ -24,7 +24,7 @@
  * for ever, being switched off beside a thread that launches, this one aborts. One lock. */
 #include "cupti.h"
 
-#include "backend/nvidia/pc_abi.h"
+#include "backend/nvidia/abi/pc.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -21,7 +21,7 @@
  * A device counts three metrics of its multiprocessors at once and any number of others. One lock. */
 #include "cupti.h"
 
-#include "backend/nvidia/profiler_abi.h"
+#include "backend/nvidia/abi/profiler.h"
 
 #include <pthread.h>
 #include <sched.h>

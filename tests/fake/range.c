@@ -17,7 +17,7 @@
  * As the real one it answers out of order with an error; what a client must not do ends it. */
 #include "cupti.h"
 
-#include "backend/nvidia/profiler_abi.h"
+#include "backend/nvidia/abi/profiler.h"
 
 #include <pthread.h>
 #include <sched.h>

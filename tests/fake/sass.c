@@ -31,7 +31,7 @@
  * One lock. */
 #include "cupti.h"
 
-#include "backend/nvidia/sass_abi.h"
+#include "backend/nvidia/abi/sass.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

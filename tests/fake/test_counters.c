@@ -2,7 +2,7 @@
  * session, on its clock and in its scope; what a device cannot count at once is left out and
  * named; full buffers are counted; and where counters cannot be had, the session says why, what
  * ran instead, and lacks nothing else. */
-#include "backend/nvidia/profiler_abi.h"
+#include "backend/nvidia/abi/profiler.h"
 #include "tests/fake/pm_run.h"
 #include "tests/test.h"
 

@@ -2,7 +2,7 @@
  * the session, once; what it says it lost is in the ledger; contexts, modules and sessions come
  * and go; and where instructions cannot be counted, the session says why, and kernels are
  * recorded instead. */
-#include "backend/nvidia/sass_abi.h"
+#include "backend/nvidia/abi/sass.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 /* test_faults.c - every call of CUPTI fails once, twice, always; libraries are
  * missing, taken or forbidden. Whatever it is: the program runs to its own end, the
  * session can be read, and where something is missing one sentence says why. */
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -3,7 +3,7 @@
  * library's own kernels are nobody's, contexts come and go,
  * what would take a second pass is left out, and where counters cannot be had, the session says why
  * and lacks nothing else. */
-#include "backend/nvidia/profiler_abi.h"
+#include "backend/nvidia/abi/profiler.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -2,7 +2,7 @@
  * the session, once, whatever the way in which it counts; what it says it lost is in the
  * ledger; contexts and modules come and go; and where sampling cannot be had, the session
  * says why, what ran instead, and lacks nothing else. */
-#include "backend/nvidia/pc_abi.h"
+#include "backend/nvidia/abi/pc.h"
 #include "tests/fake/pc_run.h"
 #include "tests/test.h"
 

@@ -2,7 +2,7 @@
  * dlsym at the first call, as XLA and Triton do. */
 #include "user.h"
 
-#include "backend/nvidia/cupti_abi.h"
+#include "backend/nvidia/abi/cupti.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * Threads: open on the owner's (nvml.h says why), all else on the sampler's. */
 #include "backend/nvidia/devices.h"
 
-#include "backend/nvidia/cuda.h"
-#include "backend/nvidia/nvml.h"
+#include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/library/nvml.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 

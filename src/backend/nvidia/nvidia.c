@@ -1,8 +1,8 @@
 /* nvidia.c - the NVIDIA backend: CUPTI for tracing, NVML for metrics. */
 #include "backend/backend.h"
-#include "backend/nvidia/counter_offers.h"
-#include "backend/nvidia/cuda.h"
 #include "backend/nvidia/devices.h"
+#include "backend/nvidia/engine/counter_offers.h"
+#include "backend/nvidia/library/cuda.h"
 #include "backend/nvidia/probe.h"
 #include "backend/nvidia/trace.h"
 

@@ -5,10 +5,10 @@
  * found is told from files, so that asking changes nothing in this process. */
 #include "backend/nvidia/probe.h"
 
-#include "backend/nvidia/cuda.h"
-#include "backend/nvidia/cupti.h"
 #include "backend/nvidia/devices.h"
-#include "backend/nvidia/nvml.h"
+#include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/library/cupti.h"
+#include "backend/nvidia/library/nvml.h"
 #include "backend/nvidia/trace.h"
 #include "base/alloc.h"
 #include "base/dl.h"

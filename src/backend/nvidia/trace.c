@@ -6,7 +6,7 @@
  * waits for the callback that says it is.
  *
  * Order of detaching: kinds off, launch callbacks inert, unsubscribed. CUPTI is
- * finalized between windows only (hold.h): at the end that gains nothing. Callbacks
+ * finalized between windows only (detach.h): at the end that gains nothing. Callbacks
  * that come late find `live` NULL.
  *
  * After fork the child's copy of CUPTI lacks its worker thread: it runs on, but a
@@ -14,20 +14,20 @@
  * CUPTI there, and callbacks find nothing to do. */
 #include "backend/nvidia/trace.h"
 
-#include "backend/nvidia/activity.h"
-#include "backend/nvidia/attach.h"
-#include "backend/nvidia/cupti_users.h"
-#include "backend/nvidia/cuts.h"
-#include "backend/nvidia/ended.h"
-#include "backend/nvidia/faults.h"
-#include "backend/nvidia/handover.h"
-#include "backend/nvidia/hold.h"
-#include "backend/nvidia/kinds.h"
-#include "backend/nvidia/launches.h"
-#include "backend/nvidia/object_calls.h"
-#include "backend/nvidia/pc_sampling.h"
-#include "backend/nvidia/records.h"
-#include "backend/nvidia/rest.h"
+#include "backend/nvidia/engine/pc/sampling.h"
+#include "backend/nvidia/life/attach.h"
+#include "backend/nvidia/life/cupti_fatal.h"
+#include "backend/nvidia/life/cupti_users.h"
+#include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/life/graph_cuts.h"
+#include "backend/nvidia/life/handover.h"
+#include "backend/nvidia/life/object_calls.h"
+#include "backend/nvidia/life/suspend.h"
+#include "backend/nvidia/record/activity.h"
+#include "backend/nvidia/record/activity_kinds.h"
+#include "backend/nvidia/record/faults.h"
+#include "backend/nvidia/record/launches.h"
+#include "backend/nvidia/record/records.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -8,9 +8,9 @@
 #define GPUFL_BACKEND_NVIDIA_TRACE_H
 
 #include "backend/backend.h"
-#include "backend/nvidia/buffers.h"
-#include "backend/nvidia/cupti.h"
-#include "backend/nvidia/engine.h"
+#include "backend/common/buffers.h"
+#include "backend/nvidia/engine/engine.h"
+#include "backend/nvidia/library/cupti.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -29,11 +29,11 @@ enum hold {
                       * is in the way (hold_let_go) */
     HOLD_FINALIZING, /* it does */
     HOLD_RETURNING,  /* CUPTI is gone, and subscribed to again */
-    HOLD_RESTING,    /* engines that stay attached give back what they hold: rest.h */
+    HOLD_RESTING,    /* engines that stay attached give back what they hold: suspend.h */
     HOLD_OVER        /* the session ends: nobody finalizes any more */
 };
 
-/* Whether CUPTI has ended itself (ended.h): from ENDED_TOLD on the reason can be read. Never back. */
+/* Whether CUPTI has ended itself (cupti_fatal.h): from ENDED_TOLD on the reason can be read. Never back. */
 enum ended { ENDED_NOT, ENDED_NOW, ENDED_TOLD };
 
 struct trace {
@@ -64,7 +64,8 @@ struct trace {
     _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
     _Atomic int hold;                       /* enum hold */
-    _Atomic bool rests; /* between windows HOLD_OPEN, too: rest.h. Relaxed: set before callbacks */
+    _Atomic bool
+        rests; /* between windows HOLD_OPEN, too: suspend.h. Relaxed: set before callbacks */
     _Atomic bool passing; /* launches outside of windows are told */
     _Atomic bool gone;    /* CUPTI has been finalized, and nothing subscribed to it since */
     _Atomic uint64_t finalized, not_finalized;
@@ -89,7 +90,7 @@ struct trace {
     _Atomic bool quiet;           /* see trace_ops.quiet; release by the owner, acquire by stop */
     struct nv_engine engines[NV_ENGINES]; /* by enum nv_engine_id */
     struct nv_calls calls;                /* what those that run do at calls of the driver */
-    bool held;     /* in windows only, between which CUPTI can be let go of: hold.h [owner] */
+    bool held;     /* in windows only, between which CUPTI can be let go of: detach.h [owner] */
     bool switched; /* the same, and it is not, or later: nv_engines_window [owner] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "capture/options/options.h"
 #include "cli/info/engines.h"
-#include "cli/info_metrics.h"
-#include "cli/info_summary.h"
+#include "cli/info/metrics.h"
+#include "cli/info/summary.h"
 #include "cli/trace/place.h"
 #include "symbol/cubin/disassemble.h"
 

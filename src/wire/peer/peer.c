@@ -1,4 +1,4 @@
-/* peer.c - which lines of the public client's format are known, and who reads
+/* read.c - which lines of the public client's format are known, and who reads
  * them; batches become cells here.
  *
  * Columns of a batch are taken by name; where a line names none, by the places

@@ -1,5 +1,5 @@
 /* reader.h - the inside of peer.h's reader, shared by
- *   peer.c        which lines are known; feed, flush, finish
+ *   read.c        which lines are known; feed, flush, finish
  *   out.c    names and rows on their way to the visitor
  *   life.c   a session's life: job_start, dictionaries, capabilities, …
  *   events.c event rows other than kernels and scopes
@@ -170,7 +170,7 @@ void peer_note_time(struct peer *p);
     for (unsigned unknown_ = 0; unknown_ < COL_##type##_COUNT; unknown_++)                         \
     ((int64_t *)&row)[unknown_] = CELL_NULL
 
-/* ---- handlers, in the table of peer.c ---- */
+/* ---- handlers, in the table of read.c ---- */
 
 /* A line whose structure is sound. */
 void peer_job_start(struct peer *p, struct scan s);

@@ -18,9 +18,9 @@
 /* Older headers lack names that are checked here. */
 #if defined(CUPTI_API_VERSION) && CUPTI_API_VERSION >= 130000
 
-#include "backend/nvidia/cupti_abi.h"
-#include "backend/nvidia/pc_abi.h"
-#include "backend/nvidia/sass_abi.h"
+#include "backend/nvidia/abi/cupti.h"
+#include "backend/nvidia/abi/pc.h"
+#include "backend/nvidia/abi/sass.h"
 
 #define SAME(ours, theirs)                                                                         \
     _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)

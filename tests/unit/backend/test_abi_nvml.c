@@ -11,7 +11,7 @@
 /* Older headers lack names that are checked here. */
 #if defined(NVML_API_VERSION) && defined(NVML_FI_DEV_PCIE_COUNT_TX_BYTES)
 
-#include "backend/nvidia/nvml_abi.h"
+#include "backend/nvidia/abi/nvml.h"
 
 #define SAME(ours, theirs)                                                                         \
     _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)

@@ -20,7 +20,7 @@ enum { SKIPPED = 77 };
 #if defined(CUPTI_API_VERSION) && CUPTI_API_VERSION >= 130000
 
 extern "C" {
-#include "backend/nvidia/profiler_abi.h"
+#include "backend/nvidia/abi/profiler.h"
 }
 
 #define SAME(ours, theirs)                                                                         \

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "backend/nvidia/buffers.h"
+#include "backend/common/buffers.h"
 #include "tests/test.h"
 
 enum { SIZE = 64 << 10, COUNT = 8, THREADS = 4, ROUNDS = 20000 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/nvidia/cubins.h"
+#include "backend/nvidia/record/cubins.h"
 #include "tests/test.h"
 
 static int kept_files, messages, crc_result;

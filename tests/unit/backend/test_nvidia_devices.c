@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backend/nvidia/devices.h"
-#include "backend/nvidia/nvml.h"
+#include "backend/nvidia/library/nvml.h"
 #include "base/clock.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 /* test_nvidia_driver_gate.c - the gate is shut while nobody is inside, and those that come wait. */
-#include "backend/nvidia/driver_gate.h"
+#include "backend/nvidia/engine/driver_gate.h"
 #include "tests/test.h"
 
 #include <pthread.h>

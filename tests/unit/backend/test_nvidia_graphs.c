@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "backend/nvidia/graphs.h"
+#include "backend/nvidia/record/graphs.h"
 #include "tests/test.h"
 
 /* A driver whose handles point to these. */

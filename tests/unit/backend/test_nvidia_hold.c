@@ -1,8 +1,8 @@
 /* test_nvidia_hold.c - when CUPTI is let go of between windows, and when not. */
-#include "backend/nvidia/hold.h"
+#include "backend/nvidia/life/detach.h"
 #include "tests/test.h"
 
-#include "backend/nvidia/object_calls.h"
+#include "backend/nvidia/life/object_calls.h"
 #include "base/clock.h"
 
 #include <pthread.h>

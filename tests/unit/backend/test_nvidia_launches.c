@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/nvidia/faults.h"
-#include "backend/nvidia/graphs.h"
-#include "backend/nvidia/launches.h"
-#include "backend/nvidia/waits.h"
+#include "backend/nvidia/record/faults.h"
+#include "backend/nvidia/record/graphs.h"
+#include "backend/nvidia/record/launches.h"
+#include "backend/nvidia/record/waits.h"
 #include "base/clock.h"
 #include "tests/test.h"
 

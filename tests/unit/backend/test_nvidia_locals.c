@@ -1,6 +1,6 @@
 /* test_nvidia_locals.c - local memory of kernels, asked of a driver (the fake one). */
 
-#include "backend/nvidia/locals.h"
+#include "backend/nvidia/record/local_memory.h"
 #include "tests/test.h"
 #include "wire/record.h"
 

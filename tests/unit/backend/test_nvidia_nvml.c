@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/nvidia/nvml.h"
+#include "backend/nvidia/library/nvml.h"
 #include "base/dl.h"
 #include "tests/test.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/nvidia/pc_sampling.h"
-#include "backend/nvidia/pc_tally.h"
+#include "backend/nvidia/engine/pc/sampling.h"
+#include "backend/nvidia/engine/pc/tally.h"
 #include "tests/test.h"
 
 enum { LONG, LONG_IDLE, SELECTED, REASONS };

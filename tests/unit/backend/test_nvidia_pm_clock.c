@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/nvidia/pm_clock.h"
+#include "backend/common/pm_clock.h"
 #include "tests/test.h"
 
 #define MS INT64_C(1000000)

@@ -1,7 +1,7 @@
 /* test_nvidia_pm_device.c - a device that is drained by a thread that is held up: its samples stay at
  * their time, within the error that is told. */
 
-#include "backend/nvidia/pm_device.h"
+#include "backend/nvidia/engine/pm/device.h"
 #include "base/clock.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 /* test_nvidia_range_pick.c - the first launches of each kernel, and no more names than there is
  * room for. */
 
-#include "backend/nvidia/range_pick.h"
+#include "backend/common/range_pick.h"
 #include "tests/test.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/nvidia/cuts.h"
-#include "backend/nvidia/records.h"
+#include "backend/nvidia/life/graph_cuts.h"
+#include "backend/nvidia/record/records.h"
 #include "base/clock.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 /* test_nvidia_sass_gate.c - who stands at the gate, who is waited for, and who is not. */
-#include "backend/nvidia/sass_gate.h"
+#include "backend/nvidia/engine/sass/gate.h"
 #include "tests/test.h"
 
 #include <pthread.h>

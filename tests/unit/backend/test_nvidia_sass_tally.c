@@ -2,7 +2,7 @@
  * they are, and no value for want of a row. */
 #include <string.h>
 
-#include "backend/nvidia/sass_tally.h"
+#include "backend/nvidia/engine/sass/tally.h"
 #include "base/alloc.h"
 #include "tests/test.h"
 

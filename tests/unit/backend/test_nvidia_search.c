@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/nvidia/cupti.h"
+#include "backend/nvidia/library/cupti.h"
 #include "base/file.h"
 #include "tests/test.h"
 

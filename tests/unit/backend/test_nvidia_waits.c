@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/nvidia/launches.h"
-#include "backend/nvidia/waits.h"
+#include "backend/nvidia/record/launches.h"
+#include "backend/nvidia/record/waits.h"
 #include "base/clock.h"
 #include "tests/test.h"
 

@@ -30,3 +30,9 @@ foreach(name registry nvidia_buffers nvidia_cubins nvidia_devices nvidia_driver_
   gpufl_test(${name} DEPS backend)
 endforeach()
 add_dependencies(test-unit-backend-nvidia_locals fake-cuda)
+
+# A build with one more vendor: the registry and the facts are compiled with its rows.
+gpufl_test(toy_vendor DEPS capture symbol
+  SOURCES toy/toy.c toy/vendor.c
+    ${PROJECT_SOURCE_DIR}/src/backend/registry.c ${PROJECT_SOURCE_DIR}/src/backend/vendors.c)
+target_compile_definitions(test-unit-backend-toy_vendor PRIVATE GPUFL_BACKENDS_DEF="tests/unit/backend/toy/backends.def")

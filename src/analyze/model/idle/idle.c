@@ -3,7 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "analyze/idle_gap.h"
+#include "analyze/model/idle/gap.h"
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"

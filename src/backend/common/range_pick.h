@@ -1,0 +1,27 @@
+/* range_pick.h - which launches of kernels are counted one by one: the first ones of each name.
+ * Bounded: launches of names beyond three quarters of RANGE_PICK_NAMES are not, and are told. One
+ * thread at a time. */
+#ifndef GPUFL_BACKEND_COMMON_RANGE_PICK_H
+#define GPUFL_BACKEND_COMMON_RANGE_PICK_H
+
+#include <stdint.h>
+
+enum { RANGE_PICK_NAMES = 4096 };
+
+struct range_pick {
+    uint32_t most;      /* launches of each name */
+    uint32_t names;     /* that are known */
+    uint64_t passed_by; /* launches of names for which there was no room */
+    struct {
+        uint64_t hash; /* of the name; 0: free */
+        uint32_t left; /* launches to be counted */
+    } slots[RANGE_PICK_NAMES];
+};
+
+void range_pick_init(struct range_pick *p, uint32_t most);
+
+/* How many launches of this name are still to be counted: whoever counts one takes it off.
+ * NULL: none. */
+uint32_t *range_pick(struct range_pick *p, const char *name);
+
+#endif

@@ -1,0 +1,141 @@
+/* nvml.h - what we need to know of NVIDIA's management library
+ * (libnvidia-ml.so.1), in our own words, so that nothing here needs a CUDA
+ * toolkit to build.
+ *
+ * tests/unit/backend/test_abi_nvml.c checks it against nvml.h wherever that is installed
+ * (ADR 0001). Everything but initialization and enumeration is optional: drivers
+ * differ in what they export, devices in what they answer. */
+#ifndef GPUFL_BACKEND_NVIDIA_ABI_NVML_H
+#define GPUFL_BACKEND_NVIDIA_ABI_NVML_H
+
+#include <stdint.h>
+
+/* X(ours, value, the vendor's suffix) */
+#define NVML_RESULTS(X)                                                                            \
+    X(OK, 0, SUCCESS)                                                                              \
+    X(E_UNINITIALIZED, 1, ERROR_UNINITIALIZED)                                                     \
+    X(E_NOT_SUPPORTED, 3, ERROR_NOT_SUPPORTED)                                                     \
+    X(E_NO_PERMISSION, 4, ERROR_NO_PERMISSION)                                                     \
+    X(E_SIZE, 7, ERROR_INSUFFICIENT_SIZE)                                                          \
+    X(E_DRIVER_NOT_LOADED, 9, ERROR_DRIVER_NOT_LOADED)                                             \
+    X(E_TIMEOUT, 10, ERROR_TIMEOUT)                                                                \
+    X(E_FUNCTION_NOT_FOUND, 13, ERROR_FUNCTION_NOT_FOUND)                                          \
+    X(E_GPU_IS_LOST, 15, ERROR_GPU_IS_LOST)                                                        \
+    X(E_VERSION_MISMATCH, 18, ERROR_LIB_RM_VERSION_MISMATCH)                                       \
+    X(E_UNKNOWN, 999, ERROR_UNKNOWN)
+
+enum nvml_result {
+#define NVML_RESULT_ENUM(ours, value, theirs) NVML_##ours = value,
+    NVML_RESULTS(NVML_RESULT_ENUM)
+#undef NVML_RESULT_ENUM
+};
+
+typedef struct nvml_device_handle *nvml_device;
+
+enum nvml_clock { NVML_CLOCK_GFX = 0, NVML_CLOCK_OF_SM = 1, NVML_CLOCK_OF_MEM = 2 };
+enum nvml_pcie { NVML_PCIE_TX = 0, NVML_PCIE_RX = 1 }; /* out of, into the GPU */
+enum nvml_ecc { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1 };
+enum { NVML_ECC_SINCE_DRIVER_LOAD = 0 }; /* the volatile counters */
+enum { NVML_SENSOR_GPU = 0 };            /* of nvmlDeviceGetTemperature */
+
+struct nvml_utilization { /* percent */
+    unsigned gpu, memory;
+};
+
+struct nvml_memory { /* bytes; used includes what the driver reserves */
+    unsigned long long total, free, used;
+};
+
+struct nvml_memory_v2 { /* used without what the driver reserves */
+    unsigned version;   /* NVML_MEMORY_V2, set by the caller */
+    unsigned long long total, reserved, free, used;
+};
+#define NVML_MEMORY_V2 (unsigned)(sizeof(struct nvml_memory_v2) | 2u << 24)
+
+struct nvml_pci {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device;
+    unsigned pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+};
+
+/* A field of the generic query. */
+enum nvml_field_id {
+    NVML_FIELD_MEMORY_TEMPERATURE = 82,
+    NVML_FIELD_PCIE_TX_BYTES = 197, /* counters, from newer drivers on */
+    NVML_FIELD_PCIE_RX_BYTES = 198,
+};
+
+enum nvml_value_type {
+    NVML_VALUE_DOUBLE = 0,
+    NVML_VALUE_U32 = 1,
+    NVML_VALUE_ULONG = 2,
+    NVML_VALUE_U64 = 3,
+    NVML_VALUE_I64 = 4,
+    NVML_VALUE_I32 = 5,
+    NVML_VALUE_U16 = 6,
+};
+
+union nvml_value {
+    double f64;
+    int i32;
+    unsigned u32;
+    unsigned long ulong;
+    unsigned long long u64;
+    long long i64;
+    unsigned short u16;
+};
+
+struct nvml_field {
+    unsigned id;       /* enum nvml_field_id, set by the caller */
+    unsigned scope;    /* 0 */
+    long long time;    /* us since the epoch */
+    long long latency; /* us */
+    int type;          /* enum nvml_value_type */
+    int result;        /* enum nvml_result, of this field alone */
+    union nvml_value value;
+};
+
+/* X(required, result, name, arguments). Only sizes are asked of the process
+ * lists (infos NULL), so their element's layout does not matter. */
+#define NVML_FUNCTIONS(X)                                                                          \
+    X(true, int, nvmlInit_v2, (void))                                                              \
+    X(true, int, nvmlShutdown, (void))                                                             \
+    X(true, const char *, nvmlErrorString, (int result))                                           \
+    X(true, int, nvmlDeviceGetCount_v2, (unsigned *count))                                         \
+    X(true, int, nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml_device *device))             \
+    X(false, int, nvmlSystemGetDriverVersion, (char *text, unsigned size))                         \
+    X(false, int, nvmlSystemGetNVMLVersion, (char *text, unsigned size))                           \
+    X(false, int, nvmlSystemGetCudaDriverVersion_v2, (int *version))                               \
+    X(false, int, nvmlDeviceGetName, (nvml_device device, char *text, unsigned size))              \
+    X(false, int, nvmlDeviceGetUUID, (nvml_device device, char *text, unsigned size))              \
+    X(false, int, nvmlDeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci * pci))            \
+    X(false, int, nvmlDeviceGetCudaComputeCapability,                                              \
+      (nvml_device device, int *major, int *minor))                                                \
+    X(false, int, nvmlDeviceGetNumGpuCores, (nvml_device device, unsigned *cores))                 \
+    X(false, int, nvmlDeviceGetMaxClockInfo, (nvml_device device, int clock, unsigned *mhz))       \
+    X(false, int, nvmlDeviceGetMemoryInfo, (nvml_device device, struct nvml_memory * memory))      \
+    X(false, int, nvmlDeviceGetMemoryInfo_v2,                                                      \
+      (nvml_device device, struct nvml_memory_v2 * memory))                                        \
+    X(false, int, nvmlDeviceGetUtilizationRates,                                                   \
+      (nvml_device device, struct nvml_utilization * utilization))                                 \
+    X(false, int, nvmlDeviceGetPowerUsage, (nvml_device device, unsigned *mw))                     \
+    X(false, int, nvmlDeviceGetTotalEnergyConsumption,                                             \
+      (nvml_device device, unsigned long long *mj))                                                \
+    X(false, int, nvmlDeviceGetTemperature, (nvml_device device, int sensor, unsigned *celsius))   \
+    X(false, int, nvmlDeviceGetClockInfo, (nvml_device device, int clock, unsigned *mhz))          \
+    X(false, int, nvmlDeviceGetPcieThroughput,                                                     \
+      (nvml_device device, int direction, unsigned *kb_per_s))                                     \
+    X(false, int, nvmlDeviceGetCurrentClocksEventReasons,                                          \
+      (nvml_device device, unsigned long long *reasons))                                           \
+    X(false, int, nvmlDeviceGetCurrentClocksThrottleReasons,                                       \
+      (nvml_device device, unsigned long long *reasons))                                           \
+    X(false, int, nvmlDeviceGetFanSpeed, (nvml_device device, unsigned *percent))                  \
+    X(false, int, nvmlDeviceGetTotalEccErrors,                                                     \
+      (nvml_device device, int type, int counter, unsigned long long *count))                      \
+    X(false, int, nvmlDeviceGetComputeRunningProcesses_v3,                                         \
+      (nvml_device device, unsigned *count, void *infos))                                          \
+    X(false, int, nvmlDeviceGetFieldValues,                                                        \
+      (nvml_device device, int count, struct nvml_field *fields))
+
+#endif

@@ -1,0 +1,56 @@
+/* drain_window.h - the times of what was taken and waits to be written, window by window: a window that opens
+ * before the collector has written what the one before kept does not lie in one row with it.
+ * Whoever owns it holds its lock. */
+#ifndef GPUFL_BACKEND_NVIDIA_ENGINE_DRAIN_WINDOW_H
+#define GPUFL_BACKEND_NVIDIA_ENGINE_DRAIN_WINDOW_H
+
+#include <stdint.h>
+
+/* Windows between two looks of the collector; of more the last one stands for several, and for the
+ * time between them. */
+enum { KEPT_MOST = 64 };
+
+struct kept {
+    struct {
+        int64_t from, to; /* ns: of the drain before the first one, and of the last */
+    } spans[KEPT_MOST];
+    uint32_t count; /* 0: nothing was ever taken */
+};
+
+/* Taking begins. */
+static inline void kept_begin(struct kept *k, int64_t now)
+{
+    k->spans[0].from = k->spans[0].to = now;
+    k->count = 1;
+}
+
+/* Where what is taken now belongs. */
+static inline uint32_t kept_last(const struct kept *k)
+{
+    return k->count - 1;
+}
+
+/* A window opens. */
+static inline void kept_open(struct kept *k, int64_t now)
+{
+    if (k->spans[k->count - 1].from == k->spans[k->count - 1].to)
+        k->count--; /* nothing is in it */
+    if (k->count == KEPT_MOST)
+        return;
+    k->spans[k->count].from = k->spans[k->count].to = now;
+    k->count++;
+}
+
+static inline void kept_until(struct kept *k, int64_t now)
+{
+    k->spans[k->count - 1].to = now;
+}
+
+/* All that was taken is written. */
+static inline void kept_written(struct kept *k)
+{
+    if (k->count)
+        kept_begin(k, k->spans[k->count - 1].to);
+}
+
+#endif

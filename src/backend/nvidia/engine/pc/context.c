@@ -1,0 +1,243 @@
+/* context.c - see pc/context.h.
+ *
+ * Buffers are mapped, not allocated: the pages of records that never come cost nothing.
+ * Every record has room for as many reasons as the device knows; with less the library
+ * writes beyond it. */
+#include "backend/nvidia/engine/pc/context.h"
+
+#include "base/clock.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+    RECORDS_NOW = 4096,      /* of one call; it is repeated while more wait */
+    RECORDS_LAST = 16384,    /* of what disabling leaves: instructions since the last drain */
+    ROUNDS_MOST = 256,       /* calls of one drain */
+    SCRATCH_BYTES = 4 << 20, /* the library's own, for decoding */
+    LOOKS = 4,               /* of its threads, after which all is there: fetched, then decoded */
+};
+
+int pc_library_open(struct pc_library *out, const struct cupti *c, struct err *e)
+{
+    static const struct dl_symbol symbols[] = {
+#define PC_SYMBOL(required, result, name, arguments)                                               \
+    {#name, offsetof(struct pc_library, name), required},
+        CUPTI_PC_FUNCTIONS(PC_SYMBOL)
+#undef PC_SYMBOL
+    };
+    return cupti_extend(c, out, symbols, sizeof symbols / sizeof *symbols,
+                        "sample program counters", "CUDA 11.3", e);
+}
+
+/* ---- buffers ------------------------------------------------------------------------------ */
+
+static char *data_init(struct pc_data *d, char *at, size_t room, size_t reasons)
+{
+    *d = (struct pc_data){.size = sizeof *d, .room = room, .records = (struct pc_record *)at};
+    struct pc_reason *first = (struct pc_reason *)(at + room * sizeof(struct pc_record));
+    for (size_t i = 0; i < room; i++) {
+        d->records[i].size = sizeof d->records[i];
+        d->records[i].reasons = first + i * reasons;
+    }
+    return (char *)(first + room * reasons);
+}
+
+static bool buffers_map(struct pc_context *c, size_t reasons)
+{
+    size_t one = sizeof(struct pc_record) + reasons * sizeof(struct pc_reason);
+    if (c->memory)
+        munmap(c->memory, c->memory_bytes);
+    c->memory_bytes = (RECORDS_NOW + RECORDS_LAST) * one;
+    c->memory = mmap(NULL, c->memory_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (c->memory == MAP_FAILED) {
+        c->memory = NULL;
+        return false;
+    }
+    data_init(&c->last, data_init(&c->now, c->memory, RECORDS_NOW, reasons), RECORDS_LAST, reasons);
+    return true;
+}
+
+/* ---- enabling ----------------------------------------------------------------------------- */
+
+/* Stall reasons of the device, into the tally and, their numbers, into indices. */
+static int ask_reasons(struct pc_context *c, const struct pc_library *l,
+                       uint32_t indices[PC_REASONS], size_t *count)
+{
+    static char text[PC_REASONS][PC_REASON_NAME]; /* guarded as the context is */
+    char *names[PC_REASONS];
+    struct pc_count_params n = {.size = sizeof n, .context = c->handle, .count = count};
+    *count = 0;
+    int result = l->cuptiPCSamplingGetNumStallReasons(&n);
+    if (result != CUPTI_OK)
+        return result;
+    if (!*count || *count > PC_REASONS)
+        return CUPTI_E_NOT_SUPPORTED;
+    for (size_t i = 0; i < *count; i++) {
+        names[i] = text[i];
+        text[i][0] = '\0';
+    }
+    struct pc_reasons_params p = {.size = sizeof p,
+                                  .context = c->handle,
+                                  .count = *count,
+                                  .indices = indices,
+                                  .names = names};
+    result = l->cuptiPCSamplingGetStallReasons(&p);
+    if (result == CUPTI_OK)
+        pc_tally_reasons(&c->tally, indices, names, *count);
+    return result;
+}
+
+static int set(struct pc_context *c, const struct pc_library *l, struct pc_attribute_info *a,
+               size_t count)
+{
+    struct pc_configuration p = {
+        .size = sizeof p, .context = c->handle, .count = count, .attributes = a};
+    return l->cuptiPCSamplingSetConfigurationAttribute(&p);
+}
+
+/* All at once; where that is refused one by one, so that a library or device that does not know
+ * one of those that only tune costs no more than that. */
+static int configure(struct pc_context *c, const struct pc_library *l, uint32_t *indices,
+                     size_t count)
+{
+    struct pc_attribute_info a[] = {
+        {.attribute = PC_ATTR_MODE, .value.choice = PC_CONTINUOUS},
+        {.attribute = PC_ATTR_PERIOD, .value.number = c->setup.period},
+        {.attribute = PC_ATTR_DATA, .value.data = &c->last},
+        {.attribute = PC_ATTR_REASONS, .value.reasons = {count, indices}},
+        {.attribute = PC_ATTR_HARDWARE_BYTES, .value.bytes = c->setup.hardware_bytes},
+        {.attribute = PC_ATTR_SCRATCH_BYTES, .value.bytes = SCRATCH_BYTES},
+        {.attribute = PC_ATTR_FORMAT, .value.choice = PC_PARSED},
+        {.attribute = PC_ATTR_WORKER_SLEEP_MS, .value.number = c->setup.look_ms},
+    };
+    enum { ALL = sizeof a / sizeof *a, NEEDED = 3 };
+    c->refused = 0;
+    if (set(c, l, a, ALL) == CUPTI_OK)
+        return CUPTI_OK;
+    for (int i = 0; i < ALL; i++) {
+        int result = set(c, l, &a[i], 1);
+        if (result != CUPTI_OK && i < NEEDED)
+            return result;
+        if (result != CUPTI_OK)
+            c->refused |= 1u << a[i].attribute;
+    }
+    return CUPTI_OK;
+}
+
+int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
+                      const struct pc_setup *setup, struct err *e)
+{
+    struct pc_context_params p = {.size = sizeof p, .context = c->handle};
+    uint32_t indices[PC_REASONS];
+    size_t count = 0;
+    int64_t begin = clock_mono();
+    const char *doing = "to begin sampling program counters";
+    c->setup = *setup;
+    int result = l->cuptiPCSamplingEnable(&p);
+    if (result == CUPTI_E_NOT_SUPPORTED)
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "this device does not sample program counters: compute capability 7.0 or "
+                       "later is needed");
+    if (result != CUPTI_OK)
+        return cupti_error(cupti, result, doing, e);
+    doing = "to name the reasons for which warps stall";
+    result = ask_reasons(c, l, indices, &count);
+    if (result == CUPTI_OK && !buffers_map(c, count)) {
+        l->cuptiPCSamplingDisable(&p);
+        return err_set(e, GPUFL_E_NOMEM, "out of memory for samples");
+    }
+    if (result == CUPTI_OK) {
+        doing = "to set up sampling of program counters";
+        result = configure(c, l, indices, count);
+    }
+    if (result != CUPTI_OK) {
+        l->cuptiPCSamplingDisable(&p);
+        return cupti_error(cupti, result, doing, e);
+    }
+    c->state = PC_ON;
+    c->failures = 0;
+    kept_begin(&c->kept, clock_mono());
+    c->enable_ns = c->kept.spans[0].to - begin;
+    return 0;
+}
+
+/* ---- draining ----------------------------------------------------------------------------- */
+
+static void take(struct pc_context *c, struct pc_data *d, bool keep)
+{
+    if (keep) {
+        c->tally.window = kept_last(&c->kept);
+        pc_tally_add(&c->tally, d);
+        c->losses.dropped += d->dropped;
+        c->losses.other += d->other;
+        c->losses.overflows += d->full != 0;
+    }
+    d->total = d->dropped = d->other = 0;
+    d->count = 0;
+    d->full = 0;
+}
+
+int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep)
+{
+    int result = CUPTI_OK;
+    for (int i = 0; i < ROUNDS_MOST && result == CUPTI_OK; i++) {
+        struct pc_data_params p = {.size = sizeof p, .context = c->handle, .data = &c->now};
+        c->now.remaining = 0;
+        result = l->cuptiPCSamplingGetData(&p);
+        if (result == CUPTI_E_OUT_OF_MEMORY && !c->now.full)
+            c->losses.overflows += keep;
+        size_t remaining = c->now.remaining, count = c->now.count;
+        if (result == CUPTI_OK || result == CUPTI_E_OUT_OF_MEMORY)
+            take(c, &c->now, keep);
+        if (!remaining || !count)
+            break;
+    }
+    if (keep)
+        kept_until(&c->kept, clock_mono());
+    return result;
+}
+
+/* Nothing tells when the library's threads have looked. */
+int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep)
+{
+    int64_t look = c->setup.look_ms * 1000000LL, until = clock_mono() + LOOKS * look;
+    int result = pc_context_drain(c, l, keep);
+    while (result == CUPTI_OK && clock_mono() < until) {
+        nanosleep(&(struct timespec){.tv_nsec = look}, NULL);
+        result = pc_context_drain(c, l, keep);
+    }
+    return result;
+}
+
+bool pc_context_disable(struct pc_context *c, const struct pc_library *l, bool keep)
+{
+    struct pc_context_params p = {.size = sizeof p, .context = c->handle};
+    pc_context_drain(c, l, keep);
+    bool ended = l->cuptiPCSamplingDisable(&p) == CUPTI_OK;
+    if (ended)
+        take(c, &c->last, keep);
+    if (keep)
+        kept_until(&c->kept, clock_mono());
+    return ended;
+}
+
+void pc_context_renew(struct pc_context *c)
+{
+    pc_tally_clear(&c->tally);
+    c->losses = (struct pc_losses){0};
+    c->described = false;
+    c->failures = 0;
+    kept_begin(&c->kept, clock_mono());
+}
+
+void pc_context_close(struct pc_context *c)
+{
+    if (c->memory)
+        munmap(c->memory, c->memory_bytes);
+    pc_tally_fini(&c->tally);
+    memset(c, 0, sizeof *c);
+}

@@ -1,0 +1,65 @@
+/* device_lock.c - see pc/device_lock.h.
+ *
+ * Locks of fcntl: a process's own, which its forked children do not inherit, and gone with it. They
+ * also go when the process closes any descriptor of the file, so none is ever closed. */
+#include "backend/nvidia/engine/pc/device_lock.h"
+
+#include "backend/nvidia/library/cuda.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEVICES = 64 };
+
+static int
+    files[DEVICES]; /* 1 + descriptor; by ordinal. Of a forked parent: the file is the same */
+
+/* For every user of the machine: who samples it first may be anybody. */
+static int open_file(const char *path)
+{
+    int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(path, flags);
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0)
+        (void)fchmod(fd, 0666); /* whatever the program's umask is */
+    return fd >= 0 || errno != EEXIST ? fd : open(path, flags);
+}
+
+static int file_of(uint32_t ordinal)
+{
+    struct device_row row = {0};
+    struct device_text text = {0};
+    const struct cuda *cuda = cuda_loaded();
+    char path[sizeof text.uuid + 32];
+    if (ordinal >= DEVICES)
+        return -1;
+    if (files[ordinal])
+        return files[ordinal] - 1;
+    if (!cuda || cuda_describe(cuda, (int)ordinal, &row, &text) || !*text.uuid)
+        return -1;
+    snprintf(path, sizeof path, "/dev/shm/gpufl-%s", text.uuid);
+    int fd = open_file(path);
+    if (fd >= 0)
+        files[ordinal] = fd + 1;
+    return fd;
+}
+
+int claim_device(uint32_t ordinal, struct err *e)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = file_of(ordinal);
+    if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
+        return 0;
+    pid_t holder = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+    return err_set(
+        e, GPUFL_E_BUSY,
+        "process %d samples this device, and only one can at a time: run the programs one "
+        "after the other, or trace only one of them with PcSampling",
+        (int)holder);
+}

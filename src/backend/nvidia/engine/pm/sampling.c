@@ -1,0 +1,655 @@
+/* sampling.c - see pm/sampling.h: which devices, and what the session is told of them. */
+#include "backend/nvidia/engine/pm/sampling.h"
+
+#include "backend/common/engine_lock.h"
+#include "backend/common/setting.h"
+#include "backend/nvidia/engine/pm/device.h"
+#include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/life/cupti_fatal.h"
+#include "backend/nvidia/record/records.h"
+#include "base/clock.h"
+#include "wire/decimal.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char ENGINE[] = "PmSampling";
+
+enum {
+    DEVICES = 32,
+    SPANS = 64,
+    FAILURES_MOST = 3,
+    DIGITS = 6,     /* of a value */
+    LATE_PART = 10, /* one in these of the run without samples is told of */
+    SHORTS = 3,     /* short drains of a device whose clock is the wall clock */
+    /* As options.c has the collector drain, and the size of a record on a large device. */
+    RECORDS_A_DRAIN = 100,
+    DRAIN_LEAST_US = 20000,
+    RECORD_BYTES = 32 << 10,
+    BUFFER_LEAST = 64 << 20,
+    BUFFER_MOST = 128 << 20,
+    SOURCE_SAMPLES = 1,
+    TEXT = sizeof((struct err *)0)->text
+};
+
+/* ns of a drain: the collector has other work, too; and of the last: a full buffer takes some tenths of a second. */
+static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
+
+/* Guarded by the engines' lock, except the atomic ones. */
+static struct {
+    _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
+    _Atomic int64_t first[DEVICES]; /* ns, that CUPTI reported one; 0: not yet */
+    _Atomic int64_t close_asked;    /* ns, that the window be closed; 0: no, or it is */
+
+    struct profiler_library library;
+    struct metric_list metrics;
+    struct pm_device devices[DEVICES]; /* by ordinal */
+    bool overflow_said, slower_said;
+    bool opened;
+    bool resting;    /* nothing is held between windows */
+    struct pm_told { /* of devices, also when they have been given back, or have failed */
+        bool described;
+        uint64_t written;    /* samples */
+        int64_t clock_error; /* ns, the largest; 0: not known */
+        int64_t begun;       /* ns; 0: not yet */
+    } told[DEVICES];
+    bool windowed; /* the session has windows, outside of which nothing is kept */
+    struct pm_span {
+        int64_t from, to; /* ns; to INT64_MAX: it is open */
+    } spans[SPANS];       /* the last windows, a ring */
+    uint64_t span_count;
+    uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
+} me;
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int pm_open(struct trace *t, struct err *e)
+{
+    int rc = metric_list_read(&me.metrics, t->config.counter_metrics, METRIC_SAMPLED, e);
+    if (!rc)
+        rc = profiler_library_open(&me.library, t->cupti, e);
+    if (rc || !engine_enter(ENGINE_PATIENCE))
+        return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
+    atomic_store_explicit(&me.used, 0, memory_order_relaxed);
+    atomic_store_explicit(&me.close_asked, 0, memory_order_relaxed);
+    for (size_t i = 0; i < DEVICES; i++)
+        atomic_store_explicit(&me.first[i], 0, memory_order_relaxed);
+    me.overflow_said = me.slower_said = false;
+    me.windowed = t->switched;
+    me.span_count = 0;
+    memset(me.told, 0, sizeof me.told);
+    me.resting = false;
+    me.opened = true;
+    engine_leave();
+    return 0;
+}
+
+/* [any] */
+static void pm_context(struct trace *t, cuda_context context)
+{
+    uint32_t device = 0;
+    if (t->cupti->cuptiGetDeviceId)
+        t->cupti->cuptiGetDeviceId(context, &device);
+    if (device >= DEVICES)
+        return;
+    uint32_t before =
+        atomic_fetch_or_explicit(&me.used, UINT32_C(1) << device, memory_order_relaxed);
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    if (before >> device & 1)
+        return;
+    atomic_store_explicit(&me.first[device], clock_mono(), memory_order_relaxed);
+    if (s)
+        s->ops->wake(s);
+}
+
+static void pm_start(struct trace *t)
+{
+    cuda_context current = cuda_current();
+    if (current)
+        pm_context(t, current);
+}
+
+static void close_devices(void)
+{
+    for (size_t i = 0; i < DEVICES; i++)
+        pm_device_close(&me.devices[i]);
+    me.opened = false;
+}
+
+static void pm_close(struct trace *t)
+{
+    (void)t;
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    close_devices();
+    engine_leave();
+}
+
+/* Before it is closed: what is to be concluded of it. */
+static void keep_told(const struct pm_device *d)
+{
+    int64_t error = pm_clock_error(&d->clock), before = me.told[d->ordinal].clock_error;
+    me.told[d->ordinal].written = d->written;
+    if (error != INT64_MAX && error > before)
+        me.told[d->ordinal].clock_error = error;
+}
+
+static bool is_held(const struct pm_device *d)
+{
+    return d->state == PM_STARTED || d->state == PM_PAUSED || d->state == PM_STOPPED;
+}
+
+static bool pm_brought(void)
+{
+    bool any = false;
+    if (!engine_enter(ENGINE_PATIENCE))
+        return false;
+    for (uint32_t i = 0; i < DEVICES; i++)
+        any |= me.told[i].written || (is_held(&me.devices[i]) && me.devices[i].written);
+    engine_leave();
+    return any;
+}
+
+/* ---- what the session is told -------------------------------------------------------------- */
+
+/* What was left out, by name: a set's metric that the device does not have is no news. */
+static void say_left(struct sink *s, const struct pm_device *d)
+{
+    char passes[TEXT] = "", unknown[TEXT] = "";
+    for (size_t i = 0; i < d->host.left_count; i++) {
+        char *to = d->host.left[i].why == LEFT_PASSES ? passes : unknown;
+        size_t n = strlen(to);
+        snprintf(to + n, TEXT - n, "%s%s", n ? ", " : "", d->host.left[i].name);
+    }
+    if (*passes)
+        s->ops->message(s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
+                        "pm_sampling.passes",
+                        "a %s does not count all of these metrics at once, and what is sampled has "
+                        "no second pass: without %s",
+                        d->host.chip, passes);
+    if (*unknown)
+        s->ops->message(s, me.metrics.set[0] ? SEVERITY_NOTE : SEVERITY_WARNING,
+                        "pm_sampling.unknown_metrics",
+                        "a %s has no such metrics, or does not let them be read here: %s",
+                        d->host.chip, unknown);
+}
+
+static void describe(struct trace *t, struct pm_device *d)
+{
+    struct sink *s = t->sink;
+    uint32_t device = records_device(t->records, d->ordinal);
+    setting_number(s, ENGINE, device, "interval_us", d->setup.interval / 1000);
+    if (d->cycles)
+        setting_text(s, ENGINE, device, "trigger", "cycles");
+    if (me.metrics.set[0])
+        setting_text(s, ENGINE, device, "preset", me.metrics.set);
+    for (size_t i = 0; i < d->host.count; i++) {
+        me.name_ids[d->ordinal][i] = s->ops->name(s, d->host.names[i]);
+        setting_text(s, ENGINE, device, "metric", d->host.names[i]);
+    }
+    for (size_t i = 0; i < d->host.left_count; i++)
+        setting_text(s, ENGINE, device, "skipped_metric", d->host.left[i].name);
+    setting_number(s, ENGINE, device, "hardware_buffer_bytes", (int64_t)d->setup.hardware_bytes);
+    setting_number(s, ENGINE, device, "enable_us", d->enable_ns / 1000);
+    say_left(s, d);
+}
+
+/* Of a program that ends soon the most is over by then. until: sampling ended, ns; 0: before the session did. */
+static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
+{
+    int64_t from = atomic_load_explicit(&me.first[ordinal], memory_order_relaxed);
+    int64_t late = me.told[ordinal].begun - from, all = until - from;
+    if (me.windowed || !until || !from || !me.told[ordinal].begun || late < all / LATE_PART)
+        return;
+    s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
+                    "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
+                    " since the program had the device: to set them up takes the rest",
+                    (all - late) / 1000000, all / 1000000);
+}
+
+static void conclude(struct trace *t, uint32_t ordinal, int64_t until)
+{
+    uint32_t device = records_device(t->records, ordinal);
+    say_late(t->sink, ordinal, until);
+    setting_number(t->sink, ENGINE, device, "samples", (int64_t)me.told[ordinal].written);
+    if (me.told[ordinal].clock_error)
+        setting_number(t->sink, ENGINE, device, "clock_error_us",
+                       me.told[ordinal].clock_error / 1000);
+}
+
+static void say_slower(struct trace *t, struct pm_device *d)
+{
+    if (!d->slower)
+        return;
+    d->slower = false;
+    setting_number(t->sink, ENGINE, records_device(t->records, d->ordinal), "interval_us",
+                   d->setup.interval / 1000);
+    if (me.slower_said)
+        return;
+    me.slower_said = true;
+    t->sink->ops->message(
+        t->sink, SEVERITY_WARNING, "pm_sampling.slower",
+        "the device's buffer of counters fills faster than it can be read: they are sampled every "
+        "%" PRId64 " us from here on, not every %" PRId64 ", and less often where that does not do",
+        d->setup.interval / 1000, t->config.pm_interval_us);
+}
+
+static void say_overflows(struct sink *s, struct pm_device *d)
+{
+    if (d->missing)
+        s->ops->lost(s, LOSS_SAMPLES, d->missing);
+    d->missing = 0;
+    if (!d->overflows)
+        return;
+    s->ops->lost(s, LOSS_SAMPLES_OVERFLOW, d->overflows);
+    d->overflows = 0;
+    if (me.overflow_said)
+        return;
+    me.overflow_said = true;
+    s->ops->message(s, SEVERITY_WARNING, "pm_sampling.overflow",
+                    "the device's buffer of counters was full, and samples are missing: sample "
+                    "less often (pm_sampling_interval_us) or fewer metrics (counter_metrics), or "
+                    "make it larger (pm_hardware_buffer_bytes)");
+}
+
+/* ---- windows ------------------------------------------------------------------------------ */
+
+static bool window_is_open(void)
+{
+    return !me.windowed || (me.span_count && me.spans[(me.span_count - 1) % SPANS].to == INT64_MAX);
+}
+
+/* Of a device that was stopped then (ns), in what is wanted of it. */
+static void count_rest(struct pm_device *d, int64_t stopped)
+{
+    if (!me.windowed)
+        pm_device_count_rest(d, INT64_MIN, stopped);
+    for (uint64_t i = me.span_count > SPANS ? me.span_count - SPANS : 0; i < me.span_count; i++) {
+        const struct pm_span *p = &me.spans[i % SPANS];
+        pm_device_count_rest(d, p->from, p->to < stopped ? p->to : stopped);
+    }
+}
+
+/* All of it, of a time that a window took. */
+static bool wanted(const struct pm_sample *sample)
+{
+    if (!me.windowed)
+        return true;
+    for (size_t i = 0; i < SPANS && i < me.span_count; i++)
+        if (sample->start >= me.spans[i].from && sample->end <= me.spans[i].to)
+            return true;
+    return false;
+}
+
+/* A window's place is taken by another one before all of its samples were read. */
+static void forget_span(const struct pm_span *p)
+{
+    for (size_t i = 0; i < DEVICES; i++) {
+        struct pm_device *d = &me.devices[i];
+        if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > pm_device_known(d))
+            pm_device_count_rest(d, p->from, p->to);
+    }
+}
+
+/* With the lock: as it was asked, also where that one had no time to wait for the lock. */
+static void end_window(void)
+{
+    int64_t at = atomic_exchange_explicit(&me.close_asked, 0, memory_order_acq_rel);
+    if (at && me.windowed && window_is_open())
+        me.spans[(me.span_count - 1) % SPANS].to = at;
+}
+
+/* With the lock. */
+static int begin_window(struct trace *t, struct err *e)
+{
+    bool any = false;
+    end_window();
+    for (size_t i = 0; i < DEVICES; i++) {
+        struct pm_device *d = &me.devices[i];
+        int result = d->state == PM_PAUSED ? pm_device_resume(d) : CUPTI_OK;
+        if (result != CUPTI_OK)
+            return cupti_error(t->cupti, result, "to begin sampling hardware counters", e);
+        any |= d->state == PM_STARTED;
+    }
+    if (!any && nv_engine_failed(t, NV_PM_SAMPLING))
+        return nv_engine_unavailable(t, NV_PM_SAMPLING, e);
+    struct pm_span *p = &me.spans[me.span_count++ % SPANS];
+    if (me.span_count > SPANS)
+        forget_span(p);
+    *p = (struct pm_span){clock_mono(), INT64_MAX};
+    return 0;
+}
+
+static int pm_window(struct trace *t, bool open, struct err *e)
+{
+    int rc = 0;
+    if (!open)
+        atomic_store_explicit(&me.close_asked, clock_mono(), memory_order_release);
+    if (!engine_enter(ENGINE_PATIENCE))
+        return err_set(e, GPUFL_E_STATE, "hardware counters are being read: try again");
+    if (!me.opened)
+        rc = err_set(e, GPUFL_E_STATE, "no hardware counters are sampled in this session");
+    else if (open)
+        rc = begin_window(t, e);
+    else
+        end_window();
+    engine_leave();
+    return rc;
+}
+
+static enum rested pm_rest(struct trace *t)
+{
+    (void)t;
+    if (!engine_enter(ENGINE_PATIENCE_REST))
+        return REST_LATER;
+    bool ready = me.opened && !window_is_open();
+    for (size_t i = 0; i < DEVICES; i++)
+        ready &=
+            me.devices[i].state != PM_STARTED; /* the collector stops it, and reads it to its end */
+    for (size_t i = 0; i < DEVICES && ready; i++) {
+        struct pm_device *d = &me.devices[i];
+        if (d->state == PM_FAILED && me.told[i].described)
+            d->state = PM_UNUSED; /* to be had again, perhaps: another tool took it meanwhile */
+        if (d->state != PM_PAUSED)
+            continue;
+        keep_told(d);
+        pm_device_close(d);
+    }
+    me.resting |= ready;
+    engine_leave();
+    return ready ? REST_DONE : REST_LATER;
+}
+
+/* ---- the collector's rounds -------------------------------------------------------------- */
+
+/* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a busy
+ * device write some hundred MB a second, whatever the interval (ADR 12). */
+static int64_t buffer_bytes(const struct trace_config *c)
+{
+    int64_t count = DRAIN_LEAST_US / c->pm_interval_us, bytes;
+    if (c->pm_hardware_bytes)
+        return c->pm_hardware_bytes;
+    bytes = 2 * RECORD_BYTES * (count > RECORDS_A_DRAIN ? count : RECORDS_A_DRAIN);
+    return bytes < BUFFER_LEAST ? BUFFER_LEAST : bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
+}
+
+static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
+{
+    struct err e = {0};
+    struct pm_setup setup = {.interval = t->config.pm_interval_us * 1000,
+                             .hardware_bytes = (size_t)buffer_bytes(&t->config),
+                             .metrics = &me.metrics};
+    int rc = pm_device_start(d, &me.library, t->cupti, ordinal, &setup, &e);
+    trace_began(t, ENGINE_PM_SAMPLING);
+    if (rc) {
+        nv_engine_fail(t, NV_PM_SAMPLING, e.text);
+        return;
+    }
+    d->written = me.told[ordinal].written;
+    me.told[ordinal].begun = me.told[ordinal].begun ? me.told[ordinal].begun : clock_mono();
+}
+
+/* Devices on which a context was made while nobody told of it. */
+static void note_devices(void)
+{
+    const struct cuda *cuda = cuda_loaded();
+    int count = 0;
+    if (!cuda || cuda->cuDeviceGetCount(&count) != CUDA_OK)
+        return;
+    for (int i = 0; i < count && i < DEVICES; i++)
+        if (cuda_primary_lives(cuda, i))
+            atomic_fetch_or_explicit(&me.used, UINT32_C(1) << i, memory_order_relaxed);
+}
+
+static void pm_wake(struct trace *t)
+{
+    note_devices();
+    uint32_t bits = atomic_load_explicit(&me.used, memory_order_relaxed);
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    for (uint32_t i = 0; me.opened && me.resting && i < DEVICES; i++) {
+        if (me.told[i].described)
+            nv_engine_retry(t, NV_PM_SAMPLING);
+        if (me.devices[i].state == PM_UNUSED && (bits >> i & 1))
+            begin(t, &me.devices[i], i);
+    }
+    me.resting = false;
+    engine_leave();
+}
+
+static void give_up(struct trace *t, struct pm_device *d, const char *why)
+{
+    nv_engine_fail(t, NV_PM_SAMPLING, why);
+    count_rest(d, d->state == PM_STARTED ? clock_mono() : d->stopped);
+    say_overflows(t->sink, d);
+    keep_told(d);
+    pm_device_close(d);
+    d->state = PM_FAILED;
+}
+
+/* One that fails time and again is let go; where nothing more comes, at once. */
+static void drain(struct trace *t, struct pm_device *d)
+{
+    struct err e = {0};
+    int result;
+    d->idle = !window_is_open();
+    do {
+        result = pm_device_drain(d);
+        d->failures = result == CUPTI_OK ? 0 : d->failures + 1;
+    } while (d->failures && d->failures < FAILURES_MOST && d->state != PM_STARTED);
+    if (result == CUPTI_OK)
+        return;
+    d->samples = 0;
+    d->more = false;
+    if (d->failures < FAILURES_MOST)
+        return;
+    cupti_error(t->cupti, result, "to hand over hardware counters", &e);
+    give_up(t, d, e.text);
+}
+
+/* One that is paused has been read to its end. */
+static void stop(struct trace *t, struct pm_device *d)
+{
+    bool there = d->state == PM_STARTED;
+    pm_device_stop(d);
+    if (there)
+        drain(t, d);
+}
+
+static void pm_flush(struct trace *t)
+{
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    end_window();
+    for (uint32_t i = 0; me.opened && i < DEVICES; i++) {
+        struct pm_device *d = &me.devices[i];
+        if (t->stopped)
+            stop(t, d);
+        else if (d->state == PM_STARTED)
+            drain(t, d);
+    }
+    engine_leave();
+}
+
+static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
+                         const struct pm_sample *sample)
+{
+    for (size_t i = 0; i < d->host.count; i++) {
+        struct decimal value;
+        if (!decimal_of(sample->values[i], DIGITS, &value))
+            continue; /* a rate of nothing */
+        struct counter_row row = {.start = sample->start,
+                                  .duration = sample->end - sample->start,
+                                  .source = SOURCE_SAMPLES,
+                                  .device = device,
+                                  .metric = me.name_ids[d->ordinal][i],
+                                  .value = value.mantissa,
+                                  .exponent = value.exponent,
+                                  .scope = CELL_NULL,
+                                  .ordinal = (int64_t)d->written,
+                                  .correlation = CELL_NULL};
+        t->sink->ops->row(t->sink, RECORD_counter, &row);
+    }
+    d->written++;
+}
+
+/* How many samples the image had; 0 also where the device was given up. */
+static size_t write_image(struct trace *t, struct pm_device *d)
+{
+    size_t had = d->samples;
+    if (!had)
+        return 0;
+    uint32_t device = records_device(t->records, d->ordinal);
+    for (size_t i = 0; i < had; i++) {
+        struct pm_sample sample;
+        if (pm_device_sample(d, i, &sample) && wanted(&sample))
+            write_sample(t, d, device, &sample);
+    }
+    if (pm_device_clear(d) == CUPTI_OK)
+        return had;
+    give_up(t, d, "CUPTI does not take back what it sampled");
+    return 0;
+}
+
+/* What waits behind an image of that many samples. Of a device that is sampled no more, until nothing comes: a read
+ * can end before what there is does (ADR 12). end: ns, of a session's last. */
+static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t end)
+{
+    bool on = d->state == PM_STARTED;
+    int64_t until = on ? clock_mono() + DRAIN_MOST : end;
+    bool shortly = on && (d->shorts < SHORTS || d->clock.apart); /* the few that came meanwhile */
+    while (had) {
+        bool all = on ? !d->more : d->full, more = !all && clock_mono() < until;
+        if (!more && !shortly)
+            return;
+        d->shorts += all && shortly;
+        shortly = shortly && more;
+        drain(t, d);
+        had = write_image(t, d);
+    }
+}
+
+/* Behind the last window. What the device still has is read, so that the next one begins with
+ * nothing. */
+static void pause_device(struct trace *t, struct pm_device *d)
+{
+    pm_device_pause(d);
+    if (!d->full) {
+        drain(t, d);
+        read_on(t, d, write_image(t, d), INT64_MAX);
+    }
+    if (d->state == PM_PAUSED)
+        count_rest(d, d->stopped);
+}
+
+static void begin_drain(struct trace *t, struct pm_device *d)
+{
+    if (!me.told[d->ordinal].described)
+        describe(t, d);
+    me.told[d->ordinal].described = true;
+}
+
+static void end_drain(struct trace *t, struct pm_device *d, bool last)
+{
+    if (last && d->state == PM_STOPPED)
+        count_rest(d, d->stopped);
+    if (d->state == PM_STARTED && !last && !window_is_open())
+        pause_device(t, d);
+    say_overflows(t->sink, d);
+    say_slower(t, d);
+    if (!last || d->state != PM_STOPPED)
+        return;
+    keep_told(d);
+    conclude(t, d->ordinal, d->stopped);
+}
+
+/* What all have before what came meanwhile: what scopes did is known for so long back, and no longer. */
+static void drain_devices(struct trace *t, bool last)
+{
+    int64_t end = clock_mono() + END_MOST;
+    size_t had[DEVICES] = {0};
+    for (uint32_t i = 0; last && i < DEVICES; i++)
+        stop(t, &me.devices[i]); /* the flush had no time to */
+    for (uint32_t i = 0; i < DEVICES; i++)
+        if (me.devices[i].state == PM_STARTED || me.devices[i].state == PM_STOPPED) {
+            begin_drain(t, &me.devices[i]);
+            had[i] = write_image(t, &me.devices[i]);
+        }
+    for (uint32_t i = 0; i < DEVICES; i++)
+        if (me.devices[i].state == PM_STARTED || me.devices[i].state == PM_STOPPED) {
+            read_on(t, &me.devices[i], had[i], end);
+            end_drain(t, &me.devices[i], last);
+        }
+    for (uint32_t i = 0; last && i < DEVICES; i++)
+        if (me.told[i].described && me.devices[i].state != PM_STOPPED)
+            conclude(t, i, 0);
+}
+
+/* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
+static void drain_ended(struct trace *t, bool last)
+{
+    for (uint32_t i = 0; me.opened && i < DEVICES; i++) {
+        struct pm_device *d = &me.devices[i];
+        d->missing += d->samples;
+        d->unread += d->samples;
+        d->samples = 0;
+        if (is_held(d)) {
+            d->stopped = d->state == PM_STARTED ? clock_mono() : d->stopped;
+            d->state = PM_STOPPED;
+            count_rest(d, d->stopped);
+            say_overflows(t->sink, d);
+            keep_told(d);
+        }
+        if (last && me.told[i].described)
+            conclude(t, i, 0);
+    }
+}
+
+static void pm_drain(struct trace *t)
+{
+    bool last = t->stopped;
+    uint32_t bits = atomic_load_explicit(&me.used, memory_order_relaxed);
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    if (ended(t))
+        drain_ended(t, last);
+    for (uint32_t i = 0; me.opened && !ended(t) && i < DEVICES; i++) {
+        if (me.devices[i].state != PM_UNUSED || !(bits >> i & 1))
+            continue;
+        if (!last && !me.resting)
+            begin(t, &me.devices[i], i);
+        else if (last && !me.told[i].described)
+            nv_engine_fail(
+                t, NV_PM_SAMPLING,
+                "the session ended before the device's counters were set up, which takes "
+                "some tenths of a second");
+    }
+    if (me.opened && !ended(t))
+        drain_devices(t, last);
+    if (last && !ended(t))
+        close_devices();
+    engine_leave();
+}
+
+const struct nv_engine_ops pm_sampling_engine = {
+    .asks = ENGINE_PM_SAMPLING,
+    .brings = ENGINE_PM_SAMPLING,
+    .feature = "pm_sampling",
+    .code = "pm_sampling.unavailable",
+    .nothing = "no hardware counters are sampled",
+    .events = NV_CONTEXT_CREATED,
+    .instead = true,
+    .no_calls = true,
+    .open = pm_open,
+    .start = pm_start,
+    .close = pm_close,
+    .window = pm_window,
+    .rest = pm_rest,
+    .wake = pm_wake,
+    .context = pm_context,
+    .flush = pm_flush,
+    .drain = pm_drain,
+    .brought = pm_brought,
+};

@@ -1,0 +1,65 @@
+/* context.h - hardware counters of ranges of one context: CUPTI's Range Profiler, from
+ * enabling it to values.
+ *
+ * A range is what the program launches between two calls (user ranges), or one kernel (each kernel
+ * that is launched between start and stop). What takes several passes has to be done several times:
+ * a kernel is repeated by the library, what lies between two calls by nobody.
+ *
+ * Order of the library's calls: enable the context, size and prepare the image, configure, start;
+ * then ranges; stop, decode. What was decoded may be configured and started again.
+ *
+ * One thread at a time, with the context as its current one where it is enabled and started. */
+#ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_CONTEXT_H
+#define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_CONTEXT_H
+
+#include "backend/nvidia/library/profiler_host.h"
+
+struct range_plan {
+    enum range_kind kind;
+    enum range_replay replay;
+    size_t passes; /* at most */
+    size_t ranges; /* room for so many of one start; the more, the longer a start takes */
+};
+
+struct range_context {
+    const struct profiler_library *library;
+    struct range_plan plan;
+    cuda_context context; /* NULL: none is enabled */
+    uint32_t device;      /* the driver's number of its device */
+    struct profiler_host host;
+    struct range_object *object;
+    uint8_t *image; /* owned */
+    size_t image_bytes;
+    bool started;
+};
+
+/* Enables the calling thread's context and chooses of the metrics what fits; they have to outlive
+ * it. GPUFL_E_UNAVAILABLE or _VENDOR with a sentence; nothing is left of it then. */
+int range_context_open(struct range_context *r, const struct profiler_library *l,
+                       const struct cupti *c, cuda_context context, uint32_t device,
+                       const struct metric_list *m, const struct range_plan *plan, struct err *e);
+
+/* The following return an enum cupti_result. */
+int range_context_start(struct range_context *r); /* anew */
+int range_context_push(struct range_context *r, const char *name);
+int range_context_pop(struct range_context *r);
+
+/* Several passes: stops one, and tells whether it was the last; begins the next one, in which the same
+ * ranges have to come. */
+int range_context_pause(struct range_context *r, bool *last);
+int range_context_resume(struct range_context *r);
+
+/* Behind the last pass: how many ranges were counted. */
+int range_context_decode(struct range_context *r, size_t *count);
+
+/* Stops the only pass, and decodes. */
+int range_context_stop(struct range_context *r, size_t *count);
+
+/* The library's name of a range, valid until the next call, and the values of the host's metrics. */
+int range_context_values(struct range_context *r, size_t index, const char **name, double *values);
+
+/* Gives the counters back; also where nothing is enabled. An enum cupti_result: where it is an error,
+ * nothing should be enabled again. */
+int range_context_close(struct range_context *r);
+
+#endif

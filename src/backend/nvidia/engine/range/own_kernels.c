@@ -1,0 +1,60 @@
+/* own_kernels.c - see range/own_kernels.h. Nothing is kept of a program that has no kernel of these names;
+ * of one that has, which of a million ids, the latest, were its launches: records come sooner. */
+#include "backend/nvidia/engine/range/own_kernels.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { WORDS = 1 << 15, BITS = 32 };
+
+/* CUDA 13.0; nothing is known of a name in other versions. */
+static const char *const names[] = {"WaitNs"};
+
+/* 32 ids each: which they are in the upper half, a bit for each that was launched in the lower. */
+static _Atomic uint64_t launched[WORDS];
+
+static bool is_named(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Without id 0, whose ids' half would be that of a word never written. */
+static uint64_t half_of(uint32_t correlation)
+{
+    return (uint64_t)(correlation / BITS + 1) << BITS;
+}
+
+static uint64_t bit_of(uint32_t correlation)
+{
+    return UINT64_C(1) << correlation % BITS;
+}
+
+static _Atomic uint64_t *word_of(uint32_t correlation)
+{
+    return &launched[correlation / BITS % WORDS];
+}
+
+void own_kernels_launch(const char *name, uint32_t correlation)
+{
+    if (__builtin_expect(!is_named(name), 1))
+        return;
+    _Atomic uint64_t *word = word_of(correlation);
+    uint64_t half = half_of(correlation), is = atomic_load_explicit(word, memory_order_relaxed);
+    uint64_t then;
+    do
+        then = (is >> BITS == half >> BITS ? is : half) | bit_of(correlation);
+    while (!atomic_compare_exchange_weak_explicit(word, &is, then, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+bool own_kernels_is(const char *name, uint32_t correlation)
+{
+    if (!is_named(name))
+        return false;
+    uint64_t is = atomic_load_explicit(word_of(correlation), memory_order_acquire);
+    return is >> BITS != half_of(correlation) >> BITS || !(is & bit_of(correlation));
+}

@@ -1,0 +1,635 @@
+/* metrics.c - see sass/metrics.h: the contexts, and what they are told.
+ *
+ * Taking the counts waits for the kernels that run, on the thread that asks; others stand at the
+ * gate meanwhile. */
+#include "backend/nvidia/engine/sass/metrics.h"
+
+#include "backend/common/engine_lock.h"
+#include "backend/common/setting.h"
+#include "backend/nvidia/engine/sass/context.h"
+#include "backend/nvidia/engine/sass/gate.h"
+#include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/life/cupti_fatal.h"
+#include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/record/call_table.h"
+#include "backend/nvidia/record/cubins.h"
+#include "backend/nvidia/record/faults.h"
+#include "backend/nvidia/record/records.h"
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char ENGINE[] = "SassMetrics";
+
+enum {
+    CONTEXTS = 64,
+    DEVICES = 64,
+};
+
+static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
+/* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
+#define PATIENCE INT64_C(2000000000)
+static const int64_t ENDING_PATIENCE = 100000000;
+_Static_assert(HOLD_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
+               "a session's end may wait for all of them");
+
+/* Guarded by the engines' lock, except where a member says otherwise. */
+static struct {
+    struct sass_library library; /* constant once it is filled */
+    bool opened;                 /* owner's */
+    struct sass_context contexts[CONTEXTS];
+    struct sass_device devices[DEVICES]; /* by the driver's ordinal; for the process */
+    uint64_t described;                  /* bit by device: its settings are written */
+    bool started;
+    bool resting;     /* between windows no context counts */
+    bool keeping;     /* what is counted is wanted: always, or a window is open */
+    bool counted;     /* something other than 0 was written in this session */
+    bool lost_said;   /* the sink has been told of losses */
+    bool beside_said; /* and of counts taken while others launched */
+    bool crowd_said;  /* and of contexts that there was no room for */
+    uint64_t beside;  /* how often since the last look */
+    uint64_t crowd;   /* how many */
+
+    _Atomic bool deferred; /* Deep samples first, and begins it. Release, acquire */
+    _Atomic bool pending;  /* a context was too young to count: with the next launch; relaxed */
+    _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
+    _Atomic int64_t due;               /* ns: when the counts are to be taken next; relaxed */
+} me;
+
+/* ---- contexts ---------------------------------------------------------------------------- */
+
+static struct sass_context *context_find(cuda_context handle)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if ((me.contexts[i].state == SASS_IDLE || me.contexts[i].state == SASS_ON) &&
+            me.contexts[i].handle == handle)
+            return &me.contexts[i];
+    return NULL;
+}
+
+/* With the lock: launches have to be kept out where counts are taken. */
+static bool counts_somewhere(void)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (me.contexts[i].state == SASS_ON)
+            return true;
+    return false;
+}
+
+static struct sass_context *context_room(void)
+{
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (me.contexts[i].state == SASS_FREE)
+            return &me.contexts[i];
+    return NULL;
+}
+
+/* Contexts that are idle count from here; one in whose creation that was too early, from the first
+ * launch in it. With the lock, and the gate shut. */
+static int enable_all(struct trace *t, cuda_context launching, struct err *e)
+{
+    bool young = false;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        struct sass_device *d = &me.devices[c->device];
+        if (c->state != SASS_IDLE)
+            continue;
+        rc = sass_device_configure(d, c->device, &me.library, t->cupti, e);
+        rc = rc ? rc : sass_context_enable(c, d, &me.library, t->cupti, e);
+        c->due = clock_mono() + PERIOD;
+        if (rc && e->vendor == CUPTI_E_INVALID_CONTEXT && c->handle != launching) {
+            young = true;
+            rc = 0;
+        }
+    }
+    atomic_store_explicit(&me.pending, young && !rc, memory_order_relaxed);
+    trace_began(t, ENGINE_SASS_METRICS);
+    return rc;
+}
+
+/* With the lock. launching: the context in which a launch begins, or NULL; it counts now or never.
+ * patience: for launches of other threads. */
+static bool contexts_begin(struct trace *t, cuda_context launching, int64_t patience)
+{
+    struct err e = {0};
+    if (nv_engine_failed(t, NV_SASS_METRICS))
+        return true;
+    sass_gate_shut(patience);
+    int rc = enable_all(t, launching, &e);
+    sass_gate_open();
+    if (rc)
+        nv_engine_fail(t, NV_SASS_METRICS, e.text);
+    return rc == 0;
+}
+
+/* With the lock. */
+static void context_add(struct trace *t, cuda_context handle)
+{
+    uint32_t device = 0, number = 0;
+    if (context_find(handle))
+        return;
+    struct sass_context *c = context_room();
+    if (t->cupti->cuptiGetDeviceId)
+        t->cupti->cuptiGetDeviceId(handle, &device);
+    if (!c || device >= DEVICES) {
+        me.crowd++;
+        return;
+    }
+    if (me.library.cuptiGetContextId)
+        me.library.cuptiGetContextId(handle, &number);
+    sass_context_init(c, handle, number, device);
+}
+
+static bool begin_in(struct trace *t, cuda_context context)
+{
+    bool counts = true;
+    if (!me.opened || !context || !engine_enter(ENGINE_PATIENCE))
+        return counts;
+    if (me.started && !me.resting) {
+        context_add(t, context);
+        counts = contexts_begin(t, NULL, ENDING_PATIENCE);
+    }
+    engine_leave();
+    return counts;
+}
+
+static bool begin_pending(struct trace *t)
+{
+    bool counts = true;
+    if (!atomic_load_explicit(&me.pending, memory_order_relaxed) || !me.opened)
+        return counts;
+    cuda_context current = cuda_current();
+    if (!current || !engine_enter(ENGINE_PATIENCE))
+        return counts;
+    if (me.started && !me.resting && atomic_load_explicit(&me.pending, memory_order_relaxed))
+        counts = contexts_begin(t, current, ENDING_PATIENCE);
+    engine_leave();
+    return counts;
+}
+
+static void sass_context_gone(struct trace *t, cuda_context context)
+{
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    if (!engine_enter(ENGINE_PATIENCE))
+        return;
+    struct sass_context *c = context_find(context);
+    if (c && c->state == SASS_ON) {
+        sass_gate_shut(ENDING_PATIENCE);
+        sass_context_disable(c, &me.library, me.keeping);
+        sass_gate_open();
+    }
+    if (c) {
+        c->state = SASS_GONE;
+        c->handle = NULL;
+    }
+    engine_leave();
+    if (c && s)
+        s->ops->wake(s); /* what it counted makes room for another */
+}
+
+/* ---- taking ------------------------------------------------------------------------------ */
+
+static void count_launch(bool graph)
+{
+    atomic_fetch_add_explicit(&me.launches, 1, memory_order_relaxed);
+    if (graph)
+        atomic_fetch_add_explicit(&me.graphs, 1, memory_order_relaxed);
+}
+
+/* False where a context would not give them: they stay with the library. With the lock. */
+static bool take_all(void)
+{
+    bool taken = true;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (me.contexts[i].state == SASS_ON)
+            taken &= sass_context_drain(&me.contexts[i], &me.library, me.keeping) == CUPTI_OK;
+    return taken;
+}
+
+/* When a context is due, a period from now at the latest. With the lock. */
+static int64_t next_due(void)
+{
+    int64_t next = clock_mono() + PERIOD;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        if (me.contexts[i].state == SASS_ON && me.contexts[i].due < next)
+            next = me.contexts[i].due;
+    return next;
+}
+
+/* The calling thread's context alone: kernels of another may wait for what this thread launches
+ * next. With the lock. */
+static void take_own(int64_t time)
+{
+    cuda_context current = cuda_current();
+    struct sass_context *c = current ? context_find(current) : NULL;
+    if (!c || c->state != SASS_ON || time < c->due)
+        return;
+    if (sass_gate_shut(0))
+        c->due =
+            sass_context_drain(c, &me.library, me.keeping) == CUPTI_OK ? time + PERIOD : INT64_MAX;
+    sass_gate_open();
+}
+
+static void take_done(void)
+{
+    int64_t time = clock_mono();
+    if (time < atomic_load_explicit(&me.due, memory_order_relaxed) || !me.opened ||
+        !engine_enter(0))
+        return;
+    take_own(time);
+    atomic_store_explicit(&me.due, next_due(), memory_order_relaxed);
+    engine_leave();
+}
+
+static void take_ending(void)
+{
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    bool alone = sass_gate_shut(ENDING_PATIENCE);
+    take_all();
+    me.beside += !alone && me.keeping;
+    sass_gate_open();
+    engine_leave();
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int sass_open(struct trace *t, struct err *e)
+{
+    struct sass_library l;
+    int rc = sass_library_open(&l, t->cupti, e);
+    if (rc || !engine_enter(ENGINE_PATIENCE))
+        return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
+    me.library = l;
+    for (size_t i = 0; i < CONTEXTS; i++)
+        sass_context_close(&me.contexts[i]);
+    me.counted = me.lost_said = me.beside_said = me.crowd_said = false;
+    me.keeping = !t->switched;
+    me.described = 0;
+    me.resting = false;
+    me.beside = me.crowd = 0;
+    atomic_store(&me.pending, false);
+    atomic_store(&me.deferred, false);
+    atomic_store(&me.launches, 0);
+    atomic_store(&me.graphs, 0);
+    atomic_store(&me.due, 0);
+    sass_gate_begin();
+    cubins_begin();
+    me.opened = true;
+    engine_leave();
+    return 0;
+}
+
+static bool begin_here(struct trace *t)
+{
+    cuda_context current = cuda_current();
+    bool counts = true;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return counts;
+    me.started = true;
+    if (current) {
+        context_add(t, current);
+        counts = contexts_begin(t, NULL, PATIENCE);
+    }
+    engine_leave();
+    return counts;
+}
+
+/* With the lock, and the gate shut where any context counts. What was counted before belongs to
+ * what was; what the library does not hand over when a window closes is lost with it. */
+static int switch_keeping(bool open, struct err *e)
+{
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        bool taken =
+            c->state != SASS_ON || sass_context_drain(c, &me.library, me.keeping) == CUPTI_OK;
+        if (!taken && open)
+            return err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
+        c->dropped += !taken;
+    }
+    for (size_t i = 0; i < CONTEXTS && open; i++)
+        if (me.contexts[i].state == SASS_ON)
+            kept_open(&me.contexts[i].kept, clock_mono());
+    me.keeping = open;
+    return 0;
+}
+
+static int sass_window(struct trace *t, bool open, struct err *e)
+{
+    bool alone = true;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return err_set(e, GPUFL_E_STATE, "counts are being handed over: try again");
+    bool counts = counts_somewhere();
+    if (counts)
+        alone = sass_gate_shut(PATIENCE);
+    int rc = open && nv_engine_failed(t, NV_SASS_METRICS)
+                 ? nv_engine_unavailable(t, NV_SASS_METRICS, e)
+                 : switch_keeping(open, e);
+    me.beside += !rc && !alone;
+    if (!alone) /* a launch that does not return may be one whose end CUPTI did not tell */
+        ended_suspect();
+    if (counts)
+        sass_gate_open();
+    engine_leave();
+    return rc;
+}
+
+/* With the lock, and the gate shut. alone: beside launches that do not return contexts go on to count, or the
+ * library faults. */
+static void contexts_end(bool alone)
+{
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        if (me.contexts[i].state == SASS_ON && alone)
+            sass_context_disable(&me.contexts[i], &me.library, me.keeping);
+        else if (me.contexts[i].state == SASS_ON)
+            sass_context_drain(&me.contexts[i], &me.library, me.keeping);
+        if (me.contexts[i].state != SASS_FREE)
+            me.contexts[i].state = SASS_GONE;
+    }
+}
+
+static void sass_stop(struct trace *t, bool quiet)
+{
+    (void)t, (void)quiet;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    me.started = false;
+    if (counts_somewhere()) {
+        bool alone = sass_gate_shut(PATIENCE);
+        contexts_end(alone);
+        sass_gate_open();
+        if (!alone)
+            ended_suspect();
+    } else { /* calls whose end nobody told while CUPTI was away would be waited for */
+        contexts_end(true);
+    }
+    engine_leave();
+}
+
+static enum rested sass_rest(struct trace *t)
+{
+    (void)t;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE_REST))
+        return REST_LATER;
+    bool alone = sass_gate_shut(0);
+    if (alone)
+        contexts_end(true);
+    me.resting |= alone;
+    sass_gate_open();
+    engine_leave();
+    return alone ? REST_DONE : REST_LATER;
+}
+
+static bool counts_anywhere(struct trace *t)
+{
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return false;
+    bool counts = me.started && (!nv_engine_failed(t, NV_SASS_METRICS) || counts_somewhere());
+    engine_leave();
+    return counts;
+}
+
+static void sass_wake(struct trace *t)
+{
+    (void)t;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    me.resting = false;
+    engine_leave();
+}
+
+/* ---- the collector's rounds -------------------------------------------------------------- */
+
+static void describe(struct sink *s, uint32_t id, const struct sass_device *d)
+{
+    char text[24];
+    for (size_t i = 0; i < SASS_METRICS; i++)
+        setting_text(s, ENGINE, id, d->ids[i] ? "metric" : "skipped_metric",
+                     sass_metric_names[i].name);
+    snprintf(text, sizeof text, "%" PRId64, d->took / 1000);
+    setting_text(s, ENGINE, id, "configure_us", text);
+}
+
+/* What is being written: a context's window. */
+struct writing {
+    struct trace *t;
+    struct sass_context *c;
+    uint32_t device;
+};
+
+static void put_cell(void *arg, const struct sass_cell *cell, size_t metric)
+{
+    struct writing *w = arg;
+    struct sass_context *c = w->c;
+    struct sink *s = w->t->sink;
+    struct function *f = &c->tally.functions.items[cell->function];
+    int64_t from = c->kept.spans[cell->window].from, to = c->kept.spans[cell->window].to;
+    struct sass_metric_row row = {.start = from,
+                                  .duration = to - from,
+                                  .device = w->device,
+                                  .function = functions_define(f, c->device, s),
+                                  .offset = cell->offset,
+                                  .metric = s->ops->name(s, sass_metric_names[metric].name),
+                                  .value = (int64_t)cell->values[metric],
+                                  .instances = CELL_NULL,
+                                  .scope = CELL_NULL,
+                                  .correlation = CELL_NULL};
+    s->ops->row(s, RECORD_sass_metric, &row);
+    me.counted = true;
+}
+
+static void say_losses(struct sink *s, uint64_t lost)
+{
+    if (lost || me.beside)
+        s->ops->lost(s, LOSS_METRICS, lost + me.beside);
+    if (lost && !me.lost_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.lost",
+                        "counts of instructions are missing: the driver dropped them, or there "
+                        "were more than %d at a time",
+                        SASS_TALLY_MAX);
+    if (me.beside && !me.beside_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
+                        "counts were taken beside launches of other threads that did not return, "
+                        "and theirs may be missing");
+    me.lost_said |= lost > 0;
+    me.beside_said |= me.beside > 0;
+    me.beside = 0;
+}
+
+static void say_crowd(struct sink *s)
+{
+    if (!me.crowd)
+        return;
+    s->ops->lost(s, LOSS_METRICS, me.crowd);
+    me.crowd = 0;
+    if (!me.crowd_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.contexts",
+                        "counts of instructions are missing: there were more than %d contexts "
+                        "between two looks, or more than %d devices",
+                        CONTEXTS, DEVICES);
+    me.crowd_said = true;
+}
+
+static void context_write(struct trace *t, struct sass_context *c)
+{
+    struct sink *s = t->sink;
+    struct writing w = {t, c, records_device(t->records, c->device)};
+    uint64_t lost = c->dropped + c->tally.lost;
+    if (!c->kept.count)
+        return;
+    if (!(me.described >> c->device & 1)) {
+        me.described |= UINT64_C(1) << c->device;
+        describe(s, w.device, &me.devices[c->device]);
+    }
+    sass_tally_take(&c->tally, put_cell, &w);
+    c->dropped = c->tally.lost = 0;
+    kept_written(&c->kept);
+    say_losses(s, lost);
+}
+
+static void conclude(struct trace *t)
+{
+    uint64_t all = atomic_load_explicit(&me.launches, memory_order_relaxed);
+    uint64_t of_graphs = atomic_load_explicit(&me.graphs, memory_order_relaxed);
+    struct sink *s = t->sink;
+    bool failed = nv_engine_failed(t, NV_SASS_METRICS);
+    bool nothing = me.opened && all && !me.counted && !failed && !t->switched && !ended(t);
+    if (nothing && faults_seen())
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
+                        "what was counted of %" PRIu64
+                        " launches is lost with the context, in which a "
+                        "kernel faulted",
+                        all);
+    else if (nothing)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
+                        "CUPTI counted no instruction of %" PRIu64
+                        " launches: use another version of it (GPUFL_CUPTI_PATH), and end "
+                        "other tools that trace kernels",
+                        all);
+    if (me.opened && of_graphs && !failed)
+        s->ops->message(s, SEVERITY_NOTE, "sass_metrics.graphs",
+                        "kernels of %" PRIu64 " graph launches may be missing among the counts: "
+                        "CUPTI does not instrument all graphs",
+                        of_graphs);
+    me.opened = false;
+}
+
+static void sass_drain(struct trace *t)
+{
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE))
+        return;
+    cubins_drain(me.library.cuptiGetCubinCrc, t->sink);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        if (c->state == SASS_FREE)
+            continue;
+        context_write(t, c);
+        if (c->state == SASS_GONE)
+            sass_context_close(c);
+    }
+    say_crowd(t->sink);
+    engine_leave();
+    if (t->stopped)
+        conclude(t);
+}
+
+/* ---- the engine ---------------------------------------------------------------------------- */
+
+/* Where a context cannot count, kernels are recorded after all. */
+static void begun(struct trace *t, bool counts)
+{
+    if (!counts)
+        nv_engines_record(t);
+}
+
+static void sass_start(struct trace *t)
+{
+    if (!atomic_load_explicit(&me.deferred, memory_order_acquire))
+        begun(t, begin_here(t));
+}
+
+static void sass_context(struct trace *t, cuda_context context)
+{
+    begun(t, begin_in(t, context));
+}
+
+void sass_metrics_defer(void)
+{
+    atomic_store_explicit(&me.deferred, true, memory_order_release);
+}
+
+bool sass_metrics_begin(struct trace *t, const cuda_context *contexts, size_t count)
+{
+    begin_here(t);
+    for (size_t i = 0; i < count; i++)
+        begin_in(t, contexts[i]);
+    bool counts = counts_anywhere(t);
+    if (counts)
+        atomic_store_explicit(&me.deferred, false, memory_order_release);
+    return counts;
+}
+
+/* [hot] */
+static void sass_entered(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    (void)c;
+    if (atomic_load_explicit(&me.deferred, memory_order_acquire))
+        return;
+    if (call_moments[id] == MOMENT_ENDING)
+        take_ending();
+    if (call_launches(id)) {
+        count_launch(call_roles[id] == ROLE_GRAPH);
+        begun(t, begin_pending(t));
+    }
+    if (call_loads[id])
+        sass_gate_enters();
+}
+
+/* [hot] */
+static void sass_left(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    (void)t, (void)c;
+    if (atomic_load_explicit(&me.deferred, memory_order_acquire))
+        return;
+    if (call_moments[id] == MOMENT_DONE)
+        take_done();
+    if (call_loads[id])
+        sass_gate_leaves();
+}
+
+/* The call may have begun while the engine still counted. [hot] */
+static void sass_left_outside(struct trace *t, uint32_t id, const struct cupti_callback *c)
+{
+    (void)t, (void)c;
+    if (call_loads[id])
+        sass_gate_leaves();
+}
+
+const struct nv_engine_ops sass_metrics_engine = {
+    .asks = ENGINE_SASS_METRICS,
+    .brings = ENGINE_SASS_METRICS,
+    .feature = "sass_metrics",
+    .code = "sass_metrics.unavailable",
+    .nothing = "no instructions are counted",
+    .events = NV_CONTEXT_AND_MODULE_EVENTS,
+    .contexts = NV_EVERY_CONTEXT,
+    .moments = true,
+    .alone = true,
+    .edges_wait = true,
+    .open = sass_open,
+    .start = sass_start,
+    .stop = sass_stop,
+    .window = sass_window,
+    .rest = sass_rest,
+    .wake = sass_wake,
+    .context = sass_context,
+    .context_gone = sass_context_gone,
+    .entered = sass_entered,
+    .left = sass_left,
+    .left_outside = sass_left_outside,
+    .drain = sass_drain,
+};

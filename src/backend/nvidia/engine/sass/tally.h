@@ -1,0 +1,69 @@
+/* tally.h - counts of instructions summed until they become rows, and the metrics that
+ * are counted. Whoever owns the tally holds its lock.
+ *
+ * The library gives what came since the last time, each metric of an instruction by itself. A 0
+ * means something only beside a metric of the same group that is not 0: an instruction that
+ * touches no memory has no sectors, but one that did not diverge has 0 divergent branches.
+ * So rows are written by groups (SASS_LIST), and not at all for what did not run. */
+#ifndef GPUFL_BACKEND_NVIDIA_ENGINE_SASS_TALLY_H
+#define GPUFL_BACKEND_NVIDIA_ENGINE_SASS_TALLY_H
+
+#include "backend/nvidia/abi/sass.h"
+#include "backend/nvidia/record/functions.h"
+
+#include <stdbool.h>
+
+/* M(group, the driver's name) */
+#define SASS_LIST(M)                                                                               \
+    M(RUN, "smsp__sass_inst_executed")                                                             \
+    M(RUN, "smsp__sass_thread_inst_executed")                                                      \
+    M(RUN, "smsp__sass_thread_inst_executed_pred_on")                                              \
+    M(GLOBAL, "smsp__sass_sectors_mem_global")                                                     \
+    M(GLOBAL, "smsp__sass_sectors_mem_global_ideal")                                               \
+    M(SHARED, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared")                                   \
+    M(SHARED, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal")                             \
+    M(BRANCH, "smsp__sass_branch_targets_threads_divergent")                                       \
+    M(BRANCH, "smsp__sass_branch_targets_threads_uniform")                                         \
+    M(LOCAL, "smsp__sass_sectors_mem_local")
+
+#define SASS_ONE(group, name) +1
+enum { SASS_METRICS = 0 SASS_LIST(SASS_ONE) };
+#undef SASS_ONE
+
+enum sass_group { SASS_RUN, SASS_GLOBAL, SASS_SHARED, SASS_BRANCH, SASS_LOCAL };
+
+extern const struct sass_metric_name {
+    const char *name;
+    enum sass_group group;
+} sass_metric_names[SASS_METRICS];
+
+enum { SASS_TALLY_MAX = 1 << 19 }; /* instructions between two drains */
+
+struct sass_cell { /* an instruction: key and counts */
+    uint32_t function, offset, window;
+    uint64_t values[SASS_METRICS];
+    bool used;
+};
+
+struct sass_tally {
+    uint64_t ids[SASS_METRICS]; /* the library's; 0: the device does not have the metric */
+    struct functions functions;
+    struct sass_cell *cells; /* owned */
+    size_t cell_count, cell_slots;
+    uint32_t window; /* of what is added next; the owner's */
+    uint64_t lost;   /* values for which there was no room, since the last look */
+};
+
+void sass_tally_init(struct sass_tally *t, const uint64_t ids[SASS_METRICS]);
+void sass_tally_fini(struct sass_tally *t);
+
+/* Adds what the library gave: of each record as many values as were filled. */
+void sass_tally_add(struct sass_tally *t, const struct sass_record *list, size_t count,
+                    size_t values);
+
+/* Calls fn for every metric of an instruction that means something, and empties the tally;
+ * functions stay. */
+void sass_tally_take(struct sass_tally *t,
+                     void (*fn)(void *arg, const struct sass_cell *c, size_t metric), void *arg);
+
+#endif

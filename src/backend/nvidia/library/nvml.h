@@ -1,0 +1,35 @@
+/* nvml.h - NVIDIA's management library, opened once and shared.
+ *
+ * nvml_get opens libnvidia-ml and initializes it for the first user; nvml_put of
+ * the last one shuts it down (the library counts its users itself: the host
+ * program's own use of it is not disturbed). Needs no GPU context and never loads
+ * libcuda or libcupti. The functions of the table may be called from any thread between get and
+ * put.
+ *
+ * The first nvml_get of a process must not run while another thread is inside cuInit. Measured on
+ * H100s (driver 580.159.04) in programs that are linked with CUPTI: nvmlInit on another thread takes
+ * a recursive mutex of libcuda and never releases it, and cuInit waits for the mutex for ever; also
+ * after cuDeviceGetCount works, since cuInit goes on with CUPTI's part then (23 of 24 runs). On the
+ * thread that is inside cuInit, which is where the driver calls InitializeInjection, nvmlInit is
+ * safe (10 of 10), and so is nvmlInit seconds later on any thread. It takes 7 to 10 ms there. So a
+ * session opens NVML on the thread that begins the session, before it starts threads of its own. */
+#ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
+#define GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
+
+#include "backend/nvidia/abi/nvml.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct nvml { /* functions by name; those that are not required may be NULL */
+#define NVML_MEMBER(required, result, name, arguments) result(*name) arguments;
+    NVML_FUNCTIONS(NVML_MEMBER)
+#undef NVML_MEMBER
+    char path[256]; /* of the library */
+};
+
+/* GPUFL_E_UNAVAILABLE, _PERM or _VENDOR with what to do. [owner: see above; any, after cuInit] */
+int nvml_get(const struct nvml **out, struct err *e);
+void nvml_put(void); /* once for every nvml_get that returned 0 [any] */
+
+#endif

@@ -1,0 +1,151 @@
+/* cupti_fatal.c - see cupti_fatal.h. */
+#include "backend/nvidia/life/cupti_fatal.h"
+
+#include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/record/activity_kinds.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+static struct {
+    _Atomic unsigned suspicions;
+    unsigned looked; /* at so many of them [collector, or the owner behind it] */
+} me;
+
+static const char SILENT[] =
+    "CUPTI has ended itself in this program, which goes on, and answers no more: most likely "
+    "another process or tool holds the GPU's profiling hardware (ncu, or DCGM's profiling "
+    "metrics). End that, or use engine Trace";
+
+bool ended(const struct trace *t)
+{
+    return atomic_load_explicit(&t->ended, memory_order_acquire) == ENDED_TOLD;
+}
+
+const char *ended_why(const struct trace *t)
+{
+    return ended(t) ? t->ended_why : "";
+}
+
+/* Of several reasons the first counts. */
+static void end(struct trace *t, const char *why, const char *more)
+{
+    int state = ENDED_NOT;
+    if (!atomic_compare_exchange_strong(&t->ended, &state, ENDED_NOW))
+        return;
+    snprintf(t->ended_why, sizeof t->ended_why, "%s%s", why, more);
+    atomic_store_explicit(&t->ended, ENDED_TOLD, memory_order_release);
+    struct sink *s = atomic_exchange(&t->live, NULL); /* callbacks under way find nothing to do */
+    if (s)
+        s->ops->wake(s);
+}
+
+/* ---- it tells ------------------------------------------------------------------------------- */
+
+void ended_watch(struct trace *t)
+{
+    t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL);
+}
+
+void ended_state(struct trace *t, uint32_t id, const struct cupti_state_event *event)
+{
+    if (id == CUPTI_STATE_FATAL && !trace_forked(t))
+        end(t, "CUPTI has met a fatal error, and has ended itself in this program, which goes on: ",
+            event->message ? event->message : "it gives no reason");
+}
+
+void ended_by_program(struct trace *t, const char *function)
+{
+    char why[sizeof t->ended_why];
+    snprintf(why, sizeof why,
+             "the program began a profiler of its own (%s), and CUPTI serves one at a time; "
+             "--keep-cupti (option keep_cupti) keeps CUPTI for gpufl",
+             function);
+    atomic_store_explicit(&t->handed, true, memory_order_release);
+    end(t, why, "");
+}
+
+/* ---- it is asked ------------------------------------------------------------------------------ */
+
+bool ended_answers(struct trace *t, uint32_t id)
+{
+    if (id != CUPTI_HARMLESS_CALL)
+        return false;
+    atomic_store(&t->answered, true);
+    return true;
+}
+
+/* The call changes nothing, and CUPTI has to tell of it. Where the driver has ended, with the process,
+ * nothing can be learnt. */
+static bool silent(struct trace *t)
+{
+    const struct cuda *cuda = cuda_loaded();
+    int count;
+    if (!cuda || cuda->cuDeviceGetCount(&count) != CUDA_OK)
+        return false;
+    if (t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, CUPTI_HARMLESS_CALL) !=
+        CUPTI_OK)
+        return true;
+    atomic_store(&t->answered, false);
+    bool called = cuda->cuDeviceGetCount(&count) == CUDA_OK;
+    t->cupti->cuptiEnableCallback(0, t->subscriber, CUPTI_DOMAIN_DRIVER, CUPTI_HARMLESS_CALL);
+    return called && !atomic_load(&t->answered);
+}
+
+/* Where CUPTI may be let go of between windows, what becomes of this subscription is another thread's. */
+static bool goes_and_comes(struct trace *t)
+{
+    return (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed)) && hold_goes(t);
+}
+
+void ended_session(void)
+{
+    me.looked = atomic_load(&me.suspicions);
+}
+
+void ended_suspect(void)
+{
+    atomic_fetch_add(&me.suspicions, 1);
+}
+
+void ended_look(struct trace *t)
+{
+    unsigned now = atomic_load(&me.suspicions);
+    if (ended(t) || !t->subscriber || now == me.looked || (goes_and_comes(t) && !t->stopped))
+        return;
+    me.looked = now;
+    if (silent(t))
+        end(t, SILENT, "");
+}
+
+int ended_window(struct trace *t, bool open, struct err *e)
+{
+    if (open)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
+    atomic_store(&t->window, 0);
+    atomic_store(&t->recording, false);
+    atomic_store_explicit(&t->waits, false, memory_order_relaxed);
+    return 0;
+}
+
+/* ---- the session is told ---------------------------------------------------------------------- */
+
+void ended_tell(struct trace *t)
+{
+    struct sink *s = t->sink;
+    if (!ended(t) || t->ended_said)
+        return;
+    t->ended_said = true;
+    kinds_announce_end(t, t->ended_why);
+    nv_engines_announce_end(t, t->ended_why);
+    if (atomic_load_explicit(&t->handed, memory_order_acquire))
+        s->ops->message(s, SEVERITY_WARNING, "cupti.handed_over",
+                        "launches, kernels, copies and waits are recorded up to here: %s",
+                        t->ended_why);
+    else
+        s->ops->message(s, SEVERITY_ERROR, "cupti.ended",
+                        "launches, kernels, copies, waits and counters are missing from here on: "
+                        "%s",
+                        t->ended_why);
+}

@@ -1,0 +1,76 @@
+/* handover.c - see handover.h. */
+#include "backend/nvidia/life/handover.h"
+
+#include "backend/nvidia/life/attach.h"
+#include "backend/nvidia/life/cupti_fatal.h"
+#include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/record/activity.h"
+#include "backend/nvidia/record/activity_kinds.h"
+
+#include <time.h>
+
+enum { ROUNDS = 2, PAUSES = 2000, PAUSE = 1000000 /* ns */ };
+
+/* What an unprofiled CUPTI uses: ns since the Unix epoch (measured: within 1 us). */
+static uint64_t on_default_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Settings stay in CUPTI beyond a subscription. */
+static void restore_settings(const struct cupti *c)
+{
+    if (c->cuptiActivityRegisterTimestampCallback)
+        c->cuptiActivityRegisterTimestampCallback(on_default_clock);
+    if (c->cuptiSetThreadIdType)
+        c->cuptiSetThreadIdType(CUPTI_THREAD_ID_DEFAULT);
+}
+
+/* The collector decodes what was handed over: only CUPTI's functions read it. The second round
+ * begins after the first one, which may have been under way. */
+static void await_collector(struct trace *t, struct sink *s)
+{
+    uint64_t until = atomic_load(&t->drains) + ROUNDS;
+    for (int i = 0; i < PAUSES && atomic_load(&t->drains) < until; i++) {
+        s->ops->wake(s);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    }
+}
+
+static void detach(struct trace *t, struct sink *s)
+{
+    if (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed))
+        hold_stop(t); /* nobody finalizes CUPTI meanwhile */
+    if (!t->subscriber)
+        return; /* between windows: CUPTI is not there */
+    nv_engines_stop(t);
+    kinds_disable(t);
+    (void)activity_flush(t, true);
+    if (s)
+        await_collector(t, s);
+    nv_engines_close(t);
+    attach_off(t);
+    restore_settings(t->cupti);
+}
+
+void handover_begin(struct trace *t, const char *function)
+{
+    if (trace_mute(t))
+        return;
+    struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
+    const char *unending = nv_engines_unending(t);
+    if (unending) {
+        if (s)
+            s->ops->message(
+                s, SEVERITY_WARNING, "cupti.kept",
+                "the program begins a profiler of its own (%s), which gets nothing: "
+                "%s, which cannot be ended while the program runs. Use engine Trace, or "
+                "--yield-cupti",
+                function, unending);
+        return;
+    }
+    ended_by_program(t, function);
+    detach(t, s);
+}

@@ -1,0 +1,481 @@
+/* suspend.c - see suspend.h. The state is trace.hold: HOLD_OPEN while the engines work, in windows and for a while
+ * behind them; behind HOLD_RESTING it is as with windows of Trace. */
+#include "backend/nvidia/life/suspend.h"
+
+#include "backend/nvidia/engine/driver_gate.h"
+#include "backend/nvidia/engine/sass/gate.h"
+#include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/life/attach.h"
+#include "backend/nvidia/life/cupti_fatal.h"
+#include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/life/object_calls.h"
+#include "backend/nvidia/record/cubins.h"
+#include "backend/nvidia/record/functions.h"
+#include "backend/nvidia/record/launches.h"
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <time.h>
+
+enum {
+    CONTEXTS = 64,
+    NOTED = 16,
+    TRIES = 20, /* of who opens a window, to find nobody inside the driver */
+};
+
+/* ns. A call from before CUPTI was attached has returned by UNDER_WAY, and where several threads call the
+ * driver by the longer one. */
+static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
+static const int64_t TRY_PAUSE = 1000000;
+static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
+static const int64_t LATE = 50000000;   /* of a window that goes on: worth telling */
+
+static struct {
+    _Atomic bool wanted;      /* that the engines rest. Relaxed, as what follows */
+    _Atomic bool unbegun;     /* they may begin in a context, and have not */
+    _Atomic int64_t earliest; /* ns: nothing of both before */
+    _Atomic bool missed;      /* it was time, and somebody was inside */
+    _Atomic bool busy;        /* and an engine was still at work */
+
+    pthread_mutex_t lock; /* guards what follows; taken last */
+    struct place {
+        cuda_context handle;
+        int64_t
+            worked; /* ns: of the first launch there in this window, behind its opening; 0: none */
+        bool begun;
+    } places[CONTEXTS];
+    size_t place_count;
+    bool again; /* the engines have rested: they begin where they have not */
+    _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
+    bool on;           /* they have, somewhere; also before they have ever rested */
+    bool unplaced;     /* a window's launch in a context without a place: there they do not begin */
+    int64_t opened_at; /* ns: of the window that is open, behind a rest; 0: none is */
+    int64_t late_here; /* ns: by so much they began late in it, in some context */
+    uint64_t late_count; /* windows in which they did */
+    int64_t late_most;   /* ns */
+
+    /* [collector] */
+    int64_t idle_since; /* ns; 0: a window is open */
+    uint32_t idle_window;
+    uint64_t idle_heard;
+    _Atomic bool listening; /* calls are told of only so that the engines can rest. Relaxed */
+    uint64_t codeless;      /* before this session */
+    bool concluded;
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- contexts ------------------------------------------------------------------------------ */
+
+static struct place *place_of(cuda_context context)
+{
+    for (size_t i = 0; i < me.place_count; i++)
+        if (me.places[i].handle == context)
+            return &me.places[i];
+    if (me.place_count == CONTEXTS)
+        return NULL;
+    me.places[me.place_count] = (struct place){.handle = context};
+    return &me.places[me.place_count++];
+}
+
+static _Atomic(cuda_context) *noted_at(cuda_context context)
+{
+    return &me.noted[((uintptr_t)context >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 60];
+}
+
+/* With the lock: whatever is there, it is looked up again. */
+static void look_again(void)
+{
+    for (size_t i = 0; i < NOTED; i++)
+        atomic_store_explicit(&me.noted[i], NULL, memory_order_relaxed);
+}
+
+/* [hot] Programs work in few contexts, each of which is looked up once, and at each launch in a window in
+ * which the engines have not begun there. */
+static void note(cuda_context context, bool launched)
+{
+    if (atomic_load_explicit(noted_at(context), memory_order_relaxed) == context)
+        return;
+    pthread_mutex_lock(&me.lock);
+    struct place *p = place_of(context);
+    bool waits = p && me.again && !p->begun;
+    if (waits)
+        atomic_store_explicit(&me.unbegun, true, memory_order_relaxed);
+    if (waits && launched && me.opened_at && !p->worked)
+        p->worked = clock_mono();
+    me.unplaced |= !p && me.again && launched && me.opened_at;
+    if (p && (!waits || !me.opened_at || p->worked))
+        atomic_store_explicit(noted_at(context), context, memory_order_relaxed);
+    pthread_mutex_unlock(&me.lock);
+}
+
+/* With the lock: the engines begin in a context now, or will not in this window. What was launched there
+ * so far in the window is missing. Where it is sampled, that of one context a device may be. */
+static void note_late(const struct trace *t, const struct place *p, bool never)
+{
+    bool counts = me.opened_at && p->worked && !p->begun &&
+                  (nv_engines_contexts(t) == NV_EVERY_CONTEXT || !me.on);
+    int64_t ns = counts ? clock_mono() - p->worked : 0;
+    if (ns > (never ? 0 : LATE) && ns > me.late_here)
+        me.late_here = ns;
+}
+
+void rest_context(struct trace *t, cuda_context context)
+{
+    if (!context || !atomic_load_explicit(&t->rests, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&me.lock);
+    struct place *p = place_of(context);
+    if (p)
+        p->begun = true;
+    pthread_mutex_unlock(&me.lock);
+}
+
+void rest_context_gone(struct trace *t, cuda_context context)
+{
+    pthread_mutex_lock(&me.lock);
+    for (size_t i = 0; i < me.place_count; i++)
+        if (me.places[i].handle == context) {
+            note_late(t, &me.places[i], true);
+            me.places[i--] = me.places[--me.place_count];
+        }
+    look_again();
+    pthread_mutex_unlock(&me.lock);
+}
+
+static void forget_all(void)
+{
+    pthread_mutex_lock(&me.lock);
+    me.place_count = 0;
+    look_again();
+    pthread_mutex_unlock(&me.lock);
+}
+
+/* The engines have rested: in the contexts that are there they have not begun. */
+static void begin_in_all(void)
+{
+    pthread_mutex_lock(&me.lock);
+    me.again = true;
+    me.on = false;
+    for (size_t i = 0; i < me.place_count; i++)
+        me.places[i].begun = false;
+    atomic_store_explicit(&me.unbegun, me.place_count > 0, memory_order_relaxed);
+    look_again();
+    pthread_mutex_unlock(&me.lock);
+}
+
+/* A window is open: what is launched from here on is to be in it. */
+static void window_begins(void)
+{
+    pthread_mutex_lock(&me.lock);
+    me.opened_at = clock_mono();
+    me.late_here = 0;
+    for (size_t i = 0; i < me.place_count; i++)
+        me.places[i].worked = 0;
+    look_again();
+    pthread_mutex_unlock(&me.lock);
+}
+
+/* Or the session, with it. */
+static void window_ends(const struct trace *t)
+{
+    pthread_mutex_lock(&me.lock);
+    for (size_t i = 0; i < me.place_count; i++)
+        note_late(t, &me.places[i], true);
+    me.late_count += me.late_here > 0;
+    me.late_most = me.late_here > me.late_most ? me.late_here : me.late_most;
+    me.opened_at = me.late_here = 0;
+    pthread_mutex_unlock(&me.lock);
+}
+
+static bool is_on(void)
+{
+    pthread_mutex_lock(&me.lock);
+    bool yes = me.on;
+    pthread_mutex_unlock(&me.lock);
+    return yes;
+}
+
+static bool is_unplaced(void)
+{
+    pthread_mutex_lock(&me.lock);
+    bool yes = me.unplaced;
+    pthread_mutex_unlock(&me.lock);
+    return yes;
+}
+
+/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread launches
+ * next: in several contexts only where the user takes that on. Never where some have no place: the engines
+ * would not begin there again. */
+static bool is_crowded(const struct trace *t)
+{
+    pthread_mutex_lock(&me.lock);
+    bool yes = me.place_count == CONTEXTS || (!t->config.let_go && me.place_count > 1);
+    pthread_mutex_unlock(&me.lock);
+    return yes;
+}
+
+/* ---- with nobody in the driver --------------------------------------------------------------- */
+
+static void give_back(void *arg)
+{
+    struct trace *t = arg;
+    int state = HOLD_OPEN;
+    if (!atomic_compare_exchange_strong(&t->hold, &state, HOLD_RESTING))
+        return; /* a window opens, or the session ends */
+    bool open = atomic_load(&t->window);
+    bool later = open || is_crowded(t) || object_calls_under_way();
+    enum rested result = later ? REST_LATER : nv_engines_rest(t);
+    bool rested = result != REST_LATER;
+    if (result == REST_REFUSED)
+        atomic_fetch_add(&t->not_finalized, 1);
+    if (rested || open)
+        atomic_store_explicit(&me.wanted, false, memory_order_relaxed);
+    else
+        atomic_store_explicit(&me.earliest, clock_mono() + RETRY, memory_order_relaxed);
+    if (!rested && !open)
+        atomic_store_explicit(&me.busy, true, memory_order_relaxed);
+    atomic_store(&t->shut_since, clock_mono());
+    atomic_store_explicit(&t->hold, rested ? HOLD_SHUT : HOLD_OPEN, memory_order_release);
+}
+
+static void begin(void *arg)
+{
+    struct trace *t = arg;
+    cuda_context contexts[CONTEXTS];
+    size_t count = 0;
+    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_OPEN ||
+        object_calls_under_way()) /* also those that the gate does not count: of before it was anew */
+        return;
+    pthread_mutex_lock(&me.lock);
+    for (size_t i = 0; i < me.place_count; i++)
+        if (!me.places[i].begun) {
+            note_late(t, &me.places[i], false);
+            contexts[count++] = me.places[i].handle;
+        }
+    atomic_store_explicit(&me.unbegun, false, memory_order_relaxed);
+    pthread_mutex_unlock(&me.lock);
+    for (size_t i = 0; i < count; i++)
+        nv_engines_context(t, contexts[i]);
+    pthread_mutex_lock(&me.lock);
+    me.on = true;
+    pthread_mutex_unlock(&me.lock);
+}
+
+/* ---- the program's calls --------------------------------------------------------------------- */
+
+void rest_enter(void)
+{
+    driver_gate_enter();
+}
+
+/* A stream that is being captured must not be waited for. */
+static bool captures(struct trace *t)
+{
+    return atomic_load_explicit(&t->captures, memory_order_relaxed) > 0;
+}
+
+static int64_t under_way(void)
+{
+    return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
+}
+
+void rest_leave(struct trace *t, cuda_context context, bool waited)
+{
+    if (context)
+        note(context, !waited);
+    if (__builtin_expect(!driver_gate_is_inside(), 0)) /* of before: there may be more of them */
+        atomic_store_explicit(&me.earliest, under_way(), memory_order_relaxed);
+    if (!driver_gate_leave() || !waited)
+        return;
+    bool rests = atomic_load_explicit(&me.wanted, memory_order_relaxed);
+    bool begins = atomic_load_explicit(&me.unbegun, memory_order_relaxed) &&
+                  atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_OPEN;
+    if ((!rests && !begins) || captures(t) ||
+        clock_mono() < atomic_load_explicit(&me.earliest, memory_order_relaxed))
+        return;
+    if (!driver_gate_shut(rests ? give_back : begin, t))
+        atomic_store_explicit(&me.missed, true, memory_order_relaxed);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Whoever begins the engines does so in the context of who opens the window, too. */
+static void note_own(void)
+{
+    cuda_context current = cuda_current();
+    if (current)
+        note(current, false);
+}
+
+/* What is launched next is recorded, where others come out of the driver. A thread that is none of the
+ * program's waits for calls that tell of a context. */
+static void begin_here(struct trace *t)
+{
+    int64_t ns = atomic_load_explicit(&me.earliest, memory_order_relaxed) - clock_mono();
+    if (ns > 0)
+        nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    for (int i = 0; i < TRIES && !is_on() && !captures(t); i++)
+        if (!atomic_load_explicit(&me.unbegun, memory_order_relaxed) ||
+            !driver_gate_shut(begin, t) || !is_on())
+            nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
+}
+
+/* The state is HOLD_OPENING, and was another one than HOLD_OPEN before. Contexts that calls told of before
+ * CUPTI told of those that go may be gone: they are forgotten twice. */
+static int wake(struct trace *t, bool anew, struct err *e)
+{
+    int rc = 0;
+    if (anew) {
+        driver_gate_open(); /* calls whose end nobody told while CUPTI was away */
+        sass_gate_begin();
+        rc = attach_on(t, e);
+    }
+    rc = rc ? rc : nv_engines_wake(t, anew, e);
+    if (rc)
+        return rc;
+    if (anew)
+        forget_all();
+    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&t->live, t->sink, memory_order_release);
+    if (ended(t)) /* just now */
+        atomic_store_explicit(&t->live, NULL, memory_order_release);
+    atomic_store_explicit(&me.earliest, anew ? under_way() : 0, memory_order_relaxed);
+    return 0;
+}
+
+static int window_open(struct trace *t, struct err *e)
+{
+    atomic_store_explicit(&me.wanted, false, memory_order_relaxed);
+    int state = hold_take(t, HOLD_OPENING);
+    bool anew = state == HOLD_NONE, rested = state != HOLD_OPEN;
+    if (hold_is_busy(state))
+        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
+    int rc = rested ? wake(t, anew, e) : 0;
+    if (rc) {
+        if (anew) {
+            attach_off(t);
+            atomic_store(&t->gone, true);
+        }
+        atomic_store_explicit(&t->hold, anew ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+        return rc;
+    }
+    if (atomic_exchange(&me.listening, false) && !anew)
+        launches_disable(t);
+    if (rested)
+        begin_in_all();
+    bool in_contexts = nv_engines_contexts(t) != NV_NO_CONTEXT;
+    if (rested && in_contexts)
+        note_own();
+    rc = nv_engines_window(t, true, e);
+    atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
+    if (!rc && in_contexts) {
+        if (!is_on())
+            begin_here(t);
+        window_begins();
+    }
+    return rc;
+}
+
+int rest_window(struct trace *t, bool open, struct err *e)
+{
+    if (open)
+        return window_open(t, e);
+    window_ends(t);
+    return nv_engines_window(t, false, e);
+}
+
+/* ---- the session ------------------------------------------------------------------------------ */
+
+void rest_start(struct trace *t)
+{
+    driver_gate_open();
+    forget_all();
+    me.again = me.concluded = me.unplaced = false;
+    me.on = true;
+    me.opened_at = me.late_here = me.late_most = me.idle_since = 0;
+    me.late_count = 0;
+    me.codeless = functions_codeless();
+    atomic_store(&me.wanted, false);
+    atomic_store(&me.unbegun, false);
+    atomic_store(&me.missed, false);
+    atomic_store(&me.busy, false);
+    atomic_store(&me.listening, false);
+    atomic_store(&me.earliest, 0);
+    if (!hold_goes(t) || !t->config.rest_ns || !t->cupti->cuptiFinalize || !nv_engines_can_rest(t))
+        return;
+    object_calls_begin(t);
+    atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
+    atomic_store_explicit(&t->rests, true, memory_order_release);
+}
+
+/* Code that is loaded while CUPTI is away nobody hears of: while it comes, it is not let go of. */
+void rest_look(struct trace *t)
+{
+    int64_t now = clock_mono();
+    uint32_t last = atomic_load(&t->last_window);
+    uint64_t heard = cubins_heard();
+    bool open = atomic_load(&t->window) || atomic_load(&t->passing);
+    if (t->stopped || open || !me.idle_since || me.idle_window != last || me.idle_heard != heard ||
+        atomic_load(&t->hold) != HOLD_OPEN) {
+        me.idle_since = open ? 0 : now;
+        me.idle_window = last;
+        me.idle_heard = heard;
+        return;
+    }
+    if (now - me.idle_since < t->config.rest_ns || atomic_load(&me.wanted) ||
+        atomic_load(&t->not_finalized))
+        return;
+    t->unquiet = hold_unquiet(t);
+    if (!object_calls_quiet(t->config.rest_ns))
+        return;
+    if (nv_engines_need_no_calls(t) && !atomic_load(&me.listening)) {
+        driver_gate_open(); /* calls whose begin nobody told */
+        if (launches_enable(t) != CUPTI_OK)
+            return; /* no call would be told of */
+        atomic_store(&me.listening, true);
+    }
+    atomic_store(&me.wanted, true);
+}
+
+static void say_never(struct trace *t)
+{
+    t->sink->ops->message(
+        t->sink, SEVERITY_NOTE, "windows.no_rest",
+        "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
+        atomic_load(&me.busy)
+            ? "it had not come to an end where it could have rested, or the program "
+              "worked in several contexts (window_let_go), or in 64"
+        : atomic_load(&me.missed)
+            ? "whenever a call that waits for the device returned, another thread "
+              "was inside the driver"
+            : "no call that waits for the device returned");
+}
+
+void rest_conclude(struct trace *t)
+{
+    struct sink *s = t->sink;
+    if (me.concluded)
+        return;
+    me.concluded = true;
+    window_ends(t); /* one that is still open */
+    if (atomic_load(&me.wanted) && !atomic_load(&t->finalized))
+        say_never(t);
+    if (me.late_count)
+        s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
+                        "of %" PRIu64 " windows the beginning is missing in some context, or all "
+                        "of it, %" PRId64 " ms at most: behind a rest the engine begins where a "
+                        "call that waits for the device returns and no other thread is in the "
+                        "driver; window_rest_ms=0 keeps it ready",
+                        me.late_count, (me.late_most + 999999) / 1000000);
+    if (is_unplaced())
+        s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
+                        "the program works in more than %d contexts: behind a rest the engine does "
+                        "not begin in those beyond; window_rest_ms=0 keeps it ready",
+                        CONTEXTS);
+    if (atomic_load(&t->finalized) && functions_codeless() > me.codeless)
+        s->ops->message(s, SEVERITY_NOTE, "windows.code",
+                        "%" PRIu64 " functions have no lines, since their code was not seen: code "
+                        "that is loaded while the profiling library is let go of between windows "
+                        "is not kept; window_rest_ms=0 keeps it attached",
+                        functions_codeless() - me.codeless);
+}

@@ -1,0 +1,341 @@
+/* activity_kinds.c - see activity_kinds.h. */
+#include "backend/nvidia/record/activity_kinds.h"
+
+#include "backend/nvidia/engine/pc/sampling.h"
+#include "backend/nvidia/life/cupti_fatal.h"
+#include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/life/graph_cuts.h"
+#include "backend/nvidia/record/records.h"
+#include "base/clock.h"
+#include "base/dl.h"
+
+#include <stddef.h>
+
+/* Activity kinds and what they are called in the session's capabilities. */
+static const struct {
+    int kind;
+    const char *feature; /* NULL: part of the row before */
+    size_t wanted;       /* offset of the bool in struct trace_config; 0: always */
+    bool required;
+} kinds[] = {
+    {CUPTI_KIND_OVERHEAD, "overhead", 0, false},
+    {CUPTI_KIND_MEMCPY, "copies", 0, false},
+    {CUPTI_KIND_PEER, NULL, 0, false},
+    {CUPTI_KIND_MEMSET, NULL, 0, false},
+    /* Told by the calls' callbacks, in waits.c, and never enabled: see told_by_calls. */
+    {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
+    {CUPTI_KIND_EXTERNAL, "external_correlation",
+     offsetof(struct trace_config, external_correlation), false},
+    /* Ids stand before records of the calls that they are pushed around, and nowhere else: those of
+     * launches, or of all calls (told_apart). */
+    {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false},
+    {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false},
+    {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
+    /* Before kernels: beside it those of graphs have no records. */
+    {CUPTI_KIND_GRAPH_TRACE, "graph_runs", offsetof(struct trace_config, graphs_whole), false},
+    {CUPTI_KIND_KERNEL, "kernels", 0, true},
+    /* Last: it may have to wait for a context, which keeps none of the others waiting. */
+    {CUPTI_KIND_MANAGED, "managed_memory", offsetof(struct trace_config, managed), false},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1, WAITING = -2 };
+enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
+
+bool kinds_wanted(const struct trace *t)
+{
+    if (t->engines[NV_PC_ALTERNATE].runs)
+        return atomic_load(&t->recording);
+    return (t->config.engines & ENGINE_TRACE) && !nv_engines_instead(t);
+}
+
+/* Records of launches alone can be had (CUDA 12.5 and later), and given up. Those of all calls,
+ * 24 to a kernel in PyTorch, cost that kernel more than its own record does, and half of that when
+ * they are off again (ADR 16). */
+static bool told_apart(const struct cupti *c)
+{
+    return c->cuptiActivityEnableDriverApi;
+}
+
+static bool kind_wanted(const struct trace *t, unsigned i)
+{
+    if (!kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
+        return false;
+    if (nv_engines_alone(t))
+        return false; /* sass/metrics.h */
+    int kind = kinds[i].kind;
+    bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
+    bool apart = told_apart(t->cupti);
+    /* Could not be given up: see kinds_disable and told_apart. */
+    bool stays = nv_engines_keep_ids(t) || !apart;
+    if (calls && (t->no_ids || (stays && !t->config.external_always)))
+        return false;
+    if (kind == CUPTI_KIND_RUNTIME && apart)
+        return false;
+    if (!kinds[i].wanted)
+        return true;
+    return *(const bool *)((const char *)&t->config + kinds[i].wanted);
+}
+
+void kinds_session(struct trace *t)
+{
+    for (unsigned i = 0; i < KINDS; i++)
+        t->statuses[kinds[i].kind] = NOT_TRIED;
+}
+
+/* ---- what became of them --------------------------------------------------------------- */
+
+/* One feature is one row of kinds or several. What failed is said, unless kernels
+ * failed: they are required, and whoever enabled them has said it. */
+static void announce_feature(struct trace *t, unsigned i)
+{
+    struct sink *s = t->sink;
+    struct err e = {0};
+    int first = t->statuses[kinds[i].kind], result = first;
+    for (unsigned j = i + 1; j < KINDS && !kinds[j].feature && result == CUPTI_OK; j++)
+        if (t->statuses[kinds[j].kind] != NOT_TRIED)
+            result = t->statuses[kinds[j].kind];
+    if (first == WAITING)
+        return; /* kinds_retry comes back to it, or the program never uses the GPU */
+    if (result > CUPTI_OK)
+        cupti_error(t->cupti, result, "to enable all records of this kind", &e);
+    if (result > CUPTI_OK && kinds[i].kind == CUPTI_KIND_GRAPH_TRACE && t->config.windows)
+        err_set(&e, result,
+                "this session has windows, and behind one CUPTI would end the program where it "
+                "launches a graph: graphs are recorded kernel by kernel");
+    s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
+                       first == NOT_TRIED   ? "not_requested"
+                       : result == CUPTI_OK ? "collected"
+                       : first == CUPTI_OK  ? "partial"
+                                            : "unavailable",
+                       e.text);
+    if (*e.text && t->statuses[CUPTI_KIND_KERNEL] <= CUPTI_OK)
+        s->ops->message(s, SEVERITY_WARNING, "cupti.enable", "%s of the session are incomplete: %s",
+                        kinds[i].feature, e.text);
+}
+
+/* CUPTI has one subscriber. Where it is kept although the program may want it, the session says so
+ * before a person wonders why the program's profiler is empty. */
+void kinds_announce_holder(struct trace *t)
+{
+    if (t->announced || !t->config.keep || !dl_find_loaded("libtorch_cpu.so", NULL, 0))
+        return;
+    t->announced = true;
+    t->sink->ops->message(t->sink, SEVERITY_NOTE, "cupti.held",
+                          "gpufl keeps CUPTI (keep_cupti): torch.profiler records no GPU events in "
+                          "this program");
+}
+
+void kinds_announce(struct trace *t)
+{
+    kinds_announce_holder(t);
+    struct sink *s = t->sink;
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].feature)
+            announce_feature(t, i);
+    s->ops->capability(s, "graphs", t->config.graph_launches,
+                       t->config.graph_launches ? "collected" : "not_requested", "");
+}
+
+void kinds_announce_end(struct trace *t, const char *why)
+{
+    const char *briefly = atomic_load_explicit(&t->handed, memory_order_acquire)
+                              ? "the program's own profiler has CUPTI: see the messages"
+                              : "CUPTI has ended itself: see the messages";
+    struct sink *s = t->sink;
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].feature && t->statuses[kinds[i].kind] == CUPTI_OK)
+            s->ops->capability(s, kinds[i].feature, true, "partial",
+                               kinds[i].required ? why : briefly);
+    if (t->config.graph_launches)
+        s->ops->capability(s, "graphs", true, "partial", briefly);
+}
+
+/* ---- on and off ------------------------------------------------------------------------ */
+
+/* CUPTI's records of synchronizations cost every call, in PyTorch some 4 us a kernel (ADR 16), and
+ * say nothing that the callback of the call does not know. Their bit in trace.kinds is for waits.c. */
+static bool told_by_calls(int kind)
+{
+    return kind == CUPTI_KIND_SYNC;
+}
+
+/* Records of the calls that start kernels. Of those that CUPTI does not know there are none; it
+ * knows the one that nearly all kernels are launched by. */
+static int launches_switch(const struct cupti *c, bool on)
+{
+    static const uint16_t ids[] = {
+#define ID(name, id) id,
+        CUPTI_KERNEL_CALLS(ID) CUPTI_GRAPH_CALLS(ID)
+#undef ID
+    };
+    int result = c->cuptiActivityEnableDriverApi(CUPTI_USUAL_LAUNCH, on);
+    for (size_t i = 0; (!on || result == CUPTI_OK) && i < sizeof ids / sizeof *ids; i++)
+        c->cuptiActivityEnableDriverApi(ids[i], on);
+    return result;
+}
+
+static void kind_disable(struct trace *t, int kind)
+{
+    uint64_t bit = UINT64_C(1) << kind;
+    if (!(atomic_fetch_and(&t->kinds, ~bit) & bit) || told_by_calls(kind))
+        return;
+    if (kind == CUPTI_KIND_DRIVER && told_apart(t->cupti))
+        launches_switch(t->cupti, false);
+    else
+        t->cupti->cuptiActivityDisable(kind);
+}
+
+/* Which counters of managed memory are wanted has to be told before. */
+static int managed_configure(const struct cupti *c)
+{
+    struct cupti_managed_config configs[CUPTI_MANAGED_LIMIT - 1];
+    for (int32_t i = 0; i < CUPTI_MANAGED_LIMIT - 1; i++)
+        configs[i] = (struct cupti_managed_config){CUPTI_MANAGED_ALL_DEVICES, i + 1, 0, true};
+    if (!c->cuptiActivityConfigureUnifiedMemoryCounter)
+        return CUPTI_E_INVALID_KIND;
+    return c->cuptiActivityConfigureUnifiedMemoryCounter(configs, CUPTI_MANAGED_LIMIT - 1);
+}
+
+static int kind_enable(struct trace *t, int kind)
+{
+    const struct cupti *c = t->cupti;
+    int result = CUPTI_OK;
+    if (told_by_calls(kind))
+        return CUPTI_OK;
+    if (kind == CUPTI_KIND_DRIVER && told_apart(c))
+        return launches_switch(c, true);
+    if (kind == CUPTI_KIND_GRAPH_TRACE && (!c->filled[kind] || t->config.windows))
+        result = CUPTI_E_INVALID_KIND; /* behind windows CUPTI ends the program: ADR 13 */
+    if (kind == CUPTI_KIND_MANAGED)
+        result = managed_configure(c);
+    return result == CUPTI_OK ? c->cuptiActivityEnable(kind) : result;
+}
+
+bool kinds_graphs_whole(const struct trace *t)
+{
+    return kinds_wanted(t) && t->config.graphs_whole &&
+           t->statuses[CUPTI_KIND_GRAPH_TRACE] == CUPTI_OK;
+}
+
+int kinds_enable(struct trace *t)
+{
+    int failed = CUPTI_OK;
+    for (unsigned i = 0; i < KINDS; i++) {
+        int kind = kinds[i].kind;
+        t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
+        if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
+            continue; /* those of a session before may have had to stay on */
+        int result = kind_enable(t, kind);
+        t->statuses[kind] = result == CUPTI_E_NOT_READY ? WAITING : result;
+        if (result == CUPTI_OK)
+            atomic_fetch_or(&t->kinds, UINT64_C(1) << kind);
+        else if (kinds[i].required || result == CUPTI_E_NOT_INITIALIZED)
+            failed = result;
+    }
+    if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
+        cuts_on(clock_mono());
+    return failed;
+}
+
+void kinds_retry(struct trace *t)
+{
+    if (t->statuses[CUPTI_KIND_MANAGED] != WAITING)
+        return;
+    kinds_enable(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+}
+
+/* A context is what a kind may wait for. */
+static void await_context(struct trace *t)
+{
+    if (t->statuses[CUPTI_KIND_MANAGED] == WAITING)
+        t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                      CUPTI_RESOURCE_CONTEXT_CREATED);
+}
+
+void kinds_disable(struct trace *t)
+{
+    if (pc_sampling_binds()) {
+        kind_disable(t, CUPTI_KIND_SYNC);
+        return;
+    }
+    if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
+        cuts_off(clock_mono());
+    for (unsigned i = 0; i < KINDS; i++)
+        kind_disable(t, kinds[i].kind);
+}
+
+void kinds_keep(struct trace *t, int kind)
+{
+    for (unsigned i = 0; i < KINDS; i++)
+        if (kinds[i].kind != kind)
+            kind_disable(t, kinds[i].kind);
+}
+
+int kinds_up(struct trace *t)
+{
+    int result = kinds_enable(t);
+    await_context(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    return result;
+}
+
+/* Those that are wanted now, or the callback that the driver is up. */
+static int enable_or_wait(struct trace *t)
+{
+    int result = kinds_enable(t);
+    if (result == CUPTI_E_NOT_INITIALIZED)
+        return t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
+                                             CUPTI_RESOURCE_INIT_FINISHED);
+    await_context(t);
+    atomic_store_explicit(&t->announce, true, memory_order_release);
+    return result;
+}
+
+int kinds_begin(struct trace *t)
+{
+    atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
+    atomic_store_explicit(&t->hears, t->engines[NV_PC_ALTERNATE].runs || kinds_wanted(t),
+                          memory_order_relaxed);
+    atomic_store_explicit(&t->live, t->sink, memory_order_release);
+    if (ended(t)) /* just now */
+        atomic_store_explicit(&t->live, NULL, memory_order_release);
+    int result = ended(t) ? CUPTI_E_UNKNOWN : enable_or_wait(t);
+    if (t->held && result == CUPTI_OK)
+        atomic_store(&t->window, atomic_fetch_add(&t->last_window, 1) + 1);
+    return result;
+}
+
+void kinds_window(struct trace *t, bool open)
+{
+    struct err e;
+    atomic_store(&t->recording, open);
+    if (!open)
+        kinds_disable(t);
+    int result = open && kinds_wanted(t) ? enable_or_wait(t) : CUPTI_OK;
+    if (result == CUPTI_OK || t->kinds_said)
+        return;
+    t->kinds_said = true;
+    cupti_error(t->cupti, result, "to enable kernel records", &e);
+    t->sink->ops->message(t->sink, SEVERITY_WARNING, "cupti.enable",
+                          "windows have no records of kernels: %s", e.text);
+}
+
+void kinds_end(struct trace *t)
+{
+    atomic_store(&t->window, 0);
+    kinds_disable(t);
+    atomic_store_explicit(&t->live, NULL, memory_order_release);
+}
+
+/* ---- operation ids --------------------------------------------------------------------- */
+
+void kinds_look_for_ids(struct trace *t)
+{
+    bool ids;
+    if (t->no_ids || !t->config.external_correlation || t->config.external_always ||
+        nv_engines_keep_ids(t) || records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
+        return;
+    t->no_ids = true;
+    if (!hold_away(t) && !pc_sampling_binds())
+        kind_disable(t, CUPTI_KIND_DRIVER);
+}

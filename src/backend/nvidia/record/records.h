@@ -1,0 +1,44 @@
+/* records.h - activity records to rows: one reader per kind.
+ *
+ * Collector's thread only. Reads no more of a record than the loaded library
+ * fills, and keeps what many records share (devices, streams, launch
+ * configurations) in small caches, so that a kernel costs the sink one row. */
+#ifndef GPUFL_BACKEND_NVIDIA_RECORD_RECORDS_H
+#define GPUFL_BACKEND_NVIDIA_RECORD_RECORDS_H
+
+#include "backend/backend.h"
+#include "backend/nvidia/library/cupti.h"
+
+struct records;
+
+/* time_offset: ns to add to the library's times; 0 where it uses our clock. */
+int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset);
+/* Calls that were recorded, and whether any had an operation id. [collector] */
+uint64_t records_calls(const struct records *r, bool *ids);
+
+/* What to add from here on to every time, in ns, and to every correlation id. [collector, or before any
+ * record] */
+void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before);
+void records_close(struct records *r);
+
+/* The Range Profiler is in use: kernels of its own are told apart, and those that it repeats. */
+void records_ranges(struct records *r);
+/* Records of such kernels, which are no rows. [collector] */
+uint64_t records_own(const struct records *r);
+
+/* What a buffer holds. prescan looks for the frameworks' operation ids only, so
+ * that kernels of other buffers, decoded before this one, find theirs. In a buffer that CUPTI got in a
+ * session before this one (old) records that began before this session are passed over. */
+void records_prescan(struct records *r, uint8_t *memory, size_t valid);
+void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old);
+
+/* True once operation ids were seen: from then on prescan is worth its time. */
+bool records_want_prescan(const struct records *r);
+
+/* Id of a device by the library's number, which is the program's ordinal; 0: unknown. */
+uint32_t records_device(struct records *r, uint32_t number);
+
+/* Kernel records in a buffer, nothing else. */
+uint64_t records_count_kernels(const struct cupti *c, uint8_t *memory, size_t valid);
+
+#endif

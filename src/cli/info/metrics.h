@@ -1,0 +1,13 @@
+/* metrics.h - `gpufl info --metrics`: the hardware counters that the devices here offer. */
+#ifndef GPUFL_CLI_INFO_METRICS_H
+#define GPUFL_CLI_INFO_METRICS_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+/* Appends text, or JSON. Counters are listed also where no device could be asked; the reason comes with
+ * them. GPUFL_E_NOMEM where b is full. */
+int info_metrics(struct buf *b, bool json, int width);
+
+#endif

@@ -1,0 +1,193 @@
+/* summary.c - see summary.h.
+ *
+ * The order is that of the questions: can anything be captured, with what, what works, what to do. Engines
+ * that lack the same thing share a line, and an advice that several facts give is given once. One thread. */
+#include "cli/info/summary.h"
+
+#include "cli/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LABEL = 19, INDENT = 2, LINE = 512 };
+
+#define ENGINE_FACT "engine "
+
+static bool is_engine(const struct probe_fact *f)
+{
+    return strncmp(f->name, ENGINE_FACT, sizeof ENGINE_FACT - 1) == 0;
+}
+
+static const char *engine_of(const struct probe_fact *f)
+{
+    return f->name + sizeof ENGINE_FACT - 1;
+}
+
+static bool is_gpu(const struct probe_fact *f)
+{
+    return strncmp(f->name, "GPU ", 4) == 0;
+}
+
+/* "  label      text", wrapped below the text. */
+static void put_line(struct buf *b, const char *label, const char *text, int width)
+{
+    buf_printf(b, "%*s%-*s", INDENT, "", LABEL, label);
+    cmd_wrap(b, text, INDENT + LABEL, width);
+}
+
+/* ---- the verdict ------------------------------------------------------------------------- */
+
+static void count_engines(const struct probe *p, int *works, int *all)
+{
+    *works = *all = 0;
+    for (int i = 0; i < p->fact_count; i++)
+        if (is_engine(&p->facts[i])) {
+            ++*all;
+            *works += p->facts[i].works;
+        }
+}
+
+static void put_verdict(struct buf *b, const struct info_found *f, bool color, int width)
+{
+    int works, all;
+    char line[LINE];
+    count_engines(f->gpu, &works, &all);
+    bool whole = f->library && f->gpu->usable && works == all;
+    if (!f->library)
+        snprintf(line, sizeof line, "gpufl %s cannot capture here: its library is missing.",
+                 GPUFL_VERSION);
+    else if (!f->gpu->usable)
+        snprintf(line, sizeof line,
+                 "gpufl %s finds no GPU that it can use here: only scopes and host metrics are "
+                 "captured.",
+                 GPUFL_VERSION);
+    else if (whole)
+        snprintf(line, sizeof line, "gpufl %s can capture here (backend %s), with every engine.",
+                 GPUFL_VERSION, f->backend);
+    else
+        snprintf(line, sizeof line,
+                 "gpufl %s can capture here (backend %s), with %d of %d engines.", GPUFL_VERSION,
+                 f->backend, works, all);
+    if (color)
+        buf_str(b, whole ? "\033[32m" : "\033[33m");
+    cmd_wrap(b, line, 0, width);
+    if (color)
+        buf_str(b, "\033[0m");
+}
+
+/* ---- what is here ------------------------------------------------------------------------ */
+
+static int count_gpus(const struct probe *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->fact_count; i++)
+        n += is_gpu(&p->facts[i]);
+    return n;
+}
+
+/* What works; the rest is under "to do". */
+static void put_facts(struct buf *b, const struct probe *p, int width)
+{
+    int gpus = count_gpus(p), shown = gpus > INFO_GPUS_SHOWN ? 1 : gpus;
+    char line[LINE];
+    for (int i = 0; i < p->fact_count; i++) {
+        const struct probe_fact *f = &p->facts[i];
+        if (is_engine(f) || (!f->works && *f->advice) || (is_gpu(f) && shown-- <= 0))
+            continue;
+        put_line(b, f->name, f->value, width);
+        if (is_gpu(f) && shown == 0 && gpus > INFO_GPUS_SHOWN) {
+            snprintf(line, sizeof line, "and %d more (gpufl info --engines)", gpus - 1);
+            put_line(b, "", line, width);
+        }
+    }
+}
+
+/* ---- engines ----------------------------------------------------------------------------- */
+
+static void put_working(struct buf *b, const struct probe *p, int width)
+{
+    char list[LINE] = "";
+    size_t n = 0;
+    for (int i = 0; i < p->fact_count && n < sizeof list; i++)
+        if (is_engine(&p->facts[i]) && p->facts[i].works)
+            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "",
+                                  engine_of(&p->facts[i]));
+    if (n)
+        put_line(b, "engines", list, width);
+}
+
+/* The engines that lack what fact `first` lacks, on one line; nothing where an earlier fact has said it. */
+static void put_lacking(struct buf *b, const struct probe *p, int first, int width)
+{
+    char list[LINE] = "";
+    size_t n = 0;
+    const char *lack = p->facts[first].value;
+    for (int i = 0; i < p->fact_count && n < sizeof list; i++) {
+        const struct probe_fact *f = &p->facts[i];
+        if (!is_engine(f) || f->works || strcmp(f->value, lack) != 0)
+            continue;
+        if (i < first)
+            return;
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", engine_of(f));
+    }
+    if (n < sizeof list)
+        snprintf(list + n, sizeof list - n, ": %s", lack);
+    put_line(b, "unavailable", list, width);
+}
+
+/* ---- what to do -------------------------------------------------------------------------- */
+
+struct advice {
+    struct buf *b;
+    int count, width;
+};
+
+/* value: what the fact about the subject says; left out where the text begins with the subject. */
+static void put_advice(struct advice *a, const char *subject, const char *value, const char *text)
+{
+    char line[LINE];
+    if (a->count++ == 0)
+        buf_str(a->b, "\nto do\n");
+    bool named = strncmp(text, subject, strlen(subject)) == 0;
+    if (named)
+        snprintf(line, sizeof line, "%s", text);
+    else
+        snprintf(line, sizeof line, "%s (%s): %s", subject, value, text);
+    buf_printf(a->b, "%*s", INDENT, "");
+    cmd_wrap(a->b, line, 2 * INDENT, a->width);
+}
+
+/* Advice of engines only points at the other facts', except where nothing else is wrong. */
+static void put_advices(struct advice *a, const struct probe *p, bool engines)
+{
+    const char *before = "";
+    for (int i = 0; i < p->fact_count; i++) {
+        const struct probe_fact *f = &p->facts[i];
+        if (!*f->advice || is_engine(f) != engines || strcmp(f->advice, before) == 0)
+            continue;
+        put_advice(a, engines ? engine_of(f) : f->name, f->value, f->advice);
+        before = f->advice;
+    }
+}
+
+void info_summary(struct buf *b, const struct info_found *f, bool color, int width)
+{
+    struct advice a = {b, 0, width};
+    put_verdict(b, f, color, width);
+    if (f->library)
+        put_line(b, "library", f->library, width);
+    put_facts(b, f->gpu, width);
+    put_facts(b, f->tools, width);
+    put_working(b, f->gpu, width);
+    for (int i = 0; i < f->gpu->fact_count; i++)
+        if (is_engine(&f->gpu->facts[i]) && !f->gpu->facts[i].works)
+            put_lacking(b, f->gpu, i, width);
+    if (!f->library)
+        put_advice(&a, "library", "not found", f->library_advice);
+    put_advices(&a, f->gpu, false);
+    if (!a.count)
+        put_advices(&a, f->gpu, true);
+    put_advices(&a, f->tools, false);
+    buf_printf(b, "\nNext: %s. More: gpufl info --engines, --metrics, --options\n",
+               f->gpu->usable ? "gpufl trace ./program" : "gpufl sim, which needs no GPU");
+}

@@ -1,0 +1,25 @@
+/* summary.h - `gpufl info` without options: what works here, and what to do, on one screen. */
+#ifndef GPUFL_CLI_INFO_SUMMARY_H
+#define GPUFL_CLI_INFO_SUMMARY_H
+
+#include "backend/backend.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+/* What was found on this machine. Facts of a probe whose name begins with "engine " are about engines. */
+struct info_found {
+    const char *library;        /* path of the capture library; NULL: not found */
+    const char *library_advice; /* where it was not found: what to do */
+    const char *backend;        /* that Auto selects */
+    const struct probe
+        *gpu; /* of the vendor's backend: the selected one, or the first that cannot be used */
+    const struct probe *tools;
+};
+
+/* Appends the summary: at most 20 lines of 100 columns where no more than two things are wrong. */
+void info_summary(struct buf *b, const struct info_found *f, bool color, int width);
+
+enum { INFO_GPUS_SHOWN = 2 }; /* of more GPUs the first one is shown */
+
+#endif
