@@ -70,9 +70,9 @@ enum gpufl_backend {
     GPUFL_BACKEND_SIM,
 };
 
-/* The ladder of engines: each level adds to the one before (see the engine guide). DEFAULT: the code sets
- * none, so that the environment, the config file or `gpufl trace` may; else it is MONITOR, or SYNC where
- * stacks are asked for. MONITOR set in code is Monitor. */
+/* The ladder of engines: each level adds to the one before (see the engine guide). DEFAULT: the
+ * code sets none, so that the environment, the config file or `gpufl trace` may; else it is
+ * MONITOR, or SYNC where stacks are asked for. MONITOR set in code is Monitor. */
 enum gpufl_engine {
     GPUFL_ENGINE_DEFAULT = -1,
     GPUFL_ENGINE_MONITOR,
@@ -129,9 +129,9 @@ struct gpufl_options {
  * caller compiled it, which lets older and newer programs use one library. */
 GPUFL_API void gpufl_options_init(struct gpufl_options *opts, size_t size);
 
-/* Says that the field of this name ("enable_external_correlation") is set on purpose: its value beats the
- * environment and the config file even where it is the default. GPUFL_E_INVAL for a name that is no
- * field, or a struct of a program that was compiled before this call existed. */
+/* Says that the field of this name ("enable_external_correlation") is set on purpose: its value
+ * beats the environment and the config file even where it is the default. GPUFL_E_INVAL for a name
+ * that is no field, or a struct of a program that was compiled before this call existed. */
 GPUFL_API int gpufl_options_set(struct gpufl_options *opts, const char *field);
 
 /* Assigns a field and says that it is set on purpose. */
@@ -189,8 +189,8 @@ GPUFL_API uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, ui
 GPUFL_API uint64_t gpufl_scope_begin_repeated(const char *name, const char *tag, uint32_t repeat,
                                               uint32_t warmup);
 
-/* An iteration of a scope that was begun so begins. Same thread as the begin; 0 is ignored. Waits for
- * the device while iterations are counted, otherwise costs a branch or two. */
+/* An iteration of a scope that was begun so begins. Same thread as the begin; 0 is ignored. Waits
+ * for the device while iterations are counted, otherwise costs a branch or two. */
 GPUFL_API void gpufl_scope_repetition(uint64_t handle);
 
 /* Closes a scope, and those opened inside it and still open. Same thread as the
@@ -207,12 +207,12 @@ GPUFL_API int gpufl_system_stop(const char *name);
 
 /* Opens and closes a named window of capture, in a session that has windows (an option: windows,
  * window_after_ms, …; gpufl trace --windows): outside of all windows nothing is recorded; after
- * a while engines rest, and the vendor's library is let go of (window_rest_ms, window_let_go). Windows of different names may overlap,
- * one name may be open several times; NULL counts as "". Open returns when the engine is on: what
- * this thread launches then is recorded; the first takes some ms. GPUFL_E_STATE where no session
- * runs or it has no windows, GPUFL_E_INVAL for a close without its open, GPUFL_E_FULL beyond 64
- * names, GPUFL_E_BUSY, _PERM, _TIMEOUT, _UNAVAILABLE, _VENDOR where the engine does not start. Not
- * from inside a GPU library's callback. */
+ * a while engines rest, and the vendor's library is let go of (window_rest_ms, window_let_go).
+ * Windows of different names may overlap, one name may be open several times; NULL counts as "".
+ * Open returns when the engine is on: what this thread launches then is recorded; the first takes
+ * some ms. GPUFL_E_STATE where no session runs or it has no windows, GPUFL_E_INVAL for a close
+ * without its open, GPUFL_E_FULL beyond 64 names, GPUFL_E_BUSY, _PERM, _TIMEOUT, _UNAVAILABLE,
+ * _VENDOR where the engine does not start. Not from inside a GPU library's callback. */
 GPUFL_API int gpufl_window_open(const char *name);
 GPUFL_API int gpufl_window_close(const char *name);
 
@@ -240,9 +240,9 @@ struct gpufl_upload_result {
  * of it is there. What is not can be sent by the next call, or the command, which go
  * on where the server stands. Waits no longer than timeout_ms and some seconds.
  * GPUFL_E_STATE without a session, _NOENT without the command, _NOT_BUILT without
- * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled (GPUFL_DISABLED, or enabled=false
- * in code, environment or config file): nothing is sent. How it gets on, and why it waits, is said on
- * stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
+ * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled (GPUFL_DISABLED, or
+ * enabled=false in code, environment or config file): nothing is sent. How it gets on, and why it
+ * waits, is said on stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
  * as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 

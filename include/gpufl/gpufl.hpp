@@ -97,8 +97,8 @@ template <typename T> constexpr Option<T> standard(T value) noexcept
 
 } // namespace detail
 
-// What init takes; docs/options.md describes every field. A field that is assigned beats GPUFL_* and
-// config_file; a text counts as assigned where it differs from its default.
+// What init takes; docs/options.md describes every field. A field that is assigned beats GPUFL_*
+// and config_file; a text counts as assigned where it differs from its default.
 struct InitOptions {
     String app_name = "gpufl";
     String log_path = ""; // "": app_name, a directory
@@ -204,7 +204,8 @@ inline void systemStop(const String &name = "system")
     (void)gpufl_system_stop(name.c_str());
 }
 
-// A window of capture, in a session that has windows. False: it could not be opened, or was not open.
+// A window of capture, in a session that has windows. False: it could not be opened, or was not
+// open.
 inline bool windowOpen(const String &name = "window")
 {
     return gpufl_window_open(name.c_str()) == GPUFL_OK;

@@ -20,7 +20,7 @@ void buf_init(struct buf *b, size_t max); /* allocates nothing */
 void buf_fini(struct buf *b);
 void buf_clear(struct buf *b); /* len 0, error 0; keeps the memory */
 
-int buf_reserve(struct buf *b, size_t more); /* room for more bytes behind len */
+int buf_reserve(struct buf *b, size_t more); /* room for more bytes after len */
 void buf_put(struct buf *b, const void *data, size_t n);
 void buf_str(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What dl_iterate_phdr looks for, and what it found. */
+/* Argument of dl_iterate_phdr: the name looked for, and the library found. */
 struct search {
     const char *prefix;
     size_t prefix_len;

@@ -22,8 +22,8 @@ const char *err_text(int code);
 /* Fills *e (where not NULL) and returns code. [any] */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* err_set with a vendor's or errno's value. With IO, PERM, NOENT and FULL a positive vendor is an
- * errno, whose text is appended. [any] */
+/* err_set with a vendor's or errno's value; with IO, PERM, NOENT and FULL a positive vendor is an
+ * errno, and its text is appended. [any] */
 int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

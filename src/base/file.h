@@ -32,30 +32,31 @@ void file_shield_down(struct file_shield *s, int rc);
 int file_write_shielded(int fd, const void *data, size_t n); /* file_write_all, shielded */
 
 int file_read_all(const char *path, size_t max, char **data, size_t *len,
-                  struct err *e);    /* caller frees; NUL behind; never waits for a pipe's writer */
+                  struct err *e); /* caller frees; ends in NUL; never waits for a pipe's writer */
 int64_t file_size(const char *path); /* bytes, or -1 */
 bool file_exists(const char *path);
 void file_remove_tree(const char *path); /* a folder with all below it, as far as that goes */
 
-/* The same for what of a folder is named so: what a killed process left behind. */
+/* Removes the entries of a folder that are named so: what a killed process left. */
 void file_remove_named(const char *dir, const char *prefix, const char *suffix);
 bool file_is_regular(const char *path);   /* opening anything else may wait without end */
 int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknown */
 
-/* Which file a descriptor was opened on. A foreign program may close our descriptors,
- * all of them at once, and get their numbers for files of its own. */
+/* Identity of the file that a descriptor was opened on. A foreign program may close our
+ * descriptors, all of them at once, and get their numbers for files of its own. */
 struct file_id {
     uint64_t device, inode; /* zeros: none */
 };
 
 struct file_id file_id(int fd);
-bool file_is(int fd, struct file_id id); /* fd still stands for that file */
+bool file_is(int fd, struct file_id id); /* fd still refers to that file */
 
 /* gzip src into dst (level 1 to 9) by way of dst.part, renamed when complete; src stays. */
 int file_gzip(const char *src, const char *dst, int level, struct err *e);
 
-/* The same below the directory of a descriptor (AT_FDCWD: the current one), given up within a few
- * milliseconds once *stop is true: GPUFL_E_STATE, no file left of it. stop may be NULL; relaxed. */
+/* file_gzip below the directory of a descriptor (AT_FDCWD: the current one). Once *stop is true
+ * the call gives up within a few milliseconds: GPUFL_E_STATE, and no file is left. stop may be
+ * NULL; relaxed. */
 int file_gzip_at(int at, const char *src, const char *dst, int level, const _Atomic bool *stop,
                  struct err *e);
 

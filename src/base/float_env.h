@@ -5,9 +5,10 @@
  * inexact would then kill the program with SIGFPE, and its rounding would change our numbers.
  *
  * Our own threads begin with the default environment (thread.c). Hot callbacks on the program's
- * threads use integers only. All other work on the program's threads (init, windows, ranges, report,
- * upload, the exit handlers) stands inside FLOAT_ENV_DEFAULT: the default environment is in force
- * until the end of the block, then the program's own one again, its sticky flags included. [any] */
+ * threads use integers only. All other work on the program's threads (init, windows, ranges,
+ * report, upload, the exit handlers) stands inside FLOAT_ENV_DEFAULT: the default environment is
+ * in force until the end of the block, then the program's own one again, its sticky flags
+ * included. [any] */
 #ifndef GPUFL_BASE_FLOAT_ENV_H
 #define GPUFL_BASE_FLOAT_ENV_H
 

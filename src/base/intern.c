@@ -29,7 +29,7 @@ enum {
 static const char OTHER[] = "(other)";
 
 struct entry {
-    const char *text; /* in a block, NUL behind */
+    const char *text; /* in a block; ends in NUL */
     size_t len;       /* bytes without the NUL */
     uint64_t hash;    /* of text: for the next table */
 };
@@ -74,7 +74,8 @@ static inline uint64_t load32(const char *p)
     return v;
 }
 
-/* Both halves of the 128-bit product: every bit of a and b reaches every bit out. */
+/* Combines both halves of the 128-bit product, so that every bit of a and b reaches every bit of
+ * the result. */
 static inline uint64_t mix(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -216,7 +217,7 @@ static const char *text_keep(struct intern *t, const char *text, size_t len)
             return NULL;
         b->size = size;
         b->used = 0;
-        if (t->blocks && size != BLOCK_BYTES) { /* full at once: behind the one in use */
+        if (t->blocks && size != BLOCK_BYTES) { /* full at once: placed after the block in use */
             b->older = t->blocks->older;
             t->blocks->older = b;
         } else {

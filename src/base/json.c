@@ -66,7 +66,8 @@ static int hex4(const char *s, const char *end)
     return v;
 }
 
-/* at is behind the opening quote; checks the escapes, leaves at behind the closing one. */
+/* Reads a string from after its opening quote: checks the escapes and leaves `at` after the
+ * closing quote. */
 static struct json_value json_string(struct json *j)
 {
     const char *start = j->at;
@@ -113,7 +114,7 @@ static bool parse_int(const char *s, size_t len, int64_t *out)
     return true;
 }
 
-/* strtod wants a NUL behind the number, thus a copy, and the C locale's point
+/* strtod needs a NUL after the number, thus a copy, and the C locale's point
  * whatever the host program has set. glibc's C locale is static: not freed. */
 static bool parse_double(const char *s, size_t len, double *out)
 {
@@ -305,7 +306,7 @@ static size_t utf8_encode(uint32_t c, char out[4])
     return len;
 }
 
-/* \uXXXX at s (behind the u), with its second half where it is a pair. Readers that only
+/* Decodes \uXXXX at s (after the u), with its second half where it is a pair. Readers that only
  * pass over strings do not check the digits: without all four nothing but the u is taken. */
 static uint32_t unescape_unicode(const char **s, const char *end)
 {

@@ -34,7 +34,7 @@ struct lines {
     size_t max_line; /* bytes without the LF */
     uint64_t too_long;
 
-    char *window;     /* owned; cap + 1 bytes, for a NUL behind everything */
+    char *window;     /* owned; cap + 1 bytes, the last one for a NUL */
     size_t cap;       /* bytes */
     size_t from, to;  /* unread bytes: [from, to) */
     size_t seen;      /* [from, seen) holds no LF */
@@ -44,8 +44,8 @@ struct lines {
     bool gzip;             /* z is initialized */
     bool inside;           /* of a gzip member */
     z_stream z;            /* its input is packed[] */
-    unsigned char *packed; /* owned, PACKED bytes; NULL but for gzip */
-    struct unzst *zst;     /* owned; NULL but for zstd */
+    unsigned char *packed; /* owned, PACKED bytes; NULL except for gzip */
+    struct unzst *zst;     /* owned; NULL except for zstd */
 };
 
 static ssize_t read_some(int fd, void *data, size_t n)
@@ -176,7 +176,7 @@ static size_t fill_zst(struct lines *l)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Room for at least one byte behind to, by moving the rest to the front or growing. */
+/* Makes room for at least one byte after `to`, by moving the rest to the front or growing. */
 static bool window_make_room(struct lines *l)
 {
     if (l->from > 0) {
@@ -206,7 +206,7 @@ static void line_give_up(struct lines *l)
     l->from = l->seen = l->to;
 }
 
-/* More bytes behind the unfinished line; false at the end. */
+/* Reads more bytes after the unfinished line; false at the end. */
 static bool lines_fill(struct lines *l)
 {
     if (l->eof)

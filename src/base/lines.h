@@ -1,6 +1,6 @@
 /* lines.h - reads a plain, gzip or zstd file line by line, fast, in bounded memory.
  *
- * gzip and zstd are told by their first bytes, whatever the name; members may follow each
+ * gzip and zstd are recognized by their first bytes, whatever the name; members may follow each
  * other. A file may be cut off (a crash): what can be inflated is delivered, then
  * lines_truncated tells. A line over max_line bytes is skipped and counted. One
  * owner at a time. */

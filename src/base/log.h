@@ -13,12 +13,12 @@ enum log_level { LOG_DEBUG, LOG_NOTE, LOG_WARN, LOG_ERROR };
 void log_set_debug(bool on);
 bool log_debug_on(void);
 
-/* Where lines go: NULL for stderr. For tests. */
+/* Redirects the lines; NULL: to stderr. For tests. */
 void log_set_sink(void (*fn)(enum log_level, const char *line));
 
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a text made elsewhere; key stands for its place: equal keys count as
+/* Logs a text that was made elsewhere. key identifies its place: texts with one key count as
  * repetitions of each other. */
 void log_say(enum log_level level, uintptr_t key, const char *text);
 

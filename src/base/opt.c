@@ -248,7 +248,7 @@ static int take_list(const struct opt *o, const char *value)
 
 static const struct {
     int (*take)(const struct opt *o, const char *value); /* NULL: takes no value */
-    const char *expects;                                 /* behind "is not " */
+    const char *expects;                                 /* after "is not " */
     const char *arg;                                     /* in help, where the row has none */
 } KINDS[] = {
     [OPT_FLAG] = {NULL, NULL, NULL},

@@ -1,8 +1,8 @@
 /* opt.h - command-line options from a table, with help and errors made of it.
  *
  * One table a command. Long options take `--name value` and `--name=value`,
- * short ones `-x value`, `-xvalue` and `-x=value`; a value that begins with `--` takes the form with
- * `=`. Parsing stops at `--` or, with OPT_STOP_AT_OPERAND, at the first operand. */
+ * short ones `-x value`, `-xvalue` and `-x=value`; a value that begins with `--` takes the form
+ * with `=`. Parsing stops at `--` or, with OPT_STOP_AT_OPERAND, at the first operand. */
 #ifndef GPUFL_BASE_OPT_H
 #define GPUFL_BASE_OPT_H
 
@@ -44,7 +44,7 @@ struct opt {
 enum { OPT_STOP_AT_OPERAND = 1 };
 
 /* Parses argv[1..argc); operands are moved to the front of argv + 1 and counted
- * in *operands; with `--`, everything behind it counts as operands. An unknown
+ * in *operands; everything after `--` counts as operands. An unknown
  * option or bad value: GPUFL_E_INVAL and a sentence that names it, the nearest
  * known one, and what is allowed. */
 int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *operands,
@@ -53,12 +53,13 @@ int opt_parse(const struct opt *table, int flags, int argc, char **argv, int *op
 /* Help of a table: aligned, wrapped at 80 columns. */
 void opt_help(const struct opt *table, FILE *out);
 
-/* Parsers behind the kinds; also for environment and config values. 0 or GPUFL_E_INVAL. */
+/* Parsers of the kinds, also for environment and config values. 0 or GPUFL_E_INVAL. */
 int opt_int(const char *s, int64_t *v);
 int opt_duration(const char *s, int64_t *ns);
 int opt_size(const char *s, int64_t *bytes);
 int opt_bool(const char *s, bool *v); /* 1 true yes on / 0 false no off */
-/* Index of s among names (no regard to case, '-' and '_' ignored), or -1; *near gets the closest. */
+/* Index of s among names (no regard to case, '-' and '_' ignored), or -1; *near gets the closest.
+ * */
 int opt_choice(const char *s, const char *const *names, const char **near);
 
 #endif

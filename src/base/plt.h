@@ -20,24 +20,24 @@ struct plt_hook {
     void *function;      /* what is called instead; lives as long as the process */
 };
 
-/* Whether the library at this path ("" is the program itself) is to be changed. Called with the
- * loader's list locked: the function must not load libraries or look symbols up. */
+/* Says whether the library at this path ("" is the program itself) is to be changed. Called with
+ * the loader's list locked: the function must not load libraries or look symbols up. */
 typedef bool plt_accept_fn(const char *path);
 
 /* Leads the calls of every accepted library through the hooks. Returns how many cells were
  * changed; cells that hold the replacement already do not count. */
 size_t plt_hook(const struct plt_hook *hooks, size_t count, plt_accept_fn *accept);
 
-/* How many libraries this process has loaded so far, those that are gone included: while the
- * number stays, no library has come. 0: the loader does not say. */
+/* Number of libraries that this process has loaded so far, unloaded ones included: while the
+ * number stays, no library was loaded. 0: the loader does not say. */
 unsigned long long plt_loaded(void);
 
 /* The name under which other libraries need the loaded library at this path (its DT_SONAME). False:
  * no library was loaded from there, or it has no such name. */
 bool plt_soname(const char *path, char *out, size_t size);
 
-/* Whether the program's executable (not its libraries) names a library that begins with prefix
- * ("libcupti.so") among those that it needs; the name goes to out. */
+/* True where the program's executable (not its libraries) needs a library whose name begins with
+ * prefix ("libcupti.so"); the name goes to out. */
 bool plt_program_needs(const char *prefix, char *out, size_t size);
 
 #endif

@@ -15,7 +15,7 @@ void printable_clean(char *text, size_t n);
 /* Bytes of the text that are at most that many and end between characters. */
 size_t printable_cut(const char *text, size_t n, size_t most);
 
-/* Copies what fits, cut and cleaned, with a NUL behind it; size: of out, from 1. The bytes. */
+/* Copies what fits, cut and cleaned, and a NUL; size: of out, from 1. Returns the bytes. */
 size_t printable_copy(char *out, size_t size, const char *text, size_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /* region.c - blocks of growing size in a list; a piece lies whole in one block.
  *
- * What is left of a block when a piece does not fit is lost until the end: small
- * beside the block. A piece larger than a block gets one of its own, behind the
- * current one, whose room stays in use. */
+ * The rest of a block into which a piece does not fit stays unused until the end: it is small
+ * compared with the block. A piece larger than a block gets a block of its own, after the current
+ * one, whose room stays in use. */
 #include "base/region.h"
 
 #include "base/alloc.h"

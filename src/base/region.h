@@ -22,7 +22,7 @@ void region_clear(struct region *r);            /* as fini and init */
 /* Pieces aligned for anything; NULL: out of memory, or the ceiling. */
 void *region_take(struct region *r, size_t size);                /* uninitialized */
 void *region_array(struct region *r, size_t count, size_t size); /* zeroed; checks the product */
-char *region_copy(struct region *r, const void *data, size_t n); /* with a NUL behind */
+char *region_copy(struct region *r, const void *data, size_t n); /* with a NUL at the end */
 char *region_strdup(struct region *r, const char *s);
 
 #endif

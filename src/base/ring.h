@@ -58,8 +58,8 @@ static inline const void *ring_peek(struct ring *r)
 }
 
 /* Slots ever pushed: the slots from the tail up to there stand still for the consumer.
- * It may take many of them by ring_at and give all back with one ring_pop_to, which the
- * producer's core is told once and not for every slot. [consumer] */
+ * The consumer may take many of them by ring_at and give all back with one ring_pop_to, so that
+ * the producer's core sees one write and not one for every slot. [consumer] */
 static inline uint64_t ring_head(const struct ring *r)
 {
     return atomic_load_explicit(&r->head, memory_order_acquire);

@@ -1,9 +1,9 @@
 /* spelling.h - paths as text that can be turned back into their bytes.
  *
  * A path is bytes, a log is UTF-8. A byte of a path that is no UTF-8 is written as `\xff`, with two
- * lower-case hexadecimal digits; and so that every text has one meaning, a backslash that would begin such
- * a spelling is itself written `\x5c`. All other paths stay as they are, so that a reader
- * who knows nothing of this shows something a person can read. Any thread. */
+ * lower-case hexadecimal digits; and so that every text has one meaning, a backslash that would
+ * begin such a spelling is itself written `\x5c`. All other paths stay as they are, so that a
+ * reader who knows nothing of this shows something a person can read. Any thread. */
 #ifndef GPUFL_BASE_SPELLING_H
 #define GPUFL_BASE_SPELLING_H
 

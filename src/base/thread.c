@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the new thread needs at its start; it frees it. */
+/* Arguments of the new thread, which frees them. */
 struct start {
     char name[16];       /* with NUL, the kernel's limit */
     int nice;            /* added */

@@ -1,7 +1,8 @@
 /* thread.h - our own threads, and a wake-up with a deadline.
  *
- * A thread started here blocks every signal except those of its own faults, carries a name that a debugger
- * shows, begins with the default floating-point environment, and keeps the host program's scheduling class. */
+ * A thread started here blocks every signal except those of its own faults, carries a name that a
+ * debugger shows, begins with the default floating-point environment, and keeps the host program's
+ * scheduling class. */
 #ifndef GPUFL_BASE_THREAD_H
 #define GPUFL_BASE_THREAD_H
 
@@ -18,7 +19,8 @@ struct thread {
 int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg);
 void thread_join(struct thread *t);
 
-/* Why the system refuses a thread, as far as its limits tell, and what to do: a sentence that stays. */
+/* Why the system refuses a thread, as far as its limits tell, and what to do: a sentence that
+ * stays. */
 const char *thread_refusal(void);
 
 /* Kernel id of the calling thread, cached per thread. [hot] */

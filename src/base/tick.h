@@ -81,11 +81,11 @@ int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick);
 /* ns of a stretch of so many ticks, wherever it lay: by the mean slope. [collector] */
 int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
 
-/* How far a knot may be off, ns. [collector] */
+/* Greatest error of a knot, ns. [collector] */
 int64_t tick_curve_uncertainty(const struct tick_curve *c);
 
-/* What tick_begin and tick_curve_mark are made of: a curve without knots, and one more
- * knot. ns never decreases; a tick below the last one means that the counter began anew. */
+/* The parts of tick_begin and tick_curve_mark: a curve without knots, and one more knot. ns never
+ * decreases; a tick below the last one means that the counter began anew. */
 void tick_curve_init(struct tick_curve *c);
 void tick_curve_add(struct tick_curve *c, uint64_t tick, int64_t ns);
 

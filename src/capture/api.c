@@ -54,7 +54,7 @@ void gpufl_options_init(struct gpufl_options *opts, size_t size)
         opts->profiling_engine = GPUFL_ENGINE_DEFAULT;
 }
 
-/* ---- session ------------------------------------------------------------------------------------ */
+/* ---- session --------------------------------------------------------------------------------- */
 
 /* A session was asked for, whatever came of it. Relaxed: it only decides what is said. */
 static atomic_bool asked;
@@ -114,7 +114,7 @@ int gpufl_generate_report(const char *output_path)
     return report_write(session_dir(), output_path);
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 uint64_t gpufl_scope_begin(const char *name, const char *tag)
 {
@@ -170,7 +170,7 @@ void gpufl_scope_end(uint64_t handle)
         scopes_end(handle);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int window(const char *name, bool open)
 {
@@ -231,10 +231,10 @@ int gpufl_bench_floor(bool on)
     return other ? other->bench_floor(on) : session_floor(on);
 }
 
-/* Called by the driver inside cuInit: must not call the driver. 1: a session runs in this process, or was
- * not wanted; 0: it could not begin. NVIDIA documents no meaning of the result; the injection samples of
- * CUPTI return 0 where they could not register, so that the driver may drop the library: the
- * library is linked with -z nodelete, and what it started is undone by then. */
+/* Called by the driver inside cuInit: must not call the driver. 1: a session runs in this process,
+ * or was not wanted; 0: it could not begin. NVIDIA documents no meaning of the result; the
+ * injection samples of CUPTI return 0 where they could not register, so that the driver may drop
+ * the library: the library is linked with -z nodelete, and what it started is undone by then. */
 int InitializeInjection(void)
 {
     if (options_disabled()) {

@@ -100,7 +100,8 @@ int cmd_one_path(const char *command, int operands, char **argv)
     return CMD_OK;
 }
 
-/* Every relative path fails in a folder that somebody has removed, for a reason that names another. */
+/* Every relative path fails in a folder that somebody has removed, for a reason that names
+ * another. */
 static void say_folder_is_gone(void)
 {
     char here[PATH_MAX];

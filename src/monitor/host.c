@@ -96,7 +96,7 @@ static bool read_process_ticks(struct host *h, struct host_ticks *t)
     return true;
 }
 
-/* The number of kB behind a key of meminfo, in bytes. */
+/* Reads the number of kB after a key of meminfo; in bytes. */
 static int64_t memory_value(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

@@ -23,7 +23,7 @@ struct host_ticks {
 
 struct host {
     int fd[HOST_FILES];            /* -1: cannot be read */
-    struct file_id id[HOST_FILES]; /* of the files behind fd */
+    struct file_id id[HOST_FILES]; /* of the files that fd refers to */
     struct host_ticks before;
 };
 

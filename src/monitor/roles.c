@@ -1,21 +1,23 @@
 /* roles.c - see roles.h.
  *
- * A file for each thing to be sampled. The lock byte of an interval is its ms x RANKS + rank: rank 0,
- * or a higher one while who has the lower ones stands still. Lock bytes are numbers only; what lies in
- * the file are records, SLOTS of them, in which holders say who they are and count their beats. The
- * slot follows from the lock byte. Two holders of one slot (rare, and never for long) overwrite each
- * other: then neither is known and neither is relied on for longer than it takes to look like one
- * that stands still.
+ * A file for each thing to be sampled. The lock byte of an interval is its ms x RANKS + rank: rank
+ * 0, or a higher one while the holders of the lower ones are stalled. Lock bytes are numbers only;
+ * what lies in the file are records, SLOTS of them, in which holders say who they are and count
+ * their beats. The slot follows from the lock byte. Two holders of one slot (rare, and never for
+ * long) overwrite each other: then neither is known and neither is relied on for longer than it
+ * takes to look like one that stands still.
  *
- * Byte 0 of the host's file is locked for reading by every process that is here. Who finds at its end
- * that it was the last one removes the folder. One that comes at this very moment has files that are no
- * longer in the folder, sees that at its next step, and makes new ones.
+ * Byte 0 of the host's file is locked for reading by every process that is here. Who finds at its
+ * end that it was the last one removes the folder. One that comes at this very moment has files
+ * that are no longer in the folder, sees that at its next step, and makes new ones.
  *
- * Locks are those of fcntl: they belong to the descriptor table of the files' thread (base/process/fd_thread.h),
- * or where there is none to the process. A forked child has none of them.
+ * Locks are those of fcntl: they belong to the descriptor table of the files' thread
+ * (base/process/fd_thread.h), or where there is none to the process. A forked child has none of
+ * them.
  *
  * The folder may lie where others can write. So the folder and its files must be this user's own,
- * are never reached through a symbolic link, and what stands in them is checked before it is used. */
+ * are never reached through a symbolic link, and what stands in them is checked before it is used.
+ * */
 #include "monitor/roles.h"
 
 #include "base/alloc.h"
@@ -255,7 +257,8 @@ static struct watch *watch_of(struct role *x, int64_t byte)
     return oldest;
 }
 
-/* Whether the holder of the byte goes on with its work; what it says of itself, where it says so. */
+/* True where the holder of the byte makes progress; *holder gets what it says of itself, where it
+ * says anything. */
 static bool is_alive(struct roles *r, struct role *x, int64_t byte, pid_t pid,
                      struct role_holder *holder)
 {
@@ -347,9 +350,10 @@ static enum role_who decide(struct roles *r, struct role *x)
     return ROLE_OURS;
 }
 
-/* ---- where the folder lies --------------------------------------------------------------------- */
+/* ---- where the folder lies ---------------------------------------------------------------------
+ * */
 
-/* Whose locks are the kernel's own: f_type of statfs. */
+/* File systems whose locks are the kernel's own: f_type of statfs. */
 static const long local_systems[] = {
     0xEF53,     /* ext2, ext3, ext4 */
     0x58465342, /* xfs */

@@ -1,20 +1,21 @@
 /* roles.h - which of several processes samples the host and each GPU.
  *
- * Sessions that can find each other's logs share their samples: for the host, and for each GPU by its
- * UUID, one process has the role of the sampler at a time, and the others say in their logs whose
- * samples are theirs, too. A role is a lock on a byte of a file, so that it ends with its process,
- * however that ends. The files lie in a folder that the sessions share: their log folder, or one that they
- * are told. A monitoring daemon can take the roles in the same way.
+ * Sessions that can find each other's logs share their samples: one process at a time samples the
+ * host, and one each GPU (by its UUID); the logs of the others say whose samples serve them, too.
+ * A role is a lock on a byte of a file, so that it ends with its process, however that ends. The
+ * files lie in a folder that the sessions share: their log folder, or one that they are told. A
+ * monitoring daemon can take the roles in the same way.
  *
- * The place of the byte tells the interval, so that who asks often enough is seen with one question to
- * the kernel:
+ * The place of the byte tells the interval, so that who asks often enough is seen with one
+ * question to the kernel:
  *   - Nobody samples as often as this process wants: this process takes the role.
  *   - Somebody does: this process takes no samples, and looks again at its next interval.
  *   - Somebody begins to sample more often: this process gives its role up.
- *   - Who has the role stands still (a debugger holds the process): another one takes a role beside.
+ *   - Who has the role stands still (a debugger holds the process): another one takes a role
+ *   beside.
  *
- * All calls come from the sampler's thread; files are touched through base/process/fd_thread.h. Nothing here is
- * called on a thread of the program's. */
+ * All calls come from the sampler's thread; files are touched through base/process/fd_thread.h.
+ * Nothing here is called on a thread of the program's. */
 #ifndef GPUFL_MONITOR_ROLES_H
 #define GPUFL_MONITOR_ROLES_H
 
@@ -26,7 +27,7 @@ enum role_who {
     ROLE_NOBODY, /* this process does not want samples now */
     ROLE_OURS,   /* this process samples, and others may rely on it */
     ROLE_THEIRS, /* another process does, often enough */
-    ROLE_ALONE,  /* this process samples for itself: roles cannot be had here */
+    ROLE_ALONE,  /* this process samples for itself: roles are not available here */
 };
 
 enum { ROLE_SESSION = 40, ROLE_HOST = 72, ROLE_PLACE = 800 };
@@ -48,9 +49,10 @@ struct roles_config {
 
 struct roles;
 
-/* Where sessions that log to that folder keep their roles: in it, where it lies on a file system of this
- * host. On any other (statfs's f_type) locks may wait for a server that does not answer, and with them
- * the log: then in shared memory, under a name made of the user and the log folder. */
+/* Folder of the roles of sessions that log to that folder: the folder itself where it is on a file
+ * system of this host. On any other (statfs's f_type) locks, and the log with them, may wait for a
+ * server that does not answer: there the roles are in shared memory, under a name made of the user
+ * and the log folder. */
 int roles_folder(const char *log_folder, long file_system, char *out, size_t size);
 
 /* Opens the folder. 0, GPUFL_E_NOMEM, or the code of the folder: then nobody shares. */
@@ -68,10 +70,11 @@ void roles_step(struct roles *r, int64_t now);
 void roles_leave(struct roles *r);
 
 enum role_who roles_who(const struct roles *r, int number);
-/* Of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
+/* Result of the last step; valid with ROLE_OURS and ROLE_THEIRS. */
 const struct role_holder *roles_holder(const struct roles *r, int number);
 
-/* "host-" and the id of this boot, which all containers of a host share; "" where it cannot be read. */
+/* "host-" and the id of this boot, which all containers of a host share; "" where it cannot be
+ * read. */
 void roles_host_name(char *out, unsigned size);
 
 #endif

@@ -67,7 +67,7 @@ struct sampler {
 _Static_assert((int)CELLS >= (int)COL_host_metric_COUNT && (int)CELLS >= (int)COL_window_COUNT,
                "widest");
 
-/* ---- queue ------------------------------------------------------------------------------------ */
+/* ---- queue ----------------------------------------------------------------------------------- */
 
 /* Caller holds the lock. */
 static bool queue_put(struct sampler *s, enum record_type type, const void *row)
@@ -124,7 +124,7 @@ void sampler_status(struct sampler *s, struct sampler_status *out)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- windows ---------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 bool sampler_window(struct sampler *s, uint32_t name, bool open)
 {
@@ -145,7 +145,7 @@ bool sampler_window(struct sampler *s, uint32_t name, bool open)
     return ok;
 }
 
-/* ---- who samples ------------------------------------------------------------------------------- */
+/* ---- who samples ----------------------------------------------------------------------------- */
 
 /* Number of a role: 0 the host, then devices by index. */
 static void roles_begin(struct sampler *s, const struct described *devices, int count)
@@ -212,7 +212,7 @@ static void look_at_roles(struct sampler *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- the thread -------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* [owner] */
 static void library_open(struct sampler *s)
@@ -332,7 +332,7 @@ static void *sampler_main(void *arg)
     return NULL;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int sampler_open(struct sampler **out, const struct sampler_config *c)
 {

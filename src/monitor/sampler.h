@@ -4,11 +4,12 @@
  * interval does not drift: from start to end, or only while a scope or a window
  * is open. Rows wait in a bounded queue until the collector takes them. The
  * device library is opened on the thread that opens the sampler, and asked on the sampler's
- * thread only: a driver that hangs later stops metrics, nothing else. How a vendor is asked is device_ops' matter.
+ * thread only: a driver that hangs later stops metrics, nothing else. How a vendor is asked is
+ * device_ops' matter.
  *
  * Where sessions share their samples (roles.h), the host and each GPU are sampled by one of their
- * processes at a time. The others sample only themselves, and hand over who does the rest. A window that
- * opens there finds a sample that is one interval old at most. */
+ * processes at a time. The others sample only themselves, and hand over who does the rest. A
+ * window that opens there finds a sample that is one interval old at most. */
 #ifndef GPUFL_MONITOR_SAMPLER_H
 #define GPUFL_MONITOR_SAMPLER_H
 
@@ -31,7 +32,7 @@ struct sampler_config {
     struct role_holder self; /* what this process says of itself there */
 };
 
-/* Who samples a thing from then on. */
+/* The process that samples a thing from a time on. */
 struct sampler_change {
     int64_t time;
     int device; /* the driver's index; -1: the host */
@@ -39,7 +40,7 @@ struct sampler_change {
     struct role_holder holder;
 };
 
-/* What the collector gets; times are clock_mono's. */
+/* Rows for the collector; times are clock_mono's. */
 struct sampler_visitor {
     void *arg;
     /* A device as its driver describes it; index is the one of device_metric rows. */
@@ -52,7 +53,7 @@ struct sampler_visitor {
     void (*change)(void *arg, const struct sampler_change *c);
 };
 
-/* What became of it, for the session's record. */
+/* Outcome of the sampler, for the session's record. */
 struct sampler_status {
     int64_t device_samples, host_samples; /* rows queued */
     int64_t device_failures;              /* samples that failed */
@@ -66,8 +67,8 @@ struct sampler_status {
 
 struct sampler;
 
-/* Opens the device library, which some vendors allow on the program's thread only (nvml.h), and starts
- * the sampler's thread. 0 or GPUFL_E_NOMEM. [owner] */
+/* Opens the device library, which some vendors allow on the program's thread only (nvml.h), and
+ * starts the sampler's thread. 0 or GPUFL_E_NOMEM. [owner] */
 int sampler_open(struct sampler **out, const struct sampler_config *c);
 
 /* Opens and closes a window; false: a close without an open, or too many names. [any] */

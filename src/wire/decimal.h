@@ -2,7 +2,8 @@
  *
  * Counters have values such as 41.25 or 1.23457e+08; cells of records are
  * integers. The pair is exact, has one form (no trailing zeros; zero is 0 x 10^0)
- * and is read and written without floating point, whose text depends on the program's locale. [any] */
+ * and is read and written without floating point, whose text depends on the program's locale.
+ * [any] */
 #ifndef GPUFL_WIRE_DECIMAL_H
 #define GPUFL_WIRE_DECIMAL_H
 
@@ -21,7 +22,7 @@ struct decimal {
  * absurd (beyond +-99). */
 bool decimal_read(struct scan *s, struct decimal *out);
 
-/* As a JSON number. */
+/* Writes d as a JSON number. */
 void decimal_put(struct buf *b, struct decimal d);
 
 double decimal_double(struct decimal d);

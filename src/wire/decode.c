@@ -68,7 +68,7 @@ const struct decode_stats *decoder_stats(const struct decoder *d)
     return &d->stats;
 }
 
-/* What a failed parse means for the feed: damage is counted, the rest goes up. */
+/* Turns a failed parse into the feed's result: damage is counted, other failures are returned. */
 static int line_failed(struct decoder *d, int code)
 {
     if (code != GPUFL_E_CORRUPT)
@@ -79,7 +79,7 @@ static int line_failed(struct decoder *d, int code)
 
 /* ---- arrays of cells ------------------------------------------------------------------- */
 
-/* Where an array stands while it is read. */
+/* Position in an array while it is read. */
 struct run {
     size_t n;     /* cells read */
     uint64_t sum; /* difference coding: the last value */
@@ -97,9 +97,9 @@ static inline int64_t run_step(struct run *r, enum coding coding, int64_t v)
     return v;
 }
 
-/* Reads "123,-4,5," while elements have one to eight digits and a comma behind
- * them, there is room, and whole blocks can be loaded. An element's word is
- * loaded from before its comma: at least eight bytes of line precede it. */
+/* Reads "123,-4,5," while elements have one to eight digits and a comma after them, there is room,
+ * and whole blocks can be loaded. An element's word is loaded from before its comma: at least
+ * eight bytes of line precede it. */
 static inline __attribute__((always_inline)) void
 run_short(struct scan *s, struct run *r, enum coding coding, int64_t *cells, size_t room)
 {
@@ -155,7 +155,7 @@ static bool read_hex(struct scan *s, int64_t *out)
     return true;
 }
 
-/* One element or scalar of any shape that the coding allows, as it stands in the text. */
+/* Reads one element or scalar of any shape that the coding allows. */
 static bool read_cell(struct scan *s, enum coding coding, int64_t *out, bool *null)
 {
     scan_peek(s);
@@ -310,7 +310,7 @@ static int decode_rows(struct decoder *d, enum record_type type, struct scan *s,
 
 /* ---- header and names ------------------------------------------------------------------ */
 
-/* Unescapes a string behind d->text, where room was reserved; *len gets its length. */
+/* Unescapes a string to the end of d->text, where room was reserved; *len gets its length. */
 static const char *unescape(struct decoder *d, struct span s, size_t *len)
 {
     char *at = d->text.data + d->text.len;

@@ -1,10 +1,9 @@
 /* decode.h - NDJSON lines to headers, names and column batches. No I/O, no threads.
  *
- * Reads our format and the public GPUFlight client's (read.c) without being
- * told which; what comes out is the same. A damaged line is counted and costs
- * that line alone; unknown records and columns are counted and passed over.
- * One decoder a session, fed with all its parts in order of channel and part.
- * Owner's thread. */
+ * Reads our format and the public GPUFlight client's (read.c), recognizes which one each line has,
+ * and delivers both alike. A damaged line is counted and costs that line alone; unknown records
+ * and columns are counted and passed over. One decoder a session, fed with all its parts in order
+ * of channel and part. Owner's thread. */
 #ifndef GPUFL_WIRE_DECODE_H
 #define GPUFL_WIRE_DECODE_H
 
@@ -18,10 +17,9 @@ struct wire_batch {
     const int64_t *col[RECORD_MAX_COLUMNS]; /* rows cells each; NULL: unknown throughout */
 };
 
-/* What the decoder calls; pointers are valid during the call. A non-zero result
- * stops the feed and is returned by it. Members may be NULL. A batch has at most
- * 65536 rows. Of the public client's sessions the header may come after rows,
- * and more than once (its last one counts). */
+/* The decoder's calls; pointers are valid during the call. A non-zero result stops the feed, which
+ * returns it. Members may be NULL. A batch has at most 65536 rows. In the public client's sessions
+ * the header may come after rows, and more than once (the last one counts). */
 struct wire_visitor {
     void *arg;
     int (*header)(void *arg, const struct wire_header *h);

@@ -39,7 +39,7 @@ struct wire_header {
         command; /* command line, cut at 1 KiB; secrets are the user's matter: argv as ps shows it */
     const char *engine;  /* effective engine: Monitor, Trace, … */
     const char *backend; /* nvidia, amd, none, sim */
-    bool simulated;      /* true: no real GPU stood behind this */
+    bool simulated;      /* true: the GPU was simulated */
     const char *version; /* of libgpufl */
     const char *system;  /* uname: Linux 6.1 x86_64 */
     int64_t start;       /* session's start, CLOCK_MONOTONIC ns */

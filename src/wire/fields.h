@@ -30,7 +30,8 @@ struct field {
 
 void fields_read(struct scan s, const struct field *table, unsigned count, void *out);
 
-/* The next element of an array's text as its own scan; false at the end. first: see scan_element. */
+/* The next element of an array's text as its own scan; false at the end. first: see scan_element.
+ * */
 bool fields_next(struct scan *array, bool *first, struct scan *element);
 
 /* A span as a text of its own; one that was never set is an empty text. */

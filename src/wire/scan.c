@@ -158,8 +158,8 @@ bool scan_int(struct scan *s, int64_t *out)
     return scan_bits(s, out) && (negative || *out >= 0);
 }
 
-/* Passes the opening bracket, or the comma before any element but the first; *more is
- * false behind the closing bracket. */
+/* Passes the opening bracket, or the comma before any element but the first; *more is false after
+ * the closing bracket. */
 static inline bool scan_step(struct scan *s, bool *first, char open, char close, bool *more)
 {
     bool start = *first;

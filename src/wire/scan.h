@@ -54,7 +54,7 @@ bool scan_value(struct scan *s, struct span *out);
  * *out is INT64_MIN only where the text says so. */
 bool scan_int(struct scan *s, int64_t *out);
 
-/* The same for 0 to 2^64 - 1, as a bit pattern, and negative numbers down to -2^63. */
+/* Reads 0 to 2^64 - 1, as a bit pattern, and negative numbers down to -2^63. */
 bool scan_bits(struct scan *s, int64_t *out);
 
 /* null: passes over it and returns true; else leaves the position. */
@@ -70,7 +70,7 @@ static inline bool scan_null(struct scan *s)
  * the caller reads each value. *more is false after the closing brace. */
 bool scan_member(struct scan *s, bool *first, struct span *key, bool *more);
 
-/* The same for an array. */
+/* scan_member for an array's elements. */
 bool scan_element(struct scan *s, bool *first, bool *more);
 
 /* True where nothing but white space is left. */

@@ -31,7 +31,7 @@ enum {
 #define TILE_LEVEL_SHIFT(level) (TILE_SHIFT + TILE_SHIFT_STEP * (level))
 #define TILE_WIDTH(level)       (INT64_C(1) << TILE_LEVEL_SHIFT(level)) /* ns */
 
-/* What a lane shows. Numbers are stored: they never change. */
+/* The kinds of lanes. Numbers are stored: they never change. */
 enum lane_kind {
     LANE_KERNEL = 1, /* kernels of a stream; ref: stream id */
     LANE_COPY = 2,   /* copies and fills of a stream; ref: stream id */

@@ -25,7 +25,7 @@ static struct thread thread;                             /* guarded by lock, as 
 static sem_t asked, done;
 static void (*job)(void *arg); /* NULL: the end */
 static void *job_arg;
-static bool has_table; /* the thread's answer, behind its first post of done */
+static bool has_table; /* the thread's answer, valid after its first post of done */
 
 /* Before Linux 5.9. */
 static bool close_all(void)

@@ -1,8 +1,8 @@
 /* sandbox.c - limits and two filters of system calls; see sandbox.h.
  *
- * A filter is a small program of the kernel's classic BPF over the call's number and arguments. Filters
- * add up: the strictest answer of all counts. Numbers are compared only for the one ABI that the
- * process was built for; any other one is refused as a whole. */
+ * A filter is a small program of the kernel's classic BPF over the call's number and arguments.
+ * Filters add up: the strictest answer of all counts. Numbers are compared only for the one ABI
+ * that the process was built for; any other one is refused as a whole. */
 #include "base/process/sandbox.h"
 
 #include "base/err.h"
@@ -145,7 +145,8 @@ int sandbox_keep_names(void)
     return install(code, sizeof code / sizeof *code);
 }
 
-/* What computing takes. Everything that names a file, a process or an address is missing. */
+/* The calls that computing needs. No call that names a file, a process or an address is among
+ * them. */
 static const unsigned allowed[] = {
     SYS_read,
     SYS_pread64,

@@ -1,7 +1,7 @@
 /* sandbox.h - a child process gives up rights before it runs input of others, such as SQL.
  *
- * The child was started for one task. No step can be undone. Each step fails rather than leaving the
- * process with more rights than its caller expects. Linux only. */
+ * The child was started for one task. No step can be undone. Each step fails rather than leaving
+ * the process with more rights than its caller expects. Linux only. */
 #ifndef GPUFL_BASE_PROCESS_SANDBOX_H
 #define GPUFL_BASE_PROCESS_SANDBOX_H
 
@@ -20,17 +20,17 @@ int sandbox_close_from(unsigned first);
  * parent. */
 int sandbox_limit(const struct sandbox_limits *l);
 
-/* Prepares opening files that another process has open: calls that take a record lock succeed without
- * taking one (the parent has locked the files and leaves them unchanged meanwhile), and readlink fails,
- * so that names stay as they are given. Needs sandbox_limit. */
+/* Prepares opening files that another process has open: calls that take a record lock succeed
+ * without taking one (the parent has locked the files and leaves them unchanged meanwhile), and
+ * readlink fails, so that names stay as they are given. Needs sandbox_limit. */
 int sandbox_keep_names(void);
 
 /* Changes the user to nobody where the process runs as root. */
 int sandbox_drop_user(void);
 
-/* From here on the process can compute, read and write the descriptors that it has, allocate memory and
- * exit. Every other system call fails with EPERM: no file is opened, no program or thread is started,
- * no socket is made. Needs sandbox_limit. */
+/* From here on the process can compute, read and write the descriptors that it has, allocate
+ * memory and exit. Every other system call fails with EPERM: no file is opened, no program or
+ * thread is started, no socket is made. Needs sandbox_limit. */
 int sandbox_enter(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* spawn.h - another program as a process beside us: with the descriptors it is given and no
- * others, and with the signals that a shell would leave it.
+/* spawn.h - another program as a child process: with the descriptors it is given and no others,
+ * and with the signals that a shell would leave it.
  *
  * posix_spawn rather than fork: from a process with threads, and a large one, nothing else is
  * both safe and quick. The process is held by a pidfd where the kernel has them, so that it is

@@ -3,8 +3,8 @@
  * <channel>.<N>.log is packed into <channel>.<N>.log.gz.part, which is renamed to
  * <channel>.<N>.log.gz when complete; only then the plain one is removed. So at
  * every moment at least one of the two is whole, and a .gz always is. The thread
- * starts with the first part, and shares the descriptor table of base/process/fd_thread.h, in which the
- * session's directory is open. What cannot be packed stays plain.
+ * starts with the first part, and shares the descriptor table of base/process/fd_thread.h, in
+ * which the session's directory is open. What cannot be packed stays plain.
  *
  * compressor_add and _stop: [collector]; nothing else is shared but the queue,
  * the wake-up and the spool's count. */

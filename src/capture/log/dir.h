@@ -1,12 +1,13 @@
 /* dir.h - the session's directory, kept open.
  *
- * Every file of the log is opened, renamed and removed by its name below this descriptor. So the session
- * goes on where the program changes its root or its user, moves the directory, or may no longer look
- * paths up.
+ * Every file of the log is opened, renamed and removed by its name below this descriptor. So the
+ * session goes on where the program changes its root or its user, moves the directory, or may no
+ * longer look paths up.
  *
- * Why not the path: it is looked up anew by each call, with the rights that the program has by then.
- * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only, whose descriptor
- * table holds the descriptor (base/process/fd_thread.h), or on a thread that was started inside it. */
+ * Why not the path: it is looked up anew by each call, with the rights that the program has by
+ * then. Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only,
+ * whose descriptor table holds the descriptor (base/process/fd_thread.h), or on a thread that was
+ * started inside it. */
 #ifndef GPUFL_CAPTURE_LOG_DIR_H
 #define GPUFL_CAPTURE_LOG_DIR_H
 

@@ -1,4 +1,5 @@
-/* part.c - one channel's file. All work on it runs on the file thread: see base/process/fd_thread.h.
+/* part.c - one channel's file. All work on it runs on the file thread: see
+ * base/process/fd_thread.h.
  *
  * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. Our threads block
  * it, but the last flush can run on a thread of the program (exit, shutdown):
@@ -60,8 +61,8 @@ static int create(struct part *p, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* A lock that ends with the process, whatever ends that: who finds it gone knows that nobody writes any more.
- * Where the file system has no locks nothing is known. */
+/* A lock that ends with the process, whatever ends that: who finds it gone knows that nobody
+ * writes any more. Where the file system has no locks nothing is known. */
 static void say_in_use(int fd)
 {
     (void)flock(fd, LOCK_SH | LOCK_NB);
@@ -113,8 +114,8 @@ static int allocate(int fd, int64_t from, int64_t to)
     return rc;
 }
 
-/* So many bytes more, and the reserve after them, get their place on the disk. Where the file system
- * cannot promise that there is no reserve; 0, -ENOSPC or -EDQUOT. */
+/* So many bytes more, and the reserve after them, get their place on the disk. Where the file
+ * system cannot promise that there is no reserve; 0, -ENOSPC or -EDQUOT. */
 static int reserve(struct part *p, size_t n)
 {
     int64_t need = p->bytes + (int64_t)n + p->reserve;

@@ -52,9 +52,9 @@ enum {
  * the file of that name is not ours any more. */
 int part_write(struct part *p, const void *data, size_t n, int how);
 
-/* Ends the part: <channel>.log becomes <channel>.<N>.log, whose name goes to name (PART_NAME bytes),
- * and unless it is the last one the next part's file is there. 0 or a negative errno: -ENOENT when
- * the name is gone and the part over all the same, else the part goes on. */
+/* Ends the part: <channel>.log becomes <channel>.<N>.log, whose name goes to name (PART_NAME
+ * bytes), and unless it is the last one the next part's file is there. 0 or a negative errno:
+ * -ENOENT when the name is gone and the part over all the same, else the part goes on. */
 int part_finish(struct part *p, bool last, char *name);
 
 /* The file has no name any more. */

@@ -90,13 +90,15 @@ void writer_row(struct writer *w, enum record_type type, const int64_t *row);
 int writer_flush(struct writer *w);
 
 /* Writes a file of its own beside the log, once: false where it is there already, where there is
- * no room below the session's limit or on the disk, or where writing fails; nothing is left then. */
+ * no room below the session's limit or on the disk, or where writing fails; nothing is left then.
+ * */
 bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t size);
 
 enum writer_stop writer_stopped(const struct writer *w);
 const char *writer_stop_text(const struct writer *w); /* sentence; "" while it runs */
 
-/* What happened to a channel since the last call, for a message: false where there is nothing more. */
+/* What happened to a channel since the last call, for a message: false where there is nothing
+ * more. */
 struct writer_event {
     bool ended;     /* the channel has ended; else its part grows on */
     char text[400]; /* sentence */

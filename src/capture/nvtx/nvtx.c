@@ -2,8 +2,8 @@
  *
  * What the program hands over is taken as it comes: no attributes, attributes of an odd
  * size, no message, one that is too long, handles that were never given out, pops and ends
- * without their beginning. A domain's handle is a number of a table that only grows, so that a wrong
- * one finds nothing; a range's number carries a mark, so that a made-up one ends no scope.
+ * without their beginning. A domain's handle is a number of a table that only grows, so that a
+ * wrong one finds nothing; a range's number carries a mark, so that a made-up one ends no scope.
  *
  * A registered string's handle is the address of its text, which stays: programs pass such a handle
  * as plain text, too (CUPTI's sample cupti_nvtx does), and without a tool nobody reads it. An

@@ -7,8 +7,8 @@
 void options_tell(const struct options_say *s, enum severity severity, const char *code,
                   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Parses text into the option; a bad value costs a sentence and changes nothing. where: how the sentence
- * names the place, "GPUFL_BACKEND" or "backend in cfg.json". 0 or GPUFL_E_NOMEM. */
+/* Parses text into the option; a bad value costs a sentence and changes nothing. where: how the
+ * sentence names the place, "GPUFL_BACKEND" or "backend in cfg.json". 0 or GPUFL_E_NOMEM. */
 int option_set(struct options *o, enum option_id id, const char *text, enum option_source source,
                const char *where, const struct options_say *s);
 

@@ -464,7 +464,7 @@ static int take_trace(struct options *o, enum option_source which, const struct 
     return rc;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void say_nothing(void *arg, enum severity severity, const char *code, const char *text)
 {

@@ -92,8 +92,8 @@ void options_free(struct options *o);
 /* True where a person or the program set the option: file, environment, code or flags. [any] */
 bool option_asked(const struct options *o, enum option_id id);
 
-/* Fills out with "name=value, …" of what code sets and a session that runs already has otherwise; ""
- * where there is nothing. True where the engine is among them. [owner] */
+/* Fills out with "name=value, …" of what code sets and a session that runs already has otherwise;
+ * "" where there is nothing. True where the engine is among them. [owner] */
 bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
                     size_t size);
 

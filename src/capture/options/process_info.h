@@ -15,8 +15,8 @@ struct process_info {
 /* 0, or GPUFL_E_IO where there is no randomness. */
 int process_info_read(struct process_info *a);
 
-/* From here on sessions name process pid and its command instead of this process: `gpufl trace` samples
- * the devices on behalf of the program that it runs. */
+/* From here on sessions name process pid and its command instead of this process: `gpufl trace`
+ * samples the devices on behalf of the program that it runs. */
 void process_info_act_for(int pid, const char *command);
 
 /* True after process_info_act_for. [any] */

@@ -1,6 +1,6 @@
-/* rules.c - rules between options, once every source has been read: defaults of a library that
- * was injected, the engine where none was set, values that go together, and what the engine cannot give
- * of what was asked for. */
+/* rules.c - rules between options, once every source has been read: defaults of a library
+ * that was injected, the engine where none was set, values that go together, and what the engine
+ * cannot give of what was asked for. */
 #include "capture/options/inside.h"
 
 #include "base/alloc.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Sampled counters are read before the device's buffer is full: so many at a time, or after so many ms
- * at most, but no more often than so many. */
+/* Sampled counters are read before the device's buffer is full: so many at a time, or after so
+ * many ms at most, but no more often than so many. */
 enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
 /* Intervals that are asked for and longer than this have no short ones before. */
@@ -108,7 +108,7 @@ static void check_every(struct options *o, const struct options_say *s)
     o->window_every_ms = 0;
 }
 
-/* ---- the engine -------------------------------------------------------------------------------- */
+/* ---- the engine ------------------------------------------------------------------------------ */
 
 /* Options that some engines alone can serve; enum engine_bit, one of them will do. */
 static const struct {
@@ -159,8 +159,8 @@ static void engine_for_stacks(struct options *o, const struct options_say *s)
                  launches ? "Trace" : "Sync");
 }
 
-/* What was asked for and the engine does not give, once, in one sentence. A pass leaves to the others what
- * it does not give; why there are no windows is said where they begin. */
+/* What was asked for and the engine does not give, once, in one sentence. A pass leaves to the
+ * others what it does not give; why there are no windows is said where they begin. */
 static void say_lacks(const struct options *o, const struct options_say *s)
 {
     char list[320] = "";
@@ -201,7 +201,7 @@ int options_injected(struct options *o)
     return 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* `gpufl trace` samples all the time by itself; an interval of 0 that somebody set says not to. */
 static void sampling_interval(struct options *o, const struct options_say *s)

@@ -36,7 +36,7 @@ void ids_fini(struct ids *t)
     memset(&t->threads, 0, sizeof t->threads);
 }
 
-/* ---- fingerprints ----------------------------------------------------------------------------- */
+/* ---- fingerprints ---------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -100,7 +100,7 @@ static uint32_t table_add(struct id_table *t, struct id_entry *e, struct fingerp
     return e->id;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static struct device_row *device_find(struct ids *t, const struct device_row *d)
 {
@@ -154,7 +154,7 @@ uint32_t ids_device_at(struct ids *t, uint32_t index)
     return ids_device(t, &d);
 }
 
-/* ---- streams, configurations -------------------------------------------------------------------- */
+/* ---- streams, configurations ----------------------------------------------------------------- */
 
 uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number)
 {
@@ -208,7 +208,7 @@ uint32_t ids_config(struct ids *t, const struct config_row *c)
     return e->id ? e->id : config_add(t, e, key, &rough);
 }
 
-/* ---- device code ------------------------------------------------------------------------------- */
+/* ---- device code ----------------------------------------------------------------------------- */
 
 uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row)
 {
@@ -231,7 +231,7 @@ uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row)
     return (uint32_t)cells[0];
 }
 
-/* ---- threads ------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct thread_name {
     int32_t tid;

@@ -31,8 +31,8 @@ uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
 /* Ends that scope alone, of this thread or another: what was opened inside it stays open. [hot] */
 void scopes_leave(uint64_t handle);
 
-/* Outermost scopes are told to this from now on, on their threads; NULL: to none. Before the first of
- * a session, or none. [owner] */
+/* Outermost scopes are told to this from now on, on their threads; NULL: to none. Before the first
+ * of a session, or none. [owner] */
 void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes);
 
 /* The thread, which is the calling one, ends: closes the window that a scope of it has opened. */
@@ -81,12 +81,12 @@ struct scopes_drain {
  * scopes_drain. [collector] */
 uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
-/* Instance of the innermost scope that covers the time from start to end (ns), which is over; 0: none
- * does; CELL_NULL: not known, or scopes of several threads do. [collector] */
+/* Instance of the innermost scope that covers the time from start to end (ns), which is over; 0:
+ * none does; CELL_NULL: not known, or scopes of several threads do. [collector] */
 int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
 
-/* A new session starts: before the gate opens. shortest: least length in ns of what scopes_span will
- * be asked for; INT64_MAX: it will not be. [owner] */
+/* A new session starts: before the gate opens. shortest: least length in ns of what scopes_span
+ * will be asked for; INT64_MAX: it will not be. [owner] */
 void scopes_begin_session(struct scopes_drain *d, int64_t shortest);
 
 /* The session is over: gives memory back. [collector] */

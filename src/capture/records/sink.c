@@ -159,7 +159,8 @@ static void row_window(struct capture_sink *k, int64_t start, int64_t duration, 
     if (*scope != CELL_NULL || !k->drain || start <= 0 || duration < 0)
         return;
     if (k->window.start != start || k->window.end != start + duration) {
-        /* The only thread with scopes has opened the window, too: inner ones have higher numbers. */
+        /* The only thread with scopes has opened the window, too: inner ones have higher numbers.
+         * */
         uint64_t cover = scopes_cover(k->drain, start);
         uint64_t opener = windows_scope_of(start, start + duration);
         cover = cover > opener ? cover : opener;

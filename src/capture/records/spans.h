@@ -1,8 +1,8 @@
 /* spans.h - which scope covers a stretch of time that is over: for what is sampled at moments, as
  * hardware counters are, and is told of a while later.
  *
- * The scopes that ended of late are remembered, as many as there is room for; those that are shorter
- * than the stretches that will be asked for cover none. Collector's thread. */
+ * The scopes that ended of late are remembered, as many as there is room for; those that are
+ * shorter than the stretches that will be asked for cover none. Collector's thread. */
 #ifndef GPUFL_CAPTURE_RECORDS_SPANS_H
 #define GPUFL_CAPTURE_RECORDS_SPANS_H
 

@@ -1,7 +1,7 @@
 /* uncounted.h - scopes that hardware counters left out: how often each name was, and why.
  *
- * A table of fixed size whose cells are taken by compare and swap: no lock and no memory on the program's
- * threads. Names beyond it are counted together. */
+ * A table of fixed size whose cells are taken by compare and swap: no lock and no memory on the
+ * program's threads. Names beyond it are counted together. */
 #ifndef GPUFL_CAPTURE_RECORDS_UNCOUNTED_H
 #define GPUFL_CAPTURE_RECORDS_UNCOUNTED_H
 
@@ -16,8 +16,8 @@ void uncounted_begin(void);
 /* A scope of this name was left out. why: static text. [hot] */
 void uncounted_note(uint32_t name, const char *why);
 
-/* Writes a setting uncounted_scope of engine RangeProfiler for each name and reason, and says it in a
- * message. [collector] */
+/* Writes a setting uncounted_scope of engine RangeProfiler for each name and reason, and says it
+ * in a message. [collector] */
 void uncounted_tell(struct writer *w, struct intern *names);
 
 #endif

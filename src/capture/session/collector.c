@@ -30,7 +30,7 @@ static struct wakeup flushed, ended;
 static bool prepared; /* the wake-ups above are initialized */
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 bool collector_ended(void)
 {
@@ -134,7 +134,7 @@ int collector_window(bool open, struct err *e)
     return rc;
 }
 
-/* ---- one round -------------------------------------------------------------------------------- */
+/* ---- one round ------------------------------------------------------------------------------- */
 
 static void name_thread(void *arg, int32_t tid, const char *name)
 {
@@ -305,7 +305,7 @@ static void *collector_main(void *arg)
     return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int collector_prepare(void)
 {

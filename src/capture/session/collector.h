@@ -70,7 +70,7 @@ int collector_floor(bool on);
 
 void collector_forget(void); /* in a forked child */
 
-/* ---- for closing.c ---------------------------------------------------------------------------- */
+/* ---- for closing.c --------------------------------------------------------------------------- */
 
 void collector_cycle(struct collector *c, bool flush, bool all); /* [collector] */
 void collector_say_log(struct collector *c);                     /* [collector] */

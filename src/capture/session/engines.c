@@ -232,8 +232,8 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     return NULL;
 }
 
-/* A later session of the same engines knows what came since the first: it says nothing where that one
- * was in time. Where it was not, what was missed then is still missing; what ran before a later
+/* A later session of the same engines knows what came since the first: it says nothing where that
+ * one was in time. Where it was not, what was missed then is still missing; what ran before a later
  * session need not be told. */
 void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected)
 {

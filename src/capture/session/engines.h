@@ -26,8 +26,8 @@ enum pc_collect engines_collect(const struct options *o, const struct backend *b
 bool engines_record_kernels(const struct options *o, const struct backend *b,
                             enum gpufl_engine engine);
 
-/* Why there are no windows: what the options ask for cannot be had with this engine of this backend;
- * NULL: it can. [any] */
+/* Why there are no windows: what the options ask for cannot be had with this engine of this
+ * backend; NULL: it can. [any] */
 const char *engines_windows_lack(const struct options *o, const struct backend *b,
                                  enum gpufl_engine engine);
 
@@ -38,8 +38,8 @@ bool engines_let_go(enum gpufl_engine engine);
 struct trace *engines_attach(const struct options *o, const struct backend *b,
                              enum gpufl_engine engine, bool injected);
 
-/* Says what is missing where the program has used the GPU before the session. injected: it begins inside
- * the driver's initialization, or before. */
+/* Says what is missing where the program has used the GPU before the session. injected: it begins
+ * inside the driver's initialization, or before. */
 void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected);
 
 /* Starts what is attached; false: it does not, with a sentence. */

@@ -1,9 +1,10 @@
 /* mark.h - tells `gpufl trace` what became of the capture in this process.
  *
- * A program whose capture cannot begin leaves nothing on the disk: its user may not write there, its
- * root is another one, the limit of threads is reached. So the launcher has a socket in the abstract
- * namespace, named after the run's id, which is reached whatever the program did to its files, its user
- * or its descriptors. One datagram a mark; a mark that finds no launcher or no room is dropped.
+ * A program whose capture cannot begin leaves nothing on the disk: its user may not write there,
+ * its root is another one, the limit of threads is reached. So the launcher has a socket in the
+ * abstract namespace, named after the run's id, which is reached whatever the program did to its
+ * files, its user or its descriptors. One datagram a mark; a mark that finds no launcher or no
+ * room is dropped.
  *
  * Called as a session starts, never on a hot path. Any thread. */
 #ifndef GPUFL_CAPTURE_SESSION_MARK_H
@@ -18,7 +19,8 @@ enum mark {
     MARK_DISABLED = 'D', /* it was told not to begin; text: by what */
 };
 
-/* True where `gpufl trace` hears it; false where the process was not started by it, or is out of its reach. */
+/* True where `gpufl trace` hears it; false where the process was not started by it, or is out of
+ * its reach. */
 bool mark_send(enum mark mark, const char *text);
 
 #endif

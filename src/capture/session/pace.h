@@ -1,13 +1,14 @@
 /* pace.h - how often the collector takes records.
  *
- * A process that ends by _exit or is killed loses what the last two flushes would have brought, and one that
- * works for 50 ms would lose everything at an interval of 250 ms. So flushes come at short intervals at first:
- * a quarter of the time since the first launch, from `first` on, up to `interval`. At 5 and 250 ms that is 18
- * flushes in the first second instead of 4, and none more after that.
+ * A process that ends by _exit or is killed loses what the last two flushes would have brought,
+ * and one that works for 50 ms would lose everything at an interval of 250 ms. So flushes come at
+ * short intervals at first: a quarter of the time since the first launch, from `first` on, up to
+ * `interval`. At 5 and 250 ms that is 18 flushes in the first second instead of 4, and none more
+ * after that.
  *
- * Why from the first launch: before that there is nothing to take, and the driver may still be initializing, while
- * which nobody should call into CUPTI without need. A thread that is new to the session wakes the collector
- * (threads.c), which then looks for its launch for a second.
+ * Why from the first launch: before that there is nothing to take, and the driver may still be
+ * initializing, while which nobody should call into CUPTI without need. A thread that is new to
+ * the session wakes the collector (threads.c), which then looks for its launch for a second.
  *
  * Pure. [collector] */
 #ifndef GPUFL_CAPTURE_SESSION_PACE_H

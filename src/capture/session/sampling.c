@@ -1,10 +1,10 @@
 /* sampling.c - see sampling.h. One mutex guards the pointer to the sampler, never
  * held while its thread is waited for.
  *
- * Sessions whose logs lie in one folder share the samples of the host and of GPUs (monitor/roles.h):
- * the locks lie there or are named after it, since who can read this session there can read the other, too. Sessions
- * of simulated GPUs do not share, each has GPUs of its own; nor do those in the public client's format,
- * which cannot say whose samples they are. */
+ * Sessions whose logs lie in one folder share the samples of the host and of GPUs
+ * (monitor/roles.h): the locks lie there or are named after it, since who can read this session
+ * there can read the other, too. Sessions of simulated GPUs do not share, each has GPUs of its
+ * own; nor do those in the public client's format, which cannot say whose samples they are. */
 #include "capture/session/sampling.h"
 
 #include "base/file.h"
@@ -122,8 +122,8 @@ int sampling_begin(const struct options *o, const struct backend *b,
     return rc;
 }
 
-/* Nothing is sampled at an interval of 0, which is said once; stops still need their starts. Caller holds
- * the lock. */
+/* Nothing is sampled at an interval of 0, which is said once; stops still need their starts.
+ * Caller holds the lock. */
 static int window_without_samples(bool open)
 {
     if (!open && !unsampled)
@@ -160,7 +160,7 @@ void sampling_continue(int64_t interval_ms)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void take_device(void *arg, int index, const struct device_row *row,
                         const struct device_text *text)
@@ -231,7 +231,7 @@ int64_t sampling_cpu_ns(void)
     return status.cpu_ns;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* Why there is no sample, where nothing failed. */
 static const char *no_sample(int64_t relied, const struct sampler_status *st)

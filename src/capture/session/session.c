@@ -64,7 +64,7 @@ static _Atomic int32_t starter;   /* the thread inside start_new; 0: none */
 static _Atomic bool given_up;     /* an exit handler has waited in vain */
 static _Atomic bool switched_off; /* the last gpufl_init found enabled=false */
 
-/* ---- parts of the start ------------------------------------------------------------------------- */
+/* ---- parts of the start ---------------------------------------------------------------------- */
 
 static void say_option(void *arg, enum severity severity, const char *code, const char *text)
 {
@@ -81,8 +81,8 @@ static void look_for_proc(void)
                     "names of threads and host metrics; mount it (mount -t proc proc /proc)");
 }
 
-/* `gpufl trace` looks in a directory of its own; where the code says another one, a link there leads to the
- * session. */
+/* `gpufl trace` looks in a directory of its own; where the code says another one, a link there
+ * leads to the session. */
 static void link_dir(const struct session *s)
 {
     const struct options *o = &s->options;
@@ -416,7 +416,7 @@ int session_start(const struct gpufl_options *code, bool injected)
     return rc;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* Caller holds the lock. */
 static void stop(const char *reason, const struct patience *p)
@@ -436,8 +436,8 @@ static void stop(const char *reason, const struct patience *p)
     options_free(&s->options);
 }
 
-/* gpufl_shutdown. Where no other thread works with the GPU while this one waits, which only a session
- * that still counts launches can tell, the backend is told so. Caller holds the lock. */
+/* gpufl_shutdown. Where no other thread works with the GPU while this one waits, which only a
+ * session that still counts launches can tell, the backend is told so. Caller holds the lock. */
 static void end_here(void)
 {
     const struct collector *c = &session.collector;

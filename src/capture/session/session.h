@@ -20,9 +20,9 @@ void session_shutdown(void);
  * it does not. */
 void session_exit(void);
 
-/* The calling thread ends, and perhaps the process: reads what the thread has counted, and waits until the
- * collector has finished what it is doing, as long as session_exit would. True: a session is still running.
- * [any] */
+/* The calling thread ends, and perhaps the process: reads what the thread has counted, and waits
+ * until the collector has finished what it is doing, as long as session_exit would. True: a
+ * session is still running. [any] */
 bool session_leave(void);
 
 /* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */
@@ -31,8 +31,8 @@ int session_flush(void);
 bool session_active(void);     /* [any] */
 const char *session_id(void);  /* "" before the first */
 const char *session_dir(void); /* absolute; "" before the first */
-/* Capture is switched off: GPUFL_DISABLED, or enabled=false in code, the environment or the config file.
- * [any] */
+/* Capture is switched off: GPUFL_DISABLED, or enabled=false in code, the environment or the config
+ * file. [any] */
 bool session_switched_off(void);
 
 int session_floor(bool on); /* gpufl_bench_floor */

@@ -13,8 +13,8 @@
 /* Notes the folders of now. [owner] */
 void folders_begin(void);
 
-/* The file's absolute name, in `room` where it was relative; itself where it is absolute, no file at
- * all ("<string>") or not to be found. [collector] */
+/* The file's absolute name, in `room` where it was relative; itself where it is absolute, no file
+ * at all ("<string>") or not to be found. [collector] */
 const char *folders_find(const char *file, char room[PATH_MAX]);
 
 #endif

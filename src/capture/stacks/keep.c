@@ -1,14 +1,15 @@
 /* keep.c - which modules are kept, and from where.
  *
- * A file counts only where it is the one that is mapped: it has the size and the time that it had when
- * the module was first seen, or the beginning of the mapping, which nothing relocates, and a build id
- * in it or the mapping's inode. Tried in this order: the path; the path without the kernel's
- * " (deleted)", where another hard link may be by now; /proc/self/exe, which opens the program's file
- * also after it was deleted; /proc/self/map_files, for which the kernel wants privileges; the program's
- * own descriptors, which a memfd has often; and last the mapping itself, which has only the
- * exported functions.
+ * A file counts only where it is the one that is mapped: it has the size and the time that it had
+ * when the module was first seen, or the beginning of the mapping, which nothing relocates, and a
+ * build id in it or the mapping's inode. Tried in this order: the path; the path without the
+ * kernel's " (deleted)", where another hard link may be by now; /proc/self/exe, which opens the
+ * program's file also after it was deleted; /proc/self/map_files, for which the kernel wants
+ * privileges; the program's own descriptors, which a memfd has often; and last the mapping itself,
+ * which has only the exported functions.
  *
- * Files are opened and read where the program cannot reach their descriptors (base/process/fd_thread.h). */
+ * Files are opened and read where the program cannot reach their descriptors
+ * (base/process/fd_thread.h). */
 #include "capture/stacks/keep.h"
 
 #include "base/alloc.h"
@@ -85,7 +86,7 @@ void keep_end(void)
     memset(&kept, 0, sizeof kept);
 }
 
-/* ---- which ------------------------------------------------------------------------------------ */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 static bool is_below(const char *path, const char *folder)
 {
@@ -108,7 +109,7 @@ bool keep_is_fleeting(const struct stack_module *m)
     return is_below(m->path, temporary) || strstr(m->path, "/_MEI"); /* PyInstaller's folder */
 }
 
-/* ---- from where ------------------------------------------------------------------------------- */
+/* ---- from where ------------------------------------------------------------------------------ */
 
 /* What is mapped: to find out takes long where much is, and is rarely needed. */
 static void look(struct job *j)
@@ -214,7 +215,7 @@ static void find_and_copy(void *arg)
         j->rc = keep_elf_memory(j->m, j->most, &j->image);
 }
 
-/* ---- keeping ---------------------------------------------------------------------------------- */
+/* ---- keeping --------------------------------------------------------------------------------- */
 
 static void say_not_kept(const struct stack_module *m, const char *what, const char *why)
 {

@@ -2,10 +2,10 @@
  *
  * Sessions hold addresses; whoever reads one looks the names up in the program's files. Some files
  * do not outlive the program: those of one-file bundles, of temporary folders, of memory
- * (memfd), and those that were deleted while they were mapped. Of these the parts that name functions and
- * lines are copied into the session's folder (wire/kept_module.h) when a stack first goes
- * through them, a few milliseconds' worth at a flush. Number and bytes are bounded, by numbers of their own
- * and as all files of a session are; what is not kept is said once. */
+ * (memfd), and those that were deleted while they were mapped. Of these the parts that name
+ * functions and lines are copied into the session's folder (wire/kept_module.h) when a stack first
+ * goes through them, a few milliseconds' worth at a flush. Number and bytes are bounded, by
+ * numbers of their own and as all files of a session are; what is not kept is said once. */
 #ifndef GPUFL_CAPTURE_STACKS_KEEP_H
 #define GPUFL_CAPTURE_STACKS_KEEP_H
 

@@ -1,7 +1,8 @@
-/* keep_elf.h - the parts of a program's file that name its functions and lines, as a file of its own.
+/* keep_elf.h - the parts of a program's file that name its functions and lines, as a file of its
+ * own.
  *
- * From a file: headers, notes, symbol tables and debug sections, as `objcopy --only-keep-debug` leaves
- * them: the code is left out. From memory, where the file cannot be opened any more: the
+ * From a file: headers, notes, symbol tables and debug sections, as `objcopy --only-keep-debug`
+ * leaves them: the code is left out. From memory, where the file cannot be opened any more: the
  * exported functions, which are all that a loaded program has in memory of its names.
  * Everything that a file or a mapping says about itself is checked. Any thread. */
 #ifndef GPUFL_CAPTURE_STACKS_KEEP_ELF_H

@@ -1,5 +1,5 @@
-/* collector_wake.c - see collector_wake.h. The semaphore is in static memory, because a thread that passed
- * the gate late may still wake the collector after the session's end. */
+/* collector_wake.c - see collector_wake.h. The semaphore is in static memory, because a thread
+ * that passed the gate late may still wake the collector after the session's end. */
 #include "capture/threads/collector_wake.h"
 
 #include "base/err.h"
@@ -26,7 +26,8 @@ int collector_wake_prepare(void)
 
 void collector_wake(void)
 {
-    /* Pairs with the exchange of collector_wake_wait: the one of them that is second sees the other. */
+    /* Pairs with the exchange of collector_wake_wait: the one of them that is second sees the
+     * other. */
     if (!atomic_exchange_explicit(&asked, true, memory_order_acq_rel))
         sem_post(&wakes);
 }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The C library's function under C++'s thread_local: such destructors run in exit, too, and first of all. */
+/* The C library's function under C++'s thread_local: such destructors run in exit, too, and first
+ * of all. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *module)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));

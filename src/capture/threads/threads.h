@@ -189,8 +189,8 @@ bool threads_open_grow(struct thread_state *t);
 /* The first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
 uint64_t threads_instances(uint64_t n);
 
-/* Before every session; the first call counts. ends: called on a thread that ends, for what it has open.
- * 0 or GPUFL_E_NOMEM. [owner] */
+/* Before every session; the first call counts. ends: called on a thread that ends, for what it has
+ * open. 0 or GPUFL_E_NOMEM. [owner] */
 int threads_init(void (*ends)(struct thread_state *t));
 
 /* The list's first element. [collector, sampler] */

@@ -134,7 +134,7 @@ static void queue_row(uint32_t name, bool open)
     pthread_mutex_unlock(&rows_lock);
 }
 
-/* ---- whose a window is. Caller holds the lock, as for all below ------------------------------- */
+/* ---- whose a window is. Caller holds the lock, as for all below ------------------------------ */
 
 static uint64_t *open_scope(uint64_t scope)
 {
@@ -194,7 +194,7 @@ uint64_t windows_scope_of(int64_t start, int64_t end)
     return scope;
 }
 
-/* ---- the engine, and names -------------------------------------------------------------------- */
+/* ---- the engine, and names ------------------------------------------------------------------- */
 
 static int engine_switch(bool open, struct err *e)
 {

@@ -2,8 +2,8 @@
  *
  * A session has windows where one of the options asks for them. Whoever opens one names it: the
  * program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While any is
- * open the engine is on; with the last one it is off, and the vendor's library is let go of where that is
- * wanted (window_let_go).
+ * open the engine is on; with the last one it is off, and the vendor's library is let go of where
+ * that is wanted (window_let_go).
  *
  * What a window keeps is the scope's that opened it, for as long as no other window is open. */
 #ifndef GPUFL_CAPTURE_WINDOWS_WINDOWS_H
@@ -24,9 +24,9 @@ bool windows_counts_launches(const struct options *o);
 /* Switches the session's engine on or off. 0 or a negative code with a sentence. [any] */
 typedef int windows_engine_fn(bool open, struct err *e);
 
-/* A session begins. lack: why its engine cannot be switched, NULL: it can. let_go: nothing of the engine
- * stays on between windows, and `engine` may be called within a launch; otherwise the collector calls it,
- * shortly after the launch that is the last one of a window. [owner] */
+/* A session begins. lack: why its engine cannot be switched, NULL: it can. let_go: nothing of the
+ * engine stays on between windows, and `engine` may be called within a launch; otherwise the
+ * collector calls it, shortly after the launch that is the last one of a window. [owner] */
 void windows_begin(const struct options *o, const char *lack, bool let_go,
                    windows_engine_fn *engine);
 
@@ -41,8 +41,8 @@ void windows_status(char *out, size_t size);
 /* What the clock asks for; the next time that it will, steady ns, 0: none. [collector] */
 int64_t windows_clock(int64_t now);
 
-/* Instance of the scope whose window alone was open in all of the time from start to end (ns, both in
- * the past); 0: there is none. [collector] */
+/* Instance of the scope whose window alone was open in all of the time from start to end (ns, both
+ * in the past); 0: there is none. [collector] */
 uint64_t windows_scope_of(int64_t start, int64_t end);
 
 /* Rows of what was opened and closed. [collector] */
@@ -56,8 +56,8 @@ void windows_forget(void); /* in a forked child */
 
 /* ---- hot ------------------------------------------------------------------------------------- */
 
-/* Id of the name of scopes that open a window; 0: none, WINDOWS_ANY_SCOPE: all do. Relaxed: set before
- * the gate opens. */
+/* Id of the name of scopes that open a window; 0: none, WINDOWS_ANY_SCOPE: all do. Relaxed: set
+ * before the gate opens. */
 extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
 #define WINDOWS_ANY_SCOPE UINT32_MAX
 
@@ -66,8 +66,8 @@ void windows_scope_switch(bool open, uint64_t instance);
 
 /* A launch outside of windows returned. [hot] */
 void windows_passed(void);
-/* A launch begins in a window; false: it is one too many, and the window closed before, where it closes
- * within a launch. [hot] */
+/* A launch begins in a window; false: it is one too many, and the window closed before, where it
+ * closes within a launch. [hot] */
 bool windows_launch(void);
 
 #endif

@@ -214,7 +214,8 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-/* The vendor's backend that Auto selects; where none can be used, the first vendor's, whose facts say why. */
+/* The vendor's backend that Auto selects; where none can be used, the first vendor's, whose facts
+ * say why. */
 static const struct backend *vendor_of(const struct backend *chosen)
 {
     return chosen && chosen->trace ? chosen : backends[0];

@@ -1,7 +1,7 @@
 /* metrics.c - see metrics.h. One thread.
  *
- * A line for each metric: in how many passes RangeProfiler counts it on its own, and whether PmSampling,
- * which has one pass, samples it. */
+ * A line for each metric: in how many passes RangeProfiler counts it on its own, and whether
+ * PmSampling, which has one pass, samples it. */
 #include "cli/info/metrics.h"
 
 #include "backend/backend.h"

@@ -1,7 +1,8 @@
 /* summary.c - see summary.h.
  *
- * The order is that of the questions: can anything be captured, with what, what works, what to do. Engines
- * that lack the same thing share a line, and an advice that several facts give is given once. One thread. */
+ * The order is that of the questions: can anything be captured, with what, what works, what to do.
+ * Engines that lack the same thing share a line, and an advice that several facts give is given
+ * once. One thread. */
 #include "cli/info/summary.h"
 
 #include "cli/cmd.h"
@@ -116,7 +117,8 @@ static void put_working(struct buf *b, const struct probe *p, int width)
         put_line(b, "engines", list, width);
 }
 
-/* The engines that lack what fact `first` lacks, on one line; nothing where an earlier fact has said it. */
+/* The engines that lack what fact `first` lacks, on one line; nothing where an earlier fact has
+ * said it. */
 static void put_lacking(struct buf *b, const struct probe *p, int first, int width)
 {
     char list[LINE] = "";

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* What was found on this machine. Facts of a probe whose name begins with "engine " are about engines. */
+/* What was found on this machine. Facts of a probe whose name begins with "engine " are about
+ * engines. */
 struct info_found {
     const char *library;        /* path of the capture library; NULL: not found */
     const char *library_advice; /* where it was not found: what to do */

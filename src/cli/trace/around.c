@@ -1,5 +1,5 @@
-/* around.c - see around.h: the library's own reading of its options, without the code's. An
- * outer `gpufl trace` is left out: this one takes its place. */
+/* around.c - see around.h: the library's own reading of its options, without the
+ * code's. An outer `gpufl trace` is left out: this one takes its place. */
 #include "cli/trace/around.h"
 
 #include "base/alloc.h"

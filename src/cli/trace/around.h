@@ -1,5 +1,6 @@
-/* around.h - what environment and config file ask of a run, as far as the launcher has to know it
- * before the program starts. The library resolves all sources again, in the program. One thread. */
+/* around.h - what environment and config file ask of a run, as far as the launcher has to
+ * know it before the program starts. The library resolves all sources again, in the program. One
+ * thread. */
 #ifndef GPUFL_CLI_TRACE_AROUND_H
 #define GPUFL_CLI_TRACE_AROUND_H
 

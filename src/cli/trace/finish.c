@@ -161,9 +161,10 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
     fputc('\n', stderr);
 }
 
-/* Removes the folder of a session that ended before its first record, where nobody can still be writing: the
- * program was the only one in which a session began, and is over. What others may have said of themselves
- * (marks.h) decides whether, never which: the folder is one that was found here, with empty files. */
+/* Removes the folder of a session that ended before its first record, where nobody can still be
+ * writing: the program was the only one in which a session began, and is over. What others may
+ * have said of themselves (marks.h) decides whether, never which: the folder is one that was
+ * found here, with empty files. */
 static void drop_blank(const struct finish *f, const struct sessions *s)
 {
     const struct marks *m = f->evidence ? &f->evidence->marks : NULL;

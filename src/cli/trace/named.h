@@ -16,7 +16,8 @@ struct trace_named {
 };
 
 /* The command's own rows, and behind them, unlisted, one for each of the library's options that has
- * none yet; ended by a row without name. GPUFL_E_FULL: there is no room for them all, or a row that one is another name of is missing. */
+ * none yet; ended by a row without name. GPUFL_E_FULL: there is no room for them all, or a row
+ * that one is another name of is missing. */
 int trace_named_rows(struct trace_named *n, const struct opt *own,
                      struct opt rows[TRACE_NAMED_ROWS]);
 

@@ -291,8 +291,8 @@ static void put_int(const struct trace_request *r, struct buf *out, const char *
     put(r, out, name, digits);
 }
 
-/* What `gpufl trace` does where nobody says otherwise: the program, its environment and its config file
- * may. */
+/* What `gpufl trace` does where nobody says otherwise: the program, its environment and its config
+ * file may. */
 static void put_default(const struct trace_request *r, struct buf *out, const char *name,
                         const char *value)
 {

@@ -1,8 +1,9 @@
 /* sampler.c - see sampler.h.
  *
- * The process runs an ordinary session of engine Monitor, set up in code. It is none of the program's: what
- * the terminal sends is not for it, and where the launcher is killed its pipe ends and so does the session.
- * It says nothing on stderr, since that is the program's while that runs. */
+ * The process runs an ordinary session of engine Monitor, set up in code. It is none of the
+ * program's: what the terminal sends is not for it, and where the launcher is killed its pipe ends
+ * and so does the session. It says nothing on stderr, since that is the program's while that runs.
+ * */
 #include "cli/trace/sampler.h"
 
 #include "base/file.h"
@@ -37,7 +38,7 @@ bool trace_sampler_wanted(const struct trace_request *r)
     return r->engine == GPUFL_ENGINE_MONITOR && !r->pass_count && samples;
 }
 
-/* ---- its session ------------------------------------------------------------------------------ */
+/* ---- its session ----------------------------------------------------------------------------- */
 
 static void say_nothing(enum log_level level, const char *line)
 {
@@ -118,7 +119,7 @@ static void remove_own(void)
     rmdir(dir);
 }
 
-/* ---- the process ------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 /* Until the launcher says so, or is gone, or the program has a session: true. */
 static bool wait_for_end(const struct trace_request *r, const struct place *p, int end, bool *told)

@@ -1,9 +1,9 @@
-/* sampler.h - with engine Monitor: samples devices and host for the life of the program, whether it
- * uses the GPU or not.
+/* sampler.h - with engine Monitor: samples devices and host for the life of the program,
+ * whether it uses the GPU or not.
  *
- * The capture library begins with the program's cuInit, so that a program that never calls it has no
- * session. A process of the launcher's own then has one, in the program's name; where a session of the
- * program appears it gives way, and leaves nothing. One thread. */
+ * The capture library begins with the program's cuInit, so that a program that never calls it has
+ * no session. A process of the launcher's own then has one, in the program's name; where a session
+ * of the program appears it gives way, and leaves nothing. One thread. */
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 
@@ -23,7 +23,8 @@ bool trace_sampler_wanted(const struct trace_request *r);
 void trace_sampler_start(struct trace_sampler *t, const struct trace_request *r,
                          const struct place *p, const struct run *run);
 
-/* The program is over: ends it, and waits for that. True where its session is the run's only one. */
+/* The program is over: ends it, and waits for that. True where its session is the run's only one.
+ * */
 bool trace_sampler_end(struct trace_sampler *t);
 
 #endif

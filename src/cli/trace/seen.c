@@ -1,7 +1,7 @@
 /* seen.c - see seen.h.
  *
- * The driver's library is looked for where the loader looks: LD_LIBRARY_PATH, the loader's cache (whose strings
- * are read without its format), the usual folders. */
+ * The driver's library is looked for where the loader looks: LD_LIBRARY_PATH, the loader's cache
+ * (whose strings are read without its format), the usual folders. */
 #include "cli/trace/seen.h"
 
 #include "base/alloc.h"

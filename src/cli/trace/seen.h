@@ -1,11 +1,11 @@
-/* seen.h - what `gpufl trace` sees of the program from outside: whether any process opened a
- * driver's library or the capture library while the program ran, and in which environment and under which
- * limits that happened.
+/* seen.h - what `gpufl trace` sees of the program from outside: whether any process opened
+ * the CUDA driver's library or the capture library while the program ran, and in which environment
+ * and under which limits that happened.
  *
- * A program that leaves no session has not used the GPU, or was not reached by gpufl's environment: only
- * what is seen here tells the two apart. The files are watched (inotify), which costs the program
- * nothing; a file of another mount namespace is not seen. When one is opened, /proc of the program and of
- * its descendants is read at once. One thread. */
+ * A program that leaves no session has not used the GPU, or was not reached by gpufl's
+ * environment: only what is seen here tells the two apart. The files are watched (inotify), which
+ * costs the program nothing; a file of another mount namespace is not seen. When one is opened,
+ * /proc of the program and of its descendants is read at once. One thread. */
 #ifndef GPUFL_CLI_TRACE_SEEN_H
 #define GPUFL_CLI_TRACE_SEEN_H
 

@@ -60,8 +60,8 @@ static void take_file(struct session *s, const char *name)
     s->pid = head.pid;
 }
 
-/* Looks through the directory's files; false where there is no log among them. *blank: there are, and
- * nothing is in any. */
+/* Looks through the directory's files; false where there is no log among them. *blank: there are,
+ * and nothing is in any. */
 static bool session_open(struct session *s, bool *blank)
 {
     DIR *d = opendir(s->dir);

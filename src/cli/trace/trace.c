@@ -155,8 +155,9 @@ static void take_evidence(struct trace *t)
     seen_take(&t->evidence.seen, t->run.ended ? 0 : t->run.child);
 }
 
-/* What capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says so, not. Where
- * logs go is what somebody typed, and a run without them is not what was meant: nothing is run. */
+/* What capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says so, not.
+ * Where logs go is what somebody typed, and a run without them is not what was meant: nothing is
+ * run. */
 static int prepare(struct trace *t)
 {
     struct err e = {0};

@@ -2,10 +2,10 @@
  *
  * A program that was to be captured and left nothing is the worst answer a tracer
  * can give, so each known cause is looked for: in the environment, in the program's
- * file, on the disk, in the driver, in what the library said (marks.h) and in what was seen of
- * the program (seen.h). The causes stand in one table, most certain
- * first; the first whose evidence is found is told. That the GPU was not used is said only where nothing
- * opened the driver. One thread. */
+ * file, on the disk, in the driver, in what the library said (marks.h) and in what was seen
+ * of the program (seen.h). The causes stand in one table, most certain
+ * first; the first whose evidence is found is told. That the GPU was not used is said only where
+ * nothing opened the driver. One thread. */
 #include "cli/trace/why.h"
 
 #include "base/file.h"

@@ -1,5 +1,6 @@
-/* words.h - which programs a command line starts, as far as its text tells: "env A=1 sudo -u x prog" and
- * "bash -c 'cd x && sudo prog'" start sudo. A guess for sentences, not a shell. One thread. */
+/* words.h - which programs a command line starts, as far as its text tells: "env A=1 sudo -u
+ * x prog" and "bash -c 'cd x && sudo prog'" start sudo. A guess for sentences, not a shell. One
+ * thread. */
 #ifndef GPUFL_CLI_TRACE_WORDS_H
 #define GPUFL_CLI_TRACE_WORDS_H
 

@@ -4,7 +4,8 @@
  * kept for the next time (cache.h), opens the browser, and hands the sessions over
  * in the way that `gpufl upload` does: what the folder holds already is not loaded
  * again, and what running programs write meanwhile, and sessions that begin later,
- * follow. The page is there at once, and fills. It ends with the page, or with Ctrl-C. One thread. */
+ * follow. The page is there at once, and fills. It ends with the page, or with Ctrl-C. One thread.
+ * */
 #include "cli/cmd.h"
 
 #include "base/clock.h"

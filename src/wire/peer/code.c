@@ -153,7 +153,7 @@ static void add_entry(struct peer *p, int64_t function, const struct entry *e, i
     add_text(p, function, e->pc, peer_name_span(p, e->text));
     if (e->count < 2 || length % e->count || length / e->count < STRIDE_LEAST ||
         length / e->count > STRIDE_MOST)
-        return; /* the others' places are not told */
+        return; /* the others' places are unknown */
     int64_t rest = without_numbers(p, e->text), stride = length / e->count;
     for (int64_t i = 1; i < e->count && !p->code; i++) {
         if (p->gpu_code.expanded == RUN_ROWS_MAX) {
@@ -208,7 +208,7 @@ static const struct field content_fields[] = {
     {"lines", FIELD_VALUE, offsetof(struct content, lines)},
 };
 
-/* Lines as one text behind p->text, with a line feed between; room is that of the line. */
+/* Appends the lines to p->text as one text with line feeds between; the line's room suffices. */
 static const char *join_lines(struct peer *p, struct span lines, size_t *len)
 {
     struct scan list = scan_of(lines), element;
@@ -230,7 +230,7 @@ static const char *join_lines(struct peer *p, struct span lines, size_t *len)
     return text;
 }
 
-/* Where a piece ends: at most PIECE bytes, not inside a character. */
+/* Length of the next piece: at most PIECE bytes, not ending inside a character. */
 static size_t piece_of(const char *text, size_t len)
 {
     size_t n = len < PIECE ? len : PIECE;

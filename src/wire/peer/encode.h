@@ -61,7 +61,7 @@ int peer_encoder_name(struct peer_encoder *e, uint32_t id, const char *text, siz
 int peer_encoder_learn(struct peer_encoder *e, const struct wire_batch *b);
 int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b);
 
-/* The same for rows as encode_rows takes them. */
+/* peer_encoder_batch for rows as encode_rows takes them. */
 int peer_encoder_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows, size_t n);
 int peer_encoder_learn_rows(struct peer_encoder *e, enum record_type type, const int64_t *rows,
                             size_t n);

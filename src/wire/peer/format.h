@@ -39,7 +39,7 @@ enum { PEER_SCOPE_BEGIN, PEER_SCOPE_END, PEER_SCOPE_CONTINUES, PEER_SCOPE_CONTIN
  * PEER_RANGE_METRICS stand in both, all in the second. */
 enum { PEER_RANGE_METRICS = 6, PEER_WIDE_METRICS = 13 };
 extern const char *const peer_wide_metrics[PEER_WIDE_METRICS];
-/* What NVIDIA's library calls these; NULL: it has no such metric. */
+/* Name in NVIDIA's library; NULL: it has no such metric. */
 extern const char *const peer_wide_drivers[PEER_WIDE_METRICS];
 
 /* sample_kind of a profile row. */
@@ -52,7 +52,7 @@ struct peer_word {
     const char *ours, *theirs;
 };
 
-extern const struct peer_word peer_engines[];  /* profiling_engine behind "nvidia."; NULL ends */
+extern const struct peer_word peer_engines[];  /* profiling_engine after "nvidia."; NULL ends */
 extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
 
 /* Could that be the path of a source? "GLIBC_2.14" and "ns::" are none. [any] */

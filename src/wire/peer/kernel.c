@@ -85,7 +85,7 @@ static int64_t kernel_name(struct peer *p, int64_t id)
     return peer_name_str(p, text);
 }
 
-/* What the batch's row alone says: its name and resources. */
+/* Fills what the batch's row alone has: name and resources. */
 static struct config_row bare_config(struct peer *p, size_t row)
 {
     UNKNOWN(config, c);
@@ -98,7 +98,7 @@ static struct config_row bare_config(struct peer *p, size_t row)
     return c;
 }
 
-/* The set's rows are keyed by everything behind the id, which moves to the end. */
+/* The set's rows are keyed by everything after the id, which moves to the end. */
 static int64_t config_id(struct peer *p, const struct config_row *c)
 {
     bool added;
@@ -160,7 +160,8 @@ static void read_dim3(struct span text, int64_t *x, int64_t *y, int64_t *z)
     }
 }
 
-/* Blocks that a share below 1 stands for; one of 1 may have been cut: no limit known. */
+/* Number of blocks that a share below 1 means; a share of 1 may have been cut: no limit is known.
+ * */
 static int64_t limit_of(int64_t share, int64_t slots, int64_t warps)
 {
     if (share <= 0 || share >= 1000000)

@@ -162,7 +162,7 @@ static void add_gpus(struct peer *p, const struct job_start *j, char backend[16]
         lower(first->vendor, backend);
 }
 
-/* As a C string. */
+/* Copies the span as a C string. */
 static const char *plain(struct peer *p, struct span escaped, size_t *len)
 {
     const char *text = peer_unescape(p, escaped, len);

@@ -2,10 +2,9 @@
  *
  * A profile row is one of three things by its sample_kind. Samples carry the time at
  * which they were decoded and the scope that was open then: here that time ends a
- * window of unknown length. What tells the stall reason is its name in metric_dict;
- * the number beside it is the driver's own and means nothing without it. Lines of
- * instructions stand in all four channels on another clock: told once, without
- * a time.
+ * window of unknown length. The stall reason is identified by its name in metric_dict; the number
+ * next to it is the driver's own and means nothing without the name. Lines of instructions stand
+ * in all four channels on another clock: told once, without a time.
  *
  * Counters come narrow (one value a row, PM sampling) and wide (one line with a
  * member for each metric); here they are narrow. A metric of -1 is unknown: no row. */
@@ -23,13 +22,13 @@ static int64_t cell_of(const struct peer *p, size_t row, unsigned column)
 
 /* ---- profile rows ---------------------------------------------------------------------------- */
 
-/* Our stall reason of a name (0: none is told) and the driver's number. */
+/* Our stall reason of a name (0: none given) and the driver's number. */
 static int64_t stall_reason(struct peer *p, int64_t name, int64_t index)
 {
     const int64_t key[2] = {name, index};
     char text[48];
     bool added;
-    if (!name && (index == CELL_NULL || index == 0)) /* 0 stands for none there */
+    if (!name && (index == CELL_NULL || index == 0)) /* 0 means none there */
         return 0;
     int64_t *found = peer_set_put(p, &p->gpu_code.reasons, key, &added);
     if (!found)
@@ -114,7 +113,7 @@ void peer_profile(struct peer *p)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* What all counters of a line share. */
+/* Fills the cells that all counters of a line share. */
 static struct counter_row counter_of(int64_t source)
 {
     UNKNOWN(counter, row);

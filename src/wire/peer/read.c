@@ -157,7 +157,7 @@ int peer_find(const char *type, size_t len)
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-/* Which column of the format stands at each place of a line's rows; -1: none known. */
+/* Column of the format at each place of a line's rows; -1: none known. */
 struct places {
     int8_t column[64];
     unsigned count;

@@ -4,7 +4,7 @@
  *   life.c   a session's life: job_start, dictionaries, capabilities, …
  *   events.c event rows other than kernels and scopes
  *   kernel.c kernel batches and their detail lines
- *   scope.c  scopes, and the paths that stand for them
+ *   scope.c  scopes, and the paths that identify them
  *   stack.c  call stacks
  *   code.c   functions of device code, their instructions and sources
  *   profile.c samples, metrics of instructions, counters
@@ -18,8 +18,8 @@
 #include "base/intern.h"
 #include "wire/decode.h"
 #include "wire/fields.h"
+#include "wire/peer.h"
 #include "wire/peer/format.h"
-#include "wire/peer/peer.h"
 #include "wire/rowset.h"
 #include "wire/scan.h"
 
@@ -49,7 +49,7 @@ struct peer_dict {
     size_t cap;
 };
 
-/* A batch line as cells, one row behind the other, by the places of format.def. */
+/* A batch line as cells, row after row, by the places of format.def. */
 struct peer_rows {
     int64_t *cells; /* owned; CELL_NULL where a row has no such cell */
     size_t cap;     /* cells allocated */
@@ -140,7 +140,7 @@ int64_t peer_name(struct peer *p, const char *text,
 int64_t peer_name_str(struct peer *p, const char *text);
 int64_t peer_name_span(struct peer *p, struct span escaped);
 
-/* Unescapes behind p->text; NUL-terminated, valid until peer_text_reset. */
+/* Unescapes to the end of p->text; NUL-terminated, valid until peer_text_reset. */
 const char *peer_unescape(struct peer *p, struct span escaped, size_t *len);
 void peer_text_reset(struct peer *p, size_t line); /* room for the strings of a line */
 
@@ -207,16 +207,16 @@ void peer_open_scopes(struct peer *p);
 /* Kernels that waited for details. */
 void peer_pending_kernels(struct peer *p);
 
-/* Instance that stands for a user_scope: 0 none, CELL_NULL unknown. */
+/* Instance that represents a user_scope: 0 none, CELL_NULL unknown. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope);
 
-/* Instance that stands for a scope of which only the name is known: 0 none. */
+/* Instance that represents a scope of which only the name is known: 0 none. */
 int64_t peer_scope_named(struct peer *p, int64_t name_id);
 
 /* Our function of a function_id; 0: none, or no room. */
 int64_t peer_function(struct peer *p, int64_t id);
 
-/* A line of an instruction, told once. file_id: theirs. */
+/* Adds a line of an instruction, once. file_id: theirs. */
 void peer_line(struct peer *p, int64_t function, int64_t offset, int64_t file_id, int64_t line);
 
 /* Our name id of an entry of a dictionary of theirs; 0: none. */
@@ -235,7 +235,7 @@ static inline int64_t peer_cell(const struct peer_rows *r, size_t row, unsigned 
     return column < r->width ? r->cells[row * r->width + column] : CELL_NULL;
 }
 
-/* The same for a duration, which is never negative. */
+/* Reads a duration, which is never negative. */
 static inline int64_t peer_duration(const struct peer_rows *r, size_t row, unsigned column)
 {
     int64_t v = peer_cell(r, row, column);

@@ -315,7 +315,7 @@ static void put_occupancy(struct buf *b, const struct config_row *c)
     int64_t warps = known ? (threads - 1) / 32 + 1 : 0, slots = c->occ_max_warps;
     if (c->occ_blocks > 0 && c->occ_warps > 0)
         warps = c->occ_warps / c->occ_blocks;
-    int64_t by_warps = c->occ_limit_warps; /* stands in where a resource sets no limit */
+    int64_t by_warps = c->occ_limit_warps; /* taken where a resource sets no limit */
     put_share(b, "occupancy", c->occ_warps, 1, slots);
     put_share(b, "reg_occupancy", c->occ_limit_regs == CELL_NULL ? by_warps : c->occ_limit_regs,
               warps, slots);

@@ -121,7 +121,7 @@ static void send_source(struct peer_encoder *e)
     peer_send(e, PEER_SASS);
 }
 
-/* Pieces come in order; one that does not fit behind the others ends them. */
+/* Pieces come in order; the first one that does not fit is the last. */
 int peer_put_sources(struct peer_encoder *e, const struct wire_batch *b)
 {
     struct peer_text *s = &e->source;
@@ -191,7 +191,8 @@ static const char *value_of(const struct peer_encoder *e, const struct wire_batc
     return text;
 }
 
-/* Which engine ran, and why: no setting of that format, and told before its first line can be. */
+/* Skips which engine ran, and why: that format has no setting for these, and they come before its
+ * first line can. */
 static bool is_of_session(const struct peer_encoder *e, const struct wire_batch *b, size_t i)
 {
     return is_setting(e, b, i, "ran_as") || is_setting(e, b, i, "why");

@@ -1,9 +1,9 @@
 /* rows_profile.c - samples, metrics of instructions and counters as rows of the public
  * client's format.
  *
- * A sample's moment there is that of its decoding: the end of our window. What that
- * format has as one wide line for a range or a kernel is put together from rows of
- * ours that stand one behind the other; metrics it has no member for are left out. */
+ * A sample's moment there is that of its decoding: the end of our window. That format has one wide
+ * line for a range or a kernel, which is put together from consecutive rows of ours; metrics
+ * without a member there are left out. */
 #include "base/err.h"
 #include "wire/decimal.h"
 #include "wire/limits.h"

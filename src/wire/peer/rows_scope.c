@@ -86,7 +86,7 @@ static int add_event(struct peer_encoder *e, struct scope_list *l, const int64_t
     return 0;
 }
 
-/* The begin of a scope, behind those of the scopes around it; each once. */
+/* Writes the begin of a scope after those of the scopes around it, each once. */
 static int add_begins(struct peer_encoder *e, struct scope_list *l, int64_t instance)
 {
     int64_t *around[PEER_PATH_DEPTH], *s;

@@ -2,9 +2,9 @@
  *
  * outer|…|inner, a piece a function: "step (train.py:90)" where file and line are known and
  * the path is one that readers take for a source, else the function alone; inlined functions
- * each for itself. Native code without a name is "libfoo.so+0x1a2b", but for the innermost: that
- * client leaves out what lies above the driver, too. Marks are no functions. A stack of which
- * nothing is left is none. */
+ * each for itself. Native code without a name is "libfoo.so+0x1a2b", except the innermost
+ * functions: that client leaves out what lies above the driver, too. Marks are no functions. A
+ * stack of which nothing is left is not written. */
 #include "wire/peer/format.h"
 #include "wire/peer/state.h"
 
@@ -34,7 +34,7 @@ int peer_learn_symbol(struct peer_encoder *e, const struct wire_batch *b, size_t
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* Bars divide pieces, but for those of operator|. */
+/* Bars divide pieces, except those of operator|. */
 static void put_clean(struct buf *out, const char *text, size_t len)
 {
     static const char word[] = "operator";

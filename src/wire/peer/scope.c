@@ -137,7 +137,7 @@ static int64_t scope_name(struct peer *p, int64_t id)
     return peer_name_str(p, text);
 }
 
-/* What the sum of a depth holds for a scope: alike for equal paths alone. */
+/* Contribution of a scope at a depth to the path's sum: equal for equal paths only. */
 static uint64_t path_hash(const int64_t *open)
 {
     uint64_t h = open[OPEN_NODE] ? (uint64_t)open[OPEN_NODE] : (uint64_t)open[OPEN_INSTANCE] << 32;
@@ -211,7 +211,7 @@ static void forget_scope(struct peer *p, int64_t *open)
     rowset_remove(&p->scopes, open);
 }
 
-/* What rows of both kinds say of an open scope. */
+/* Fills the cells that rows of both kinds share for an open scope. */
 #define FILL_SCOPE(row, open)                                                                      \
     do {                                                                                           \
         (row).start = (open)[OPEN_START];                                                          \

@@ -23,7 +23,7 @@ struct piece {
     const char *at, *end;
 };
 
-/* What a piece says: spans of its text, and a line, CELL_NULL: unknown. */
+/* A piece, parsed: spans of its text, and a line, CELL_NULL: unknown. */
 struct place {
     struct piece function, file;
     int64_t line;
@@ -66,7 +66,7 @@ static const char *last_of(struct piece p, char byte)
     return p.end > p.at ? memrchr(p.at, byte, (size_t)(p.end - p.at)) : NULL;
 }
 
-/* Where the function of a piece ends; its file and line are read on the way. */
+/* Finds the end of a piece's function; reads its file and line on the way. */
 static const char *read_function(struct piece p, struct place *out)
 {
     const char *at = last_of(p, '@'), *open = last_of(p, '(');
@@ -194,7 +194,7 @@ static int64_t read_stack(struct peer *p, const char *text, size_t len)
         int64_t frame = frame_of(p, ring[i % DEPTH_MAX]);
         node = frame ? node_of(p, node, frame, (int64_t)(i - first) + 1) : 0;
         if (!node)
-            return 0; /* half a stack would stand for another one */
+            return 0; /* half a stack would look like another stack */
     }
     return node;
 }

@@ -64,7 +64,8 @@ struct peer_encoder {
     int64_t offset;   /* epoch = monotonic + offset */
     int64_t end_time; /* monotonic; CELL_NULL: no end row yet */
 
-    /* By id, in sets: a damaged id takes a row and no more. Of rows the id stands in front. */
+    /* Found by id, in sets, so that a damaged id takes one row and no more. The id is a row's
+     * first cell. */
     struct rowset name_ids;  /* whose place there is the one in names */
     struct peer_name *names; /* owned */
     size_t name_cap;
@@ -164,7 +165,7 @@ struct rows_line rows_begin(struct peer_encoder *e, enum peer_batch batch);
 /* Adds a row; its cell dt_ns is filled here. False where the time is no time. */
 bool rows_put(struct rows_line *l, int64_t time, int64_t *cells);
 
-/* Closes the batch, where it has rows, and sends it behind the dictionary entries it needs. */
+/* Closes the batch, where it has rows, and sends it after the dictionary entries it needs. */
 void rows_send(struct rows_line *l, enum peer_channel channel);
 
 /* Writes new dictionary entries to every channel. */
@@ -200,7 +201,7 @@ int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b);
 
 /* ---- rows_scope.c ---- */
 
-/* What a row of scope or scope_open says about its instance. */
+/* Columns of a scope or scope_open row about its instance. */
 int peer_learn_scope(struct peer_encoder *e, const struct wire_batch *b, size_t row);
 
 int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b); /* also scope_open */
