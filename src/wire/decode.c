@@ -17,7 +17,7 @@
 #include "wire/digits.h"
 #include "wire/header.h"
 #include "wire/limits.h"
-#include "wire/peer/peer.h"
+#include "wire/peer.h"
 #include "wire/scan.h"
 
 struct cells {

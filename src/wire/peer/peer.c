@@ -4,7 +4,7 @@
  * Columns of a batch are taken by name; where a line names none, by the places
  * of format.def. Rows may be null, shorter or longer than the columns. A
  * line is parsed as a whole before anything of it is used. */
-#include "wire/peer/peer.h"
+#include "wire/peer.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

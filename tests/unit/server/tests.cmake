@@ -15,8 +15,8 @@ if(TARGET gpufl-intake)
   # The test holds the disk up.
   target_link_options(test-unit-server-journal PRIVATE -Wl,--wrap=fdatasync)
   # These let it fail.
-  gpufl_test(kept DEPS intake)
-  foreach(name journal_damage kept)
+  gpufl_test(session_frames DEPS intake)
+  foreach(name journal_damage session_frames)
     target_link_options(test-unit-server-${name} PRIVATE -Wl,--wrap=pread)
   endforeach()
   foreach(name ingest loader)

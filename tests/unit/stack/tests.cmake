@@ -8,7 +8,7 @@ set_source_files_properties(${shapes} ${stack_programs}/library.c PROPERTIES COM
 gpufl_test(safe DEPS stack)
 gpufl_test(unwind DEPS stack SOURCES ${shapes})
 gpufl_test(cfi DEPS stack)
-gpufl_test(told DEPS stack)
+gpufl_test(simulated DEPS stack)
 gpufl_test(join DEPS stack)
 gpufl_test(modules DEPS stack)
 gpufl_test(stack DEPS stack SOURCES ${shapes} TIMEOUT 300)

@@ -1,4 +1,4 @@
-/* test_aside.c - files that the program cannot reach by their descriptors, and what of the program's
+/* test_fd_thread.c - files that the program cannot reach by their descriptors, and what of the program's
  * such a thread does not hold. */
 #include "base/file.h"
 #include "base/process/fd_thread.h"

@@ -1,4 +1,4 @@
-/* test_cage.c - a process that has given up what it does not need: each thing is tried, in a
+/* test_sandbox.c - a process that has given up what it does not need: each thing is tried, in a
  * child, and fails as it should; what it may go on doing works. */
 #include "base/process/sandbox.h"
 #include "tests/test.h"

@@ -3,8 +3,8 @@
  * Behind decode.h, which hands over every line whose type is found here. Times
  * of that format are ns since the Unix epoch; the header delivered says that
  * monotonic and real time are the same. Owner's thread. */
-#ifndef GPUFL_WIRE_PEER_PEER_H
-#define GPUFL_WIRE_PEER_PEER_H
+#ifndef GPUFL_WIRE_PEER_H
+#define GPUFL_WIRE_PEER_H
 
 #include "wire/decode.h"
 
