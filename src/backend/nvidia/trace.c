@@ -43,9 +43,9 @@ struct trace the_trace;
 static void on_fork_child(void)
 {
     atomic_store(&the_trace.live, NULL);
-    atomic_store(&the_trace.hold, HOLD_NONE);
+    atomic_store(&the_trace.attach_state, ATTACH_NONE);
     atomic_store(&the_trace.passing, false);
-    atomic_store(&the_trace.rests, false);
+    atomic_store(&the_trace.suspends, false);
     atomic_store(&the_trace.pool, NULL);
     atomic_store(&the_trace.pools.newest, NULL);
 }
@@ -57,7 +57,7 @@ bool trace_forked(const struct trace *t)
 
 bool trace_mute(const struct trace *t)
 {
-    return trace_forked(t) || ended(t);
+    return trace_forked(t) || cupti_fatal(t);
 }
 
 void trace_began(struct trace *t, unsigned engine)
@@ -82,18 +82,18 @@ static int trace_flush(struct trace *t, bool all)
         cupti_users_watch_new();
     if (trace_mute(t))
         return trace_forked(t) ? GPUFL_E_STATE : GPUFL_E_VENDOR;
-    if (atomic_load_explicit(&t->rests, memory_order_relaxed))
-        rest_look(t);
-    hold_look(t);
-    if (hold_away(t))
+    if (atomic_load_explicit(&t->suspends, memory_order_relaxed))
+        suspend_look(t);
+    detach_look(t);
+    if (detach_is_away(t))
         return 0;
     nv_engines_flush(t);
-    ended_look(t);
-    if (ended(t))
+    cupti_fatal_look(t);
+    if (cupti_fatal(t))
         return GPUFL_E_VENDOR;
     int rc = nv_engines_alone(t) ? 0 : activity_flush(t, all);
     if (!all)
-        hold_flush(t);
+        detach_flush(t);
     return rc;
 }
 
@@ -102,42 +102,42 @@ static void trace_take(struct trace *t)
 {
     if (trace_forked(t))
         return;
-    if (!ended(t))
-        hold_return(t);
+    if (!cupti_fatal(t))
+        detach_return(t);
     activity_take(t);
 }
 
 /* [collector] */
 static void say_cuts(struct sink *s)
 {
-    if (cuts_count())
+    if (graph_cuts_count())
         s->ops->message(
             s, SEVERITY_NOTE, "windows.cut",
             "%" PRIu64 " kernels, copies and fills of graphs were at work as a window "
             "closed, or the session ended: CUPTI does not tell when they ended, so that "
             "they are told up to that moment",
-            cuts_count());
+            graph_cuts_count());
 }
 
 static void drain(struct trace *t)
 {
     if (atomic_exchange(&t->announce_holder, false))
-        kinds_announce_holder(t);
+        activity_kinds_announce_holder(t);
     if (atomic_exchange_explicit(&t->announce, false, memory_order_acquire))
-        kinds_announce(t);
+        activity_kinds_announce(t);
     activity_decode(t);
-    ended_tell(t);
-    if (!ended(t))
-        kinds_look_for_ids(t);
+    cupti_fatal_tell(t);
+    if (!cupti_fatal(t))
+        activity_kinds_look_for_ids(t);
     nv_engines_drain(t);
-    hold_taken(t);
+    detach_taken(t);
     if (t->stopped)
-        hold_conclude(t);
-    if (t->stopped && !t->cuts_said)
+        detach_conclude(t);
+    if (t->stopped && !t->graph_cuts_said)
         say_cuts(t->sink);
-    t->cuts_said = t->stopped;
-    if (t->stopped && atomic_load_explicit(&t->rests, memory_order_relaxed))
-        rest_conclude(t);
+    t->graph_cuts_said = t->stopped;
+    if (t->stopped && atomic_load_explicit(&t->suspends, memory_order_relaxed))
+        suspend_conclude(t);
 }
 
 static void trace_drain(struct trace *t)
@@ -181,9 +181,9 @@ static int prepare(struct trace *t, struct err *e)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);
     struct err unused; /* windows try again, and say why not */
-    bool waits = t->held && !t->config.passed;
+    bool waits = t->detaches && !t->config.passed;
     int rc = waits ? attach_watch(t, &unused) : attach_on(t, e);
-    if (!rc && t->held)
+    if (!rc && t->detaches)
         object_calls_begin(t); /* also where a session before has left its subscription */
     if (waits) {
         atomic_store(&t->announce_holder, rc == 0);
@@ -221,13 +221,13 @@ static void begin_anew(struct trace *t)
     t->stopped = t->no_ids = t->announced = false;
     memset(t->engines, 0, sizeof t->engines);
     memset(&t->calls, 0, sizeof t->calls);
-    atomic_store(&t->hold, HOLD_NONE);
-    atomic_store(&t->rests, false);
+    atomic_store(&t->attach_state, ATTACH_NONE);
+    atomic_store(&t->suspends, false);
     atomic_store(&t->passing, false);
     atomic_store(&t->gone, false);
-    t->unquiet = t->ended_said = false;
-    ended_session();
-    kinds_session(t);
+    t->unquiet = t->fatal_said = false;
+    cupti_fatal_session();
+    activity_kinds_session(t);
     faults_open();
     object_calls_session();
     atomic_store(&t->shut_since, 0);
@@ -245,8 +245,8 @@ static void begin_anew(struct trace *t)
     atomic_store(&t->recording, false);
     atomic_store(&t->windowed, t->config.windows);
     atomic_store(&t->plain, false);
-    t->cuts_said = false;
-    cuts_open();
+    t->graph_cuts_said = false;
+    graph_cuts_open();
 }
 
 static void trace_close(struct trace *t);
@@ -263,8 +263,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
         return err_set(e, GPUFL_E_STATE,
                        "this process was forked from one that CUPTI was attached to, and cannot be "
                        "traced: start it with gpufl trace, or call init in the children only");
-    if (ended(t))
-        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
+    if (cupti_fatal(t))
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", cupti_fatal_why(t));
     fork_watch();
     if (t->records)
         return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
@@ -277,8 +277,8 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     t->config = *config;
     if (!config->keep)
         cupti_users_watch(on_program_begins);
-    t->held = config->windows && !(config->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
-    t->switched = config->windows && !t->held;
+    t->detaches = config->windows && !(config->engines & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+    t->switched = config->windows && !t->detaches;
     t->process = getpid();
     begin_anew(t);
     if (!t->clock_ns)
@@ -309,19 +309,19 @@ static int trace_start(struct trace *t, struct err *e)
 {
     if (trace_forked(t))
         return err_set(e, GPUFL_E_STATE, "a forked process cannot be traced");
-    if (t->held) {
-        hold_start(t);
+    if (t->detaches) {
+        detach_start(t);
         return 0;
     }
     atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
     if (t->switched)
-        rest_start(t);
-    int result = kinds_begin(t);
+        suspend_start(t);
+    int result = activity_kinds_begin(t);
     if (result == CUPTI_OK) {
         nv_engines_start(t);
         return 0;
     }
-    kinds_end(t);
+    activity_kinds_end(t);
     return refused_by_sampling(t, result, e);
 }
 
@@ -329,18 +329,18 @@ static int trace_start(struct trace *t, struct err *e)
 static int trace_stop(struct trace *t)
 {
     bool mute = trace_mute(t);
-    if (!mute && atomic_load_explicit(&t->rests, memory_order_relaxed))
-        hold_stop(t);
+    if (!mute && atomic_load_explicit(&t->suspends, memory_order_relaxed))
+        detach_stop(t);
     if (!mute)
         nv_engines_stop(t);
     t->stopped = true;
-    if (t->held && !mute)
-        hold_stop(t);
+    if (t->detaches && !mute)
+        detach_stop(t);
     if (!mute)
-        ended_look(t);
+        cupti_fatal_look(t);
     atomic_store_explicit(&t->passing, false, memory_order_release);
     if (!trace_mute(t))
-        kinds_disable(t);
+        activity_kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
     return 0;
 }
@@ -353,19 +353,19 @@ static int trace_floor(struct trace *t, bool on)
     t->cupti->cuptiActivityFlushAll(0);
     atomic_store_explicit(&t->floor, on, memory_order_relaxed);
     if (!on)
-        return kinds_enable(t) == CUPTI_OK ? 0 : GPUFL_E_VENDOR;
-    kinds_keep(t, CUPTI_KIND_KERNEL);
+        return activity_kinds_enable(t) == CUPTI_OK ? 0 : GPUFL_E_VENDOR;
+    activity_kinds_keep(t, CUPTI_KIND_KERNEL);
     return 0;
 }
 
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
-    if (ended(t))
-        return ended_window(t, open, e);
+    if (cupti_fatal(t))
+        return cupti_fatal_window(t, open, e);
     if (!t->switched || trace_forked(t))
-        return hold_switch(t, open, e);
-    return atomic_load_explicit(&t->rests, memory_order_relaxed) ? rest_window(t, open, e)
-                                                                 : nv_engines_window(t, open, e);
+        return detach_window(t, open, e);
+    return atomic_load_explicit(&t->suspends, memory_order_relaxed) ? suspend_window(t, open, e)
+                                                                    : nv_engines_window(t, open, e);
 }
 
 static void trace_quiet(struct trace *t)
@@ -377,7 +377,7 @@ static void trace_cost(struct trace *t, struct trace_cost *out)
 {
     out->callbacks_ns = launches_cost(t);
     out->launches_counted = !nv_engines_need_no_calls(t);
-    out->graphs_whole = kinds_graphs_whole(t);
+    out->graphs_whole = activity_kinds_graphs_whole(t);
 }
 
 static void trace_close(struct trace *t)
@@ -387,17 +387,17 @@ static void trace_close(struct trace *t)
         return;
     trace_stop(t);
     atomic_store_explicit(&t->hears, false, memory_order_relaxed);
-    if (!ended(t) && !nv_engines_last())
+    if (!cupti_fatal(t) && !nv_engines_last())
         attach_off(t);
     if (t->records)
         trace_drain(t); /* taken but not decoded: nothing, where drain was called */
     if (pool)
         buffers_trim(pool);
-    if (!ended(t))
+    if (!cupti_fatal(t))
         nv_engines_close(t);
     records_close(t->records);
     t->records = NULL;
-    atomic_store(&t->rests, false);
+    atomic_store(&t->suspends, false);
 }
 
 const struct trace_ops nvidia_trace = {
@@ -416,7 +416,7 @@ const struct trace_ops nvidia_trace = {
     .drain = trace_drain,
     .cost = trace_cost,
     .window = trace_window,
-    .released = hold_released,
+    .released = detach_released,
     .running = nv_engines_running,
     .floor = trace_floor,
     .close = trace_close,

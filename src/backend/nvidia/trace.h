@@ -17,31 +17,32 @@
 
 struct records; /* the decoder: records.h */
 
-/* Between a program that CUPTI is attached to and one that it is not, in sessions with windows. */
-enum hold {
-    HOLD_NONE,    /* at most subscribed: outside of windows, and nothing is left of them */
-    HOLD_OPENING, /* a window is being opened; attached or not */
-    HOLD_OPEN,    /* attached, a window is open; with engines that rest, or was a while ago */
-    HOLD_SHUT,    /* attached, all is off, records are still to be taken */
-    HOLD_FORCING, /* the same, and CUPTI is made to hand over those that it holds back */
-    HOLD_FLUSHED, /* it has, and no window was open meanwhile */
-    HOLD_LET_GO, /* they are: the next call of the driver that returns finalizes CUPTI, where nothing
-                      * is in the way (hold_let_go) */
-    HOLD_FINALIZING, /* it does */
-    HOLD_RETURNING,  /* CUPTI is gone, and subscribed to again */
-    HOLD_RESTING,    /* engines that stay attached give back what they hold: suspend.h */
-    HOLD_OVER        /* the session ends: nobody finalizes any more */
+/* Whether CUPTI is attached to the program, in sessions with windows. */
+enum attach_state {
+    ATTACH_NONE,    /* at most subscribed: outside of windows, and nothing is left of them */
+    ATTACH_OPENING, /* a window is being opened; attached or not */
+    ATTACH_OPEN,    /* attached; a window is open or, with engines that suspend, was a while ago */
+    ATTACH_SHUT,    /* attached; all is off, records are still to be taken */
+    ATTACH_FORCING, /* the same, and CUPTI is made to hand over the records that it holds back */
+    ATTACH_FLUSHED, /* CUPTI has handed them over, and no window was open meanwhile */
+    /* They are taken: the next call of the driver that returns finalizes CUPTI, where nothing is in the way
+     * (detach_now). */
+    ATTACH_ENDING,
+    ATTACH_FINALIZING, /* a call finalizes CUPTI */
+    ATTACH_RETURNING,  /* CUPTI is finalized, and is subscribed to again */
+    ATTACH_SUSPENDING, /* engines that stay attached give back what they hold: suspend.h */
+    ATTACH_OVER        /* the session ends: nobody finalizes CUPTI any more */
 };
 
-/* Whether CUPTI has ended itself (cupti_fatal.h): from ENDED_TOLD on the reason can be read. Never back. */
-enum ended { ENDED_NOT, ENDED_NOW, ENDED_TOLD };
+/* Whether CUPTI has ended itself (cupti_fatal.h): from FATAL_KNOWN on the reason can be read. Never back. */
+enum cupti_fatal { FATAL_NOT, FATAL_NOW, FATAL_KNOWN };
 
 struct trace {
     const struct cupti *cupti;
     struct sink *sink;          /* of the session [owner, collector] */
     struct trace_config config; /* of the session [owner, collector] */
     /* NULL: not subscribed; kept while a context is sampled. Written by the owner, or whoever has one of the
-     * states of `hold` in which nobody else is. */
+     * states of `attach_state` in which nobody else is. */
     cupti_subscriber subscriber;
     bool fork_watched;           /* on_fork_child is registered [owner] */
     pid_t process;               /* that subscribed [owner] */
@@ -63,22 +64,22 @@ struct trace {
     _Atomic bool hears;             /* the session wants records: buffers are handed out */
     _Atomic bool recording;         /* switched: a window is open, and kinds may be on */
     _Atomic int statuses[CUPTI_KIND_LIMIT]; /* result of enabling, by kind */
-    _Atomic int hold;                       /* enum hold */
+    _Atomic int attach_state;               /* enum attach_state */
     _Atomic bool
-        rests; /* between windows HOLD_OPEN, too: suspend.h. Relaxed: set before callbacks */
+        suspends; /* between windows ATTACH_OPEN, too: suspend.h. Relaxed: set before callbacks */
     _Atomic bool passing; /* launches outside of windows are told */
     _Atomic bool gone;    /* CUPTI has been finalized, and nothing subscribed to it since */
     _Atomic uint64_t finalized, not_finalized;
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */
-    _Atomic int ended;           /* enum ended; lasts as long as the process. Release, acquire */
-    char ended_why[sizeof((struct err *)0)->text];
+    _Atomic int fatal; /* enum cupti_fatal; lasts as long as the process. Release, acquire */
+    char fatal_why[sizeof((struct err *)0)->text];
     _Atomic bool handed;     /* ended, as the program took CUPTI. Release before ended, acquire */
     _Atomic uint64_t drains; /* rounds of the collector, counted at their end */
-    _Atomic bool answered;   /* to ended_look */
-    bool ended_said;         /* the session was told [collector] */
+    _Atomic bool answered;   /* to cupti_fatal_look */
+    bool fatal_said;         /* the session was told [collector] */
     bool unquiet;            /* CUPTI stayed for that: object_calls_quiet [collector] */
     bool kinds_said;         /* that kernels cannot be recorded in windows [who opens them] */
-    bool cuts_said;          /* the session was told of graphs that were cut short [collector] */
+    bool graph_cuts_said;    /* the session was told of graphs that were cut short [collector] */
     bool no_ids;             /* the program pushes no operation ids, it seems [collector] */
     _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
     bool announced;             /* who else wants CUPTI has been said in this session [collector] */
@@ -90,7 +91,7 @@ struct trace {
     _Atomic bool quiet;           /* see trace_ops.quiet; release by the owner, acquire by stop */
     struct nv_engine engines[NV_ENGINES]; /* by enum nv_engine_id */
     struct nv_calls calls;                /* what those that run do at calls of the driver */
-    bool held;     /* in windows only, between which CUPTI can be let go of: detach.h [owner] */
+    bool detaches; /* in windows only, between which CUPTI can be let go of: detach.h [owner] */
     bool switched; /* the same, and it is not, or later: nv_engines_window [owner] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */

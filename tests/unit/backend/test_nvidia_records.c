@@ -275,12 +275,12 @@ TEST(graphs_end_with_the_records)
     enum { CASES = sizeof cases / sizeof *cases };
     library(130001);
     now -= 500000000;
-    cuts_open();
-    assert_int_equal(cuts_duration(now, 77), 77);
-    cuts_off(now);
-    cuts_on(now + 10000);
-    cuts_on(now + 12000);
-    cuts_off(now + 50000);
+    graph_cuts_open();
+    assert_int_equal(graph_cuts_duration(now, 77), 77);
+    graph_cuts_off(now);
+    graph_cuts_on(now + 10000);
+    graph_cuts_on(now + 12000);
+    graph_cuts_off(now + 50000);
     for (int i = 0; i < CASES; i++) {
         struct cupti_kernel k = kernel("k", (uint32_t)i + 1);
         k.start = (uint64_t)(now + cases[i].start);
@@ -301,10 +301,10 @@ TEST(graphs_end_with_the_records)
     for (int i = 0; i < CASES; i++)
         assert_int_equal(ROW(i, kernel)->duration, cases[i].duration);
     assert_int_equal(ROW(CASES, memset)->duration, 2000);
-    assert_int_equal(cuts_count(), 4);
-    cuts_open();
-    assert_int_equal(cuts_count(), 0);
-    assert_int_equal(cuts_duration(now, 900000), 900000);
+    assert_int_equal(graph_cuts_count(), 4);
+    graph_cuts_open();
+    assert_int_equal(graph_cuts_count(), 0);
+    assert_int_equal(graph_cuts_duration(now, 900000), 900000);
 }
 
 TEST(what_is_shared_is_asked_for_once)

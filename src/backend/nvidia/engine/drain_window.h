@@ -10,7 +10,7 @@
  * time between them. */
 enum { KEPT_MOST = 64 };
 
-struct kept {
+struct drain_windows {
     struct {
         int64_t from, to; /* ns: of the drain before the first one, and of the last */
     } spans[KEPT_MOST];
@@ -18,20 +18,20 @@ struct kept {
 };
 
 /* Taking begins. */
-static inline void kept_begin(struct kept *k, int64_t now)
+static inline void drain_window_begin(struct drain_windows *k, int64_t now)
 {
     k->spans[0].from = k->spans[0].to = now;
     k->count = 1;
 }
 
 /* Where what is taken now belongs. */
-static inline uint32_t kept_last(const struct kept *k)
+static inline uint32_t drain_window_last(const struct drain_windows *k)
 {
     return k->count - 1;
 }
 
 /* A window opens. */
-static inline void kept_open(struct kept *k, int64_t now)
+static inline void drain_window_open(struct drain_windows *k, int64_t now)
 {
     if (k->spans[k->count - 1].from == k->spans[k->count - 1].to)
         k->count--; /* nothing is in it */
@@ -41,16 +41,16 @@ static inline void kept_open(struct kept *k, int64_t now)
     k->count++;
 }
 
-static inline void kept_until(struct kept *k, int64_t now)
+static inline void drain_window_until(struct drain_windows *k, int64_t now)
 {
     k->spans[k->count - 1].to = now;
 }
 
 /* All that was taken is written. */
-static inline void kept_written(struct kept *k)
+static inline void drain_window_written(struct drain_windows *k)
 {
     if (k->count)
-        kept_begin(k, k->spans[k->count - 1].to);
+        drain_window_begin(k, k->spans[k->count - 1].to);
 }
 
 #endif

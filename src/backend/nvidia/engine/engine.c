@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 const struct nv_engine_ops *const nv_engines[NV_ENGINES] = {
-    [NV_PC_SAMPLING] = &pc_sampling_engine,   [NV_PC_ALTERNATE] = &turns_engine,
+    [NV_PC_SAMPLING] = &pc_sampling_engine,   [NV_PC_ALTERNATE] = &pc_alternate_engine,
     [NV_SASS_METRICS] = &sass_metrics_engine, [NV_DEEP] = &deep_engine,
     [NV_PM_SAMPLING] = &pm_sampling_engine,   [NV_RANGE_PROFILER] = &range_profiler_engine,
 };
@@ -50,7 +50,7 @@ void nv_engine_fail(struct trace *t, enum nv_engine_id id, const char *why)
     n->fails_new |= first;
     pthread_mutex_unlock(&me.lock);
     if (first)
-        ended_suspect();
+        cupti_fatal_suspect();
 }
 
 struct err nv_engine_failure(struct trace *t, enum nv_engine_id id)
@@ -165,11 +165,11 @@ enum nv_contexts nv_engines_contexts(const struct trace *t)
     return most;
 }
 
-bool nv_engines_can_rest(const struct trace *t)
+bool nv_engines_can_suspend(const struct trace *t)
 {
     bool all = true;
     for (size_t i = 0; i < NV_ENGINES; i++)
-        all &= !t->engines[i].runs || nv_engines[i]->rest;
+        all &= !t->engines[i].runs || nv_engines[i]->suspend;
     return all;
 }
 
@@ -249,7 +249,7 @@ void nv_engines_record(struct trace *t)
 {
     if (atomic_exchange(&t->kernels_instead, true))
         return;
-    kinds_enable(t);
+    activity_kinds_enable(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);
 }
 
@@ -290,7 +290,7 @@ static void close_engines(struct trace *t, size_t count)
 /* Refused by one that may be had the next time, or because none of them can be, nor kernel records. */
 static int open_engines(struct trace *t, struct err *e)
 {
-    bool any = kinds_wanted(t) && !nv_engines_alone(t);
+    bool any = activity_kinds_wanted(t) && !nv_engines_alone(t);
     int lacks = 0;
     for (size_t i = 0; i < NV_ENGINES; i++) {
         if (!nv_engines[i]->window || !is_asked(t, nv_engines[i]))
@@ -313,13 +313,13 @@ static int switch_window(struct trace *t, bool open, struct err *e)
         return rc;
     if (open) {
         atomic_store_explicit(&t->passing, false, memory_order_release);
-        kinds_window(t, true);
+        activity_kinds_window(t, true);
     }
     atomic_store_explicit(&t->waits, open && t->config.waits && !nv_engines_need_no_calls(t),
                           memory_order_relaxed);
     atomic_store(&t->window, open ? atomic_fetch_add(&t->last_window, 1) + 1 : 0);
     if (!open) {
-        kinds_window(t, false);
+        activity_kinds_window(t, false);
         close_engines(t, NV_ENGINES);
     }
     return 0;
@@ -334,15 +334,15 @@ int nv_engines_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-enum rested nv_engines_rest(struct trace *t)
+enum suspended nv_engines_suspend(struct trace *t)
 {
-    enum rested result = REST_DONE;
-    for (size_t i = NV_ENGINES; i-- > 0 && result != REST_LATER;) {
-        enum rested one = running(t, i) ? nv_engines[i]->rest(t) : REST_DONE;
-        result = one == REST_DONE ? result : one;
+    enum suspended result = SUSPEND_DONE;
+    for (size_t i = NV_ENGINES; i-- > 0 && result != SUSPEND_LATER;) {
+        enum suspended one = running(t, i) ? nv_engines[i]->suspend(t) : SUSPEND_DONE;
+        result = one == SUSPEND_DONE ? result : one;
     }
-    if (result != REST_LATER)
-        kinds_end(t);
+    if (result != SUSPEND_LATER)
+        activity_kinds_end(t);
     return result;
 }
 
@@ -366,7 +366,7 @@ void nv_engines_context(struct trace *t, cuda_context context)
 {
     FLOAT_ENV_DEFAULT;
     int64_t begin = engine_time_begin();
-    rest_context(t, context);
+    suspend_context(t, context);
     for (size_t i = 0; i < NV_ENGINES; i++)
         if (running(t, i) && nv_engines[i]->context)
             nv_engines[i]->context(t, context);
@@ -376,7 +376,7 @@ void nv_engines_context(struct trace *t, cuda_context context)
 void nv_engines_context_gone(struct trace *t, cuda_context context)
 {
     engine_time_forget(context);
-    rest_context_gone(t, context);
+    suspend_context_gone(t, context);
     for (size_t i = 0; i < NV_ENGINES; i++)
         if (nv_engines[i]->context_gone)
             nv_engines[i]->context_gone(t, context);
@@ -443,7 +443,7 @@ void nv_engines_announce_end(struct trace *t, const char *why)
 unsigned nv_engines_running(struct trace *t, const char **why)
 {
     unsigned bits = t->config.engines, lacks = 0;
-    *why = ended_why(t);
+    *why = cupti_fatal_why(t);
     if (**why && !atomic_load_explicit(&t->handed, memory_order_acquire))
         return ENGINE_SYNC;
     me.first = (struct err){0};

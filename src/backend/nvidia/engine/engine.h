@@ -38,10 +38,10 @@ struct nv_engine {
 };
 
 /* What became of it that an engine gives back what it holds between windows: suspend.h. */
-enum rested {
-    REST_LATER,   /* something is under way, or this is not the thread that can */
-    REST_REFUSED, /* CUPTI would not end sampling */
-    REST_DONE
+enum suspended {
+    SUSPEND_LATER,   /* something is under way, or this is not the thread that can */
+    SUSPEND_REFUSED, /* CUPTI would not end sampling */
+    SUSPEND_DONE
 };
 
 /* For nv_engine_ops.events. */
@@ -91,7 +91,7 @@ struct nv_engine_ops {
     int (*window)(struct trace *t, bool open, struct err *e);
     /* Gives back what it holds of the library and the devices. NULL: it cannot, and the session's engines
      * stay ready between windows. [any, with nobody in the driver] */
-    enum rested (*rest)(struct trace *t);
+    enum suspended (*suspend)(struct trace *t);
     /* It may begin again, in contexts that `context` tells of. [any, one at a time] */
     void (*wake)(struct trace *t);
 
@@ -174,7 +174,7 @@ bool nv_engines_edges_wait(const struct trace *t);
 /* In which contexts those that run begin: the most of them. [any] */
 enum nv_contexts nv_engines_contexts(const struct trace *t);
 /* All that run can rest between windows. [any] */
-bool nv_engines_can_rest(const struct trace *t);
+bool nv_engines_can_suspend(const struct trace *t);
 /* Why one that runs cannot be ended while the program runs; NULL: all can. [any] */
 const char *nv_engines_unending(const struct trace *t);
 /* Some engine outlives its session. [any] */
@@ -194,7 +194,7 @@ void nv_engines_close(struct trace *t);
 int nv_engines_window(struct trace *t, bool open, struct err *e);
 /* Nothing is recorded any more, unless it is to be tried again. No window is open. [any, with nobody in the
  * driver] */
-enum rested nv_engines_rest(struct trace *t);
+enum suspended nv_engines_suspend(struct trace *t);
 /* They may begin again. anew: CUPTI was finalized, and has been attached again. [any] */
 int nv_engines_wake(struct trace *t, bool anew, struct err *e);
 

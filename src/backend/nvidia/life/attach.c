@@ -19,7 +19,7 @@
 static void on_driver_up(struct trace *t, struct sink *s)
 {
     struct err e;
-    int result = kinds_up(t);
+    int result = activity_kinds_up(t);
     if (result == CUPTI_OK)
         return;
     cupti_error(t->cupti, result, "to enable kernel records", &e);
@@ -36,7 +36,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
         on_driver_up(t, s);
         break;
     case CUPTI_RESOURCE_CONTEXT_CREATED:
-        kinds_retry(t);
+        activity_kinds_retry(t);
         nv_engines_context(t, r->context);
         break;
     case CUPTI_RESOURCE_MODULE_LOADED:
@@ -56,7 +56,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     struct trace *t = user;
     if (domain == CUPTI_DOMAIN_STATE)
-        ended_state(t, id, data);
+        cupti_fatal_state(t, id, data);
     if (domain != CUPTI_DOMAIN_RESOURCE) {
         launches_callback(user, domain, id, data);
         return;
@@ -104,8 +104,8 @@ int attach_watch(struct trace *t, struct err *e)
         t->subscriber = NULL;
         return cupti_no_subscriber(t->cupti, result, e);
     }
-    ended_watch(t);
-    if (t->held || atomic_load(&t->rests)) /* else CUPTI stays */
+    cupti_fatal_watch(t);
+    if (t->detaches || atomic_load(&t->suspends)) /* else CUPTI stays */
         object_calls_begin(t);
     return 0;
 }

@@ -18,24 +18,24 @@ static const char SILENT[] =
     "another process or tool holds the GPU's profiling hardware (ncu, or DCGM's profiling "
     "metrics). End that, or use engine Trace";
 
-bool ended(const struct trace *t)
+bool cupti_fatal(const struct trace *t)
 {
-    return atomic_load_explicit(&t->ended, memory_order_acquire) == ENDED_TOLD;
+    return atomic_load_explicit(&t->fatal, memory_order_acquire) == FATAL_KNOWN;
 }
 
-const char *ended_why(const struct trace *t)
+const char *cupti_fatal_why(const struct trace *t)
 {
-    return ended(t) ? t->ended_why : "";
+    return cupti_fatal(t) ? t->fatal_why : "";
 }
 
 /* Of several reasons the first counts. */
 static void end(struct trace *t, const char *why, const char *more)
 {
-    int state = ENDED_NOT;
-    if (!atomic_compare_exchange_strong(&t->ended, &state, ENDED_NOW))
+    int state = FATAL_NOT;
+    if (!atomic_compare_exchange_strong(&t->fatal, &state, FATAL_NOW))
         return;
-    snprintf(t->ended_why, sizeof t->ended_why, "%s%s", why, more);
-    atomic_store_explicit(&t->ended, ENDED_TOLD, memory_order_release);
+    snprintf(t->fatal_why, sizeof t->fatal_why, "%s%s", why, more);
+    atomic_store_explicit(&t->fatal, FATAL_KNOWN, memory_order_release);
     struct sink *s = atomic_exchange(&t->live, NULL); /* callbacks under way find nothing to do */
     if (s)
         s->ops->wake(s);
@@ -43,21 +43,21 @@ static void end(struct trace *t, const char *why, const char *more)
 
 /* ---- it tells ------------------------------------------------------------------------------- */
 
-void ended_watch(struct trace *t)
+void cupti_fatal_watch(struct trace *t)
 {
     t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL);
 }
 
-void ended_state(struct trace *t, uint32_t id, const struct cupti_state_event *event)
+void cupti_fatal_state(struct trace *t, uint32_t id, const struct cupti_state_event *event)
 {
     if (id == CUPTI_STATE_FATAL && !trace_forked(t))
         end(t, "CUPTI has met a fatal error, and has ended itself in this program, which goes on: ",
             event->message ? event->message : "it gives no reason");
 }
 
-void ended_by_program(struct trace *t, const char *function)
+void cupti_fatal_by_program(struct trace *t, const char *function)
 {
-    char why[sizeof t->ended_why];
+    char why[sizeof t->fatal_why];
     snprintf(why, sizeof why,
              "the program began a profiler of its own (%s), and CUPTI serves one at a time; "
              "--keep-cupti (option keep_cupti) keeps CUPTI for gpufl",
@@ -68,7 +68,7 @@ void ended_by_program(struct trace *t, const char *function)
 
 /* ---- it is asked ------------------------------------------------------------------------------ */
 
-bool ended_answers(struct trace *t, uint32_t id)
+bool cupti_fatal_answers(struct trace *t, uint32_t id)
 {
     if (id != CUPTI_HARMLESS_CALL)
         return false;
@@ -96,33 +96,34 @@ static bool silent(struct trace *t)
 /* Where CUPTI may be let go of between windows, what becomes of this subscription is another thread's. */
 static bool goes_and_comes(struct trace *t)
 {
-    return (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed)) && hold_goes(t);
+    return (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed)) &&
+           detach_wanted(t);
 }
 
-void ended_session(void)
+void cupti_fatal_session(void)
 {
     me.looked = atomic_load(&me.suspicions);
 }
 
-void ended_suspect(void)
+void cupti_fatal_suspect(void)
 {
     atomic_fetch_add(&me.suspicions, 1);
 }
 
-void ended_look(struct trace *t)
+void cupti_fatal_look(struct trace *t)
 {
     unsigned now = atomic_load(&me.suspicions);
-    if (ended(t) || !t->subscriber || now == me.looked || (goes_and_comes(t) && !t->stopped))
+    if (cupti_fatal(t) || !t->subscriber || now == me.looked || (goes_and_comes(t) && !t->stopped))
         return;
     me.looked = now;
     if (silent(t))
         end(t, SILENT, "");
 }
 
-int ended_window(struct trace *t, bool open, struct err *e)
+int cupti_fatal_window(struct trace *t, bool open, struct err *e)
 {
     if (open)
-        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", ended_why(t));
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s", cupti_fatal_why(t));
     atomic_store(&t->window, 0);
     atomic_store(&t->recording, false);
     atomic_store_explicit(&t->waits, false, memory_order_relaxed);
@@ -131,21 +132,21 @@ int ended_window(struct trace *t, bool open, struct err *e)
 
 /* ---- the session is told ---------------------------------------------------------------------- */
 
-void ended_tell(struct trace *t)
+void cupti_fatal_tell(struct trace *t)
 {
     struct sink *s = t->sink;
-    if (!ended(t) || t->ended_said)
+    if (!cupti_fatal(t) || t->fatal_said)
         return;
-    t->ended_said = true;
-    kinds_announce_end(t, t->ended_why);
-    nv_engines_announce_end(t, t->ended_why);
+    t->fatal_said = true;
+    activity_kinds_announce_end(t, t->fatal_why);
+    nv_engines_announce_end(t, t->fatal_why);
     if (atomic_load_explicit(&t->handed, memory_order_acquire))
         s->ops->message(s, SEVERITY_WARNING, "cupti.handed_over",
                         "launches, kernels, copies and waits are recorded up to here: %s",
-                        t->ended_why);
+                        t->fatal_why);
     else
         s->ops->message(s, SEVERITY_ERROR, "cupti.ended",
                         "launches, kernels, copies, waits and counters are missing from here on: "
                         "%s",
-                        t->ended_why);
+                        t->fatal_why);
 }

@@ -12,40 +12,40 @@
 #include "backend/nvidia/trace.h"
 
 /* It has: nothing may call it. [any] */
-bool ended(const struct trace *t);
+bool cupti_fatal(const struct trace *t);
 
 /* Why, for a person; "" where it has not. [any] */
-const char *ended_why(const struct trace *t);
+const char *cupti_fatal_why(const struct trace *t);
 
 /* CUPTI is subscribed to: it is asked to tell of fatal errors. Copies before CUDA 12 know no states.
  * [owner, or who attaches] */
-void ended_watch(struct trace *t);
+void cupti_fatal_watch(struct trace *t);
 
 /* A callback of the domain of states. [any] */
-void ended_state(struct trace *t, uint32_t id, const struct cupti_state_event *event);
+void cupti_fatal_state(struct trace *t, uint32_t id, const struct cupti_state_event *event);
 
-/* A callback of the driver's domain; true: it answers ended_look. [hot] */
-bool ended_answers(struct trace *t, uint32_t id);
+/* A callback of the driver's domain; true: it answers cupti_fatal_look. [hot] */
+bool cupti_fatal_answers(struct trace *t, uint32_t id);
 
 /* A session begins: nothing is suspected. [owner] */
-void ended_session(void);
+void cupti_fatal_session(void);
 
 /* The program begins a profiler of its own, by this call: CUPTI is its from here on. Nothing of ours
  * may begin to call CUPTI; who gives it up still does (handover.h). [any thread of the program] */
-void ended_by_program(struct trace *t, const char *function);
+void cupti_fatal_by_program(struct trace *t, const char *function);
 
 /* A call of CUPTI's failed that should not. [any] */
-void ended_suspect(void);
+void cupti_fatal_suspect(void);
 
 /* Where one did since the last look: asks CUPTI for a callback. Where CUPTI is let go of between windows, which is
  * another thread's, at the session's end only.
  * [collector, or the owner at the end] */
-void ended_look(struct trace *t);
+void cupti_fatal_look(struct trace *t);
 
 /* A window opens, which it cannot, or closes, for which nothing has to be done. [who opens them] */
-int ended_window(struct trace *t, bool open, struct err *e);
+int cupti_fatal_window(struct trace *t, bool open, struct err *e);
 
 /* Tells the session, once. [collector] */
-void ended_tell(struct trace *t);
+void cupti_fatal_tell(struct trace *t);
 
 #endif

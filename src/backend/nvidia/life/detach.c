@@ -10,18 +10,18 @@
 
 #include <time.h>
 
-enum { PAUSES = HOLD_PATIENCE / 1000000, PAUSE = 1000000 /* ns */ };
+enum { PAUSES = DETACH_PATIENCE / 1000000, PAUSE = 1000000 /* ns */ };
 enum { UNFINISHED_MOST = 2000000000 }; /* ns */
 
-void hold_let_go(struct trace *t, uint32_t correlation)
+void detach_now(struct trace *t, uint32_t correlation)
 {
-    int state = HOLD_LET_GO;
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_LET_GO ||
+    int state = ATTACH_ENDING;
+    if (atomic_load_explicit(&t->attach_state, memory_order_acquire) != ATTACH_ENDING ||
         atomic_load_explicit(&t->captures, memory_order_relaxed) > 0 ||
         !object_calls_quiet(t->config.rest_ns) ||
-        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FINALIZING))
+        !atomic_compare_exchange_strong(&t->attach_state, &state, ATTACH_FINALIZING))
         return;
-    struct sink *s = t->sink; /* behind HOLD_NONE the session may be another */
+    struct sink *s = t->sink; /* behind ATTACH_NONE the session may be another */
     bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
     if (done) {
         t->subscriber = NULL;
@@ -30,7 +30,7 @@ void hold_let_go(struct trace *t, uint32_t correlation)
     }
     atomic_fetch_add(done ? &t->finalized : &t->not_finalized, 1);
     atomic_store(&t->gone, done);
-    atomic_store_explicit(&t->hold, done ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+    atomic_store_explicit(&t->attach_state, done ? ATTACH_NONE : ATTACH_SHUT, memory_order_release);
     if (done)
         s->ops->wake(s);
 }
@@ -38,33 +38,34 @@ void hold_let_go(struct trace *t, uint32_t correlation)
 /* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback. A context usually
  * takes longer to be made than the collector to come here. Where another tool has been quicker, the
  * next window says so. */
-void hold_return(struct trace *t)
+void detach_return(struct trace *t)
 {
     struct err unused;
-    int state = HOLD_NONE;
+    int state = ATTACH_NONE;
     if (t->stopped || !atomic_load(&t->gone) ||
-        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_RETURNING))
+        !atomic_compare_exchange_strong(&t->attach_state, &state, ATTACH_RETURNING))
         return;
     (void)attach_watch(t, &unused);
-    atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
+    atomic_store_explicit(&t->attach_state, ATTACH_NONE, memory_order_release);
 }
 
-bool hold_is_busy(int state)
+bool attach_state_is_busy(int state)
 {
-    return state == HOLD_FINALIZING || state == HOLD_FORCING || state == HOLD_RESTING ||
-           state == HOLD_RETURNING;
+    return state == ATTACH_FINALIZING || state == ATTACH_FORCING || state == ATTACH_SUSPENDING ||
+           state == ATTACH_RETURNING;
 }
 
-int hold_take(struct trace *t, int to)
+int attach_state_take(struct trace *t, int to)
 {
-    int state = atomic_load_explicit(&t->hold, memory_order_acquire);
+    int state = atomic_load_explicit(&t->attach_state, memory_order_acquire);
     for (int i = 0; i < PAUSES;) {
-        if (!hold_is_busy(state) && atomic_compare_exchange_weak(&t->hold, &state, to))
+        if (!attach_state_is_busy(state) &&
+            atomic_compare_exchange_weak(&t->attach_state, &state, to))
             return state;
-        if (!hold_is_busy(state))
+        if (!attach_state_is_busy(state))
             continue;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
-        state = atomic_load_explicit(&t->hold, memory_order_acquire);
+        state = atomic_load_explicit(&t->attach_state, memory_order_acquire);
         i++;
     }
     return state;
@@ -72,72 +73,73 @@ int hold_take(struct trace *t, int to)
 
 static int window_open(struct trace *t, struct err *e)
 {
-    int state = hold_take(t, HOLD_OPENING);
-    if (hold_is_busy(state))
+    int state = attach_state_take(t, ATTACH_OPENING);
+    if (attach_state_is_busy(state))
         return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
-    int rc = state == HOLD_NONE ? attach_on(t, e) : 0;
+    int rc = state == ATTACH_NONE ? attach_on(t, e) : 0;
     if (rc) {
         attach_off(t);
         atomic_store(&t->gone, true);
-        atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
+        atomic_store_explicit(&t->attach_state, ATTACH_NONE, memory_order_release);
         return rc;
     }
     atomic_store_explicit(&t->passing, false, memory_order_release);
-    int result = kinds_begin(t);
+    int result = activity_kinds_begin(t);
     if (result != CUPTI_OK)
-        kinds_end(t);
+        activity_kinds_end(t);
     atomic_store(&t->shut_since, clock_mono());
-    atomic_store_explicit(&t->hold, result == CUPTI_OK ? HOLD_OPEN : HOLD_SHUT,
+    atomic_store_explicit(&t->attach_state, result == CUPTI_OK ? ATTACH_OPEN : ATTACH_SHUT,
                           memory_order_release);
     return result == CUPTI_OK ? 0 : cupti_error(t->cupti, result, "to enable kernel records", e);
 }
 
-void hold_start(struct trace *t)
+void detach_start(struct trace *t)
 {
-    atomic_store_explicit(&t->hold, t->config.passed ? HOLD_SHUT : HOLD_NONE, memory_order_release);
+    atomic_store_explicit(&t->attach_state, t->config.passed ? ATTACH_SHUT : ATTACH_NONE,
+                          memory_order_release);
     atomic_store_explicit(&t->passing, t->config.passed, memory_order_release);
 }
 
-void hold_stop(struct trace *t)
+void detach_stop(struct trace *t)
 {
-    if (hold_take(t, t->held ? HOLD_SHUT : HOLD_OVER) == HOLD_NONE)
-        atomic_store_explicit(&t->hold, HOLD_NONE, memory_order_release);
+    if (attach_state_take(t, t->detaches ? ATTACH_SHUT : ATTACH_OVER) == ATTACH_NONE)
+        atomic_store_explicit(&t->attach_state, ATTACH_NONE, memory_order_release);
 }
 
-bool hold_away(struct trace *t)
+bool detach_is_away(struct trace *t)
 {
-    int hold = atomic_load_explicit(&t->hold, memory_order_acquire);
-    return (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed)) &&
-           (hold == HOLD_NONE || hold == HOLD_OPENING || hold == HOLD_LET_GO ||
-            hold == HOLD_FINALIZING || hold == HOLD_RETURNING || hold == HOLD_RESTING);
+    int hold = atomic_load_explicit(&t->attach_state, memory_order_acquire);
+    return (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed)) &&
+           (hold == ATTACH_NONE || hold == ATTACH_OPENING || hold == ATTACH_ENDING ||
+            hold == ATTACH_FINALIZING || hold == ATTACH_RETURNING || hold == ATTACH_SUSPENDING);
 }
 
-int hold_switch(struct trace *t, bool open, struct err *e)
+int detach_window(struct trace *t, bool open, struct err *e)
 {
-    if (trace_forked(t) || !t->held)
+    if (trace_forked(t) || !t->detaches)
         return err_set(e, GPUFL_E_STATE, "this session has no windows");
     if (open)
         return window_open(t, e);
-    kinds_end(t);
+    activity_kinds_end(t);
     atomic_store(&t->shut_since, clock_mono());
-    atomic_store_explicit(&t->hold, HOLD_SHUT, memory_order_release);
+    atomic_store_explicit(&t->attach_state, ATTACH_SHUT, memory_order_release);
     return 0;
 }
 
-void hold_released(struct trace *t, uint64_t *done, uint64_t *failed)
+void detach_released(struct trace *t, uint64_t *done, uint64_t *failed)
 {
     *done = atomic_load(&t->finalized);
     *failed = atomic_load(&t->not_finalized);
 }
 
-bool hold_goes(const struct trace *t)
+bool detach_wanted(const struct trace *t)
 {
     return t->config.let_go || nv_engines_edges_wait(t);
 }
 
-bool hold_unquiet(struct trace *t)
+bool detach_is_held_up(struct trace *t)
 {
-    return hold_goes(t) && t->cupti->cuptiFinalize && atomic_load(&t->last_window) > 0 &&
+    return detach_wanted(t) && t->cupti->cuptiFinalize && atomic_load(&t->last_window) > 0 &&
            !object_calls_quiet(t->config.rest_ns);
 }
 
@@ -147,42 +149,42 @@ bool hold_unquiet(struct trace *t)
 static bool can_go(struct trace *t)
 {
     int64_t since = clock_mono() - atomic_load(&t->shut_since);
-    if (!hold_goes(t))
+    if (!detach_wanted(t))
         return false;
-    if (t->held && (!t->config.rest_ns || since < t->config.rest_ns))
+    if (t->detaches && (!t->config.rest_ns || since < t->config.rest_ns))
         return false;
-    t->unquiet = hold_unquiet(t);
+    t->unquiet = detach_is_held_up(t);
     if (!object_calls_quiet(t->config.rest_ns))
         return false;
     return !activity_unfinished(t) || since >= UNFINISHED_MOST;
 }
 
-void hold_flush(struct trace *t)
+void detach_flush(struct trace *t)
 {
-    int state = HOLD_SHUT;
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_SHUT || !can_go(t) ||
-        !atomic_compare_exchange_strong(&t->hold, &state, HOLD_FORCING))
+    int state = ATTACH_SHUT;
+    if (atomic_load_explicit(&t->attach_state, memory_order_acquire) != ATTACH_SHUT || !can_go(t) ||
+        !atomic_compare_exchange_strong(&t->attach_state, &state, ATTACH_FORCING))
         return;
     (void)activity_flush(t, true);
-    atomic_store_explicit(&t->hold, HOLD_FLUSHED, memory_order_release);
+    atomic_store_explicit(&t->attach_state, ATTACH_FLUSHED, memory_order_release);
 }
 
-void hold_taken(struct trace *t)
+void detach_taken(struct trace *t)
 {
-    int state = HOLD_FLUSHED;
-    bool lasts = t->held && nv_engines_last(); /* of a session before */
+    int state = ATTACH_FLUSHED;
+    bool lasts = t->detaches && nv_engines_last(); /* of a session before */
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
                !atomic_load(&t->passing) && !lasts;
-    atomic_compare_exchange_strong(&t->hold, &state, can ? HOLD_LET_GO : HOLD_SHUT);
+    atomic_compare_exchange_strong(&t->attach_state, &state, can ? ATTACH_ENDING : ATTACH_SHUT);
 }
 
-void hold_look(struct trace *t)
+void detach_look(struct trace *t)
 {
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_LET_GO)
-        t->unquiet = hold_unquiet(t);
+    if (atomic_load_explicit(&t->attach_state, memory_order_acquire) == ATTACH_ENDING)
+        t->unquiet = detach_is_held_up(t);
 }
 
-void hold_conclude(struct trace *t)
+void detach_conclude(struct trace *t)
 {
     struct sink *s = t->sink;
     if (t->unquiet && !atomic_load(&t->finalized) && !atomic_load(&t->not_finalized))

@@ -1,4 +1,4 @@
-/* detach.h - holding CUPTI in windows of capture: it is attached, and where that is wanted (hold_goes)
+/* detach.h - holding CUPTI in windows of capture: it is attached, and where that is wanted (detach_wanted)
  * finalized and attached again while the program runs (ADR 13).
  *
  * Finalizing frees what callbacks of other threads may stand in, so CUPTI's guide has it done at
@@ -12,58 +12,58 @@
 #include "backend/nvidia/trace.h"
 
 /* ns: so long a window, and a session's end, wait for who is inside CUPTI. */
-#define HOLD_PATIENCE INT64_C(2000000000)
+#define DETACH_PATIENCE INT64_C(2000000000)
 
-/* Of a session that has windows. No callback finalizes CUPTI behind hold_stop, which is of those that
+/* Of a session that has windows. No callback finalizes CUPTI behind detach_stop, which is of those that
  * rest, too. [owner] */
-void hold_start(struct trace *t);
-void hold_stop(struct trace *t);
+void detach_start(struct trace *t);
+void detach_stop(struct trace *t);
 
-/* Makes the state `to` of enum hold, so that nobody finalizes from here on; what it was before. One in
+/* Makes the state `to` of enum attach_state, so that nobody finalizes from here on; what it was before. One in
  * which somebody is inside CUPTI whom a window has to wait for, and left so, where that takes for
  * ever. [any, one at a time] */
-int hold_take(struct trace *t, int to);
-bool hold_is_busy(int state);
+int attach_state_take(struct trace *t, int to);
+bool attach_state_is_busy(int state);
 
 /* Opens or closes: see trace_ops.window. [any, one at a time] */
-int hold_switch(struct trace *t, bool open, struct err *e);
+int detach_window(struct trace *t, bool open, struct err *e);
 
 /* CUPTI is not there, or about to go: nobody may call it. False in sessions that never let it go.
  * [collector] */
-bool hold_away(struct trace *t);
+bool detach_is_away(struct trace *t);
 
 /* Behind a flush: where window_rest_ms have gone since a window was shut, and its records are complete, as
  * far as CUPTI tells, or have not been so for long, the rest is forced out of CUPTI. A window that
  * opens waits for that: what it launches would be handed over without times. [collector] */
-void hold_flush(struct trace *t);
+void detach_flush(struct trace *t);
 
 /* CUPTI has been finalized: it is subscribed to again at once, so that no context is made unheard of.
  * Each of its rounds, which the end of CUPTI wakes. [collector] */
-void hold_return(struct trace *t);
+void detach_return(struct trace *t);
 
 /* All that was flushed has been decoded. Where that was all of the windows so far, nothing of them
  * is left in CUPTI, and it can go; not where one was opened since, whatever became of it. Where it
  * could not go once, it is not tried again. [collector] */
-void hold_taken(struct trace *t);
+void detach_taken(struct trace *t);
 
 /* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
  * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind those of
  * all that was recorded, for CUPTI will begin again with 1. [hot] */
-void hold_let_go(struct trace *t, uint32_t correlation);
+void detach_now(struct trace *t, uint32_t correlation);
 
 /* There were windows, and calls of objects keep CUPTI from going. [collector] */
-bool hold_unquiet(struct trace *t);
+bool detach_is_held_up(struct trace *t);
 
 /* Sees whether it is so; says at the end of a session where CUPTI never went for that. [collector] */
-void hold_look(struct trace *t);
-void hold_conclude(struct trace *t);
+void detach_look(struct trace *t);
+void detach_conclude(struct trace *t);
 
 /* Whether it is in this session, window_rest_ms behind a window: where the user takes on that CUPTI, as it
  * goes and comes, waits for kernels that run and keeps threads from launching meanwhile (ADR 13), and
  * where edges of windows do so anyway. [any] */
-bool hold_goes(const struct trace *t);
+bool detach_wanted(const struct trace *t);
 
 /* How often it was, and could not be. [collector] */
-void hold_released(struct trace *t, uint64_t *done, uint64_t *failed);
+void detach_released(struct trace *t, uint64_t *done, uint64_t *failed);
 
 #endif

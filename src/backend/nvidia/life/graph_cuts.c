@@ -19,7 +19,7 @@ static struct {
     _Atomic uint64_t count; /* relaxed */
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void cuts_open(void)
+void graph_cuts_open(void)
 {
     pthread_mutex_lock(&me.lock);
     me.moment_count = 0;
@@ -28,7 +28,7 @@ void cuts_open(void)
     atomic_store(&me.count, 0);
 }
 
-void cuts_off(int64_t now)
+void graph_cuts_off(int64_t now)
 {
     pthread_mutex_lock(&me.lock);
     me.moments[me.moment_count % KEPT].begin = now;
@@ -38,7 +38,7 @@ void cuts_off(int64_t now)
     atomic_store_explicit(&me.any, true, memory_order_relaxed);
 }
 
-void cuts_on(int64_t now)
+void graph_cuts_on(int64_t now)
 {
     pthread_mutex_lock(&me.lock);
     if (me.moment_count && me.moments[(me.moment_count - 1) % KEPT].end == INT64_MAX)
@@ -46,7 +46,7 @@ void cuts_on(int64_t now)
     pthread_mutex_unlock(&me.lock);
 }
 
-int64_t cuts_duration(int64_t start, int64_t duration)
+int64_t graph_cuts_duration(int64_t start, int64_t duration)
 {
     if (__builtin_expect(!atomic_load_explicit(&me.any, memory_order_relaxed), 1))
         return duration;
@@ -63,7 +63,7 @@ int64_t cuts_duration(int64_t start, int64_t duration)
     return most;
 }
 
-uint64_t cuts_count(void)
+uint64_t graph_cuts_count(void)
 {
     return atomic_load_explicit(&me.count, memory_order_relaxed);
 }

@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-void cuts_open(void); /* a session begins */
+void graph_cuts_open(void); /* a session begins */
 
 /* Records are switched off from here on (ns), or on again. */
-void cuts_off(int64_t now);
-void cuts_on(int64_t now);
+void graph_cuts_off(int64_t now);
+void graph_cuts_on(int64_t now);
 
 /* What can be said of a node's duration (ns): all of it, or what lies before records were switched off. */
-int64_t cuts_duration(int64_t start, int64_t duration);
+int64_t graph_cuts_duration(int64_t start, int64_t duration);
 
-uint64_t cuts_count(void); /* of this session: durations that were shortened */
+uint64_t graph_cuts_count(void); /* of this session: durations that were shortened */
 
 #endif

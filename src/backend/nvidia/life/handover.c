@@ -41,12 +41,12 @@ static void await_collector(struct trace *t, struct sink *s)
 
 static void detach(struct trace *t, struct sink *s)
 {
-    if (t->held || atomic_load_explicit(&t->rests, memory_order_relaxed))
-        hold_stop(t); /* nobody finalizes CUPTI meanwhile */
+    if (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed))
+        detach_stop(t); /* nobody finalizes CUPTI meanwhile */
     if (!t->subscriber)
         return; /* between windows: CUPTI is not there */
     nv_engines_stop(t);
-    kinds_disable(t);
+    activity_kinds_disable(t);
     (void)activity_flush(t, true);
     if (s)
         await_collector(t, s);
@@ -71,6 +71,6 @@ void handover_begin(struct trace *t, const char *function)
                 function, unending);
         return;
     }
-    ended_by_program(t, function);
+    cupti_fatal_by_program(t, function);
     detach(t, s);
 }

@@ -1,5 +1,5 @@
-/* suspend.c - see suspend.h. The state is trace.hold: HOLD_OPEN while the engines work, in windows and for a while
- * behind them; behind HOLD_RESTING it is as with windows of Trace. */
+/* suspend.c - see suspend.h. The state is trace.attach_state: ATTACH_OPEN while the engines work, in windows and for a while
+ * behind them; behind ATTACH_SUSPENDING it is as with windows of Trace. */
 #include "backend/nvidia/life/suspend.h"
 
 #include "backend/nvidia/engine/driver_gate.h"
@@ -119,9 +119,9 @@ static void note_late(const struct trace *t, const struct place *p, bool never)
         me.late_here = ns;
 }
 
-void rest_context(struct trace *t, cuda_context context)
+void suspend_context(struct trace *t, cuda_context context)
 {
-    if (!context || !atomic_load_explicit(&t->rests, memory_order_relaxed))
+    if (!context || !atomic_load_explicit(&t->suspends, memory_order_relaxed))
         return;
     pthread_mutex_lock(&me.lock);
     struct place *p = place_of(context);
@@ -130,7 +130,7 @@ void rest_context(struct trace *t, cuda_context context)
     pthread_mutex_unlock(&me.lock);
 }
 
-void rest_context_gone(struct trace *t, cuda_context context)
+void suspend_context_gone(struct trace *t, cuda_context context)
 {
     pthread_mutex_lock(&me.lock);
     for (size_t i = 0; i < me.place_count; i++)
@@ -219,14 +219,14 @@ static bool is_crowded(const struct trace *t)
 static void give_back(void *arg)
 {
     struct trace *t = arg;
-    int state = HOLD_OPEN;
-    if (!atomic_compare_exchange_strong(&t->hold, &state, HOLD_RESTING))
+    int state = ATTACH_OPEN;
+    if (!atomic_compare_exchange_strong(&t->attach_state, &state, ATTACH_SUSPENDING))
         return; /* a window opens, or the session ends */
     bool open = atomic_load(&t->window);
     bool later = open || is_crowded(t) || object_calls_under_way();
-    enum rested result = later ? REST_LATER : nv_engines_rest(t);
-    bool rested = result != REST_LATER;
-    if (result == REST_REFUSED)
+    enum suspended result = later ? SUSPEND_LATER : nv_engines_suspend(t);
+    bool rested = result != SUSPEND_LATER;
+    if (result == SUSPEND_REFUSED)
         atomic_fetch_add(&t->not_finalized, 1);
     if (rested || open)
         atomic_store_explicit(&me.wanted, false, memory_order_relaxed);
@@ -235,7 +235,8 @@ static void give_back(void *arg)
     if (!rested && !open)
         atomic_store_explicit(&me.busy, true, memory_order_relaxed);
     atomic_store(&t->shut_since, clock_mono());
-    atomic_store_explicit(&t->hold, rested ? HOLD_SHUT : HOLD_OPEN, memory_order_release);
+    atomic_store_explicit(&t->attach_state, rested ? ATTACH_SHUT : ATTACH_OPEN,
+                          memory_order_release);
 }
 
 static void begin(void *arg)
@@ -243,7 +244,7 @@ static void begin(void *arg)
     struct trace *t = arg;
     cuda_context contexts[CONTEXTS];
     size_t count = 0;
-    if (atomic_load_explicit(&t->hold, memory_order_acquire) != HOLD_OPEN ||
+    if (atomic_load_explicit(&t->attach_state, memory_order_acquire) != ATTACH_OPEN ||
         object_calls_under_way()) /* also those that the gate does not count: of before it was anew */
         return;
     pthread_mutex_lock(&me.lock);
@@ -263,7 +264,7 @@ static void begin(void *arg)
 
 /* ---- the program's calls --------------------------------------------------------------------- */
 
-void rest_enter(void)
+void suspend_enter(void)
 {
     driver_gate_enter();
 }
@@ -279,7 +280,7 @@ static int64_t under_way(void)
     return clock_mono() + (driver_gate_is_own() ? UNDER_WAY : UNDER_WAY_BESIDE);
 }
 
-void rest_leave(struct trace *t, cuda_context context, bool waited)
+void suspend_leave(struct trace *t, cuda_context context, bool waited)
 {
     if (context)
         note(context, !waited);
@@ -289,7 +290,7 @@ void rest_leave(struct trace *t, cuda_context context, bool waited)
         return;
     bool rests = atomic_load_explicit(&me.wanted, memory_order_relaxed);
     bool begins = atomic_load_explicit(&me.unbegun, memory_order_relaxed) &&
-                  atomic_load_explicit(&t->hold, memory_order_acquire) == HOLD_OPEN;
+                  atomic_load_explicit(&t->attach_state, memory_order_acquire) == ATTACH_OPEN;
     if ((!rests && !begins) || captures(t) ||
         clock_mono() < atomic_load_explicit(&me.earliest, memory_order_relaxed))
         return;
@@ -320,7 +321,7 @@ static void begin_here(struct trace *t)
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
 }
 
-/* The state is HOLD_OPENING, and was another one than HOLD_OPEN before. Contexts that calls told of before
+/* The state is ATTACH_OPENING, and was another one than ATTACH_OPEN before. Contexts that calls told of before
  * CUPTI told of those that go may be gone: they are forgotten twice. */
 static int wake(struct trace *t, bool anew, struct err *e)
 {
@@ -337,7 +338,7 @@ static int wake(struct trace *t, bool anew, struct err *e)
         forget_all();
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
-    if (ended(t)) /* just now */
+    if (cupti_fatal(t)) /* just now */
         atomic_store_explicit(&t->live, NULL, memory_order_release);
     atomic_store_explicit(&me.earliest, anew ? under_way() : 0, memory_order_relaxed);
     return 0;
@@ -346,9 +347,9 @@ static int wake(struct trace *t, bool anew, struct err *e)
 static int window_open(struct trace *t, struct err *e)
 {
     atomic_store_explicit(&me.wanted, false, memory_order_relaxed);
-    int state = hold_take(t, HOLD_OPENING);
-    bool anew = state == HOLD_NONE, rested = state != HOLD_OPEN;
-    if (hold_is_busy(state))
+    int state = attach_state_take(t, ATTACH_OPENING);
+    bool anew = state == ATTACH_NONE, rested = state != ATTACH_OPEN;
+    if (attach_state_is_busy(state))
         return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
     int rc = rested ? wake(t, anew, e) : 0;
     if (rc) {
@@ -356,7 +357,8 @@ static int window_open(struct trace *t, struct err *e)
             attach_off(t);
             atomic_store(&t->gone, true);
         }
-        atomic_store_explicit(&t->hold, anew ? HOLD_NONE : HOLD_SHUT, memory_order_release);
+        atomic_store_explicit(&t->attach_state, anew ? ATTACH_NONE : ATTACH_SHUT,
+                              memory_order_release);
         return rc;
     }
     if (atomic_exchange(&me.listening, false) && !anew)
@@ -367,7 +369,7 @@ static int window_open(struct trace *t, struct err *e)
     if (rested && in_contexts)
         note_own();
     rc = nv_engines_window(t, true, e);
-    atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
+    atomic_store_explicit(&t->attach_state, ATTACH_OPEN, memory_order_release);
     if (!rc && in_contexts) {
         if (!is_on())
             begin_here(t);
@@ -376,7 +378,7 @@ static int window_open(struct trace *t, struct err *e)
     return rc;
 }
 
-int rest_window(struct trace *t, bool open, struct err *e)
+int suspend_window(struct trace *t, bool open, struct err *e)
 {
     if (open)
         return window_open(t, e);
@@ -386,7 +388,7 @@ int rest_window(struct trace *t, bool open, struct err *e)
 
 /* ---- the session ------------------------------------------------------------------------------ */
 
-void rest_start(struct trace *t)
+void suspend_start(struct trace *t)
 {
     driver_gate_open();
     forget_all();
@@ -401,22 +403,23 @@ void rest_start(struct trace *t)
     atomic_store(&me.busy, false);
     atomic_store(&me.listening, false);
     atomic_store(&me.earliest, 0);
-    if (!hold_goes(t) || !t->config.rest_ns || !t->cupti->cuptiFinalize || !nv_engines_can_rest(t))
+    if (!detach_wanted(t) || !t->config.rest_ns || !t->cupti->cuptiFinalize ||
+        !nv_engines_can_suspend(t))
         return;
     object_calls_begin(t);
-    atomic_store_explicit(&t->hold, HOLD_OPEN, memory_order_release);
-    atomic_store_explicit(&t->rests, true, memory_order_release);
+    atomic_store_explicit(&t->attach_state, ATTACH_OPEN, memory_order_release);
+    atomic_store_explicit(&t->suspends, true, memory_order_release);
 }
 
 /* Code that is loaded while CUPTI is away nobody hears of: while it comes, it is not let go of. */
-void rest_look(struct trace *t)
+void suspend_look(struct trace *t)
 {
     int64_t now = clock_mono();
     uint32_t last = atomic_load(&t->last_window);
     uint64_t heard = cubins_heard();
     bool open = atomic_load(&t->window) || atomic_load(&t->passing);
     if (t->stopped || open || !me.idle_since || me.idle_window != last || me.idle_heard != heard ||
-        atomic_load(&t->hold) != HOLD_OPEN) {
+        atomic_load(&t->attach_state) != ATTACH_OPEN) {
         me.idle_since = open ? 0 : now;
         me.idle_window = last;
         me.idle_heard = heard;
@@ -425,7 +428,7 @@ void rest_look(struct trace *t)
     if (now - me.idle_since < t->config.rest_ns || atomic_load(&me.wanted) ||
         atomic_load(&t->not_finalized))
         return;
-    t->unquiet = hold_unquiet(t);
+    t->unquiet = detach_is_held_up(t);
     if (!object_calls_quiet(t->config.rest_ns))
         return;
     if (nv_engines_need_no_calls(t) && !atomic_load(&me.listening)) {
@@ -451,7 +454,7 @@ static void say_never(struct trace *t)
             : "no call that waits for the device returned");
 }
 
-void rest_conclude(struct trace *t)
+void suspend_conclude(struct trace *t)
 {
     struct sink *s = t->sink;
     if (me.concluded)

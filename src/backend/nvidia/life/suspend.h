@@ -1,5 +1,5 @@
 /* suspend.h - engines that stay attached between windows (engine.h) give back what they hold of CUPTI and
- * the devices where no window has been open for a while and CUPTI goes (hold_goes), so that it can be let go
+ * the devices where no window has been open for a while and CUPTI goes (detach_wanted), so that it can be let go
  * of as behind windows of Trace (detach.h), and launches cost what they did; with the next window they
  * begin anew (ADR 13).
  *
@@ -18,22 +18,22 @@
 #include "backend/nvidia/trace.h"
 
 /* The engines are prepared, and about to begin: decides whether they rest in this session. [owner] */
-void rest_start(struct trace *t);
+void suspend_start(struct trace *t);
 
 /* trace_ops.window. [any, one at a time] */
-int rest_window(struct trace *t, bool open, struct err *e);
+int suspend_window(struct trace *t, bool open, struct err *e);
 
 /* A context was created, in which the engines begin just now; is about to be destroyed. [any] */
-void rest_context(struct trace *t, cuda_context context);
-void rest_context_gone(struct trace *t, cuda_context context);
+void suspend_context(struct trace *t, cuda_context context);
+void suspend_context_gone(struct trace *t, cuda_context context);
 
 /* A call of the driver that is reported begins, or has ended. context: it worked there, and that lives;
  * NULL: who knows. waited: what was asked of the device before is done. [hot] */
-void rest_enter(void);
-void rest_leave(struct trace *t, cuda_context context, bool waited);
+void suspend_enter(void);
+void suspend_leave(struct trace *t, cuda_context context, bool waited);
 
 /* Whether it is time; says at the end of a session that the moment never came. [collector] */
-void rest_look(struct trace *t);
-void rest_conclude(struct trace *t);
+void suspend_look(struct trace *t);
+void suspend_conclude(struct trace *t);
 
 #endif

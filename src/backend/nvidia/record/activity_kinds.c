@@ -40,7 +40,7 @@ static const struct {
 enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1, WAITING = -2 };
 enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
 
-bool kinds_wanted(const struct trace *t)
+bool activity_kinds_wanted(const struct trace *t)
 {
     if (t->engines[NV_PC_ALTERNATE].runs)
         return atomic_load(&t->recording);
@@ -57,14 +57,14 @@ static bool told_apart(const struct cupti *c)
 
 static bool kind_wanted(const struct trace *t, unsigned i)
 {
-    if (!kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
+    if (!activity_kinds_wanted(t) || (t->switched && !atomic_load(&t->recording)))
         return false;
     if (nv_engines_alone(t))
         return false; /* sass/metrics.h */
     int kind = kinds[i].kind;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = told_apart(t->cupti);
-    /* Could not be given up: see kinds_disable and told_apart. */
+    /* Could not be given up: see activity_kinds_disable and told_apart. */
     bool stays = nv_engines_keep_ids(t) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
         return false;
@@ -75,7 +75,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     return *(const bool *)((const char *)&t->config + kinds[i].wanted);
 }
 
-void kinds_session(struct trace *t)
+void activity_kinds_session(struct trace *t)
 {
     for (unsigned i = 0; i < KINDS; i++)
         t->statuses[kinds[i].kind] = NOT_TRIED;
@@ -94,7 +94,7 @@ static void announce_feature(struct trace *t, unsigned i)
         if (t->statuses[kinds[j].kind] != NOT_TRIED)
             result = t->statuses[kinds[j].kind];
     if (first == WAITING)
-        return; /* kinds_retry comes back to it, or the program never uses the GPU */
+        return; /* activity_kinds_retry comes back to it, or the program never uses the GPU */
     if (result > CUPTI_OK)
         cupti_error(t->cupti, result, "to enable all records of this kind", &e);
     if (result > CUPTI_OK && kinds[i].kind == CUPTI_KIND_GRAPH_TRACE && t->config.windows)
@@ -114,7 +114,7 @@ static void announce_feature(struct trace *t, unsigned i)
 
 /* CUPTI has one subscriber. Where it is kept although the program may want it, the session says so
  * before a person wonders why the program's profiler is empty. */
-void kinds_announce_holder(struct trace *t)
+void activity_kinds_announce_holder(struct trace *t)
 {
     if (t->announced || !t->config.keep || !dl_find_loaded("libtorch_cpu.so", NULL, 0))
         return;
@@ -124,9 +124,9 @@ void kinds_announce_holder(struct trace *t)
                           "this program");
 }
 
-void kinds_announce(struct trace *t)
+void activity_kinds_announce(struct trace *t)
 {
-    kinds_announce_holder(t);
+    activity_kinds_announce_holder(t);
     struct sink *s = t->sink;
     for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].feature)
@@ -135,7 +135,7 @@ void kinds_announce(struct trace *t)
                        t->config.graph_launches ? "collected" : "not_requested", "");
 }
 
-void kinds_announce_end(struct trace *t, const char *why)
+void activity_kinds_announce_end(struct trace *t, const char *why)
 {
     const char *briefly = atomic_load_explicit(&t->handed, memory_order_acquire)
                               ? "the program's own profiler has CUPTI: see the messages"
@@ -210,13 +210,13 @@ static int kind_enable(struct trace *t, int kind)
     return result == CUPTI_OK ? c->cuptiActivityEnable(kind) : result;
 }
 
-bool kinds_graphs_whole(const struct trace *t)
+bool activity_kinds_graphs_whole(const struct trace *t)
 {
-    return kinds_wanted(t) && t->config.graphs_whole &&
+    return activity_kinds_wanted(t) && t->config.graphs_whole &&
            t->statuses[CUPTI_KIND_GRAPH_TRACE] == CUPTI_OK;
 }
 
-int kinds_enable(struct trace *t)
+int activity_kinds_enable(struct trace *t)
 {
     int failed = CUPTI_OK;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -232,15 +232,15 @@ int kinds_enable(struct trace *t)
             failed = result;
     }
     if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
-        cuts_on(clock_mono());
+        graph_cuts_on(clock_mono());
     return failed;
 }
 
-void kinds_retry(struct trace *t)
+void activity_kinds_retry(struct trace *t)
 {
     if (t->statuses[CUPTI_KIND_MANAGED] != WAITING)
         return;
-    kinds_enable(t);
+    activity_kinds_enable(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);
 }
 
@@ -252,28 +252,28 @@ static void await_context(struct trace *t)
                                       CUPTI_RESOURCE_CONTEXT_CREATED);
 }
 
-void kinds_disable(struct trace *t)
+void activity_kinds_disable(struct trace *t)
 {
     if (pc_sampling_binds()) {
         kind_disable(t, CUPTI_KIND_SYNC);
         return;
     }
     if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
-        cuts_off(clock_mono());
+        graph_cuts_off(clock_mono());
     for (unsigned i = 0; i < KINDS; i++)
         kind_disable(t, kinds[i].kind);
 }
 
-void kinds_keep(struct trace *t, int kind)
+void activity_kinds_keep(struct trace *t, int kind)
 {
     for (unsigned i = 0; i < KINDS; i++)
         if (kinds[i].kind != kind)
             kind_disable(t, kinds[i].kind);
 }
 
-int kinds_up(struct trace *t)
+int activity_kinds_up(struct trace *t)
 {
-    int result = kinds_enable(t);
+    int result = activity_kinds_enable(t);
     await_context(t);
     atomic_store_explicit(&t->announce, true, memory_order_release);
     return result;
@@ -282,7 +282,7 @@ int kinds_up(struct trace *t)
 /* Those that are wanted now, or the callback that the driver is up. */
 static int enable_or_wait(struct trace *t)
 {
-    int result = kinds_enable(t);
+    int result = activity_kinds_enable(t);
     if (result == CUPTI_E_NOT_INITIALIZED)
         return t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE,
                                              CUPTI_RESOURCE_INIT_FINISHED);
@@ -291,27 +291,27 @@ static int enable_or_wait(struct trace *t)
     return result;
 }
 
-int kinds_begin(struct trace *t)
+int activity_kinds_begin(struct trace *t)
 {
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
-    atomic_store_explicit(&t->hears, t->engines[NV_PC_ALTERNATE].runs || kinds_wanted(t),
+    atomic_store_explicit(&t->hears, t->engines[NV_PC_ALTERNATE].runs || activity_kinds_wanted(t),
                           memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
-    if (ended(t)) /* just now */
+    if (cupti_fatal(t)) /* just now */
         atomic_store_explicit(&t->live, NULL, memory_order_release);
-    int result = ended(t) ? CUPTI_E_UNKNOWN : enable_or_wait(t);
-    if (t->held && result == CUPTI_OK)
+    int result = cupti_fatal(t) ? CUPTI_E_UNKNOWN : enable_or_wait(t);
+    if (t->detaches && result == CUPTI_OK)
         atomic_store(&t->window, atomic_fetch_add(&t->last_window, 1) + 1);
     return result;
 }
 
-void kinds_window(struct trace *t, bool open)
+void activity_kinds_window(struct trace *t, bool open)
 {
     struct err e;
     atomic_store(&t->recording, open);
     if (!open)
-        kinds_disable(t);
-    int result = open && kinds_wanted(t) ? enable_or_wait(t) : CUPTI_OK;
+        activity_kinds_disable(t);
+    int result = open && activity_kinds_wanted(t) ? enable_or_wait(t) : CUPTI_OK;
     if (result == CUPTI_OK || t->kinds_said)
         return;
     t->kinds_said = true;
@@ -320,22 +320,22 @@ void kinds_window(struct trace *t, bool open)
                           "windows have no records of kernels: %s", e.text);
 }
 
-void kinds_end(struct trace *t)
+void activity_kinds_end(struct trace *t)
 {
     atomic_store(&t->window, 0);
-    kinds_disable(t);
+    activity_kinds_disable(t);
     atomic_store_explicit(&t->live, NULL, memory_order_release);
 }
 
 /* ---- operation ids --------------------------------------------------------------------- */
 
-void kinds_look_for_ids(struct trace *t)
+void activity_kinds_look_for_ids(struct trace *t)
 {
     bool ids;
     if (t->no_ids || !t->config.external_correlation || t->config.external_always ||
         nv_engines_keep_ids(t) || records_calls(t->records, &ids) < CALLS_WITHOUT_IDS || ids)
         return;
     t->no_ids = true;
-    if (!hold_away(t) && !pc_sampling_binds())
+    if (!detach_is_away(t) && !pc_sampling_binds())
         kind_disable(t, CUPTI_KIND_DRIVER);
 }

@@ -126,7 +126,7 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
 {
     struct launch l = {
         .kind = LAUNCH_KERNEL, .correlation = trace_id(t, c->correlation), .kernels = 1};
-    locals_launch(launch_function(id, c->params), c->symbol);
+    local_memory_launch(launch_function(id, c->params), c->symbol);
     uint64_t count = launch_captured(t, id, c) ? 0 : launch_count(id, c);
     uint32_t window = t->config.windows ? window_now(t) : 0;
     *c->data = count | (uint64_t)window << 32;
@@ -336,20 +336,20 @@ static void leave_after_window(struct trace *t, uint32_t id, const struct cupti_
 }
 
 /* A call has returned, in a session whose engines rest between windows. */
-static void rest_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void suspend_exit(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     bool works = call_launches(id) || call_moments[id] == MOMENT_DONE;
-    rest_leave(t, works && call_result(c) == CUDA_OK ? c->context : NULL, call_waited(id, c));
+    suspend_leave(t, works && call_result(c) == CUDA_OK ? c->context : NULL, call_waited(id, c));
 }
 
-static bool rests(const struct trace *t)
+static bool suspends(const struct trace *t)
 {
-    return __builtin_expect(atomic_load_explicit(&t->rests, memory_order_relaxed), 0);
+    return __builtin_expect(atomic_load_explicit(&t->suspends, memory_order_relaxed), 0);
 }
 
 static void launch_outside_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
-    if (ended(t) || ended_answers(t, id))
+    if (cupti_fatal(t) || cupti_fatal_answers(t, id))
         return;
     bool exec = call_roles[id] == ROLE_EXEC;
     bool launch = call_launches(id);
@@ -357,8 +357,8 @@ static void launch_outside_window(struct trace *t, uint32_t id, const struct cup
     if (launch && c->site != CUPTI_SITE_ENTER && engine_time_awaits())
         engine_time_launched(c->context);
     if (c->site == CUPTI_SITE_ENTER) {
-        if (rests(t))
-            rest_enter();
+        if (suspends(t))
+            suspend_enter();
         if (launch)
             *c->data = 0;
         if (exec && id == ID_cuGraphExecDestroy)
@@ -366,9 +366,9 @@ static void launch_outside_window(struct trace *t, uint32_t id, const struct cup
         return;
     }
     int result = call_result(c);
-    if (rests(t)) {
+    if (suspends(t)) {
         nv_calls_run(t->calls.left_outside, t, id, c);
-        rest_exit(t, id, c);
+        suspend_exit(t, id, c);
     }
     if (launch && atomic_load_explicit(&t->windowed, memory_order_relaxed))
         leave_after_window(t, id, c);
@@ -382,7 +382,7 @@ static void launch_outside_window(struct trace *t, uint32_t id, const struct cup
         graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
     leave_outside_window(t, id, c);
     if (!of_object)
-        hold_let_go(t, c->correlation);
+        detach_now(t, c->correlation);
 }
 
 /* ---- the callback ---------------------------------------------------------------------- */
@@ -411,7 +411,7 @@ static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
     if (atomic_load_explicit(&t->captures, memory_order_relaxed) > 0)
         return false;
     *c->data = 1;
-    locals_launch(launch_function(id, c->params), c->symbol);
+    local_memory_launch(launch_function(id, c->params), c->symbol);
     s->ops->kernel(s, trace_id(t, c->correlation));
     return true;
 }
@@ -419,7 +419,7 @@ static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
 static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *s, uint32_t id,
                                                   const struct cupti_callback *c)
 {
-    if (ended_answers(t, id))
+    if (cupti_fatal_answers(t, id))
         return;
     bool launch = call_launches(id);
     if (!launch)
@@ -431,15 +431,15 @@ static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *
         engine_time_launched(c->context);
     if (c->site == CUPTI_SITE_ENTER) {
         nv_calls_run(t->calls.enter, t, id, c);
-        if (rests(t))
-            rest_enter();
+        if (suspends(t))
+            suspend_enter();
         enter(t, s, id, c);
         nv_calls_run(t->calls.entered, t, id, c);
     } else {
         leave(t, s, id, c);
         nv_calls_run(t->calls.left, t, id, c);
-        if (rests(t))
-            rest_exit(t, id, c);
+        if (suspends(t))
+            suspend_exit(t, id, c);
     }
 }
 

@@ -97,7 +97,7 @@ static __attribute__((noinline)) void launch_of(uint64_t key, void *launched, co
         put(hash_of(symbol), (uint32_t)bytes);
 }
 
-void locals_launch(void *launched, const char *symbol)
+void local_memory_launch(void *launched, const char *symbol)
 {
     uint64_t key = mix((uintptr_t)launched * 0x9E3779B97F4A7C15u ^ (uintptr_t)symbol);
     bool seen = atomic_load_explicit(slot_of(key, 0), memory_order_relaxed) == key;
@@ -105,7 +105,7 @@ void locals_launch(void *launched, const char *symbol)
         launch_of(key, launched, symbol);
 }
 
-int64_t locals_find(const char *symbol)
+int64_t local_memory_find(const char *symbol)
 {
     uint64_t name = hash_of(symbol);
     for (size_t i = 0; i < PROBES; i++) {

@@ -10,10 +10,10 @@
 
 /* A launch of a function, or of a kernel of a library, whose name is symbol (mangled); NULL: not
  * known, and ignored. [hot] */
-void locals_launch(void *launched, const char *symbol);
+void local_memory_launch(void *launched, const char *symbol);
 
 /* Bytes a thread of the kernel has, the most where several have that name; CELL_NULL: no launch
  * of it was seen, or the driver did not say. [any] */
-int64_t locals_find(const char *symbol);
+int64_t local_memory_find(const char *symbol);
 
 #endif

@@ -225,7 +225,8 @@ static void config_key(struct records *r, const struct cupti_kernel *k, struct c
 /* What the record leaves 0, its launch has told. */
 static int64_t local_per_thread(const struct cupti_kernel *k)
 {
-    return k->local_per_thread || !k->name ? (int64_t)k->local_per_thread : locals_find(k->name);
+    return k->local_per_thread || !k->name ? (int64_t)k->local_per_thread
+                                           : local_memory_find(k->name);
 }
 
 static uint32_t config_ask(struct records *r, const struct config_key *k, int64_t local)
@@ -292,7 +293,7 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
     row.config = config_id(r, k);
     row.stream = stream_id(r, device_id(r, k->device), k->context, k->stream);
     if (node) {
-        row.duration = cuts_duration(row.start, row.duration);
+        row.duration = graph_cuts_duration(row.start, row.duration);
         row.graph = k->graph;
         row.graph_node = (int64_t)k->graph_node;
     }
@@ -309,7 +310,7 @@ static void read_graph_run(struct records *r, const struct cupti_record *record)
     struct graph_run_row row = {.graph = g->graph, .correlation = id_of(r, g->correlation)};
     if (!times(r, g->start, g->end, &row.start, &row.duration))
         return;
-    row.duration = cuts_duration(row.start, row.duration);
+    row.duration = graph_cuts_duration(row.start, row.duration);
     row.stream = stream_id(r, device_id(r, g->device), g->context, g->stream);
     r->sink->ops->row(r->sink, RECORD_graph_run, &row);
 }
@@ -346,7 +347,7 @@ static void read_memcpy(struct records *r, const struct cupti_record *record)
     if (FILLS(r, MEMCPY, cupti_memcpy, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     if (row.graph_node)
-        row.duration = cuts_duration(row.start, row.duration);
+        row.duration = graph_cuts_duration(row.start, row.duration);
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
 }
 
@@ -361,7 +362,7 @@ static void read_peer(struct records *r, const struct cupti_record *record)
     if (FILLS(r, PEER, cupti_peer, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     if (row.graph_node)
-        row.duration = cuts_duration(row.start, row.duration);
+        row.duration = graph_cuts_duration(row.start, row.duration);
     r->sink->ops->row(r->sink, RECORD_memcpy, &row);
 }
 
@@ -380,7 +381,7 @@ static void read_memset(struct records *r, const struct cupti_record *record)
     if (FILLS(r, MEMSET, cupti_memset, graph_node))
         row.graph_node = (int64_t)m->graph_node;
     if (row.graph_node)
-        row.duration = cuts_duration(row.start, row.duration);
+        row.duration = graph_cuts_duration(row.start, row.duration);
     r->sink->ops->row(r->sink, RECORD_memset, &row);
 }
 

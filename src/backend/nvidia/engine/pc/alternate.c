@@ -50,7 +50,7 @@ static bool kernels_stay(struct trace *t)
     return stay;
 }
 
-static int turns_open(struct trace *t, struct err *e)
+static int pc_alternate_open(struct trace *t, struct err *e)
 {
     (void)e;
     if (!t->engines[NV_PC_SAMPLING].runs || t->config.pc_collect != PC_COLLECT_WINDOWS ||
@@ -85,14 +85,14 @@ static void window_ends(struct trace *t)
     atomic_store(&t->window, 0);
     edge(false);
     atomic_store(&t->recording, false);
-    kinds_disable(t);
+    activity_kinds_disable(t);
     me.recording = false;
 }
 
 static bool window_begins(struct trace *t)
 {
     atomic_store(&t->recording, true);
-    bool on = kinds_enable(t) == CUPTI_OK;
+    bool on = activity_kinds_enable(t) == CUPTI_OK;
     atomic_store_explicit(&t->announce, true, memory_order_release);
     me.recording = true;
     edge(true);
@@ -124,7 +124,7 @@ static int64_t to_records(struct trace *t)
 {
     if (pc_sampling_refused(t))
         return record_all(t);
-    if (pc_sampling_failed()) /* kinds_disable would leave them on */
+    if (pc_sampling_failed()) /* activity_kinds_disable would leave them on */
         return stay("sampling could not begin in some context, after which CUPTI must not be told "
                     "to give up kernel records: the program is sampled only");
     if (!pc_sampling_pause(t))
@@ -176,14 +176,14 @@ static void take_turns(void *arg)
 
 /* ---- the program's calls --------------------------------------------------------------------- */
 
-static void turns_enter(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void pc_alternate_enter(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     (void)t, (void)id, (void)c;
     driver_gate_enter();
 }
 
 /* Here it is switched. */
-static void turns_left(struct trace *t, uint32_t id, const struct cupti_callback *c)
+static void pc_alternate_left(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (!driver_gate_leave() || !call_waited(id, c))
         return;
@@ -200,7 +200,7 @@ static void turns_left(struct trace *t, uint32_t id, const struct cupti_callback
 
 /* ---- what the session is told ---------------------------------------------------------------- */
 
-static void turns_stop(struct trace *t, bool quiet)
+static void pc_alternate_stop(struct trace *t, bool quiet)
 {
     (void)quiet;
     pthread_mutex_lock(&me.lock);
@@ -225,7 +225,7 @@ static void conclude(struct sink *s)
                         : "no call that waits for the device returned after pc_window_every_ms");
 }
 
-static void turns_drain(struct trace *t)
+static void pc_alternate_drain(struct trace *t)
 {
     struct sink *s = t->sink;
     pthread_mutex_lock(&me.lock);
@@ -246,19 +246,19 @@ static void turns_drain(struct trace *t)
     pthread_mutex_unlock(&me.lock);
 }
 
-static void turns_context(struct trace *t, cuda_context context)
+static void pc_alternate_context(struct trace *t, cuda_context context)
 {
     (void)context;
     look_unsampled(t);
 }
 
-const struct nv_engine_ops turns_engine = {
+const struct nv_engine_ops pc_alternate_engine = {
     .asks = ENGINE_PC_SAMPLING,
-    .open = turns_open,
+    .open = pc_alternate_open,
     .start = look_unsampled,
-    .stop = turns_stop,
-    .context = turns_context,
-    .enter = turns_enter,
-    .left = turns_left,
-    .drain = turns_drain,
+    .stop = pc_alternate_stop,
+    .context = pc_alternate_context,
+    .enter = pc_alternate_enter,
+    .left = pc_alternate_left,
+    .drain = pc_alternate_drain,
 };

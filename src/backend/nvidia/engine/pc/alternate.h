@@ -14,6 +14,6 @@
 
 #include "backend/nvidia/trace.h"
 
-extern const struct nv_engine_ops turns_engine;
+extern const struct nv_engine_ops pc_alternate_engine;
 
 #endif

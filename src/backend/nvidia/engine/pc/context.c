@@ -160,7 +160,7 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
     }
     c->state = PC_ON;
     c->failures = 0;
-    kept_begin(&c->kept, clock_mono());
+    drain_window_begin(&c->kept, clock_mono());
     c->enable_ns = c->kept.spans[0].to - begin;
     return 0;
 }
@@ -170,7 +170,7 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
 static void take(struct pc_context *c, struct pc_data *d, bool keep)
 {
     if (keep) {
-        c->tally.window = kept_last(&c->kept);
+        c->tally.window = drain_window_last(&c->kept);
         pc_tally_add(&c->tally, d);
         c->losses.dropped += d->dropped;
         c->losses.other += d->other;
@@ -197,7 +197,7 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep
             break;
     }
     if (keep)
-        kept_until(&c->kept, clock_mono());
+        drain_window_until(&c->kept, clock_mono());
     return result;
 }
 
@@ -221,7 +221,7 @@ bool pc_context_disable(struct pc_context *c, const struct pc_library *l, bool k
     if (ended)
         take(c, &c->last, keep);
     if (keep)
-        kept_until(&c->kept, clock_mono());
+        drain_window_until(&c->kept, clock_mono());
     return ended;
 }
 
@@ -231,7 +231,7 @@ void pc_context_renew(struct pc_context *c)
     c->losses = (struct pc_losses){0};
     c->described = false;
     c->failures = 0;
-    kept_begin(&c->kept, clock_mono());
+    drain_window_begin(&c->kept, clock_mono());
 }
 
 void pc_context_close(struct pc_context *c)

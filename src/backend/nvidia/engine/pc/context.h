@@ -48,10 +48,10 @@ struct pc_context {
     uint32_t reasons[PC_REASONS]; /* ids of the sink, by place in the tally */
     bool described;               /* they are defined */
     struct pc_losses losses;
-    struct kept kept;  /* when the tally's samples were taken */
-    int64_t enable_ns; /* that enabling took */
-    unsigned refused;  /* bit by enum pc_attribute: what the library did not take */
-    unsigned failures; /* of drains, one after the other */
+    struct drain_windows kept; /* when the tally's samples were taken */
+    int64_t enable_ns;         /* that enabling took */
+    unsigned refused;          /* bit by enum pc_attribute: what the library did not take */
+    unsigned failures;         /* of drains, one after the other */
 };
 
 /* Enables sampling in the context of handle and device: state PC_ON. On failure a sentence; nothing

@@ -50,7 +50,7 @@ static int file_of(uint32_t ordinal)
     return fd;
 }
 
-int claim_device(uint32_t ordinal, struct err *e)
+int device_lock_take(uint32_t ordinal, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd = file_of(ordinal);

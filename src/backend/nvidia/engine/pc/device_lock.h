@@ -13,6 +13,6 @@
 
 /* Claims the device of the program's ordinal. GPUFL_E_BUSY with a sentence: another process has it.
  * 0 also where that cannot be known: no UUID, no shared memory. [any, one at a time] */
-int claim_device(uint32_t ordinal, struct err *e);
+int device_lock_take(uint32_t ordinal, struct err *e);
 
 #endif

@@ -114,7 +114,7 @@ static void context_on(struct trace *t, struct pc_context *c)
         .hardware_bytes = (size_t)t->config.pc_hardware_bytes,
         .look_ms = t->switched ? LOOK_WINDOWED_MS : LOOK_MS,
     };
-    if (claim_device(c->device, &e) == 0) {
+    if (device_lock_take(c->device, &e) == 0) {
         int rc = pc_context_enable(c, &me.library, t->cupti, &setup, &e);
         atomic_fetch_add_explicit(rc ? &me.refused : &me.begun, 1, memory_order_relaxed);
         trace_began(t, ENGINE_PC_SAMPLING);
@@ -219,7 +219,7 @@ static void context_drain(struct trace *t, struct pc_context *c, bool last)
         c->failures = 0;
         return;
     }
-    ended_suspect();
+    cupti_fatal_suspect();
     if (++c->failures < FAILURES_MOST && !last)
         return;
     cupti_error(t->cupti, result, "to hand over samples", &e);
@@ -334,7 +334,7 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
                                      e); /* none that may be sampled again: suspend.h */
     for (size_t i = 0; i < CONTEXTS && open; i++)
         if (me.contexts[i].state == PC_ON)
-            kept_open(&me.contexts[i].kept, clock_mono());
+            drain_window_open(&me.contexts[i].kept, clock_mono());
     me.keeping = open;
     return 0;
 }
@@ -407,13 +407,13 @@ bool pc_sampling_pause(struct trace *t)
     return !begun_anywhere();
 }
 
-static enum rested pc_rest(struct trace *t)
+static enum suspended pc_suspend(struct trace *t)
 {
-    if (!engine_enter(ENGINE_PATIENCE_REST))
-        return REST_LATER;
+    if (!engine_enter(ENGINE_PATIENCE_SUSPEND))
+        return SUSPEND_LATER;
     pause_all(t);
     engine_leave();
-    return pc_sampling_binds() ? REST_REFUSED : REST_DONE;
+    return pc_sampling_binds() ? SUSPEND_REFUSED : SUSPEND_DONE;
 }
 
 bool pc_sampling_resume(struct trace *t)
@@ -542,7 +542,7 @@ static void context_write(struct trace *t, struct pc_context *c)
     if (c->tally.lost)
         t->sink->ops->lost(t->sink, LOSS_SAMPLES, c->tally.lost);
     c->tally.lost = 0;
-    kept_written(&c->kept);
+    drain_window_written(&c->kept);
 }
 
 static void add_totals(struct pc_totals *to, const struct pc_totals *from)
@@ -624,7 +624,7 @@ const struct nv_engine_ops pc_sampling_engine = {
     .start = pc_start,
     .stop = pc_sampling_stop,
     .window = pc_window,
-    .rest = pc_rest,
+    .suspend = pc_suspend,
     .wake = pc_wake,
     .context = pc_context,
     .context_gone = pc_context_gone,

@@ -339,11 +339,11 @@ static int pm_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-static enum rested pm_rest(struct trace *t)
+static enum suspended pm_suspend(struct trace *t)
 {
     (void)t;
-    if (!engine_enter(ENGINE_PATIENCE_REST))
-        return REST_LATER;
+    if (!engine_enter(ENGINE_PATIENCE_SUSPEND))
+        return SUSPEND_LATER;
     bool ready = me.opened && !window_is_open();
     for (size_t i = 0; i < DEVICES; i++)
         ready &=
@@ -359,7 +359,7 @@ static enum rested pm_rest(struct trace *t)
     }
     me.resting |= ready;
     engine_leave();
-    return ready ? REST_DONE : REST_LATER;
+    return ready ? SUSPEND_DONE : SUSPEND_LATER;
 }
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
@@ -613,9 +613,9 @@ static void pm_drain(struct trace *t)
     uint32_t bits = atomic_load_explicit(&me.used, memory_order_relaxed);
     if (!engine_enter(ENGINE_PATIENCE))
         return;
-    if (ended(t))
+    if (cupti_fatal(t))
         drain_ended(t, last);
-    for (uint32_t i = 0; me.opened && !ended(t) && i < DEVICES; i++) {
+    for (uint32_t i = 0; me.opened && !cupti_fatal(t) && i < DEVICES; i++) {
         if (me.devices[i].state != PM_UNUSED || !(bits >> i & 1))
             continue;
         if (!last && !me.resting)
@@ -626,9 +626,9 @@ static void pm_drain(struct trace *t)
                 "the session ended before the device's counters were set up, which takes "
                 "some tenths of a second");
     }
-    if (me.opened && !ended(t))
+    if (me.opened && !cupti_fatal(t))
         drain_devices(t, last);
-    if (last && !ended(t))
+    if (last && !cupti_fatal(t))
         close_devices();
     engine_leave();
 }
@@ -646,7 +646,7 @@ const struct nv_engine_ops pm_sampling_engine = {
     .start = pm_start,
     .close = pm_close,
     .window = pm_window,
-    .rest = pm_rest,
+    .suspend = pm_suspend,
     .wake = pm_wake,
     .context = pm_context,
     .flush = pm_flush,

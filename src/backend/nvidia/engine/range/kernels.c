@@ -83,14 +83,14 @@ static void repeat_ends(struct trace *t, const char *name, uint32_t correlation,
 static bool lock(struct trace *t, bool alone)
 {
     int rc = ETIMEDOUT;
-    while (rc == ETIMEDOUT && !ended(t)) {
+    while (rc == ETIMEDOUT && !cupti_fatal(t)) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec++;
         rc = alone ? pthread_rwlock_timedwrlock(&ranging.launches, &until)
                    : pthread_rwlock_timedrdlock(&ranging.launches, &until);
         if (rc == ETIMEDOUT)
-            ended_suspect();
+            cupti_fatal_suspect();
     }
     return rc == 0;
 }
@@ -111,7 +111,7 @@ void range_kernels_begin(struct trace *t, const char *name)
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done)
 {
     FLOAT_ENV_DEFAULT;
-    if (range_kernels_launching == LAUNCH_COUNTED && !ended(t))
+    if (range_kernels_launching == LAUNCH_COUNTED && !cupti_fatal(t))
         repeat_ends(t, name, correlation, done);
     range_kernels_launching = LAUNCH_NONE;
     pthread_rwlock_unlock(&ranging.launches);

@@ -391,11 +391,11 @@ static int ranges_window(struct trace *t, bool open, struct err *e)
 }
 
 /* Another thread's context is not touched, nor what it has not read. */
-static enum rested ranges_rest(struct trace *t)
+static enum suspended ranges_suspend(struct trace *t)
 {
     (void)t;
     if (!ranges_enter(false))
-        return REST_LATER;
+        return SUSPEND_LATER;
     bool holds = ranging.at.context != NULL;
     bool idle = !atomic_load(&ranging.open_instance) && !atomic_load(&ranging.beginning) &&
                 !ranging.at.started;
@@ -404,7 +404,7 @@ static enum rested ranges_rest(struct trace *t)
     if (holds && idle)
         idle = close_counters() == CUPTI_OK;
     ranges_leave();
-    return idle ? REST_DONE : REST_LATER;
+    return idle ? SUSPEND_DONE : SUSPEND_LATER;
 }
 
 static void ranges_wake(struct trace *t)
@@ -592,7 +592,7 @@ const struct nv_engine_ops range_profiler_engine = {
     .open = ranges_open,
     .stop = ranges_stop,
     .window = ranges_window,
-    .rest = ranges_rest,
+    .suspend = ranges_suspend,
     .wake = ranges_wake,
     .context_gone = ranges_context_gone,
     .entered = ranges_entered,

@@ -119,7 +119,7 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
         return cupti_error(cupti, result, "to let kernels count their instructions", e);
     instrument_all(cupti);
     sass_tally_init(&c->tally, d->ids);
-    kept_begin(&c->kept, clock_mono());
+    drain_window_begin(&c->kept, clock_mono());
     c->state = SASS_ON;
     return 0;
 }
@@ -147,7 +147,7 @@ static int take(struct sass_context *c, const struct sass_library *l,
                                   .instances = n->instances,
                                   .data = list};
     int result = l->cuptiSassMetricsFlushData(&p);
-    c->tally.window = kept_last(&c->kept);
+    c->tally.window = drain_window_last(&c->kept);
     if (result == CUPTI_OK && keep)
         sass_tally_add(&c->tally, list, n->records, values);
     munmap(memory, bytes);
@@ -164,7 +164,7 @@ int sass_context_drain(struct sass_context *c, const struct sass_library *l, boo
             result = take(c, l, &n, keep); /* meanwhile there may be more */
     }
     if (keep)
-        kept_until(&c->kept, clock_mono());
+        drain_window_until(&c->kept, clock_mono());
     return result;
 }
 

@@ -41,9 +41,9 @@ struct sass_context {
     cuda_context handle;     /* the program's; NULL: it is gone */
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
-    struct kept kept; /* when the tally's counts were taken; none: it has never counted */
-    int64_t due;      /* ns: when its counts are to be taken next */
-    uint64_t dropped; /* values that were counted and are lost, since the last look */
+    struct drain_windows kept; /* when the tally's counts were taken; none: it has never counted */
+    int64_t due;               /* ns: when its counts are to be taken next */
+    uint64_t dropped;          /* values that were counted and are lost, since the last look */
 };
 
 /* Tells the library what to count on a device (the driver's ordinal). On failure a sentence. */

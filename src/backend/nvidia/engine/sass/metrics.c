@@ -33,7 +33,7 @@ static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
 /* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
 #define PATIENCE INT64_C(2000000000)
 static const int64_t ENDING_PATIENCE = 100000000;
-_Static_assert(HOLD_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
+_Static_assert(DETACH_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
                "a session's end may wait for all of them");
 
 /* Guarded by the engines' lock, except where a member says otherwise. */
@@ -313,7 +313,7 @@ static int switch_keeping(bool open, struct err *e)
     }
     for (size_t i = 0; i < CONTEXTS && open; i++)
         if (me.contexts[i].state == SASS_ON)
-            kept_open(&me.contexts[i].kept, clock_mono());
+            drain_window_open(&me.contexts[i].kept, clock_mono());
     me.keeping = open;
     return 0;
 }
@@ -331,7 +331,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
                  : switch_keeping(open, e);
     me.beside += !rc && !alone;
     if (!alone) /* a launch that does not return may be one whose end CUPTI did not tell */
-        ended_suspect();
+        cupti_fatal_suspect();
     if (counts)
         sass_gate_open();
     engine_leave();
@@ -363,25 +363,25 @@ static void sass_stop(struct trace *t, bool quiet)
         contexts_end(alone);
         sass_gate_open();
         if (!alone)
-            ended_suspect();
+            cupti_fatal_suspect();
     } else { /* calls whose end nobody told while CUPTI was away would be waited for */
         contexts_end(true);
     }
     engine_leave();
 }
 
-static enum rested sass_rest(struct trace *t)
+static enum suspended sass_suspend(struct trace *t)
 {
     (void)t;
-    if (!me.opened || !engine_enter(ENGINE_PATIENCE_REST))
-        return REST_LATER;
+    if (!me.opened || !engine_enter(ENGINE_PATIENCE_SUSPEND))
+        return SUSPEND_LATER;
     bool alone = sass_gate_shut(0);
     if (alone)
         contexts_end(true);
     me.resting |= alone;
     sass_gate_open();
     engine_leave();
-    return alone ? REST_DONE : REST_LATER;
+    return alone ? SUSPEND_DONE : SUSPEND_LATER;
 }
 
 static bool counts_anywhere(struct trace *t)
@@ -487,7 +487,7 @@ static void context_write(struct trace *t, struct sass_context *c)
     }
     sass_tally_take(&c->tally, put_cell, &w);
     c->dropped = c->tally.lost = 0;
-    kept_written(&c->kept);
+    drain_window_written(&c->kept);
     say_losses(s, lost);
 }
 
@@ -497,7 +497,7 @@ static void conclude(struct trace *t)
     uint64_t of_graphs = atomic_load_explicit(&me.graphs, memory_order_relaxed);
     struct sink *s = t->sink;
     bool failed = nv_engine_failed(t, NV_SASS_METRICS);
-    bool nothing = me.opened && all && !me.counted && !failed && !t->switched && !ended(t);
+    bool nothing = me.opened && all && !me.counted && !failed && !t->switched && !cupti_fatal(t);
     if (nothing && faults_seen())
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
                         "what was counted of %" PRIu64
@@ -624,7 +624,7 @@ const struct nv_engine_ops sass_metrics_engine = {
     .start = sass_start,
     .stop = sass_stop,
     .window = sass_window,
-    .rest = sass_rest,
+    .suspend = sass_suspend,
     .wake = sass_wake,
     .context = sass_context,
     .context_gone = sass_context_gone,

@@ -1,4 +1,4 @@
-/* test_nvidia_locals.c - local memory of kernels, asked of a driver (the fake one). */
+/* test_nvidia_local_memory.c - local memory of kernels, asked of a driver (the fake one). */
 
 #include "backend/nvidia/record/local_memory.h"
 #include "tests/test.h"
@@ -56,43 +56,43 @@ TEST(launches_tell)
 {
     static const char spilled[] = "spilled", plain[] = "plain";
     char again[] = "spilled";
-    assert_int_equal(locals_find("spilled"), CELL_NULL);
-    locals_launch(function_of(spilled, 208), spilled);
-    locals_launch(function_of(plain, 0), plain);
-    assert_int_equal(locals_find(again), 208);
-    assert_int_equal(locals_find("plain"), 0);
-    assert_int_equal(locals_find("spille"), CELL_NULL);
+    assert_int_equal(local_memory_find("spilled"), CELL_NULL);
+    local_memory_launch(function_of(spilled, 208), spilled);
+    local_memory_launch(function_of(plain, 0), plain);
+    assert_int_equal(local_memory_find(again), 208);
+    assert_int_equal(local_memory_find("plain"), 0);
+    assert_int_equal(local_memory_find("spille"), CELL_NULL);
 }
 
 /* As the CUDA runtime launches. */
 TEST(kernels_of_libraries)
 {
     static const char name[] = "_Z7libraryv";
-    locals_launch(made_by(get_kernel, name, 96), name);
-    assert_int_equal(locals_find(name), 96);
+    local_memory_launch(made_by(get_kernel, name, 96), name);
+    assert_int_equal(local_memory_find(name), 96);
 }
 
 /* Of several functions with one name the most counts: a record tells no more than the name. */
 TEST(one_name_of_several)
 {
     static const char name[] = "twice";
-    locals_launch(function_of(name, 64), name);
-    locals_launch(function_of(name, 16), name);
-    assert_int_equal(locals_find(name), 64);
+    local_memory_launch(function_of(name, 64), name);
+    local_memory_launch(function_of(name, 16), name);
+    assert_int_equal(local_memory_find(name), 64);
 }
 
 TEST(what_is_not_told)
 {
     static const char name[] = "untold";
-    locals_launch(NULL, name);
-    locals_launch(function_of(name, 8), NULL);
-    assert_int_equal(locals_find(name), CELL_NULL);
+    local_memory_launch(NULL, name);
+    local_memory_launch(function_of(name, 8), NULL);
+    assert_int_equal(local_memory_find(name), CELL_NULL);
 }
 
 static void *launch_all(void *unused)
 {
     for (int i = 0; i < 50 * NAMES; i++)
-        locals_launch(functions[i % NAMES], names[i % NAMES]);
+        local_memory_launch(functions[i % NAMES], names[i % NAMES]);
     return unused;
 }
 
@@ -108,7 +108,7 @@ TEST(many_threads)
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
     for (int i = 0; i < NAMES; i++)
-        assert_int_equal(locals_find(names[i]), i);
+        assert_int_equal(local_memory_find(names[i]), i);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* test_nvidia_hold.c - when CUPTI is let go of between windows, and when not. */
+/* test_nvidia_detach.c - when CUPTI is let go of between windows, and when not. */
 #include "backend/nvidia/life/detach.h"
 #include "tests/test.h"
 
@@ -90,7 +90,7 @@ static int setup(void **state)
     memset(&trace, 0, sizeof trace);
     trace.cupti = &cupti;
     trace.sink = &sink;
-    trace.config.windows = trace.held = true;
+    trace.config.windows = trace.detaches = true;
     trace.config.rest_ns = 1;
     trace.config.let_go = true;
     trace.config.engines = ENGINE_SYNC;
@@ -100,9 +100,9 @@ static int setup(void **state)
     forced = finalized = subscribed = callbacks = woken = messages = 0;
     finalize_result = CUPTI_OK;
     while_forced = NULL;
-    hold_start(&trace);
-    assert_int_equal(atomic_load(&trace.hold), HOLD_NONE);
-    atomic_store(&trace.hold, HOLD_SHUT);
+    detach_start(&trace);
+    assert_int_equal(atomic_load(&trace.attach_state), ATTACH_NONE);
+    atomic_store(&trace.attach_state, ATTACH_SHUT);
     object_calls_session();
     object_calls_begin(&trace);
     return 0;
@@ -110,16 +110,16 @@ static int setup(void **state)
 
 static void window(void)
 {
-    assert_int_equal(hold_switch(&trace, true, &err), 0);
-    assert_int_equal(hold_switch(&trace, false, &err), 0);
+    assert_int_equal(detach_window(&trace, true, &err), 0);
+    assert_int_equal(detach_window(&trace, false, &err), 0);
 }
 
 static void stays_behind_a_window(void)
 {
     window();
-    hold_flush(&trace);
-    hold_taken(&trace);
-    hold_let_go(&trace, 7);
+    detach_flush(&trace);
+    detach_taken(&trace);
+    detach_now(&trace, 7);
     assert_int_equal(forced, 0);
     assert_int_equal(finalized, 0);
 }
@@ -127,17 +127,17 @@ static void stays_behind_a_window(void)
 TEST(goes_at_the_exit_of_a_call)
 {
     window();
-    hold_let_go(&trace, 7);
-    hold_taken(&trace);
+    detach_now(&trace, 7);
+    detach_taken(&trace);
     assert_int_equal(finalized, 0); /* nothing was flushed */
-    hold_flush(&trace);
-    hold_let_go(&trace, 7);
+    detach_flush(&trace);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 0); /* nor decoded */
     assert_int_equal(forced, 1);
-    hold_taken(&trace);
-    assert_true(hold_away(&trace));
+    detach_taken(&trace);
+    assert_true(detach_is_away(&trace));
     assert_int_equal(trace_id(&trace, 6), 6);
-    hold_let_go(&trace, 7);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 1);
     assert_null(trace.subscriber);
     assert_int_equal(trace_id(&trace, 1), 8); /* CUPTI will begin with 1 again */
@@ -147,15 +147,15 @@ TEST(goes_at_the_exit_of_a_call)
 TEST(not_behind_a_window_that_came_between)
 {
     window();
-    hold_flush(&trace);
+    detach_flush(&trace);
     window();
-    hold_taken(&trace);
-    hold_let_go(&trace, 7);
+    detach_taken(&trace);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 0);
-    assert_false(hold_away(&trace));
-    hold_flush(&trace);
-    hold_taken(&trace);
-    hold_let_go(&trace, 7);
+    assert_false(detach_is_away(&trace));
+    detach_flush(&trace);
+    detach_taken(&trace);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 1);
     assert_int_equal(forced, 2);
 }
@@ -163,15 +163,15 @@ TEST(not_behind_a_window_that_came_between)
 TEST(not_while_one_is_open)
 {
     window();
-    hold_flush(&trace);
-    hold_taken(&trace);
-    assert_int_equal(hold_switch(&trace, true, &err), 0); /* takes the word back */
-    hold_let_go(&trace, 7);
-    hold_flush(&trace);
-    hold_taken(&trace);
+    detach_flush(&trace);
+    detach_taken(&trace);
+    assert_int_equal(detach_window(&trace, true, &err), 0); /* takes the word back */
+    detach_now(&trace, 7);
+    detach_flush(&trace);
+    detach_taken(&trace);
     assert_int_equal(finalized, 0);
     assert_int_equal(forced, 1);
-    assert_int_equal(hold_switch(&trace, false, &err), 0);
+    assert_int_equal(detach_window(&trace, false, &err), 0);
 }
 
 /* A buffer that CUPTI has not given back holds kernels that still run. */
@@ -180,10 +180,10 @@ TEST(not_before_buffers_are_back)
     struct buffers *pool = atomic_load(&trace.pool);
     uint8_t *b = buffers_take(pool);
     window();
-    hold_flush(&trace);
+    detach_flush(&trace);
     assert_int_equal(forced, 0);
     assert_true(buffers_give(pool, b, 0, false));
-    hold_flush(&trace);
+    detach_flush(&trace);
     assert_int_equal(forced, 1);
 }
 
@@ -193,7 +193,7 @@ static _Atomic bool open_now;
 static void *open_window(void *arg)
 {
     (void)arg;
-    assert_int_equal(hold_switch(&trace, true, &err), 0);
+    assert_int_equal(detach_window(&trace, true, &err), 0);
     atomic_store(&open_now, true);
     return NULL;
 }
@@ -211,12 +211,12 @@ TEST(a_window_waits_for_what_is_forced_out)
     window();
     atomic_store(&open_now, false);
     while_forced = open_beside;
-    hold_flush(&trace);
+    detach_flush(&trace);
     while_forced = NULL;
     pthread_join(opener, NULL);
     assert_true(atomic_load(&open_now));
-    hold_taken(&trace);
-    hold_let_go(&trace, 7);
+    detach_taken(&trace);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 0);
 }
 
@@ -226,16 +226,16 @@ TEST(stays_where_it_was_refused)
     finalize_result = CUPTI_E_UNKNOWN;
     for (int i = 0; i < 2; i++) {
         window();
-        hold_flush(&trace);
-        hold_taken(&trace);
-        hold_let_go(&trace, 7);
+        detach_flush(&trace);
+        detach_taken(&trace);
+        detach_now(&trace, 7);
     }
-    hold_released(&trace, &done, &failed);
+    detach_released(&trace, &done, &failed);
     assert_int_equal(finalized, 1);
     assert_int_equal(done, 0);
     assert_int_equal(failed, 1);
     assert_int_equal(trace_id(&trace, 8), 8);
-    assert_false(hold_away(&trace));
+    assert_false(detach_is_away(&trace));
 }
 
 static void a_call(int site, uint32_t correlation)
@@ -250,21 +250,21 @@ static const struct timespec many_times_longer = {.tv_nsec = 50000000};
 TEST(not_while_a_context_is_made)
 {
     window();
-    hold_flush(&trace);
-    hold_taken(&trace);
+    detach_flush(&trace);
+    detach_taken(&trace);
     a_call(CUPTI_SITE_ENTER, 5);
     a_call(CUPTI_SITE_ENTER, 6);
     a_call(CUPTI_SITE_EXIT, 4); /* nobody told of its begin */
     nanosleep(&many_times_longer, NULL);
-    hold_let_go(&trace, 7);
+    detach_now(&trace, 7);
     a_call(CUPTI_SITE_EXIT, 5);
     assert_true(object_calls_under_way());
-    hold_let_go(&trace, 7);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 0);
     a_call(CUPTI_SITE_EXIT, 6);
     while (!object_calls_quiet(trace.config.rest_ns))
         continue;
-    hold_let_go(&trace, 7);
+    detach_now(&trace, 7);
     assert_int_equal(finalized, 1);
 }
 
@@ -307,8 +307,8 @@ TEST(not_where_it_is_never_quiet)
     a_call(CUPTI_SITE_ENTER, 1);
     stays_behind_a_window();
     assert_int_equal(messages, 0);
-    hold_conclude(&trace);
-    hold_conclude(&trace);
+    detach_conclude(&trace);
+    detach_conclude(&trace);
     assert_int_equal(messages, 1);
 }
 
@@ -316,20 +316,20 @@ TEST(not_where_it_is_never_quiet)
 TEST(comes_back_to_hear_of_contexts)
 {
     window();
-    hold_flush(&trace);
-    hold_taken(&trace);
-    hold_return(&trace);
+    detach_flush(&trace);
+    detach_taken(&trace);
+    detach_return(&trace);
     assert_int_equal(subscribed, 0);
-    hold_let_go(&trace, 7);
+    detach_now(&trace, 7);
     assert_int_equal(woken, 1);
     assert_null(trace.subscriber);
     callbacks = 0;
-    hold_return(&trace);
-    hold_return(&trace);
+    detach_return(&trace);
+    detach_return(&trace);
     assert_int_equal(subscribed, 1);
     assert_int_equal(callbacks, 1);
     assert_ptr_equal(trace.subscriber, &subscriber);
-    assert_true(hold_away(&trace));
+    assert_true(detach_is_away(&trace));
 }
 
 TEST(not_before_it_has_rested)
