@@ -33,8 +33,8 @@ enum loss {
     LOSS_COUNT
 };
 
-/* As in message.severity, and: a note of the log that stderr hears at once, too, since it is wanted while
- * the program runs. */
+/* As in message.severity, and: a note of the log that stderr hears at once, too, since it is wanted
+ * while the program runs. */
 enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3, SEVERITY_NOTE_ALOUD };
 
 enum launch_kind {
@@ -151,8 +151,8 @@ struct sink_ops {
      * memcpy and memset rows are filled by the sink from the correlation. */
     void (*row)(struct sink *s, enum record_type type, const void *row);
 
-    /* [collector] An engine kept a thread (its kernel id) from start for so many ns: a row of overhead,
-     * which is none of the vendor's own account. */
+    /* [collector] An engine kept a thread (its kernel id) from start for so many ns: a row of
+     * overhead, which is none of the vendor's own account. */
     void (*engine_time)(struct sink *s, int64_t start, int64_t duration, int64_t thread);
 
     /* [any] Counts losses. */
@@ -210,8 +210,8 @@ struct engine_pair {
 extern const struct engine_row engine_table[];  /* by enum gpufl_engine; ends with a name of NULL */
 extern const struct engine_pair engine_pairs[]; /* ends with a why of NULL */
 
-/* The pair that keeps these from running in one session; NULL: none does. A session runs one row of the
- * table, and a test holds every row to this: the capture need not ask. [any] */
+/* The pair that keeps these from running in one session; NULL: none does. A session runs one row of
+ * the table, and a test holds every row to this: the capture need not ask. [any] */
 const struct engine_pair *engine_conflict(unsigned asks);
 
 /* Kernel records beside samples, of PCs or of counters. */
@@ -235,9 +235,9 @@ struct trace_config {
     bool windows; /* nothing is recorded outside of windows: see trace_ops.window */
     bool passed;  /* until the first one is opened launches are told to sink_ops.passed */
     int64_t pc_window_every_ns, pc_window_for_ns; /* of PC_COLLECT_WINDOWS */
-    int64_t rest_ns;             /* behind a window engines rest, and the library goes; 0: never */
-    bool let_go;                 /* they do; else only where windows wait for kernels anyway */
-    unsigned pc_period;          /* a sample every 2^period cycles; 0: by the device */
+    int64_t rest_ns;    /* after a window, until the engines suspend and CUPTI detaches; 0: never */
+    bool let_go;        /* detach; else only where windows wait for kernels anyway */
+    unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
     int64_t deep_sample_ns;      /* with both: sampled for so long, then counted */
     const char *counter_metrics; /* a set, or names with commas between; outlives the trace */
@@ -259,15 +259,15 @@ struct trace_cost {
 
 enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 
-/* An outermost scope of the calling thread begins, an iteration of it does, or it has ended; or, of no
- * scope, the thread is about to end, and what it counted is to be read. repeats, with the begin: so many
- * iterations will be told; 0: it is done once. Returns why the scope is not counted, static text; NULL: it
- * is, or that is not known yet. */
+/* An outermost scope of the calling thread begins, an iteration of it does, or it has ended; or, of
+ * no scope, the thread is about to end, and what it counted is to be read. repeats, with the begin:
+ * so many iterations will be told; 0: it is done once. Returns why the scope is not counted, static
+ * text; NULL: it is, or that is not known yet. */
 typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
                                    uint32_t repeats);
 
-/* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come back: a program
- * that ends waits for it so long. */
+/* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come
+ * back: a program that ends waits for it so long. */
 #define TRACE_STOP_MOST INT64_C(6000000000)
 
 struct trace_ops {
@@ -296,13 +296,14 @@ struct trace_ops {
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
     /* Optional: opens or closes the one window, while the program runs; several may stand for one
      * in the caller. Closed, nothing is kept, and once its records are taken the vendor's library
-     * is let go of where that is wanted (let_go) and safe. The caller lets one in at a time,
-     * and not beside start, stop and close. An error leaves it closed. [any] */
+     * is detached where that is wanted (let_go) and safe. The caller lets one in at a time,
+     * and never concurrently with start, stop and close. An error leaves it closed. [any] */
     int (*window)(struct trace *t, bool open, struct err *e);
-    /* [collector] Optional: how often the library was let go of, and could not be. */
+    /* [collector] Optional: how often the library was detached, and could not be. */
     void (*released)(struct trace *t, uint64_t *done, uint64_t *failed);
     /* [collector] Optional: which engines run, enum engine_bit, where that is known only while
-     * the program runs; *why: what keeps the others from it, or "". NULL: all that were asked for. */
+     * the program runs; *why: what keeps the others from it, or "". NULL: all that were asked
+     * for. */
     unsigned (*running)(struct trace *t, const char **why);
     /* [owner] Optional, for benchmarks: on = only count kernel records (as LOSS_FLOOR) and
      * free their buffers, other activity kinds off; off = back to normal. */
@@ -377,9 +378,9 @@ struct backend {
      * thread: a context is there. Wakes no driver and makes none. Not from inside the driver's
      * initialization. */
     bool (*in_use)(void);
-    /* Optional: the hardware counters of the devices here, by chip: those of the sets, then all. Wakes the
-     * driver, so never in a program that is captured. 0, or why devices could not be asked, also after
-     * some offers. [owner] */
+    /* Optional: the hardware counters of the devices here, by chip: those of the sets, then all.
+     * Wakes the driver, so never in a program that is captured. 0, or why devices could not be
+     * asked, also after some offers. [owner] */
     int (*counters)(const struct counter_visit *v, struct err *e);
 };
 

@@ -1,8 +1,9 @@
-/* vendor.h - what has to be known of a GPU vendor where none of the vendor's libraries are asked: on the machine
- * that runs `gpufl trace`, in a stack's modules, in the names of functions, in the units of occupancy.
+/* vendor.h - what has to be known of a GPU vendor where none of the vendor's libraries are asked:
+ * on the machine that runs `gpufl trace`, in a stack's modules, in the names of functions, in the
+ * units of occupancy.
  *
- * Constants, so that modules below the backends, and programs without them, can use these facts. struct backend has
- * the same vendor as a member. Readable from C++ too. Any thread. */
+ * Constants, so that modules below the backends, and programs without them, can use these facts.
+ * struct backend has the same vendor as a member. Readable from C++ too. Any thread. */
 #ifndef GPUFL_BACKEND_VENDOR_H
 #define GPUFL_BACKEND_VENDOR_H
 
@@ -14,11 +15,12 @@
 extern "C" {
 #endif
 
-/* A library of the vendor's, by its file name: `name`, then one of the letters of `next`, ".so" somewhere. */
+/* A library of the vendor's, by its file name: `name`, then one of the letters of `next`, ".so"
+ * somewhere. */
 struct vendor_module {
     const char *name, *next;
-    bool
-        runtime; /* the runtime that programs are linked with; else the driver, and what watches it */
+    bool runtime; /* the runtime that programs are linked with; else the driver, and what watches it
+                   */
 };
 
 enum vendor_look {
@@ -68,7 +70,8 @@ typedef void occupancy_units_fn(int64_t compute_major, int64_t compute_minor,
 
 struct vendor {
     const char *name;
-    /* Variables of the environment that make the driver, and the library of ranges (NVTX), load a library. */
+    /* Variables of the environment that make the driver, and the library of ranges (NVTX), load a
+     * library. */
     const char *injection, *injection_ranges; /* NULL: there is none */
     const char *driver;         /* library that every program on the GPU opens; NULL: none */
     const char *driver_folders; /* where it may lie, beyond where the loader looks; by ':' */
@@ -82,7 +85,7 @@ struct vendor {
     occupancy_units_fn *occupancy; /* NULL: occupancy is not known */
 };
 
-/* Of real GPUs, in the order of backends.def; NULL-terminated. */
+/* The vendors of real GPUs, in the order of backends.def; NULL-terminated. */
 extern const struct vendor *const vendors[];
 
 /* The vendor's library that a path names; NULL: none. */

@@ -6,9 +6,9 @@
  * because CUPTI may write into a buffer after the session's end; its pages are
  * touched as they are used, most recently used first.
  *
- * Sessions that follow each other share pools: a buffer that CUPTI still holds does not cost the next
- * session a new mapping. Such a buffer is marked when it comes back, since records of the session
- * before may lie in it. */
+ * Sessions that follow each other share pools: a buffer that CUPTI still holds does not cost the
+ * next session a new mapping. Such a buffer is marked when it comes back, since records of the
+ * session before may lie in it. */
 #ifndef GPUFL_BACKEND_COMMON_BUFFERS_H
 #define GPUFL_BACKEND_COMMON_BUFFERS_H
 
@@ -44,8 +44,8 @@ struct buffers_list {
     _Atomic(struct buffers *) newest; /* release in buffers_open, acquire in buffers_home */
 };
 
-/* A pool for a session: one of the list that has the same sizes and at least half of its buffers free,
- * else a new one, which joins the list. NULL when out of memory. [owner] */
+/* A pool for a session: one of the list that has the same sizes and at least half of its buffers
+ * free, else a new one, which joins the list. NULL when out of memory. [owner] */
 struct buffers *buffers_open(struct buffers_list *all, int64_t buffer_bytes, int64_t pool_bytes);
 
 /* Gives the memory of free buffers back to the system, not the pool. [owner] */
@@ -57,8 +57,8 @@ uint8_t *buffers_take(struct buffers *b);
 /* Hands over a filled one. False when it is not of this pool. [hot] */
 bool buffers_give(struct buffers *b, uint8_t *memory, size_t valid, bool floor);
 
-/* Frees a buffer that CUPTI gives back after a session with another pool has begun: nobody reads it.
- * False when it is of no pool of the list. [hot] */
+/* Frees a buffer that CUPTI gives back after a session with another pool has begun: nobody reads
+ * it. False when it is of no pool of the list. [hot] */
 bool buffers_home(const struct buffers_list *all, const uint8_t *memory);
 
 /* True when so many wait that the collector should come early. [hot] */

@@ -12,8 +12,8 @@
 /* The same, of who keeps others at the driver's gate. */
 #define ENGINE_PATIENCE_SUSPEND INT64_C(20000000)
 
-/* False: not within patience (0: not at once), or this thread is in it: the library may call back on
- * the thread that calls it. */
+/* False: not within patience (0: not at once), or this thread is in it: the library may call back
+ * on the thread that calls it. */
 bool engine_enter(int64_t patience);
 void engine_leave(void);
 

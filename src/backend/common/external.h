@@ -13,7 +13,7 @@ struct external;
 struct external *external_open(void); /* NULL: out of memory */
 void external_close(struct external *x);
 
-/* Of several ids of one call that with the lowest kind stays. */
+/* Keeps, of several ids of one call, that with the lowest kind. */
 void external_put(struct external *x, uint32_t correlation, int32_t kind, uint64_t id);
 bool external_find(const struct external *x, uint32_t correlation, int32_t *kind, uint64_t *id);
 

@@ -5,12 +5,12 @@
  * switched on, and what a drain reads had ended before it. Each gives a bound of the difference;
  * the one of reading is renewed with every drain. Both loosen by what two clocks may drift apart.
  *
- * Within the bounds the wall clock decides: the driver sets the device's clock by it (on an H200 they
- * differ by less than 50 us). Not on every machine: 8 ms on one with two H100. The bound of sampling's begin is
- * as wide as it takes to begin, which was 20 ms there beside another process; but what a read brings has
- * just ended, so that the difference lies a little below the bound of reading. A wall clock that has once
- * not been there is not the device's; then the middle of that decides, and stays for as long as the
- * bounds allow it. Plain data. */
+ * Within the bounds the wall clock decides: the driver sets the device's clock by it (on an H200
+ * they differ by less than 50 us). Not on every machine: 8 ms on one with two H100. The bound of
+ * sampling's begin is as wide as it takes to begin, which was 20 ms there beside another process;
+ * but what a read brings has just ended, so that the difference lies a little below the bound of
+ * reading. A wall clock that has once not been there is not the device's; then the middle of that
+ * decides, and stays for as long as the bounds allow it. Plain data. */
 #ifndef GPUFL_BACKEND_COMMON_PM_CLOCK_H
 #define GPUFL_BACKEND_COMMON_PM_CLOCK_H
 
@@ -33,8 +33,8 @@ void pm_clock_after(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t w
 
 enum { PM_CLOCK_STALE = -1 };
 
-/* A record that ended at `theirs` was there at `ours`, and most likely had ended no more than `fresh` ns before;
- * PM_CLOCK_STALE: at any time before. */
+/* A record that ended at `theirs` was there at `ours`, and most likely had ended no more than
+ * `fresh` ns before; PM_CLOCK_STALE: at any time before. */
 void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t fresh,
                      int64_t wall);
 

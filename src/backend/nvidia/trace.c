@@ -115,7 +115,7 @@ static void say_cuts(struct sink *s)
             s, SEVERITY_NOTE, "windows.cut",
             "%" PRIu64 " kernels, copies and fills of graphs were at work as a window "
             "closed, or the session ended: CUPTI does not tell when they ended, so that "
-            "they are told up to that moment",
+            "they are reported up to that moment",
             graph_cuts_count());
 }
 
@@ -345,7 +345,7 @@ static int trace_stop(struct trace *t)
     return 0;
 }
 
-/* What is complete belongs to the mode before: it is flushed under its flag. */
+/* Complete records belong to the mode before: they are flushed under its flag. */
 static int trace_floor(struct trace *t, bool on)
 {
     if (trace_mute(t) || !(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))

@@ -25,8 +25,8 @@ enum attach_state {
     ATTACH_SHUT,    /* attached; all is off, records are still to be taken */
     ATTACH_FORCING, /* the same, and CUPTI is made to hand over the records that it holds back */
     ATTACH_FLUSHED, /* CUPTI has handed them over, and no window was open meanwhile */
-    /* They are taken: the next call of the driver that returns finalizes CUPTI, where nothing is in the way
-     * (detach_now). */
+    /* They are taken: the next call of the driver that returns finalizes CUPTI, where nothing is in
+     * the way (detach_now). */
     ATTACH_ENDING,
     ATTACH_FINALIZING, /* a call finalizes CUPTI */
     ATTACH_RETURNING,  /* CUPTI is finalized, and is subscribed to again */
@@ -34,15 +34,16 @@ enum attach_state {
     ATTACH_OVER        /* the session ends: nobody finalizes CUPTI any more */
 };
 
-/* Whether CUPTI has ended itself (cupti_fatal.h): from FATAL_KNOWN on the reason can be read. Never back. */
+/* Whether CUPTI has ended itself (cupti_fatal.h): from FATAL_KNOWN on the reason can be read. Never
+ * back. */
 enum cupti_fatal { FATAL_NOT, FATAL_NOW, FATAL_KNOWN };
 
 struct trace {
     const struct cupti *cupti;
     struct sink *sink;          /* of the session [owner, collector] */
     struct trace_config config; /* of the session [owner, collector] */
-    /* NULL: not subscribed; kept while a context is sampled. Written by the owner, or whoever has one of the
-     * states of `attach_state` in which nobody else is. */
+    /* NULL: not subscribed; kept while a context is sampled. Written by the owner, or whoever has
+     * one of the states of `attach_state` in which nobody else is. */
     cupti_subscriber subscriber;
     bool fork_watched;           /* on_fork_child is registered [owner] */
     pid_t process;               /* that subscribed [owner] */
@@ -79,7 +80,7 @@ struct trace {
     bool fatal_said;         /* the session was told [collector] */
     bool unquiet;            /* CUPTI stayed for that: object_calls_quiet [collector] */
     bool kinds_said;         /* that kernels cannot be recorded in windows [who opens them] */
-    bool graph_cuts_said;    /* the session was told of graphs that were cut short [collector] */
+    bool graph_cuts_said;    /* that graphs were cut short [collector] */
     bool no_ids;             /* the program pushes no operation ids, it seems [collector] */
     _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
     bool announced;             /* who else wants CUPTI has been said in this session [collector] */
@@ -91,7 +92,7 @@ struct trace {
     _Atomic bool quiet;           /* see trace_ops.quiet; release by the owner, acquire by stop */
     struct nv_engine engines[NV_ENGINES]; /* by enum nv_engine_id */
     struct nv_calls calls;                /* what those that run do at calls of the driver */
-    bool detaches; /* in windows only, between which CUPTI can be let go of: detach.h [owner] */
+    bool detaches; /* in windows only, between which CUPTI can be detached: detach.h [owner] */
     bool switched; /* the same, and it is not, or later: nv_engines_window [owner] */
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */
@@ -103,10 +104,12 @@ extern const struct trace_ops nvidia_trace;
 /* The one of this process. */
 extern struct trace the_trace;
 
-/* An engine (enum engine_bit) began, or failed to: tells the sink of the session that runs. [any] */
+/* An engine (enum engine_bit) began, or failed to: tells the sink of the session that runs.
+ * [any] */
 void trace_began(struct trace *t, unsigned engine);
 
-/* The session's correlation id of one of CUPTI's, which begin again when it is attached again. [any] */
+/* The session's correlation id of one of CUPTI's, which begin again when it is attached again.
+ * [any] */
 static inline uint32_t trace_id(const struct trace *t, uint32_t correlation)
 {
     return atomic_load_explicit(&t->ids_before, memory_order_relaxed) + correlation;

@@ -46,7 +46,7 @@ struct sim_trace {
     struct sim_counters counters;
 };
 
-/* Of one thread: what may be on its way to the collector is twice this, and
+/* Operations of one thread: what may be on its way to the collector is twice this, and
  * capture's rings hold more than that. */
 #define SIM_WINDOW 4096
 

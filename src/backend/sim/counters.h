@@ -1,10 +1,10 @@
-/* counters.h - hardware counters of the simulated GPU: over time (PmSampling), of scopes and of kernels
- * (RangeProfiler).
+/* counters.h - hardware counters of the simulated GPU: over time (PmSampling), of scopes and of
+ * kernels (RangeProfiler).
  *
  * All values come from a model of what each kernel does while it runs: how many warps it
- * keeps resident, how much of its time the tensor pipes and DRAM are busy. A sample or a range is the mean
- * of the kernels that ran in it, by their time. Ranges are told by correlation ids: of a scope those that
- * were given out while it was open. [collector] except where said otherwise */
+ * keeps resident, how much of its time the tensor pipes and DRAM are busy. A sample or a range is
+ * the mean of the kernels that ran in it, by their time. A range is known by its correlation ids:
+ * those that were given out while its scope was open. [collector] except where said otherwise */
 #ifndef GPUFL_BACKEND_SIM_COUNTERS_H
 #define GPUFL_BACKEND_SIM_COUNTERS_H
 
@@ -67,8 +67,8 @@ struct sim_counters {
 int sim_counters_init(struct sim_counters *c, const struct trace_config *config);
 void sim_counters_fini(struct sim_counters *c); /* [owner] */
 
-/* A scope begins or ends on the calling thread; next: the next correlation id. Why it is not counted, or
- * NULL. [hot] */
+/* A scope begins or ends on the calling thread; next: the next correlation id. Why it is not
+ * counted, or NULL. [hot] */
 const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum range_moment moment,
                                uint32_t next);
 

@@ -206,7 +206,7 @@ static uint32_t function_id(struct sim_profile *p, struct sink *s, unsigned kern
 
 /* ---- samples ----------------------------------------------------------------------------- */
 
-/* Of `total` samples those that fall to the first `part` of `whole`: differences of this add up to
+/* The samples, of `total`, that fall to the first `part` of `whole`: differences of this add up to
  * what there is. */
 static int64_t share(int64_t total, int64_t part, int64_t whole)
 {

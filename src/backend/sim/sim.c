@@ -44,7 +44,7 @@ static void sim_probe(struct probe *out)
     }
 }
 
-/* Of the one GPU that is simulated, an sm_90. */
+/* The one GPU that is simulated is an sm_90. */
 static void occupancy(int64_t compute_major, int64_t compute_minor, struct occupancy_units *out)
 {
     (void)compute_major, (void)compute_minor;

@@ -105,7 +105,8 @@ TEST(pools_of_other_sizes_are_found_again)
     check_free(other, COUNT);
 }
 
-/* CUPTI may never give buffers back. A session gets a new pool where most of the old one is gone. */
+/* CUPTI may never give buffers back. A session gets a new pool where most of the old one is
+ * gone. */
 TEST(a_pool_without_buffers_is_no_pool)
 {
     struct buffers_list all = {0};

@@ -1,5 +1,5 @@
-/* test_nvidia_cubins.c - device code kept once, and what is not kept: too large, no room, no checksum,
- * nowhere to write. */
+/* test_nvidia_cubins.c - device code kept once, and what is not kept: too large, no room, no
+ * checksum, nowhere to write. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

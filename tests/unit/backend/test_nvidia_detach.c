@@ -1,4 +1,4 @@
-/* test_nvidia_detach.c - when CUPTI is let go of between windows, and when not. */
+/* test_nvidia_detach.c - when CUPTI is detached between windows, and when not. */
 #include "backend/nvidia/life/detach.h"
 #include "tests/test.h"
 
@@ -143,7 +143,7 @@ TEST(goes_at_the_exit_of_a_call)
     assert_int_equal(trace_id(&trace, 1), 8); /* CUPTI will begin with 1 again */
 }
 
-/* Its records came behind the flush: they would go with CUPTI. */
+/* Its records came after the flush: they would go with CUPTI. */
 TEST(not_behind_a_window_that_came_between)
 {
     window();
@@ -268,7 +268,7 @@ TEST(not_while_a_context_is_made)
     assert_int_equal(finalized, 1);
 }
 
-/* Of as many at once that there is no place for all, it is not known when they are made. */
+/* Where so many are made at once that there is no place for all, nobody knows when they are. */
 TEST(not_where_too_many_are_made)
 {
     for (uint32_t i = 1; i <= 2000; i++)
@@ -312,7 +312,7 @@ TEST(not_where_it_is_never_quiet)
     assert_int_equal(messages, 1);
 }
 
-/* Behind its end CUPTI is subscribed to again, by the collector, and hears of contexts; once. */
+/* After its end CUPTI is subscribed to again, by the collector, and hears of contexts; once. */
 TEST(comes_back_to_hear_of_contexts)
 {
     window();

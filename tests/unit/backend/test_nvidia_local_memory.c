@@ -72,7 +72,7 @@ TEST(kernels_of_libraries)
     assert_int_equal(local_memory_find(name), 96);
 }
 
-/* Of several functions with one name the most counts: a record tells no more than the name. */
+/* The most counts of several functions with one name: a record tells no more than the name. */
 TEST(one_name_of_several)
 {
     static const char name[] = "twice";

@@ -1,4 +1,5 @@
-/* test_nvidia_own_kernels.c - the profiler's own kernels, told from a program's of the same name. */
+/* test_nvidia_own_kernels.c - the profiler's own kernels, told from a program's of the same
+ * name. */
 
 #include "backend/nvidia/engine/range/own_kernels.h"
 #include "tests/test.h"

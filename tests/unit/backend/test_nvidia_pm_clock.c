@@ -84,7 +84,8 @@ TEST(a_wall_clock_that_is)
     assert_int_equal(c.offset, -wall);
 }
 
-/* Nothing follows from a record that was read long after its end; the wall clock stays the device's. */
+/* Nothing follows from a record that was read long after its end; the wall clock stays the
+ * device's. */
 TEST(a_first_read_that_is_late)
 {
     struct pm_clock c = {.since = 0};

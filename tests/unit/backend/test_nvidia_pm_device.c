@@ -1,5 +1,5 @@
-/* test_nvidia_pm_device.c - a device that is drained by a thread that is held up: its samples stay at
- * their time, within the error that is told. */
+/* test_nvidia_pm_device.c - a device that is drained by a thread that is held up: its samples stay
+ * at their time, within the error that is told. */
 
 #include "backend/nvidia/engine/pm/device.h"
 #include "base/clock.h"
@@ -73,7 +73,8 @@ static const struct profiler_library library = {
     .cuptiPmSamplingCounterDataGetSampleInfo = sample,
 };
 
-/* The image holds less than had come by the first drain, and the device's clock is the wall clock. */
+/* The image holds less than had come by the first drain, and the device's clock is the wall
+ * clock. */
 static void a_first_drain_that_is_late(void **state)
 {
     struct pm_device d = {.state = PM_STARTED,

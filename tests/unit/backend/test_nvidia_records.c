@@ -255,8 +255,9 @@ TEST(older_libraries_fill_less)
     }
 }
 
-/* Nodes of graphs that were at work as records were switched off: CUPTI makes their ends up. Kernels
- * that are launched one by one, and what was done before or began after, are as it tells. */
+/* Nodes of graphs that were at work as records were switched off: CUPTI makes their ends up.
+ * Kernels that are launched one by one, and what was done before or began after, are as it
+ * tells. */
 TEST(graphs_end_with_the_records)
 {
     static const struct {

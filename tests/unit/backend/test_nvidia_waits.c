@@ -171,7 +171,8 @@ TEST(a_synchronization_is_told_in_full_where_it_is_wanted)
     assert_int_equal(launch_count, 1); /* the copy's, which has a stack */
 }
 
-/* Its row may inherit a scope, of which there is one to inherit only where any thread has scopes. */
+/* Its row may inherit a scope, of which there is one to inherit only where any thread has
+ * scopes. */
 TEST(a_synchronization_beside_scopes_is_joined)
 {
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;

@@ -51,7 +51,8 @@ TEST(every_backend_explains_itself)
     }
 }
 
-/* The simulated GPU can be had everywhere: info tells of each engine whether it runs there, and else why. */
+/* The simulated GPU can be had everywhere: info tells of each engine whether it runs there, and
+ * else why. */
 TEST(the_simulated_gpu_tells_of_every_engine)
 {
     static struct probe p;
@@ -114,7 +115,8 @@ TEST(engines_do_not_exclude_themselves)
     assert_null(engine_conflict(ENGINE_TRACE | ENGINE_PC_SAMPLING)); /* an order, no exclusion */
 }
 
-/* What uses a device's counters is told of against each of its kind: left out is not "goes well". */
+/* An engine that uses a device's counters is named against each of its kind: left out is not "goes
+ * well". */
 TEST(every_pair_that_counts_is_told)
 {
     static const unsigned bits[] = {ENGINE_PC_SAMPLING, ENGINE_SASS_METRICS, ENGINE_RANGE_PROFILER,

@@ -1,5 +1,6 @@
-/* A new vendor is a folder and its rows in two files: the toy one (toy/toy.h), registered where AMD's will be, is
- * chosen, described, sampled by a session, and its code is told from the user's. */
+/* A new vendor is a folder and its rows in two files: the toy one (toy/toy.h), registered where
+ * AMD's will be, is chosen, described, sampled by a session, and its code is told from the
+ * user's. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
@@ -101,7 +102,8 @@ TEST(a_session_samples_its_gpus)
     assert_int_equal(p.damaged + p.unresolved + p.headers_bad, 0);
 }
 
-/* No tracing: an engine that needs it is not refused, but said to be missing, and the session goes on. */
+/* No tracing: an engine that needs it is not refused, but said to be missing, and the session goes
+ * on. */
 TEST(an_engine_falls_back_to_metrics)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));

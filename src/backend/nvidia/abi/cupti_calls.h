@@ -1,5 +1,6 @@
-/* cupti_calls.h - the callback ids of the driver domain, by what the calls do: X(name, id). Ids are only ever added. As
- * cupti.h, which has the rest of CUPTI, checked by tests/unit/backend/test_abi_cupti.c. */
+/* cupti_calls.h - the callback ids of the driver domain, by what the calls do: X(name, id). Ids are
+ * only ever added. As cupti.h, which has the rest of CUPTI, checked by
+ * tests/unit/backend/test_abi_cupti.c. */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 
@@ -200,8 +201,8 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuLibraryLoadFromFile, 679)                                                                  \
     X(cuLibraryUnload, 680)
 
-/* Of all these, calls after which what the program had asked for is done, and calls that take code away
- * or a context. */
+/* Calls, among all these, after which what the program had asked for is done, and calls that take
+ * code or a context away. */
 #define CUPTI_DONE_CALLS(X)                                                                        \
     X(cuCtxSynchronize, 17)                                                                        \
     X(cuEventSynchronize, 121)                                                                     \
@@ -246,7 +247,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuGreenCtxStreamCreate, 758)                                                                 \
     X(cuStreamCreateForCaptureToCig, 783)
 
-/* Calls that make, change or destroy a graph, but for its instantiation. */
+/* Calls that make, change or destroy a graph, except its instantiation. */
 #define CUPTI_GRAPH_OBJECT_CALLS(X)                                                                \
     X(cuGraphCreate, 501)                                                                          \
     X(cuGraphAddKernelNode, 502)                                                                   \

@@ -1,9 +1,9 @@
 /* counter_offers.c - see counter_offers.h.
  *
- * The driver is initialized and no context is made: CUPTI's profiler host works from the chip's name. It
- * has to set up each metric for the number of its passes, which takes a while for the thousands that a
- * chip has, so that the metrics outside the sets are asked for as long as the caller has patience. What
- * the sets name comes first, and devices of one chip are asked once. */
+ * The driver is initialized and no context is made: CUPTI's profiler host works from the chip's
+ * name. It has to set up each metric for the number of its passes, which takes a while for the
+ * thousands that a chip has, so that the metrics outside the sets are asked for as long as the
+ * caller has patience. What the sets name comes first, and devices of one chip are asked once. */
 #include "backend/nvidia/engine/counter_offers.h"
 
 #include "backend/nvidia/engine/metric_sets.h"

@@ -1,4 +1,5 @@
-/* deep.c - see deep.h. Which engine is at work is the phase; they are switched at the driver's gate. */
+/* deep.c - see deep.h. Which engine is at work is the phase; they are switched at the driver's
+ * gate. */
 #include "backend/nvidia/engine/deep.h"
 
 #include "backend/common/setting.h"
@@ -77,7 +78,8 @@ static void deep_enter(struct trace *t, uint32_t id, const struct cupti_callback
     driver_gate_enter();
 }
 
-/* What is refused is sampled again: half of what was asked for is more than nothing. */
+/* Contexts in which counting is refused are sampled again: half of what was asked for is more than
+ * nothing. */
 static enum phase count_instead(struct trace *t, const cuda_context *contexts, size_t count)
 {
     if (sass_metrics_begin(t, contexts, count)) {
@@ -89,7 +91,8 @@ static enum phase count_instead(struct trace *t, const cuda_context *contexts, s
     return PHASE_UNCOUNTED;
 }
 
-/* From one engine to the other. Nobody is inside the driver but this thread, at the exit of a call. */
+/* From one engine to the other. Nobody is inside the driver but this thread, at the exit of a
+ * call. */
 static void switch_engines(void *arg)
 {
     struct trace *t = arg;
@@ -106,9 +109,9 @@ static void switch_engines(void *arg)
     atomic_store(&me.phase, (int)next);
 }
 
-/* Nothing is sampled in any context, since that was refused: every kernel is recorded. Nor is anything counted:
- * CUPTI must not be told to give up kernel records once sampling was tried (ADR 10), which counting
- * does (ADR 11). [any, not in a launch] */
+/* Nothing is sampled in any context, since that was refused: every kernel is recorded. Nor is
+ * anything counted: CUPTI must not be told to give up kernel records once sampling was tried (ADR
+ * 10), which counting does (ADR 11). [any, not in a launch] */
 static void look_unsampled(struct trace *t)
 {
     if (!to_be_switched() || !pc_sampling_refused(t))

@@ -1,18 +1,18 @@
 /* driver_gate.h - a moment in which no thread of the program is inside a call of the driver that is
  * reported to us, and those that come wait.
  *
- * Engines are switched then: PC sampling that is switched off beside a thread that launches, and that
+ * Engines are switched then: PC sampling that is switched off while a thread launches, and that
  * thread, wait for each other for ever (ADR 10). `inside` counts calls; it and the gate are
  * sequentially consistent: either who shuts it sees the call, or the call sees the gate, and waits.
  *
- * Those that are inside are waited for, but for a moment only, and seldom where that was for nothing:
- * launches return in some microseconds, calls that wait for the device may take for ever, and whoever
- * stands at the gate is kept from work meanwhile. Calls that the switch itself makes pass. The wait at
- * the gate has an end, so that a thread of the library's that the switch needs could not hold it up
- * for ever.
+ * Those that are inside are waited for, only for a moment, and seldom where that was for nothing:
+ * launches return in some microseconds, calls that wait for the device may take for ever, and
+ * whoever stands at the gate is kept from work meanwhile. Calls that the switch itself makes pass.
+ * The wait at the gate has an end, so that a thread of the library's that the switch needs could
+ * not hold it up for ever.
  *
- * It is not sass/gate.c's: here calls that wait for the device count, too, and the switch shuts that
- * one itself, context by context. One a process. */
+ * It is not sass/gate.c's: here calls that wait for the device count, too, and the switch shuts
+ * that one itself, context by context. One a process. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_DRIVER_GATE_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_DRIVER_GATE_H
 
@@ -20,11 +20,11 @@
 
 /* A session begins, or CUPTI is attached again: calls that entered before count no more.
  * [owner; who opens a window; collector, while none is under way that
- * is told of] */
+ * is reported] */
 void driver_gate_open(void);
 
-/* A call begins, or has ended; true: this thread is in none any more. In pairs, but for calls that began
- * before the session. [hot] */
+/* A call begins, or has ended; true: this thread is in none any more. In pairs, except calls that
+ * began before the session. [hot] */
 void driver_gate_enter(void);
 bool driver_gate_leave(void);
 

@@ -101,7 +101,8 @@ void nv_engine_say_failure(struct trace *t, enum nv_engine_id id)
         say_nothing(t, nv_engines[id], why.text);
 }
 
-/* ---- what they need, and what they keep others from -------------------------------------------- */
+/* ---- what they need, and what they keep others from --------------------------------------------
+ */
 
 bool nv_engines_need_moments(const struct trace *t)
 {
@@ -287,7 +288,8 @@ static void close_engines(struct trace *t, size_t count)
             (void)switch_one(t, i, false, &unused);
 }
 
-/* Refused by one that may be had the next time, or because none of them can be, nor kernel records. */
+/* Refused by one that may be had the next time, or because none of them can be, nor kernel
+ * records. */
 static int open_engines(struct trace *t, struct err *e)
 {
     bool any = activity_kinds_wanted(t) && !nv_engines_alone(t);
@@ -360,7 +362,8 @@ int nv_engines_wake(struct trace *t, bool anew, struct err *e)
     return 0;
 }
 
-/* ---- contexts, modules and scopes -------------------------------------------------------------- */
+/* ---- contexts, modules and scopes --------------------------------------------------------------
+ */
 
 void nv_engines_context(struct trace *t, cuda_context context)
 {

@@ -1,8 +1,10 @@
-/* engine.h - the engines that run concurrently with kernel records, each behind one table of operations
- * (struct nv_engine_ops), and what the rest of the backend asks of all of them: nv_engines_*.
+/* engine.h - the engines that run concurrently with kernel records, each behind one table of
+ * operations (struct nv_engine_ops), and what the rest of the backend asks of all of them:
+ * nv_engines_*.
  *
  * To add an engine: a file with its table, its place in enum nv_engine_id, its row in nv_engines[].
- * An engine that cannot run costs the session nothing else: the session is told why, and goes on without it.
+ * An engine that cannot run costs the session nothing else: the session is told why, and goes on
+ * without it.
  *
  * Threads: as each member says. Shared state of an engine is guarded by that engine. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_ENGINE_H
@@ -15,9 +17,9 @@
 
 struct trace;
 
-/* Places in nv_engines[], whose order is a dependency: an engine comes after those that it drives. So they
- * are opened, started, told of contexts and drained in this order, and stopped and suspended in the
- * reverse one. */
+/* Places in nv_engines[], whose order is a dependency: an engine comes after those that it drives.
+ * So they are opened, started, told of contexts and drained in this order, and stopped and
+ * suspended in the reverse one. */
 enum nv_engine_id {
     NV_PC_SAMPLING,
     NV_PC_ALTERNATE, /* a mode of PcSampling: samples and kernel records alternate */
@@ -32,9 +34,9 @@ enum nv_engine_id {
 struct nv_engine {
     bool runs;        /* [owner; hot: written before callbacks come] */
     struct err lacks; /* why it does not run, known before the first context [owner] */
-    struct err
-        fails; /* why it brings nothing although it runs: nv_engine_fail. Guarded by a lock of its own */
-    bool fails_new; /* the session has not been told; guarded by that lock, too */
+    struct err fails; /* why it brings nothing although it runs: nv_engine_fail. Guarded by a lock
+                         of its own */
+    bool fails_new;   /* the session has not been told; guarded by that lock, too */
 };
 
 /* What became of it that an engine gives back what it holds between windows: suspend.h. */
@@ -60,11 +62,11 @@ enum nv_contexts { NV_NO_CONTEXT, NV_ONE_A_DEVICE, NV_EVERY_CONTEXT };
 typedef void nv_call_fn(struct trace *t, uint32_t id, const struct cupti_callback *c);
 
 struct nv_engine_ops {
-    unsigned asks;   /* enum engine_bit: it is wanted where the session asks for all of these */
-    unsigned brings; /* the bit that is missing where it fails */
-    const char *
-        feature; /* of its capability row; NULL: it has none, and nobody is told where it does not run */
-    const char *code; /* of the message that it does not run: "pc_sampling.unavailable" */
+    unsigned asks;       /* enum engine_bit: it is wanted where the session asks for all of these */
+    unsigned brings;     /* the bit that is missing where it fails */
+    const char *feature; /* of its capability row; NULL: it has none, and nobody is told where it
+                            does not run */
+    const char *code;    /* of the message that it does not run: "pc_sampling.unavailable" */
     const char
         *nothing;    /* what is said where it brings nothing: "no program counters are sampled" */
     unsigned events; /* bit by enum cupti_resource that it has to hear of */
@@ -81,32 +83,34 @@ struct nv_engine_ops {
     int (*open)(struct trace *t, struct err *e);
     /* After the activity kinds were enabled. [owner] */
     void (*start)(struct trace *t);
-    /* Takes what is left for the last drain. quiet: no other thread is inside the driver. [owner, collector] */
+    /* Takes what is left for the last drain. quiet: no other thread is inside the driver. [owner,
+     * collector] */
     void (*stop)(struct trace *t, bool quiet);
     /* After the last drain, or instead of it. [owner] */
     void (*close)(struct trace *t);
 
-    /* trace_ops.window where the library stays attached: what comes from here on is kept, or thrown away.
-     * GPUFL_E_UNAVAILABLE: for good. [any, one at a time] */
+    /* trace_ops.window where the library stays attached: what comes from here on is kept, or thrown
+     * away. GPUFL_E_UNAVAILABLE: for good. [any, one at a time] */
     int (*window)(struct trace *t, bool open, struct err *e);
-    /* Gives back what it holds of the library and the devices. NULL: it cannot, and the session's engines
-     * stay ready between windows. [any, with nobody in the driver] */
+    /* Gives back what it holds of the library and the devices. NULL: it cannot, and the session's
+     * engines stay ready between windows. [any, with nobody in the driver] */
     enum suspended (*suspend)(struct trace *t);
     /* It may begin again, in contexts that `context` tells of. [any, one at a time] */
     void (*wake)(struct trace *t);
 
     /* A context was created. [any] */
     void (*context)(struct trace *t, cuda_context context);
-    /* A context is about to be destroyed; called also where the engine does not run in this session. [any] */
+    /* A context is about to be destroyed; called also where the engine does not run in this
+     * session. [any] */
     void (*context_gone)(struct trace *t, cuda_context context);
     /* A module is about to be unloaded. [any] */
     void (*module_gone)(struct trace *t, cuda_context context);
 
-    /* A call is entered, before it is counted and after, and has returned. NULL: nothing has to be done,
-     * and the call costs nothing. [hot] */
+    /* A call is entered, before it is counted and after, and has returned. NULL: nothing has to be
+     * done, and the call costs nothing. [hot] */
     nv_call_fn *enter, *entered, *left;
-    /* A call has returned outside of windows, in a session whose engines rest between them: it may have been
-     * entered in one. [hot] */
+    /* A call has returned outside of windows, in a session whose engines rest between them: it may
+     * have been entered in one. [hot] */
     nv_call_fn *left_outside;
 
     /* trace_ops.range */
@@ -120,15 +124,15 @@ struct nv_engine_ops {
     const char *(*failure)(struct trace *t);
     /* It brought something before it failed; NULL: what fails brought nothing. [collector] */
     bool (*brought)(void);
-    /* It goes on after the session, and must be told of contexts that go. [any] */
+    /* It goes on after the session, and must hear of contexts that go. [any] */
     bool (*lasts)(void);
 };
 
 /* In the order of enum nv_engine_id. */
 extern const struct nv_engine_ops *const nv_engines[NV_ENGINES];
 
-/* What is called for calls of the driver: the members of those that run, each list ended by NULL. [owner; hot:
- * written before callbacks come] */
+/* Calls of the driver call these: the members of the engines that run, each list ended by NULL.
+ * [owner; hot: written before callbacks come] */
 struct nv_calls {
     nv_call_fn *enter[NV_ENGINES + 1], *entered[NV_ENGINES + 1], *left[NV_ENGINES + 1],
         *left_outside[NV_ENGINES + 1];
@@ -158,8 +162,9 @@ int nv_engine_unavailable(struct trace *t, enum nv_engine_id id, struct err *e);
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Before the session: an engine that was asked for needs the callbacks of all calls in call_moments; none
- * needs a callback at a launch or a wait, except where they are to rest. [any] */
+/* Before the session: an engine that was asked for needs the callbacks of all calls in
+ * call_moments; none needs a callback at a launch or a wait, except where they are to rest.
+ * [any] */
 bool nv_engines_need_moments(const struct trace *t);
 bool nv_engines_need_no_calls(const struct trace *t);
 /* No kernel records were asked for: an engine runs instead of them. [any] */
@@ -189,11 +194,11 @@ void nv_engines_record(struct trace *t);
 void nv_engines_stop(struct trace *t);
 void nv_engines_close(struct trace *t);
 
-/* trace_ops.window where the library stays attached, or is again (suspend.h). Refused where nothing would be
- * recorded in it. [any, one at a time] */
+/* trace_ops.window where the library stays attached, or is again (suspend.h). Refused where nothing
+ * would be recorded in it. [any, one at a time] */
 int nv_engines_window(struct trace *t, bool open, struct err *e);
-/* Nothing is recorded any more, unless it is to be tried again. No window is open. [any, with nobody in the
- * driver] */
+/* Nothing is recorded any more, unless it is to be tried again. No window is open. [any, with
+ * nobody in the driver] */
 enum suspended nv_engines_suspend(struct trace *t);
 /* They may begin again. anew: CUPTI was finalized, and has been attached again. [any] */
 int nv_engines_wake(struct trace *t, bool anew, struct err *e);

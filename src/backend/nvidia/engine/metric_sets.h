@@ -35,7 +35,8 @@ struct metric_of_set {
 /* Metric i of all sets, set by set; false after the last. */
 bool metric_sets_at(size_t i, struct metric_of_set *out);
 
-/* Puts a metric first, also where it is listed already; where there is no room, the last one goes. */
+/* Puts a metric first, also where it is listed already; where there is no room, the last one
+ * goes. */
 void metric_list_first(struct metric_list *l, const char *name);
 
 #endif

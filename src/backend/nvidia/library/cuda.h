@@ -30,12 +30,12 @@ const struct cuda *cuda_load(struct err *e);
 /* True once the program has initialized the driver. */
 bool cuda_initialized(void);
 
-/* The calling thread's context; NULL: it has none, or another thread has destroyed it, after which the
- * driver still names it (seen with driver 580), and CUPTI must not be given it. */
+/* The calling thread's context; NULL: it has none, or another thread has destroyed it, after which
+ * the driver still names it (seen with driver 580), and CUPTI must not be given it. */
 cuda_context cuda_current(void);
 
-/* True where the device of the driver's ordinal has a living primary context; false also where an old
- * driver cannot tell. Makes none. */
+/* True where the device of the driver's ordinal has a living primary context; false also where an
+ * old driver cannot tell. Makes none. */
 bool cuda_primary_lives(const struct cuda *c, int ordinal);
 
 /* The program works with a device: this thread has a context, or a device its primary one. */

@@ -21,16 +21,17 @@ struct cupti { /* functions by name; those that are not required may be NULL */
     uint16_t filled[CUPTI_KIND_LIMIT]; /* bytes of a record by kind; 0: not read by us */
 };
 
-/* The first version whose records and calls ran on a real driver; of older ones only the layouts are
- * compared with the vendor's headers. */
+/* The first version whose records and calls ran on a real driver; of older ones only the layouts
+ * are compared with the vendor's headers. */
 enum { CUPTI_VERIFIED = 130000 };
 #define CUPTI_UNVERIFIED "record layouts checked, not verified on a real driver"
 
 /* Loads it. GPUFL_E_UNAVAILABLE with what to install. [owner] */
 int cupti_open(const struct cupti **out, struct err *e);
 
-/* Fills a table of functions that not every trace needs, from the copy of CUPTI that is in use. can: "sample
- * program counters"; since: "CUDA 11.3". GPUFL_E_UNAVAILABLE with what is missing. [any] */
+/* Fills a table of functions that not every trace needs, from the copy of CUPTI that is in use.
+ * can: "sample program counters"; since: "CUDA 11.3". GPUFL_E_UNAVAILABLE with what is missing.
+ * [any] */
 int cupti_extend(const struct cupti *c, void *table, const struct dl_symbol *rows, size_t count,
                  const char *can, const char *since, struct err *e);
 

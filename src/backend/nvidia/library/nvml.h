@@ -7,12 +7,13 @@
  * put.
  *
  * The first nvml_get of a process must not run while another thread is inside cuInit. Measured on
- * H100s (driver 580.159.04) in programs that are linked with CUPTI: nvmlInit on another thread takes
- * a recursive mutex of libcuda and never releases it, and cuInit waits for the mutex for ever; also
- * after cuDeviceGetCount works, since cuInit goes on with CUPTI's part then (23 of 24 runs). On the
- * thread that is inside cuInit, which is where the driver calls InitializeInjection, nvmlInit is
- * safe (10 of 10), and so is nvmlInit seconds later on any thread. It takes 7 to 10 ms there. So a
- * session opens NVML on the thread that begins the session, before it starts threads of its own. */
+ * H100s (driver 580.159.04) in programs that are linked with CUPTI: nvmlInit on another thread
+ * takes a recursive mutex of libcuda and never releases it, and cuInit waits for the mutex for
+ * ever; also after cuDeviceGetCount works, since cuInit goes on with CUPTI's part then (23 of 24
+ * runs). On the thread that is inside cuInit, which is where the driver calls InitializeInjection,
+ * nvmlInit is safe (10 of 10), and so is nvmlInit seconds later on any thread. It takes 7 to 10 ms
+ * there. So a session opens NVML on the thread that begins the session, before it starts threads of
+ * its own. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
 

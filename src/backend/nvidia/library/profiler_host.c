@@ -19,8 +19,8 @@ static const struct dl_symbol symbols[] = {
 #undef PROFILER_SYMBOL
 };
 
-/* CUPTI loads it with the first counters, on whichever thread asks for them: by then the program may be
- * at its end, where the handlers that it installs would run before the session's. */
+/* CUPTI loads it with the first counters, on whichever thread asks for them: by then the program
+ * may be at its end, where the handlers that it installs would run before the session's. */
 static void load_host(const struct cupti *c)
 {
     char path[sizeof c->path + sizeof "/libnvperf_host.so"];

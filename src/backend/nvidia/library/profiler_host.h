@@ -60,8 +60,9 @@ int profiler_host_evaluate(struct profiler_host *h, const uint8_t *image, size_t
 /* In how many passes the metric is counted on its own. An enum cupti_result. */
 int profiler_host_passes(struct profiler_host *h, const char *metric, size_t *passes);
 
-/* Names of all metrics of a kind (enum profiler_metric), without the endings that make values of them;
- * valid until the host is closed. An enum cupti_result; CUPTI_E_NOT_SUPPORTED: the library lists none. */
+/* Names of all metrics of a kind (enum profiler_metric), without the endings that make values of
+ * them; valid until the host is closed. An enum cupti_result; CUPTI_E_NOT_SUPPORTED: the library
+ * lists none. */
 int profiler_host_names(struct profiler_host *h, int kind, const char ***names, size_t *count);
 
 void profiler_host_close(struct profiler_host *h);

@@ -1,7 +1,8 @@
 /* attach.h - attaching to CUPTI: everything that it forgets when it is finalized.
  *
  * Subscribing comes first, so that another tool is refused rather than getting half of the
- * records (the program's own use of CUPTI comes before ours: ADR 18); then the clock, before the first kind is enabled; then buffers and callbacks. */
+ * records (the program's own use of CUPTI comes before ours: ADR 18); then the clock, before the
+ * first kind is enabled; then buffers and callbacks. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_ATTACH_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_ATTACH_H
 

@@ -28,7 +28,7 @@ const char *cupti_fatal_why(const struct trace *t)
     return cupti_fatal(t) ? t->fatal_why : "";
 }
 
-/* Of several reasons the first counts. */
+/* The first of several reasons counts. */
 static void end(struct trace *t, const char *why, const char *more)
 {
     int state = FATAL_NOT;
@@ -66,7 +66,8 @@ void cupti_fatal_by_program(struct trace *t, const char *function)
     end(t, why, "");
 }
 
-/* ---- it is asked ------------------------------------------------------------------------------ */
+/* ---- it is asked ------------------------------------------------------------------------------
+ */
 
 bool cupti_fatal_answers(struct trace *t, uint32_t id)
 {
@@ -76,8 +77,8 @@ bool cupti_fatal_answers(struct trace *t, uint32_t id)
     return true;
 }
 
-/* The call changes nothing, and CUPTI has to tell of it. Where the driver has ended, with the process,
- * nothing can be learnt. */
+/* The call changes nothing, and CUPTI has to tell of it. Where the driver has ended, with the
+ * process, nothing can be learnt. */
 static bool silent(struct trace *t)
 {
     const struct cuda *cuda = cuda_loaded();
@@ -93,7 +94,8 @@ static bool silent(struct trace *t)
     return called && !atomic_load(&t->answered);
 }
 
-/* Where CUPTI may be let go of between windows, what becomes of this subscription is another thread's. */
+/* Where CUPTI may be detached between windows, what becomes of this subscription is another
+ * thread's. */
 static bool goes_and_comes(struct trace *t)
 {
     return (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed)) &&
@@ -130,7 +132,8 @@ int cupti_fatal_window(struct trace *t, bool open, struct err *e)
     return 0;
 }
 
-/* ---- the session is told ---------------------------------------------------------------------- */
+/* ---- the session is told ----------------------------------------------------------------------
+ */
 
 void cupti_fatal_tell(struct trace *t)
 {

@@ -1,11 +1,11 @@
 /* cupti_fatal.h - CUPTI may end itself inside a program, which goes on, or the program may take it.
  *
- * On a fatal error it tells so, in the domain of states, and finalizes itself (its guide). Where another
- * tool holds the profiling hardware while the first samples are taken it does so without a word: the call
- * of the driver that began is not told to end, and none after it; the engine's functions answer with
- * errors. A new subscriber is accepted then, but no callback can be enabled, also behind cuptiFinalize
- * (all of it seen on an H100, CUDA 13.0, beside ncu). So nothing is captured any more in this process,
- * and all that is left is to say so. */
+ * On a fatal error it tells so, in the domain of states, and finalizes itself (its guide). Where
+ * another tool holds the profiling hardware while the first samples are taken it does so without a
+ * word: the call of the driver that began is not told to end, and none after it; the engine's
+ * functions answer with errors. A new subscriber is accepted then, but no callback can be enabled,
+ * also behind cuptiFinalize (all of it seen on an H100, CUDA 13.0, beside ncu). So nothing is
+ * captured any more in this process, and all that is left is to say so. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_CUPTI_FATAL_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_CUPTI_FATAL_H
 
@@ -17,8 +17,8 @@ bool cupti_fatal(const struct trace *t);
 /* Why, for a person; "" where it has not. [any] */
 const char *cupti_fatal_why(const struct trace *t);
 
-/* CUPTI is subscribed to: it is asked to tell of fatal errors. Copies before CUDA 12 know no states.
- * [owner, or who attaches] */
+/* CUPTI is subscribed to: it is asked to tell of fatal errors. Copies before CUDA 12 know no
+ * states. [owner, or who attaches] */
 void cupti_fatal_watch(struct trace *t);
 
 /* A callback of the domain of states. [any] */
@@ -30,16 +30,17 @@ bool cupti_fatal_answers(struct trace *t, uint32_t id);
 /* A session begins: nothing is suspected. [owner] */
 void cupti_fatal_session(void);
 
-/* The program begins a profiler of its own, by this call: CUPTI is its from here on. Nothing of ours
- * may begin to call CUPTI; who gives it up still does (handover.h). [any thread of the program] */
+/* The program begins a profiler of its own, by this call: CUPTI is its from here on. Nothing of
+ * ours may begin to call CUPTI; who gives it up still does (handover.h). [any thread of the
+ * program] */
 void cupti_fatal_by_program(struct trace *t, const char *function);
 
 /* A call of CUPTI's failed that should not. [any] */
 void cupti_fatal_suspect(void);
 
-/* Where one did since the last look: asks CUPTI for a callback. Where CUPTI is let go of between windows, which is
- * another thread's, at the session's end only.
- * [collector, or the owner at the end] */
+/* Where one did since the last look: asks CUPTI for a callback. Where CUPTI is detached between
+ * windows, which is another thread's, at the session's end only. [collector, or the owner at the
+ * end] */
 void cupti_fatal_look(struct trace *t);
 
 /* A window opens, which it cannot, or closes, for which nothing has to be done. [who opens them] */

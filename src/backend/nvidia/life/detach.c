@@ -35,9 +35,9 @@ void detach_now(struct trace *t, uint32_t correlation)
         s->ops->wake(s);
 }
 
-/* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback. A context usually
- * takes longer to be made than the collector to come here. Where another tool has been quicker, the
- * next window says so. */
+/* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback. A
+ * context usually takes longer to be made than the collector to come here. Where another tool has
+ * been quicker, the next window says so. */
 void detach_return(struct trace *t)
 {
     struct err unused;
@@ -143,9 +143,9 @@ bool detach_is_held_up(struct trace *t)
            !object_calls_quiet(t->config.rest_ns);
 }
 
-/* The last window was shut long enough ago (that is also since CUPTI came, so that a context whose making began
- * unheard of is made by now), and what was launched in windows is complete, as far as CUPTI tells, or
- * has not been so for so long that the rest is given up. */
+/* The last window was shut long enough ago (that is also since CUPTI came, so that a context whose
+ * making began unheard of is made by now), and what was launched in windows is complete, as far as
+ * CUPTI tells, or has not been so for so long that the rest is given up. */
 static bool can_go(struct trace *t)
 {
     int64_t since = clock_mono() - atomic_load(&t->shut_since);
@@ -190,8 +190,8 @@ void detach_conclude(struct trace *t)
     if (t->unquiet && !atomic_load(&t->finalized) && !atomic_load(&t->not_finalized))
         s->ops->message(
             s, SEVERITY_NOTE, "windows.not_quiet",
-            "launches stayed up to 0.7 us dearer behind windows: the profiling library is let "
-            "go of where no context, code, stream or graph has been made or destroyed "
+            "launches stayed up to 0.7 us dearer after windows: the profiling library is "
+            "detached where no context, code, stream or graph has been made or destroyed "
             "for ten times as long as the program ever paused between two of them (a "
             "minute is enough), where another call returns, which did not come about");
     t->unquiet = false;

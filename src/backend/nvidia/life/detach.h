@@ -1,5 +1,5 @@
-/* detach.h - holding CUPTI in windows of capture: it is attached, and where that is wanted (detach_wanted)
- * finalized and attached again while the program runs (ADR 13).
+/* detach.h - holding CUPTI in windows of capture: it is attached, and where that is wanted
+ * (detach_wanted) finalized and attached again while the program runs (ADR 13).
  *
  * Finalizing frees what callbacks of other threads may stand in, so CUPTI's guide has it done at
  * the exit of a call of the driver; it waits for the GPU and for those threads. Before that all
@@ -14,14 +14,14 @@
 /* ns: so long a window, and a session's end, wait for who is inside CUPTI. */
 #define DETACH_PATIENCE INT64_C(2000000000)
 
-/* Of a session that has windows. No callback finalizes CUPTI behind detach_stop, which is of those that
- * rest, too. [owner] */
+/* For a session that has windows. No callback finalizes CUPTI after detach_stop, which is also for
+ * sessions whose engines suspend. [owner] */
 void detach_start(struct trace *t);
 void detach_stop(struct trace *t);
 
-/* Makes the state `to` of enum attach_state, so that nobody finalizes from here on; what it was before. One in
- * which somebody is inside CUPTI whom a window has to wait for, and left so, where that takes for
- * ever. [any, one at a time] */
+/* Makes the state `to` of enum attach_state, so that nobody finalizes from here on; what it was
+ * before. One in which somebody is inside CUPTI whom a window has to wait for, and left so, where
+ * that takes for ever. [any, one at a time] */
 int attach_state_take(struct trace *t, int to);
 bool attach_state_is_busy(int state);
 
@@ -32,13 +32,14 @@ int detach_window(struct trace *t, bool open, struct err *e);
  * [collector] */
 bool detach_is_away(struct trace *t);
 
-/* Behind a flush: where window_rest_ms have gone since a window was shut, and its records are complete, as
- * far as CUPTI tells, or have not been so for long, the rest is forced out of CUPTI. A window that
- * opens waits for that: what it launches would be handed over without times. [collector] */
+/* After a flush: where window_rest_ms have gone since a window was shut, and its records are
+ * complete, as far as CUPTI tells, or have not been so for long, the rest is forced out of CUPTI. A
+ * window that opens waits for that: what it launches would be handed over without times.
+ * [collector] */
 void detach_flush(struct trace *t);
 
-/* CUPTI has been finalized: it is subscribed to again at once, so that no context is made unheard of.
- * Each of its rounds, which the end of CUPTI wakes. [collector] */
+/* CUPTI has been finalized: it is subscribed to again at once, so that no context is made unheard
+ * of. Each of its rounds, which the end of CUPTI wakes. [collector] */
 void detach_return(struct trace *t);
 
 /* All that was flushed has been decoded. Where that was all of the windows so far, nothing of them
@@ -47,20 +48,21 @@ void detach_return(struct trace *t);
 void detach_taken(struct trace *t);
 
 /* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
- * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind those of
- * all that was recorded, for CUPTI will begin again with 1. [hot] */
+ * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind
+ * those of all that was recorded, for CUPTI will begin again with 1. [hot] */
 void detach_now(struct trace *t, uint32_t correlation);
 
 /* There were windows, and calls of objects keep CUPTI from going. [collector] */
 bool detach_is_held_up(struct trace *t);
 
-/* Sees whether it is so; says at the end of a session where CUPTI never went for that. [collector] */
+/* Sees whether it is so; says at the end of a session where CUPTI never went for that.
+ * [collector] */
 void detach_look(struct trace *t);
 void detach_conclude(struct trace *t);
 
-/* Whether it is in this session, window_rest_ms behind a window: where the user takes on that CUPTI, as it
- * goes and comes, waits for kernels that run and keeps threads from launching meanwhile (ADR 13), and
- * where edges of windows do so anyway. [any] */
+/* Whether it is in this session, window_rest_ms after a window: where the user takes on that CUPTI,
+ * as it goes and comes, waits for kernels that run and keeps threads from launching meanwhile (ADR
+ * 13), and where edges of windows do so anyway. [any] */
 bool detach_wanted(const struct trace *t);
 
 /* How often it was, and could not be. [collector] */

@@ -1,4 +1,5 @@
-/* graph_cuts.c - see graph_cuts.h. Records are read soon after they are made: the latest moments are enough. */
+/* graph_cuts.c - see graph_cuts.h. Records are read soon after they are made: the latest moments
+ * are enough. */
 #include "backend/nvidia/life/graph_cuts.h"
 
 #include <pthread.h>

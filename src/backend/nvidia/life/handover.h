@@ -9,7 +9,7 @@
  * Measured on an H100 (CUPTI 13.0): 0.4 to 3 ms; no buffer of ours is left in CUPTI, and the next
  * owner gets every record of its own, with times by CUPTI's own clock.
  *
- * Sampled program counters cannot be ended beside threads that launch (ADR 10): where a context is
+ * Sampled program counters cannot be ended while threads launch (ADR 10): where a context is
  * sampled, CUPTI stays with the session, and the program's calls are refused by CUPTI. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_HANDOVER_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_HANDOVER_H

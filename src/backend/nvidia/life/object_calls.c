@@ -92,7 +92,7 @@ bool object_calls_under_way(void)
     return any;
 }
 
-/* Of more than there are places for nobody knows when they are over. */
+/* Nobody knows when calls are over of which there were more than places. */
 bool object_calls_quiet(int64_t least)
 {
     int64_t at = atomic_load_explicit(&me.last, memory_order_relaxed);

@@ -1,5 +1,6 @@
-/* suspend.c - see suspend.h. The state is trace.attach_state: ATTACH_OPEN while the engines work, in windows and for a while
- * behind them; behind ATTACH_SUSPENDING it is as with windows of Trace. */
+/* suspend.c - see suspend.h. The state is trace.attach_state: ATTACH_OPEN while the engines work,
+ * in windows and for a while behind them; behind ATTACH_SUSPENDING it is as with windows of
+ * Trace. */
 #include "backend/nvidia/life/suspend.h"
 
 #include "backend/nvidia/engine/driver_gate.h"
@@ -24,8 +25,8 @@ enum {
     TRIES = 20, /* of who opens a window, to find nobody inside the driver */
 };
 
-/* ns. A call from before CUPTI was attached has returned by UNDER_WAY, and where several threads call the
- * driver by the longer one. */
+/* ns. A call from before CUPTI was attached has returned by UNDER_WAY, and where several threads
+ * call the driver by the longer one. */
 static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
 static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
@@ -50,7 +51,7 @@ static struct {
     _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
     bool on;           /* they have, somewhere; also before they have ever rested */
     bool unplaced;     /* a window's launch in a context without a place: there they do not begin */
-    int64_t opened_at; /* ns: of the window that is open, behind a rest; 0: none is */
+    int64_t opened_at; /* ns: of the window that is open, after a rest; 0: none is */
     int64_t late_here; /* ns: by so much they began late in it, in some context */
     uint64_t late_count; /* windows in which they did */
     int64_t late_most;   /* ns */
@@ -59,7 +60,7 @@ static struct {
     int64_t idle_since; /* ns; 0: a window is open */
     uint32_t idle_window;
     uint64_t idle_heard;
-    _Atomic bool listening; /* calls are told of only so that the engines can rest. Relaxed */
+    _Atomic bool listening; /* calls are reported only so that the engines can rest. Relaxed */
     uint64_t codeless;      /* before this session */
     bool concluded;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -89,8 +90,8 @@ static void look_again(void)
         atomic_store_explicit(&me.noted[i], NULL, memory_order_relaxed);
 }
 
-/* [hot] Programs work in few contexts, each of which is looked up once, and at each launch in a window in
- * which the engines have not begun there. */
+/* [hot] Programs work in few contexts, each of which is looked up once, and at each launch in a
+ * window in which the engines have not begun there. */
 static void note(cuda_context context, bool launched)
 {
     if (atomic_load_explicit(noted_at(context), memory_order_relaxed) == context)
@@ -108,8 +109,9 @@ static void note(cuda_context context, bool launched)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* With the lock: the engines begin in a context now, or will not in this window. What was launched there
- * so far in the window is missing. Where it is sampled, that of one context a device may be. */
+/* With the lock: the engines begin in a context now, or will not in this window. What was launched
+ * there so far in the window is missing. Where it is sampled, that of one context a device may
+ * be. */
 static void note_late(const struct trace *t, const struct place *p, bool never)
 {
     bool counts = me.opened_at && p->worked && !p->begun &&
@@ -203,9 +205,9 @@ static bool is_unplaced(void)
     return yes;
 }
 
-/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread launches
- * next: in several contexts only where the user takes that on. Never where some have no place: the engines
- * would not begin there again. */
+/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread
+ * launches next: in several contexts only where the user takes that on. Never where some have no
+ * place: the engines would not begin there again. */
 static bool is_crowded(const struct trace *t)
 {
     pthread_mutex_lock(&me.lock);
@@ -245,7 +247,8 @@ static void begin(void *arg)
     cuda_context contexts[CONTEXTS];
     size_t count = 0;
     if (atomic_load_explicit(&t->attach_state, memory_order_acquire) != ATTACH_OPEN ||
-        object_calls_under_way()) /* also those that the gate does not count: of before it was anew */
+        object_calls_under_way()) /* also those that the gate does not count: of before it was anew
+                                   */
         return;
     pthread_mutex_lock(&me.lock);
     for (size_t i = 0; i < me.place_count; i++)
@@ -308,8 +311,8 @@ static void note_own(void)
         note(current, false);
 }
 
-/* What is launched next is recorded, where others come out of the driver. A thread that is none of the
- * program's waits for calls that tell of a context. */
+/* The next launch is recorded, where other threads come out of the driver. A thread that is none of
+ * the program's waits for calls that tell of a context. */
 static void begin_here(struct trace *t)
 {
     int64_t ns = atomic_load_explicit(&me.earliest, memory_order_relaxed) - clock_mono();
@@ -321,8 +324,8 @@ static void begin_here(struct trace *t)
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
 }
 
-/* The state is ATTACH_OPENING, and was another one than ATTACH_OPEN before. Contexts that calls told of before
- * CUPTI told of those that go may be gone: they are forgotten twice. */
+/* The state is ATTACH_OPENING, and was another one than ATTACH_OPEN before. Contexts that calls
+ * told of before CUPTI told of those that go may be gone: they are forgotten twice. */
 static int wake(struct trace *t, bool anew, struct err *e)
 {
     int rc = 0;
@@ -386,7 +389,8 @@ int suspend_window(struct trace *t, bool open, struct err *e)
     return nv_engines_window(t, false, e);
 }
 
-/* ---- the session ------------------------------------------------------------------------------ */
+/* ---- the session ------------------------------------------------------------------------------
+ */
 
 void suspend_start(struct trace *t)
 {
@@ -411,7 +415,8 @@ void suspend_start(struct trace *t)
     atomic_store_explicit(&t->suspends, true, memory_order_release);
 }
 
-/* Code that is loaded while CUPTI is away nobody hears of: while it comes, it is not let go of. */
+/* Code that is loaded while CUPTI is away nobody hears of: while it comes, CUPTI is not
+ * detached. */
 void suspend_look(struct trace *t)
 {
     int64_t now = clock_mono();
@@ -434,7 +439,7 @@ void suspend_look(struct trace *t)
     if (nv_engines_need_no_calls(t) && !atomic_load(&me.listening)) {
         driver_gate_open(); /* calls whose begin nobody told */
         if (launches_enable(t) != CUPTI_OK)
-            return; /* no call would be told of */
+            return; /* no call would be reported */
         atomic_store(&me.listening, true);
     }
     atomic_store(&me.wanted, true);
@@ -444,7 +449,7 @@ static void say_never(struct trace *t)
 {
     t->sink->ops->message(
         t->sink, SEVERITY_NOTE, "windows.no_rest",
-        "launches stayed up to 0.7 us dearer behind windows, as the engine stayed ready: %s",
+        "launches stayed up to 0.7 us dearer after windows, as the engine stayed ready: %s",
         atomic_load(&me.busy)
             ? "it had not come to an end where it could have rested, or the program "
               "worked in several contexts (window_let_go), or in 64"
@@ -466,19 +471,19 @@ void suspend_conclude(struct trace *t)
     if (me.late_count)
         s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
                         "of %" PRIu64 " windows the beginning is missing in some context, or all "
-                        "of it, %" PRId64 " ms at most: behind a rest the engine begins where a "
+                        "of it, %" PRId64 " ms at most: after a rest the engine begins where a "
                         "call that waits for the device returns and no other thread is in the "
                         "driver; window_rest_ms=0 keeps it ready",
                         me.late_count, (me.late_most + 999999) / 1000000);
     if (is_unplaced())
         s->ops->message(s, SEVERITY_WARNING, "windows.contexts",
-                        "the program works in more than %d contexts: behind a rest the engine does "
+                        "the program works in more than %d contexts: after a rest the engine does "
                         "not begin in those beyond; window_rest_ms=0 keeps it ready",
                         CONTEXTS);
     if (atomic_load(&t->finalized) && functions_codeless() > me.codeless)
         s->ops->message(s, SEVERITY_NOTE, "windows.code",
                         "%" PRIu64 " functions have no lines, since their code was not seen: code "
-                        "that is loaded while the profiling library is let go of between windows "
+                        "that is loaded while the profiling library is detached between windows "
                         "is not kept; window_rest_ms=0 keeps it attached",
                         functions_codeless() - me.codeless);
 }

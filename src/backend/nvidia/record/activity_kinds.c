@@ -152,7 +152,8 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
 /* ---- on and off ------------------------------------------------------------------------ */
 
 /* CUPTI's records of synchronizations cost every call, in PyTorch some 4 us a kernel (ADR 16), and
- * say nothing that the callback of the call does not know. Their bit in trace.kinds is for waits.c. */
+ * say nothing that the callback of the call does not know. Their bit in trace.kinds is for
+ * waits.c. */
 static bool told_by_calls(int kind)
 {
     return kind == CUPTI_KIND_SYNC;
@@ -204,7 +205,7 @@ static int kind_enable(struct trace *t, int kind)
     if (kind == CUPTI_KIND_DRIVER && told_apart(c))
         return launches_switch(c, true);
     if (kind == CUPTI_KIND_GRAPH_TRACE && (!c->filled[kind] || t->config.windows))
-        result = CUPTI_E_INVALID_KIND; /* behind windows CUPTI ends the program: ADR 13 */
+        result = CUPTI_E_INVALID_KIND; /* after windows CUPTI ends the program: ADR 13 */
     if (kind == CUPTI_KIND_MANAGED)
         result = managed_configure(c);
     return result == CUPTI_OK ? c->cuptiActivityEnable(kind) : result;

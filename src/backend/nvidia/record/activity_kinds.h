@@ -1,5 +1,5 @@
-/* activity_kinds.h - which kinds of activity records CUPTI makes: one table of them, switched on and off as
- * the session wants, and what became of each as the session's capabilities. */
+/* activity_kinds.h - which kinds of activity records CUPTI makes: one table of them, switched on
+ * and off as the session wants, and what became of each as the session's capabilities. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_ACTIVITY_KINDS_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_ACTIVITY_KINDS_H
 
@@ -13,22 +13,24 @@ bool activity_kinds_wanted(const struct trace *t);
 int activity_kinds_begin(struct trace *t);
 void activity_kinds_end(struct trace *t);
 
-/* Of a session that stays attached between windows, or rests later (suspend.h): what is wanted is on inside
- * them alone. What cannot be is said once, and the window goes on without. [who opens or closes] */
+/* For a session that stays attached between windows, or suspends later (suspend.h): what is wanted
+ * is on inside them alone. What cannot be is said once, and the window goes on without. [who opens
+ * or closes] */
 void activity_kinds_window(struct trace *t, bool open);
 
 /* Enables what is wanted and off. Returns an enum cupti_result: of the first required kind that
  * failed. Those after it are not tried, and failed with it. [any, one at a time] */
 int activity_kinds_enable(struct trace *t);
 
-/* The driver has come up: what could not be enabled before it can be now. As activity_kinds_enable. [any] */
+/* The driver has come up: what could not be enabled before it can be now. As activity_kinds_enable.
+ * [any] */
 int activity_kinds_up(struct trace *t);
 
 /* A context is there: enables what was not ready without one. [any] */
 void activity_kinds_retry(struct trace *t);
 
-/* Beside sampling CUPTI's stay on: its library faults where they are disabled (ADR 10). Nobody hears
- * them then. [as activity_kinds_enable] */
+/* CUPTI's kinds stay on while contexts are sampled: its library faults where they are disabled (ADR
+ * 10). Nobody hears them then. [as activity_kinds_enable] */
 void activity_kinds_disable(struct trace *t);
 
 /* Launches of graphs have a record each, and their kernels none. [any] */
@@ -49,8 +51,8 @@ void activity_kinds_announce_end(struct trace *t, const char *why);
 /* Tells who else wants CUPTI, once a session. [collector] */
 void activity_kinds_announce_holder(struct trace *t);
 
-/* Records of launches cost them some 0.1 us, and few programs push ids: where none came with the first
- * ones, these records are given up, unless the ids were asked for by name. [collector] */
+/* Records of launches cost them some 0.1 us, and few programs push ids: where none came with the
+ * first ones, these records are given up, unless the ids were asked for by name. [collector] */
 void activity_kinds_look_for_ids(struct trace *t);
 
 #endif

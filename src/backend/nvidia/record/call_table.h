@@ -1,5 +1,5 @@
-/* call_table.h - what each call of the driver, by its callback id, means to us: whether it launches, waits,
- * loads code, or ends a capture. Constant; any thread. */
+/* call_table.h - what each call of the driver, by its callback id, means to us: whether it
+ * launches, waits, loads code, or ends a capture. Constant; any thread. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_CALL_TABLE_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_CALL_TABLE_H
 
@@ -42,7 +42,7 @@ static inline bool call_launches(uint32_t id)
     return call_roles[id] == ROLE_KERNEL || call_roles[id] == ROLE_GRAPH;
 }
 
-/* Of a call that has returned. */
+/* The driver's result of a call that has returned. */
 static inline int call_result(const struct cupti_callback *c)
 {
     return c->result ? *(const int *)c->result : CUDA_OK;

@@ -1,6 +1,6 @@
 /* cubins.c - see cubins.h.
  *
- * Whether bytes have been seen is told by a hash of all of them, in a table that is only
+ * Whether bytes have been seen is known from a hash of all of them, in a table that is only
  * added to: two cubins that differ in one constant are two. */
 #include "backend/nvidia/record/cubins.h"
 

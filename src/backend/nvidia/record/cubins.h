@@ -37,7 +37,7 @@ uint64_t cubins_heard(void);
 /* Writes what has been copied. checksum: the library's; NULL: it has none. [collector] */
 void cubins_drain(int (*checksum)(struct pc_crc_params *), struct sink *s);
 
-/* What is kept under a checksum; NULL: nothing. [collector] */
+/* The cubin that is kept under a checksum; NULL: none. [collector] */
 const struct cubin *cubins_find(uint64_t crc);
 
 #endif

@@ -15,7 +15,7 @@ struct graph_info {
     int64_t kernels; /* nodes that run a kernel; CELL_NULL: not known */
 };
 
-/* What is known of exec; number 0 when it was never added. [hot] */
+/* Says what is known of exec; number 0 when it was never added. [hot] */
 struct graph_info graphs_find(cuda_exec exec);
 
 /* Adds exec with its kernels (CELL_NULL: not known), in place of a destroyed one

@@ -107,8 +107,8 @@ static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
     return 1;
 }
 
-/* Where a session has windows, calls are counted that begin and return inside one: whether records come
- * of others nobody can tell. The upper half of a call's word is the number of its window. */
+/* Where a session has windows, calls are counted that begin and return inside one: whether records
+ * come of others nobody can tell. The upper half of a call's word is the number of its window. */
 static uint32_t window_now(struct trace *t)
 {
     return atomic_load_explicit(&t->window, memory_order_acquire);
@@ -398,8 +398,8 @@ static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callba
         range_kernels_end(t, c->symbol, trace_id(t, c->correlation), call_result(c) == CUDA_OK);
 }
 
-/* A launch as most are, of a kernel in a session of Trace alone: what enter_kernel and exit_kernel do
- * there. False: it is another. */
+/* A launch as most are, of a kernel in a session of Trace alone: what enter_kernel and exit_kernel
+ * do there. False: it is another. */
 static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
                                const struct cupti_callback *c)
 {

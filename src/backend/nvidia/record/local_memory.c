@@ -76,7 +76,7 @@ static void put(uint64_t name, uint32_t bytes)
     }
 }
 
-/* What is launched is a function or, by the CUDA runtime, a kernel of a library: the driver takes
+/* A launch starts a function or, by the CUDA runtime, a kernel of a library: the driver takes
  * both there, but tells attributes of functions only. */
 static bool ask(const struct cuda *cuda, void *launched, int *bytes)
 {

@@ -49,7 +49,7 @@ struct records {
     struct sink *sink;
     int64_t time_offset;       /* ns added to every time */
     uint32_t ids_before;       /* added to every correlation id */
-    bool time_said;            /* an impossible one has been told of */
+    bool time_said;            /* an impossible one has been reported */
     int64_t earliest, latest;  /* ns: times outside are impossible */
     int64_t began;             /* ns: when the session did */
     bool old;                  /* records from before that are passed over */

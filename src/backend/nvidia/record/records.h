@@ -16,8 +16,8 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
 /* Calls that were recorded, and whether any had an operation id. [collector] */
 uint64_t records_calls(const struct records *r, bool *ids);
 
-/* What to add from here on to every time, in ns, and to every correlation id. [collector, or before any
- * record] */
+/* What to add from here on to every time, in ns, and to every correlation id. [collector, or before
+ * any record] */
 void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before);
 void records_close(struct records *r);
 
@@ -27,8 +27,8 @@ void records_ranges(struct records *r);
 uint64_t records_own(const struct records *r);
 
 /* What a buffer holds. prescan looks for the frameworks' operation ids only, so
- * that kernels of other buffers, decoded before this one, find theirs. In a buffer that CUPTI got in a
- * session before this one (old) records that began before this session are passed over. */
+ * that kernels of other buffers, decoded before this one, find theirs. In a buffer that CUPTI got
+ * in a session before this one (old) records that began before this session are passed over. */
 void records_prescan(struct records *r, uint8_t *memory, size_t valid);
 void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old);
 

@@ -38,8 +38,8 @@ static struct {
     size_t edge_count;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Kernel records are on since an earlier session, and cannot be switched off: they do not alternate, and every
- * kernel is recorded. */
+/* Kernel records are on since an earlier session, and cannot be switched off: they do not
+ * alternate, and every kernel is recorded. */
 static bool kernels_stay(struct trace *t)
 {
     bool stay = (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1) && pc_sampling_binds();
@@ -147,7 +147,8 @@ static int64_t to_samples(struct trace *t)
         "no program counters are sampled any more, so that every kernel is recorded from here on");
 }
 
-/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in a launch] */
+/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in
+ * a launch] */
 static void look_unsampled(struct trace *t)
 {
     if (!pc_sampling_refused(t))

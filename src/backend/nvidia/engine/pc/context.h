@@ -32,7 +32,7 @@ struct pc_setup {
     unsigned look_ms; /* from look to look of the library's threads at what the device has */
 };
 
-struct pc_losses { /* that the sink has not been told of */
+struct pc_losses { /* that have not been reported */
     uint64_t dropped, overflows, other;
 };
 

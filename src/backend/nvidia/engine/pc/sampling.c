@@ -44,7 +44,7 @@ static struct {
     struct pausing {
         cuda_context handle;
         uint32_t device;
-        bool described; /* the sink was told of the device's reasons */
+        bool described; /* the device's reasons are defined */
         uint32_t reasons[PC_REASONS];
     } pausing[CONTEXTS], unknown;
     size_t pausing_count;
@@ -174,7 +174,7 @@ static void sample_again(struct trace *t, const struct pausing *p)
     c->described = true;
 }
 
-/* Of one that is new nothing is. */
+/* Nothing is known of a context that is new. */
 static const struct pausing *pausing_of(cuda_context handle)
 {
     for (size_t i = 0; i < me.pausing_count; i++)
@@ -483,7 +483,7 @@ static void pc_flush(struct trace *t)
     engine_leave();
 }
 
-/* What is being written: a context's window. */
+/* A context's window, as it is written. */
 struct writing {
     struct trace *t;
     struct pc_context *c;

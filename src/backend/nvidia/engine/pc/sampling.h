@@ -8,8 +8,8 @@
  * A context is sampled from its creation to its destruction, and between windows no longer than
  * suspend.h has it; of several on one device one at
  * a time, as the library wants it. Sampling is switched on and off there, where no other thread is
- * inside the driver with the context, and at the driver's gate (driver_gate.h), and nowhere else. Switched
- * on or off beside a thread that launches, the driver and CUPTI wait for each other for ever
+ * inside the driver with the context, and at the driver's gate (driver_gate.h), and nowhere else.
+ * Switched on or off while a thread launches, the driver and CUPTI wait for each other for ever
  * (ADR 10). So a session that ends leaves sampling on, and so does the process's exit; the next
  * session goes on with it. It is switched off by a gpufl_shutdown of the only thread that works
  * with the GPU. A context that was there before is sampled where it is current in the thread that
@@ -29,13 +29,13 @@ extern const struct nv_engine_ops pc_sampling_engine;
 /* The contexts that are sampled, `room` at most; how many they are. [any] */
 size_t pc_sampling_contexts(cuda_context *out, size_t room);
 
-/* Switched off for a while in every context, and on again in those that are there by then. False: CUPTI
- * would not, in some, or in any. [any, with nobody in the driver: driver_gate.h] */
+/* Switched off for a while in every context, and on again in those that are there by then. False:
+ * CUPTI would not, in some, or in any. [any, with nobody in the driver: driver_gate.h] */
 bool pc_sampling_pause(struct trace *t);
 bool pc_sampling_resume(struct trace *t);
 
-/* Takes what is left for the last drain. quiet: no other thread is inside the driver, and sampling is
- * switched off. [owner, collector; any where the engines are switched: deep.h] */
+/* Takes what is left for the last drain. quiet: no other thread is inside the driver, and sampling
+ * is switched off. [owner, collector; any where the engines are switched: deep.h] */
 void pc_sampling_stop(struct trace *t, bool quiet);
 /* Sampling was begun, or tried to, and has not been ended since in every context: the library's
  * activity kinds can be neither enabled nor disabled. [owner, collector] */
@@ -44,7 +44,8 @@ bool pc_sampling_binds(void);
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);
 
-/* It could not begin in some context of this process: there activity kinds must not be disabled (ADR 10). [any] */
+/* It could not begin in some context of this process: there activity kinds must not be disabled
+ * (ADR 10). [any] */
 bool pc_sampling_failed(void);
 
 /* Nothing is, in any context, since that failed: other engines need not make way for it. [any] */

@@ -70,7 +70,7 @@ void pc_tally_reasons(struct pc_tally *t, const uint32_t *indices, char *const *
 /* Adds what a drain brought. */
 void pc_tally_add(struct pc_tally *t, const struct pc_data *d);
 
-/* Decides the relation where that can be told by now. After the last add of a round. */
+/* Decides the relation where that is known by now. After the last add of a round. */
 void pc_tally_settle(struct pc_tally *t);
 
 /* Calls fn for every instruction and reason with how many samples fall to it alone, and

@@ -182,9 +182,10 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
     return result;
 }
 
-/* What a drain says of the clocks: its records had ended when it returned. When it was called would be the closer
- * bound and can be false by any time: a thread that is held up in between reads what came meanwhile. all: none
- * waits behind them, so that the last one has just ended. The first record has no true begin; its end has to do. */
+/* What a drain says of the clocks: its records had ended when it returned. When it was called would
+ * be the closer bound and can be false by any time: a thread that is held up in between reads what
+ * came meanwhile. all: none waits behind them, so that the last one has just ended. The first
+ * record has no true begin; its end has to do. */
 static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned, bool all)
 {
     int64_t fresh = all ? returned - called + 2 * d->setup.interval + FRESH : PM_CLOCK_STALE;
@@ -198,8 +199,8 @@ static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned
         pm_clock_before(&d->clock, returned, end, fresh, wall);
 }
 
-/* The clock's upper bound says when the newest sample had ended at the latest; the lower one is as wide as it took to
- * begin. */
+/* The clock's upper bound says when the newest sample had ended at the latest; the lower one is as
+ * wide as it took to begin. */
 int64_t pm_device_known(const struct pm_device *d)
 {
     if (!d->last)
@@ -208,7 +209,8 @@ int64_t pm_device_known(const struct pm_device *d)
                           : pm_clock_ours(&d->clock, d->last);
 }
 
-/* Behind the newest sample; of these, those that were there and could not be read are missing already. */
+/* So many samples are missing after the newest one; those of them that were there and could not be
+ * read are counted already. */
 static void count_gap(struct pm_device *d, uint64_t samples)
 {
     d->missing += samples > d->unread ? samples - d->unread : 0;
@@ -258,7 +260,8 @@ static int begin_anew(struct pm_device *d)
     return result;
 }
 
-/* What the buffer still has goes with it: a gap behind the newest sample, which the next one tells. */
+/* What the buffer still has goes with it: a gap behind the newest sample, which the next one
+ * tells. */
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);

@@ -3,12 +3,11 @@
  *
  * The device writes a record every interval into a buffer of the driver's, whatever runs on it
  * and in whichever process; a drain decodes what has come into an image, of which samples are
- * read and evaluated one by one, and which frees its room in the buffer. A buffer that is full takes
- * nothing more for good: it is given up, and sampling begins anew, at twice the interval where that
- * happens again within seconds: the device writes more than one thread can decode. As a ring, in
- * which the newest records are kept, the library corrupts the process's heap once it is overrun (ADR
- * 12).
- * Records carry the device's own time. */
+ * read and evaluated one by one, and which frees its room in the buffer. A buffer that is full
+ * takes nothing more for good: it is given up, and sampling begins anew, at twice the interval
+ * where that happens again within seconds: the device writes more than one thread can decode. As a
+ * ring, in which the newest records are kept, the library corrupts the process's heap once it is
+ * overrun (ADR 12). Records carry the device's own time. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_PM_DEVICE_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_PM_DEVICE_H
 
@@ -49,15 +48,15 @@ struct pm_device {
     int64_t last_interval; /* ns: it was taken at */
     size_t samples;        /* in the image, complete */
     bool more;             /* others may wait behind them */
-    unsigned
-        shorts; /* short drains so far: of the few samples that came during another, to bound its clock */
-    bool full;          /* the last drain found the buffer full, which gives nothing more */
-    bool idle;          /* nothing is wanted of it now: no other buffer for one that is full */
-    int64_t gave_up;    /* ns: when one was given up for the last time; 0: never */
-    bool slower;        /* the interval was made longer, and the sink has not been told */
-    uint64_t overflows; /* that the sink has not been told of */
+    unsigned shorts; /* short drains so far: of the few samples that came during another, to bound
+                        its clock */
+    bool full;       /* the last drain found the buffer full, which gives nothing more */
+    bool idle;       /* nothing is wanted of it now: no other buffer for one that is full */
+    int64_t gave_up; /* ns: when one was given up for the last time; 0: never */
+    bool slower;     /* the interval was made longer, and the sink has not been told */
+    uint64_t overflows; /* that have not been reported */
     uint64_t missing;   /* samples, the same */
-    uint64_t unread;    /* of these, behind the newest that was read: there, and not to be read */
+    uint64_t unread;    /* of these, after the newest that was read: there, and not to be read */
     uint64_t written;   /* samples */
     unsigned failures;  /* of drains, one after the other */
     int64_t enable_ns;  /* that it took */
@@ -91,8 +90,8 @@ int pm_device_resume(struct pm_device *d);
 /* ns: of what was recorded until then, all is read or counted as missing. */
 int64_t pm_device_known(const struct pm_device *d);
 
-/* Nothing more comes of what was sampled between from and to (ns): what it lacks is missing, but for what may not
- * have been ready at the end. */
+/* Nothing more comes of what was sampled between from and to (ns): what it lacks is missing, except
+ * what may not have been ready at the end. */
 void pm_device_count_rest(struct pm_device *d, int64_t from, int64_t to);
 
 /* No more records; those that came are still to be drained. */

@@ -1,4 +1,4 @@
-/* sampling.c - see pm/sampling.h: which devices, and what the session is told of them. */
+/* sampling.c - see pm/sampling.h: which devices, and what is reported of them. */
 #include "backend/nvidia/engine/pm/sampling.h"
 
 #include "backend/common/engine_lock.h"
@@ -22,7 +22,7 @@ enum {
     SPANS = 64,
     FAILURES_MOST = 3,
     DIGITS = 6,     /* of a value */
-    LATE_PART = 10, /* one in these of the run without samples is told of */
+    LATE_PART = 10, /* so large a part of the run without samples is reported: one in these */
     SHORTS = 3,     /* short drains of a device whose clock is the wall clock */
     /* As options.c has the collector drain, and the size of a record on a large device. */
     RECORDS_A_DRAIN = 100,
@@ -34,7 +34,8 @@ enum {
     TEXT = sizeof((struct err *)0)->text
 };
 
-/* ns of a drain: the collector has other work, too; and of the last: a full buffer takes some tenths of a second. */
+/* ns of a drain: the collector has other work, too; and of the last: a full buffer takes some
+ * tenths of a second. */
 static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
 
 /* Guarded by the engines' lock, except the atomic ones. */
@@ -196,7 +197,8 @@ static void describe(struct trace *t, struct pm_device *d)
     say_left(s, d);
 }
 
-/* Of a program that ends soon the most is over by then. until: sampling ended, ns; 0: before the session did. */
+/* A program that ends soon has done most of its work by then. until: sampling ended, ns; 0: before
+ * the session did. */
 static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
     int64_t from = atomic_load_explicit(&me.first[ordinal], memory_order_relaxed);
@@ -261,7 +263,7 @@ static bool window_is_open(void)
     return !me.windowed || (me.span_count && me.spans[(me.span_count - 1) % SPANS].to == INT64_MAX);
 }
 
-/* Of a device that was stopped then (ns), in what is wanted of it. */
+/* The device was stopped then (ns): counts what is missing of the times that are wanted. */
 static void count_rest(struct pm_device *d, int64_t stopped)
 {
     if (!me.windowed)
@@ -351,7 +353,7 @@ static enum suspended pm_suspend(struct trace *t)
     for (size_t i = 0; i < DEVICES && ready; i++) {
         struct pm_device *d = &me.devices[i];
         if (d->state == PM_FAILED && me.told[i].described)
-            d->state = PM_UNUSED; /* to be had again, perhaps: another tool took it meanwhile */
+            d->state = PM_UNUSED; /* it may be free again: another tool had taken it */
         if (d->state != PM_PAUSED)
             continue;
         keep_told(d);
@@ -364,8 +366,8 @@ static enum suspended pm_suspend(struct trace *t)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-/* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a busy
- * device write some hundred MB a second, whatever the interval (ADR 12). */
+/* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a
+ * busy device write some hundred MB a second, whatever the interval (ADR 12). */
 static int64_t buffer_bytes(const struct trace_config *c)
 {
     int64_t count = DRAIN_LEAST_US / c->pm_interval_us, bytes;
@@ -513,8 +515,9 @@ static size_t write_image(struct trace *t, struct pm_device *d)
     return 0;
 }
 
-/* What waits behind an image of that many samples. Of a device that is sampled no more, until nothing comes: a read
- * can end before what there is does (ADR 12). end: ns, of a session's last. */
+/* What waits behind an image of that many samples. Of a device that is sampled no more, until
+ * nothing comes: a read can end before what there is does (ADR 12). end: ns, of a session's
+ * last. */
 static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t end)
 {
     bool on = d->state == PM_STARTED;
@@ -531,7 +534,7 @@ static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t en
     }
 }
 
-/* Behind the last window. What the device still has is read, so that the next one begins with
+/* After the last window, what the device still has is read, so that the next one begins with
  * nothing. */
 static void pause_device(struct trace *t, struct pm_device *d)
 {
@@ -565,7 +568,8 @@ static void end_drain(struct trace *t, struct pm_device *d, bool last)
     conclude(t, d->ordinal, d->stopped);
 }
 
-/* What all have before what came meanwhile: what scopes did is known for so long back, and no longer. */
+/* What all have before what came meanwhile: what scopes did is known for so long back, and no
+ * longer. */
 static void drain_devices(struct trace *t, bool last)
 {
     int64_t end = clock_mono() + END_MOST;

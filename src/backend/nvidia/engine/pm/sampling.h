@@ -1,10 +1,9 @@
 /* sampling.h - engine PmSampling: hardware counters of devices over time.
  *
  * A device is sampled from the moment at which the program has a context on it to the end of the
- * session, but for rests between windows (suspend.h), at a fixed interval, whatever runs: no launch, copy or
- * context is touched. The library
- * is called by the collector, and by who opens a window, under the engines' lock; where contexts
- * come, their device is noted and no more.
+ * session, except while suspended between windows (suspend.h), at a fixed interval, whatever runs:
+ * no launch, copy or context is touched. The library is called by the collector, and by who opens a
+ * window, under the engines' lock; where contexts come, their device is noted and no more.
  *
  * Counters are the device's: what other processes do there is counted as well, and another tool
  * that holds them keeps this engine from beginning, as this engine does to others until the session

@@ -44,22 +44,23 @@ int range_context_start(struct range_context *r); /* anew */
 int range_context_push(struct range_context *r, const char *name);
 int range_context_pop(struct range_context *r);
 
-/* Several passes: stops one, and tells whether it was the last; begins the next one, in which the same
- * ranges have to come. */
+/* Several passes: stops one, and tells whether it was the last; begins the next one, in which the
+ * same ranges have to come. */
 int range_context_pause(struct range_context *r, bool *last);
 int range_context_resume(struct range_context *r);
 
-/* Behind the last pass: how many ranges were counted. */
+/* How many ranges were counted; after the last pass. */
 int range_context_decode(struct range_context *r, size_t *count);
 
 /* Stops the only pass, and decodes. */
 int range_context_stop(struct range_context *r, size_t *count);
 
-/* The library's name of a range, valid until the next call, and the values of the host's metrics. */
+/* The library's name of a range, valid until the next call, and the values of the host's
+ * metrics. */
 int range_context_values(struct range_context *r, size_t index, const char **name, double *values);
 
-/* Gives the counters back; also where nothing is enabled. An enum cupti_result: where it is an error,
- * nothing should be enabled again. */
+/* Gives the counters back; also where nothing is enabled. An enum cupti_result: where it is an
+ * error, nothing should be enabled again. */
 int range_context_close(struct range_context *r);
 
 #endif

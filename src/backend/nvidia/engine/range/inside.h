@@ -77,9 +77,9 @@ extern struct ranging {
     size_t range_count;             /* since the last start */
     _Atomic uint64_t open_instance; /* 0: none; also read without the lock */
     _Atomic bool beginning;         /* a thread begins one, which may take long; without the lock */
-    /* Launches take it exclusively where they are counted, and shared where not: what other threads launch while
-     * a kernel is repeated would be repeated, too, and a graph would not run at all. The counted ones come
-     * first, or they would never. */
+    /* Launches take it exclusively where they are counted, and shared where not: what other threads
+     * launch while a kernel is repeated would be repeated, too, and a graph would not run at all.
+     * The counted ones come first, or they would never. */
     pthread_rwlock_t launches;
     pthread_t owner;     /* thread of the open one */
     int64_t batch_began; /* ns */
@@ -101,8 +101,8 @@ extern struct ranging {
     _Atomic uint64_t passed_by[PASSED_BY]; /* without the lock */
 } ranging;
 
-/* The lock; false: the library calls back on the thread that calls it, or, not waiting, it is taken.
- * [any] */
+/* The lock; false: the library calls back on the thread that calls it, or, not waiting, it is
+ * taken. [any] */
 bool ranges_enter(bool wait);
 void ranges_leave(void);
 

@@ -10,9 +10,9 @@ enum range_launching { LAUNCH_NONE, LAUNCH_BESIDE, LAUNCH_COUNTED };
 extern __thread enum range_launching range_kernels_launching
     __attribute__((tls_model("initial-exec")));
 
-/* With range_kernels: the calling thread launches a kernel of this name, mangled, or something that is
- * not counted (NULL: several kernels, a graph); and the launch has returned, which has to be told
- * wherever the thread is in one. Launches wait while another thread's is counted. [hot] */
+/* With range_kernels: the calling thread launches a kernel of this name, mangled, or something that
+ * is not counted (NULL: several kernels, a graph); and the launch has returned, which has to be
+ * told wherever the thread is in one. Launches wait while another thread's is counted. [hot] */
 void range_kernels_begin(struct trace *t, const char *name);
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done);
 

@@ -1,5 +1,6 @@
-/* own_kernels.c - see range/own_kernels.h. Nothing is kept of a program that has no kernel of these names;
- * of one that has, which of a million ids, the latest, were its launches: records come sooner. */
+/* own_kernels.c - see range/own_kernels.h. Nothing is kept of a program that has no kernel of these
+ * names; of one that has, which of a million ids, the latest, were its launches: records come
+ * sooner. */
 #include "backend/nvidia/engine/range/own_kernels.h"
 
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
-/* own_kernels.h - kernels that CUPTI's Range Profiler launches for itself: one behind every range, in a
- * stream of its own. Their records look like the program's, under a correlation id that no launch of
- * the program had.
+/* own_kernels.h - kernels that CUPTI's Range Profiler launches for itself: one behind every range,
+ * in a stream of its own. Their records look like the program's, under a correlation id that no
+ * launch of the program had.
  *
- * So a record is the profiler's where it has such a kernel's name and the program, which may have one
- * of that name, too, launched none with this id. Launches are told by the program's threads, records
- * asked about by the collector. */
+ * So a record is the profiler's where it has such a kernel's name and the program, which may have
+ * one of that name, too, launched none with this id. The program's threads report launches, the
+ * collector asks about records. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_OWN_KERNELS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_OWN_KERNELS_H
 

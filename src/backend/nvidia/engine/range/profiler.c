@@ -43,8 +43,8 @@ bool ranges_enter(bool wait)
     return true;
 }
 
-/* Why the scope that this thread tells of is not counted: enum range_passed + 1; 0: it is. A byte, since
- * thread-local memory of a library that is loaded late is short. */
+/* Why the scope that this thread tells of is not counted: enum range_passed + 1; 0: it is. A byte,
+ * since thread-local memory of a library that is loaded late is short. */
 static _Thread_local uint8_t passed __attribute__((tls_model("initial-exec")));
 
 static const char *passed_text(void)
@@ -84,7 +84,8 @@ void ranges_fail_on(struct trace *t, int result, const char *doing)
     fail(t, e.text);
 }
 
-/* ---- what was counted, with the lock ---------------------------------------------------------- */
+/* ---- what was counted, with the lock ----------------------------------------------------------
+ */
 
 static struct range *range_named(const char *name)
 {
@@ -293,7 +294,8 @@ static void range_ends(struct trace *t)
         ranges_fail_on(t, result, "to count ranges");
 }
 
-/* ---- scopes that are repeated: a pass in each iteration -------------------------------------------- */
+/* ---- scopes that are repeated: a pass in each iteration
+ * -------------------------------------------- */
 
 static void pass_begins(struct trace *t)
 {
@@ -500,7 +502,8 @@ static void ranges_context_gone(struct trace *t, cuda_context gone)
     ranges_leave();
 }
 
-/* ---- the session ------------------------------------------------------------------------------ */
+/* ---- the session ------------------------------------------------------------------------------
+ */
 
 void ranges_results_drop(void)
 {

@@ -71,7 +71,7 @@ static void say_passes(struct sink *s, const struct range_choice *c)
                         c->passes, es, c->count, c->left_count);
 }
 
-/* What is counted, and in how many passes: before the first count is there. */
+/* Says what is counted, and in how many passes: before the first count is there. */
 static void describe(struct trace *t, struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;

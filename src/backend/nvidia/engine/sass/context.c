@@ -92,12 +92,12 @@ void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t num
     c->device = device;
 }
 
-/* Enabled alone, the library instruments the first kernel that is launched and no other, and that only
- * until its counts are taken; asked for kernel records afterwards it instruments every kernel, for
- * good (CUDA 13.0 on an H200, ADR 11). Serialized ones it gives, and they are given back at once:
- * with them on a launch stands still. Concurrent ones it refuses (error 14) and yet prepares for,
- * and the first launch in a second context stands still: they are asked for where the others are
- * refused. */
+/* Enabled alone, the library instruments the first kernel that is launched and no other, and that
+ * only until its counts are taken; asked for kernel records afterwards it instruments every kernel,
+ * for good (CUDA 13.0 on an H200, ADR 11). Serialized ones it gives, and they are given back at
+ * once: with them on a launch stands still. Concurrent ones it refuses (error 14) and yet prepares
+ * for, and the first launch in a second context stands still: they are asked for where the others
+ * are refused. */
 static void instrument_all(const struct cupti *cupti)
 {
     static const int kinds[] = {CUPTI_KIND_KERNEL_SERIAL, CUPTI_KIND_KERNEL};

@@ -50,7 +50,7 @@ struct sass_context {
 int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct sass_library *l,
                           const struct cupti *cupti, struct err *e);
 
-/* Of the program's context, its number and the driver's ordinal of its device: SASS_IDLE. */
+/* Takes the program's context, its number and the driver's ordinal of its device: SASS_IDLE. */
 void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t number,
                        uint32_t device);
 
@@ -59,8 +59,8 @@ void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t num
 int sass_context_enable(struct sass_context *c, const struct sass_device *d,
                         const struct sass_library *l, const struct cupti *cupti, struct err *e);
 
-/* Takes what was counted, to the tally or (keep: false) to nowhere; waits for kernels that run. An enum
- * cupti_result. */
+/* Takes what was counted, to the tally or (keep: false) to nowhere; waits for kernels that run. An
+ * enum cupti_result. */
 int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep);
 
 /* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's.

@@ -10,8 +10,8 @@
 
 static const int64_t PATIENCE = 10000000000; /* ns: longer than this no launch is held up */
 
-/* Calls, sequentially consistent, as shut; by session: who entered in one leaves it there, also where the
- * next begins meanwhile. */
+/* Calls, sequentially consistent, as shut; by session: who entered in one leaves it there, also
+ * where the next begins meanwhile. */
 enum { SESSIONS = 8 };
 static struct {
     _Atomic uint64_t begun[SESSIONS], ended[SESSIONS];

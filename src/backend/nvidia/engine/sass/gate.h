@@ -1,11 +1,11 @@
 /* gate.h - holds the program's other threads out of the driver's launches while counts are taken
  * and contexts are told to count, or not to.
  *
- * Beside a launch these calls of CUPTI are not safe: told to count, it counted nothing from there on,
- * told not to, the program faulted, and of what was taken some was missing (H200, CUDA 13.0, ADR
- * 11). So a call that launches or loads code passes the gate: shut, it waits at the call's entry,
- * where it holds nothing of the driver's. It waits for a bounded time only, since kernels may wait
- * for kernels that are launched later.
+ * Beside a launch these calls of CUPTI are not safe: told to count, it counted nothing from there
+ * on, told not to, the program faulted, and of what was taken some was missing (H200, CUDA 13.0,
+ * ADR 11). So a call that launches or loads code passes the gate: shut, it waits at the call's
+ * entry, where it holds nothing of the driver's. It waits for a bounded time only, since kernels
+ * may wait for kernels that are launched later.
  *
  * A call is counted by what it did at its entry, so that one that was under way when the session
  * began, or whose callbacks ended with it, leaves nothing behind. */

@@ -47,7 +47,7 @@ static struct {
     bool resting;     /* between windows no context counts */
     bool keeping;     /* what is counted is wanted: always, or a window is open */
     bool counted;     /* something other than 0 was written in this session */
-    bool lost_said;   /* the sink has been told of losses */
+    bool lost_said;   /* losses have been reported */
     bool beside_said; /* and of counts taken while others launched */
     bool crowd_said;  /* and of contexts that there was no room for */
     uint64_t beside;  /* how often since the last look */
@@ -338,8 +338,8 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-/* With the lock, and the gate shut. alone: beside launches that do not return contexts go on to count, or the
- * library faults. */
+/* With the lock, and the gate shut. alone: no launch is under way; else contexts go on to count, or
+ * the library faults. */
 static void contexts_end(bool alone)
 {
     for (size_t i = 0; i < CONTEXTS; i++) {
@@ -414,7 +414,7 @@ static void describe(struct sink *s, uint32_t id, const struct sass_device *d)
     setting_text(s, ENGINE, id, "configure_us", text);
 }
 
-/* What is being written: a context's window. */
+/* A context's window, as it is written. */
 struct writing {
     struct trace *t;
     struct sass_context *c;
@@ -453,8 +453,8 @@ static void say_losses(struct sink *s, uint64_t lost)
                         SASS_TALLY_MAX);
     if (me.beside && !me.beside_said)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
-                        "counts were taken beside launches of other threads that did not return, "
-                        "and theirs may be missing");
+                        "counts were taken while launches of other threads did not return, and "
+                        "theirs may be missing");
     me.lost_said |= lost > 0;
     me.beside_said |= me.beside > 0;
     me.beside = 0;
