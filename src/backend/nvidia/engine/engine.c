@@ -101,8 +101,7 @@ void nv_engine_say_failure(struct trace *t, enum nv_engine_id id)
         say_nothing(t, nv_engines[id], why.text);
 }
 
-/* ---- what they need, and what they keep others from --------------------------------------------
- */
+/* ---- what they need, and what they keep others from ------------------------------------------ */
 
 bool nv_engines_need_moments(const struct trace *t)
 {
@@ -362,8 +361,7 @@ int nv_engines_wake(struct trace *t, bool anew, struct err *e)
     return 0;
 }
 
-/* ---- contexts, modules and scopes --------------------------------------------------------------
- */
+/* ---- contexts, modules and scopes ------------------------------------------------------------ */
 
 void nv_engines_context(struct trace *t, cuda_context context)
 {

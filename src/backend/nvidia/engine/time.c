@@ -76,8 +76,7 @@ void engine_time_end_start(int64_t begin)
         note(begin, false);
 }
 
-/* ---- first launches ---------------------------------------------------------------------------
- */
+/* ---- first launches -------------------------------------------------------------------------- */
 
 /* With the lock: which of them; awaited_count: none. */
 static size_t find_context(cuda_context context)
@@ -146,8 +145,7 @@ void engine_time_launched(cuda_context context)
         note(begin, true);
 }
 
-/* ---- what is told -------------------------------------------------------------------------------
- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 int64_t engine_time_total(void)
 {

@@ -66,8 +66,7 @@ void cupti_fatal_by_program(struct trace *t, const char *function)
     end(t, why, "");
 }
 
-/* ---- it is asked ------------------------------------------------------------------------------
- */
+/* ---- it is asked ----------------------------------------------------------------------------- */
 
 bool cupti_fatal_answers(struct trace *t, uint32_t id)
 {
@@ -132,8 +131,7 @@ int cupti_fatal_window(struct trace *t, bool open, struct err *e)
     return 0;
 }
 
-/* ---- the session is told ----------------------------------------------------------------------
- */
+/* ---- the session is told --------------------------------------------------------------------- */
 
 void cupti_fatal_tell(struct trace *t)
 {

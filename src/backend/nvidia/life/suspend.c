@@ -389,8 +389,7 @@ int suspend_window(struct trace *t, bool open, struct err *e)
     return nv_engines_window(t, false, e);
 }
 
-/* ---- the session ------------------------------------------------------------------------------
- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 void suspend_start(struct trace *t)
 {

@@ -5,6 +5,7 @@
  * then it is started. */
 #include "backend/nvidia/engine/pm/device.h"
 
+#include "backend/nvidia/library/cuda.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -379,4 +380,38 @@ void pm_device_close(struct pm_device *d)
         profiler_host_close(&d->host);
     mem_free(d->image);
     *d = (struct pm_device){.state = PM_UNUSED};
+}
+
+enum { /* as options.c has the collector drain, and the size of a record on a large device */
+       RECORDS_A_DRAIN = 100,
+       DRAIN_LEAST_US = 20000,
+       RECORD_BYTES = 32 << 10,
+       BUFFER_LEAST = 64 << 20,
+       BUFFER_MOST = 128 << 20
+};
+
+/* Several metrics of multiprocessors together let a busy device write some hundred MB a second,
+ * whatever the interval (ADR 12). */
+size_t pm_device_buffer_bytes(int64_t asked, int64_t interval_us)
+{
+    int64_t count = DRAIN_LEAST_US / interval_us, bytes;
+    if (asked)
+        return (size_t)asked;
+    bytes = 2 * RECORD_BYTES * (count > RECORDS_A_DRAIN ? count : RECORDS_A_DRAIN);
+    return (size_t)(bytes < BUFFER_LEAST  ? BUFFER_LEAST
+                    : bytes < BUFFER_MOST ? bytes
+                                          : BUFFER_MOST);
+}
+
+uint32_t pm_devices_in_use(void)
+{
+    const struct cuda *cuda = cuda_loaded();
+    uint32_t bits = 0;
+    int count = 0;
+    if (!cuda || cuda->cuDeviceGetCount(&count) != CUDA_OK)
+        return 0;
+    for (int i = 0; i < count && i < 32; i++)
+        if (cuda_primary_lives(cuda, i))
+            bits |= UINT32_C(1) << i;
+    return bits;
 }

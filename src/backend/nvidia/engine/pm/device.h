@@ -100,4 +100,11 @@ void pm_device_stop(struct pm_device *d);
 /* Gives the counters back and frees everything: state PM_UNUSED. */
 void pm_device_close(struct pm_device *d);
 
+/* Devices with a living primary context, bit by the driver's ordinal, of the first 32. [any] */
+uint32_t pm_devices_in_use(void);
+
+/* Bytes of the driver's buffer: as many as were asked for (0: none were), else what two drains need
+ * at this interval. [any] */
+size_t pm_device_buffer_bytes(int64_t asked, int64_t interval_us);
+
 #endif

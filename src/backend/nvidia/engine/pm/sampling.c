@@ -4,6 +4,7 @@
 #include "backend/common/engine_lock.h"
 #include "backend/common/setting.h"
 #include "backend/nvidia/engine/pm/device.h"
+#include "backend/nvidia/engine/pm/spans.h"
 #include "backend/nvidia/library/cuda.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/record/records.h"
@@ -19,17 +20,10 @@ static const char ENGINE[] = "PmSampling";
 
 enum {
     DEVICES = 32,
-    SPANS = 64,
     FAILURES_MOST = 3,
     DIGITS = 6,     /* of a value */
     LATE_PART = 10, /* so large a part of the run without samples is reported: one in these */
     SHORTS = 3,     /* short drains of a device whose clock is the wall clock */
-    /* As options.c has the collector drain, and the size of a record on a large device. */
-    RECORDS_A_DRAIN = 100,
-    DRAIN_LEAST_US = 20000,
-    RECORD_BYTES = 32 << 10,
-    BUFFER_LEAST = 64 << 20,
-    BUFFER_MOST = 128 << 20,
     SOURCE_SAMPLES = 1,
     TEXT = sizeof((struct err *)0)->text
 };
@@ -56,11 +50,7 @@ static struct {
         int64_t clock_error; /* ns, the largest; 0: not known */
         int64_t begun;       /* ns; 0: not yet */
     } told[DEVICES];
-    bool windowed; /* the session has windows, outside of which nothing is kept */
-    struct pm_span {
-        int64_t from, to; /* ns; to INT64_MAX: it is open */
-    } spans[SPANS];       /* the last windows, a ring */
-    uint64_t span_count;
+    struct pm_spans spans;
     uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
 } me;
 
@@ -78,8 +68,7 @@ static int pm_open(struct trace *t, struct err *e)
     for (size_t i = 0; i < DEVICES; i++)
         atomic_store_explicit(&me.first[i], 0, memory_order_relaxed);
     me.overflow_said = me.slower_said = false;
-    me.windowed = t->switched;
-    me.span_count = 0;
+    me.spans = (struct pm_spans){.windowed = t->switched};
     memset(me.told, 0, sizeof me.told);
     me.resting = false;
     me.opened = true;
@@ -203,7 +192,7 @@ static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
     int64_t from = atomic_load_explicit(&me.first[ordinal], memory_order_relaxed);
     int64_t late = me.told[ordinal].begun - from, all = until - from;
-    if (me.windowed || !until || !from || !me.told[ordinal].begun || late < all / LATE_PART)
+    if (me.spans.windowed || !until || !from || !me.told[ordinal].begun || late < all / LATE_PART)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
                     "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
@@ -258,40 +247,13 @@ static void say_overflows(struct sink *s, struct pm_device *d)
 
 /* ---- windows ------------------------------------------------------------------------------ */
 
-static bool window_is_open(void)
-{
-    return !me.windowed || (me.span_count && me.spans[(me.span_count - 1) % SPANS].to == INT64_MAX);
-}
-
-/* The device was stopped then (ns): counts what is missing of the times that are wanted. */
-static void count_rest(struct pm_device *d, int64_t stopped)
-{
-    if (!me.windowed)
-        pm_device_count_rest(d, INT64_MIN, stopped);
-    for (uint64_t i = me.span_count > SPANS ? me.span_count - SPANS : 0; i < me.span_count; i++) {
-        const struct pm_span *p = &me.spans[i % SPANS];
-        pm_device_count_rest(d, p->from, p->to < stopped ? p->to : stopped);
-    }
-}
-
-/* All of it, of a time that a window took. */
-static bool wanted(const struct pm_sample *sample)
-{
-    if (!me.windowed)
-        return true;
-    for (size_t i = 0; i < SPANS && i < me.span_count; i++)
-        if (sample->start >= me.spans[i].from && sample->end <= me.spans[i].to)
-            return true;
-    return false;
-}
-
 /* A window's place is taken by another one before all of its samples were read. */
-static void forget_span(const struct pm_span *p)
+static void forget(struct pm_span gone)
 {
-    for (size_t i = 0; i < DEVICES; i++) {
+    for (size_t i = 0; gone.to && i < DEVICES; i++) {
         struct pm_device *d = &me.devices[i];
-        if ((d->state == PM_STARTED || d->state == PM_PAUSED) && p->to > pm_device_known(d))
-            pm_device_count_rest(d, p->from, p->to);
+        if ((d->state == PM_STARTED || d->state == PM_PAUSED) && gone.to > pm_device_known(d))
+            pm_device_count_rest(d, gone.from, gone.to);
     }
 }
 
@@ -299,8 +261,8 @@ static void forget_span(const struct pm_span *p)
 static void end_window(void)
 {
     int64_t at = atomic_exchange_explicit(&me.close_asked, 0, memory_order_acq_rel);
-    if (at && me.windowed && window_is_open())
-        me.spans[(me.span_count - 1) % SPANS].to = at;
+    if (at)
+        pm_spans_end(&me.spans, at);
 }
 
 /* With the lock. */
@@ -317,10 +279,7 @@ static int begin_window(struct trace *t, struct err *e)
     }
     if (!any && nv_engine_failed(t, NV_PM_SAMPLING))
         return nv_engine_unavailable(t, NV_PM_SAMPLING, e);
-    struct pm_span *p = &me.spans[me.span_count++ % SPANS];
-    if (me.span_count > SPANS)
-        forget_span(p);
-    *p = (struct pm_span){clock_mono(), INT64_MAX};
+    forget(pm_spans_begin(&me.spans, clock_mono()));
     return 0;
 }
 
@@ -346,7 +305,7 @@ static enum suspended pm_suspend(struct trace *t)
     (void)t;
     if (!engine_enter(ENGINE_PATIENCE_SUSPEND))
         return SUSPEND_LATER;
-    bool ready = me.opened && !window_is_open();
+    bool ready = me.opened && !pm_spans_open(&me.spans);
     for (size_t i = 0; i < DEVICES; i++)
         ready &=
             me.devices[i].state != PM_STARTED; /* the collector stops it, and reads it to its end */
@@ -366,22 +325,12 @@ static enum suspended pm_suspend(struct trace *t)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-/* Room for what comes between two drains, twice. Several metrics of multiprocessors together let a
- * busy device write some hundred MB a second, whatever the interval (ADR 12). */
-static int64_t buffer_bytes(const struct trace_config *c)
-{
-    int64_t count = DRAIN_LEAST_US / c->pm_interval_us, bytes;
-    if (c->pm_hardware_bytes)
-        return c->pm_hardware_bytes;
-    bytes = 2 * RECORD_BYTES * (count > RECORDS_A_DRAIN ? count : RECORDS_A_DRAIN);
-    return bytes < BUFFER_LEAST ? BUFFER_LEAST : bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
-}
-
 static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
 {
     struct err e = {0};
     struct pm_setup setup = {.interval = t->config.pm_interval_us * 1000,
-                             .hardware_bytes = (size_t)buffer_bytes(&t->config),
+                             .hardware_bytes = pm_device_buffer_bytes(t->config.pm_hardware_bytes,
+                                                                      t->config.pm_interval_us),
                              .metrics = &me.metrics};
     int rc = pm_device_start(d, &me.library, t->cupti, ordinal, &setup, &e);
     trace_began(t, ENGINE_PM_SAMPLING);
@@ -393,22 +342,10 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
     me.told[ordinal].begun = me.told[ordinal].begun ? me.told[ordinal].begun : clock_mono();
 }
 
-/* Devices on which a context was made while nobody told of it. */
-static void note_devices(void)
-{
-    const struct cuda *cuda = cuda_loaded();
-    int count = 0;
-    if (!cuda || cuda->cuDeviceGetCount(&count) != CUDA_OK)
-        return;
-    for (int i = 0; i < count && i < DEVICES; i++)
-        if (cuda_primary_lives(cuda, i))
-            atomic_fetch_or_explicit(&me.used, UINT32_C(1) << i, memory_order_relaxed);
-}
-
 static void pm_wake(struct trace *t)
 {
-    note_devices();
-    uint32_t bits = atomic_load_explicit(&me.used, memory_order_relaxed);
+    uint32_t seen = pm_devices_in_use(); /* a context was made while CUPTI was away */
+    uint32_t bits = atomic_fetch_or_explicit(&me.used, seen, memory_order_relaxed) | seen;
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     for (uint32_t i = 0; me.opened && me.resting && i < DEVICES; i++) {
@@ -424,7 +361,7 @@ static void pm_wake(struct trace *t)
 static void give_up(struct trace *t, struct pm_device *d, const char *why)
 {
     nv_engine_fail(t, NV_PM_SAMPLING, why);
-    count_rest(d, d->state == PM_STARTED ? clock_mono() : d->stopped);
+    pm_spans_count_rest(&me.spans, d, d->state == PM_STARTED ? clock_mono() : d->stopped);
     say_overflows(t->sink, d);
     keep_told(d);
     pm_device_close(d);
@@ -436,7 +373,7 @@ static void drain(struct trace *t, struct pm_device *d)
 {
     struct err e = {0};
     int result;
-    d->idle = !window_is_open();
+    d->idle = !pm_spans_open(&me.spans);
     do {
         result = pm_device_drain(d);
         d->failures = result == CUPTI_OK ? 0 : d->failures + 1;
@@ -506,7 +443,7 @@ static size_t write_image(struct trace *t, struct pm_device *d)
     uint32_t device = records_device(t->records, d->ordinal);
     for (size_t i = 0; i < had; i++) {
         struct pm_sample sample;
-        if (pm_device_sample(d, i, &sample) && wanted(&sample))
+        if (pm_device_sample(d, i, &sample) && pm_spans_have(&me.spans, &sample))
             write_sample(t, d, device, &sample);
     }
     if (pm_device_clear(d) == CUPTI_OK)
@@ -544,7 +481,7 @@ static void pause_device(struct trace *t, struct pm_device *d)
         read_on(t, d, write_image(t, d), INT64_MAX);
     }
     if (d->state == PM_PAUSED)
-        count_rest(d, d->stopped);
+        pm_spans_count_rest(&me.spans, d, d->stopped);
 }
 
 static void begin_drain(struct trace *t, struct pm_device *d)
@@ -557,8 +494,8 @@ static void begin_drain(struct trace *t, struct pm_device *d)
 static void end_drain(struct trace *t, struct pm_device *d, bool last)
 {
     if (last && d->state == PM_STOPPED)
-        count_rest(d, d->stopped);
-    if (d->state == PM_STARTED && !last && !window_is_open())
+        pm_spans_count_rest(&me.spans, d, d->stopped);
+    if (d->state == PM_STARTED && !last && !pm_spans_open(&me.spans))
         pause_device(t, d);
     say_overflows(t->sink, d);
     say_slower(t, d);
@@ -602,7 +539,7 @@ static void drain_ended(struct trace *t, bool last)
         if (is_held(d)) {
             d->stopped = d->state == PM_STARTED ? clock_mono() : d->stopped;
             d->state = PM_STOPPED;
-            count_rest(d, d->stopped);
+            pm_spans_count_rest(&me.spans, d, d->stopped);
             say_overflows(t->sink, d);
             keep_told(d);
         }

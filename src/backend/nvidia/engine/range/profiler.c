@@ -11,7 +11,6 @@
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/record/call_table.h"
 #include "backend/nvidia/record/records.h"
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/float_env.h"
 
@@ -84,8 +83,7 @@ void ranges_fail_on(struct trace *t, int result, const char *doing)
     fail(t, e.text);
 }
 
-/* ---- what was counted, with the lock ----------------------------------------------------------
- */
+/* ---- what was counted, with the lock --------------------------------------------------------- */
 
 static struct range *range_named(const char *name)
 {
@@ -294,8 +292,7 @@ static void range_ends(struct trace *t)
         ranges_fail_on(t, result, "to count ranges");
 }
 
-/* ---- scopes that are repeated: a pass in each iteration
- * -------------------------------------------- */
+/* ---- scopes that are repeated: a pass in each iteration -------------------------------------- */
 
 static void pass_begins(struct trace *t)
 {
@@ -502,17 +499,7 @@ static void ranges_context_gone(struct trace *t, cuda_context gone)
     ranges_leave();
 }
 
-/* ---- the session ------------------------------------------------------------------------------
- */
-
-void ranges_results_drop(void)
-{
-    for (size_t i = 0; i < ranging.result_count; i++) {
-        mem_free(ranging.results[i].kernel);
-        ranging.results[i].kernel = NULL;
-    }
-    ranging.result_count = 0;
-}
+/* ---- the session ----------------------------------------------------------------------------- */
 
 static int ranges_open(struct trace *t, struct err *e)
 {

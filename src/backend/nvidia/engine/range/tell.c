@@ -3,6 +3,7 @@
 #include "backend/common/setting.h"
 #include "backend/nvidia/engine/range/inside.h"
 #include "backend/nvidia/record/records.h"
+#include "base/alloc.h"
 #include "wire/decimal.h"
 
 #include <inttypes.h>
@@ -103,6 +104,15 @@ static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t 
         "RangeProfiler: scopes whose iterations the program tells (GFL_BENCH) are counted in %zu "
         "passes, one in each of the first iterations, which take some 20 ms longer",
         c->passes);
+}
+
+void ranges_results_drop(void)
+{
+    for (size_t i = 0; i < ranging.result_count; i++) {
+        mem_free(ranging.results[i].kernel);
+        ranging.results[i].kernel = NULL;
+    }
+    ranging.result_count = 0;
 }
 
 static void write_result(struct trace *t, const struct range_result *r, uint32_t of)

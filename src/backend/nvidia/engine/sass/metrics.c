@@ -5,9 +5,9 @@
 #include "backend/nvidia/engine/sass/metrics.h"
 
 #include "backend/common/engine_lock.h"
-#include "backend/common/setting.h"
 #include "backend/nvidia/engine/sass/context.h"
 #include "backend/nvidia/engine/sass/gate.h"
+#include "backend/nvidia/engine/sass/write.h"
 #include "backend/nvidia/library/cuda.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/detach.h"
@@ -21,8 +21,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char ENGINE[] = "SassMetrics";
 
 enum {
     CONTEXTS = 64,
@@ -404,44 +402,6 @@ static void sass_wake(struct trace *t)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-static void describe(struct sink *s, uint32_t id, const struct sass_device *d)
-{
-    char text[24];
-    for (size_t i = 0; i < SASS_METRICS; i++)
-        setting_text(s, ENGINE, id, d->ids[i] ? "metric" : "skipped_metric",
-                     sass_metric_names[i].name);
-    snprintf(text, sizeof text, "%" PRId64, d->took / 1000);
-    setting_text(s, ENGINE, id, "configure_us", text);
-}
-
-/* A context's window, as it is written. */
-struct writing {
-    struct trace *t;
-    struct sass_context *c;
-    uint32_t device;
-};
-
-static void put_cell(void *arg, const struct sass_cell *cell, size_t metric)
-{
-    struct writing *w = arg;
-    struct sass_context *c = w->c;
-    struct sink *s = w->t->sink;
-    struct function *f = &c->tally.functions.items[cell->function];
-    int64_t from = c->kept.spans[cell->window].from, to = c->kept.spans[cell->window].to;
-    struct sass_metric_row row = {.start = from,
-                                  .duration = to - from,
-                                  .device = w->device,
-                                  .function = functions_define(f, c->device, s),
-                                  .offset = cell->offset,
-                                  .metric = s->ops->name(s, sass_metric_names[metric].name),
-                                  .value = (int64_t)cell->values[metric],
-                                  .instances = CELL_NULL,
-                                  .scope = CELL_NULL,
-                                  .correlation = CELL_NULL};
-    s->ops->row(s, RECORD_sass_metric, &row);
-    me.counted = true;
-}
-
 static void say_losses(struct sink *s, uint64_t lost)
 {
     if (lost || me.beside)
@@ -476,19 +436,12 @@ static void say_crowd(struct sink *s)
 
 static void context_write(struct trace *t, struct sass_context *c)
 {
-    struct sink *s = t->sink;
-    struct writing w = {t, c, records_device(t->records, c->device)};
-    uint64_t lost = c->dropped + c->tally.lost;
+    uint64_t device = UINT64_C(1) << c->device, lost = c->dropped + c->tally.lost;
     if (!c->kept.count)
         return;
-    if (!(me.described >> c->device & 1)) {
-        me.described |= UINT64_C(1) << c->device;
-        describe(s, w.device, &me.devices[c->device]);
-    }
-    sass_tally_take(&c->tally, put_cell, &w);
-    c->dropped = c->tally.lost = 0;
-    drain_window_written(&c->kept);
-    say_losses(s, lost);
+    me.counted |= sass_context_write(t, c, me.described & device ? NULL : &me.devices[c->device]);
+    me.described |= device;
+    say_losses(t->sink, lost);
 }
 
 static void conclude(struct trace *t)
