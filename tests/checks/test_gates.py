@@ -20,7 +20,7 @@ OVER = "x" * 101
 BAD = (
     ("src/bad.c", "int x;\n", "src/bad.c:1: no comment that says what the file is"),
     ("src/bad.c", "/* X. */\nint f(void)\n{\n" + "    ;\n" * 81 + "}\n", "src/bad.c:3: function of 81 lines"),
-    ("src/bad.h", "/* X. */\n" + "int y;\n" * 730, "src/bad.h:731: file of 731 lines"),
+    ("src/bad.h", "/* X. */\n" + "int y;\n" * 720, "src/bad.h:721: file of 721 lines"),
     ("src/bad.c", "/* X. */\n/* TO" + "DO: y */\n", "src/bad.c:2: unfinished mark"),
     ("docs/a.md", "See /ho" + "me/me/x.\n", "docs/a.md:1: absolute path of somebody's machine"),
     ("examples/bad.cu", f"/* X. */\n/* {OVER} */\n", "examples/bad.cu:2: comment of 107 letters"),

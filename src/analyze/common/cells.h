@@ -24,7 +24,7 @@ static inline int64_t cells_get(const struct wire_batch *b, unsigned column, siz
     return b->col[column] ? b->col[column][i] : CELL_NULL;
 }
 
-/* As cells_get, with another answer for unknown. */
+/* cells_or is cells_get, and answers `other` for an unknown cell. */
 static inline int64_t cells_or(const struct wire_batch *b, unsigned column, size_t i, int64_t other)
 {
     int64_t v = cells_get(b, column, i);

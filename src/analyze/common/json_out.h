@@ -37,7 +37,7 @@ void json_out_count(struct json_out *j, const char *key, uint64_t v);
 void json_out_number(struct json_out *j, const char *key, double v); /* 6 decimals at most */
 void json_out_bool(struct json_out *j, const char *key, bool v);
 void json_out_text(struct json_out *j, const char *key, const char *text);
-/* As json_out_text; "" becomes null. */
+/* json_out_text_or_null is json_out_text, and writes null for "". */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);
 /* An integer, or null where nobody knows it. */

@@ -1,8 +1,8 @@
 /* stats.h - statistical tests: is a difference one? On few numbers, each with its formula's
  * source.
  *
- * They suit durations of kernels, scopes and runs: skewed, with outliers, sometimes in bins. A p
- * is two-sided; NAN where there are too few values. Pure; any thread. */
+ * The tests suit durations of kernels, scopes and runs: skewed, with outliers, sometimes in bins.
+ * A p is two-sided; NAN where there are too few values. Pure; any thread. */
 #ifndef GPUFL_ANALYZE_COMMON_STATS_H
 #define GPUFL_ANALYZE_COMMON_STATS_H
 
@@ -57,8 +57,8 @@ enum { STATS_RANK_LEAST = 8 /* values on each side below which p is NAN */ };
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 
-/* As stats_mann_whitney, from the ranks of b's values among all, where they were counted: their
- * sum, and the sum of t^3 - t over ties of t values. */
+/* stats_of_ranks is stats_mann_whitney for a caller that counted the ranks of b's values among all:
+ * sum is the sum of the ranks, ties the sum of t^3 - t over ties of t values. */
 struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties);
 
 /* Turns p-values of many tests into q-values: the share of false alarms among tests that are at

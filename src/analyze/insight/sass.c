@@ -17,8 +17,8 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* What was done and what would have been needed (or could have been), for one kernel; for local
- * memory: its sectors and those of global memory. */
+/* A pair counts what one kernel did, and what would have been needed or possible. For local memory
+ * the two are its sectors and those of global memory. */
 struct pair {
     uint32_t kernel, function;
     int64_t done, ideal;
