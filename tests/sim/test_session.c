@@ -306,6 +306,34 @@ TEST(unknown_metrics_are_null)
     run_close(&r);
 }
 
+/* The collector numbers the name of a thread when it first sees the thread, while the program numbers
+ * those of its scopes: which comes first is the system's matter, as the number of the thread is. So
+ * lines with names have 0 in place of that number. Takes and returns lines, len bytes; owned. */
+static char *mask_thread_name(char *lines, size_t *len)
+{
+    char *out = calloc(1, *len + 1), *to = out, *rest = lines;
+    assert_non_null(out);
+    lines[*len - 1] = '\0'; /* the last line's end */
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        json_t *names = strstr(line, "\"type\":\"names\"") ? json_loads(line, 0, NULL) : NULL;
+        size_t i;
+        json_t *text;
+        json_array_foreach(json_object_get(names, "text"), i, text)
+        {
+            if (!strcmp(json_string_value(text), "gpufl"))
+                json_array_set_new(json_object_get(names, "id"), i, json_integer(0));
+        }
+        char *masked = names ? json_dumps(names, JSON_COMPACT) : NULL;
+        assert_true(!names || strlen(masked) <= strlen(line));
+        to = stpcpy(stpcpy(to, masked ? masked : line), "\n");
+        free(masked);
+        json_decref(names);
+    }
+    free(lines);
+    *len = (size_t)(to - out);
+    return out;
+}
+
 /* The slowest build on a busy machine is through with them before it flushes by the clock. */
 TEST(seed_makes_the_bytes)
 {
@@ -320,6 +348,7 @@ TEST(seed_makes_the_bytes)
         assert_true(r.found.parts > 4);
         bytes[i] = readback_channel(json_string_value(json_object_get(r.said, "directory")),
                                     "device", &len[i]);
+        bytes[i] = mask_thread_name(bytes[i], &len[i]);
         run_close(&r);
     }
     assert_int_equal(len[0], len[1]);
