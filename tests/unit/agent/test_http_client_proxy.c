@@ -27,7 +27,7 @@ static void expect_proxy(const char *url, const char *wanted)
         fail_msg("%s goes through '%s', not '%s'", url, out, wanted);
 }
 
-/* Every spelling of this machine that a connection would be made by, and names that only look so. */
+/* Every spelling by which a connection reaches this machine, and names that only look so. */
 TEST(test_this_machine)
 {
     static const char *const here[] = {

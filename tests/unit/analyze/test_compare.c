@@ -1,5 +1,5 @@
-/* test_compare.c - planted differences are found, chance is not; digests come back from JSON as they
- * were, and damaged ones are refused. */
+/* test_compare.c - planted differences are found, chance is not; digests come back from JSON as
+ * they were, and damaged ones are refused. */
 #include "analyze/compare/compare.h"
 #include "analyze/model/load.h"
 #include "analyze/model/model.h"
@@ -92,7 +92,7 @@ static const struct compare_row *row(const struct comparison *c, const char *nam
     return NULL;
 }
 
-/* ---- verdicts ---------------------------------------------------------------------------------- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 TEST(test_one_against_one)
 {
@@ -283,7 +283,7 @@ TEST(test_what_is_set_up_otherwise)
     digest_close(&b);
 }
 
-/* ---- digests ------------------------------------------------------------------------------------ */
+/* ---- digests --------------------------------------------------------------------------------- */
 
 TEST(test_keys)
 {

@@ -109,8 +109,8 @@ TEST(test_sync_pipelined)
     finder_end();
 }
 
-/* Waits that the driver makes by itself surface under its mark, and are in no loop of the program; other
- * marks and waits without a stack are no line. */
+/* Waits that the driver makes by itself surface under its mark, and are in no loop of the program;
+ * other marks and waits without a stack are no line. */
 TEST(test_sync_no_line)
 {
     finder_begin("mark");
@@ -150,8 +150,8 @@ TEST(test_other_calls)
     }
 }
 
-/* One asynchronous copy that the scheduler held up is no wait; several, or a long one, are, unless the
- * GPU was busy meanwhile: its queue was full. */
+/* One asynchronous copy that the scheduler held up is no wait; several, or a long one, are, unless
+ * the GPU was busy meanwhile: its queue was full. */
 TEST(test_slow_calls)
 {
     static const struct {
@@ -202,7 +202,7 @@ TEST(test_slow_beside_a_copy)
     }
 }
 
-/* Beside a synchronization of the same line it counts for nothing. */
+/* A slow copy counts for nothing where its line also synchronizes. */
 TEST(test_slow_beside)
 {
     finder_begin("beside");
@@ -316,8 +316,8 @@ static void begin_as(const char *engine, const char *feature, const char *status
     make_log_rows(&p->log, RECORD_capability, &c, 1);
 }
 
-/* Waits that an engine makes long have nothing to give back, and its idle time is nobody's; where it
- * counts nothing after all they are the program's. */
+/* Waits that an engine makes long have nothing to give back, and its idle time is nobody's; where
+ * it counts nothing after all they are the program's. */
 TEST(test_slowed)
 {
     static const struct {

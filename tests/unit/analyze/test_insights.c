@@ -27,7 +27,8 @@ TEST(test_clean)
     finder_end();
 }
 
-/* High before medium before low; of one severity measured before estimated, each by what it gives back. */
+/* High comes before medium before low. Within a severity, measured findings come before estimated
+ * ones, each by what it gives back. */
 TEST(test_order)
 {
     finder_begin("order");

@@ -1,7 +1,7 @@
 /* test_merge.c - one answer, however the work is cut.
  *
- * Rows of a session come in batches of any size and channels in any order; sessions are merged one by
- * one or in groups of groups, as threads or servers would. The JSON report, which holds every
+ * Rows of a session come in batches of any size and channels in any order; sessions are merged one
+ * by one or in groups of groups, as threads or servers would. The JSON report, which holds every
  * number of every part, must be the same to the byte. */
 #include "analyze/report/report.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_report_occupancy.c - the text report says what limits each kernel's occupancy, and how to ask for
- * metrics of devices and host where a session has none. */
+/* test_report_occupancy.c - the text report says what limits each kernel's occupancy, and how to
+ * ask for metrics of devices and host where a session has none. */
 #include <gpufl/analysis.h>
 
 #include "tests/test.h"

@@ -442,7 +442,8 @@ TEST(test_json)
     assert_int_equal(json_integer_value(json_object_get(samples, "samples")), 4000);
     assert_int_equal(json_integer_value(json_object_get(samples, "not_issued")), 3500);
     assert_int_equal(json_array_size(json_object_get(samples, "kernels")), 3);
-    /* The 4 multiprocessors that the session names count as one: 1.96^2 / 2000, over 1 + 1.96^2 / 1000. */
+    /* The 4 multiprocessors that the session names count as one:
+     * 1.96^2 / 2000, over 1 + 1.96^2 / 1000. */
     first = json_array_get(json_object_get(samples, "shares"), 0);
     assert_string_equal(json_string_value(json_object_get(first, "kernel")), "gather");
     assert_int_equal(json_integer_value(json_object_get(first, "samples")), 4000);

@@ -1,7 +1,7 @@
-/* test_runs.c - runs of several processes: who counts, what is known of whom, and sums that are sums.
+/* test_runs.c - runs of several processes: who counts, what is known of whom, what is summed.
  *
- * A launcher that uses no GPU, with what it sampled; two ranks on one GPU, one after the other's start;
- * and a rank whose stacks or kernels are of another kind. */
+ * A launcher that uses no GPU, with what it sampled; two ranks on one GPU, one after the other's
+ * start; and a rank whose stacks or kernels are of another kind. */
 #include "analyze/report/report.h"
 #include "tests/test.h"
 
@@ -276,7 +276,7 @@ TEST(test_asked)
     assert_string_equal(json_string_value(json_object_get(kernels, "status")), "collected");
     assert_int_equal(json_integer_value(json_object_get(kernels, "sessions")), 1);
     assert_int_equal(json_array_size(json_object_get(kernels, "others")), 2);
-    /* One session records none: what the others launched and recorded is still known, and closes. */
+    /* One session records none: what the others launched and recorded is known, and closes. */
     assert_int_equal(json_integer_value(at(root, "ledger", "kernels_recorded")), 6);
     assert_int_equal(json_integer_value(at(root, "ledger", "launches")), 6);
     assert_string_equal(json_string_value(at(root, "ledger", "verdict")), "complete");

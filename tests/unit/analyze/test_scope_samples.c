@@ -122,8 +122,8 @@ TEST(test_by_time)
     model_fini(&m);
 }
 
-/* 900 were measured in outer, of which 800 are due to outer and inner, 200 : 600. The other 100 and the
- * 100 of which nothing is known are of other and what is outside, half of each reason. */
+/* 900 were measured in outer, of which 800 are due to outer and inner, 200 : 600. The other 100 and
+ * the 100 of which nothing is known are of other and what is outside, half of each reason. */
 TEST(test_measured)
 {
     struct model m;

@@ -1,5 +1,5 @@
-/* test_shared.c - samples that another session took: shown for the session, counted once for the run,
- * and unknown where they are not here. */
+/* test_shared.c - samples that another session took: shown for the session, counted once for the
+ * run, and unknown where they are not here. */
 #include "analyze/report/report.h"
 #include "tests/test.h"
 
@@ -54,8 +54,8 @@ static bool near(double a, double b)
     return fabs(a - b) < 1e-9;
 }
 
-/* From the other log: what held when it began to rely on it (at 2 s), and 3, 4, 5; then its own three.
- * Energy from 3 s on, and the step to its own first reading with it. */
+/* From the other log: what held when it began to rely on it (at 2 s), and 3, 4, 5; then its own
+ * three. Energy from 3 s on, and the step to its own first reading with it. */
 TEST(test_one_session)
 {
     struct seen s;

@@ -1,4 +1,4 @@
-/* test_sum_graphs.c - launches of graphs: put together from their kernels, or recorded as a whole. */
+/* test_sum_graphs.c - launches of graphs, put together from their kernels or recorded whole. */
 #include "analyze/model/model.h"
 #include "tests/test.h"
 

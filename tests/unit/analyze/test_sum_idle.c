@@ -414,7 +414,7 @@ TEST(test_windows)
     assert_int_equal(sum_idle_of_run(&m, ns), ns);
     assert_string_equal(sum_windows_whole(&m), "the windows");
     assert_true(sum_facts_duration(&m) > 1500000000);
-    /* Beside a session that has none: all of that one, and it is of another time. */
+    /* A session without windows is merged: it counts whole, and lies at another time. */
     model_init(&all, names);
     assert_int_equal(model_merge(&all, &m), 0);
     model_fini(&m);
@@ -443,8 +443,8 @@ static void put_kernels_status(struct program *p, const char *status)
     make_log_rows(&p->log, RECORD_capability, &c, 1);
 }
 
-/* A session whose engine records no kernels says nothing of how much of the time they ran, whichever is merged
- * first. */
+/* A session whose engine records no kernels says nothing of how much of the time they ran,
+ * whichever is merged first. */
 TEST(test_beside_a_session_without_kernels)
 {
     for (int sampled_first = 0; sampled_first < 2; sampled_first++) {
@@ -543,8 +543,8 @@ TEST(test_open_window)
     model_fini(&m);
 }
 
-/* Kernels of one launch long ago, each after a thread's next call: without an end to the search this
- * takes minutes. */
+/* Kernels of one launch long ago, each after a thread's next call: without an end to the search
+ * this takes minutes. */
 TEST(test_far_back)
 {
     enum { STEPS = 60000 };

@@ -1,4 +1,4 @@
-/* test_sum_known.c - unknown is not zero, and damage is not absence: in text, JSON and exit code. */
+/* test_sum_known.c - unknown is not zero, damage is not absence: in text, JSON and exit code. */
 #include "analyze/report/report.h"
 #include "tests/test.h"
 

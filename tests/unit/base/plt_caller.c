@@ -1,5 +1,6 @@
-/* plt_caller.c - a library for test_plt.c that calls another one. Built twice: with cells that are
- * filled at the first call, and with cells that are filled at loading and read-only from then on. */
+/* plt_caller.c - a library for test_plt.c that calls another one. Built twice: with cells that
+ * are filled at the first call, and with cells that are filled at loading and read-only from
+ * then on. */
 int sample_one(void);
 __attribute__((visibility("default"))) int caller_call(void);
 __attribute__((visibility("default"))) int (*caller_pointer(void))(void);

@@ -264,7 +264,7 @@ TEST(test_choice)
     assert_int_equal(opt_choice("", ENGINES, &near), -1);
     assert_null(near);
     assert_int_equal(opt_choice("--", ENGINES, &near), -1);
-    /* Of several that begin so, or are a slip away, the nearest; not the first. */
+    /* The nearest of several that begin so, or are a slip away; not the first. */
     static const char *const logs[] = {"log_max_spool_bytes", "log_format", "log_path", "lag",
                                        NULL};
     assert_int_equal(opt_choice("log_", logs, &near), -1);

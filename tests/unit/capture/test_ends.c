@@ -80,7 +80,7 @@ static void expect_exit(int status, int code)
     assert_int_equal(WEXITSTATUS(status), code);
 }
 
-/* ---- exit -------------------------------------------------------------------------------------- */
+/* ---- exit ------------------------------------------------------------------------------------ */
 
 static void run_exit(void)
 {
@@ -130,7 +130,7 @@ static void test_exit_while_threads_work(void **state)
     }
 }
 
-/* ---- exit, and a disk that is slow ------------------------------------------------------------- */
+/* ---- exit, and a disk that is slow ----------------------------------------------------------- */
 
 enum { WORKERS = 4, FOREVER = -1 };
 static _Atomic int disk_ms; /* how long the disk takes; FOREVER: it is wedged */
@@ -238,7 +238,7 @@ TEST(test_exit_while_another_thread_shuts_down)
     assert_int_equal(log.ledger.final, 1);
 }
 
-/* ---- many sessions ------------------------------------------------------------------------------ */
+/* ---- many sessions --------------------------------------------------------------------------- */
 
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
 
@@ -291,7 +291,7 @@ TEST(test_init_while_a_session_ends_by_itself)
     assert_int_equal(session_count(logs), 2);
 }
 
-/* ---- _exit, SIGKILL ------------------------------------------------------------------------------ */
+/* ---- _exit, SIGKILL -------------------------------------------------------------------------- */
 
 static void run_quick_exit(void)
 {
@@ -335,7 +335,7 @@ TEST(test_kill_leaves_what_was_flushed)
     assert_int_equal(log.ledger.scopes_opened, 1);
 }
 
-/* ---- fork ---------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 static int wait_for(pid_t pid)
 {
@@ -413,7 +413,7 @@ TEST(test_forked_child_starts_its_own)
     assert_int_equal(session_count(logs), 9);
 }
 
-/* ---- library calls at odd times -------------------------------------------------------------------- */
+/* ---- library calls at odd times -------------------------------------------------------------- */
 
 static pthread_key_t key;
 

@@ -1,5 +1,5 @@
-/* test_precedence.c - which source an option takes its value from: all of them one over the other, with and
- * without `gpufl trace`; what of the code counts as set; the engine where nobody names one. */
+/* test_precedence.c - which source an option takes its value from: all of them one over the other,
+ * with and without `gpufl trace`; what of the code counts as set; which engine is the default. */
 #include "capture/options/options.h"
 #include "tests/test.h"
 
@@ -110,7 +110,8 @@ static void check(const struct sources *s, size_t row)
     options_free(&o);
 }
 
-/* Every source alone, and over all those below it; trace_default NULL: not started by `gpufl trace`. */
+/* Every source alone, and over all those below it. trace_default is NULL where `gpufl trace` did
+ * not start the program. */
 TEST(test_every_source)
 {
     static const struct sources rows[] = {
@@ -206,7 +207,8 @@ TEST(test_older_program)
     assert_string_equal(said, "");
 }
 
-/* Stacks of the waits need an engine that has waits; one that was named stays, and what it lacks is said. */
+/* Stacks of the waits need an engine that has waits. An engine that was named stays, and a message
+ * says what it lacks. */
 TEST(test_engine_for_stacks)
 {
     struct gpufl_options code;
@@ -248,7 +250,7 @@ TEST(test_engine_for_stacks)
     options_free(&o);
 }
 
-/* `gpufl trace` samples by itself; an interval of 0 that somebody set turns that off, and no more. */
+/* `gpufl trace` samples by itself; an interval of 0 that somebody set turns only that off. */
 TEST(test_sampling_under_trace)
 {
     struct gpufl_options code;

@@ -15,7 +15,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-/* ---- a sampler that starts late ------------------------------------------------------------------ */
+/* ---- a sampler that starts late -------------------------------------------------------------- */
 
 static _Atomic bool hold; /* the sampler's thread stays in its first call */
 static sem_t waited_for;  /* posted when somebody waits for its end */
@@ -36,7 +36,7 @@ int pthread_setname_np(pthread_t thread, const char *name)
     return real(thread, name);
 }
 
-/* Instead of libc's: the first thread of a session that is waited for is the sampler's, but for that. */
+/* Replaces libc's. Apart from `files`, the first thread that a session joins is the sampler's. */
 int pthread_join(pthread_t thread, void **result)
 {
     int (*real)(pthread_t, void **) = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
@@ -47,7 +47,7 @@ int pthread_join(pthread_t thread, void **result)
     return real(thread, result);
 }
 
-/* ---- the log ------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static char last_said[1100];
 
@@ -113,7 +113,7 @@ TEST(test_no_scope_was_open)
     assert_true(log_says("\"no scope or window was open long enough\""));
 }
 
-/* ---- no /proc ------------------------------------------------------------------------------------ */
+/* ---- no /proc -------------------------------------------------------------------------------- */
 
 enum { NOT_ALLOWED = 77 };
 

@@ -172,7 +172,7 @@ TEST(test_threads_that_end_inside_scopes)
             assert_int_equal(session_flush(), 0);
     }
     assert_int_equal(session_flush(), 0);
-    int alive = 0; /* the memory of those that ended is given back, but for the newest */
+    int alive = 0; /* the memory of ended threads is given back, except the newest's */
     for (struct thread_state *t = threads_first(); t; t = t->next)
         alive++;
     assert_true(alive <= 3);

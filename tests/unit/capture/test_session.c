@@ -156,7 +156,7 @@ TEST(test_disabled_sends_nothing)
     unsetenv("GPUFL_CLI");
 }
 
-/* What a person hears who asks for it: a line each for the probe, the engine, every file, the losses. */
+/* The debug output has a line each for the probe, the engine, every file, the losses. */
 static char debug_lines[8192];
 
 static void hear_debug(enum log_level level, const char *line)
@@ -202,7 +202,7 @@ TEST(test_directory_that_cannot_be_made)
     assert_int_equal(gpufl_init(&o), 0); /* a second try with another one */
 }
 
-/* What the driver hears: 0 where capture was wanted and could not begin, and nothing is left then. */
+/* The driver gets 0 where capture was wanted and could not begin, and nothing is left then. */
 TEST(test_injection_tells)
 {
     char trace[512];
@@ -450,7 +450,7 @@ TEST(test_traced_program)
     unsetenv("GPUFL_BACKEND");
 }
 
-/* The code's directory beats the launcher's own, which gets a link to the session; a flag beats both. */
+/* The code's directory beats the launcher's, which links to the session. A flag beats both. */
 TEST(test_directory_of_the_code)
 {
     char trace[4200], link[PATH_MAX], there[PATH_MAX];

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- the backend -------------------------------------------------------------------------------- */
+/* ---- the backend ----------------------------------------------------------------------------- */
 
 static struct sink *sink;              /* what open was given */
 static void (*_Atomic on_drain)(void); /* taken by the collector at its next round */
@@ -107,7 +107,7 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
     return &backend_none;
 }
 
-/* ---- helpers ------------------------------------------------------------------------------------ */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static int warnings;
 
@@ -152,7 +152,7 @@ static void launch(enum launch_kind kind, uint32_t correlation, int64_t kernels,
     sink->ops->launch(sink, &l);
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static int64_t scope_a, scope_b; /* instances */
 
@@ -291,7 +291,7 @@ TEST(test_records)
     assert_int_equal(scope_of_sync, scope_b);
 }
 
-/* ---- synchronizations that come with their calls --------------------------------------------------- */
+/* ---- synchronizations that come with their calls --------------------------------------------- */
 
 enum { SYNCS = 4 };
 
@@ -336,7 +336,7 @@ static void *beside(void *arg)
     return NULL;
 }
 
-/* A row beside that of the wait, which has all that the call knows; outside scopes it inherits one. */
+/* A row besides that of the wait has all that the call knows; outside scopes it inherits one. */
 TEST(test_synchronizations_of_calls)
 {
     struct session_log log;
@@ -391,7 +391,7 @@ TEST(test_synchronizations_of_calls)
     }
 }
 
-/* ---- odd moments --------------------------------------------------------------------------------- */
+/* ---- odd moments ----------------------------------------------------------------------------- */
 
 TEST(test_late_calls_do_nothing)
 {

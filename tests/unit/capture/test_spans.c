@@ -40,7 +40,7 @@ TEST(innermost)
     assert_int_equal(look(700, 710, NULL), 0);
 }
 
-/* Of two that begin at once the one that ends first lies inside. */
+/* Where two spans begin at once, the one that ends first lies inside. */
 TEST(same_begin)
 {
     spans_begin(&spans, 10);

@@ -64,8 +64,7 @@ TEST(part_there_twice)
     assert_false(file_exists(tmpdir_path("device.1.log")));
 }
 
-/* Nothing is overwritten that another part's number claims, nothing without header, but for what is
- * empty: that goes. */
+/* A taken part number overwrites nothing, a file without header stays, an empty one goes. */
 TEST(doubtful_files_stay)
 {
     struct err e = {0};

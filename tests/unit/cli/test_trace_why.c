@@ -1,5 +1,5 @@
-/* test_trace_why.c - what can be told of a program from its file, with files made
- * for it: no compiler and no other libc is needed. */
+/* test_trace_why.c - what a program's file says about it, with files made for the test: no compiler
+ * and no other libc is needed. */
 #include "cli/trace/why.h"
 #include "tests/test.h"
 

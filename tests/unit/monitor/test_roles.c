@@ -1,6 +1,6 @@
-/* Who samples: processes of this test share a folder. Each is a forked child that does one step when
- * it is told to, at the time that it is told, and says what it is then; so nothing here waits for a
- * clock. Locks belong to processes, so threads would not do. */
+/* Who samples: processes of this test share a folder. Each is a forked child that does one step
+ * when it is told to, at the time that it is told, and says what it is then; so nothing here waits
+ * for a clock. Locks belong to processes, so threads would not do. */
 #include "monitor/roles.h"
 #include "tests/test.h"
 
@@ -204,7 +204,7 @@ TEST(fastest_has_it)
     assert_int_equal(step(0, 500, "session-2"), ROLE_THEIRS);
 }
 
-/* ---- one that stands still --------------------------------------------------------------------- */
+/* ---- one that stands still ------------------------------------------------------------------- */
 
 TEST(stands_still)
 {

@@ -102,7 +102,7 @@ TEST(test_client_goes)
     assert_true(atomic_load(&done_calls) >= before + 2);
 }
 
-/* ---- consumed bodies ------------------------------------------------------------------------------- */
+/* ---- consumed bodies ------------------------------------------------------------------------- */
 
 static void send_sum(int fd, const char *query, size_t bytes, bool chunked)
 {

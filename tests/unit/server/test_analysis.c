@@ -57,7 +57,7 @@ static int end(void **state)
     return fixture_end(state);
 }
 
-/* ---- what is stored ------------------------------------------------------------------------------ */
+/* ---- what is stored -------------------------------------------------------------------------- */
 
 /* The document, inflated; NULL: none. malloc'ed. */
 static char *document(const char *session, const char *kind, struct region *mem,
@@ -127,7 +127,7 @@ static void check_report(const char *session)
     store_duckdb.put(ss);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 struct history {
     int64_t rows, calls;

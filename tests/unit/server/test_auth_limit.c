@@ -1,4 +1,4 @@
-/* test_auth_limit.c - tries run out and come back; nobody gets rid of a debt by filling the table. */
+/* test_auth_limit.c - tries run out and come back; filling the table clears nobody's debt. */
 #include "server/auth/limit.h"
 #include "server/auth/secret.h"
 #include "tests/test.h"

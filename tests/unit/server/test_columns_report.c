@@ -1,6 +1,6 @@
 /* test_columns_report.c - a session that was sent in gives the report that its files give: every
- * session of the examples and of the tests' data, of both formats, and simulated ones; what could not be
- * loaded of it is said. */
+ * session of the examples and of the tests' data, of both formats, and simulated ones; what could
+ * not be loaded of it is said. */
 #include "analyze/read/discover.h"
 #include "analyze/report/report.h"
 #include "base/file.h"
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- sending a folder --------------------------------------------------------------------------- */
+/* ---- sending a folder ------------------------------------------------------------------------ */
 
 /* A part as it lies there, as an uploader sends it; session gets its id. */
 static void send_part(char *session, const struct discover_part *p)
@@ -53,7 +53,7 @@ static void send_folder(const struct discover_session *s, char *id)
     fixture_drain(&fix);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Removes from both reports what depends on the place. */
 static void take_out_place(json_t *report)
@@ -187,7 +187,7 @@ static void check_folder(const char *dir)
     fixture_down(&fix);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static const char *source_path(const char *name)
 {
@@ -270,7 +270,7 @@ TEST(test_simulated)
     }
 }
 
-/* ---- what was accepted, and cannot be read any more --------------------------------------------------- */
+/* ---- what was accepted, and cannot be read any more ------------------------------------------ */
 
 static _Atomic bool away;
 

@@ -1,5 +1,5 @@
-/* test_journal.c - what was acknowledged comes back; the ceiling and the full disk refuse without harm;
- * segments go when they are done; many write at once. test_journal_damage.c has what goes wrong. */
+/* test_journal.c - what was acknowledged comes back; the ceiling and the full disk refuse without
+ * harm; segments go when they are done; many write at once. Damage: test_journal_damage.c. */
 #include "base/err.h"
 #include "base/thread.h"
 #include "tests/test.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what reached the disk ----------------------------------------------------------------------- */
+/* ---- what reached the disk ------------------------------------------------------------------- */
 
 enum { SEGMENTS = 256 };
 
@@ -53,7 +53,7 @@ int __wrap_fdatasync(int fd)
     return __real_fdatasync(fd);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 TEST(test_round)
 {
@@ -206,7 +206,7 @@ TEST(test_no_room)
     free(s);
 }
 
-/* ---- many at once -------------------------------------------------------------------------------- */
+/* ---- many at once ---------------------------------------------------------------------------- */
 
 struct sender {
     struct journal *j;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- kills ------------------------------------------------------------------------------------- */
+/* ---- kills ----------------------------------------------------------------------------------- */
 
 enum { SESSIONS = 3, BATCHES = 60 };
 
@@ -157,7 +157,7 @@ TEST(test_killed)
     fixture_down(&fix);
 }
 
-/* ---- the pyramid and counts go with the rows ------------------------------------------------------ */
+/* ---- the pyramid and counts go with the rows ------------------------------------------------- */
 
 static int sum_lanes(void *arg, const struct store_chunk *c)
 {
@@ -190,7 +190,7 @@ TEST(test_pyramid)
     fixture_down(&fix);
 }
 
-/* ---- registering, ending ------------------------------------------------------------------------- */
+/* ---- registering, ending --------------------------------------------------------------------- */
 
 static struct meta_session entry(const char *session, struct region *mem)
 {
@@ -429,7 +429,7 @@ TEST(test_ends_when_stopped)
     }
 }
 
-/* ---- a session that cannot be loaded ------------------------------------------------------------- */
+/* ---- a session that cannot be loaded --------------------------------------------------------- */
 
 /* A file in place of a session's columns. */
 static void write_file(const char *path, const char *text)

@@ -33,8 +33,8 @@ static void *load(void *arg)
     return dlopen("./stack-waits.so", RTLD_NOW | RTLD_LOCAL);
 }
 
-/* While a thread is in a constructor, which may be all that its program does, nobody who looks for an
- * interpreter waits for it. */
+/* While a thread is in a constructor, which may be all that its program does, nobody who looks for
+ * an interpreter waits for it. */
 TEST(test_a_constructor_holds_nobody_up)
 {
     pthread_t t;

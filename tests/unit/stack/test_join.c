@@ -57,7 +57,7 @@ TEST(test_by_address)
     EXPECT("abLc", UNWIND_OUTERMOST, "abXYZc", {'X', 250}, {'Y', 0}, {'Z', 0});
     EXPECT("aILbIIILc", UNWIND_OUTERMOST, "aXbYZc", {'X', 250}, {'Y', 750}, {'Z', 0});
     EXPECT("aLILb", UNWIND_OUTERMOST, "aXYb", {'X', 150}, {'Y', 350});
-    /* At a frame's very end it is the caller's; the interpreter may not be told by its file. */
+    /* At a frame's very end it is the caller's; its file may not identify the interpreter. */
     EXPECT("abcd", UNWIND_OUTERMOST, "abXd", {'X', 200});
 }
 

@@ -1,4 +1,4 @@
-/* test_simulated.c - stacks of simulated programs: kept once each, found with captured ones, bounded. */
+/* test_simulated.c - stacks of simulated programs: kept once, found with captured ones, bounded. */
 #include "stack/simulated.h"
 #include "tests/test.h"
 

@@ -596,7 +596,7 @@ TEST(test_more_libraries_than_slots)
         for (int i = 0; i < most - 100; i++) {
             snprintf(name, sizeof name, "l%d.so", i);
             if (!is_in(stacks_get(ids[i]), name))
-                _exit(5); /* it was told of another module later */
+                _exit(5); /* a later module took its place */
         }
         _exit(moved > 100 ? 6 : cut < BEYOND && until_numbers_end ? 7 : 0);
     }

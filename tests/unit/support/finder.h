@@ -17,7 +17,7 @@ struct finder {
 
 extern struct finder finder;
 
-/* Of a group of tests. */
+/* Setup and teardown of a group of tests. */
 int finder_open(void **state);
 int finder_close(void **state);
 

@@ -53,7 +53,7 @@ void gate_set(bool open)
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.lock);
 }
-/* ---- the application -------------------------------------------------------------------------- */
+/* ---- the application ------------------------------------------------------------------------- */
 
 static void echo(struct http_request *r)
 {
@@ -269,7 +269,7 @@ int close_server(void **state)
     return 0;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 void ask(const char *request, struct answer *a)
 {

@@ -56,7 +56,7 @@ void fixture_down(struct fixture *f)
     meta_close(f->meta);
 }
 
-/* ---- what the columns say ------------------------------------------------------------------------ */
+/* ---- what the columns say -------------------------------------------------------------------- */
 
 struct sum {
     const char *channel;
@@ -135,7 +135,7 @@ int64_t fixture_unknown(struct fixture *f, const char *session, const char *chan
     return s.n;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------ */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 struct ingest_request fixture_request(const char *session, const char *channel, int64_t offset)
 {
@@ -175,7 +175,7 @@ void fixture_drain(struct fixture *f)
     assert_true(loader_drain(f->intake.loader, 60000000000));
 }
 
-/* ---- text ---------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 char *fixture_lines(const char *session, int64_t first, int batches, bool header, size_t *len)
 {

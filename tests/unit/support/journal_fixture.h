@@ -35,7 +35,7 @@ void append(struct journal *j, unsigned i);
 /* What was seen at that place is the i-th frame, and is read back as such. */
 void check_frame(struct journal_reader *r, const struct seen *s, size_t at, unsigned i);
 
-/* Of the journal's folder. */
+/* Counts the files of the journal's folder. */
 unsigned files_ending(const char *suffix);
 
 #endif

@@ -1,8 +1,8 @@
 /* shared_log.h - for tests: two sessions of one folder, of which the first samples for the second.
  *
- * Seconds since the host's start; an interval is 1 s. "a" samples GPU and host from 1 to 5, util 10 to 50 %,
- * energy 1 to 5 J. "b" relies on it from 2.5 on, samples itself from 6 to 8 (60 to 80 %, 6.5 to 8.5 J),
- * and tells of its own process all the time. */
+ * Seconds since the host's start; an interval is 1 s. "a" samples GPU and host from 1 to 5, util 10
+ * to 50 %, energy 1 to 5 J. "b" relies on it from 2.5 on, samples itself from 6 to 8 (60 to 80 %,
+ * 6.5 to 8.5 J), and tells of its own process all the time. */
 #ifndef GPUFL_TESTS_SHARED_LOG_H
 #define GPUFL_TESTS_SHARED_LOG_H
 

@@ -1,5 +1,6 @@
-/* test_cubin_lines.c - lines of a cubin as nvcc of CUDA 13.0 wrote it for examples/cuda/train_loop.cu, also damaged.
- * That nvdisasm says the same of every instruction is in tests/e2e/lines_without_nvdisasm.py. */
+/* test_cubin_lines.c - lines of a cubin as nvcc of CUDA 13.0 wrote it for
+ * examples/cuda/train_loop.cu, also damaged. That nvdisasm says the same of every instruction is in
+ * tests/e2e/lines_without_nvdisasm.py. */
 #include "symbol/cubin/lines.h"
 #include "symbol/cubin/symbols.h"
 #include "tests/test.h"
@@ -104,7 +105,8 @@ TEST(test_places)
     }
 }
 
-/* Cut anywhere, or with wrong bytes anywhere: an answer, and no more instructions than it has bytes for. */
+/* A file cut anywhere, or with wrong bytes anywhere, gives an answer, and no more instructions than
+ * it has bytes for. */
 TEST(test_damaged)
 {
     char *bytes = malloc(cubin_size);
@@ -129,7 +131,7 @@ TEST(test_damaged)
     free(bytes);
 }
 
-/* ---- written to take for ever -------------------------------------------------------------------- */
+/* ---- written to take for ever ---------------------------------------------------------------- */
 
 static Elf64_Shdr *section_of(char *bytes, const char *name)
 {

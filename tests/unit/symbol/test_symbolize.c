@@ -187,8 +187,8 @@ static void make_it_of(pid_t pid, int seconds)
     }
 }
 
-/* A program that was killed or ended by _exit leaves no end in its log: it is gone all the same. What
- * runs, or has written lately, may still write. */
+/* A program that was killed or ended by _exit leaves no end in its log: it is gone all the same.
+ * What runs, or has written lately, may still write. */
 TEST(test_died)
 {
     int status;

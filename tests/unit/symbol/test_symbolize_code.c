@@ -191,7 +191,7 @@ TEST(test_why)
     runs();
 }
 
-/* A function whose symbol has no number, or 0, is looked up by its name; one that has one is not. */
+/* A function is looked up by its symbol's number; by its name where that is unknown or 0. */
 TEST(test_by_name)
 {
     static const struct {

@@ -50,7 +50,7 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
     make_log_fini(&l);
 }
 
-/* Of libraries, only files that a report points at are kept: the line that is shown for a stack
+/* A library's file is kept only where a report points at it: at the line that is shown for a stack
  * without one of the user's. */
 TEST(test_libraries)
 {

@@ -49,7 +49,7 @@ TEST(test_read_nothing_else)
     }
 }
 
-/* What is written is read as the same. */
+/* A number that is written is read back unchanged. */
 TEST(test_put)
 {
     static const struct {

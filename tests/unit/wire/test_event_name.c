@@ -1,5 +1,5 @@
-/* test_event_name.c - every code of docs/format.md has a name of its own, ids come back as texts, and
- * numbers of them stay. */
+/* test_event_name.c - every code of docs/format.md has a name of its own, ids come back as texts,
+ * and numbers of them stay. */
 #include "tests/test.h"
 #include "wire/event_name.h"
 

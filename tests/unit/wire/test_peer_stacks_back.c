@@ -1,4 +1,4 @@
-/* test_peer_stacks_back.c - stacks of ours as texts of the public client's format, and read back. */
+/* test_peer_stacks_back.c - our stacks as texts of the public client's format, and read back. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_ours.h"
 #include "tests/unit/support/peer_run.h"
@@ -79,8 +79,8 @@ static const char *stack_text(int64_t stack)
     return text;
 }
 
-/* Bars of names do not cut a stack, marks and unknown stacks are none, what is below the last name is
- * left out. */
+/* Bars of names do not cut a stack, marks and unknown stacks are none, what is below the last name
+ * is left out. */
 TEST(test_texts)
 {
     assert_string_equal(stack_text(4), DEEP);
