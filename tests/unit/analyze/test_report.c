@@ -149,6 +149,24 @@ static int64_t number(json_t *at, const char *path)
     return json_integer_value(at);
 }
 
+/* docs/report.md names every key of a report. */
+static void check_documented(json_t *root)
+{
+    const char *key;
+    json_t *value;
+    char *doc;
+    document_read("report.md", &doc);
+    json_object_foreach(root, key, value)
+    {
+        char named[2][64];
+        snprintf(named[0], sizeof named[0], "`%s`", key);
+        snprintf(named[1], sizeof named[1], "`%s[]`", key);
+        if (!strstr(doc, named[0]))
+            document_has("report.md", doc, named[1]);
+    }
+    mem_free(doc);
+}
+
 TEST(test_json)
 {
     static const struct {
@@ -198,19 +216,7 @@ TEST(test_json)
             fail_msg("%s is %lld", facts[i].path, (long long)number(root, facts[i].path));
     assert_true(json_is_null(json_object_get(
         json_object_get(json_array_get(json_object_get(root, "devices"), 0), "metrics"), "fan")));
-    const char *key;
-    json_t *value;
-    char *doc;
-    document_read("report.md", &doc);
-    json_object_foreach(root, key, value)
-    {
-        char named[2][64];
-        snprintf(named[0], sizeof named[0], "`%s`", key);
-        snprintf(named[1], sizeof named[1], "`%s[]`", key);
-        if (!strstr(doc, named[0]))
-            document_has("report.md", doc, named[1]);
-    }
-    mem_free(doc);
+    check_documented(root);
     json_decref(root);
 }
 
@@ -486,7 +492,8 @@ static void put_setting(struct make_log *l, int64_t name, int64_t value)
     make_log_rows(l, RECORD_setting, &s, 1);
 }
 
-/* A session whose engine is asked to be Deep. ran: name of what it ran as, why: of the reason, 0: none. */
+/* A session that asks for the engine Deep. ran: name of the engine it ran as; why: name of the
+ * reason, 0: none. */
 static void make_asked(const char *id, int64_t ran, int64_t why)
 {
     struct make_log l;

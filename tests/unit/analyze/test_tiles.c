@@ -80,7 +80,7 @@ static void make_batch(const struct shape *s, int64_t *now, int64_t cells[5][ROW
     }
 }
 
-/* ---- what is handed out ------------------------------------------------------------------------ */
+/* ---- what is handed out ---------------------------------------------------------------------- */
 
 struct got {
     struct tile *tiles[TILE_LEVELS];
@@ -157,7 +157,7 @@ static int by_span(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct tile_span));
 }
 
-/* ---- the comparison ---------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 static void compare_tiles(const struct got *g, int level, const struct event *events, size_t n)
 {
@@ -260,7 +260,7 @@ TEST(test_reference)
             run_shape(&shapes[i], 0x1234567 + 77 * round + i, round * 7);
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Feeds n kernels of 100 ns each at one time, names by `pick`. */
 static struct tile name_of(uint32_t (*pick)(int i), int n, int level)
@@ -346,7 +346,7 @@ TEST(test_no_name)
     got_fini(&g);
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 static void feed_one(struct tiles *t, enum record_type type, const int64_t *cells,
                      const struct tiles_sink *sink)
@@ -357,47 +357,25 @@ static void feed_one(struct tiles *t, enum record_type type, const int64_t *cell
     assert_int_equal(tiles_batch(t, &b, sink), 0);
 }
 
+/* Feeds one row of a record. */
+#define FEED(record, ...)                                                                          \
+    feed_one(t, RECORD_##record, (const int64_t *)&(struct record##_row){__VA_ARGS__}, &sink)
+
 TEST(test_lanes)
 {
     struct got g = {0};
     const struct tiles_sink sink = {&g, take_tiles, take_spans};
-    const int64_t long_ns = TILE_WIDTH(2) + 1;
+    const int64_t ns = TILE_WIDTH(2) + 1;
     struct tiles *t;
     assert_int_equal(tiles_open(&t), 0);
-    feed_one(t, RECORD_memcpy,
-             (int64_t *)&(struct memcpy_row){
-                 .start = 5, .duration = long_ns, .stream = 3, .correlation = 11},
-             &sink);
-    feed_one(t, RECORD_memset,
-             (int64_t *)&(struct memset_row){
-                 .start = 6, .duration = long_ns, .stream = 3, .correlation = 12},
-             &sink);
-    feed_one(t, RECORD_sync,
-             (int64_t *)&(struct sync_row){
-                 .start = 7, .duration = long_ns, .thread = CELL_NULL, .correlation = 13},
-             &sink);
-    feed_one(t, RECORD_wait,
-             (int64_t *)&(struct wait_row){
-                 .start = 8, .duration = long_ns, .thread = 99, .correlation = 14},
-             &sink);
-    feed_one(t, RECORD_scope,
-             (int64_t *)&(struct scope_row){.start = 9,
-                                            .duration = long_ns,
-                                            .thread = 99,
-                                            .depth = 700,
-                                            .name = 21,
-                                            .instance = 15},
-             &sink);
-    feed_one(t, RECORD_graph_launch,
-             (int64_t *)&(struct graph_launch_row){
-                 .start = 10, .duration = long_ns, .thread = 99, .correlation = 16},
-             &sink);
-    feed_one(t, RECORD_graph_run,
-             (int64_t *)&(struct graph_run_row){
-                 .start = 11, .duration = long_ns, .stream = 3, .correlation = 17},
-             &sink);
-    feed_one(t, RECORD_overhead, (int64_t *)&(struct overhead_row){.start = 1, .duration = 5},
-             &sink); /* no lane */
+    FEED(memcpy, .start = 5, .duration = ns, .stream = 3, .correlation = 11);
+    FEED(memset, .start = 6, .duration = ns, .stream = 3, .correlation = 12);
+    FEED(sync, .start = 7, .duration = ns, .thread = CELL_NULL, .correlation = 13);
+    FEED(wait, .start = 8, .duration = ns, .thread = 99, .correlation = 14);
+    FEED(scope, .start = 9, .duration = ns, .thread = 99, .depth = 700, .name = 21, .instance = 15);
+    FEED(graph_launch, .start = 10, .duration = ns, .thread = 99, .correlation = 16);
+    FEED(graph_run, .start = 11, .duration = ns, .stream = 3, .correlation = 17);
+    FEED(overhead, .start = 1, .duration = 5); /* no lane */
     assert_int_equal(tiles_flush(t, &sink), 0);
     const int64_t lanes[] = {lane_make(LANE_COPY, 0, 3),     lane_make(LANE_COPY, 0, 3),
                              lane_make(LANE_SYNC, 0, 0),     lane_make(LANE_WAIT, 0, 99),
@@ -426,7 +404,7 @@ TEST(test_lanes)
     got_fini(&g);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static int feed_many(struct tiles *t, const struct tiles_sink *sink)
 {

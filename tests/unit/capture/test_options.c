@@ -365,7 +365,7 @@ TEST(test_no_memory)
     }
 }
 
-/* ---- docs/options.md --------------------------------------------------------------------------- */
+/* ---- docs/options.md ------------------------------------------------------------------------- */
 
 static const char *kind_text(const struct option *o)
 {
@@ -400,81 +400,86 @@ static void put_table(struct buf *b, bool field)
             put_row(b, &option_table[i]);
 }
 
+static const char document_head[] =
+    "# Options\n\n"
+    "<!-- Generated from schema/options.def by the test unit.capture.options with\n"
+    "     GPUFL_WRITE_DOCS=1; the same test fails where this file differs. -->\n\n"
+    "Every option of the capture library. An option takes its value from the highest of these\n"
+    "sources that has a valid one:\n"
+    "\n"
+    "1. the flags of `gpufl trace` (`--option NAME=VALUE` for an option without a flag)\n"
+    "2. `GPUFL_FORCE_ENGINE`, for `profiling_engine` alone: lowers a program that sets `Deep` "
+    "in its code\n"
+    "3. a value set in code\n"
+    "4. the environment: `GPUFL_` and the name in capitals\n"
+    "5. the JSON object in `config_file`\n"
+    "6. what `gpufl trace` does by itself: `Trace`, a new directory, the command's name, a "
+    "sample every 100 ms\n"
+    "7. the default\n"
+    "\n"
+    "A value counts as set in code where it differs from the default, where it is a "
+    "`profiling_engine`\n"
+    "other than `GPUFL_ENGINE_DEFAULT`, and where `gpufl_options_set` (`GPUFL_OPTIONS_SET`) "
+    "names the\n"
+    "field. In C++ every assigned field of `InitOptions` counts; a text counts where it "
+    "differs from its\n"
+    "default. Under `gpufl trace` the session is written to the code's `log_path`, and the "
+    "run's directory\n"
+    "has a link to it. A program that uses the GPU before it calls `gpufl_init` begins its "
+    "session without\n"
+    "the code's values; `gpufl_init` says which values those are.\n"
+    "\n"
+    "`GPUFL_DISABLED=1` (also `true`, `yes`, `on`) comes before all sources: nothing is "
+    "loaded, and\n"
+    "`gpufl_upload_logs` sends nothing, as with `enabled=false`. An invalid value costs one "
+    "sentence on\n"
+    "stderr, and the next source counts. In a program into which the library is injected,\n"
+    "`profiling_engine` defaults to `Trace` and `app_name` to the program's name. Where\n"
+    "`enable_stack_trace` is set and no source names an engine, the engine is `Sync` (`Trace` "
+    "with\n"
+    "`launch_stacks`). The library says once what the engine cannot give of what was asked "
+    "for. The\n"
+    "session records the value and the source of every option.\n"
+    "\n"
+    "## Fields of `gpufl::InitOptions` and `struct gpufl_options`\n"
+    "\n";
+static const char document_without_field[] =
+    "\n## Without a field: environment, config file and `gpufl trace` only\n\n";
+static const char document_tail[] =
+    "\n"
+    "## Detaching CUPTI between windows\n"
+    "\n"
+    "`window_let_go` matters on NVIDIA's GPUs only. Without it CUPTI stays attached "
+    "after the first\n"
+    "window: a launch costs up to 0.7 us more, and a kernel under PcSampling 2 to 3 us "
+    "more, also between\n"
+    "windows.\n"
+    "\n"
+    "With it CUPTI is detached `window_rest_ms` after a window closed, at the program's "
+    "next wait for the\n"
+    "device. The next window then takes 10 to 300 ms to begin.\n"
+    "\n"
+    "Do not use it for programs with persistent kernels, or that drive several GPUs "
+    "from one process.\n"
+    "While CUPTI detaches, and while it attaches again, it waits for kernels that run, "
+    "and other threads\n"
+    "cannot launch meanwhile: where such a kernel waits for another thread's launch, "
+    "both wait for ever.\n"
+    "\n"
+    "CUPTI is detached only once the program has made or destroyed no context, code, "
+    "stream or graph for\n"
+    "ten times as long as it ever paused between two of them, or for a minute. With "
+    "SassMetrics CUPTI is\n"
+    "always detached in programs with one context, because its windows wait for kernels "
+    "anyway.\n";
+
 static void put_document(struct buf *b)
 {
-    buf_str(
-        b,
-        "# Options\n\n"
-        "<!-- Generated from schema/options.def by the test unit.capture.options with\n"
-        "     GPUFL_WRITE_DOCS=1; the same test fails where this file differs. -->\n\n"
-        "Every option of the capture library. An option takes its value from the highest of these\n"
-        "sources that has a valid one:\n"
-        "\n"
-        "1. the flags of `gpufl trace` (`--option NAME=VALUE` for an option without a flag)\n"
-        "2. `GPUFL_FORCE_ENGINE`, for `profiling_engine` alone: lowers a program that sets `Deep` "
-        "in its code\n"
-        "3. a value set in code\n"
-        "4. the environment: `GPUFL_` and the name in capitals\n"
-        "5. the JSON object in `config_file`\n"
-        "6. what `gpufl trace` does by itself: `Trace`, a new directory, the command's name, a "
-        "sample every 100 ms\n"
-        "7. the default\n"
-        "\n"
-        "A value counts as set in code where it differs from the default, where it is a "
-        "`profiling_engine`\n"
-        "other than `GPUFL_ENGINE_DEFAULT`, and where `gpufl_options_set` (`GPUFL_OPTIONS_SET`) "
-        "names the\n"
-        "field. In C++ every assigned field of `InitOptions` counts; a text counts where it "
-        "differs from its\n"
-        "default. Under `gpufl trace` the session is written to the code's `log_path`, and the "
-        "run's directory\n"
-        "has a link to it. A program that uses the GPU before it calls `gpufl_init` begins its "
-        "session without\n"
-        "the code's values; `gpufl_init` says which values those are.\n"
-        "\n"
-        "`GPUFL_DISABLED=1` (also `true`, `yes`, `on`) comes before all sources: nothing is "
-        "loaded, and\n"
-        "`gpufl_upload_logs` sends nothing, as with `enabled=false`. An invalid value costs one "
-        "sentence on\n"
-        "stderr, and the next source counts. In a program into which the library is injected,\n"
-        "`profiling_engine` defaults to `Trace` and `app_name` to the program's name. Where\n"
-        "`enable_stack_trace` is set and no source names an engine, the engine is `Sync` (`Trace` "
-        "with\n"
-        "`launch_stacks`). The library says once what the engine cannot give of what was asked "
-        "for. The\n"
-        "session records the value and the source of every option.\n"
-        "\n"
-        "## Fields of `gpufl::InitOptions` and `struct gpufl_options`\n"
-        "\n");
+    buf_str(b, document_head);
     put_table(b, true);
-    buf_str(b, "\n## Without a field: environment, config file and `gpufl trace` only\n\n");
+    buf_str(b, document_without_field);
     put_table(b, false);
-    buf_str(b, "\n"
-               "## Detaching CUPTI between windows\n"
-               "\n"
-               "`window_let_go` matters on NVIDIA's GPUs only. Without it CUPTI stays attached "
-               "after the first\n"
-               "window: a launch costs up to 0.7 us more, and a kernel under PcSampling 2 to 3 us "
-               "more, also between\n"
-               "windows.\n"
-               "\n"
-               "With it CUPTI is detached `window_rest_ms` after a window closed, at the program's "
-               "next wait for the\n"
-               "device. The next window then takes 10 to 300 ms to begin.\n"
-               "\n"
-               "Do not use it for programs with persistent kernels, or that drive several GPUs "
-               "from one process.\n"
-               "While CUPTI detaches, and while it attaches again, it waits for kernels that run, "
-               "and other threads\n"
-               "cannot launch meanwhile: where such a kernel waits for another thread's launch, "
-               "both wait for ever.\n"
-               "\n"
-               "CUPTI is detached only once the program has made or destroyed no context, code, "
-               "stream or graph for\n"
-               "ten times as long as it ever paused between two of them, or for a minute. With "
-               "SassMetrics CUPTI is\n"
-               "always detached in programs with one context, because its windows wait for kernels "
-               "anyway.\n");
+    buf_str(b, document_tail);
 }
 
 TEST(test_document)

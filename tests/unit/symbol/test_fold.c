@@ -75,71 +75,69 @@ TEST(test_kinds)
                      fold_name(fold_classify(&cases[i].frame)));
 }
 
+static const struct {
+    const char *what;
+    struct fold_frame frames[7];
+    size_t count, shown;
+} stacks[] = {
+    {"a program with the runtime linked in",
+     {NATIVE("cuStreamSynchronize", CUDA, NULL, 0), NATIVE("cudaStreamSynchronize", APP, NULL, 0),
+      NATIVE("wait", APP, "/src/app/wait.h", 8), NATIVE("main", APP, "/src/app/main.cc", 30)},
+     4,
+     2},
+    {"a library's template inlined into the user's function",
+     {NATIVE("sort", APP, "/usr/local/cuda/include/thrust/sort.h", 8),
+      NATIVE("main", APP, "/src/app/main.cc", 30)},
+     2,
+     1},
+    {"Python above a framework",
+     {NATIVE("at::item", TORCH, NULL, 0), PYTHON("item", SITE "/torch/_tensor.py", 5),
+      PYTHON("loss_of", "/src/app/util.py", 12), PYTHON("step", "/src/app/train.py", 90),
+      NATIVE("Py_BytesMain", "/usr/bin/python3", NULL, 0)},
+     5,
+     2},
+    {"a program and a library whose files are gone: the program's frame, not the library's",
+     {NATIVE(NULL, CUDA, NULL, 0), NATIVE(NULL, "/tmp/_MEI1/libops.so", NULL, 0),
+      NATIVE(NULL, "/tmp/_MEI1/train", NULL, 0), NATIVE("_start", LIBC, NULL, 0)},
+     4,
+     2},
+    {"a program without names: what is known of a library",
+     {NATIVE(NULL, CUDA, NULL, 0), NATIVE("at::item", TORCH, NULL, 0), NATIVE(NULL, APP, NULL, 0)},
+     3,
+     1},
+    {"the user's extension of Python comes first",
+     {NATIVE("step", "/src/app/libops.so", "/src/app/ops.cc", 7),
+      PYTHON("step", "/src/app/train.py", 90)},
+     2,
+     0},
+    {"only a framework's Python",
+     {NATIVE("at::item", TORCH, NULL, 0), PYTHON("item", SITE "/torch/_tensor.py", 5)},
+     2,
+     1},
+    {"a library with lines",
+     {NATIVE("cublas", "/usr/lib/libcublas.so.12", NULL, 0),
+      NATIVE("f", "/usr/lib/libmath.so.1", "/build/math.c", 4)},
+     2,
+     1},
+    {"a library with names", {NATIVE(NULL, TORCH, NULL, 0), NATIVE("f", TORCH, NULL, 0)}, 2, 1},
+    {"a library without", {NATIVE(NULL, CUDA, NULL, 0), NATIVE(NULL, TORCH, NULL, 0)}, 2, 1},
+    {"a thread of the driver",
+     {NATIVE(NULL, CUDA, NULL, 0), NATIVE(NULL, LIBC, NULL, 0), NATIVE("clone", LIBC, NULL, 0)},
+     3,
+     FOLD_NONE},
+    {"a stripped program with the runtime linked in",
+     {NATIVE(NULL, APP, NULL, 0), NATIVE("__libc_start_main", LIBC, NULL, 0)},
+     2,
+     0},
+    {"a mark", {MARK("<driver-internal>")}, 1, FOLD_NONE},
+    {"nothing", {MARK("")}, 0, FOLD_NONE},
+};
+
 TEST(test_stacks)
 {
-    enum { MOST = 7 };
-    static const struct {
-        const char *what;
-        struct fold_frame frames[MOST];
-        size_t count, shown;
-    } cases[] = {
-        {"a program with the runtime linked in",
-         {NATIVE("cuStreamSynchronize", CUDA, NULL, 0),
-          NATIVE("cudaStreamSynchronize", APP, NULL, 0), NATIVE("wait", APP, "/src/app/wait.h", 8),
-          NATIVE("main", APP, "/src/app/main.cc", 30)},
-         4,
-         2},
-        {"a library's template inlined into the user's function",
-         {NATIVE("sort", APP, "/usr/local/cuda/include/thrust/sort.h", 8),
-          NATIVE("main", APP, "/src/app/main.cc", 30)},
-         2,
-         1},
-        {"Python above a framework",
-         {NATIVE("at::item", TORCH, NULL, 0), PYTHON("item", SITE "/torch/_tensor.py", 5),
-          PYTHON("loss_of", "/src/app/util.py", 12), PYTHON("step", "/src/app/train.py", 90),
-          NATIVE("Py_BytesMain", "/usr/bin/python3", NULL, 0)},
-         5,
-         2},
-        {"a program and a library whose files are gone: the program's frame, not the library's",
-         {NATIVE(NULL, CUDA, NULL, 0), NATIVE(NULL, "/tmp/_MEI1/libops.so", NULL, 0),
-          NATIVE(NULL, "/tmp/_MEI1/train", NULL, 0), NATIVE("_start", LIBC, NULL, 0)},
-         4,
-         2},
-        {"a program without names: what is known of a library",
-         {NATIVE(NULL, CUDA, NULL, 0), NATIVE("at::item", TORCH, NULL, 0),
-          NATIVE(NULL, APP, NULL, 0)},
-         3,
-         1},
-        {"the user's extension of Python comes first",
-         {NATIVE("step", "/src/app/libops.so", "/src/app/ops.cc", 7),
-          PYTHON("step", "/src/app/train.py", 90)},
-         2,
-         0},
-        {"only a framework's Python",
-         {NATIVE("at::item", TORCH, NULL, 0), PYTHON("item", SITE "/torch/_tensor.py", 5)},
-         2,
-         1},
-        {"a library with lines",
-         {NATIVE("cublas", "/usr/lib/libcublas.so.12", NULL, 0),
-          NATIVE("f", "/usr/lib/libmath.so.1", "/build/math.c", 4)},
-         2,
-         1},
-        {"a library with names", {NATIVE(NULL, TORCH, NULL, 0), NATIVE("f", TORCH, NULL, 0)}, 2, 1},
-        {"a library without", {NATIVE(NULL, CUDA, NULL, 0), NATIVE(NULL, TORCH, NULL, 0)}, 2, 1},
-        {"a thread of the driver",
-         {NATIVE(NULL, CUDA, NULL, 0), NATIVE(NULL, LIBC, NULL, 0), NATIVE("clone", LIBC, NULL, 0)},
-         3,
-         FOLD_NONE},
-        {"a stripped program with the runtime linked in",
-         {NATIVE(NULL, APP, NULL, 0), NATIVE("__libc_start_main", LIBC, NULL, 0)},
-         2,
-         0},
-        {"a mark", {MARK("<driver-internal>")}, 1, FOLD_NONE},
-        {"nothing", {MARK("")}, 0, FOLD_NONE},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (fold_user(cases[i].frames, cases[i].count) != cases[i].shown)
-            fail_msg("%s: frame %zu", cases[i].what, fold_user(cases[i].frames, cases[i].count));
+    for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++)
+        if (fold_user(stacks[i].frames, stacks[i].count) != stacks[i].shown)
+            fail_msg("%s: frame %zu", stacks[i].what, fold_user(stacks[i].frames, stacks[i].count));
 }
 
 int main(void)

@@ -34,7 +34,8 @@ static void expect_back(void (*put)(struct peer_encoder *e), const char *seen, u
 
 /* ---- kernels, copies and scopes ------------------------------------------------------------ */
 
-static void put_session(struct peer_encoder *e)
+/* Rows that others refer to: names, the GPU, its stream, a configuration. */
+static void put_program(struct peer_encoder *e)
 {
     static const char *const names[] = {"GPU A", "GPU-1", "nvidia", "sm_90",
                                         "_Z1kv", "outer", "inner",  "registers"};
@@ -83,6 +84,11 @@ static void put_session(struct peer_encoder *e)
           .occ_limiter = 8,
           .occ_warps = 21,
           .occ_max_warps = 64});
+}
+
+static void put_session(struct peer_encoder *e)
+{
+    put_program(e);
     ROWS(e, scope_open, {.start = 10, .instance = 4, .name = 6});
     ROWS(e, scope_open, {.start = 11, .instance = 5, .parent = 4, .name = 7, .depth = 1});
     ROWS(e, kernel,
