@@ -4,12 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "stack/modules.h"
 #include "tests/stack/shapes.h"
+#include "tests/unit/stack/captured.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,26 +19,11 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "tests/unit/support/tmpdir.h"
-
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { CAPTURES = 100000, SANITIZED = 1 };
 #else
 enum { CAPTURES = 1000000, SANITIZED = 0 };
 #endif
-
-/* A capture as from a callback of the library: the innermost frame is the caller. */
-static __attribute__((noinline)) void capture(void *arg)
-{
-    *(uint32_t *)arg = stacks_capture(__builtin_return_address(0));
-}
-
-static __attribute__((noinline)) const struct stack *stack_of(shape_fn *shape, int n)
-{
-    uint32_t id = 0;
-    shape(capture, &id, n);
-    return stacks_get(id);
-}
 
 /* One call site, however the loops around it are compiled. */
 static __attribute__((noinline, noclone)) uint32_t path_id(int path)
@@ -77,27 +60,6 @@ static uint32_t id_on_a_thread(int path)
     if (pthread_create(&t, NULL, answer, &a) == 0)
         pthread_join(t, NULL);
     return a.id;
-}
-
-static bool in_function(const struct stack_place *p, void *function)
-{
-    uintptr_t at = p->module ? p->module->base + p->offset : p->offset;
-    return p->kind == STACK_NATIVE && at - (uintptr_t)function < 400;
-}
-
-static bool is_mark(const struct stack_place *p, const char *text)
-{
-    return p->kind == STACK_MARK && strcmp(p->mark, text) == 0;
-}
-
-static void *library(const char *path, const char *function, void **handle)
-{
-    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!*handle)
-        fail_msg("%s", dlerror());
-    void *f = dlsym(*handle, function);
-    assert_non_null(f);
-    return f;
 }
 
 TEST(test_closed)
@@ -219,60 +181,6 @@ TEST(test_a_thread_of_the_driver)
     assert_non_null(s);
     assert_int_equal(s->depth, 1);
     assert_true(is_mark(&s->places[0], "<driver-internal>"));
-}
-
-TEST(test_libraries_at_the_same_place)
-{
-    static const char *const files[] = {"./stack-one.so", "./stack-two.so", "./stack-one.so"};
-    const struct stack *s[3];
-    uintptr_t base[3];
-    for (int i = 0; i < 3; i++) {
-        void *handle;
-        shape_fn *call = library(files[i], "library_call", &handle);
-        base[i] = ((struct link_map *)handle)->l_addr;
-        for (int k = 0; k < 3; k++)
-            s[i] = stack_of(call, 1);
-        assert_non_null(s[i]);
-        const struct stack_place *p = &s[i]->places[0];
-        assert_non_null(strstr(p->module->path, files[i] + 2));
-        assert_true(in_function(p, (void *)call));
-        assert_true(in_function(&s[i]->places[1], (void *)stack_of));
-        dlclose(handle);
-    }
-    assert_int_equal(base[0], base[1]);
-    assert_int_equal(base[0], base[2]);
-    assert_int_not_equal(s[0]->id, s[1]->id);
-    assert_int_equal(s[0]->id, s[2]->id);
-}
-
-/* The linker left out the table of the entries, on request: they are found all the same. */
-TEST(test_entries_without_a_table)
-{
-    void *handle;
-    shape_fn *call = library("./stack-nohdr.so", "library_call", &handle);
-    const struct stack *s = stack_of(call, 1);
-    assert_non_null(s);
-    assert_true(in_function(&s->places[0], (void *)call));
-    assert_true(in_function(&s->places[1], (void *)stack_of));
-    assert_true(in_function(&s->places[2], (void *)test_entries_without_a_table));
-    assert_true(s->places[0].module->unwinds);
-    dlclose(handle);
-}
-
-/* A walk without entries goes no further than it can be sure of. */
-TEST(test_no_entries)
-{
-    void *handle;
-    shape_fn *call = library("./stack-notables.so", "library_call", &handle);
-    const struct stack *s = stack_of(call, 1);
-    assert_non_null(s);
-    assert_true(in_function(&s->places[0], (void *)call));
-    assert_false(s->places[0].module->unwinds);
-    for (unsigned i = 1; i < s->depth; i++) /* whole, or ended with a mark: nothing is left out */
-        assert_true(i == 1 ? is_mark(&s->places[1], "<truncated>") ||
-                                 in_function(&s->places[1], (void *)stack_of)
-                           : s->depth > 3);
-    dlclose(handle);
 }
 
 TEST(test_deeper_than_a_stack_is_kept)
@@ -518,102 +426,8 @@ TEST(test_a_full_table)
     assert_int_equal(status, 0);
 }
 
-static __attribute__((noinline, noclone)) uint32_t id_of(shape_fn *call)
+int main(void)
 {
-    uint32_t id = 0;
-    call(capture, &id, 1);
-    return id;
-}
-
-/* A library that is opened under one name after the other: without a build id each is a module of
- * its own, all at one address, where another one's rows are still known. */
-static __attribute__((noinline)) uint32_t capture_in(const char *name, uintptr_t *base)
-{
-    static char path[PATH_MAX + 32];
-    void *handle;
-    snprintf(path, sizeof path, "%s/%s", tmpdir, name);
-    if (symlink(realpath("stack-none.so", (char[PATH_MAX]){0}), path) != 0)
-        fail_msg("symlink %s", path);
-    shape_fn *call = library(path, "library_call", &handle);
-    *base = ((struct link_map *)handle)->l_addr;
-    uint32_t id = id_of(call);
-    dlclose(handle);
-    unlink(path);
-    return id;
-}
-
-static bool is_in(const struct stack *s, const char *name)
-{
-    const char *path = s->places[0].module ? s->places[0].module->path : "";
-    return strlen(path) > strlen(name) && !strcmp(path + strlen(path) - strlen(name), name);
-}
-
-/* Frees slots as flushes do, for as long as three flushes take. */
-static void flushes(void)
-{
-    struct timespec from, now;
-    clock_gettime(CLOCK_MONOTONIC, &from);
-    do {
-        stacks_refresh();
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < 70);
-}
-
-static bool until_numbers_end; /* takes long: all that a process has */
-
-/* Runs in a child, since it uses up the numbers that a process has. More modules than there are
- * slots, one at a time: every stack is whole and keeps the module that it went through. Stacks
- * are cut only when the numbers are used up, and each is counted. */
-TEST(test_more_libraries_than_slots)
-{
-    enum { BEYOND = 20, NAME = 16 };
-    const int most = until_numbers_end ? MODULES_EVER : MODULES_MAX + 1000;
-    int pid = fork(), status;
-    if (pid == 0) {
-        static uint32_t ids[MODULES_EVER + BEYOND];
-        uintptr_t first = 0, base = 0, moved = 0;
-        uint64_t cut = 0;
-        char name[NAME];
-        struct stacks_stats s;
-        stacks_stats(&s);
-        uint64_t before = s.cut;
-        for (int i = 0; i < most + BEYOND; i++) {
-            snprintf(name, sizeof name, "l%d.so", i);
-            ids[i] = capture_in(name, &base);
-            first = first ? first : base;
-            moved += base != first;
-            const struct stack *st = stacks_get(ids[i]);
-            bool whole = st && st->depth > 3 && in_function(&st->places[1], (void *)id_of);
-            if (whole && !is_in(st, name))
-                _exit(3); /* another module's stack */
-            cut += !whole;
-            stacks_stats(&s);
-            if (s.cut - before != cut || (cut && i < MODULES_EVER - 100))
-                _exit(4);
-            if (i % 1000 == 999)
-                flushes();
-        }
-        for (int i = 0; i < most - 100; i++) {
-            snprintf(name, sizeof name, "l%d.so", i);
-            if (!is_in(stacks_get(ids[i]), name))
-                _exit(5); /* a later module took its place */
-        }
-        _exit(moved > 100 ? 6 : cut < BEYOND && until_numbers_end ? 7 : 0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-}
-
-int main(int argc, char **argv)
-{
-    (void)argv;
-    until_numbers_end = argc > 1;
-    const struct CMUnitTest libraries[] = {
-        cmocka_unit_test(test_opens_once),
-        cmocka_unit_test_setup_teardown(test_more_libraries_than_slots, tmpdir_open, tmpdir_close),
-    };
-    if (until_numbers_end)
-        return cmocka_run_group_tests(libraries, NULL, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed),
         cmocka_unit_test(test_every_allocation_failing_once),
@@ -622,9 +436,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_equal_stacks_have_one_id),
         cmocka_unit_test(test_driver_frames_are_folded),
         cmocka_unit_test(test_a_thread_of_the_driver),
-        cmocka_unit_test(test_libraries_at_the_same_place),
-        cmocka_unit_test(test_entries_without_a_table),
-        cmocka_unit_test(test_no_entries),
         cmocka_unit_test(test_deeper_than_a_stack_is_kept),
 #if defined(__x86_64__)
         cmocka_unit_test(test_registered_code_ends_the_stack),
@@ -634,7 +445,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_signal_in_the_middle),
         cmocka_unit_test(test_a_forked_child),
         cmocka_unit_test(test_a_full_table),
-        cmocka_unit_test_setup_teardown(test_more_libraries_than_slots, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,11 @@ gpufl_test(cfi DEPS stack)
 gpufl_test(simulated DEPS stack)
 gpufl_test(join DEPS stack)
 gpufl_test(modules DEPS stack)
-gpufl_test(stack DEPS stack SOURCES ${shapes} TIMEOUT 300)
-add_test(NAME unit.stack.stack-libraries COMMAND test-unit-stack-stack long
+gpufl_test(stack DEPS stack SOURCES ${shapes} captured.c TIMEOUT 300)
+gpufl_test(libraries DEPS stack SOURCES captured.c TIMEOUT 300)
+add_test(NAME unit.stack.libraries-long COMMAND test-unit-stack-libraries long
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-set_tests_properties(unit.stack.stack-libraries PROPERTIES TIMEOUT 600 LABELS long)
+set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS long)
 set_property(TARGET test-unit-stack-modules PROPERTY ENABLE_EXPORTS ON) # dladdr in its own file
 
 # The same as a program without symbols, and as on a libc that cannot be asked without a lock.
@@ -41,8 +42,9 @@ function(stack_library name file answer build_id)
   target_link_libraries(unit-stack-${name} PRIVATE Threads::Threads)
   set_target_properties(unit-stack-${name} PROPERTIES PREFIX "" OUTPUT_NAME ${file} SUFFIX ""
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_dependencies(test-unit-stack-modules unit-stack-${name})
-  add_dependencies(test-unit-stack-stack unit-stack-${name})
+  foreach(test modules stack libraries)
+    add_dependencies(test-unit-stack-${test} unit-stack-${name})
+  endforeach()
 endfunction()
 stack_library(one stack-one.so 1 0x0102030405060708090a0b0c0d0e0f1011121314)
 # Without the table that leads to the unwind entries, and without the entries.

@@ -1,0 +1,24 @@
+/* captured.h - for tests: captures by functions of known places, and questions about what was
+ * captured. */
+#ifndef GPUFL_TESTS_CAPTURED_H
+#define GPUFL_TESTS_CAPTURED_H
+
+#include "stack/stack.h"
+#include "tests/stack/shapes.h"
+
+#include <stdbool.h>
+
+/* Captures as from a callback of the library: the innermost frame is the caller. arg: uint32_t *,
+ * gets the id. */
+__attribute__((noinline)) void capture(void *arg);
+
+/* The stack captured through a shape or a library's function; NULL: none. */
+__attribute__((noinline)) const struct stack *stack_of(shape_fn *shape, int n);
+
+bool in_function(const struct stack_place *p, void *function);
+bool is_mark(const struct stack_place *p, const char *text);
+
+/* Opens a library and gives its function. Fails the test. */
+void *library(const char *path, const char *function, void **handle);
+
+#endif
