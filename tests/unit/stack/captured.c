@@ -1,4 +1,4 @@
-/* captured.c - captures by functions of known places, and questions about what was captured. */
+/* captured.c - see captured.h. */
 #include "tests/unit/stack/captured.h"
 #include "tests/test.h"
 
