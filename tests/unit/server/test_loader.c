@@ -1,6 +1,5 @@
 /* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
- * failures of a session's store, and ends of every kind. */
-#include "base/file.h"
+ * and ends of every kind. test_loader_failures.c has failures of a session's store. */
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
@@ -214,18 +213,6 @@ static bool reaches(const char *session, const char *want)
     return false;
 }
 
-static void send_rows(const char *session, int64_t first, int batches, int64_t *offset)
-{
-    size_t n;
-    struct ingest_answer a;
-    char *text = fixture_lines(session, first, batches, first == 0, &n);
-    struct ingest_request r = fixture_request(session, "device", *offset);
-    fixture_send(&fix, &r, text, n, 0, &a);
-    assert_int_equal(a.status, 200);
-    *offset = a.offset;
-    free(text);
-}
-
 static void test_registered(void **state)
 {
     struct region mem;
@@ -233,7 +220,7 @@ static void test_registered(void **state)
     int64_t offset = 0;
     (void)state;
     fixture_up(&fix, tmpdir);
-    send_rows("s", 0, 10, &offset);
+    fixture_send_rows("s", 0, 10, &offset);
     fixture_drain(&fix);
     struct meta_session row = entry("s", &mem);
     assert_string_equal(row.app, "app");
@@ -326,11 +313,11 @@ TEST(test_ends)
     fix.config.silence_ns = 400000000;
     fix.config.idle_ns = 50000000;
     fixture_up(&fix, tmpdir);
-    send_rows("ending", 0, 5, &offset);
+    fixture_send_rows("ending", 0, 5, &offset);
     struct ingest_request r = fixture_request("ending", "system", 0);
     fixture_send(&fix, &r, done, sizeof done - 1, 0, &a);
     assert_int_equal(a.status, 200);
-    send_rows("silent", 0, 5, &other);
+    fixture_send_rows("silent", 0, 5, &other);
     assert_true(reaches("ending", "ended"));
     struct meta_session row = entry("ending", &mem);
     assert_int_equal(row.ended, 1770000000000000000 + 98000);
@@ -338,8 +325,8 @@ TEST(test_ends)
     assert_true(reaches("silent", "aborted"));
     fixture_down(&fix);
     fixture_up(&fix, tmpdir);
-    send_rows("ending", 50, 5, &offset);
-    send_rows("silent", 50, 5, &other);
+    fixture_send_rows("ending", 50, 5, &offset);
+    fixture_send_rows("silent", 50, 5, &other);
     fixture_drain(&fix);
     assert_int_equal(fixture_kernels(&fix, "ending").correlation, 100 * 99 / 2);
     assert_int_equal(fixture_kernels(&fix, "silent").correlation, 100 * 99 / 2);
@@ -360,7 +347,7 @@ static _Noreturn void complete_main(const char *dir, const char *session)
     int64_t offset = 0;
     snprintf(tmpdir, sizeof tmpdir, "%s", dir);
     fixture_up(&fix, tmpdir);
-    send_rows(session, 0, 5, &offset);
+    fixture_send_rows(session, 0, 5, &offset);
     ingest_complete(fix.intake.ingest, "w", session, &a);
     if (a.status != 200 || write(SAID, "", 1) != 1)
         _exit(3);
@@ -415,7 +402,7 @@ TEST(test_ends_when_stopped)
         int64_t offset = 0;
         snprintf(session, sizeof session, "stopped-%d", i);
         fixture_up(&fix, tmpdir);
-        send_rows(session, 0, 5, &offset);
+        fixture_send_rows(session, 0, 5, &offset);
         fixture_drain(&fix);
         ingest_complete(fix.intake.ingest, "w", session, &a);
         assert_int_equal(a.status, 200);
@@ -429,249 +416,14 @@ TEST(test_ends_when_stopped)
     }
 }
 
-/* ---- a session that cannot be loaded --------------------------------------------------------- */
-
-/* A file in place of a session's columns. */
-static void write_file(const char *path, const char *text)
-{
-    assert_int_equal(file_mkdirs(tmpdir_path("columns/w"), 0700, NULL), 0);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
-    close(fd);
-}
-
-/* A session whose file is no database is tried again, and loaded once the file is sound. Others are
- * not held up. */
-TEST(test_retry)
-{
-    int64_t offset = 0, other = 0;
-    fix.config.idle_ns = 20000000;
-    fixture_up(&fix, tmpdir);
-    send_rows("well", 0, 1, &other);
-    fixture_drain(&fix);
-    const char *path = tmpdir_path("columns/w/sick.duckdb");
-    write_file(path, "this is no database");
-    size_t n;
-    struct ingest_answer a;
-    char *text = fixture_lines("sick", 0, 10, true, &n);
-    struct ingest_request r = fixture_request("sick", "device", 0);
-    fixture_send(&fix, &r, text, n, 0, &a);
-    assert_int_equal(a.status, 503); /* nothing is accepted for what cannot be opened */
-    assert_true(a.retry_after > 0);
-    unlink(path);
-    fixture_send(&fix, &r, text, n, 0, &a);
-    assert_int_equal(a.status, 200);
-    send_rows("well", 10, 1, &other);
-    fixture_drain(&fix);
-    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
-    assert_int_equal(fixture_kernels(&fix, "well").count, 20);
-    free(text);
-    (void)offset;
-    fixture_down(&fix);
-}
-
-/* A process that accepts 100 rows, commits none of them, and is gone: this program once more, since
- * one that has DuckDB's threads is not forked. */
-static void accept_and_crash(const char *session)
-{
-    char *argv[] = {"test", "accept", tmpdir, (char *)(uintptr_t)session, NULL};
-    pid_t pid;
-    int status;
-    fflush(NULL);
-    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static const char peer_window[] =
-    "{\"version\":1,\"type\":\"job_start\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\","
-    "\"ts_ns\":1770000000000000000,\"hostname\":\"h1\",\"devices\":[{\"id\":0,\"name\":\"G\"}]}\n"
-    "{\"version\":1,\"type\":\"dictionary_update\",\"session_id\":\"peer-1\",\"kernel_dict\":"
-    "{\"1\":\"axpy\"}}\n"
-    "{\"version\":1,\"type\":\"kernel_event_batch\",\"session_id\":\"peer-1\",\"batch_id\":1,"
-    "\"base_time_ns\":1770000000000001000,\"columns\":[\"dt_ns\",\"kernel_id\",\"stream_id\","
-    "\"duration_ns\",\"corr_id\"],\"rows\":[[0,1,7,420,0],[900,1,7,415,1]]}\n"
-    "{\"type\":\"shutdown\",\"pid\":7,\"app\":\"toy\",\"session_id\":\"peer-1\",\"ts_ns\":"
-    "1770000000000099000}\n";
-
-static void send_peer_window(void)
-{
-    struct ingest_request r = fixture_request(NULL, NULL, 0);
-    struct ingest_answer a;
-    r.window_sequence = 1;
-    fixture_send(&fix, &r, peer_window, sizeof peer_window - 1, 0, &a);
-    assert_int_equal(a.status, 200);
-}
-
-/* The public client's session, until the loader has heard it, and has not committed. */
-static _Noreturn void hear_main(void)
-{
-    struct stat st;
-    send_peer_window();
-    while (stat(tmpdir_path("kept/w/peer-1.frames"), &st) || st.st_size == 0)
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    _exit(0);
-}
-
-static _Noreturn void accept_main(const char *dir, const char *session)
-{
-    int64_t offset = 0;
-    snprintf(tmpdir, sizeof tmpdir, "%s", dir);
-    fix.config.commit_ns = 3600000000000;
-    fixture_up(&fix, tmpdir);
-    if (strcmp(session, "peer-1") == 0)
-        hear_main();
-    send_rows(session, 0, 10, &offset);
-    _exit(0);
-}
-
-static struct loader_stats wait_for(bool (*done)(const struct loader_stats *))
-{
-    struct loader_stats st;
-    for (int i = 0; i < 4000; i++) {
-        loader_stats(fix.intake.loader, &st);
-        if (done(&st))
-            return st;
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    fail_msg("it did not come to that in 20 s");
-    return st;
-}
-
-static bool has_retried(const struct loader_stats *st)
-{
-    return st->retries >= 3;
-}
-
-static bool has_set_aside(const struct loader_stats *st)
-{
-    return st->set_aside > 0;
-}
-
-static bool has_loaded(const struct loader_stats *st)
-{
-    return st->kernels >= 100;
-}
-
-/* Accepted, and then the file breaks: loaded when it is well again; another session is not held
- * up meanwhile. */
-TEST(test_breaks_later)
-{
-    int64_t other = 0;
-    accept_and_crash("sick");
-    const char *path = tmpdir_path("columns/w/sick.duckdb");
-    unlink(path);
-    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
-    write_file(path, "this is no database");
-    fix.config.retry_ns = 30000000;
-    fixture_up(&fix, tmpdir);
-    send_rows("well", 0, 1, &other);
-    wait_for(has_retried);
-    assert_true(loader_drain(fix.intake.loader, 20000000000));
-    assert_int_equal(fixture_kernels(&fix, "well").count, 10);
-    unlink(path);
-    wait_for(has_loaded);
-    fixture_drain(&fix);
-    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
-    fixture_down(&fix);
-}
-
-/* A decoder hears once more what it heard before a commit that never came, and not twice: else
- * statements that are made once, such as a session's process and its GPUs, would be left out. */
-TEST(test_heard_and_not_committed)
-{
-    for (int round = 0; round < 2; round++)
-        accept_and_crash("peer-1");
-    fixture_up(&fix, tmpdir);
-    send_peer_window(); /* again: it is there */
-    fixture_drain(&fix);
-    assert_int_equal(fixture_rows(&fix, "peer-1", "kernel"), 2);
-    assert_int_equal(fixture_rows(&fix, "peer-1", "device"), 1);
-    fixture_down(&fix);
-}
-
-/* A session that stays broken has its frames set aside, and the journal releases them. */
-TEST(test_set_aside)
-{
-    struct journal_stats st;
-    accept_and_crash("sick");
-    const char *path = tmpdir_path("columns/w/sick.duckdb");
-    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
-    write_file(path, "this is no database");
-    fix.config.retry_ns = 2000000;
-    fixture_up(&fix, tmpdir);
-    wait_for(has_set_aside);
-    journal_stats(fix.intake.journal, &st);
-    assert_int_equal(st.unreleased, 0);
-    assert_true(file_size(tmpdir_path("aside/w/sick.frames")) > 200);
-    fixture_down(&fix);
-}
-
-static _Atomic int away; /* enum gpufl_error: why nobody can write; 0: one can */
-
-static int begin_unless_away(struct store_session *ss, struct err *e)
-{
-    return away ? err_set(e, away, "nobody is there") : store_duckdb.begin(ss, e);
-}
-
-static bool has_tried_often(const struct loader_stats *st)
-{
-    return st->retries > 2 * LOADER_TRIES;
-}
-
-static bool has_two_loaded(const struct loader_stats *st)
-{
-    return st->kernels == 20;
-}
-
-/* A store that is not reached, or that another server writes to, is waited for: that is no
- * session's fault. */
-TEST(test_away)
-{
-    static const int why[] = {GPUFL_E_UNAVAILABLE, GPUFL_E_BUSY};
-    struct store_ops ops = store_duckdb;
-    ops.begin = begin_unless_away;
-    for (size_t i = 0; i < sizeof why / sizeof *why; i++) {
-        const char *session = i ? "busy" : "away";
-        int64_t offset = 0;
-        fix.config.retry_ns = 20000;
-        fix.config.ops = &ops;
-        fixture_up(&fix, tmpdir);
-        away = why[i];
-        send_rows(session, 0, 1, &offset);
-        assert_int_equal(wait_for(has_tried_often).set_aside, 0);
-        away = 0;
-        send_rows(session, 10, 1, &offset);
-        if (why[i] == GPUFL_E_BUSY)
-            fixture_drain(&fix); /* for so long others do not write */
-        else
-            wait_for(has_two_loaded);
-        assert_int_equal(fixture_kernels(&fix, session).count, 20);
-        fixture_down(&fix);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "accept") == 0)
-        accept_main(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "complete") == 0)
         complete_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_killed),
-        T(test_pyramid),
-        T(test_registered),
-        T(test_gpus_one_by_one),
-        T(test_ends),
-        T(test_retry),
-        T(test_breaks_later),
-        T(test_set_aside),
-        T(test_heard_and_not_committed),
-        T(test_ends_over_kills),
-        T(test_ends_when_stopped),
-        T(test_away),
+        T(test_killed), T(test_pyramid),         T(test_registered),        T(test_gpus_one_by_one),
+        T(test_ends),   T(test_ends_over_kills), T(test_ends_when_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

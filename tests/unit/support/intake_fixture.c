@@ -56,6 +56,20 @@ void fixture_down(struct fixture *f)
     meta_close(f->meta);
 }
 
+int fixture_open(void **state)
+{
+    int rc = fixture_begin(state);
+    if (!rc)
+        fixture_up(&fix, tmpdir);
+    return rc;
+}
+
+int fixture_close(void **state)
+{
+    fixture_down(&fix);
+    return fixture_end(state);
+}
+
 /* ---- what the columns say -------------------------------------------------------------------- */
 
 struct sum {
@@ -169,10 +183,25 @@ void fixture_send(struct fixture *f, const struct ingest_request *r, const void 
     ingest_close(b);
 }
 
+struct ingest_answer fixture_text(const struct ingest_request *r, const char *text, size_t n)
+{
+    struct ingest_answer a;
+    fixture_send(&fix, r, text, n, 1000, &a);
+    return a;
+}
+
 void fixture_drain(struct fixture *f)
 {
     assert_int_equal(journal_wait(f->intake.journal, 0, NULL), 0);
     assert_true(loader_drain(f->intake.loader, 60000000000));
+}
+
+void fixture_check_kernels(const char *session, int64_t count)
+{
+    fixture_drain(&fix);
+    struct fixture_kernels k = fixture_kernels(&fix, session);
+    assert_int_equal(k.count, count);
+    assert_int_equal(k.correlation, count * (count - 1) / 2);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -214,6 +243,18 @@ char *fixture_lines(const char *session, int64_t first, int batches, bool header
     assert_int_equal(buf_error(&b), 0);
     *len = b.len;
     return b.data ? b.data : malloc(1);
+}
+
+void fixture_send_rows(const char *session, int64_t first, int batches, int64_t *offset)
+{
+    size_t n;
+    struct ingest_answer a;
+    char *text = fixture_lines(session, first, batches, first == 0, &n);
+    struct ingest_request r = fixture_request(session, "device", *offset);
+    fixture_send(&fix, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    *offset = a.offset;
+    free(text);
 }
 
 char *fixture_gzip(const char *text, size_t n, size_t *len)

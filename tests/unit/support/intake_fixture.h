@@ -17,6 +17,10 @@ extern struct fixture fix;
 int fixture_begin(void **state);
 int fixture_end(void **state); /* closes nothing */
 
+/* fixture_begin and all of it open under the directory; all of it closed and fixture_end. */
+int fixture_open(void **state);
+int fixture_close(void **state);
+
 /* Opens all of it under dir, where it may have been before. Fails the test. */
 void fixture_up(struct fixture *f, const char *dir);
 void fixture_down(struct fixture *f);
@@ -31,9 +35,15 @@ struct fixture_kernels {
 };
 struct fixture_kernels fixture_kernels(struct fixture *f, const char *session);
 
+/* Drains, and checks that the session has kernels of correlation 0 to count - 1, each once. */
+void fixture_check_kernels(const char *session, int64_t count);
+
 /* Sends a body; whole: in one piece, else in pieces of that many bytes. */
 void fixture_send(struct fixture *f, const struct ingest_request *r, const void *data, size_t n,
                   size_t piece, struct ingest_answer *a);
+
+/* Sends a text in pieces of 1000 bytes. */
+struct ingest_answer fixture_text(const struct ingest_request *r, const char *text, size_t n);
 
 /* A request for a session of workspace "w", by offset where channel is given. */
 struct ingest_request fixture_request(const char *session, const char *channel, int64_t offset);
@@ -44,6 +54,10 @@ void fixture_drain(struct fixture *f);
 /* Text of `batches` kernel lines of 10 rows, with the header of a part before them where header
  * says so. Correlations count up from `first`. malloc'ed. */
 char *fixture_lines(const char *session, int64_t first, int batches, bool header, size_t *len);
+
+/* Sends fixture_lines as the session's channel "device", with a header where first is 0, and moves
+ * *offset past them. The answer must be 200. */
+void fixture_send_rows(const char *session, int64_t first, int batches, int64_t *offset);
 
 /* gzip or zstd of a text. malloc'ed. */
 char *fixture_gzip(const char *text, size_t n, size_t *len);
