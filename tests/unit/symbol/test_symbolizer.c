@@ -8,78 +8,11 @@
 #include "symbol/elf/debug_file.h"
 #include "symbol/names/demangle.h"
 #include "tests/unit/support/tmpdir.h"
+#include "tests/unit/symbol/programs.h"
 
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
-/* The leak checker guesses where thread-local storage of opened libraries lies, and with libdw's
- * it guesses wrong and falls. */
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "intercept_tls_get_addr=0";
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOWER 10
-#else
-#define SLOWER 1
-#endif
-
-/* ---- programs -------------------------------------------------------------------------- */
-
-enum { CALLS = 16, LEVELS = 4 };
-
-/* The places where a program made its calls, as it prints them. */
-struct calls {
-    struct {
-        char mark[32];
-        uint64_t address;
-    } items[CALLS];
-    size_t count;
-};
-
-static const char *program(const char *name)
-{
-    static char paths[4][PATH_MAX];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, PATH_MAX, "%s/tests/symbol/%s", getenv("GPUFL_BINARY_DIR"), name);
-    return path;
-}
-
-static void run(const char *path, struct calls *c)
-{
-    unsigned long address;
-    FILE *f = popen(path, "r");
-    assert_non_null(f);
-    c->count = 0;
-    while (c->count < CALLS && fscanf(f, "%31s %lx", c->items[c->count].mark, &address) == 2)
-        c->items[c->count++].address = address;
-    assert_int_equal(pclose(f), 0);
-    assert_true(c->count > 0);
-}
-
-static uint64_t address_of(const struct calls *c, const char *mark)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (!strcmp(c->items[i].mark, mark))
-            return c->items[i].address;
-    fail_msg("the program did not call observe(\"%s\")", mark);
-    return 0;
-}
-
-/* A file of code as a capture would describe it. */
-static struct symbol_module module_of(const char *path, struct elf_file *f)
-{
-    struct err e = {0};
-    if (elf_file_open(f, path, &e))
-        fail_msg("%s", e.text);
-    struct symbol_module m = {path, f->build_id, SYMBOL_ELF, f->size, f->mtime, NULL};
-    return m;
-}
+enum { LEVELS = 4 };
 
 /* The line of a source of the programs that has the comment with that mark. */
 static int64_t line_of(const char *source, const char *mark)
@@ -183,14 +116,14 @@ static void check_program(const char *name)
     struct symbolizer *s;
     struct elf_file f;
     bool c = name[1] != 'c';
-    struct symbol_module m = module_of(program(name), &f);
-    run(program(name), &calls);
+    struct symbol_module m = programs_module(programs_path(name), &f);
+    programs_run(programs_path(name), &calls);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     assert_null(symbolizer_lacks(s));
     const struct expected *x = c ? c_calls : cc_calls;
     size_t n = c ? sizeof c_calls / sizeof *c_calls : sizeof cc_calls / sizeof *cc_calls;
     for (size_t i = 0; i < n; i++)
-        check_call(s, &m, address_of(&calls, x[i].mark), &x[i], c ? "cases.c" : "cases.cc");
+        check_call(s, &m, programs_address(&calls, x[i].mark), &x[i], c ? "cases.c" : "cases.cc");
     symbolizer_close(s);
     elf_file_close(&f);
 }
@@ -208,7 +141,7 @@ TEST(test_lines)
     static const char *const some[] = {"cc-clang", "cc-lto",
                                        "cc-zstd"}; /* what this machine can build */
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-        if (file_exists(program(some[i])))
+        if (file_exists(programs_path(some[i])))
             check_program(some[i]);
 }
 
@@ -221,13 +154,13 @@ TEST(test_split_is_missing)
         struct calls calls;
         struct elf_file f;
         struct symbolizer *s;
-        struct symbol_module m = module_of(program(programs[p]), &f);
-        run(program(programs[p]), &calls);
+        struct symbol_module m = programs_module(programs_path(programs[p]), &f);
+        programs_run(programs_path(programs[p]), &calls);
         assert_int_equal(symbolizer_open(&s, tmpdir), 0);
         for (size_t i = 0; i < sizeof c_calls / sizeof *c_calls; i++) {
             const struct symbol_level *levels;
             size_t count;
-            uint64_t address = address_of(&calls, c_calls[i].mark);
+            uint64_t address = programs_address(&calls, c_calls[i].mark);
             assert_int_equal(symbolizer_find(s, &m, address, &levels, &count), 0);
             assert_int_equal(count, 1);
             assert_int_equal(levels[0].status, SYMBOL_SPLIT);
@@ -253,10 +186,11 @@ TEST(test_another_process_folder)
         struct symbolizer *s;
         struct elf_file f;
         size_t count;
-        struct symbol_module m = module_of(program(names[i]), &f);
-        run(program(names[i]), &calls);
+        struct symbol_module m = programs_module(programs_path(names[i]), &f);
+        programs_run(programs_path(names[i]), &calls);
         assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-        assert_int_equal(symbolizer_find(s, &m, address_of(&calls, "unnamed"), &levels, &count), 0);
+        assert_int_equal(
+            symbolizer_find(s, &m, programs_address(&calls, "unnamed"), &levels, &count), 0);
         assert_int_equal(levels[0].status, SYMBOL_LINE);
         assert_string_equal(levels[0].file, "tests/symbol/cases.cc");
         symbolizer_close(s);
@@ -294,16 +228,16 @@ TEST(test_stripped)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc5"), &calls);
+    programs_run(programs_path("cc5"), &calls);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = module_of(program("cc-stripped"), &f);
-    struct symbol_level l = look(s, &m, address_of(&calls, "template"));
+    struct symbol_module m = programs_module(programs_path("cc-stripped"), &f);
+    struct symbol_level l = look(s, &m, programs_address(&calls, "template"));
     assert_int_equal(l.status, SYMBOL_NOTHING); /* never the function before it */
     assert_null(l.function);
     elf_file_close(&f);
-    run(program("cc-bare"), &calls);
-    m = module_of(program("cc-bare"), &f);
-    l = look(s, &m, address_of(&calls, "template"));
+    programs_run(programs_path("cc-bare"), &calls);
+    m = programs_module(programs_path("cc-bare"), &f);
+    l = look(s, &m, programs_address(&calls, "template"));
     assert_int_equal(l.status, SYMBOL_FUNCTION);
     assert_string_equal(l.function, "_ZN5train4Step3runEi");
     assert_null(l.file);
@@ -320,12 +254,12 @@ TEST(test_small_table)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc-small"), &calls);
+    programs_run(programs_path("cc-small"), &calls);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = module_of(program("cc-small"), &f);
+    struct symbol_module m = programs_module(programs_path("cc-small"), &f);
     assert_null(elf_file_section(&f, ".symtab"));
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct symbol_level l = look(s, &m, address_of(&calls, wanted[i][0]));
+        struct symbol_level l = look(s, &m, programs_address(&calls, wanted[i][0]));
         assert_int_equal(l.status, SYMBOL_FUNCTION);
         if (*wanted[i][1] != '*')
             assert_string_equal(l.function, wanted[i][1]);
@@ -340,10 +274,10 @@ TEST(test_identity)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc5"), &calls);
-    uint64_t at = address_of(&calls, "unnamed");
+    programs_run(programs_path("cc5"), &calls);
+    uint64_t at = programs_address(&calls, "unnamed");
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = module_of(program("cc5"), &f);
+    struct symbol_module m = programs_module(programs_path("cc5"), &f);
     m.mtime = m.size = 1; /* with a build id they tell nothing */
     assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
     m.build_id = "00112233445566778899aabbccddeeff00112233";
@@ -368,10 +302,10 @@ TEST(test_identity_without_id)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc-no-id"), &calls);
-    uint64_t at = address_of(&calls, "unnamed");
+    programs_run(programs_path("cc-no-id"), &calls);
+    uint64_t at = programs_address(&calls, "unnamed");
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = module_of(program("cc-no-id"), &f);
+    struct symbol_module m = programs_module(programs_path("cc-no-id"), &f);
     assert_string_equal(m.build_id, "");
     assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
     m.mtime++;
@@ -392,10 +326,10 @@ TEST(test_deleted)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc5"), &calls);
-    uint64_t at = address_of(&calls, "unnamed");
+    programs_run(programs_path("cc5"), &calls);
+    uint64_t at = programs_address(&calls, "unnamed");
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = module_of(program("cc5"), &f);
+    struct symbol_module m = programs_module(programs_path("cc5"), &f);
     snprintf(path, sizeof path, "%s (deleted)", m.path);
     m.path = path;
     assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
@@ -412,18 +346,18 @@ TEST(test_debug_file_by_id)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc5"), &calls);
-    uint64_t at = address_of(&calls, "unnamed");
-    struct symbol_module m = module_of(program("cc-stripped"), &f);
+    programs_run(programs_path("cc5"), &calls);
+    uint64_t at = programs_address(&calls, "unnamed");
+    struct symbol_module m = programs_module(programs_path("cc-stripped"), &f);
     snprintf(dir, sizeof dir, "%s/.build-id/%.2s", tmpdir, m.build_id);
     assert_int_equal(file_mkdirs(dir, 0777, NULL), 0);
     snprintf(path, sizeof path, "%s/%s.debug", dir, m.build_id + 2);
-    copy_file(program("cc-link.debug"), path);
+    copy_file(programs_path("cc-link.debug"), path);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
     m.path = "/nowhere/cc5";
     assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
-    copy_file(program("cc-no-id.debug"), path); /* one of another program */
+    copy_file(programs_path("cc-no-id.debug"), path); /* one of another program */
     symbolizer_close(s);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     assert_int_equal(look(s, &m, at).status, SYMBOL_MISSING);
@@ -437,11 +371,11 @@ TEST(test_debug_link_checksum)
     struct calls calls;
     struct symbolizer *s;
     struct elf_file f;
-    run(program("cc-no-id"), &calls);
-    uint64_t at = address_of(&calls, "unnamed");
-    copy_file(program("cc-no-id-link"), tmpdir_path("program"));
-    copy_file(program("cc-no-id.debug"), tmpdir_path("cc-no-id.debug"));
-    struct symbol_module m = module_of(tmpdir_path("program"), &f);
+    programs_run(programs_path("cc-no-id"), &calls);
+    uint64_t at = programs_address(&calls, "unnamed");
+    copy_file(programs_path("cc-no-id-link"), tmpdir_path("program"));
+    copy_file(programs_path("cc-no-id.debug"), tmpdir_path("cc-no-id.debug"));
+    struct symbol_module m = programs_module(tmpdir_path("program"), &f);
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
     symbolizer_close(s);
@@ -464,189 +398,19 @@ TEST(test_many_modules)
     struct calls calls;
     struct symbolizer *s;
     char name[32];
-    run(program("cc5"), &calls);
+    programs_run(programs_path("cc5"), &calls);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "copy-%d", i);
-        copy_file(program("cc5"), tmpdir_path(name));
-        m[i] = module_of(tmpdir_path(name), &f[i]);
+        copy_file(programs_path("cc5"), tmpdir_path(name));
+        m[i] = programs_module(tmpdir_path(name), &f[i]);
     }
     assert_int_equal(symbolizer_open(&s, tmpdir), 0);
     for (int i = 0; i < ROUNDS * FILES; i++)
-        assert_int_equal(look(s, &m[i % FILES], address_of(&calls, "unnamed")).status, SYMBOL_LINE);
+        assert_int_equal(look(s, &m[i % FILES], programs_address(&calls, "unnamed")).status,
+                         SYMBOL_LINE);
     symbolizer_close(s);
     for (int i = 0; i < FILES; i++)
         elf_file_close(&f[i]);
-}
-
-/* ---- damage ---------------------------------------------------------------------------- */
-
-static uint64_t random_state;
-
-static uint32_t roll(uint32_t below)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(random_state >> 33) % below;
-}
-
-/* A place in the file; three of four times in a section that is read. */
-static size_t place(const struct elf_file *f, size_t len)
-{
-    for (int tries = 0; roll(4) && tries < 64; tries++) {
-        const Elf64_Shdr *s = &f->sections[roll((uint32_t)f->section_count)];
-        const char *name = f->names + s->sh_name;
-        bool read = strstr(name, "debug_") || s->sh_type == SHT_SYMTAB || s->sh_type == SHT_STRTAB;
-        if (read && s->sh_type != SHT_NOBITS && s->sh_size)
-            return s->sh_offset + roll((uint32_t)s->sh_size);
-    }
-    return roll((uint32_t)len);
-}
-
-/* Changes bytes of a file, or cuts it; the length that is left. */
-static size_t damage(const struct elf_file *f, char *data, size_t len)
-{
-    static const unsigned char likely[] = {0, 1, 0x7f, 0x80, 0xff};
-    unsigned kind = roll(8);
-    if (kind == 0)
-        return roll((uint32_t)len);
-    size_t n = 1 + roll(kind < 4 ? 4 : 64), at = place(f, len);
-    for (size_t i = 0; i < n; i++) {
-        at = kind == 1 ? at + 1 : place(f, len); /* 1: next to each other */
-        data[at % len] = (char)(kind & 1 ? likely[roll(sizeof likely)] : roll(256));
-    }
-    return len;
-}
-
-/* Any answer will do, as long as there is one, soon, and its texts can be read. */
-static void ask_all(const char *path, const struct symbol_module *like, const struct calls *calls)
-{
-    const struct symbol_level *levels;
-    struct symbolizer *s;
-    size_t count, bytes = 0;
-    struct symbol_module m = *like;
-    m.path = path;
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    for (size_t i = 0; i < calls->count; i++) {
-        assert_int_equal(symbolizer_find(s, &m, calls->items[i].address, &levels, &count), 0);
-        assert_true(count >= 1 && count <= DWARF_LEVELS);
-        for (size_t k = 0; k < count; k++) {
-            bytes += levels[k].function ? strlen(levels[k].function) : 0;
-            bytes += levels[k].file ? strlen(levels[k].file) : 0;
-            assert_int_equal(levels[k].status == SYMBOL_LINE, levels[k].line > 0);
-            assert_int_equal(levels[k].line > 0, levels[k].file != NULL);
-        }
-    }
-    assert_true(bytes < 1 << 26);
-    symbolizer_close(s);
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void damage_program(const char *name, unsigned rounds)
-{
-    struct calls calls;
-    struct elf_file f;
-    char *whole;
-    size_t len;
-    double slowest = 0;
-    run(program(name), &calls);
-    struct symbol_module m = module_of(program(name), &f);
-    assert_int_equal(file_read_all(program(name), 1 << 26, &whole, &len, NULL), 0);
-    char *data = mem_alloc(len);
-    assert_non_null(data);
-    for (unsigned i = 0; i < rounds; i++) {
-        random_state = 0x5eed + i;
-        memcpy(data, whole, len);
-        size_t left = damage(&f, data, len);
-        double began = seconds();
-        ask_all(tmpdir_write("damaged", data, left), &m, &calls);
-        slowest = seconds() - began > slowest ? seconds() - began : slowest;
-    }
-    print_message("         %s: slowest %.3f s\n", name, slowest);
-    assert_true(slowest < 10);
-    mem_free(data);
-    mem_free(whole);
-    elf_file_close(&f);
-}
-
-TEST(test_damage)
-{
-    static const char *const names[] = {"c5",       "c4",        "cc5", "cc4",
-                                        "cc-types", "cc-packed", "c0",  "cc-small"};
-    const char *more = getenv("GPUFL_DAMAGE_ROUNDS");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        damage_program(names[i], more ? (unsigned)atoi(more) : 150);
-}
-
-/* A section that is no debug section and says that it unpacks to far more than there is room for:
- * what debug sections need is all that is set aside. */
-TEST(test_a_note_that_unpacks_to_much)
-{
-    enum { SIZE = 64 << 20 };
-    struct calls calls;
-    struct elf_file f;
-    char *data, *plain = mem_alloc(SIZE);
-    size_t len, changed = 0;
-    uLongf packed = compressBound(SIZE);
-    Elf64_Chdr head = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = SIZE, .ch_addralign = 1};
-    run(program("cc-packed"), &calls);
-    struct symbol_module m = module_of(program("cc-packed"), &f);
-    assert_int_equal(file_read_all(program("cc-packed"), 1 << 26, &data, &len, NULL), 0);
-    char *whole = mem_alloc(len + sizeof head + packed);
-    assert_true(plain && whole);
-    memset(plain, 'x', SIZE);
-    memcpy(whole, data, len);
-    memcpy(whole + len, &head, sizeof head);
-    assert_int_equal(compress((Bytef *)whole + len + sizeof head, &packed, (Bytef *)plain, SIZE),
-                     Z_OK);
-    for (size_t i = 0; i < f.section_count; i++) {
-        Elf64_Shdr one = f.sections[i];
-        if (strcmp(elf_file_name(&f, &one), ".note.ABI-tag") != 0)
-            continue;
-        one.sh_flags |= SHF_COMPRESSED;
-        one.sh_offset = len;
-        one.sh_size = sizeof head + packed;
-        memcpy(whole + f.head.e_shoff + i * sizeof one, &one, sizeof one);
-        changed++;
-    }
-    assert_int_equal(changed, 1);
-    ask_all(tmpdir_write("note", whole, len + sizeof head + packed), &m, &calls);
-    mem_free(whole);
-    mem_free(plain);
-    mem_free(data);
-    elf_file_close(&f);
-}
-
-/* ---- speed ----------------------------------------------------------------------------- */
-
-/* Every byte of this test's own code, as many times as it takes. */
-TEST(test_speed)
-{
-    enum { ADDRESSES = 10000 };
-    struct symbolizer *s;
-    struct elf_file f;
-    const struct symbol_level *levels;
-    size_t count, lines = 0;
-    struct symbol_module m = module_of("/proc/self/exe", &f);
-    const Elf64_Shdr *text = elf_file_section(&f, ".text");
-    assert_non_null(text);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    double began = seconds();
-    for (uint64_t i = 0; i < ADDRESSES; i++) {
-        uint64_t at = text->sh_addr + i * 7919 % text->sh_size;
-        assert_int_equal(symbolizer_find(s, &m, at, &levels, &count), 0);
-        lines += levels[0].status == SYMBOL_LINE;
-    }
-    double took = seconds() - began;
-    print_message("         10 000 addresses: %.3f s, %zu with a line\n", took, lines);
-    assert_true(lines > ADDRESSES / 2);
-    assert_true(took < 1.0 * SLOWER);
-    symbolizer_close(s);
-    elf_file_close(&f);
 }
 
 int main(void)
@@ -663,10 +427,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_debug_file_by_id, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_debug_link_checksum, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_many_modules, tmpdir_open, tmpdir_close),
-        cmocka_unit_test_setup_teardown(test_damage, tmpdir_open, tmpdir_close),
-        cmocka_unit_test_setup_teardown(test_a_note_that_unpacks_to_much, tmpdir_open,
-                                        tmpdir_close),
-        cmocka_unit_test_setup_teardown(test_speed, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

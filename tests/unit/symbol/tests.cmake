@@ -106,8 +106,10 @@ if(symbol_help MATCHES "zstd")
 endif()
 add_custom_target(unit-symbol-programs DEPENDS ${symbol_programs})
 
-gpufl_test(symbolizer DEPS symbol)
-add_dependencies(test-unit-symbol-symbolizer unit-symbol-programs)
+foreach(name symbolizer symbolizer_damage)
+  gpufl_test(${name} DEPS symbol SOURCES programs.c)
+  add_dependencies(test-unit-symbol-${name} unit-symbol-programs)
+endforeach()
 
 gpufl_test(sources DEPS symbol)
 gpufl_test(fold DEPS symbol)

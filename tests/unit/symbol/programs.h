@@ -1,0 +1,34 @@
+/* programs.h - for tests of the symbolizer: programs with calls at marked lines, and the addresses
+ * of these calls. */
+#ifndef GPUFL_TESTS_PROGRAMS_H
+#define GPUFL_TESTS_PROGRAMS_H
+
+#include "symbol/elf/file.h"
+#include "symbol/symbolizer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CALLS = 16 };
+
+/* The places where a program made its calls, as it prints them. */
+struct calls {
+    struct {
+        char mark[32];
+        uint64_t address;
+    } items[CALLS];
+    size_t count;
+};
+
+/* The path of a program of tests/symbol. Valid until three more were asked for. */
+const char *programs_path(const char *name);
+
+/* Runs the program and reads its calls. Fails the test. */
+void programs_run(const char *path, struct calls *c);
+
+uint64_t programs_address(const struct calls *c, const char *mark);
+
+/* A file of code as a capture would describe it; it refers to *f, which is open after. */
+struct symbol_module programs_module(const char *path, struct elf_file *f);
+
+#endif
