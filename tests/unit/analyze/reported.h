@@ -1,0 +1,30 @@
+/* reported.h - for tests: reports as text and JSON, of kept sessions and of made ones. */
+#ifndef GPUFL_TESTS_REPORTED_H
+#define GPUFL_TESTS_REPORTED_H
+
+#include "analyze/report/report.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The report of a path, or NULL and *code. To be freed. */
+char *report_of(const char *path, enum gpufl_report_format format, int width, bool color,
+                int *code);
+
+/* The report of a path that has one. */
+char *report_ok(const char *path, enum gpufl_report_format format, int width, bool color);
+
+/* A path of tests/data, until the next call. */
+const char *report_data(const char *name);
+
+/* A report in JSON; frees the text. */
+json_t *report_parse(char *text);
+
+/* The integer at a path of keys, '/' between them; digits are places in an array. */
+int64_t report_number(json_t *at, const char *path);
+
+/* Writes a session with one device and that many kernels into the test's directory. */
+void report_session(const char *id, bool simulated, bool ended, int64_t kernels);
+
+#endif
