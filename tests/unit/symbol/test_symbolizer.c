@@ -14,6 +14,50 @@
 
 enum { LEVELS = 4 };
 
+/* A program that ran, a file of its code, and a symbolizer. */
+struct subject {
+    struct calls calls;
+    struct symbolizer *s;
+    struct elf_file f;
+    struct symbol_module m;
+};
+
+static void subject_open(struct subject *x, const char *ran, const char *file)
+{
+    programs_run(programs_path(ran), &x->calls);
+    x->m = programs_module(file, &x->f);
+    assert_int_equal(symbolizer_open(&x->s, tmpdir), 0);
+}
+
+/* Forgets what was read. */
+static void subject_reopen(struct subject *x)
+{
+    symbolizer_close(x->s);
+    assert_int_equal(symbolizer_open(&x->s, tmpdir), 0);
+}
+
+static void subject_close(struct subject *x)
+{
+    symbolizer_close(x->s);
+    elf_file_close(&x->f);
+}
+
+static size_t find(struct subject *x, const char *mark, const struct symbol_level **levels)
+{
+    size_t count;
+    uint64_t at = programs_address(&x->calls, mark);
+    assert_int_equal(symbolizer_find(x->s, &x->m, at, levels, &count), 0);
+    return count;
+}
+
+/* The only level of one call. */
+static struct symbol_level look(struct subject *x, const char *mark)
+{
+    const struct symbol_level *levels;
+    assert_int_equal(find(x, mark, &levels), 1);
+    return levels[0];
+}
+
 /* The line of a source of the programs that has the comment with that mark. */
 static int64_t line_of(const char *source, const char *mark)
 {
@@ -96,36 +140,29 @@ static void check_level(const struct symbol_level *l, const char *function, cons
     assert_int_equal(l->line, line_of(source, mark));
 }
 
-static void check_call(struct symbolizer *s, const struct symbol_module *m, uint64_t address,
-                       const struct expected *x, const char *source)
+static void check_call(struct subject *x, const struct expected *call, const char *source)
 {
     const struct symbol_level *levels;
-    size_t count, n = 0;
-    while (n < LEVELS && x->levels[n].function)
+    size_t n = 0;
+    while (n < LEVELS && call->levels[n].function)
         n++;
-    assert_int_equal(symbolizer_find(s, m, address, &levels, &count), 0);
-    assert_int_equal(count, n);
+    assert_int_equal(find(x, call->mark, &levels), n);
     for (size_t i = 0; i < n; i++)
-        check_level(&levels[i], x->levels[i].function, source,
-                    x->levels[i].mark ? x->levels[i].mark : x->mark);
+        check_level(&levels[i], call->levels[i].function, source,
+                    call->levels[i].mark ? call->levels[i].mark : call->mark);
 }
 
 static void check_program(const char *name)
 {
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
+    struct subject x;
     bool c = name[1] != 'c';
-    struct symbol_module m = programs_module(programs_path(name), &f);
-    programs_run(programs_path(name), &calls);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    assert_null(symbolizer_lacks(s));
-    const struct expected *x = c ? c_calls : cc_calls;
+    subject_open(&x, name, programs_path(name));
+    assert_null(symbolizer_lacks(x.s));
+    const struct expected *call = c ? c_calls : cc_calls;
     size_t n = c ? sizeof c_calls / sizeof *c_calls : sizeof cc_calls / sizeof *cc_calls;
     for (size_t i = 0; i < n; i++)
-        check_call(s, &m, programs_address(&calls, x[i].mark), &x[i], c ? "cases.c" : "cases.cc");
-    symbolizer_close(s);
-    elf_file_close(&f);
+        check_call(&x, &call[i], c ? "cases.c" : "cases.cc");
+    subject_close(&x);
 }
 
 TEST(test_lines)
@@ -151,24 +188,15 @@ TEST(test_split_is_missing)
 {
     static const char *const programs[] = {"c-gone5", "c-gone4"};
     for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
-        struct calls calls;
-        struct elf_file f;
-        struct symbolizer *s;
-        struct symbol_module m = programs_module(programs_path(programs[p]), &f);
-        programs_run(programs_path(programs[p]), &calls);
-        assert_int_equal(symbolizer_open(&s, tmpdir), 0);
+        struct subject x;
+        subject_open(&x, programs[p], programs_path(programs[p]));
         for (size_t i = 0; i < sizeof c_calls / sizeof *c_calls; i++) {
-            const struct symbol_level *levels;
-            size_t count;
-            uint64_t address = programs_address(&calls, c_calls[i].mark);
-            assert_int_equal(symbolizer_find(s, &m, address, &levels, &count), 0);
-            assert_int_equal(count, 1);
-            assert_int_equal(levels[0].status, SYMBOL_SPLIT);
-            assert_null(levels[0].function);
-            assert_int_equal(levels[0].line, line_of("cases.c", c_calls[i].mark));
+            struct symbol_level l = look(&x, c_calls[i].mark);
+            assert_int_equal(l.status, SYMBOL_SPLIT);
+            assert_null(l.function);
+            assert_int_equal(l.line, line_of("cases.c", c_calls[i].mark));
         }
-        symbolizer_close(s);
-        elf_file_close(&f);
+        subject_close(&x);
     }
 }
 
@@ -182,34 +210,17 @@ TEST(test_another_process_folder)
     assert_int_equal(chdir(getenv("GPUFL_SOURCE_DIR")), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct symbol_level *levels;
-        struct calls calls;
-        struct symbolizer *s;
-        struct elf_file f;
-        size_t count;
-        struct symbol_module m = programs_module(programs_path(names[i]), &f);
-        programs_run(programs_path(names[i]), &calls);
-        assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-        assert_int_equal(
-            symbolizer_find(s, &m, programs_address(&calls, "unnamed"), &levels, &count), 0);
+        struct subject x;
+        subject_open(&x, names[i], programs_path(names[i]));
+        assert_true(find(&x, "unnamed", &levels) > 0);
         assert_int_equal(levels[0].status, SYMBOL_LINE);
         assert_string_equal(levels[0].file, "tests/symbol/cases.cc");
-        symbolizer_close(s);
-        elf_file_close(&f);
+        subject_close(&x);
     }
     assert_int_equal(chdir(here), 0);
 }
 
 /* ---- files that are not what they were -------------------------------------------------- */
-
-/* The only level of one address. */
-static struct symbol_level look(struct symbolizer *s, const struct symbol_module *m, uint64_t at)
-{
-    const struct symbol_level *levels;
-    size_t count;
-    assert_int_equal(symbolizer_find(s, m, at, &levels, &count), 0);
-    assert_int_equal(count, 1);
-    return levels[0];
-}
 
 static void copy_file(const char *from, const char *to)
 {
@@ -225,24 +236,18 @@ static void copy_file(const char *from, const char *to)
 
 TEST(test_stripped)
 {
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc5"), &calls);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = programs_module(programs_path("cc-stripped"), &f);
-    struct symbol_level l = look(s, &m, programs_address(&calls, "template"));
+    struct subject x;
+    subject_open(&x, "cc5", programs_path("cc-stripped"));
+    struct symbol_level l = look(&x, "template");
     assert_int_equal(l.status, SYMBOL_NOTHING); /* never the function before it */
     assert_null(l.function);
-    elf_file_close(&f);
-    programs_run(programs_path("cc-bare"), &calls);
-    m = programs_module(programs_path("cc-bare"), &f);
-    l = look(s, &m, programs_address(&calls, "template"));
+    subject_close(&x);
+    subject_open(&x, "cc-bare", programs_path("cc-bare"));
+    l = look(&x, "template");
     assert_int_equal(l.status, SYMBOL_FUNCTION);
     assert_string_equal(l.function, "_ZN5train4Step3runEi");
     assert_null(l.file);
-    elf_file_close(&f);
-    symbolizer_close(s);
+    subject_close(&x);
 }
 
 /* A stripped program that carries a small symbol table: functions that nothing exports, too. */
@@ -251,142 +256,105 @@ TEST(test_small_table)
     static const char *const wanted[][2] = {{"template", "_ZN5train4Step3runEi"},
                                             {"unnamed", "_ZN5train12_GLOBAL__N_17unnamedEv"},
                                             {"lambda_out", "*lambda*"}};
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc-small"), &calls);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = programs_module(programs_path("cc-small"), &f);
-    assert_null(elf_file_section(&f, ".symtab"));
+    struct subject x;
+    subject_open(&x, "cc-small", programs_path("cc-small"));
+    assert_null(elf_file_section(&x.f, ".symtab"));
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct symbol_level l = look(s, &m, programs_address(&calls, wanted[i][0]));
+        struct symbol_level l = look(&x, wanted[i][0]);
         assert_int_equal(l.status, SYMBOL_FUNCTION);
         if (*wanted[i][1] != '*')
             assert_string_equal(l.function, wanted[i][1]);
         assert_null(l.file);
     }
-    elf_file_close(&f);
-    symbolizer_close(s);
+    subject_close(&x);
 }
 
 TEST(test_identity)
 {
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc5"), &calls);
-    uint64_t at = programs_address(&calls, "unnamed");
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = programs_module(programs_path("cc5"), &f);
-    m.mtime = m.size = 1; /* with a build id they tell nothing */
-    assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
-    m.build_id = "00112233445566778899aabbccddeeff00112233";
-    assert_int_equal(look(s, &m, at).status, SYMBOL_REPLACED);
-    m.path = tmpdir_path("none");
-    assert_int_equal(look(s, &m, at).status, SYMBOL_MISSING);
-    m.path = tmpdir;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_UNREADABLE);
-    m.path = tmpdir_write("text", "#!/bin/sh\n", 10);
-    assert_int_equal(look(s, &m, at).status, SYMBOL_UNREADABLE);
-    m.kind = SYMBOL_CODE;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_GENERATED);
-    m.kind = SYMBOL_VDSO;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_MISSING);
-    elf_file_close(&f);
-    symbolizer_close(s);
+    struct subject x;
+    subject_open(&x, "cc5", programs_path("cc5"));
+    x.m.mtime = x.m.size = 1; /* with a build id they tell nothing */
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
+    x.m.build_id = "00112233445566778899aabbccddeeff00112233";
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_REPLACED);
+    x.m.path = tmpdir_path("none");
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_MISSING);
+    x.m.path = tmpdir;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_UNREADABLE);
+    x.m.path = tmpdir_write("text", "#!/bin/sh\n", 10);
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_UNREADABLE);
+    x.m.kind = SYMBOL_CODE;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_GENERATED);
+    x.m.kind = SYMBOL_VDSO;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_MISSING);
+    subject_close(&x);
 }
 
 /* A file without a build id must have the size and the time of then. */
 TEST(test_identity_without_id)
 {
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc-no-id"), &calls);
-    uint64_t at = programs_address(&calls, "unnamed");
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = programs_module(programs_path("cc-no-id"), &f);
-    assert_string_equal(m.build_id, "");
-    assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
-    m.mtime++;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_REPLACED);
-    m.mtime--;
-    m.size++;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_REPLACED);
-    m.size = m.mtime = INT64_MIN;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_REPLACED);
-    elf_file_close(&f);
-    symbolizer_close(s);
+    struct subject x;
+    subject_open(&x, "cc-no-id", programs_path("cc-no-id"));
+    assert_string_equal(x.m.build_id, "");
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
+    x.m.mtime++;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_REPLACED);
+    x.m.mtime--;
+    x.m.size++;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_REPLACED);
+    x.m.size = x.m.mtime = INT64_MIN;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_REPLACED);
+    subject_close(&x);
 }
 
 /* A file that had no name any more when it was mapped, and is there again. */
 TEST(test_deleted)
 {
     char path[PATH_MAX];
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc5"), &calls);
-    uint64_t at = programs_address(&calls, "unnamed");
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    struct symbol_module m = programs_module(programs_path("cc5"), &f);
-    snprintf(path, sizeof path, "%s (deleted)", m.path);
-    m.path = path;
-    assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
-    m.build_id = "00112233";
-    assert_int_equal(look(s, &m, at).status, SYMBOL_REPLACED);
-    elf_file_close(&f);
-    symbolizer_close(s);
+    struct subject x;
+    subject_open(&x, "cc5", programs_path("cc5"));
+    snprintf(path, sizeof path, "%s (deleted)", x.m.path);
+    x.m.path = path;
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
+    x.m.build_id = "00112233";
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_REPLACED);
+    subject_close(&x);
 }
 
 /* The program is gone: its debug file is found by the build id. */
 TEST(test_debug_file_by_id)
 {
     char dir[PATH_MAX], path[2 * PATH_MAX];
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc5"), &calls);
-    uint64_t at = programs_address(&calls, "unnamed");
-    struct symbol_module m = programs_module(programs_path("cc-stripped"), &f);
-    snprintf(dir, sizeof dir, "%s/.build-id/%.2s", tmpdir, m.build_id);
+    struct subject x;
+    subject_open(&x, "cc5", programs_path("cc-stripped"));
+    snprintf(dir, sizeof dir, "%s/.build-id/%.2s", tmpdir, x.m.build_id);
     assert_int_equal(file_mkdirs(dir, 0777, NULL), 0);
-    snprintf(path, sizeof path, "%s/%s.debug", dir, m.build_id + 2);
+    snprintf(path, sizeof path, "%s/%s.debug", dir, x.m.build_id + 2);
     copy_file(programs_path("cc-link.debug"), path);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
-    m.path = "/nowhere/cc5";
-    assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
+    x.m.path = "/nowhere/cc5";
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
     copy_file(programs_path("cc-no-id.debug"), path); /* one of another program */
-    symbolizer_close(s);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    assert_int_equal(look(s, &m, at).status, SYMBOL_MISSING);
-    elf_file_close(&f);
-    symbolizer_close(s);
+    subject_reopen(&x);
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_MISSING);
+    subject_close(&x);
 }
 
 /* A debug file next to a program without build id counts only with the checksum of the link. */
 TEST(test_debug_link_checksum)
 {
-    struct calls calls;
-    struct symbolizer *s;
-    struct elf_file f;
-    programs_run(programs_path("cc-no-id"), &calls);
-    uint64_t at = programs_address(&calls, "unnamed");
+    struct subject x;
     copy_file(programs_path("cc-no-id-link"), tmpdir_path("program"));
     copy_file(programs_path("cc-no-id.debug"), tmpdir_path("cc-no-id.debug"));
-    struct symbol_module m = programs_module(tmpdir_path("program"), &f);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    assert_int_equal(look(s, &m, at).status, SYMBOL_LINE);
-    symbolizer_close(s);
+    subject_open(&x, "cc-no-id", tmpdir_path("program"));
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
     FILE *debug = fopen(tmpdir_path("cc-no-id.debug"), "ab");
     assert_non_null(debug);
     fputc(0, debug);
     fclose(debug);
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    assert_int_equal(look(s, &m, at).status, SYMBOL_NOTHING);
-    elf_file_close(&f);
-    symbolizer_close(s);
+    subject_reopen(&x);
+    assert_int_equal(look(&x, "unnamed").status, SYMBOL_NOTHING);
+    subject_close(&x);
 }
 
 /* More files than are kept open, in turn. */
@@ -395,20 +363,19 @@ TEST(test_many_modules)
     enum { FILES = 20, ROUNDS = 3 };
     struct symbol_module m[FILES];
     struct elf_file f[FILES];
-    struct calls calls;
-    struct symbolizer *s;
+    struct subject x;
     char name[32];
-    programs_run(programs_path("cc5"), &calls);
+    subject_open(&x, "cc5", programs_path("cc5"));
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "copy-%d", i);
         copy_file(programs_path("cc5"), tmpdir_path(name));
         m[i] = programs_module(tmpdir_path(name), &f[i]);
     }
-    assert_int_equal(symbolizer_open(&s, tmpdir), 0);
-    for (int i = 0; i < ROUNDS * FILES; i++)
-        assert_int_equal(look(s, &m[i % FILES], programs_address(&calls, "unnamed")).status,
-                         SYMBOL_LINE);
-    symbolizer_close(s);
+    for (int i = 0; i < ROUNDS * FILES; i++) {
+        x.m = m[i % FILES];
+        assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
+    }
+    subject_close(&x);
     for (int i = 0; i < FILES; i++)
         elf_file_close(&f[i]);
 }
