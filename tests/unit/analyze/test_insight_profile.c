@@ -6,7 +6,6 @@
 
 #include "analyze/insight/profile.h"
 #include "base/alloc.h"
-#include "base/err.h"
 #include "base/file.h"
 
 #include <limits.h>
@@ -436,17 +435,7 @@ TEST(test_no_memory)
     finder_look();
     size_t want = finder.found.count;
     assert_true(want >= 4);
-    insights_fini(&finder.found);
-    for (int64_t fail = 0;; fail++) {
-        mem_fail_at(fail);
-        int code = insights_find(&finder.m, &finder.found);
-        bool done = mem_count() <= fail;
-        mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
-        if (done)
-            break;
-        insights_fini(&finder.found);
-    }
+    finder_without_memory();
     assert_int_equal(finder.found.count, want);
     finder_end();
 }

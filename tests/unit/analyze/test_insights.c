@@ -61,17 +61,7 @@ TEST(test_no_memory)
     finder_steps(30, 4, finder_python("a.py", "f", 5), true);
     finder_gaps(20, 3000000, 2000000);
     finder_look();
-    insights_fini(&finder.found);
-    for (int64_t fail = 0;; fail++) {
-        mem_fail_at(fail);
-        int code = insights_find(&finder.m, &finder.found);
-        bool done = mem_count() <= fail;
-        mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
-        insights_fini(&finder.found);
-        if (done)
-            break;
-    }
+    finder_without_memory();
     finder_end();
 }
 

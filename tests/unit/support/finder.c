@@ -1,6 +1,8 @@
 /* finder.c - see finder.h. */
 #include "tests/unit/support/finder.h"
 
+#include "base/alloc.h"
+#include "base/err.h"
 #include "tests/test.h"
 
 #include <string.h>
@@ -36,6 +38,20 @@ void finder_look(void)
         assert_true(finder.found.items[i].gives_back <= sum_facts_duration(&finder.m));
         assert_true(*finder.found.items[i].title && *finder.found.items[i].text &&
                     *finder.found.items[i].next);
+    }
+}
+
+void finder_without_memory(void)
+{
+    for (int64_t fail = 0;; fail++) {
+        insights_fini(&finder.found);
+        mem_fail_at(fail);
+        int code = insights_find(&finder.m, &finder.found);
+        bool done = mem_count() <= fail;
+        mem_fail_at(-1);
+        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        if (done)
+            return;
     }
 }
 

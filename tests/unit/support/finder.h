@@ -24,6 +24,8 @@ int finder_close(void **state);
 void finder_begin(const char *session);
 /* Reads the program and finds; what holds for every finding is checked. */
 void finder_look(void);
+/* Finds again with each allocation failing once, in turn, and at last with none. */
+void finder_without_memory(void);
 void finder_end(void);
 
 /* The finding of a rule at a place ("": any), or NULL. */
