@@ -80,6 +80,13 @@ static void expect_exit(int status, int code)
     assert_int_equal(WEXITSTATUS(status), code);
 }
 
+/* Runs fn in a child, which must exit with that code, and reads the only session. */
+static void read_after_exit(void (*fn)(void), int code, struct session_log *log)
+{
+    expect_exit(in_child(fn), code);
+    session_log_read(session_only(logs), log);
+}
+
 /* ---- exit ------------------------------------------------------------------------------------ */
 
 static void run_exit(void)
@@ -92,8 +99,7 @@ static void run_exit(void)
 TEST(test_exit_ends_the_session)
 {
     struct session_log log;
-    expect_exit(in_child(run_exit), 7);
-    session_log_read(session_only(logs), &log);
+    read_after_exit(run_exit, 7, &log);
     assert_string_equal(log.reason, "exit");
     assert_int_equal(log.ledger.final, 1);
     assert_int_equal(log.ledger.scopes_written, 1);
@@ -122,8 +128,7 @@ static void test_exit_while_threads_work(void **state)
     (void)state;
     struct session_log log;
     for (int i = 0; i < 5; i++) {
-        expect_exit(in_child(run_exit_with_threads), 0);
-        session_log_read(session_only(logs), &log);
+        read_after_exit(run_exit_with_threads, 0, &log);
         assert_string_equal(log.reason, "exit");
         tmpdir_close(state);
         setup(state);
@@ -183,8 +188,7 @@ static void run_exit_with_full_rings(void)
 TEST(test_exit_waits_for_a_slow_collector)
 {
     struct session_log log;
-    expect_exit(in_child(run_exit_with_full_rings), 0);
-    session_log_read(session_only(logs), &log);
+    read_after_exit(run_exit_with_full_rings, 0, &log);
     assert_string_equal(log.reason, "exit");
     assert_int_equal(log.ledger.final, 1);
     int64_t missing = log.ledger.scopes_opened - log.ledger.scopes_lost - log.ledger.scopes_written;
@@ -232,8 +236,7 @@ static void run_exit_during_shutdown(void)
 TEST(test_exit_while_another_thread_shuts_down)
 {
     struct session_log log;
-    expect_exit(in_child(run_exit_during_shutdown), 0);
-    session_log_read(session_only(logs), &log);
+    read_after_exit(run_exit_during_shutdown, 0, &log);
     assert_string_equal(log.reason, "shutdown");
     assert_int_equal(log.ledger.final, 1);
 }
@@ -308,8 +311,7 @@ static void run_quick_exit(void)
 TEST(test_quick_exit_leaves_what_was_flushed)
 {
     struct session_log log;
-    expect_exit(in_child(run_quick_exit), 3);
-    session_log_read(session_only(logs), &log);
+    read_after_exit(run_quick_exit, 3, &log);
     assert_string_equal(log.reason, "");
     assert_int_equal(log.ledger.final, 0);
     assert_int_equal(log.ledger.scopes_opened, 11);
@@ -373,8 +375,7 @@ static void run_fork_silent(void)
 TEST(test_forked_child_is_silent)
 {
     struct session_log log;
-    expect_exit(in_child(run_fork_silent), 0);
-    session_log_read(session_only(logs), &log);
+    read_after_exit(run_fork_silent, 0, &log);
     assert_string_equal(log.reason, "shutdown");
     assert_int_equal(log.ledger.scopes_opened, 1);
     assert_int_equal(log.ledger.scopes_written, 1);
@@ -447,8 +448,7 @@ static void run_destructors(void)
 TEST(test_scopes_in_thread_destructors)
 {
     struct session_log log;
-    expect_exit(in_child(run_destructors), 0);
-    session_log_read(session_only(logs), &log);
+    read_after_exit(run_destructors, 0, &log);
     assert_int_equal(log.ledger.scopes_written, 40);
 }
 

@@ -305,13 +305,19 @@ TEST(test_window_without_a_rate)
     assert_int_equal(log.parts.rows[RECORD_host_metric], 0);
 }
 
+/* Begins a session for which one variable is set. */
+static void init_with(const struct gpufl_options *o, const char *variable, const char *value)
+{
+    setenv(variable, value, 1);
+    assert_int_equal(gpufl_init(o), 0);
+    unsetenv(variable);
+}
+
 TEST(test_duration_ends_the_capture)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
-    setenv("GPUFL_DURATION_MS", "30", 1);
-    assert_int_equal(gpufl_init(&o), 0);
-    unsetenv("GPUFL_DURATION_MS");
+    init_with(&o, "GPUFL_DURATION_MS", "30");
     while (gpufl_active())
         sched_yield();
     assert_int_equal(gpufl_scope_begin("late", NULL), 0);
@@ -325,9 +331,7 @@ TEST(test_spool_limit_ends_the_capture)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
-    setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "65536", 1);
-    assert_int_equal(gpufl_init(&o), 0);
-    unsetenv("GPUFL_LOG_MAX_SPOOL_BYTES");
+    init_with(&o, "GPUFL_LOG_MAX_SPOOL_BYTES", "65536");
     int64_t accepted = 0, tried = 0;
     while (gpufl_active()) {
         uint64_t h = gpufl_scope_begin("s", NULL);
@@ -349,9 +353,7 @@ TEST(test_tiny_spool_limit)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     struct session_log log;
-    setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "100", 1);
-    assert_int_equal(gpufl_init(&o), 0);
-    unsetenv("GPUFL_LOG_MAX_SPOOL_BYTES");
+    init_with(&o, "GPUFL_LOG_MAX_SPOOL_BYTES", "100");
     assert_non_null(strstr(last_said, "100 bytes hold no session; 64 KiB"));
     while (gpufl_active())
         gpufl_scope_end(gpufl_scope_begin("s", NULL));
@@ -371,9 +373,7 @@ TEST(test_no_room_from_the_start)
     size_t len;
     o.backend = GPUFL_BACKEND_SIM;
     o.profiling_engine = GPUFL_ENGINE_TRACE;
-    setenv("GPUFL_LOG_MIN_FREE_BYTES", "1000000T", 1);
-    assert_int_equal(gpufl_init(&o), 0);
-    unsetenv("GPUFL_LOG_MIN_FREE_BYTES");
+    init_with(&o, "GPUFL_LOG_MIN_FREE_BYTES", "1000000T");
     while (gpufl_active())
         sched_yield();
     gpufl_shutdown();
