@@ -4,9 +4,8 @@
 #include "base/buf.h"
 #include "tests/test.h"
 #include "tests/unit/support/make_log.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <gpufl/analysis.h>
 
 #include <jansson.h>
 #include <sys/stat.h>
@@ -129,27 +128,21 @@ static void check_shares(const json_t *at, const char *under)
 
 static void report(const char *path, enum gpufl_report_format format)
 {
-    struct gpufl_report_options o;
-    char *text = NULL, error[512] = "";
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
+    struct gpufl_report_options o = report_options(format);
+    char error[REPORT_ERROR];
+    int code;
     o.stacks = true;
-    int code = gpufl_report(path, &o, out, error, sizeof error);
-    fclose(out);
+    char *text = report_run(path, &o, error, &code);
     assert_true(code == 0 || *error);
     if (format != GPUFL_REPORT_FLAME)
         assert_int_equal(code, 0);
-    if (format == GPUFL_REPORT_JSON) {
-        json_error_t e;
-        json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &e);
-        if (!root)
-            fail_msg("%s at %d", e.text, e.position);
-        check_shares(root, "");
-        json_decref(root);
+    if (format != GPUFL_REPORT_JSON) {
+        free(text);
+        return;
     }
-    free(text);
+    json_t *root = report_parse(text);
+    check_shares(root, "");
+    json_decref(root);
 }
 
 TEST(test_absurd)

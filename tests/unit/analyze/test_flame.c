@@ -1,26 +1,20 @@
 /* test_flame.c - lines that wait in the whole report: text, JSON and collapsed stacks. */
-#include "analyze/report/report.h"
 #include "tests/test.h"
 
 #include "base/alloc.h"
 #include "tests/unit/support/program.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
 
 static char *report(const char *session, enum gpufl_report_format format, bool stacks, int *code)
 {
-    struct gpufl_report_options o;
-    char *text = NULL, error[512] = "";
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
+    struct gpufl_report_options o = report_options(format);
+    char error[REPORT_ERROR];
     o.stacks = stacks;
     o.top = format == GPUFL_REPORT_JSON ? 0 : o.top;
-    *code = gpufl_report(tmpdir_path(session), &o, out, error, sizeof error);
-    fclose(out);
+    char *text = report_run(tmpdir_path(session), &o, error, code);
     assert_true((*code == 0) == (*error == '\0'));
     return text;
 }
@@ -46,9 +40,7 @@ static void write_session(const char *name, bool with_stacks)
                                            .stack = with_stacks ? event : 0});
         program_work(&p, 150000);
     }
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 }
 
 TEST(test_collapsed)
@@ -162,9 +154,7 @@ TEST(test_graphs_as_a_whole)
         make_log_rows(&p.log, RECORD_graph_run, &row, 1);
         program_work(&p, 2000000);
     }
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 
     char *text = report("graphs", GPUFL_REPORT_FLAME, false, &code);
     assert_int_equal(code, 0);

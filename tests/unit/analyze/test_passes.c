@@ -3,9 +3,8 @@
 #include "base/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <gpufl/analysis.h>
 
 #include <jansson.h>
 #include <stdio.h>
@@ -116,21 +115,14 @@ static void write_pass(const struct pass_log *l, const char *run)
 }
 
 static char *report(const char *path, enum gpufl_report_format format, const char *kernel, int want,
-                    char error[512])
+                    char error[REPORT_ERROR])
 {
-    struct gpufl_report_options o;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
+    struct gpufl_report_options o = report_options(format);
+    int code;
     o.kernel = kernel;
     o.width = 160;
     o.top = 0;
-    *error = '\0';
-    int code = gpufl_report(path, &o, out, error, 512);
-    fclose(out);
+    char *text = report_run(path, &o, error, &code);
     if (code != want)
         fail_msg("%d, not %d: %s", code, want, error);
     return text;

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "tests/unit/analyze/reported.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>

@@ -1,8 +1,8 @@
 /* test_report_made.c - reports of logs made for the test: hostile names, ends of every kind, idle
  * GPUs, scopes, the public client's stacks, nothing, and an engine that another one replaced. */
 #include "tests/test.h"
-#include "tests/unit/analyze/reported.h"
 #include "tests/unit/support/make_log.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <stdlib.h>

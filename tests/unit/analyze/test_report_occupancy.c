@@ -1,8 +1,7 @@
 /* test_report_occupancy.c - the text report says what limits each kernel's occupancy, and how to
  * ask for metrics of devices and host where a session has none. */
-#include <gpufl/analysis.h>
-
 #include "tests/test.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <stdio.h>
@@ -26,15 +25,9 @@ static void write_channel(const char *name, const char *text)
 
 static char *report(void)
 {
-    struct gpufl_report_options o;
-    char *text = NULL, error[512] = "";
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    gpufl_report_options_init(&o, sizeof o);
+    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
     o.width = 100;
-    assert_int_equal(gpufl_report(tmpdir_path("s"), &o, out, error, sizeof error), 0);
-    fclose(out);
-    return text;
+    return report_with(tmpdir_path("s"), &o, 0);
 }
 
 static void expect(const char *text, const char *part)

@@ -2,37 +2,26 @@
  * SASS next to source for one kernel. */
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
-
-#include <gpufl/analysis.h>
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *report_of(const char *session, const char *kernel, enum gpufl_report_format format,
+static char *report_on(const char *session, const char *kernel, enum gpufl_report_format format,
                        int want)
 {
-    struct gpufl_report_options o;
-    char *text = NULL, error[512] = "", path[128];
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
+    struct gpufl_report_options o = report_options(format);
     o.kernel = kernel;
     o.width = 120;
-    snprintf(path, sizeof path, "%s/%s", tmpdir, session);
-    assert_int_equal(gpufl_report(path, &o, out, error, sizeof error), want);
-    assert_int_equal(want == 0, *error == '\0');
-    fclose(out);
-    return text;
+    return report_with(tmpdir_path(session), &o, want);
 }
 
 static char *report(const char *kernel, enum gpufl_report_format format, int want)
 {
-    return report_of("profile", kernel, format, want);
+    return report_on("profile", kernel, format, want);
 }
 
 static void put_source(struct program *p, const char *path, const char *text)
@@ -98,9 +87,7 @@ static void write_bare(void)
     put_kernel_counter(&p, "other", 0, 70);
     put_kernel_counter(&p, "_Z7countedPf", scope, 40480);
     put_kernel_counter(&p, "_Z7countedPf", 0, 5);
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 }
 
 /* Instructions of lines 5, 6, 5, 5: the reason that holds line 5 up dominates at none of its
@@ -129,18 +116,14 @@ static void write_loop(void)
                                .status = program_name(&p, "not_requested"),
                                .reason = program_name(&p, "")};
     make_log_rows(&p.log, RECORD_capability, &c, 1);
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 }
 
 static void write_nothing(void)
 {
     struct program p;
     program_init(&p, "nothing");
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 }
 
 /* 300 of 400 ns of a kernel in a scope that has half of its samples measured; and, without records,
@@ -163,9 +146,7 @@ static void write_scoped(const char *session, bool recorded)
     profile_sample_in(&p, k, 2, "selected", 20, step);
     profile_sample(&p, k, 2, "long_scoreboard", CELL_NULL, 80);
     profile_sample(&p, k, 2, "wait", CELL_NULL, 20);
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 }
 
 /* A third of three samples is a scope's: less than half a one of each reason. */
@@ -180,9 +161,7 @@ static void write_few(void)
     make_log_kernel(&p.log, p.now + 100, 200, p.ids, 0);
     for (int i = 0; i < 3; i++)
         profile_sample(&p, k, 2, reasons[i], CELL_NULL, 1);
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
 }
 
 /* gather stalls on memory; axpy\x1b has nothing but a name that must not reach a terminal. */
@@ -204,9 +183,7 @@ static int write_session(void **state)
     put_source(&p, "gather.ptx", ".visible .entry gather(\n)\n{\nret;\n}");
     put_counter(&p, "sm__warps_active.avg", 125);
     put_counter(&p, "sm__warps_active.avg", 375);
-    program_end(&p);
-    make_log_write(&p.log, tmpdir, "device.log");
-    program_fini(&p);
+    program_write(&p);
     write_bare();
     write_loop();
     write_nothing();
@@ -282,7 +259,7 @@ TEST(test_kernel)
 TEST(test_no_text)
 {
     json_error_t error;
-    char *text = report_of("bare", "bare", GPUFL_REPORT_TEXT, 0);
+    char *text = report_on("bare", "bare", GPUFL_REPORT_TEXT, 0);
     has(text, "Its instructions have no text, only offsets: none of their code was kept in the "
               "session.\n"
               "  samples   share  stall            executed  threads  offset\n"
@@ -290,7 +267,7 @@ TEST(test_no_text)
               "      100  25.0 %  wait                    -        -    00050\n");
     assert_null(strstr(text, "00030"));
     free(text);
-    text = report_of("bare", "bare", GPUFL_REPORT_JSON, 0);
+    text = report_on("bare", "bare", GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error);
     json_t *code = json_array_get(json_object_get(root, "code"), 0);
     assert_string_equal(json_string_value(json_object_get(code, "no_text")),
@@ -307,7 +284,7 @@ TEST(test_no_text)
 TEST(test_kernel_counters)
 {
     json_error_t error;
-    char *text = report_of("bare", "counted(", GPUFL_REPORT_TEXT, 0);
+    char *text = report_on("bare", "counted(", GPUFL_REPORT_TEXT, 0);
     assert_int_equal(strncmp(text, "counted(float*)\n", 16), 0);
     has(text, "  Counters of its launches in forward:\n"
               "  metric                  values    mean  least    most\n"
@@ -318,7 +295,7 @@ TEST(test_kernel_counters)
               "  gpu__time_duration.sum       1     5      5     5\n");
     assert_null(strstr(text, "other"));
     free(text);
-    text = report_of("bare", "_Z7counted", GPUFL_REPORT_JSON, 0);
+    text = report_on("bare", "_Z7counted", GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error);
     json_t *kernels = json_object_get(root, "kernel_counters"),
            *kernel = json_array_get(kernels, 0);
@@ -332,7 +309,7 @@ TEST(test_kernel_counters)
     assert_true(json_number_value(json_object_get(scoped, "most")) == 40480);
     json_decref(root);
     free(text);
-    free(report_of("bare", "no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
+    free(report_on("bare", "no such kernel", GPUFL_REPORT_TEXT, GPUFL_E_NOENT));
 }
 
 /* Lines come first, those with most samples before others; the listing has a line's numbers
@@ -340,7 +317,7 @@ TEST(test_kernel_counters)
 TEST(test_lines)
 {
     json_error_t error;
-    char *text = report_of("loop", "loop", GPUFL_REPORT_TEXT, 0);
+    char *text = report_on("loop", "loop", GPUFL_REPORT_TEXT, 0);
     has(text, "  samples   share  stall  line\n"
               "      300  75.0 %  wait   loop.cu:5\n"
               "      100  25.0 %  wait   loop.cu:6\n");
@@ -351,11 +328,11 @@ TEST(test_lines)
               "                                    > loop.cu:5\n"
               "      130  32.5 %  long_scoreboard    00020  FADD ;\n");
     free(text);
-    text = report_of("loop", NULL, GPUFL_REPORT_TEXT, 0);
+    text = report_on("loop", NULL, GPUFL_REPORT_TEXT, 0);
     has(text, "Top kernel by samples, for kernels were not recorded: loop, 100.0 % (+- 1.8 points");
     assert_null(strstr(text, "No kernels"));
     free(text);
-    text = report_of("loop", "loop", GPUFL_REPORT_JSON, 0);
+    text = report_on("loop", "loop", GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error);
     json_t *lines = json_object_get(json_array_get(json_object_get(root, "code"), 0), "lines");
     assert_int_equal(json_array_size(lines), 2);
@@ -377,7 +354,7 @@ TEST(test_scopes)
         int samples, estimated;
     } rows[] = {{"long_scoreboard", 80, 120}, {"selected", 20, 20}, {"wait", 0, 10}};
     json_error_t error;
-    char *text = report_of("scoped", NULL, GPUFL_REPORT_TEXT, 0);
+    char *text = report_on("scoped", NULL, GPUFL_REPORT_TEXT, 0);
     has(text, "Samples by scope\n"
               "   share  estimate  measured  stalled most            scope\n"
               "  75.0 %       150       100  long_scoreboard 80.0 %  step\n");
@@ -385,7 +362,7 @@ TEST(test_scopes)
     has(text, "  executed  threads  diverged  needed  conflicts  spills  kernel\n"
               "     5,000        -    25.0 %       -          -      70  step_kernel\n");
     free(text);
-    text = report_of("scoped", NULL, GPUFL_REPORT_JSON, 0);
+    text = report_on("scoped", NULL, GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error), *samples = json_object_get(root, "samples");
     json_t *scopes = json_object_get(samples, "scopes");
     assert_int_equal(json_integer_value(json_object_get(samples, "estimated_of")), 200);
@@ -398,12 +375,12 @@ TEST(test_scopes)
     }
     json_decref(root);
     free(text);
-    text = report_of("unrecorded", NULL, GPUFL_REPORT_TEXT, 0);
+    text = report_on("unrecorded", NULL, GPUFL_REPORT_TEXT, 0);
     has(text, "   share  measured  stalled most            scope\n"
               "  50.0 %       100  long_scoreboard 80.0 %  step\n");
     has(text, "No estimate through kernels");
     free(text);
-    text = report_of("unrecorded", NULL, GPUFL_REPORT_JSON, 0);
+    text = report_on("unrecorded", NULL, GPUFL_REPORT_JSON, 0);
     has(text, "\"estimated_of\":null,\"estimate_left_out\":null");
     free(text);
 }
@@ -413,10 +390,10 @@ TEST(test_parts_of_samples)
 {
     json_error_t error;
     double sum = 0;
-    char *text = report_of("few", NULL, GPUFL_REPORT_TEXT, 0);
+    char *text = report_on("few", NULL, GPUFL_REPORT_TEXT, 0);
     has(text, "  33.3 %         1         -  ");
     free(text);
-    text = report_of("few", NULL, GPUFL_REPORT_JSON, 0);
+    text = report_on("few", NULL, GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error), *row;
     json_t *scopes = json_object_get(json_object_get(root, "samples"), "scopes");
     assert_int_equal(json_array_size(scopes), 3);

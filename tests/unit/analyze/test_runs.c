@@ -2,10 +2,10 @@
  *
  * A launcher that uses no GPU, with what it sampled; two ranks on one GPU, one after the other's
  * start; and a rank whose stacks or kernels are of another kind. */
-#include "analyze/report/report.h"
 #include "tests/test.h"
 
 #include "tests/unit/support/make_log.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
@@ -130,15 +130,8 @@ static void make(const char *run, const struct process *p, size_t n)
 
 static char *report(const char *id, enum gpufl_report_format format)
 {
-    struct gpufl_report_options o;
-    char *text = NULL, error[512] = "";
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
-    assert_int_equal(gpufl_report(tmpdir_path(id), &o, out, error, sizeof error), 0);
-    fclose(out);
-    return text;
+    const struct gpufl_report_options o = report_options(format);
+    return report_with(tmpdir_path(id), &o, 0);
 }
 
 /* The text report without its line breaks and indents. */
@@ -154,11 +147,7 @@ static char *words(const char *id)
 
 static json_t *json(const char *id)
 {
-    char *text = report(id, GPUFL_REPORT_JSON);
-    json_t *root = json_loads(text, 0, NULL);
-    assert_non_null(root);
-    free(text);
-    return root;
+    return report_parse(report(id, GPUFL_REPORT_JSON));
 }
 
 static json_t *at(json_t *root, const char *a, const char *b)

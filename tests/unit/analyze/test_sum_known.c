@@ -1,8 +1,8 @@
 /* test_sum_known.c - unknown is not zero, damage is not absence: in text, JSON and exit code. */
-#include "analyze/report/report.h"
 #include "tests/test.h"
 
 #include "tests/unit/support/make_log.h"
+#include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
@@ -62,28 +62,21 @@ static void make(const struct made *s)
 
 static char *report(const char *id, enum gpufl_report_format format, bool brief, bool *damaged)
 {
-    struct gpufl_report_options o;
-    char *text = NULL, error[512] = "";
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
+    struct gpufl_report_options o = report_options(format);
+    char error[REPORT_ERROR];
+    int code;
     o.brief = brief;
     o.damaged = damaged;
     *damaged = false;
-    assert_int_equal(gpufl_report(tmpdir_path(id), &o, out, error, sizeof error), 0);
-    fclose(out);
+    char *text = report_run(tmpdir_path(id), &o, error, &code);
+    assert_int_equal(code, 0);
     assert_int_equal(*damaged, *error != '\0');
     return text;
 }
 
 static json_t *json(const char *id, bool *damaged)
 {
-    char *text = report(id, GPUFL_REPORT_JSON, false, damaged);
-    json_t *root = json_loads(text, 0, NULL);
-    assert_non_null(root);
-    free(text);
-    return root;
+    return report_parse(report(id, GPUFL_REPORT_JSON, false, damaged));
 }
 
 static json_t *at(json_t *root, const char *a, const char *b)

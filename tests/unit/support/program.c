@@ -1,6 +1,7 @@
 /* program.c - a simple host and GPU whose log is known in advance. */
 #include "tests/unit/support/program.h"
 
+#include "tests/unit/support/tmpdir.h"
 #include "wire/decode.h"
 
 #include <stdarg.h>
@@ -129,6 +130,13 @@ void program_end(struct program *p)
     int64_t last = p->gpu > p->now ? p->gpu : p->now;
     struct end_row e = {.time = last + 1000000, .reason = program_name(p, "exit")};
     make_log_rows(&p->log, RECORD_end, &e, 1);
+}
+
+void program_write(struct program *p)
+{
+    program_end(p);
+    make_log_write(&p->log, tmpdir, "device.log");
+    program_fini(p);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */

@@ -57,6 +57,8 @@ void program_sync(struct program *p, int64_t call, int64_t stack, int64_t thread
 void program_call(struct program *p, struct wait_row w);
 /* The end of a clean session. */
 void program_end(struct program *p);
+/* Ends a clean session, writes its log to the test's directory as device.log, and frees p. */
+void program_write(struct program *p);
 
 /* Reads what has been put into m, which is initialized; finishes it. */
 void program_read(struct program *p, struct model *m);

@@ -1,5 +1,5 @@
 /* reported.c - see reported.h. */
-#include "tests/unit/analyze/reported.h"
+#include "tests/unit/support/reported.h"
 #include "tests/test.h"
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
@@ -7,20 +7,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *report_of(const char *path, enum gpufl_report_format format, int width, bool color, int *code)
+struct gpufl_report_options report_options(enum gpufl_report_format format)
 {
     struct gpufl_report_options o;
-    char *text = NULL, error[512] = "";
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = format;
+    return o;
+}
+
+char *report_run(const char *path, const struct gpufl_report_options *o, char error[REPORT_ERROR],
+                 int *code)
+{
+    char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    gpufl_report_options_init(&o, sizeof o);
-    o.format = format;
+    *error = '\0';
+    *code = gpufl_report(path, o, out, error, REPORT_ERROR);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+char *report_with(const char *path, const struct gpufl_report_options *o, int want)
+{
+    char error[REPORT_ERROR];
+    int code;
+    char *text = report_run(path, o, error, &code);
+    if (code != want)
+        fail_msg("%s: %d, not %d: %s", path, code, want, error);
+    assert_int_equal(want == 0, *error == '\0');
+    return text;
+}
+
+char *report_of(const char *path, enum gpufl_report_format format, int width, bool color, int *code)
+{
+    struct gpufl_report_options o = report_options(format);
+    char error[REPORT_ERROR];
     o.width = width;
     o.color = color;
     o.top = format == GPUFL_REPORT_JSON ? 0 : o.top;
-    *code = gpufl_report(path, &o, out, error, sizeof error);
-    fclose(out);
+    char *text = report_run(path, &o, error, code);
     assert_true((*code == 0) == (*error == '\0'));
     return text;
 }

@@ -8,7 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The report of a path, or NULL and *code. To be freed. */
+enum { REPORT_ERROR = 512 };
+
+/* The default options with a format. */
+struct gpufl_report_options report_options(enum gpufl_report_format format);
+
+/* Runs a report; its text, to be freed, its error ("": none) and its code. */
+char *report_run(const char *path, const struct gpufl_report_options *o, char error[REPORT_ERROR],
+                 int *code);
+
+/* The text of a report that must end with that code, and has an error where that is not 0. */
+char *report_with(const char *path, const struct gpufl_report_options *o, int want);
+
+/* The text of a report, to be freed, and *code; all rows in JSON. */
 char *report_of(const char *path, enum gpufl_report_format format, int width, bool color,
                 int *code);
 
