@@ -24,6 +24,14 @@ static const struct sync_line *line(const struct model *m, const char *text)
     return found;
 }
 
+/* Reads what the program wrote, and frees the program. */
+static void read_program(struct program *p, struct model *m)
+{
+    model_init(m, names);
+    program_read(p, m);
+    program_fini(p);
+}
+
 static int64_t between(const struct sync_line *l)
 {
     return histogram_quantile(&l->between[SYNC_EXPLICIT], 0.5);
@@ -51,8 +59,7 @@ TEST(test_loop)
     program_init(&p, "loop");
     train(&p, 1);
     program_end(&p);
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     const struct sync_line *l = line(&m, "train.py:90");
     assert_non_null(l);
     assert_int_equal(l->count, 20);
@@ -68,7 +75,6 @@ TEST(test_loop)
     assert_string_equal(model_text(&m, place->file), "/srv/app/train.py");
     assert_true(place->user);
     model_fini(&m);
-    program_fini(&p);
 }
 
 /* Two threads in the same wait: no share above 100 %. */
@@ -83,8 +89,7 @@ TEST(test_threads)
         program_call(
             &p, (struct wait_row){.duration = 90000000, .call = 3, .stack = stack, .thread = t});
     }
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     const struct sync_line *l = line(&m, "a.py:5");
     assert_int_equal(l->count, 8);
     assert_int_equal(l->threads, 8);
@@ -92,7 +97,6 @@ TEST(test_threads)
     assert_int_equal(sum_sync_blocked(&m, l), 90000000);
     assert_true(sum_sync_blocked(&m, l) <= sum_facts_duration(&m));
     model_fini(&m);
-    program_fini(&p);
 }
 
 /* A stream that waits for an event is listed apart. */
@@ -104,8 +108,7 @@ TEST(test_stream_wait)
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     program_call(&p, (struct wait_row){.duration = 2000, .call = SYNC_STREAM_WAIT, .stack = stack});
     program_call(&p, (struct wait_row){.duration = 7000, .call = SYNC_STREAM, .stack = stack});
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     size_t count;
     uint32_t *order = sum_sync_sorted(&m, &count);
     assert_int_equal(count, 2);
@@ -114,7 +117,6 @@ TEST(test_stream_wait)
     assert_int_equal(sum_sync_blocked_all(&m), 7000);
     free(order);
     model_fini(&m);
-    program_fini(&p);
 }
 
 /* One line reached from many callers is one line: between its calls lies one launch, not ten. */
@@ -131,8 +133,7 @@ TEST(test_helper)
         program_launch(&p, (struct program_kernel){.ns = 1000});
         program_sync(&p, SYNC_STREAM, at[i % 10], 1);
     }
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     const struct sync_line *l = line(&m, "a.py:3");
     assert_int_equal(l->count, 100);
     assert_int_equal(between(l), 1);
@@ -141,7 +142,6 @@ TEST(test_helper)
         stacks += ((struct sync_stack *)keyed_at(&m.sync.stacks, i))->calls == 10;
     assert_int_equal(stacks, 10);
     model_fini(&m);
-    program_fini(&p);
 }
 
 /* Kernels launched by another thread (autograd's) count as what happened between. */
@@ -156,11 +156,9 @@ TEST(test_other_thread_launches)
             program_launch(&p, (struct program_kernel){.ns = 1000, .thread = 2});
         program_sync(&p, SYNC_STREAM, stack, 1);
     }
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     assert_int_equal(between(line(&m, "a.py:7")), 6);
     model_fini(&m);
-    program_fini(&p);
 }
 
 /* Native frames: an inlined function, driver frames passed over, no symbols. */
@@ -183,8 +181,7 @@ TEST(test_native)
     program_sync(&p, SYNC_STREAM, mark, 1);
     program_sync(&p, SYNC_STREAM, 0, 1);
     program_sync(&p, SYNC_STREAM, 99999, 1);
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     assert_int_equal(line(&m, "inner.h:12")->count, 1);
     assert_int_equal(line(&m, "stripped+0x4242")->count, 1);
     assert_int_equal(line(&m, "<driver-internal>")->count, 1);
@@ -204,7 +201,6 @@ TEST(test_native)
     }
     assert_false(stacks_next(&m.stacks, &w, &step));
     model_fini(&m);
-    program_fini(&p);
 }
 
 /* The driver's records of synchronizations are used where there are no wait rows. */
@@ -227,14 +223,12 @@ TEST(test_sync_rows)
                       1);
         p.now += 30000;
     }
-    model_init(&m, names);
-    program_read(&p, &m);
+    read_program(&p, &m);
     const struct sync_line *l = line(&m, "a.py:9");
     assert_int_equal(l->count, 4);
     assert_int_equal(between(l), 3);
     assert_int_equal(sum_sync_blocked(&m, l), 120000);
     model_fini(&m);
-    program_fini(&p);
 }
 
 static void same(const struct model *a, const struct model *b)
@@ -346,13 +340,11 @@ TEST(test_nonsense)
             }
             make_log_rows(&p.log, (enum record_type)type, row, 1);
         }
-        model_init(&m, names);
-        program_read(&p, &m);
+        read_program(&p, &m);
         for (size_t i = 0; i < m.sync.lines.count; i++)
             assert_true(sum_sync_blocked(&m, sum_sync_line(&m.sync, i)) <= sum_facts_duration(&m));
         assert_true(sum_sync_blocked_all(&m) <= sum_facts_duration(&m));
         model_fini(&m);
-        program_fini(&p);
     }
 }
 
