@@ -4,6 +4,7 @@
  * function. Mostly checks of the compiler; without headers (13.0 or later) the
  * test is skipped and says so. */
 #include "tests/test.h"
+#include "tests/unit/support/abi.h"
 
 #include <stdio.h>
 
@@ -21,14 +22,6 @@
 #include "backend/nvidia/abi/cupti.h"
 #include "backend/nvidia/abi/pc.h"
 #include "backend/nvidia/abi/sass.h"
-
-#define SAME(ours, theirs)                                                                         \
-    _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
-
-/* A field: same offset and size. */
-#define FIELD(ours, member, theirs, their_member)                                                  \
-    SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
-    SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))
 
 #define CHECK(ours, value, theirs) SAME(CUPTI_##ours, CUPTI_##theirs);
 CUPTI_RESULTS(CHECK)

@@ -1,6 +1,7 @@
 /* test_abi_nvml.c - our declarations of NVML against nvml.h, where this machine
  * has it; without it the test is skipped and says so. */
 #include "tests/test.h"
+#include "tests/unit/support/abi.h"
 
 #include <stdio.h>
 
@@ -12,12 +13,6 @@
 #if defined(NVML_API_VERSION) && defined(NVML_FI_DEV_PCIE_COUNT_TX_BYTES)
 
 #include "backend/nvidia/abi/nvml.h"
-
-#define SAME(ours, theirs)                                                                         \
-    _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
-#define FIELD(ours, member, theirs, their_member)                                                  \
-    SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
-    SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))
 
 #define CHECK(ours, value, theirs) SAME(NVML_##ours, NVML_##theirs);
 NVML_RESULTS(CHECK)

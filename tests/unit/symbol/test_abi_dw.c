@@ -1,6 +1,7 @@
 /* test_abi_dw.c - our declarations of libdw against its headers, where this machine
  * has them; without them the test is skipped and says so. */
 #include "tests/test.h"
+#include "tests/unit/support/abi.h"
 
 #include <stdio.h>
 
@@ -9,12 +10,6 @@
 #include <elfutils/libdw.h>
 
 #include "symbol/dwarf/dw.h"
-
-#define SAME(ours, theirs)                                                                         \
-    _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
-#define FIELD(ours, member, theirs, their_member)                                                  \
-    SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
-    SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))
 
 FIELD(dw_die, addr, Dwarf_Die, addr);
 FIELD(dw_die, unit, Dwarf_Die, cu);

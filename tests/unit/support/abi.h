@@ -1,0 +1,16 @@
+/* abi.h - for tests that hold our declarations of a library against its own headers: the compiler
+ * does the checks. */
+#ifndef GPUFL_TESTS_ABI_H
+#define GPUFL_TESTS_ABI_H
+
+#include <stddef.h>
+
+#define SAME(ours, theirs)                                                                         \
+    _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
+
+/* A field: same offset and size. */
+#define FIELD(ours, member, theirs, their_member)                                                  \
+    SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
+    SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))
+
+#endif
