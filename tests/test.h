@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* A test that needs nothing from a setup function; it stands in a list as cmocka_unit_test(name). */
+/* A test that needs nothing from a setup function; lists name it as cmocka_unit_test(name). */
 #define TEST(name) static void name(void **state __attribute__((unused)))
 
 #endif

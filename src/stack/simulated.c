@@ -1,4 +1,4 @@
-/* simulated.c - see simulated.h. The list only grows: it is searched under the lock and read without. */
+/* simulated.c - see simulated.h. The list only grows: searched under the lock, read without. */
 #include "stack/simulated.h"
 
 #include "base/alloc.h"

@@ -268,8 +268,9 @@ static bool seats_have_ended(void)
     return true;
 }
 
-/* One step at most a flush: see modules_unlist. Rows are forgotten twice, since a capture that began
- * while they were the first time may have met one of them and is of the new age. [collector] */
+/* One step at most a flush: see modules_unlist. Rows are forgotten twice, since a capture that
+ * began while they were the first time may have met one of them and is of the new age.
+ * [collector] */
 static void stacks_free_slots(void)
 {
     if (slots.step == NOTHING_UNLISTED) {

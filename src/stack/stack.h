@@ -78,8 +78,9 @@ int stacks_open(bool python, struct err *e);
  * (pass __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
-/* The stack of an id, captured or simulated (simulated.h); NULL: no such id. A thread that got an id from
- * stacks_capture, on any way that orders memory (a ring), finds the stack here. [collector] */
+/* The stack of an id, captured or simulated (simulated.h); NULL: no such id. A thread that got an
+ * id from stacks_capture, on any way that orders memory (a ring), finds the stack here.
+ * [collector] */
 const struct stack *stacks_get(uint32_t id);
 
 /* Looks for Python where none was found yet. [collector, every flush] */

@@ -1,10 +1,10 @@
 /* stack_table.c - the stacks of the process, by content.
  *
  * Open addressing over words of (hash, id); a stack is complete and can be found by its id before
- * the word that names it is stored (release, partner: acquire in stack_table_find), so a reader sees
- * nothing or everything. Nothing is removed, and nobody waits. Where two threads add equal stacks
- * at once, one of them meets the other's word and takes that id; its own copy is wasted, and its
- * own id goes to the next stack. */
+ * the word that names it is stored (release, partner: acquire in stack_table_find), so a reader
+ * sees nothing or everything. Nothing is removed, and nobody waits. Where two threads add equal
+ * stacks at once, one of them meets the other's word and takes that id; its own copy is wasted, and
+ * its own id goes to the next stack. */
 #include "stack/stack_table.h"
 
 #include "stack/arena.h"

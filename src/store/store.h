@@ -240,7 +240,8 @@ struct store_ops {
     int (*spans)(struct store_session *ss, int level, const struct tile_span *rows, size_t n,
                  struct err *e);
     /* A line of a type that this version does not know, kept as it came. The loader keeps header
-     * lines and counts here as well, under channels that begin with a dot (server/intake/loader.h). */
+     * lines and counts here as well, under channels that begin with a dot
+     * (server/intake/loader.h). */
     int (*unknown)(struct store_session *ss, const char *channel, const char *line, size_t len,
                    struct err *e);
     int (*commit)(struct store_session *ss, const struct store_position *p, unsigned n,

@@ -4,14 +4,14 @@
 //
 //   device_context ranges           NVTX ranges through NVIDIA's own client
 //   device_context pushed           operation ids pushed to CUPTI, as frameworks do
-//   device_context windows N KIND [MS [S]]   N windows, each with launches and a graph, behind each
-//                                   launches for MS (15), before the first for S seconds (0);
-//                                   KIND: plain, threads (two more launch on and on), all (one of
-//                                   them in a second context), own (each in its own), churn
-//                                   (contexts and graphs come and go in them)
-//   device_context running N KIND [S]   N windows beside a kernel that runs for a second, again and
-//                                   again; KIND: same (in this context), own (in another). Says how
-//                                   long the thread that opens them was held up
+//   device_context windows N KIND [MS [S]]   N windows, each with launches and a graph; launches
+//                                   for MS (15) after each window and for S seconds (0) before the
+//                                   first. KIND: plain, threads (two more launch on and on), all
+//                                   (one of them in a second context), own (each in its own), churn
+//                                   (contexts and graphs come and go in the windows)
+//   device_context running N KIND [S]   N windows while kernels run that take a second each; KIND:
+//                                   same (in this context), own (in another). Prints how long the
+//                                   thread that opens the windows was held up
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>

@@ -7,9 +7,9 @@
 // session's begin to after its end. Prints one JSON object: of each phase its begin and end in ns
 // of the monotonic clock.
 //
-// mixed: instead of phases, for T ms one thread launches kernels that add 1 to a number, one launches
-// graphs that do, and one copies a number to the device and back. Prints how often each, and what has
-// become of it: kernels that are repeated must change nothing.
+// mixed: instead of phases, for T ms one thread launches kernels that add 1 to a number, one
+// launches graphs that do, and one copies a number to the device and back. Prints how often each,
+// and what has become of it: kernels that are repeated must change nothing.
 //
 // bench: instead of phases, two scopes that copy once and two that repeat the copy.
 

@@ -1,16 +1,20 @@
-// modules.cu - programs over the driver alone, of modules that run.py makes: many, huge, damaged ones; a session
-// that begins late; a kernel that faults after a while. One JSON object on stdout.
+// modules.cu - programs that load modules through the driver alone: many, huge and damaged ones
+// (run.py makes them), a session that begins late, a kernel that faults after a while. Each
+// program prints one JSON object on stdout.
 //
-//   device_modules compile PTX CUBIN          what the driver compiles PTX to, for this device
-//   device_modules run CODE KERNEL N          N launches of a kernel of a file (PTX or cubin). Said: what loading
-//                                             it gave (0: it was loaded), and how often the kernel ran, which it
-//                                             counts itself
-//   device_modules many CODE MARK MODULES KERNELS SECONDS   the file again and again under other names: MARK, 4
-//                                             characters before the number of 5 digits of a kernel, becomes q000,
-//                                             q001, ...; each of KERNELS kernels of each is launched once. No more
-//                                             modules than in SECONDS
-//   device_modules late CODE KERNEL ENGINE N  launches 100, begins a session of that engine, launches N in a scope
-//   device_modules fault CODE KERNEL MS       launches and waits for MS, then kernel `fault`; exit 3
+//   device_modules compile PTX CUBIN
+//       writes what the driver compiles PTX to, for this device
+//   device_modules run CODE KERNEL N
+//       launches a kernel of a file (PTX or cubin) N times. Prints what loading the file returned
+//       (0: it was loaded), and how often the kernel ran, by the kernel's own count
+//   device_modules many CODE MARK MODULES KERNELS SECONDS
+//       loads the file MODULES times, each time under other names: MARK, the 4 characters before
+//       the 5-digit number of a kernel, becomes q000, q001, ... Launches each of KERNELS kernels of
+//       each module once. Stops early after SECONDS
+//   device_modules late CODE KERNEL ENGINE N
+//       launches 100, begins a session of that engine, launches N in a scope
+//   device_modules fault CODE KERNEL MS
+//       launches and waits for MS, then launches kernel `fault`; exit 3
 
 #include <cuda.h>
 #include <gpufl/gpufl.h>

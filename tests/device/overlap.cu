@@ -1,10 +1,13 @@
-// overlap.cu - launches that overlap, pause, or run on a part of the device. run.py traces each and compares
-// the session with what the program says: one JSON object on stdout, times in ns of CLOCK_REALTIME.
+// overlap.cu - launches that overlap, pause, or run on a part of the device. run.py traces each and
+// compares the session with what the program says: one JSON object on stdout, times in ns of
+// CLOCK_REALTIME.
 //
-//   device_overlap dependent N   N pairs of kernels; each second one may begin before the first has ended
-//                                (programmatic dependent launch; compute capability 9.0; else exit 7)
+//   device_overlap dependent N   N pairs of kernels; each second one may begin before the first
+//                                has ended (programmatic dependent launch, from compute
+//                                capability 9.0 on; without it exit 7)
 //   device_overlap idle S N      N launches, S seconds without any, N launches more
-//   device_overlap green N       N launches on each half of the device (green contexts; else exit 7)
+//   device_overlap green N       N launches on each half of the device (green contexts; without
+//                                them exit 7)
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>

@@ -5,18 +5,23 @@
 //   device_programs threads T N      T threads x N launches, a stream each
 //   device_programs copies           copies and fills of every kind, known bytes
 //   device_programs graphs           graphs: repeated, child graphs, destroyed, re-created
-//   device_programs steady           50 us kernels until killed; prints "<completed> <monotonic ns>"
+//   device_programs steady           50 us kernels until killed; prints
+//                                    "<completed> <monotonic ns>"
 //   device_programs fault            an illegal address, exit 3
 //   device_programs exit             launches, then _exit(5)
 //   device_programs abort            launches, then abort()
 //   device_programs late             exit() while threads go on launching
 //   device_programs churn            contexts come and go while a thread launches in another
 //   device_programs fork             fork before CUDA: parent and child launch, both wait
-//   device_programs managed MIB      managed memory: written by the host, by the device, read by the host
-//   device_programs peers            copies between two devices and kernels on both; 1 device: exit 7
+//   device_programs managed MIB      managed memory: written by the host, then by the device, then
+//                                    read by the host
+//   device_programs peers            copies between two devices and kernels on both; exit 7 where
+//                                    there is 1 device
 //   device_programs many             2 contexts, 3000 distinct streams' worth of launches
-//   device_programs unload [STEPS]   code that is compiled, run and unloaded, three times; a thread counts to STEPS (0)
-//   device_programs allocations      allocates and frees memory of the device, also in the order of a stream
+//   device_programs unload [STEPS]   code that is compiled, run and unloaded, three times, while a
+//                                    thread counts to STEPS (0)
+//   device_programs allocations      allocates and frees memory of the device, also in the order
+//                                    of a stream
 
 #include "bench/overhead/cuda_check.hpp"
 #include <cuda.h>

@@ -4,12 +4,12 @@
 //
 //   device_stalls [--ms T] [--rounds R] [--devices D] [KIND...]
 //
-// Each kind for about T ms (300), all of them R times (1), on D devices (1) beside each other, a thread each,
-// of which what is printed is the sum; exit 7 where there are fewer.
+// Runs each kind for about T ms (300), all of them R times (1), on D devices (1) concurrently, with
+// a thread for each device. The sum of the devices is printed; exit 7 where there are fewer.
 //
-// Prints one JSON object: of each kind its kernel, launches, warps of a launch, steps of a warp, GPU
-// time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its clock where
-// it has to), and how often those were read, a launch each.
+// Prints one JSON object with, for each kind, its kernel, launches, warps of a launch, steps of a
+// warp, GPU time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its
+// clock where it has to), and how often the cycles were read, one launch each time.
 
 #include "bench/overhead/cuda_check.hpp"
 
@@ -30,8 +30,8 @@ namespace
 
 constexpr int THREADS = 256, CHAIN = 1 << 24, MULTIPROCESSORS = 1024;
 
-// Blocks that one multiprocessor works on in turn where its power lowers clocks, and not all alike: those of a
-// higher clock take more of them, and all end together.
+// The blocks that one multiprocessor works on in turn. Where the power limit lowers the clocks of
+// multiprocessors unequally, those of a higher clock take more blocks, and all end together.
 constexpr int WAVES = 16;
 
 // A chain of loads, each of which has to wait for the one before it.

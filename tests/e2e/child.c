@@ -29,7 +29,8 @@ static int64_t now_ms(void)
 /* ---- start -------------------------------------------------------------------------------- */
 
 /* No variable of the tester's own may decide a test. A sanitizer must leave the
- * program's signals and exit code alone; why TSan waits for less than a second at the exit: see Gpufl.cmake. */
+ * program's signals and exit code alone; why TSan waits for less than a second at the exit: see
+ * Gpufl.cmake. */
 static void clean_environment(const char *const *env)
 {
     static const char *const fixed[] = {

@@ -1,6 +1,6 @@
-/* test_trace_monitor.c - `gpufl trace -e Monitor` of programs that never use the GPU: gpufl samples for as
- * long as they run, says that they did not initialize CUDA, and changes nothing; and where the environment
- * says where and under which name a run is kept. */
+/* test_trace_monitor.c - `gpufl trace -e Monitor` of programs that never use the GPU: gpufl samples
+ * for as long as they run, says that they did not initialize CUDA, and changes nothing; and where
+ * the environment says where and under which name a run is kept. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"
@@ -96,7 +96,8 @@ TEST(nothing_where_nothing_is_asked)
     }
 }
 
-/* The environment's engine, directory and name beat what `gpufl trace` does by itself; flags beat them. */
+/* The environment's engine, directory and name beat what `gpufl trace` does by itself; flags beat
+ * them. */
 TEST(environment_beats_defaults)
 {
     struct world w;

@@ -35,7 +35,8 @@ static void check_head(const struct session *s, int pass)
     assert_int_equal(head.passes, 3);
 }
 
-/* One after the other, in directories of their own, with one run id, and each processes' session. */
+/* One after the other, in directories of their own, with one run id, and each processes'
+ * session. */
 TEST(each_pass_leaves_its_sessions)
 {
     struct world w;

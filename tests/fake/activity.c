@@ -1,8 +1,8 @@
 /* activity.c - records of the fake profiling library, and the client's buffers that they go to when
  * their work has ended.
  *
- * What the client registers is atomic, the rest has one lock, which is not held while a callback of the
- * client runs. */
+ * What the client registers is atomic, the rest has one lock, which is not held while a callback of
+ * the client runs. */
 #include "cupti.h"
 
 #include <dlfcn.h>

@@ -49,8 +49,8 @@ bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
 
-/* A kernel was queued: it counts in the range that is open, or is one. True where it is repeated, and
- * its record has no length. */
+/* A kernel was queued: it counts in the range that is open, or is one. True where it is repeated,
+ * and its record has no length. */
 bool range_kernel(const struct fake_op *op);
 /* A kernel of the library's own ran, in a stream of its own. */
 void activity_own_kernel(const char *name);
@@ -74,8 +74,9 @@ bool sass_refuses_kernels(bool serialized);
 void sass_launching(uint32_t context, bool begins);
 void sass_context_destroyed(uint32_t context);
 
-/* Records: before the first of them [while the script is read]; of work, of a call that begins; those that
- * have ended go to the client where many wait; all kinds off, and what was not handed over is gone. */
+/* Records: before the first of them [while the script is read]; of work, of a call that begins;
+ * those that have ended go to the client where many wait; all kinds off, and what was not handed
+ * over is gone. */
 void activity_begin(void);
 void activity_op(const struct fake_op *op);
 void activity_call(uint32_t cbid, uint32_t correlation);

@@ -2,8 +2,8 @@
  *
  * files wait                    waits in a function of its own
  * files library LIBRARY         waits in the library
- * files bundle LIBRARY          copies itself and the library to a new folder, runs the copy and removes
- *                               both, as one-file bundles do
+ * files bundle LIBRARY          copies itself and the library to a new folder, runs the copy and
+ *                               removes both, as one-file bundles do
  * files bytes LIBRARY           the same in a folder whose name is no UTF-8, which stays
  * files deleted LIBRARY         a copy of the library that is removed as soon as it is loaded
  * files memory LIBRARY          the library in memory, without a file (memfd)

@@ -1,6 +1,6 @@
-/* float.c - a "CUDA program" with floating-point traps on, that rounds down and flushes to zero, and
- * that calls libgpufl itself. What it computes must stay what it was: after every call of ours the
- * environment is the one from before. Exit codes: 0, or the line at which it was not.
+/* float.c - a "CUDA program" with floating-point traps on, that rounds down and flushes to zero,
+ * and that calls libgpufl itself. What it computes must stay what it was: after every call of ours
+ * the environment is the one from before. Exit codes: 0, or the line at which it was not.
  *
  *   fake_float ENGINE [option]...
  *     exit         the session ends in the exit handlers

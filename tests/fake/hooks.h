@@ -34,8 +34,8 @@ struct fake_op {
 };
 
 struct fake_hooks {
-    /* A driver call begins (site 0) and ends (1); the same correlation and data. context: the number
-     * of the thread's. */
+    /* A driver call begins (site 0) and ends (1); the same correlation and data. context: the
+     * number of the thread's. */
     void (*api)(uint32_t cbid, int site, const char *function, const void *params, int *result,
                 uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context);
     void (*op)(const struct fake_op *op);

@@ -366,7 +366,8 @@ static uint32_t context_take(void)
 
 static _Atomic uint64_t making, made, unheard;
 
-/* Contexts that are being made; how many have been, and how many of them without a profiling library. */
+/* Contexts that are being made; how many have been, and how many of them without a profiling
+ * library. */
 EXPORT void fake_cuda_contexts(uint64_t out[3])
 {
     out[0] = atomic_load(&making);

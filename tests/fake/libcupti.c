@@ -8,23 +8,24 @@
  *   late=N           records appear in buffers N records late
  *   shuffle          records appear in reverse within groups of 16
  *   drop=N           every N-th kernel record is dropped and counted as dropped
- *   hide=N           every N-th kernel record is dropped, and nothing tells of it
+ *   hide=N           every N-th kernel record is dropped and not counted as dropped
  *   notime=N         every N-th kernel record has start and end 0
- *   alien            a record of an unknown kind stands before every 100th kernel
- *   privileges       enabling an activity: insufficient privileges
- *   ends=N           inside the N-th launch it ends itself, without a word: nothing is called back or
- *                    recorded any more, and samples are not handed over
- *   deaf             then it still takes orders for callbacks
- *   fatal=N          the same, and it says before that it has met a fatal error
+ *   alien            a record of an unknown kind precedes every 100th kernel
+ *   privileges       enabling an activity fails: insufficient privileges
+ *   ends=N           inside the N-th launch the library ends itself without reporting it: nothing
+ *                    is called back or recorded any more, and samples are not handed over
+ *   deaf             after ends=N the library still accepts requests for callbacks
+ *   fatal=N          as ends=N, and the library reports a fatal error before it ends
  *   pc-…             of PC sampling: see pc.c
  *   pm-…             of hardware counters: see pm.c
  *   range-…          of counted scopes: see range.c
  *   sass-…           of instrumented kernels: see sass.c
- *   skew=NS          its own clock, which it uses without a timestamp callback, is
+ *   skew=NS          the library's own clock, which it uses without a timestamp callback, is
  *                    ahead of CLOCK_MONOTONIC
  *
- * Here are subscriptions, callbacks and contexts; records are in activity.c, and the list is read by
- * script.c. Thread-safe: what the client registers is atomic. */
+ * This file has subscriptions, callbacks and contexts; activity.c has the records, and script.c
+ * reads the list.
+ * Threads: any. What the client registers is atomic. */
 #include "cupti.h"
 
 #include <dlfcn.h>
@@ -73,7 +74,8 @@ bool library_over(void)
     return atomic_load(&over);
 }
 
-/* A launch has begun. It is over before it is told: what other threads launch meanwhile is no more of it. */
+/* A launch has begun. It is over before it is told: what other threads launch meanwhile is no more
+ * of it. */
 static void come_to_an_end(void)
 {
     int n = atomic_fetch_add(&launched, 1) + 1;
@@ -86,7 +88,8 @@ static void come_to_an_end(void)
         call_back(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL, &e);
 }
 
-/* It has said so: but for what needs no more than memory, and calls that were under way, nobody may call it. */
+/* It has said so: but for what needs no more than memory, and calls that were under way, nobody may
+ * call it. */
 void library_called(const char *function)
 {
     enum { UNDER_WAY = 1000000000 }; /* ns */
@@ -101,7 +104,7 @@ void library_called(const char *function)
     abort();
 }
 
-/* ---- what the driver tells --------------------------------------------------------------------- */
+/* ---- what the driver tells ------------------------------------------------------------------- */
 
 static void on_api(uint32_t cbid, int site, const char *function, const void *params, int *result,
                    uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context)

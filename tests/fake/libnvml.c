@@ -2,12 +2,12 @@
  *
  * Two devices; the second one answers "not supported" to everything that is
  * optional, so that unknown can be told from zero. FAKE_NVML=missing lets
- * nvmlInit_v2 fail as without a driver, =unknown as where that does not answer; FAKE_NVML=lost lets devices fall off the
- * bus after a few samples; =calm: nothing holds the clocks down, =hot: heat does, otherwise
- * the power limit does. Values move a little with every call.
+ * nvmlInit_v2 fail as without a driver, =unknown as where that does not answer; FAKE_NVML=lost lets
+ * devices fall off the bus after a few samples; =calm: nothing holds the clocks down, =hot: heat
+ * does, otherwise the power limit does. Values move a little with every call.
  *
- * FAKE_NVML_DEVICES=8: so many, all like the first one. FAKE_NVML_US=20: a query keeps a core busy for so
- * long, as a real one does in the driver. */
+ * FAKE_NVML_DEVICES=8: so many, all like the first one. FAKE_NVML_US=20: a query keeps a core busy
+ * for so long, as a real one does in the driver. */
 #include "backend/nvidia/abi/nvml.h"
 
 #include <dlfcn.h>

@@ -194,8 +194,8 @@ static void ops(void)
     pop();
 }
 
-/* A registered string's handle passed as plain text, as CUPTI's sample cupti_nvtx does, and addresses that
- * nobody reads where no tool is. */
+/* A registered string's handle passed as plain text, as CUPTI's sample cupti_nvtx does, and
+ * addresses that nobody reads where no tool is. */
 static void misused(bool tool)
 {
     nvtx_string name = CALL(extended, 10, register_a, NULL, "as text");

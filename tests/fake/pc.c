@@ -3,8 +3,8 @@
  * Kernels are not run, so their samples are made from their time: one every SAMPLE_NS,
  * spread over three instructions and four reasons, of which half come in cycles without an
  * issue. What a session must find is written at the end of the process to the file that
- * FAKE_PC_TOTALS names: a line "given total dropped other" a context; given are those, too, that were made and
- * never handed over.
+ * FAKE_PC_TOTALS names: a line "given total dropped other" a context; given are those, too, that
+ * were made and never handed over.
  *
  * Words of FAKE_CUPTI:
  *   pc-apart       a sample counts for its reason or for the _not_issued, not for both
@@ -19,9 +19,10 @@
  *   pc-held        another tool holds the device's counters
  *
  * As the real one it hands over what a thread of its own has fetched from the device, which looks
- * every 100 ms or as often as it is told to; the rest comes when sampling is switched off, or is lost. It answers out of order with an error, refuses a second context of the
- * device, and fills as many reasons an instruction as there are. Where the real one would wait
- * for ever, being switched off beside a thread that launches, this one aborts. One lock. */
+ * every 100 ms or as often as it is told to; the rest comes when sampling is switched off, or is
+ * lost. It answers out of order with an error, refuses a second context of the device, and fills as
+ * many reasons an instruction as there are. Where the real one would wait for ever, being switched
+ * off beside a thread that launches, this one aborts. One lock. */
 #include "cupti.h"
 
 #include "backend/nvidia/abi/pc.h"

@@ -1,11 +1,12 @@
 /* pm.c - hardware counters of the fake profiling library: the profiler's host, and PM Sampling.
  *
- * A device's counters are sampled from Start to Stop, one record every interval of real time, into a
- * buffer of RECORD_BYTES each; its clock is far ahead of ours. A value is 25 in even records and 75
- * in odd ones, times the place of the metric's name from 1. What a session must find is written at
- * the end of the process to the file that FAKE_PM_TOTALS names: the samples given and made, the drains
- * that found the buffer full, and whether the counters were given back. What is decoded makes room in
- * the buffer; one that was full stays so until it is configured again, and nothing of it is given.
+ * A device's counters are sampled from Start to Stop, one record every interval of real time, into
+ * a buffer of RECORD_BYTES each; its clock is far ahead of ours. A value is 25 in even records and
+ * 75 in odd ones, times the place of the metric's name from 1. What a session must find is written
+ * at the end of the process to the file that FAKE_PM_TOTALS names: the samples given and made, the
+ * drains that found the buffer full, and whether the counters were given back. What is decoded
+ * makes room in the buffer; one that was full stays so until it is configured again, and nothing of
+ * it is given.
  *
  * Words of FAKE_CUPTI:
  *   pm-privileges  insufficient privileges
@@ -18,7 +19,8 @@
  *   pm-cut=N       behind the first N records none comes
  *   pm-odd=A:N     N records from the Ath of all have no times
  *
- * A device counts three metrics of its multiprocessors at once and any number of others. One lock. */
+ * A device counts three metrics of its multiprocessors at once and any number of others. One
+ * lock. */
 #include "cupti.h"
 
 #include "backend/nvidia/abi/profiler.h"
@@ -239,7 +241,7 @@ EXPORT int cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate_params 
     return CUPTI_OK;
 }
 
-/* ---- sampling --------------------------------------------------------------------------------- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
 static int refused(void)
 {

@@ -5,15 +5,16 @@
  *   fake_program KERNELS [option]...
  *     threads=T    T threads launch KERNELS each
  *     graphs=G     launches G graphs of 3 kernels and a child graph of 2
- *     managed=N    N times 64 KiB of managed memory go to the device and 4 KiB back, after a fault each
+ *     managed=N    N times 64 KiB of managed memory go to the device and 4 KiB back, after a fault
+ *                  each
  *     allocate=A   A allocations of 4 KiB, 8 KiB, ... of the device, of which every third is kept
  *     fail=F       F launches by every thread that the driver refuses
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
  *     huge=MIB     a module of that size is loaded, runs a kernel and is unloaded
  *     fault        a kernel faults when all else is done; said as "error", the number
  *     modules=M    M modules are loaded, run a kernel and are unloaded
- *     steps=S      S scopes with KERNELS launches each, one after the other (and one around the work
- *                  of each context) instead of one around everything
+ *     steps=S      S scopes with KERNELS launches each, one after the other (and one around the
+ *                  work of each context) instead of one around everything
  *     benches=B    B more, each repeated 5 times; early: but left after the first time
  *     left         a scope is open when the session ends
  *     ms=T         goes on with its work for T ms
@@ -23,16 +24,23 @@
  *     fork=after   forks when all is done, and the child launches KERNELS more
  *     distinct     every launch of a thread is of a kernel of its own name
  *     namesake     half of the kernels have the name of one of the profiling library's own
- *     rate=N       each thread launches at most N kernels a millisecond (pace.h; 20), 0: as many as it can
+ *     rate=N       each thread launches at most N kernels a millisecond (pace.h; 20), 0: as many
+ *                  as it can
  *     storm=S      S threads launch on and on, also while the process ends
  *     stuck        a thread is inside of a launch that never returns while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
  *
- * Built with FAKE_LINKED it is also a program that calls libgpufl itself: init before cuInit (or
- * after it: init-late; and where its thread has no context: apart), a scope around its work, shutdown; with engine PcSampling (sampled),
- * PmSampling (counted), RangeProfiler (ranged) or SassMetrics (instrumented) instead of Trace,
- * sessions=S times; alone-first: the first without kernel records; windows-then: the others with
- * windows of them; beside: a thread that launches on; busy: three that launch on at the rate. */
+ * Built with FAKE_LINKED the program also calls libgpufl itself: init, a scope around its work,
+ * shutdown. More options of that program:
+ *     init-late    init comes after cuInit, not before it
+ *     apart        init comes on a thread that has no context
+ *     sampled, counted, ranged, instrumented
+ *                  engine PcSampling, PmSampling, RangeProfiler or SassMetrics instead of Trace
+ *     sessions=S   S sessions, one after the other
+ *     alone-first  the first session has no kernel records
+ *     windows-then the sessions after the first have windows of kernel records
+ *     beside       another thread goes on launching meanwhile
+ *     busy         three threads go on launching meanwhile, at the rate */
 #include "hooks.h"
 #include "pace.h"
 

@@ -1,6 +1,6 @@
-/* ranks.c - a "launcher" with several processes that use the GPU, as torchrun has. The launcher itself
- * does not. It says on stdout, as a line of JSON, which processes there are, and does what it is told on
- * stdin:
+/* ranks.c - a "launcher" with several processes that use the GPU, as torchrun has. The launcher
+ * itself does not. It says on stdout, as a line of JSON, which processes there are, and does what
+ * it is told on stdin:
  *
  *   fake_ranks N
  *     kill PID    SIGKILL, and waits for its end

@@ -7,17 +7,17 @@
  * "warps lost", of launches that were counted and of those that were counted and never taken.
  *
  * As the real one (CUDA 13.0, seen on an H200) it
- *   - gives each metric of an instruction as a record by itself, and what came since the last time;
- *     the number of its function's symbol is 0
- *   - counts 0 where concurrent kernels were recorded before, and refuses to record them afterwards; and
- *     where program counters are sampled
- *   - counts for the first kernel alone, until its counts are taken, unless kernel records were asked
- *     for after counting was enabled; where copies are recorded, not even for that
- *   - gives serialized kernel records, with which a launch stands still, and refuses concurrent ones, after
- *     which a launch beside a second context that counts does
+ *   - gives each metric of an instruction as a record by itself, with what was counted since the
+ *     last time; the number of its function's symbol is 0
+ *   - counts 0 where concurrent kernels were recorded before or program counters are sampled, and
+ *     refuses to record concurrent kernels afterwards
+ *   - counts for the first kernel alone, until its counts are taken, unless kernel records were
+ *     enabled after counting was; where copies are recorded, not even for the first kernel
+ *   - gives serialized kernel records, with which a launch never returns, and refuses concurrent
+ *     ones, after which a launch never returns while a second context counts
  *   - takes one configuration of a device a process
  *   - gives nothing where it is asked for fewer records than there are, and writes one too many
- *   - must not be told to count, or not to, while another thread launches in the context
+ *   - must not be switched on or off while another thread launches in the context
  *   - answers out of order with an error
  *
  * Words of FAKE_CUPTI:
@@ -25,8 +25,8 @@
  *   sass-few          the chip has no ideal number of sectors
  *   sass-zero         kernels were recorded before: counts are 0
  *   sass-keep=N       every N-th launch is counted and never given, as if its buffer were full
- *   sass-grow         every other time one record fewer is told than there is, as if a kernel had been
- *                     instrumented just then
+ *   sass-grow         every other time one record fewer is reported than there is, as if a kernel
+ *                     had been instrumented just then
  *
  * One lock. */
 #include "cupti.h"

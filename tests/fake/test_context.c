@@ -1,6 +1,6 @@
 /* test_context.c - what programs and frameworks say of their work beside scopes: NVTX ranges,
- * and ids of operations; and records that are had for the asking: graphs as a whole, managed memory,
- * allocations. */
+ * and ids of operations; and records that are had for the asking: graphs as a whole, managed
+ * memory, allocations. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -192,8 +192,8 @@ TEST(on_the_sessions_clock)
     run_free(&r);
 }
 
-/* Also those that were read behind the others of a round: of a long scope hardly one is left out but at its
- * edges, where the clock's error is. */
+/* Also those that were read behind the others of a round: of a long scope hardly one is left out
+ * but at its edges, where the clock's error is. */
 TEST(samples_of_a_scope_are_its_own)
 {
     struct run r;
@@ -240,7 +240,8 @@ TEST(contexts_come_and_go)
 
 /* ---- losses, refusals ---------------------------------------------------------------------- */
 
-/* 8 KiB hold 32 of the fake's records, 1.9 s, which come in many drains: what is read makes room. */
+/* 8 KiB hold 32 of the fake's records, 1.9 s, which come in many drains: what is read makes
+ * room. */
 TEST(a_buffer_is_used_again)
 {
     struct run r;

@@ -19,8 +19,8 @@ struct given {
     long long warps, lost;
 };
 
-/* A run with an engine, under `gpufl trace`; NULL: with SassMetrics, the program that calls libgpufl.
- * sample: "GPUFL_DEEP_SAMPLE_MS=…". */
+/* A run with an engine, under `gpufl trace`; NULL: with SassMetrics, the program that calls
+ * libgpufl. sample: "GPUFL_DEEP_SAMPLE_MS=…". */
 static struct given count_deep(struct run *r, const char *script, const char *engine,
                                const char *sample, const char *const *program)
 {

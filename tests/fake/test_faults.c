@@ -193,10 +193,10 @@ TEST(refused)
     }
 }
 
-/* ---- the program's own ------------------------------------------------------------------------ */
+/* ---- the program's own ----------------------------------------------------------------------- */
 
-/* Its error and its end are its own, whatever the engine; of the kernel that faulted there is a record
- * without times, or none. */
+/* Its error and its end are its own, whatever the engine; of the kernel that faulted there is a
+ * record without times, or none. */
 TEST(a_kernel_that_faults)
 {
     static const struct {
@@ -292,8 +292,8 @@ TEST(the_library_ends_itself)
     }
 }
 
-/* An engine that was refused, or failed once before, keeps nobody from finding out; what was never had is not told
- * as had in part. */
+/* An engine that was refused, or failed once before, keeps nobody from finding out; what was never
+ * had is not told as had in part. */
 TEST(it_ends_later)
 {
     static const char *const scripts[] = {
@@ -316,7 +316,8 @@ TEST(it_ends_later)
     }
 }
 
-/* CUPTI ends inside of a launch that is counted, of which no end is told: threads that wait for it go on. */
+/* CUPTI ends inside of a launch that is counted, of which no end is told: threads that wait for it
+ * go on. */
 TEST(it_ends_beside_threads_that_wait)
 {
     struct run r;

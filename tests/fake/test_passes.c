@@ -1,5 +1,5 @@
-/* test_passes.c - `gpufl trace --passes` over the fake libraries: every engine of the ladder runs in
- * its own pass of the same program, and the report has of each what it is for. */
+/* test_passes.c - `gpufl trace --passes` over the fake libraries: every engine of the ladder runs
+ * in its own pass of the same program, and the report has of each what it is for. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -76,8 +76,9 @@ static int insights_of(const struct run *r, const char *category)
     return count;
 }
 
-/* The guide on synchronizations sets two flags and no engine: Sync runs, and its finding is there. Under
- * `gpufl trace` the engine is the launcher's, the directory the code's; the run's leads there. */
+/* The guide on synchronizations sets two flags and no engine: Sync runs, and its finding is there.
+ * Under `gpufl trace` the engine is the launcher's, the directory the code's; the run's leads
+ * there. */
 TEST(the_guide_on_synchronizations)
 {
     static const char *const engines[] = {"Sync", "Trace", "Deep"};
@@ -117,8 +118,8 @@ static int64_t messages_with(const struct run *r, const char *code, const char *
     return count;
 }
 
-/* Begun behind the driver's start a session says what its engine misses, where that is more than what ran
- * before it: every such session, but that there was something before the first only. */
+/* Begun behind the driver's start a session says what its engine misses, where that is more than
+ * what ran before it: every such session, but that there was something before the first only. */
 TEST(begun_late)
 {
     static const char before[] = "what ran until then is not in this session";
@@ -155,8 +156,9 @@ TEST(begun_late)
     }
 }
 
-/* Threads launch on while sessions end and begin: CUPTI has a buffer at most ends, and gives it back in the
- * next session. Neither the pool nor what lies in such a buffer is the next session's. */
+/* Threads launch on while sessions end and begin: CUPTI has a buffer at most ends, and gives it
+ * back in the next session. Neither the pool nor what lies in such a buffer is the next
+ * session's. */
 TEST(many_sessions_share_one_pool)
 {
     struct run r;
@@ -166,8 +168,8 @@ TEST(many_sessions_share_one_pool)
                                     .alone = true});
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 30);
-    /* Fewer: the allocator gave some of its own back meanwhile. More, where ThreadSanitizer maps memory for
-     * its threads next to a pool. A pool for each session would be 29. */
+    /* Fewer: the allocator gave some of its own back meanwhile. More, where ThreadSanitizer maps
+     * memory for its threads next to a pool. A pool for each session would be 29. */
 #ifdef __SANITIZE_THREAD__
     enum { POOLS_MORE = 4 };
 #else
@@ -296,8 +298,9 @@ TEST(launching_at_exit)
     }
 }
 
-/* A thread stands in the driver and never comes back: no engine waits for it so long that the session's end is
- * not written. In windows none counts at the end, and there is nobody to wait for. */
+/* A thread stands in the driver and never comes back: no engine waits for it so long that the
+ * session's end is not written. In windows none counts at the end, and there is nobody to wait
+ * for. */
 TEST(a_launch_that_never_returns)
 {
     static const char *const engines[] = {"Trace",         "PcSampling", "SassMetrics",
@@ -315,8 +318,8 @@ TEST(a_launch_that_never_returns)
     }
 }
 
-/* NVML is never initialized while another thread is inside cuInit, whatever the engine: the fake aborts
- * where the real pair stands still for ever. */
+/* NVML is never initialized while another thread is inside cuInit, whatever the engine: the fake
+ * aborts where the real pair stands still for ever. */
 TEST(nothing_of_ours_races_with_init)
 {
     static const char *const engines[] = {"Monitor", "Sync", "Trace", "PmSampling"};

@@ -230,9 +230,9 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* A scope that is open when its session ends takes the short ones before it with it, as far as they were
- * not read (where a scope takes long, on a busy machine), which are counted as lost; and it keeps none of
- * the next session from being counted. */
+/* A scope that is open when its session ends takes the short ones before it with it, as far as they
+ * were not read (where a scope takes long, on a busy machine), which are counted as lost; and it
+ * keeps none of the next session from being counted. */
 TEST(sessions_that_leave_a_scope)
 {
     struct run r;
@@ -318,8 +318,8 @@ TEST(repeated_scopes_that_are_left)
 
 /* ---- kernels one by one -------------------------------------------------------------------- */
 
-/* The fake's value of the n-th metric is n times the grid's x: 1, 3, 1, 3 … of one kernel, and 2, 4,
- * 2, 4 … of the other; the first metric is the time. */
+/* The fake's value of the n-th metric is n times the grid's x: 1, 3, 1, 3 … of one kernel, and 2,
+ * 4, 2, 4 … of the other; the first metric is the time. */
 static void check_kernel(const struct run *r, const char *metric, const char *kernel, int64_t count,
                          int64_t least, int64_t most)
 {
@@ -358,8 +358,8 @@ TEST(kernels_one_by_one)
     run_free(&r);
 }
 
-/* What other threads launch while a kernel is repeated would be repeated with it, and a graph would be
- * lost: the fake library ends a program that does that. */
+/* What other threads launch while a kernel is repeated would be repeated with it, and a graph would
+ * be lost: the fake library ends a program that does that. */
 TEST(kernels_beside_threads_and_graphs)
 {
     struct run r;
@@ -394,8 +394,8 @@ TEST(kernels_of_sessions)
                                    LIST("10", "threads=2", "sessions=3", "ranged"));
     check_program(&r, 0);
     assert_int_equal(g.ranges, 3 * 2);
-    /* Two threads: the one that launches a kernel first may be inside the scope or not, and rows of a
-     * kernel are apart by scope. */
+    /* Two threads: the one that launches a kernel first may be inside the scope or not, and rows of
+     * a kernel are apart by scope. */
     size_t i;
     json_t *row;
     int64_t values = 0;

@@ -1,5 +1,5 @@
-/* test_rights.c - programs that give something up: what they could no longer open is in the log all the same,
- * and where nothing can be captured `gpufl trace` says what is known, never more. */
+/* test_rights.c - programs that give something up: what they could no longer open is in the log all
+ * the same, and where nothing can be captured `gpufl trace` says what is known, never more. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
@@ -15,7 +15,8 @@ static void run_it(struct run *r, const char *what, const char *rotate)
 {
     char option[64];
     snprintf(option, sizeof option, "log_rotate_bytes=%s", rotate);
-    /* The search for leaks needs rights that these programs give up, and a crash is to be a signal. */
+    /* The search for leaks needs rights that these programs give up, and a crash is to be a
+     * signal. */
     run_all(r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0:handle_segv=0"),
                                    .options = LIST("-e", "Trace", "--option", option),
                                    .binary = "fake/fake_rights",
@@ -66,7 +67,8 @@ TEST(moved_away)
 
 /* ---- no end -------------------------------------------------------------------------------- */
 
-/* Ends by _exit after some 50 ms of kernels: they are there, with names, and how it ended is said. */
+/* Ends by _exit after some 50 ms of kernels: they are there, with names, and how it ended is
+ * said. */
 TEST(ended_by_exit)
 {
     struct run r;

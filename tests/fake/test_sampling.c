@@ -16,8 +16,8 @@
 
 enum { EXIT_CODE = 5, ERROR = 999 };
 
-/* What sampling takes from the program at its begin is none of the program's idle time, and part of what
- * it cost. */
+/* What sampling takes from the program at its begin is none of the program's idle time, and part of
+ * what it cost. */
 TEST(its_begin_is_its_own)
 {
     struct run r;
@@ -82,8 +82,8 @@ TEST(every_sample_once)
     }
 }
 
-/* Of 50 000 kernels none is lost, and the report does not take for ever: it once took 26 s of them. A build
- * with a sanitizer, which is several times slower, has fewer. */
+/* Of 50 000 kernels none is lost, and the report does not take for ever: it once took 26 s of them.
+ * A build with a sanitizer, which is several times slower, has fewer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MANY 10000
 #else
@@ -344,7 +344,8 @@ TEST(sampling_outlives_a_session)
     run_free(&r);
 }
 
-/* Nothing is switched off while threads launch: neither as the process ends, nor after the capture. */
+/* Nothing is switched off while threads launch: neither as the process ends, nor after the
+ * capture. */
 TEST(launching_at_exit)
 {
     static const char *const collects[] = {"all", "none"};
@@ -386,8 +387,8 @@ TEST(scopes_that_cover_a_window)
     run_free(&r);
 }
 
-/* Scopes that end before samples are drained twice: none is measured to be theirs, and they have their
- * share through their kernels, where these have records. */
+/* Scopes that end before samples are drained twice: none is measured to be theirs, and they have
+ * their share through their kernels, where these have records. */
 TEST(short_scopes)
 {
     static const char *const collects[] = {"all", "none"};
@@ -442,8 +443,8 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* Another process has the device: the program is traced as far as that goes, and told who has it. A report of
- * both says what each of them ran as. */
+/* Another process has the device: the program is traced as far as that goes, and told who has it. A
+ * report of both says what each of them ran as. */
 TEST(one_process_at_a_time)
 {
     struct run r;

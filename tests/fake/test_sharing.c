@@ -1,5 +1,5 @@
-/* test_sharing.c - one sampler a GPU and host: processes of one run share their samples, whoever ends,
- * is killed or stands still; a report of one of them shows what the others sampled for it. */
+/* test_sharing.c - one sampler a GPU and host: processes of one run share their samples, whoever
+ * ends, is killed or stands still; a report of one of them shows what the others sampled for it. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
@@ -73,8 +73,8 @@ static json_t *holder(json_t *report, size_t source)
     return NULL;
 }
 
-/* Every process takes a row of its own at each interval, and one of them a sample of the host and of
- * each GPU: of as many rows as there are processes one. Starts and ends differ by a few. */
+/* Every process takes a row of its own at each interval, and one of them a sample of the host and
+ * of each GPU: of as many rows as there are processes one. Starts and ends differ by a few. */
 static void check_one_at_a_time(const struct run *r, int processes)
 {
     enum { SLACK = 3 * RANKS };
@@ -147,7 +147,8 @@ TEST(killed)
     run_free(&r);
 }
 
-/* Held by a debugger for long: another one stands in for it, and is left the role no longer than that. */
+/* Held by a debugger for long: another one stands in for it, and is left the role no longer than
+ * that. */
 TEST(stands_still)
 {
     struct run r;
@@ -180,8 +181,9 @@ TEST(not_shared)
 
 /* ---- two runs that name one folder ----------------------------------------------------------- */
 
-/* Sessions in that folder that sampled for those of the report, whose logs are here or not. The first run may
- * have several, and where the machine is so busy that they seem to stand still, the second one, too. */
+/* Sessions in that folder that sampled for those of the report, whose logs are here or not. The
+ * first run may have several, and where the machine is so busy that they seem to stand still, the
+ * second one, too. */
 static int sources_in(json_t *report, const char *folder, bool here)
 {
     size_t i;
@@ -196,8 +198,8 @@ static int sources_in(json_t *report, const char *folder, bool here)
     return count;
 }
 
-/* The second run relies on the first one's session, finds it where it says it lies, and says what it
- * does not know when that is gone. */
+/* The second run relies on the first one's session, finds it where it says it lies, and says what
+ * it does not know when that is gone. */
 TEST(another_run)
 {
     struct run a, b;

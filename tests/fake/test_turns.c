@@ -1,5 +1,6 @@
-/* test_turns.c - engine PcSampling in turns with kernel records, and Deep where it cannot count, over the fake library:
- * nothing is counted that could not be recorded, and what is refused is said and costs no more than that. */
+/* test_turns.c - engine PcSampling in turns with kernel records, and Deep where it cannot count,
+ * over the fake library: nothing is counted that could not be recorded, and what is refused is said
+ * and costs no more than that. */
 #include "tests/fake/pc_run.h"
 #include "tests/test.h"
 
@@ -11,8 +12,8 @@ enum { EXIT_CODE = 5 };
     LIST("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=" #every,  \
          "--option", "pc_window_for_ms=" #length)
 
-/* Samples of all the time in between, kernels of all the time in windows; nothing is counted that could not
- * be recorded. */
+/* Samples of all the time in between, kernels of all the time in windows; nothing is counted that
+ * could not be recorded. */
 TEST(takes_turns)
 {
     struct run r;
@@ -118,8 +119,8 @@ TEST(turns_without_samples)
     }
 }
 
-/* Kernel records that are on since a session before cannot be switched off behind a window: where sampling goes on
- * since then, and where it could not begin. */
+/* Kernel records that are on since a session before cannot be switched off behind a window: where
+ * sampling goes on since then, and where it could not begin. */
 TEST(turns_after_a_session)
 {
     static const struct {
@@ -150,8 +151,8 @@ TEST(turns_after_a_session)
     }
 }
 
-/* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that failed, and
- * kernels of half a session are not recorded. */
+/* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that
+ * failed, and kernels of half a session are not recorded. */
 TEST(deep_without_counts)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",

@@ -1,7 +1,8 @@
-/* test_window_engines.c - windows of the engines beyond Trace, which stay attached for a while: inside, what each
- * brings is kept, to the last sample and count; outside, nothing is; what a scope's window kept is
- * the scope's; and where an engine cannot be had, the window is refused with the reason, and the
- * program goes on. "relu" is launched in windows, "gemm" outside (windows.c). */
+/* test_window_engines.c - windows of the engines beyond Trace, which stay attached for a while:
+ * inside, what each brings is kept, to the last sample and count; outside, nothing is; what a
+ * scope's window kept is the scope's; and where an engine cannot be had, the window is refused with
+ * the reason, and the program goes on. "relu" is launched in windows, "gemm" outside
+ * (windows.c). */
 #include "tests/fake/pm_run.h"
 #include "tests/test.h"
 
@@ -162,8 +163,8 @@ TEST(samples_that_cannot_be_had)
     }
 }
 
-/* One that does not open leaves the next ones alone. Of two calls in a row one is made where a window
- * opens; both are, where the first one fails there. */
+/* One that does not open leaves the next ones alone. Of two calls in a row one is made where a
+ * window opens; both are, where the first one fails there. */
 TEST(a_window_that_fails)
 {
     struct run r;
@@ -245,8 +246,8 @@ TEST(counters_by_the_clock)
     }
 }
 
-/* Many windows: each is sampled, and that is its scope's, but for what is sampled before that begins: it
- * opens the window first. */
+/* Many windows: each is sampled, and that is its scope's, but for what is sampled before that
+ * begins: it opens the window first. */
 TEST(counters_of_scopes)
 {
     struct run r;
@@ -343,8 +344,8 @@ TEST(kernels_of_windows)
 
 static const char LET_GO[] = "the profiling library was let go of 10 times";
 
-/* A window a cycle, behind which the engine's objects are given back and the library finalized, which
- * the fake one refuses beside any of them. */
+/* A window a cycle, behind which the engine's objects are given back and the library finalized,
+ * which the fake one refuses beside any of them. */
 static void run_resting(struct run *r, const char *engine, const char *const *env,
                         const char *const *program)
 {
@@ -406,8 +407,8 @@ TEST(counts_rest)
     }
 }
 
-/* In a context that nobody worked in since the library came back it begins where somebody waits: what
- * ran there before is missing, which is said, also where that never comes. Of one device one
+/* In a context that nobody worked in since the library came back it begins where somebody waits:
+ * what ran there before is missing, which is said, also where that never comes. Of one device one
  * context is sampled, and the other one is not late. */
 TEST(a_context_begins_late)
 {
@@ -551,7 +552,8 @@ TEST(the_library_stays)
                             int_at(r.said, "0.in_windows") * SAMPLES_MOST);
         run_free(&r);
     }
-    /* In several contexts counting does not rest, either; once it may have, before the second was made. */
+    /* In several contexts counting does not rest, either; once it may have, before the second was
+     * made. */
     struct run r;
     run_windows(&r, NULL,
                 LIST("-e", "SassMetrics", "--in-scope", "cycle", "--option", "flush_interval_ms=10",

@@ -52,8 +52,8 @@ static void check_life(const struct run *r, int64_t finalized)
     assert_int_equal(int_at(r->said, "0.touched"), 0);
 }
 
-/* 1000 times attached and finalized, while other threads launch: every kernel of the windows is there,
- * and none of what the program did behind them. */
+/* 1000 times attached and finalized, while other threads launch: every kernel of the windows is
+ * there, and none of what the program did behind them. */
 static void run_cycles(struct run *r, const struct run_setup *setup, int64_t count)
 {
     run_start(r, setup);
@@ -91,7 +91,8 @@ TEST(thousand_cycles)
                  CYCLES);
 }
 
-/* The library stays where contexts come and go all the time: it could go, or come, beside one in the making. */
+/* The library stays where contexts come and go all the time: it could go, or come, beside one in
+ * the making. */
 TEST(cycles_with_contexts)
 {
     struct run r;
@@ -106,8 +107,8 @@ TEST(cycles_with_contexts)
     run_free(&r);
 }
 
-/* The library neither goes nor comes while one is made (fake CUPTI aborts): the first takes many times longer than the
- * program paused before. */
+/* The library neither goes nor comes while one is made (fake CUPTI aborts): the first takes many
+ * times longer than the program paused before. */
 TEST(beside_contexts_in_the_making)
 {
     check_cycles(
@@ -230,8 +231,8 @@ static size_t check_ids_count_up(const struct run *r)
     return kernels;
 }
 
-/* Attached again, the library counts calls from the start; a session's ids go on, so that nothing of
- * one window is taken for something of another. */
+/* Attached again, the library counts calls from the start; a session's ids go on, so that nothing
+ * of one window is taken for something of another. */
 TEST(ids_begin_again)
 {
     struct run r;
@@ -367,8 +368,8 @@ TEST(by_ctl)
     run_free(&r);
 }
 
-/* What comes of a request of another user: the session hangs up, answers, cannot be reached; or this
- * process cannot become that user. */
+/* What comes of a request of another user: the session hangs up, answers, cannot be reached; or
+ * this process cannot become that user. */
 enum { HUNG_UP = 10, ANSWERED, NOT_REACHED, NOT_THAT_USER };
 
 static int asks(uid_t user, const char *path, const char *request)

@@ -98,7 +98,8 @@ static void take_time(void *function, int *count)
     }
 }
 
-/* What a thread does beside its launches: contexts come and go, or are made now and then, and stay. */
+/* What a thread does beside its launches: contexts come and go, or are made now and then, and
+ * stay. */
 enum contexts { CONTEXTS_NONE, CONTEXTS_GO, CONTEXTS_MADE };
 enum { MADE_MOST = 4, MADE_EVERY = 100 };
 
@@ -289,7 +290,7 @@ static void elsewhere(bool kept)
     in_windows++;
 }
 
-/* ---- more contexts than the library remembers ------------------------------------------------- */
+/* ---- more contexts than the library remembers ------------------------------------------------ */
 
 static void crowd(void)
 {
@@ -308,7 +309,7 @@ static void crowd(void)
     in_windows += CROWD;
 }
 
-/* ---- a context that another thread destroys ---------------------------------------------------- */
+/* ---- a context that another thread destroys -------------------------------------------------- */
 
 static void *destroy(void *context)
 {

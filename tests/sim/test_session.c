@@ -306,9 +306,10 @@ TEST(unknown_metrics_are_null)
     run_close(&r);
 }
 
-/* The collector numbers the name of a thread when it first sees the thread, while the program numbers
- * those of its scopes: which comes first is the system's matter, as the number of the thread is. So
- * lines with names have 0 in place of that number. Takes and returns lines, len bytes; owned. */
+/* The collector numbers the name of a thread when it first sees the thread, while the program
+ * numbers those of its scopes: which comes first is the system's matter, as the number of the
+ * thread is. So lines with names have 0 in place of that number. Takes and returns lines, len
+ * bytes; owned. */
 static char *mask_thread_name(char *lines, size_t *len)
 {
     char *out = calloc(1, *len + 1), *to = out, *rest = lines;

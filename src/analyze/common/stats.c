@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- distributions ----------------------------------------------------------------------------- */
+/* ---- distributions --------------------------------------------------------------------------- */
 
 double stats_normal(double z)
 {
@@ -78,7 +78,7 @@ double stats_student_inverse(double p, double df)
     return high;
 }
 
-/* ---- two samples ------------------------------------------------------------------------------- */
+/* ---- two samples ----------------------------------------------------------------------------- */
 
 static double mean_of(const double *v, size_t n)
 {
@@ -196,7 +196,7 @@ int stats_false_alarms(double *p, size_t n)
     return 0;
 }
 
-/* ---- a series ---------------------------------------------------------------------------------- */
+/* ---- a series -------------------------------------------------------------------------------- */
 
 double stats_median(double *values, size_t n)
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- distributions ----------------------------------------------------------------------------- */
+/* ---- distributions --------------------------------------------------------------------------- */
 
 /* Used by the tests below; declared so that the unit test can check each alone. [tests] */
 
@@ -23,7 +23,7 @@ double stats_student(double t, double df);
 /* The t with P(|T| >= t) = p. */
 double stats_student_inverse(double p, double df);
 
-/* ---- two samples ------------------------------------------------------------------------------- */
+/* ---- two samples ----------------------------------------------------------------------------- */
 
 struct stats_welch {
     double difference; /* mean of b - mean of a */
@@ -66,7 +66,7 @@ struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ti
  * count. 0 or GPUFL_E_NOMEM. */
 int stats_false_alarms(double *p, size_t n);
 
-/* ---- a series ---------------------------------------------------------------------------------- */
+/* ---- a series -------------------------------------------------------------------------------- */
 
 /* The median; sorts the values. NAN of none. */
 double stats_median(double *values, size_t n);

@@ -46,7 +46,7 @@ static int by_key(const void *a, const void *b)
     return x->session < y->session ? -1 : x->session > y->session;
 }
 
-/* ---- one side of a row ------------------------------------------------------------------------- */
+/* ---- one side of a row ----------------------------------------------------------------------- */
 
 static int by_bin(const void *a, const void *b)
 {
@@ -137,7 +137,7 @@ static int sum_side(struct comparison *c, struct compare_side *s, const struct f
     return rc;
 }
 
-/* ---- a row ------------------------------------------------------------------------------------- */
+/* ---- a row ----------------------------------------------------------------------------------- */
 
 static bool same_shapes(const struct compare_side *a, const struct compare_side *b)
 {
@@ -272,7 +272,7 @@ static int judge(struct comparison *c, struct compare_row *rows, size_t n, bool 
     return rc;
 }
 
-/* ---- a table ----------------------------------------------------------------------------------- */
+/* ---- a table --------------------------------------------------------------------------------- */
 
 static int make_rows(struct comparison *c, struct found *f, size_t n, bool kernels)
 {
@@ -318,7 +318,7 @@ static int make_table(struct comparison *c, bool kernels)
     return rc;
 }
 
-/* ---- the runs as a whole ------------------------------------------------------------------------ */
+/* ---- the runs as a whole --------------------------------------------------------------------- */
 
 static double total_of(const struct digest *d, int what)
 {
@@ -366,7 +366,7 @@ static void make_totals(struct comparison *c)
     }
 }
 
-/* ---- what is set up otherwise ------------------------------------------------------------------- */
+/* ---- what is set up otherwise ---------------------------------------------------------------- */
 
 /* The different values of a key on a side; *mean: the mean of the measured ones. */
 static const char **values_of(struct comparison *c, unsigned side, const char *key, size_t *count,
@@ -451,7 +451,7 @@ static int make_facts(struct comparison *c)
     return rc;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
                  const struct digest *const *b, size_t nb, double least)

@@ -16,7 +16,7 @@
 
 enum { FACTS = 320, FACT_TEXT = 256 };
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static bool is_hash(const char *p, const char *end)
 {
@@ -46,7 +46,7 @@ void digest_key(const char *name, char *out)
     }
 }
 
-/* ---- items ------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static int by_bin(const void *a, const void *b)
 {
@@ -202,7 +202,7 @@ static int put_scopes(struct digest *d, const struct model *m)
     return rc;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static int put_fact(struct digest *d, const char *key, const char *value, double number)
 {
@@ -294,7 +294,7 @@ static int put_facts(struct digest *d, const struct model *m)
     return rc;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int digest_open(struct digest *d, const struct model *m)
 {

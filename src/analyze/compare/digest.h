@@ -2,8 +2,8 @@
  * of their durations, and how it was set up.
  *
  * Made from a finished model, or read from the JSON that another process made of one; a few
- * kilobytes, whatever the session's size. What compares digests (compare.h) needs no session. Texts and
- * arrays lie in the digest's region. Owner's thread. */
+ * kilobytes, whatever the session's size. What compares digests (compare.h) needs no session. Texts
+ * and arrays lie in the digest's region. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMPARE_DIGEST_H
 #define GPUFL_ANALYZE_COMPARE_DIGEST_H
 

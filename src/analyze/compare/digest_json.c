@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- out --------------------------------------------------------------------------------------- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 static void put_item(struct json_out *j, const struct digest_item *item)
 {
@@ -78,7 +78,7 @@ void digest_put(const struct digest *d, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* ---- back -------------------------------------------------------------------------------------- */
+/* ---- back ------------------------------------------------------------------------------------ */
 
 /* A reader at a value of an object or array, and the digest that takes it. */
 struct reading {

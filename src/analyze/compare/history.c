@@ -22,7 +22,7 @@ struct work {
     double ties;
 };
 
-/* ---- steps ------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Median of the logarithms from .. to. */
 static double level(const struct work *w, size_t from, size_t to)
@@ -105,7 +105,7 @@ static int find_steps(const struct work *w)
     return 0;
 }
 
-/* ---- sessions ---------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 static void find_outliers(const struct work *w)
 {
@@ -120,7 +120,7 @@ static void find_outliers(const struct work *w)
     }
 }
 
-/* ---- hosts, GPUs ------------------------------------------------------------------------------- */
+/* ---- hosts, GPUs ----------------------------------------------------------------------------- */
 
 static const char *name_of(const struct history_point *p, bool gpus)
 {

@@ -185,8 +185,8 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     return rc;
 }
 
-/* Kernels with counted instructions, by place in model.kernels.names, where sectors of local memory were
- * counted: an instruction without any has no row of them. NULL: out of memory. */
+/* Kernels with counted instructions, by place in model.kernels.names, where sectors of local memory
+ * were counted: an instruction without any has no row of them. NULL: out of memory. */
 static bool *list_counted(const struct model *m)
 {
     const struct sum_sass *s = &m->sass;

@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* Idle time of one cause, and its gaps. None where it is more than the run took: its clock jumped. */
+/* Idle time of one cause, and its gaps. None where it exceeds the run: the clock jumped. */
 struct idle {
     unsigned devices;
     int64_t time; /* ns of the run: of a device on average */

@@ -99,7 +99,7 @@ int sum_facts_finish(struct model *m);
 /* Adds the facts of a session without work on a GPU: the fate of its requests, and its messages. */
 int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift);
 
-/* The answer for a feature that says most: of one session its own, of several the best. NULL: none. */
+/* The answer for a feature that says most: a session's own, or the best of several. NULL: none. */
 const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
 
 /* The row is that answer. */

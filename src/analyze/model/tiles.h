@@ -4,8 +4,8 @@
  * events, and forgets them: rows of one bucket that come later add to those before. Memory is
  * bounded by TILES_MOST buckets a level, whatever the session has: a full level is put out early.
  *
- * An event is a row whose start and duration make an interval (analyze/common/cells.h); others are left
- * out and counted, as in the report. Owner's thread. */
+ * An event is a row whose start and duration make an interval (analyze/common/cells.h); others are
+ * left out and counted, as in the report. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_TILES_H
 #define GPUFL_ANALYZE_MODEL_TILES_H
 

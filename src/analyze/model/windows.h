@@ -22,7 +22,8 @@ struct sum_windows {
         uint64_t opened; /* how often a first one opened */
         int64_t since;   /* ns: the open one's begin */
         uint64_t open;
-        /* windows; of a session that has none all of it, from its finish on, or nothing where it is without */
+        /* The time in windows. From sum_windows_finish on: of a session without windows its whole
+         * time, or nothing where `without` is set. */
         struct busy recorded;
         bool without; /* a session's kernels are not recorded or cannot be read, and no window is */
         bool cut;     /* a session's records end before it does */

@@ -102,7 +102,8 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* Ids begin with small numbers. A program that instantiates anew for each launch has no use for them. */
+/* Ids begin with small numbers. Large ones belong to programs that instantiate for each launch and
+ * have no use for them. */
 static uint32_t graph_cell(const struct wire_batch *b, size_t i)
 {
     uint32_t id = id_cell(b, COL_graph_run_graph, i);

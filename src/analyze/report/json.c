@@ -1,7 +1,7 @@
 /* json.c - the report for programs: its sections in their order, and the sessions' own facts.
  *
- * docs/report.md describes the keys. Times are ns, sizes bytes, unknown values null. Keys are added,
- * never renamed. A new section is a function and a row of the table at the end. */
+ * docs/report.md describes the keys. Times are ns, sizes bytes, unknown values null. Keys are
+ * added, never renamed. A new section is a function and a row of the table at the end. */
 #include "analyze/report/json.h"
 
 #include "analyze/common/cells.h"

@@ -1,7 +1,7 @@
 /* json.h - the sections of the JSON report, and what they share. Owner's thread.
  *
- * A section puts its members into the report's object. Its failure goes to the json_out, whose finish
- * returns it. json.c has the table of sections. */
+ * A section puts its members into the report's object. Its failure goes to the json_out, whose
+ * finish returns it. json.c has the table of sections. */
 #ifndef GPUFL_ANALYZE_REPORT_JSON_H
 #define GPUFL_ANALYZE_REPORT_JSON_H
 

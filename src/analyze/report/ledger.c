@@ -186,7 +186,8 @@ static void put_options(const struct page *p)
         page_fact(p, "options", "%s", list);
 }
 
-/* The cost of several sessions is a part of their lengths together; several threads may have more. */
+/* The cost of several sessions is a share of their summed lengths; several threads may exceed
+ * these. */
 static const char *put_inside(const struct model *m, int64_t ns, char text[2 * UNITS_TEXT])
 {
     char a[UNITS_TEXT];

@@ -69,7 +69,7 @@ void page_of_pass(struct page *p, unsigned kind);
 void page_evidence(struct page *p, const struct insight *i, struct buf *out);
 /* How many values a counter has, their mean, the least and the greatest: four cells. */
 void report_put_values(struct grid *g, const struct counter_sum *c);
-/* Says below a table of counters what the driver's names of them leave out. kernel 0: of all kernels. */
+/* Adds below a table of counters what the driver's names leave out. kernel 0: all kernels. */
 void page_counters_note(struct page *p, uint32_t kernel);
 /* Hardware counters of the kernels that options.kernel names; returns how many counters there are,
  * those that --top leaves out included. */

@@ -63,8 +63,8 @@ struct report_source {
     int (*samples)(void *arg, const char *session, struct model *m);
 };
 
-/* Adds the samples that sessions beyond these took for them (shared.h). source: NULL where they lie in
- * files. 0 or GPUFL_E_NOMEM. */
+/* Adds the samples that sessions beyond these took for them (shared.h). source: NULL where they lie
+ * in files. 0 or GPUFL_E_NOMEM. */
 int report_shared(struct report *r, const struct report_source *source);
 
 int report_open_source(struct report *r, const struct report_source *s,
@@ -86,7 +86,7 @@ static inline size_t report_top(const struct report *r)
     return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
 }
 
-/* Why instructions have no text, as the end of a sentence. Of several sessions, the first reason. */
+/* Why instructions have no text, as the end of a sentence; the first reason of all sessions. */
 static inline const char *report_no_text(const struct report *r)
 {
     const char *note = r->stats.symbols.code_note;

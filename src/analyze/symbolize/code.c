@@ -1,9 +1,9 @@
 /* code.c - instructions and lines for the device code that was sampled.
  *
  * The traced program kept its cubins in the session's directory. Functions with samples are
- * disassembled (symbol/cubin/disassemble.h), each once: one whose instructions have text is skipped.
- * Where nvdisasm is missing or fails, functions get at least their lines, from the cubin's own
- * table (symbol/cubin/lines.h). Only files of the session's own directory are opened, by plain
+ * disassembled (symbol/cubin/disassemble.h), each once: one whose instructions have text is
+ * skipped. Where nvdisasm is missing or fails, functions get at least their lines, from the cubin's
+ * own table (symbol/cubin/lines.h). Only files of the session's own directory are opened, by plain
  * names. */
 #include "analyze/symbolize/inside.h"
 

@@ -1,8 +1,9 @@
 /* occupancy.h - theoretical occupancy of a launch: a pure function.
  *
  * How many blocks of a kernel fit on a multiprocessor at once, by each of its four
- * resources, in the units in which the vendor's devices hand them out (vendor.h), as cudaOccupancyMaxActiveBlocksPerMultiprocessor answers for
- * the default shared memory carve-out. Readable from C++ too. [any] */
+ * resources, in the units in which the vendor's devices hand them out (vendor.h), as
+ * cudaOccupancyMaxActiveBlocksPerMultiprocessor answers for the default shared memory carve-out.
+ * Readable from C++ too. [any] */
 #ifndef GPUFL_CAPTURE_RECORDS_OCCUPANCY_H
 #define GPUFL_CAPTURE_RECORDS_OCCUPANCY_H
 

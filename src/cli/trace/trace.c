@@ -184,8 +184,8 @@ static int prepare(struct trace *t)
 }
 
 /* Starts the program; CMD_CONTINUE, or the exit code where it could not be. */
-/* What makes each vendor's driver, and its library of ranges, load the capture library. How many. A tool of the
- * user's own keeps the ranges; the session says so. */
+/* What makes each vendor's driver, and its library of ranges, load the capture library. How many. A
+ * tool of the user's own keeps the ranges; the session says so. */
 static size_t put_injections(const struct trace *t, struct run_variable *env, size_t room)
 {
     size_t n = 0;

@@ -31,7 +31,8 @@ int columns_report(struct report *r, const struct columns_source *from,
                    const struct gpufl_report_options *o, struct err *e);
 
 /* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
- * has none), or the digest for comparisons (analyze/compare/digest.h). malloc'ed by stdio: free(). */
+ * has none), or the digest for comparisons (analyze/compare/digest.h). malloc'ed by stdio:
+ * free(). */
 int columns_report_json(const struct report *r, char **text, size_t *len);
 int columns_report_flame(const struct report *r, char **text, size_t *len);
 int columns_report_digest(const struct report *r, char **text, size_t *len);

@@ -1,4 +1,4 @@
-/* newest_samples.c - the newest samples of a session, and how the fleet gets them; see newest_samples.h. */
+/* newest_samples.c - see newest_samples.h. */
 #include "server/intake/newest_samples.h"
 
 #include "analyze/model/system/metrics.h"

@@ -1,4 +1,4 @@
-/* session_frames.h - a file a session, next to the journal, with the frames that its decoder needs again.
+/* session_frames.h - a file per session, next to the journal: the frames its decoder needs again.
  *
  * The public client's lines mean something only together with all before them: names are defined
  * once, scopes begin in one line and end in another. A decoder of such a session that is opened

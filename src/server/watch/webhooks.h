@@ -6,8 +6,8 @@
  * over some hours; anything else is given up. The log of deliveries has every attempt.
  *
  * The operator chooses where a post may go (--webhooks), which is checked when the connection is
- * made (net/client/address.h); there are no redirects and no proxy. A body is signed with the rule's
- * secret:
+ * made (net/client/address.h); there are no redirects and no proxy. A body is signed with the
+ * rule's secret:
  *   X-GpuFlight-Signature: sha256=<HMAC-SHA256 of "<X-GpuFlight-Timestamp>.<body>", hexadecimal>
  * Logs name the server of a URL and never the rest: paths and queries of hooks are secrets. */
 #ifndef GPUFL_SERVER_WATCH_WEBHOOKS_H

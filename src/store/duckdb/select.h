@@ -3,8 +3,8 @@
  * The server's side (select.c) keeps the session's files still, starts this program again in a
  * mode that is none of its commands, sends the request on a socket, and reads the answer until
  * the time is over. The child's side (select_child.c) opens the files for reading, makes the
- * views of docs/server-sql.md (select_views.c), gives up everything else (base/process/sandbox.h), and only
- * then looks at the words. A crash, or too much memory, ends only that process.
+ * views of docs/server-sql.md (select_views.c), gives up everything else (base/process/sandbox.h),
+ * and only then looks at the words. A crash, or too much memory, ends only that process.
  *
  * The request: fields, each as "<length>:<bytes>", in the order of select.c's put_request. The
  * answer: "+" and the answer as JSON, or "-" with a code of base/err.h, a space, and a sentence;

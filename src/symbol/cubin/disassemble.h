@@ -40,10 +40,10 @@ struct disassemble_request {
     void *arg;
 };
 
-/* Runs nvdisasm and calls fn for each instruction, in order; an instruction of a function that lies in
- * a kernel's section and has a name of its own is reported for both. deadline: clock_mono, ns. 0;
- * GPUFL_E_TIMEOUT, _CORRUPT (nvdisasm refuses the file), _IO or _NOMEM with a sentence. What fn was
- * given before a failure holds. */
+/* Runs nvdisasm and calls fn for each instruction, in order; an instruction of a function that lies
+ * in a kernel's section and has a name of its own is reported for both. deadline: clock_mono, ns.
+ * 0; GPUFL_E_TIMEOUT, _CORRUPT (nvdisasm refuses the file), _IO or _NOMEM with a sentence. What fn
+ * was given before a failure holds. */
 int disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                 struct err *e);
 

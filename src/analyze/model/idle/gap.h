@@ -15,8 +15,8 @@ struct idle_blame {
     int64_t time;
 };
 
-/* Blames the gap between two spans of the device m->idle.current. arg: the model. A gap of which nobody
- * knows what the GPU did is left out. 0 or GPUFL_E_NOMEM. */
+/* Blames the gap between two spans of the device m->idle.current. arg: the model. A gap of which
+ * nobody knows what the GPU did is left out. 0 or GPUFL_E_NOMEM. */
 int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after);
 
 /* One gap, or a part of one, more. */

@@ -2,9 +2,10 @@
  * gap.
  *
  * Spans are those of busy.h, and a span also remembers its first activity and the newest launch in
- * it, so that the gap before the span can be blamed. Where there are more than max_spans, the shorter half of the gaps is
- * reported and forgotten, except between the newest spans, where activities still arrive. An
- * activity in a gap that was reported already is counted (doubtful). Owner's thread. */
+ * it, so that the gap before the span can be blamed. Where there are more than max_spans, the
+ * shorter half of the gaps is reported and forgotten, except between the newest spans, where
+ * activities still arrive. An activity in a gap that was reported already is counted (doubtful).
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_SPANS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_SPANS_H
 

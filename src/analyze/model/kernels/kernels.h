@@ -16,7 +16,8 @@ struct wire_batch;
 #define SUM_KERNELS_TAKES (MODEL_TAKES(config) | MODEL_TAKES(kernel))
 
 struct kernel_config {
-    /* The key. Its id is 0, its names are ids of model.names, its device is an index in model.devices. */
+    /* The key. Its id is 0, its names are ids of model.names, its device is an index in
+     * model.devices. */
     struct config_row row;
     struct histogram time; /* ns on the GPU */
     uint64_t graph;        /* rows that a graph launched */
@@ -40,8 +41,8 @@ struct sum_kernels {
     struct histogram time; /* all kernels */
 };
 
-/* A configuration by its index; valid until the next one is added. As keyed_at, with a size that the
- * compiler knows: every kernel row comes here. */
+/* A configuration by its index; valid until the next one is added. As keyed_at, with a size that
+ * the compiler knows: every kernel row comes here. */
 static inline struct kernel_config *sum_kernels_config(const struct sum_kernels *k, size_t index)
 {
     return (struct kernel_config *)k->configs.items + index;

@@ -1,4 +1,5 @@
-/* memory.h - allocations and frees: of GPU memory, and of the host's that the GPU may reach. Owner's thread. */
+/* memory.h - allocations and frees: of GPU memory, and of the host's that the GPU may reach.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_MEMORY_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_MEMORY_H
 
