@@ -33,7 +33,7 @@ struct gpufl_report_options {
     bool progress; /* say on stderr how far long reads are, where it is a terminal */
     bool brief;    /* text: the findings and the summary only */
     bool stacks;   /* text: the stacks of lines that wait */
-    /* Text: only the instructions of the kernels that have this in their names, beside their
+    /* Text: only the instructions of the kernels that have this in their names, next to their
      * source; JSON: these, too (member code). NULL or "": not asked for. Read during the call. */
     const char *kernel;
     /* Receives true where damage of the log makes kernels, copies or another kind unknown: the

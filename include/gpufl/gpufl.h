@@ -3,7 +3,7 @@
  * One session per process. Every function may be called from any thread at any
  * time, also before gpufl_init and after gpufl_shutdown, where it does nothing
  * and says so by its result. No function throws, exits, prints to stdout
- * (but for gpufl_generate_report), installs a signal handler, or waits for the
+ * (except gpufl_generate_report), installs a signal handler, or waits for the
  * network. Strings given are UTF-8, read during the call and never kept by
  * pointer; strings returned belong to the library. Times are nanoseconds where
  * a name does not say otherwise. Functions that return int return 0 or a negative
@@ -177,20 +177,21 @@ GPUFL_API int gpufl_generate_report(const char *output_path);
  * once the thread and the name have been seen. */
 GPUFL_API uint64_t gpufl_scope_begin(const char *name, const char *tag);
 
-/* The same for a benchmark loop: repeat (iterations inside) and warmup (iterations
- * before it) are recorded with the scope, so that readers can give a
+/* Opens a scope around a benchmark loop: repeat (iterations inside) and warmup
+ * (iterations before it) are recorded with the scope, so that readers can give a
  * per-iteration average; repeat 0: not a loop. */
 GPUFL_API uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t repeat,
                                            uint32_t warmup);
 
-/* The same, where the loop also tells of each iteration, with gpufl_scope_repetition: hardware
- * counters that take several passes are then counted, a pass in each iteration, so that all of
- * them have to do the same work. */
+/* Opens a scope around a benchmark loop that also calls gpufl_scope_repetition at each iteration:
+ * hardware counters that take several passes are then counted, a pass in each iteration, so all
+ * iterations have to do the same work. */
 GPUFL_API uint64_t gpufl_scope_begin_repeated(const char *name, const char *tag, uint32_t repeat,
                                               uint32_t warmup);
 
-/* An iteration of a scope that was begun so begins. Same thread as the begin; 0 is ignored. Waits
- * for the device while iterations are counted, otherwise costs a branch or two. */
+/* Says that an iteration of a scope of gpufl_scope_begin_repeated begins. Same thread as the begin;
+ * 0 is ignored. Waits for the device while iterations are counted, otherwise costs a branch or
+ * two. */
 GPUFL_API void gpufl_scope_repetition(uint64_t handle);
 
 /* Closes a scope, and those opened inside it and still open. Same thread as the
@@ -206,8 +207,9 @@ GPUFL_API int gpufl_system_start(const char *name);
 GPUFL_API int gpufl_system_stop(const char *name);
 
 /* Opens and closes a named window of capture, in a session that has windows (an option: windows,
- * window_after_ms, …; gpufl trace --windows): outside of all windows nothing is recorded; after
- * a while engines rest, and the vendor's library is let go of (window_rest_ms, window_let_go).
+ * window_after_ms, …; gpufl trace --windows). Outside of all windows nothing is recorded; after
+ * a while engines free what they hold, and the vendor's library is detached (window_rest_ms,
+ * window_let_go).
  * Windows of different names may overlap, one name may be open several times; NULL counts as "".
  * Open returns when the engine is on: what this thread launches then is recorded; the first takes
  * some ms. GPUFL_E_STATE where no session runs or it has no windows, GPUFL_E_INVAL for a close
@@ -228,21 +230,21 @@ struct gpufl_upload_options {
     int unreachable_ms; /* a server that cannot be reached is given up after so long; 0: 15 s */
 };
 
-/* What became of it. */
+/* The result of an upload. */
 struct gpufl_upload_result {
     size_t size;       /* sizeof of the caller's struct; set by the caller */
     uint64_t lines;    /* that the server took now */
-    char message[384]; /* why not all of it is there; "" on success */
+    char message[384]; /* why not all was sent; "" on success */
 };
 
-/* Sends sessions to a server, all below log_path, by running `gpufl upload`: the
- * one that GPUFL_CLI names, that lies beside this library, or in PATH. 0 once all
- * of it is there. What is not can be sent by the next call, or the command, which go
- * on where the server stands. Waits no longer than timeout_ms and some seconds.
+/* Sends all sessions below log_path to a server, by running `gpufl upload`: the
+ * one that GPUFL_CLI names, that lies next to this library, or in PATH. 0 once the
+ * server has all of them. The next call, or the command, goes on where a call that
+ * failed stopped. Waits no longer than timeout_ms and some seconds.
  * GPUFL_E_STATE without a session, _NOENT without the command, _NOT_BUILT without
  * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled (GPUFL_DISABLED, or
- * enabled=false in code, environment or config file): nothing is sent. How it gets on, and why it
- * waits, is said on stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
+ * enabled=false in code, environment or config file): nothing is sent. Progress, and the reasons
+ * for waits, are said on stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
  * as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 

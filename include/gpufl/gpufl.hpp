@@ -1,9 +1,9 @@
-// gpufl.hpp - the C++ face of gpufl.h: header-only, C++17, nothing of its own.
+// gpufl.hpp - gpufl.h for C++: header-only, C++17; every function is one of gpufl.h.
 //
 // Scopes, sessions and options as objects. Every call goes to the C function of
 // the same purpose, which says what it does and costs; a scope costs one branch
-// while no session runs. Nothing here throws but what std::string throws for
-// want of memory.
+// while no session runs. Nothing here throws, except std::string where memory
+// runs out.
 #ifndef GPUFL_GPUFL_HPP
 #define GPUFL_GPUFL_HPP
 
@@ -313,7 +313,7 @@ class ScopedMonitor
             gpufl_scope_end(handle_);
     }
 
-    // Of a scope with repeat: its next iteration begins.
+    // Says that the next iteration begins, in a scope with repeat.
     void repetition() const noexcept
     {
         if (handle_)
@@ -358,7 +358,7 @@ struct ScopeMeta {
 namespace detail
 {
 
-// Left of the lambda that GFL_BENCH makes of the block behind it.
+// The left operand of the lambda that GFL_BENCH makes of the block after it.
 class Bench
 {
   public:
@@ -399,8 +399,8 @@ class Bench
 
 // GFL_SCOPE("name") { … } or GFL_SCOPE("name", "tag") { … }
 // A statement: break, continue, return and exceptions leave it as they leave any
-// block, and an else behind it belongs to the if in front of it (of which compilers
-// warn where that if has no braces).
+// block, and an else after it belongs to the if in front of it (compilers warn
+// where that if has no braces).
 #define GFL_SCOPE(...)                                                                             \
     if (const ::gpufl::ScopedMonitor GPUFL_DETAIL_JOIN(gpufl_scope_, __COUNTER__){__VA_ARGS__};    \
         false) {                                                                                   \

@@ -184,7 +184,7 @@ bool fold_is_nameless_program(const struct fold_frame *f)
 
 /* ---- a stack --------------------------------------------------------------------------- */
 
-/* What is shown where no frame is the user's, the best first. */
+/* The frames that are shown where none is the user's, the best first. */
 enum second { PYTHON_LINE, NATIVE_LINE, NATIVE_NAME, PROGRAM_MODULE, NATIVE_MODULE, SECONDS };
 
 /* The place of a frame in that order; SECONDS: never shown. */

@@ -14,7 +14,7 @@
 
 enum { MODULES_OPEN = 8, PATHS_MAX = 1 << 20, PATHS_BYTES = 256 << 20 };
 
-/* What is known of a file of code. */
+/* A file of code. */
 struct module {
     char *path, *build_id; /* owned: the module that the caller named; NULL: the place is free */
     char *kept;            /* owned; NULL: the session has no copy */

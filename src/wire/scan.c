@@ -66,7 +66,7 @@ static bool scan_atom(struct scan *s)
     return false;
 }
 
-/* Behind a value inside containers: closes those that end here and passes the comma. */
+/* Closes the containers that end after a value, and passes the comma. */
 static bool scan_behind(struct scan *s, char *closers, int *depth)
 {
     while (*depth) {

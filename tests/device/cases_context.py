@@ -68,7 +68,7 @@ def windows(lab, count, kind, let_go=LET_GO):
     expect(by_name.get("node") == want["nodes"], f"{by_name} for {want['nodes']} nodes in windows")
     expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
     reason = capability(report, "windows")["reason"]
-    gone = re.search(r"was let go of (\d+) times", reason)
+    gone = re.search(r"was detached (\d+) times", reason)
     if kind == "churn" or not let_go:
         expect(not gone, reason)
         said = any(m["code"] == "windows.not_quiet" for m in report["messages"])
@@ -284,5 +284,5 @@ def windows_come_again(lab):
             expect(report["ledger"]["verdict"] == "complete", f"{report['ledger']['missing']}")
         else:
             expect(report["samples"]["samples"] > 10000 * opened, f"{report['samples']['samples']} samples")
-        went = re.search(r"let go of (\d+) times", capability(report, "windows")["reason"] or "")
+        went = re.search(r"was detached (\d+) times", capability(report, "windows")["reason"] or "")
         expect(bool(went) == (option == "true") and (not went or int(went[1]) >= 2), "CUPTI did not go, or should not have")

@@ -108,7 +108,7 @@ def samples_stand_at_their_line(lab):
 
 
 def on_two_devices(lab, engine, *options, ms=60):
-    """device_stalls on two devices beside each other: what it printed, and the report."""
+    """device_stalls on two devices concurrently: what it printed, and the report."""
     out, err, report = lab.trace("sh", "-c", '"$@"; rc=$?; [ $rc = 7 ] || exit $rc', "sh",
                                  lab.bin / "device_stalls", "--ms", ms, "--devices", 2, options=("-e", engine, *options))
     if not out:
@@ -389,7 +389,7 @@ def counts_of_code_that_was_unloaded(lab):
 
 @case
 def counts_in_windows_only(lab):
-    """By scope, of a name and any, and by windows that the program opens, also beside threads that launch."""
+    """By scope, of a name and any, and by windows that the program opens, also while other threads launch."""
     _, report = instructions_counted(lab, lab.context, "ranges")
     each, rest = divmod(counted_of(report, "marked", counts.INST), 6)
     expect(each > 0 and rest == 0, f"{each} instructions and {rest} of 6 launches")
@@ -404,13 +404,13 @@ def counts_in_windows_only(lab):
         expect(found == each * program["marked"], f"{kind}: {found} instructions of {program['marked']} launches of {each}")
 
 
-# Given back soon behind a window, and the library let go of, before the next one.
+# The engine frees what it holds soon after a window, and CUPTI is detached, before the next window opens.
 RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_let_go=true")
 
 
-def let_go(report):
+def times_detached(report):
     reason = next(c["reason"] for c in report["capabilities"] if c["feature"] == "windows")
-    found = re.search(r"let go of (\d+) times", reason)
+    found = re.search(r"was detached (\d+) times", reason)
     return int(found.group(1)) if found else 0
 
 
@@ -428,9 +428,9 @@ def engines_give_back_between_windows(lab):
             out, _, report = lab.trace(lab.context, "windows", count, kind, pause, 8,
                                        options=("-e", engine, "--windows", *RESTING))
             program = json.loads(out)
-            print(f"     {engine} {kind}: let go of {let_go(report)} times, {program}", flush=True)
+            print(f"     {engine} {kind}: detached {times_detached(report)} times, {program}", flush=True)
             expect(program["cycles"] == count and report["windows"]["opened"] == count + 1, f"{report['windows']}")
-            expect(let_go(report) >= often, f"let go of {let_go(report)} times")
+            expect(times_detached(report) >= often, f"detached {times_detached(report)} times")
             if engine != "SassMetrics":
                 continue
             for kernel in ("marked", "late"):  # the latter ran for the first time while nothing counted
@@ -457,9 +457,9 @@ def samples_of_windows_by_hand(lab):
         time.sleep(0.7)
     program.communicate(timeout=120)
     report = lab.report(out)
-    print(f"     let go of {let_go(report)} times, {report['samples']['samples']} samples, {report['windows']}")
+    print(f"     detached {times_detached(report)} times, {report['samples']['samples']} samples, {report['windows']}")
     expect(program.returncode == 0, f"exit code {program.returncode}")
-    expect(report["windows"]["opened"] == 3 and let_go(report) >= 3, "windows, or the library, did not come and go")
+    expect(report["windows"]["opened"] == 3 and times_detached(report) >= 3, "windows, or the library, did not come and go")
     sampled = report["samples"]["sampled_ns"]
     expect(0 < sampled <= report["windows"]["recorded_ns"] * 1.2, f"sampled for {sampled} ns")
     expect(report["samples"]["samples"] > 100000, "few samples in 2 s")

@@ -176,7 +176,7 @@ def session_with_code(lab, engine):
 
 
 def without_nvdisasm(lab):
-    """A command before another one, for which nvdisasm is neither in PATH nor in a toolkit; None: not to be had here."""
+    """A command before another one, for which nvdisasm is neither in PATH nor in a toolkit; None: not possible here."""
     folders = sorted({str(pathlib.Path(p).resolve().parent) for p in glob.glob("/usr/local/cuda*/bin/nvdisasm")})
     (lab.work / "empty").mkdir(exist_ok=True)
     mounts = "".join(f"mount --bind '{lab.work / 'empty'}' '{folder}' && " for folder in folders)

@@ -119,7 +119,7 @@ int pushed()
     return 0;
 }
 
-// Kernels that run for the first time behind a window, one after the other.
+// Kernels that run for the first time after a window, one after the other.
 template <int I> __global__ void late()
 {
 }

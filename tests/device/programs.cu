@@ -188,7 +188,8 @@ int late()
     std::exit(0);
 }
 
-// What is switched on and off with a context is so beside a thread that launches in another one.
+// Contexts come and go, and records are switched on and off with them, while another thread launches
+// in a context of its own.
 int churn()
 {
     constexpr int CONTEXTS = 20;

@@ -182,7 +182,7 @@ struct Taken {
         most; // cycles of a multiprocessor: the mean, and of those at the ends
 };
 
-// Of two readings: the cycles between them.
+// Takes the cycles between two readings.
 void cycles_between(const unsigned long long *clocks, Taken *out)
 {
     std::vector<unsigned long long> both(2 * MULTIPROCESSORS);

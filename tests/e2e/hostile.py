@@ -198,7 +198,7 @@ class Hostile(unittest.TestCase):
     def test_windows_larger_than_memory(self):
         """What a sender says that unpacking needs is not given to it."""
         body = lines(header(self.id))
-        self.assertEqual(self.send(zstd(body), "zstd").status, 200)  # so that the frames below are sound but for one byte
+        self.assertEqual(self.send(zstd(body), "zstd").status, 200)  # so each frame below is sound except for one byte
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             for log in (27, 30, 31, 41):
                 frame = bytearray(zstd(body, b"\n", 4096))

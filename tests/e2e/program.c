@@ -206,7 +206,7 @@ static int mode_binary(int value)
     return fwrite(data, 1, sizeof data, stdout) == sizeof data ? value : 97;
 }
 
-/* Behind the back of a race detector: that other threads use them is the very point. */
+/* Race detectors do not see these calls: other threads use the descriptors, which is the point. */
 static int mode_close_fds(int value)
 {
     gpu_work();

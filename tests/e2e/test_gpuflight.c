@@ -148,7 +148,7 @@ static void same_work(json_t *a, json_t *b)
     same(a, b, "session/duration_ns");
 }
 
-/* Of a device; unknown is 0 there, and memory is in MiB. */
+/* Compares a device's metrics; in that format unknown is 0, and memory is in MiB. */
 static void same_metrics(json_t *a, json_t *b, const char *key)
 {
     json_t *x = at(a, key), *y = at(b, key);

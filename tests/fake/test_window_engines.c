@@ -342,7 +342,7 @@ TEST(kernels_of_windows)
 
 /* ---- given back between windows -------------------------------------------------------------- */
 
-static const char LET_GO[] = "the profiling library was let go of 10 times";
+static const char DETACHED[] = "the profiling library was detached 10 times";
 
 /* A window a cycle, behind which the engine's objects are given back and the library finalized,
  * which the fake one refuses beside any of them. */
@@ -355,7 +355,7 @@ static void run_resting(struct run *r, const char *engine, const char *const *en
                 program);
     assert_int_equal(int_at(r->report, "windows.opened"), 10);
     assert_string_equal(capability_of(r, "windows", "status"), "collected");
-    check_contains(r, capability_of(r, "windows", "reason"), LET_GO);
+    check_contains(r, capability_of(r, "windows", "reason"), DETACHED);
     assert_int_equal(int_at(r->said, "0.finalized"), 10);
     assert_int_equal(int_at(r->said, "0.outside_exit"), 0);
     assert_int_equal(int_at(r->said, "0.touched"), 0);
@@ -511,7 +511,7 @@ TEST(windows_by_the_clock_behind_a_rest)
         check_program(&r, 0);
         print_message("%s\n", resting[i]);
         assert_int_equal(int_at(r.report, "windows.opened"), 1);
-        check_contains(&r, capability_of(&r, "windows", "reason"), "let go of 2 times");
+        check_contains(&r, capability_of(&r, "windows", "reason"), "detached 2 times");
         assert_string_equal(setting_of(&r, "ran_as"), resting[i]);
         assert_in_range(int_at(r.report, "ledger.launches"), 1, int_at(r.said, "0.launches") / 2);
         if (i == 0)

@@ -85,7 +85,7 @@ static void open_all(void)
     CHECK(!atexit(close_all));
 }
 
-/* What is in the journal can be read, and every line of it is one that the decoder takes. */
+/* The journal can be read, and the decoder takes every line of it. */
 static void check_frames(void)
 {
     static const struct wire_visitor nobody = {0};

@@ -52,7 +52,7 @@ enum { GPU_NON_BLOCKING = 1, GPU_NO_TIMING = 2 };
  * fails ends the program with exit code 9. */
 bool gpu_open(int argc, char **argv);
 
-/* Of kernels.ptx: spin, hoard, greedy, spill. */
+/* A kernel of kernels.ptx: spin, hoard, greedy, spill. */
 void *gpu_kernel(const char *name);
 
 /* Computes on the host for so long. */

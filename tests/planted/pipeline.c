@@ -1,6 +1,6 @@
-/* pipeline.c - nothing is wrong with it: pinned copies on a stream of their own, long kernels,
+/* pipeline.c - a program without a fault: pinned copies on a stream of their own, long kernels,
  * memory allocated once. The host waits for each slot's copy before it fills the slot again: as
- * many waits as batches, but for work of long ago. */
+ * many waits as batches, each for work that ended long ago. */
 #include "gpu.h"
 
 #include <string.h>

@@ -208,8 +208,8 @@ def crowded():
 
 
 def run_case(lab, case, keep):
-    """The case's Result. What is wrong counts at once, but for a run that others disturbed:
-    that one is repeated."""
+    """The case's Result. What is wrong counts at once, except in a run that others disturbed:
+    that run is repeated."""
     for attempt in range(1, ATTEMPTS + 1):
         was_crowded = crowded()
         try:

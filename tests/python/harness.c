@@ -107,7 +107,7 @@ EXPORT void harness_forget(void)
     python_forget();
 }
 
-/* Of the calling thread's stack. */
+/* Gets the limits of the calling thread's stack. */
 EXPORT void harness_limits(size_t *low, size_t *high)
 {
     pthread_attr_t attributes;

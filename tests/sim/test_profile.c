@@ -51,7 +51,7 @@ static json_t *load(const char *name)
 
 #define GPUFL "\"$GPUFL_BINARY_DIR\"/bin/gpufl"
 
-/* A session with what it says of itself (said) and its report; the caller lets go of both. */
+/* Makes a session; said: what it says of itself, report: its report. The caller frees both. */
 static void simulate(const char *name, const char *args, json_t **said, json_t **report)
 {
     char file[64];
@@ -258,7 +258,7 @@ TEST(test_ranges)
     json_decref(report);
 }
 
-/* Of two threads with scopes at the same time one is counted, and the other is told of. */
+/* Where two threads have scopes at the same time, one is counted and the other is reported. */
 TEST(test_ranges_of_threads)
 {
     int64_t beside = 0;

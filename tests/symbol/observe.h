@@ -15,7 +15,7 @@ void observe(const char *mark);
 }
 #endif
 
-/* Behind a call, so that it is none in tail position. */
+/* Put after a call, so that the call is not in tail position. */
 #define STAY      __asm__ volatile("")
 #define IN_LINE   static inline __attribute__((always_inline))
 #define OUT_LINE  __attribute__((noinline, noclone))

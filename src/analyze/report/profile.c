@@ -117,7 +117,7 @@ static void page_samples(struct page *p)
     page_text(
         p,
         "selected: the warp itself issued an instruction; no issue: its scheduler issued none in "
-        "that cycle, of any warp, which alone is time to be had back.");
+        "that cycle, of any warp: only this time can be won back.");
     page_of_pass(p, MODEL_SAMPLES);
     if (s->places.refused)
         page_text(p, "%s of their rows are of instructions beyond those kept one by one.",

@@ -19,7 +19,7 @@ enum {
     LEVELS_MOST = 1 << 20, /* inlined functions that are kept */
 };
 
-/* Of frames: their kind; of stacks: whether they have a frame of the user's. */
+/* The kind of a frame; for a stack, whether it has a frame of the user's. */
 enum { UNKNOWN = 0, USER, NOT_USER };
 
 struct shown {

@@ -399,7 +399,7 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
                         : "");
     else
         snprintf(text, sizeof text,
-                 "%" PRIu64 " opened; the profiling library was let go of %" PRIu64 " times%s",
+                 "%" PRIu64 " opened; the profiling library was detached %" PRIu64 " times%s",
                  atomic_load(&opened), done,
                  stays ? "; it could not be once, and launches stayed up to 0.7 us dearer from "
                          "then on"

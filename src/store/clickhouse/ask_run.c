@@ -84,8 +84,8 @@ static void put_table(struct ask *a, unsigned table)
         put_nothing(&a->text, table);
 }
 
-/* Of history only the last version of each session counts, unless that version says that there is
- * none. The inner table is each server's own: a session's history is on one server. */
+/* Only the last version of a session's history counts, unless that version says that there is none.
+ * The inner table is each server's own: a session's history is on one server. */
 static void put_where(struct ask *a, unsigned table)
 {
     const struct click_ask *c = (const struct click_ask *)a;

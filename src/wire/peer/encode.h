@@ -22,7 +22,7 @@
  * - A scope row becomes a begin and an end; a kernel's scope becomes its path. The
  *   begins of the scopes around it stand before its own, where they are learnt:
  *   readers of that format find parents by what is open.
- * - Unknown numbers become 0, as that format has it, but for the host's CPU: 0 is a
+ * - Unknown numbers become 0, as that format has it, except the host's CPU: 0 is a
  *   value there, so a sample without it (the first one) is left out.
  * Owner's thread. */
 #ifndef GPUFL_WIRE_PEER_ENCODE_H
