@@ -56,7 +56,7 @@ void gpufl_options_init(struct gpufl_options *opts, size_t size)
 
 /* ---- session --------------------------------------------------------------------------------- */
 
-/* A session was asked for, whatever came of it. Relaxed: it only decides what is said. */
+/* A session was asked for, even if none began. Relaxed: this only decides what is said. */
 static atomic_bool asked;
 
 int gpufl_init(const struct gpufl_options *opts)

@@ -45,7 +45,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     return 1; /* the first one */
 }
 
-/* Where the object that holds this code lies. */
+/* The address of the object that holds this code. */
 static ElfW(Addr) own_base(void)
 {
     struct link_map *map = NULL;

@@ -1,5 +1,5 @@
 /* report.c - see report.h. The analysis library is opened only here, at run time:
- * first the one beside this library, then by the loader's search. It stays open. */
+ * first the one next to this library, then by the loader's search. It stays open. */
 #include "capture/report.h"
 
 #include "base/dl.h"

@@ -73,7 +73,8 @@ static void find_cli(char *out, size_t size)
 
 /* ---- its environment ----------------------------------------------------------------------- */
 
-/* Ours, but for what is set here; the new lines lie in *text. NULL: out of memory. */
+/* The environment of this process, except what is set here; *text holds the new lines. NULL: out of
+ * memory. */
 static char **make_environment(const struct gpufl_upload_options *o, struct buf *text)
 {
     const struct {
@@ -169,7 +170,7 @@ static int left_ms(const struct run *r)
     return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* Takes what is there; closed at its end. */
+/* Reads what has arrived; closes the pipe at its end. */
 static void take(struct run *r, int i)
 {
     char bytes[4096];
@@ -180,7 +181,7 @@ static void take(struct run *r, int i)
         close_fd(&r->from[i]);
 }
 
-/* What the command calls its options, and what they are called in code. */
+/* The command's names of its options, and the names they have in code. */
 static const struct {
     const char *theirs, *ours;
 } words[] = {
@@ -215,7 +216,7 @@ void upload_reword(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Says the next whole lines that the command said, in the words of code; JSON is stdout's. */
+/* Says the next whole lines of the command's stderr, with the option names of code. */
 static void relay(struct run *r)
 {
     static const char lead[] = "gpufl upload: ";
@@ -235,7 +236,7 @@ static void relay(struct run *r)
     }
 }
 
-/* Until the child has closed both, or there is no time left: false. */
+/* Reads until the child has closed both pipes. False: there was no time left. */
 static bool listen_to(struct run *r)
 {
     while (r->from[0] >= 0 || r->from[1] >= 0) {
@@ -252,7 +253,8 @@ static bool listen_to(struct run *r)
     return true;
 }
 
-/* Its exit code; -1: it was killed, or somebody else has reaped it. Late, it is ended. */
+/* The child's exit code; -1: it was killed, or somebody else has reaped it. A child that is late is
+ * killed. */
 static int reap(struct run *r, bool *in_time)
 {
     int status, rc = *in_time ? spawn_wait(&r->child, r->deadline, &status) : ETIMEDOUT;
@@ -267,7 +269,7 @@ static int reap(struct run *r, bool *in_time)
 
 /* ---- what it said -------------------------------------------------------------------------- */
 
-/* What the command's JSON says. */
+/* The command's JSON. */
 struct said {
     char result[16];   /* "all", "partly", "none"; "" */
     char message[320]; /* the first session's that has one */
@@ -314,7 +316,7 @@ static void read_said(const struct buf *text, struct said *s)
     }
 }
 
-/* The first line on its stderr, without who says it. */
+/* The first line on the command's stderr, without the program's name before it. */
 static void first_line(struct buf *text, char *out, size_t size)
 {
     static const char lead[] = "gpufl upload: ";
@@ -343,7 +345,7 @@ static int judge(struct run *r, bool in_time, int exit_code, struct said *s, str
 
 /* ---- the call ------------------------------------------------------------------------------ */
 
-/* What the caller's struct has, the rest empty. */
+/* The options that the caller's struct has; the others are empty. */
 static void read_options(const struct gpufl_upload_options *in, struct gpufl_upload_options *out)
 {
     *out = (struct gpufl_upload_options){.size = sizeof *out};
@@ -362,7 +364,7 @@ static void put_result(const struct gpufl_upload_options *o, const struct said *
     memcpy(o->result, &all, all.size < sizeof all ? all.size : sizeof all);
 }
 
-/* A log_path as gpufl_init takes it, too: ".log" behind a directory's name is cut. */
+/* Takes a log_path as gpufl_init does: ".log" after a directory's name is cut. */
 static const char *find_path(const char *path, const char *last_dir, char *cut, size_t size)
 {
     if (!path || !*path)

@@ -2,11 +2,10 @@
  * nothing of HTTP is in this one.
  *
  * The child gets no descriptor of the program's, its own signals, and the key in its
- * environment, where others of the machine do not see it. It is waited for, for a
- * limited time, and killed after that; what the child says while it waits or sends is
- * said on stderr, in the words of code. The end of the child is
- * known by its output as well, so that a program that reaps every child does not
- * matter. [any] */
+ * environment, where other users of the machine do not see it. The caller waits for the
+ * child for a limited time, then kills it; what the child says while it waits or sends is
+ * said on stderr, with the option names of code. The child's end also shows in its
+ * output, so a program that reaps every child does no harm. [any] */
 #ifndef GPUFL_CAPTURE_UPLOAD_H
 #define GPUFL_CAPTURE_UPLOAD_H
 

@@ -17,7 +17,7 @@
 
 enum { COMMANDS_MAX = 32, WIDTH_DEFAULT = 100, WIDTH_LEAST = 60, WIDTH_MOST = 200 };
 
-/* Every line of a synopsis behind the program's and the command's name. */
+/* Prints every line of a synopsis after the program's and the command's name. */
 static void print_synopsis(const struct cmd_text *text, FILE *out)
 {
     const char *lead = "Usage: ";
@@ -38,7 +38,7 @@ static void print_help(const struct cmd_text *text, const struct opt *table, FIL
         fprintf(out, "\n%s", text->more);
 }
 
-/* The caller's table with the help row that every command has behind it; NULL: out of memory. */
+/* The caller's table, followed by the help row that every command has; NULL: out of memory. */
 static struct opt *with_help(const struct opt *table, bool *help)
 {
     size_t n = 0;
@@ -100,8 +100,8 @@ int cmd_one_path(const char *command, int operands, char **argv)
     return CMD_OK;
 }
 
-/* Every relative path fails in a folder that somebody has removed, for a reason that names
- * another. */
+/* Says that the working folder was removed: every relative path fails there, with a reason that
+ * names another cause. */
 static void say_folder_is_gone(void)
 {
     char here[PATH_MAX];

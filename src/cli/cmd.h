@@ -40,7 +40,7 @@ struct cmd {
 /* What `gpufl <command> --help` prints around the option table. */
 struct cmd_text {
     const char *name;     /* of the command */
-    const char *synopsis; /* behind `gpufl <name> `, one line a form */
+    const char *synopsis; /* what follows `gpufl <name> `, one line a form */
     const char *about;    /* what it does, wrapped by hand at 80 columns, LF at the end */
     const char *more;     /* examples, files, …: printed as it stands; may be NULL */
 };
@@ -53,8 +53,8 @@ enum { CMD_CONTINUE = -1 };
 int cmd_parse(const struct cmd_text *text, const struct opt *table, int flags, int argc,
               char **argv, int *operands);
 
-/* Of a command that takes the path of sessions and nothing else: CMD_OK, or what cmd_usage
- * returned. argv: as cmd_parse left it. */
+/* Checks the operands of a command that takes the path of sessions and nothing else: CMD_OK, or
+ * what cmd_usage returned. argv: as cmd_parse left it. */
 int cmd_one_path(const char *command, int operands, char **argv);
 
 /* Says "gpufl <command>: sentence" and where help is; returns CMD_USAGE. */

@@ -47,7 +47,7 @@ static int read_session(struct side *s, const struct discover_session *d, bool a
         return err_set(e, rc, "%s", err_text(rc));
     model_init(&m, names);
     rc = load_session(&m, d, &o, &stats, e);
-    /* Of passes of one command only that of the times, the first, is a run like any other. */
+    /* Among the passes of one command only the first, which has the times, is an ordinary run. */
     if (!rc && (alone || m.facts.pass <= 1)) {
         struct digest *into = &s->digests[s->count];
         rc = digest_open(into, &m);

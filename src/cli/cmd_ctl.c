@@ -26,7 +26,8 @@ static const struct cmd_text text = {
             "  gpufl ctl 4711 window status\n",
 };
 
-/* Why nobody answers at a socket: the process is not there, was another one, or takes no orders. */
+/* The reason why nobody answers at a socket: the process is gone, is another one by now, or takes
+ * no orders. */
 static int no_answer(pid_t pid, int error, const char *path, struct err *e)
 {
     bool lives = kill(pid, 0) == 0 || errno == EPERM;
@@ -67,7 +68,7 @@ static int reach(pid_t pid, struct err *e)
     return no_answer(pid, rc, at.sun_path, e);
 }
 
-/* Prints the answer; CMD_FAILED where it tells of an error. */
+/* Prints the answer; CMD_FAILED where it is an error. */
 static int ask(int fd, const char *request)
 {
     char line[2048];

@@ -48,7 +48,7 @@ static int check(const struct arguments *a, int operands, char **argv)
     return CMD_OK;
 }
 
-/* JSON has every row unless --top says otherwise; text its default. */
+/* The rows of tables: JSON has all of them unless --top says otherwise; text has its default. */
 static void fill(const struct arguments *a, FILE *out, struct gpufl_report_options *o)
 {
     gpufl_report_options_init(o, sizeof *o);

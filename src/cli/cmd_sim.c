@@ -75,7 +75,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Threads share the devices out; where there are more threads than devices, the
+/* Threads share the devices; where there are more threads than devices, the
  * threads of a device have streams of their own. */
 static void worker_plan(struct worker *w, const struct request *r, int number)
 {
@@ -158,7 +158,7 @@ static int print_result(const struct request *r, const char *session, const char
     return rc ? cmd_fail("sim", "%s", err_text(rc)) : cmd_finish_output("sim");
 }
 
-/* The session itself, on a machine that is open. */
+/* Runs the session on a machine that is open. */
 static int capture(const struct request *r)
 {
     struct gpufl_options o;
@@ -198,7 +198,7 @@ static int bad(const char *option, const char *value, const char *allowed)
     return cmd_usage("sim", "--%s %s: it takes %s", option, value, allowed);
 }
 
-/* Numbers within their limits; the configuration of the machine from them. */
+/* Checks that the numbers are within their limits, and makes the machine's configuration. */
 static int check(struct request *r, struct sim_config *c)
 {
     static const struct {

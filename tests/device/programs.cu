@@ -188,8 +188,8 @@ int late()
     std::exit(0);
 }
 
-// Contexts come and go, and records are switched on and off with them, while another thread launches
-// in a context of its own.
+// Contexts come and go, and records are switched on and off with them, while another thread
+// launches in a context of its own.
 int churn()
 {
     constexpr int CONTEXTS = 20;

@@ -6,8 +6,8 @@
  * starts with the first part, and shares the descriptor table of base/process/fd_thread.h, in
  * which the session's directory is open. What cannot be packed stays plain.
  *
- * compressor_add and _stop: [collector]; nothing else is shared but the queue,
- * the wake-up and the spool's count. */
+ * compressor_add and _stop: [collector]; only the queue, the wake-up and the
+ * spool's count are shared. */
 #ifndef GPUFL_CAPTURE_LOG_COMPRESSOR_H
 #define GPUFL_CAPTURE_LOG_COMPRESSOR_H
 

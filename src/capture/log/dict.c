@@ -76,7 +76,7 @@ static int hash_reserve(struct dict_table *t)
     return 0;
 }
 
-/* 0: there is no such entry for sure. */
+/* The slot of an id; 0: there is certainly no such entry. */
 static inline uint32_t slot_of(const struct dict *d, int table, int64_t id)
 {
     if (id <= 0) /* none, or CELL_NULL */
@@ -153,7 +153,7 @@ static bool is_defined(const struct dict *d, int table, uint32_t slot)
     return row && row[0];
 }
 
-/* The entry is not in the part: it has to be written, if it is known at all. */
+/* Notes an entry that is not in the part and has to be written, if it is known at all. */
 static int set_miss(const struct dict *d, struct dict_set *s, int table, uint32_t slot)
 {
     if (!is_defined(d, table, slot))
@@ -224,7 +224,7 @@ static int table_of(const struct column *col)
     return col->ref == RECORD_name ? DICT_NAMES : col->ref; /* RECORD_NONE stays negative */
 }
 
-/* One column of n rows, stride cells apart. */
+/* Notes what one column of n rows refers to; the rows are stride cells apart. */
 static int need_column(struct dict *d, struct dict_set *s, int table, const int64_t *cell,
                        size_t stride, size_t n)
 {

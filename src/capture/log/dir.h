@@ -4,8 +4,8 @@
  * session goes on where the program changes its root or its user, moves the directory, or may no
  * longer look paths up.
  *
- * Why not the path: it is looked up anew by each call, with the rights that the program has by
- * then. Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only,
+ * Why not the path: each call looks it up anew, with the rights that the program has by then.
+ * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only,
  * whose descriptor table holds the descriptor (base/process/fd_thread.h), or on a thread that was
  * started inside it. */
 #ifndef GPUFL_CAPTURE_LOG_DIR_H

@@ -36,7 +36,7 @@ static const char *const feature_names[] = {
 #undef FEATURE
 };
 
-/* What stderr hears. */
+/* Writes the message to stderr. */
 static void say_aloud(enum severity severity, const char *text)
 {
     static const enum log_level levels[] = {[SEVERITY_NOTE] = LOG_DEBUG,

@@ -47,7 +47,7 @@ enum feature {
 /* Notes what became of a feature; the last word counts. status and reason are copied. [any] */
 void feature_set(const char *feature, bool requested, const char *status, const char *reason);
 
-/* The same, unless somebody has already told of a failure. [collector] */
+/* Notes what became of a feature, unless a failure has been noted already. [collector] */
 void feature_conclude(enum feature f, bool requested, const char *status, const char *reason);
 
 /* Writes the capability rows. [collector] */

@@ -42,14 +42,15 @@ static const char *numbered_name(const struct part *p, char name[PART_NAME])
     return name;
 }
 
-/* Of the next part while the one before still has the active name: readers pass over it. */
+/* The next part's name while the part before it still has the active name: readers skip it. */
 static const char *next_name(const struct part *p, char name[PART_NAME])
 {
     snprintf(name, PART_NAME, "%s.log.part", p->name);
     return name;
 }
 
-/* A file of that name that is there already belongs to somebody else: refused. */
+/* Creates the file. One of that name that exists already belongs to somebody else and is
+ * refused. */
 static int create(struct part *p, const char *name)
 {
     int at = log_dir_at(p->dir), fd;
@@ -61,8 +62,8 @@ static int create(struct part *p, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* A lock that ends with the process, whatever ends that: who finds it gone knows that nobody
- * writes any more. Where the file system has no locks nothing is known. */
+/* Takes a lock that ends with the process, whatever ends the process: who finds the lock gone knows
+ * that nobody writes any more. Where the file system has no locks nothing is known. */
 static void say_in_use(int fd)
 {
     (void)flock(fd, LOCK_SH | LOCK_NB);
@@ -82,7 +83,8 @@ static int part_create(struct part *p)
     return 0;
 }
 
-/* The descriptor is the program's by now, whatever it stands for: nothing is done to it. */
+/* Opens the file again where the program has closed the descriptor. The old number is not touched:
+ * by now it may be one of the program's. */
 static int part_reopen(struct part *p)
 {
     char name[PART_NAME];
@@ -114,8 +116,8 @@ static int allocate(int fd, int64_t from, int64_t to)
     return rc;
 }
 
-/* So many bytes more, and the reserve after them, get their place on the disk. Where the file
- * system cannot promise that there is no reserve; 0, -ENOSPC or -EDQUOT. */
+/* Allocates so many more bytes, and the reserve after them, on the disk. There is no reserve where
+ * the file system cannot promise it. 0, -ENOSPC or -EDQUOT. */
 static int reserve(struct part *p, size_t n)
 {
     int64_t need = p->bytes + (int64_t)n + p->reserve;
@@ -134,7 +136,7 @@ static int reserve(struct part *p, size_t n)
     return rc;
 }
 
-/* After a failed write: back to the end of the last complete line. */
+/* Cuts the file back to the end of the last complete line after a failed write. */
 static void part_cut(struct part *p)
 {
     if (ftruncate(p->fd, p->bytes) == 0)
@@ -176,7 +178,7 @@ static int append(struct part *p, const void *data, size_t n, int how)
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* Removes the file where nothing was written to it and the name still stands for it. */
+/* Removes the file where nothing was written to it and its name is still its own. */
 static void remove_empty(const struct part *p)
 {
     char name[PART_NAME];

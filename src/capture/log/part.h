@@ -5,9 +5,9 @@
  * program that may open no more files later keeps its log. A file in which nothing was written is
  * removed when the channel is closed.
  *
- * The file ends behind a complete line after every part_write, whatever write(2)
- * did: what a failed one left is cut off again; where even that fails, the next
- * write starts a new line, so that the torn one stands alone.
+ * The file ends with a complete line after every part_write, whatever write(2)
+ * did: what a failed write left is cut off again; where even that fails, the next
+ * write starts a new line, so that only the torn line is lost.
  *
  * [collector] */
 #ifndef GPUFL_CAPTURE_LOG_PART_H

@@ -32,8 +32,8 @@ static int64_t size_at(int at, const char *name)
     return fstatat(at, name, &st, 0) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
 }
 
-/* A packed part whose plain one is still there is not counted: that is the
- * compressor's to do, under the lock, together with removing the plain one. */
+/* A packed part whose plain part still exists is not counted: the compressor does
+ * that under the lock, as it removes the plain part. */
 static bool is_counted(int at, const char *name, int64_t *bytes)
 {
     char plain[NAME_MAX + 1];

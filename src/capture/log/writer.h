@@ -12,7 +12,7 @@
  *
  * For readers: parts are 1 to the highest N, then <channel>.log. A crash can
  * leave a part both plain and packed; both are whole then, .gz wins, because it
- * gets its name when it is complete. *.part is nothing. A plain part can be gone
+ * gets its name when it is complete. *.part is to be ignored. A plain part can be gone
  * by the time it is opened: its .gz is there. The header says the part's number,
  * so that <channel>.log renamed in between is not taken twice.
  *
@@ -56,8 +56,8 @@ struct writer_config {
                        format do not stand alone; kernel names stay mangled */
 };
 
-/* rows + lost_disk + lost_memory of an EVENT = rows given, but for those in the batches and
- * those that the public client's format cannot say. */
+/* rows + lost_disk + lost_memory of an EVENT = rows given, except those in the batches and those
+ * that the public client's format has no line for. */
 struct writer_counts {
     uint64_t rows[RECORD_COUNT];      /* taken by write(2); of a DICT every repetition */
     uint64_t lost_disk[RECORD_COUNT]; /* dropped: limit or write error */
@@ -79,8 +79,8 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
  * entries) or _NOMEM. */
 int writer_define(struct writer *w, enum record_type type, const int64_t *row);
 
-/* Scopes are wanted as `scope_open` when they begin, not only where they stay open: the public
- * client's format writes begins, and a kernel's row there names its scopes. */
+/* True where scopes are to be given as `scope_open` when they begin, not only where they stay open:
+ * the public client's format writes begins, and a kernel's row there names its scopes. */
 bool writer_wants_begins(const struct writer *w);
 
 /* Adds a row of an EVENT record to its channel's pending batch; encodes when full. */
@@ -89,9 +89,8 @@ void writer_row(struct writer *w, enum record_type type, const int64_t *row);
 /* Encodes and writes everything pending; checks limits. 0, or why the capture has ended. */
 int writer_flush(struct writer *w);
 
-/* Writes a file of its own beside the log, once: false where it is there already, where there is
- * no room below the session's limit or on the disk, or where writing fails; nothing is left then.
- * */
+/* Writes a separate file next to the log, once. False where the file exists, where there is no room
+ * below the session's limit or on the disk, or where writing fails; nothing is left then. */
 bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t size);
 
 enum writer_stop writer_stopped(const struct writer *w);

@@ -9,8 +9,8 @@
  * as plain text, too (CUPTI's sample cupti_nvtx does), and without a tool nobody reads it. An
  * address that no program has, as another tool's handle may be, is not read either.
  *
- * A thread's pushed ranges stand in a list of its own, also while no session runs: a range
- * pushed before the session began must not take the place of another one at its pop. */
+ * Each thread has a list of its pushed ranges, also while no session runs: a range pushed before
+ * the session began must not take the place of another range at its pop. */
 #include "capture/nvtx/nvtx.h"
 
 #include "base/alloc.h"
@@ -46,7 +46,7 @@ struct pushed {
     uint32_t domain;
 };
 
-/* A thread's pushed ranges. Its own. */
+/* A thread's pushed ranges. Only that thread uses them. */
 struct ranges {
     uint32_t depth;
     uint32_t beyond; /* pushed above those, not tracked */
@@ -59,7 +59,8 @@ static const char UNNAMED[] = "(unnamed)";
  * written before its handle is given out. */
 static char *registered;
 static _Atomic uint32_t registered_used; /* bytes. Relaxed */
-/* Its domains' names, by handle. Written once, release; acquire. */
+/* The names of the program's domains, by handle. Each is written once (release) and read with
+ * acquire. */
 static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx"};
 static _Atomic uint32_t domain_count = 1;
 
@@ -186,7 +187,7 @@ static nvtx_string string_add(const struct text *t)
     return registered + at;
 }
 
-/* One of the same name is the same; beyond the table all are the default one. */
+/* Two domains of one name are one domain; domains beyond the table are the default one. */
 static nvtx_domain domain_add(const struct text *t)
 {
     uint32_t count = atomic_load_explicit(&domain_count, memory_order_relaxed);
@@ -451,7 +452,7 @@ bool nvtx_attach(const void *(*export)(uint32_t table))
     return any;
 }
 
-/* Is the tool that the variable names another one? A second copy of ours passes calls on. */
+/* True where the variable names another tool. A second copy of this library passes calls on. */
 static bool other_tool(const char *path)
 {
     static const char ours[] = "libgpufl.so";

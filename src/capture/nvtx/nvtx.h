@@ -2,7 +2,7 @@
  *
  * A pushed range is a scope of its thread, with the domain's name as its tag ("nvtx"
  * for the default domain). A started range is one of the thread that starts it, until
- * any thread ends it. What overlaps is closed alone: ranges need not nest. */
+ * any thread ends it. A range that overlaps another is closed alone: ranges need not nest. */
 #ifndef GPUFL_CAPTURE_NVTX_NVTX_H
 #define GPUFL_CAPTURE_NVTX_NVTX_H
 
@@ -15,7 +15,7 @@ bool nvtx_attach(const void *(*export)(uint32_t table));
  * another tool. [owner] */
 void nvtx_begin(const struct options *o);
 
-/* What became of them. [collector] */
+/* Writes what became of the ranges. [collector] */
 void nvtx_conclude(void);
 
 #endif

@@ -262,7 +262,7 @@ static bool is_other_variable(const char *entry, size_t len)
     return false;
 }
 
-/* A variable that is a slip of the pen away from an option's. Others may be somebody else's. */
+/* A variable whose name is nearly an option's. Other variables may be somebody else's. */
 static void check_variable(const char *entry, const struct options_say *s)
 {
     char name[64];
@@ -283,7 +283,8 @@ static void check_variable(const char *entry, const struct options_say *s)
                  variable);
 }
 
-/* Somebody who sets it wants something of it, and it is no option: nothing else would complain. */
+/* Warns of a bad value of the variable that switches capture off: it is no option, so nothing else
+ * checks it. */
 static void check_disabled(const struct options_say *s)
 {
     bool off;
@@ -427,7 +428,7 @@ static int take_forced(struct options *o, const struct options_say *s)
     return option_set(o, OPT_profiling_engine, text, SOURCE_FORCED, OPTIONS_FORCE_VARIABLE, s);
 }
 
-/* Where `gpufl trace` looks for sessions. */
+/* The directory in which `gpufl trace` looks for sessions. */
 static int keep_trace_dir(struct options *o, const char *dir)
 {
     char *copy = mem_strdup(dir);

@@ -4,8 +4,8 @@
  * default < what `gpufl trace` does by itself < config_file < GPUFL_* < code <
  * GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher hands both of its
  * sources over in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
- * before what is its own default. A value that is no good costs one sentence and is
- * passed over. Owner's thread. */
+ * before its own defaults. A value that is not valid costs one sentence and is
+ * skipped. Owner's thread. */
 #ifndef GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 #define GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 
@@ -106,7 +106,7 @@ int option_check(enum option_id id, const char *text, struct err *e);
 /* What the option takes, for a sentence: "true or false". [any] */
 void option_allowed(enum option_id id, char *out, size_t size);
 
-/* The value as it stands in the log: text of any length up to size; the key of a
+/* The value as the log has it: text of any length up to size; the key of a
  * server only as "set" or "". */
 void options_text(const struct options *o, enum option_id id, char *out, size_t size);
 

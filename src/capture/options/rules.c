@@ -36,7 +36,7 @@ static int default_log_path(struct options *o)
     return 0;
 }
 
-/* So that every session has room to say why it ended. */
+/* Raises a limit that is too small: every session has room to say why it ended. */
 static void raise_spool_limit(struct options *o, const struct options_say *s)
 {
     enum { LEAST = 64 << 10 };
@@ -89,7 +89,7 @@ static int share_samples(struct options *o, const struct options_say *s)
                       s);
 }
 
-/* Windows that come again close by the clock, before the next one opens. */
+/* Windows that repeat have to close by the clock, before the next one opens. */
 static void check_every(struct options *o, const struct options_say *s)
 {
     const char *lack = NULL;
@@ -134,7 +134,7 @@ static const struct {
     {OPT_deep_sample_ms, ENGINE_SASS_METRICS, "Deep"},
 };
 
-/* Somebody set it, and not to off. */
+/* True where somebody set the option, and not to off. */
 static bool wants(const struct options *o, enum option_id id)
 {
     char text[8];
@@ -159,8 +159,8 @@ static void engine_for_stacks(struct options *o, const struct options_say *s)
                  launches ? "Trace" : "Sync");
 }
 
-/* What was asked for and the engine does not give, once, in one sentence. A pass leaves to the
- * others what it does not give; why there are no windows is said where they begin. */
+/* Says once, in one sentence, what was asked for and the engine does not give. A pass leaves that
+ * to the other passes; why there are no windows is said where windows begin. */
 static void say_lacks(const struct options *o, const struct options_say *s)
 {
     char list[320] = "";
@@ -203,7 +203,8 @@ int options_injected(struct options *o)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* `gpufl trace` samples all the time by itself; an interval of 0 that somebody set says not to. */
+/* `gpufl trace` samples all the time by default; an interval of 0 that somebody set turns it
+ * off. */
 static void sampling_interval(struct options *o, const struct options_say *s)
 {
     bool asked = option_asked(o, OPT_continuous_system_sampling);

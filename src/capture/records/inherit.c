@@ -1,5 +1,5 @@
-/* inherit.c - see inherit.h. A history that could not be kept for want of memory is
- * a thread about which nothing is known: launches are not attributed then. */
+/* inherit.c - see inherit.h. Where there was no memory for a thread's history, nothing
+ * is known about the thread: launches are not attributed then. */
 #include "capture/records/inherit.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 enum { KEPT_MOST = 1 << 22 };
 
-/* A thread that had no scope all the round can give none: most are like that. */
+/* A thread without a scope in the whole round has none to inherit: most threads are so. */
 static void drop_empty(struct inherit *h)
 {
     const struct inherit_history *last =

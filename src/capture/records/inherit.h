@@ -3,7 +3,7 @@
  * A framework may launch from threads of its own: autograd runs backward() in one.
  * Such a launch takes the innermost scope of the only other thread that had scopes
  * open when it was made, and is marked as having inherited it. Where several threads
- * had, nobody can tell: it stays without a scope, and is counted.
+ * had scopes open, the launch stays without a scope, and is counted.
  *
  * The program's threads note the launch and its tick. Which scopes were open then is
  * known once all rings are drained up to one tick: each thread's history of that round
@@ -42,19 +42,19 @@ struct inherit {
     uint64_t lost;    /* launches that could not be kept: no memory */
 };
 
-/* The changes that follow are this thread's. */
+/* Begins a thread: the changes that follow are of this thread. */
 void inherit_thread(struct inherit *h, int32_t thread, uint64_t innermost);
 
-/* Its innermost scope is another one from this tick on; 0: none. */
+/* Notes that the thread's innermost scope is another one from this tick on; 0: none. */
 void inherit_change(struct inherit *h, uint64_t tick, uint64_t instance);
 
-/* A launch of this thread outside any scope of its own. */
+/* Notes a launch of this thread outside any scope of its own. */
 void inherit_launch(struct inherit *h, uint64_t tick, const struct join *join);
 
-/* The call just noted failed: no record will come. */
+/* Takes the launch just noted back: the call failed, and no record will come. */
 void inherit_cancel(struct inherit *h, uint32_t correlation);
 
-/* All rings are drained: joins every launch of the round and forgets it. */
+/* Ends a round, when all rings are drained: joins every launch of the round and forgets it. */
 void inherit_resolve(struct inherit *h, struct joins *joins);
 
 void inherit_fini(struct inherit *h);

@@ -31,11 +31,11 @@ void joins_fini(struct joins *j);
 /* entry.waiting: a record is sure to come (kernel, graph), so losing it is a loss. */
 void joins_put(struct joins *j, const struct join *entry);
 
-/* What is known of a correlation id, or NULL. Valid until the next put. Kernels of a graph
- * ask for the same one. */
+/* The entry of a correlation id, or NULL. Valid until the next put. All kernels of a graph have the
+ * id of its launch. */
 const struct join *joins_get(struct joins *j, uint32_t correlation);
 
-/* The same of what is no record of the call itself: that is still to come. */
+/* The entry of a correlation id, for a record other than the call's own, which is still to come. */
 const struct join *joins_look(const struct joins *j, uint32_t correlation);
 
 #endif

@@ -1,7 +1,8 @@
 /* scopes.c - the producer's side: see scopes.h. The collector's is scopes_drain.c.
  *
- * A scope that its own thread ends takes those inside it with it; one that is left (an NVTX
- * range) goes alone, and by any thread. Its own learns of that before it does anything next.
+ * A scope that its own thread ends also ends the scopes inside it; a scope that is left (an NVTX
+ * range) ends alone, and any thread may leave it. The scope's own thread learns of that before it
+ * does anything next.
  *
  * Cost of a scope: two readings of tick.h's clock, two slots of 32 bytes. The name is
  * found in a cache of the thread, keyed by the pointer and compared by content. */
@@ -49,8 +50,8 @@ static inline uint32_t name_id(struct thread_state *t, const char *text)
     return name_slow(c, text, text, strlen(text));
 }
 
-/* The same for a text that comes from another place each time: where it is looked for
- * follows from its length and its ends. */
+/* Finds the name of a text that comes from another address each time: its length and its ends
+ * choose the cache entry. */
 static inline uint32_t name_of_text(struct thread_state *t, const char *text, size_t len)
 {
     uint64_t ends[2] = {0, 0};
@@ -68,8 +69,8 @@ static inline uint32_t name_of_text(struct thread_state *t, const char *text, si
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-/* The line is another core's: the collector has read it. Asking for it early, and for
- * writing, hides the way. */
+/* Fetches the cache line early, and for writing: the line is another core's, since the collector
+ * has read it. */
 static inline void line_fetch(void *p)
 {
 #if defined __x86_64__
@@ -79,9 +80,9 @@ static inline void line_fetch(void *p)
 #endif
 }
 
-/* Room was made sure of. The fields come one by one and are stored straight into the ring:
- * a slot put together on the stack would be read back in wider pieces than it was written
- * in, and such a read waits. tick and tag also stand for what shares their place. */
+/* Pushes a slot; the caller has made sure of room. The fields are stored one by one straight into
+ * the ring: a slot composed on the stack would be read back in wider pieces than it was written in,
+ * and such a read waits. tick and tag are also the fields that share their place. */
 static inline void slot_push(struct thread_state *t, enum slot_kind kind, uint32_t id,
                              uint64_t instance, uint64_t tick, uint64_t tag)
 {
@@ -98,8 +99,8 @@ static inline void slot_push(struct thread_state *t, enum slot_kind kind, uint32
     atomic_store_explicit(&t->ring.head, head + 1, memory_order_release);
 }
 
-/* The ring fills up. What was pushed since the last call waits for the next, or for the
- * flush: to ask for every slot would cost more than the slot. */
+/* Wakes the collector where the ring fills up. Slots pushed since the last call wait for the next
+ * call, or for the flush: a test for every slot would cost more than the slot. */
 static void wake_sometimes(struct thread_state *t)
 {
     uint64_t head = atomic_load_explicit(&t->ring.head, memory_order_relaxed);
@@ -109,7 +110,8 @@ static void wake_sometimes(struct thread_state *t)
     collector_wake();
 }
 
-/* Is there room for n slots beside the ends of the open scopes? Wakes the collector in time. */
+/* True where there is room for n slots in addition to the ends of the open scopes. Wakes the
+ * collector in time. */
 static inline bool slots_room(struct thread_state *t, uint32_t n)
 {
     uint32_t need = n + atomic_load_explicit(&t->depth, memory_order_relaxed);
@@ -130,8 +132,8 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* ---- scopes --------------------------------------------------------------------------------- */
 
-/* Who is told of outermost scopes; written before capture_gate.ranged, which is released, and read
- * after it. A thread that comes late finds the one of the session before. */
+/* The receiver of outermost scopes; written before capture_gate.ranged, which is released, and read
+ * after it. A thread that comes late finds the receiver of the session before. */
 static _Atomic(trace_range_fn *) range_fn;
 static _Atomic(struct trace *) range_trace;
 static _Atomic(const char *) range_inner; /* why inner scopes are not counted; NULL: none is */
@@ -153,7 +155,7 @@ static inline bool ranged(void)
     return __builtin_expect(atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 0);
 }
 
-/* Why the scope is not counted; NULL: it is, or nobody counts. */
+/* The reason why the scope is not counted; NULL: it is counted, or nobody counts. */
 static inline const char *tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats)
 {
     if (!ranged())
@@ -162,7 +164,8 @@ static inline const char *tell_range(uint64_t instance, enum range_moment moment
         atomic_load_explicit(&range_trace, memory_order_relaxed), instance, moment, repeats);
 }
 
-/* A scope begins where scopes are counted: outermost ones are. */
+/* Reports the begin of a scope to hardware counters, which count outermost scopes; notes why a
+ * scope is not counted. */
 static void range_begins(struct thread_state *t, uint64_t instance, uint32_t name, bool is,
                          uint32_t repeats)
 {
@@ -186,8 +189,8 @@ void scopes_settle(void)
     (void)tell_range(0, RANGE_SETTLES, 0);
 }
 
-/* Ended by other threads: so many, and the last of them. A writer takes a number, then fills
- * its cell: handle, then number + 1, release; acquire. */
+/* The scopes that other threads ended: their number, and the last of them. A writer takes a number,
+ * then fills its cell: handle, then number + 1 (release; readers acquire). */
 static _Atomic uint64_t afar_count;
 static struct {
     _Atomic uint64_t number, handle;
@@ -225,7 +228,7 @@ void scopes_thread_ends(struct thread_state *t)
     t->window_scope = 0;
 }
 
-/* A range: an outermost scope, or one that has opened a window. */
+/* True for a range: an outermost scope, or one that has opened a window. */
 static inline bool is_range(const struct thread_state *t, uint64_t instance, uint32_t place)
 {
     return place == 1 || t->window_scope == instance;
@@ -259,7 +262,7 @@ static void afar_slow(struct thread_state *t, uint64_t count)
     }
 }
 
-/* Closes here what other threads ended. */
+/* Closes the scopes of this thread that other threads ended. */
 static inline void afar_take(struct thread_state *t)
 {
     uint64_t count = atomic_load_explicit(&afar_count, memory_order_relaxed);
@@ -360,7 +363,7 @@ void scopes_end(uint64_t handle)
     slots_room(t, 0);
 }
 
-/* A scope that is not open here is told to the thread that has it. */
+/* Passes the end of a scope that is not open here to the thread that has it. */
 static void leave_afar(struct thread_state *t, uint64_t handle, uint64_t now)
 {
     if (!threads_ring(t) || !slots_room(t, 1))
@@ -389,7 +392,7 @@ void scopes_leave(uint64_t handle)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* Can a launch belong to a scope? A thread without any may inherit another's. */
+/* True where a launch can belong to a scope. A thread without a scope may inherit another's. */
 bool scopes_inside(void)
 {
     return gate_is_on() && atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
@@ -421,7 +424,7 @@ static inline void count_launch(struct thread_counters *c, const struct launch *
         counter_add(&c->launches_outside, 1);
 }
 
-/* A graph launch whose row was asked for: two slots. */
+/* Pushes a graph launch whose row was asked for: two slots. */
 static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t scope)
 {
     if (!threads_ring(t) || !slots_room(t, 2))
@@ -431,7 +434,7 @@ static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t 
     return true;
 }
 
-/* Is a record sure to come, so that it is a loss where its scope is not known? */
+/* True where a record will certainly come, so that a launch whose scope is not known is a loss. */
 static inline bool has_record(const struct launch *l)
 {
     return l->kind != LAUNCH_OTHER && l->kind != LAUNCH_OUTSIDE;
@@ -486,7 +489,7 @@ void scopes_launch(const struct launch *l)
         counter_add(&t->counters.joins_lost, 1);
 }
 
-/* Nearly all launches of programs without scopes: nothing has to be kept of one but that it was. */
+/* The way of nearly all launches of programs without scopes: only their number is kept. */
 void scopes_kernel(uint32_t correlation)
 {
     struct thread_state *t = thread_here;

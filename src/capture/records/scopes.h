@@ -21,29 +21,29 @@ struct thread_state;
 uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
 void scopes_end(uint64_t handle); /* [hot] */
 
-/* The same of a scope whose iterations are told, each at its begin. [hot] */
+/* Begins a scope whose iterations are reported, each at its begin. [hot] */
 uint64_t scopes_begin_repeated(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
 void scopes_repetition(uint64_t handle);
 
-/* The same as scopes_begin for a name of a length, a tag or NULL. [hot] */
+/* Begins a scope as scopes_begin does, with a name of a given length, and a tag or NULL. [hot] */
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
 
-/* Ends that scope alone, of this thread or another: what was opened inside it stays open. [hot] */
+/* Ends only that scope, of this thread or another: scopes inside it stay open. [hot] */
 void scopes_leave(uint64_t handle);
 
-/* Outermost scopes are told to this from now on, on their threads; NULL: to none. Before the first
- * of a session, or none. [owner] */
+/* Sets the receiver of outermost scopes, which is called on their threads; NULL: none. To be called
+ * before the first scope of a session, or not at all. [owner] */
 void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes);
 
-/* The thread, which is the calling one, ends: closes the window that a scope of it has opened. */
+/* Closes the window that a scope of the calling thread has opened: the thread ends. */
 void scopes_thread_ends(struct thread_state *t);
 
-/* The calling thread is about to end: see RANGE_SETTLES. */
+/* Says that the calling thread is about to end: see RANGE_SETTLES. */
 void scopes_settle(void);
 
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
-/* The same of a kernel alone that no window limits. [hot] */
+/* Counts and joins a single kernel that no window limits. [hot] */
 void scopes_kernel(uint32_t correlation);
 bool scopes_inside(void); /* [hot] the session has scopes */
 
@@ -56,14 +56,14 @@ struct scope_afar {
     int64_t end; /* ns */
 };
 
-/* The collector's side of all rings. */
+/* The collector's state for all rings. */
 struct scopes_drain {
     struct writer *writer;
     struct joins *joins;
     struct ids *ids;
     void (*thread)(void *arg, int32_t tid, const char *name); /* before a row names the thread */
     void *arg;
-    uint64_t lost;           /* scopes lost for want of the collector's own memory */
+    uint64_t lost;           /* scopes lost because the collector had no memory */
     struct inherit inherit;  /* launches outside scopes */
     uint64_t until;          /* slots of this tick or later wait for the next round */
     struct tick_curve curve; /* of the session */
@@ -85,18 +85,18 @@ uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
  * none does; CELL_NULL: not known, or scopes of several threads do. [collector] */
 int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
 
-/* A new session starts: before the gate opens. shortest: least length in ns of what scopes_span
- * will be asked for; INT64_MAX: it will not be. [owner] */
+/* Begins a session, before the gate opens. shortest: least length, ns, of the times that
+ * scopes_span will be asked for; INT64_MAX: it will not be asked. [owner] */
 void scopes_begin_session(struct scopes_drain *d, int64_t shortest);
 
-/* The session is over: gives memory back. [collector] */
+/* Ends the session: frees memory. [collector] */
 void scopes_drain_fini(struct scopes_drain *d);
 
 /* Empties the rings as they are now; frees the memory of threads that ended. all: also what
  * is being pushed meanwhile, at the end. [collector] */
 void scopes_drain(struct scopes_drain *d, bool all);
 
-/* A flush: scopes that have been open since the last one are written as open, once.
+/* Notes a flush: scopes that have been open since the last flush are written as open, once.
  * all: at the end of the session, whatever their age. [collector] */
 void scopes_boundary(struct scopes_drain *d, bool all);
 

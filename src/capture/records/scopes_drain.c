@@ -2,7 +2,7 @@
  *
  * Begins and ends of a thread come in order, so a stack per thread pairs them.
  * Slots of an earlier session, pushed by a thread that passed the gate late, are
- * told by their number and dropped.
+ * recognized by the session's number and dropped.
  *
  * Scopes carry ticks (base/tick.h). First it is noted how far every ring is filled, then
  * the curve gets a knot, then the rings are emptied that far: so all of their ticks lie
@@ -27,10 +27,10 @@ enum {
     WRITTEN = 2, /* flushes after which an open scope has its row */
     AFAR_MOST = 1 << 20,
     SYNCS_MOST = 1 << 16,
-    GIVE_BACK = 256, /* slots taken before the producer is told of their room */
+    GIVE_BACK = 256, /* slots taken before the producer learns of their room */
 };
 
-/* A thread's times never go back, whatever its ticks do. */
+/* The time of a tick; a thread's times never go back, whatever its ticks do. */
 static int64_t slot_ns(const struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     int64_t ns = tick_curve_ns(&d->curve, s->tick);
@@ -110,7 +110,7 @@ static uint64_t innermost(const struct thread_state *t)
     return t->scope_count ? t->scopes[t->scope_count - 1].instance : 0;
 }
 
-/* The innermost one will never end. */
+/* Takes the innermost scope off the stack: it will never end, and stays written as open. */
 static void scope_left(struct scopes_drain *d, struct thread_state *t)
 {
     if (t->scopes[--t->scope_count].flushes < WRITTEN)
@@ -152,7 +152,7 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     write_scope(d, t, top, t->scope_count, t->left);
 }
 
-/* Takes one alone out of the thread's; those inside it stay. False: it is not there. */
+/* Takes one scope out of the thread's open ones; those inside it stay. False: it is not there. */
 static bool scope_take(struct scopes_drain *d, struct thread_state *t, uint64_t instance,
                        int64_t end)
 {
@@ -196,7 +196,8 @@ static void afar_resolve(struct scopes_drain *d)
 _Static_assert(WAIT_EVENT == 1 && WAIT_STREAM_EVENT == 2 && WAIT_STREAM == 3 && WAIT_CONTEXT == 4,
                "as in schema/records.def");
 
-/* Outside any scope of its own it may inherit one, which is known when the round is over. */
+/* A synchronization outside any scope of its thread may inherit one, which is known when the round
+ * is over. */
 static void write_sync(struct scopes_drain *d, const struct wait_row *w, uint32_t stream,
                        int64_t event)
 {
@@ -217,7 +218,7 @@ static void write_sync(struct scopes_drain *d, const struct wait_row *w, uint32_
         d->syncs[d->sync_count++] = row;
 }
 
-/* Launches of the round have inherited what they could. */
+/* Writes the synchronizations of the round, whose launches have inherited their scopes by now. */
 static void syncs_resolve(struct scopes_drain *d)
 {
     for (size_t i = 0; i < d->sync_count; i++) {
@@ -311,7 +312,8 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     t->prefix = (struct slot){.kind = SLOT_END};
 }
 
-/* Did the program push it after the round began? Slots without a tick go with the one before. */
+/* True where the program pushed the slot after the round began. A slot without a tick goes with the
+ * slot before it. */
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
     bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH ||
@@ -343,7 +345,7 @@ static void ring_drain(struct scopes_drain *d, struct thread_state *t)
     ring_pop_to(&t->ring, i);
 }
 
-/* The thread ended inside scopes: they never end. */
+/* Buries a thread. Scopes that it ended in never end. */
 static void thread_bury(void *arg, struct thread_state *t)
 {
     struct scopes_drain *d = arg;

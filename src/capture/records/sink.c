@@ -106,8 +106,8 @@ static uint32_t op_keep(struct sink *s, const char *file, const void *bytes, siz
     return k->writer && writer_keep(k->writer, file, bytes, size) ? op_name(s, file) : 0;
 }
 
-/* Records that tell what call they come from, by correlation. Column 0, a time, stands for
- * one that the record lacks. */
+/* Records that have the correlation id of their call. Column 0, a time, means that the record lacks
+ * the column. */
 static const struct joined {
     enum record_type type;
     uint8_t correlation, scope, stack, thread, inherited;
@@ -151,16 +151,16 @@ static void row_thread(struct capture_sink *k, enum record_type type, const int6
         ids_thread(&k->ids, (int32_t)tid, NULL);
 }
 
-/* Samples and counts of instructions have no moment, but a window, whose rows come one after the
- * other: they are a scope's where that covers all of it, or opened the one window of capture in
- * which all of it lies. */
+/* Samples and counts of instructions have a window, not a moment; the rows of a window come one
+ * after the other. They belong to the scope that covers the whole window, or that opened the one
+ * window of capture in which all of it lies. */
 static void row_window(struct capture_sink *k, int64_t start, int64_t duration, int64_t *scope)
 {
     if (*scope != CELL_NULL || !k->drain || start <= 0 || duration < 0)
         return;
     if (k->window.start != start || k->window.end != start + duration) {
-        /* The only thread with scopes has opened the window, too: inner ones have higher numbers.
-         * */
+        /* The only thread with scopes has also opened the window: inner scopes have higher
+         * numbers. */
         uint64_t cover = scopes_cover(k->drain, start);
         uint64_t opener = windows_scope_of(start, start + duration);
         cover = cover > opener ? cover : opener;
@@ -171,7 +171,7 @@ static void row_window(struct capture_sink *k, int64_t start, int64_t duration, 
     *scope = k->window.scope;
 }
 
-/* Counters of a kernel are of the scope that launched it. */
+/* Counters of a kernel belong to the scope that launched the kernel. */
 static void row_repeated(struct capture_sink *k, int64_t *cells)
 {
     int64_t launch = cells[COL_counter_correlation];
@@ -182,8 +182,8 @@ static void row_repeated(struct capture_sink *k, int64_t *cells)
         cells[COL_counter_scope] = (int64_t)e->scope;
 }
 
-/* Counters of a moment, the metrics of one after the other: a scope's where that covers it, or has
- * opened the one window of capture in which it lies. */
+/* Counters of a moment, whose metrics come one after the other, belong to the scope that covers the
+ * moment, or that has opened the one window of capture in which it lies. */
 static void row_moment(struct capture_sink *k, int64_t *cells)
 {
     int64_t start = cells[COL_counter_start], duration = cells[COL_counter_duration];
@@ -192,7 +192,7 @@ static void row_moment(struct capture_sink *k, int64_t *cells)
         return;
     if (k->window.start != start) {
         k->window.start = start;
-        /* Read behind them in this round: what scopes did meanwhile is known then. */
+        /* Counters are read after scopes in this round: what scopes did meanwhile is known. */
         if (start + duration > k->drain->known && start + duration <= clock_mono())
             scopes_drain(k->drain, false);
         int64_t cover = scopes_span(k->drain, start, start + duration);

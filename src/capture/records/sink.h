@@ -45,10 +45,10 @@ extern struct capture_sink capture_sink;
 void sink_begin(struct writer *w, struct intern *names, const struct backend *b);
 void sink_end(void); /* frees the tables; calls that come later do nothing. [collector] */
 
-/* A row of ours goes the same way: counted, its thread defined. [collector] */
+/* Writes a row of the capture's own: it is counted, and its thread is defined. [collector] */
 void sink_put(enum record_type type, const void *row);
 
-/* The same of a row that has its scope, stack and (defined) thread already. [collector] */
+/* Writes a row that has its scope, stack and (defined) thread already. [collector] */
 void sink_put_whole(enum record_type type, const void *row);
 
 /* In a forked child: forgets tables and writer without freeing them. */

@@ -1,8 +1,8 @@
-/* spans.h - which scope covers a stretch of time that is over: for what is sampled at moments, as
- * hardware counters are, and is told of a while later.
+/* spans.h - which scope covers a stretch of time that is over. Hardware counters are sampled at
+ * moments and reported a while later, so they need this.
  *
- * The scopes that ended of late are remembered, as many as there is room for; those that are
- * shorter than the stretches that will be asked for cover none. Collector's thread. */
+ * The scopes that ended last are remembered, as many as there is room for; scopes shorter than the
+ * stretches that will be asked for cover none of them. Collector's thread. */
 #ifndef GPUFL_CAPTURE_RECORDS_SPANS_H
 #define GPUFL_CAPTURE_RECORDS_SPANS_H
 
@@ -25,7 +25,7 @@ struct spans {
     struct span items[SPANS];
 };
 
-/* Nothing is remembered yet; later nothing shorter than so many ns. */
+/* Begins with nothing remembered; scopes shorter than so many ns will not be. */
 void spans_begin(struct spans *s, int64_t shortest);
 
 void spans_add(struct spans *s, const struct span *ended);
@@ -40,10 +40,11 @@ struct spans_answer {
 };
 void spans_consider(struct spans_answer *a, const struct span *open_or_ended);
 
-/* Considers all that are remembered. */
+/* Considers all scopes that are remembered. */
 void spans_look(const struct spans *s, struct spans_answer *a);
 
-/* Instance; 0: none covers it; CELL_NULL: not known, or several threads' do. */
+/* The instance of the covering scope; 0: none covers it; CELL_NULL: not known, or scopes of several
+ * threads do. */
 int64_t spans_tell(const struct spans *s, const struct spans_answer *a);
 
 #endif

@@ -1,4 +1,4 @@
-/* uncounted.h - scopes that hardware counters left out: how often each name was, and why.
+/* uncounted.h - scopes that hardware counters left out: how often each name was left out, and why.
  *
  * A table of fixed size whose cells are taken by compare and swap: no lock and no memory on the
  * program's threads. Names beyond it are counted together. */

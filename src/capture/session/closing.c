@@ -7,10 +7,10 @@
  *   sampler stops          a device that does not answer may hold it up; its last rows
  *   scopes still open      each a scope_open row
  *   what became of it      losses, capabilities, clock
- *   final ledger, end      after the last row they speak of
+ *   final ledger, end      after the last row that they count
  *   log closes, engines detach
  *
- * Since the end was asked for no scope has begun (GATE_ENDING), so the last round is
+ * No scope has begun since the end was asked for (GATE_ENDING), so the last round is
  * bounded by what the rings held then. Late callbacks find the gate closed. */
 #include "capture/options/process_info.h"
 #include "capture/session/collector.h"
@@ -32,7 +32,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What the options asked for beside kernels and copies, which every trace has. */
+/* True where the options asked for the feature. Every trace has kernels and copies. */
 static bool wanted(const struct collector *c, enum feature f)
 {
     const struct options *o = c->options;
@@ -108,7 +108,7 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
         feature_conclude(f, true, "collected", "");
 }
 
-/* Why nothing was counted though RangeProfiler ran. */
+/* The reason why nothing was counted although RangeProfiler ran. */
 static const char *why_uncounted(const struct collector *c)
 {
     if (strcasecmp(c->options->range_mode, "kernels") == 0)
@@ -122,7 +122,7 @@ static const char *why_uncounted(const struct collector *c)
            "or count kernels with --ranges kernels (range_mode=kernels)";
 }
 
-/* What the engine in effect brought above Trace. */
+/* Says what the engine in effect brought beyond Trace. */
 static void conclude_profile(const struct collector *c)
 {
     static const struct {

@@ -186,7 +186,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     c->ledger.launches_shared = c->drain.inherit.several;
 }
 
-/* The log is brought up to date: what is written here survives SIGKILL. */
+/* Brings the log up to date: what is written here survives SIGKILL. */
 static void write_out(struct collector *c)
 {
     scopes_boundary(&c->drain, false);
@@ -198,7 +198,7 @@ static void write_out(struct collector *c)
 
 static void option_rows(struct collector *c)
 {
-    static char text[4200]; /* the collector's: too much for its stack beside what it calls */
+    static char text[4200]; /* only the collector uses it: too large for the thread's stack */
     struct intern *names = names_table();
     for (int i = 0; i < OPT_COUNT; i++) {
         options_text(c->options, (enum option_id)i, text, sizeof text);
@@ -211,7 +211,7 @@ static void option_rows(struct collector *c)
     }
 }
 
-/* Why the capture should end now, or NULL. */
+/* The reason why the capture should end now, or NULL. */
 static const char *reason_to_end(struct collector *c, int64_t now)
 {
     static const char *const stops[] = {
@@ -227,7 +227,7 @@ static const char *reason_to_end(struct collector *c, int64_t now)
     return atomic_load_explicit(&end_reason, memory_order_acquire);
 }
 
-/* Of two times, 0: none. */
+/* The sooner of two times; 0 is none. */
 static int64_t sooner(int64_t a, int64_t b)
 {
     return b && b < a ? b : a;

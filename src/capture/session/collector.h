@@ -25,7 +25,7 @@ struct collector {
     enum gpufl_engine engine; /* in effect */
     struct trace *trace;      /* NULL: nothing is traced */
     bool trace_started;
-    bool exit_first; /* the exit handler stands before what came up with the driver */
+    bool exit_first; /* our exit handler runs before those of the driver's libraries */
     struct writer *writer;
     struct ledger ledger;
     struct scopes_drain drain;
@@ -39,8 +39,9 @@ int collector_prepare(void);
 /* Takes over everything in *c; on failure the caller keeps it. 0 or GPUFL_E_NOMEM. [owner] */
 int collector_start(const struct collector *c);
 
-/* How long a thread of the program waits for the collector. A busy machine makes it slow, a
- * wedged driver or disk makes it stand still: only the second one is not worth waiting for. */
+/* How long a thread of the program waits for the collector. A busy machine makes the collector
+ * slow, a wedged driver or disk makes it stand still: only a collector that stands still is given
+ * up. */
 struct patience {
     int64_t still_ns; /* since it was last seen to get on */
     int64_t most_ns;  /* in all */
@@ -53,10 +54,10 @@ bool collector_flush(const struct patience *p);
  * does not grow while threads work on. reason: static; the first one counts. [any] */
 void collector_ask_end(const char *reason);
 
-/* Waits until it has ended; false: out of patience. [any] */
+/* Waits until the capture has ended; false: out of patience. [any] */
 bool collector_await_end(const struct patience *p);
 
-/* Both, and lets the thread go. [owner] */
+/* Asks for the end, waits for it, and joins the thread. [owner] */
 bool collector_end(const char *reason, const struct patience *p);
 
 /* The thread has ended by itself, or is about to. [any] */

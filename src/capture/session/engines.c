@@ -41,7 +41,7 @@ static bool asks_for_turns(const struct options *o)
     return strcasecmp(o->pc_kernel_collect, "windows") == 0;
 }
 
-/* Kernel records beside samples would have to stay on outside of windows, too (ADR 10). */
+/* Kernel records in addition to samples would have to stay on outside of windows, too (ADR 10). */
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine)
 {
@@ -88,7 +88,7 @@ const struct backend *engines_backend(const struct options *o)
     return b;
 }
 
-/* Why a backend has no such engine. */
+/* The reason why a backend has no such engine. */
 static void note_not_had(const struct backend *b, const struct engine_row *r)
 {
     char reason[96];
@@ -117,7 +117,7 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
     return e;
 }
 
-/* Everything a trace would have brought is missing, for this reason. */
+/* Notes that everything a trace would have brought is missing, for this reason. */
 static void trace_failed(const char *status, const char *reason)
 {
     feature_set("kernels", true, status, reason);
@@ -158,7 +158,7 @@ bool engines_let_go(enum gpufl_engine engine)
     return !(engines_bits(engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
 }
 
-/* Samples alone, where more was asked for. */
+/* Says that only samples are taken, where more was asked for. */
 static void say_alone(const struct options *o, enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
@@ -232,9 +232,9 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     return NULL;
 }
 
-/* A later session of the same engines knows what came since the first: it says nothing where that
- * one was in time. Where it was not, what was missed then is still missing; what ran before a later
- * session need not be told. */
+/* A later session of the same engines knows what came since the first session: it says nothing
+ * where the first one was in time. Where that was late, what it missed is still missing. What ran
+ * before a later session need not be reported. */
 void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected)
 {
     static unsigned in_time; /* engine bits of sessions that were */

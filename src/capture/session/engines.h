@@ -9,7 +9,7 @@
 struct writer;
 struct intern;
 
-/* The backend of the option; None, with a sentence, where it cannot be had. */
+/* The backend of the option; None, with a sentence, where it is not available. */
 const struct backend *engines_backend(const struct options *o);
 
 /* The engine that runs on this backend for the one asked for, with a sentence where it differs. */
@@ -18,20 +18,21 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
 /* What an engine asks of a backend: enum engine_bit. [any] */
 unsigned engines_bits(enum gpufl_engine engine);
 
-/* pc_kernel_collect, or what takes its place in windows. [any] */
+/* pc_kernel_collect, or the value that takes its place in windows. [any] */
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine);
 
-/* True where every kernel, copy and fill is to be recorded, or those of windows are. [any] */
+/* True where kernels, copies and fills are to be recorded: all of them, or those of windows.
+ * [any] */
 bool engines_record_kernels(const struct options *o, const struct backend *b,
                             enum gpufl_engine engine);
 
-/* Why there are no windows: what the options ask for cannot be had with this engine of this
- * backend; NULL: it can. [any] */
+/* The reason why there are no windows: this engine of this backend cannot do what the options ask
+ * for; NULL: it can. [any] */
 const char *engines_windows_lack(const struct options *o, const struct backend *b,
                                  enum gpufl_engine engine);
 
-/* Nothing of this engine stays on between windows. [any] */
+/* True where nothing of this engine stays on between windows. [any] */
 bool engines_let_go(enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
@@ -48,9 +49,9 @@ bool engines_start(const struct options *o, const struct backend *b, struct trac
 /* The debug line: which engine runs for which one that was asked for. */
 void engines_debug(const struct options *o, enum gpufl_engine engine);
 
-/* Writes what was asked for, what runs and why that is another, as settings of the engine asked
- * for: once at the start and once at the end, when it is known; the last one counts. t: NULL
- * where nothing is traced. [collector] */
+/* Writes which engine was asked for, which one runs and why they differ, as settings of the engine
+ * asked for: once at the start and once at the end, when that is known; the last one counts. t:
+ * NULL where nothing is traced. [collector] */
 void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
                   struct trace *t, struct writer *w, struct intern *names);
 

@@ -1,6 +1,6 @@
 /* fork.c - see fork.h. No lock is taken before fork: a thread of the parent may
  * hold any of them in the child for ever, so the child makes all of them new and
- * leaves behind what it cannot free safely. */
+ * leaks what it cannot free safely. */
 #include "capture/session/fork.h"
 
 #include "base/err.h"

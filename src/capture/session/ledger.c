@@ -21,7 +21,7 @@ static int64_t sum_events(const uint64_t *by_type)
     return (int64_t)sum;
 }
 
-/* What the program's threads counted. */
+/* Adds the counts of the program's threads. */
 static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_sink *s)
 {
     struct counts c;
@@ -79,7 +79,7 @@ static int64_t lost(struct capture_sink *s, enum loss cause)
     return (int64_t)atomic_load_explicit(&s->lost[cause], memory_order_relaxed);
 }
 
-/* Samples, metrics of instructions, counters: what engines above Trace bring. */
+/* Adds samples, metrics of instructions and counters, which engines above Trace bring. */
 static void read_profile(struct ledger_row *r, struct capture_sink *s)
 {
     static const enum record_type types[] = {RECORD_pc_sample, RECORD_sass_metric, RECORD_counter};
@@ -142,7 +142,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
         r->cost_stop = steady_ns() - l->stop_asked;
 }
 
-/* Columns that change by themselves do not call for a new row. */
+/* True where counts differ, except in columns that change by themselves: those need no new row. */
 static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b)
 {
     const int64_t *x = (const int64_t *)a, *y = (const int64_t *)b;
@@ -164,7 +164,7 @@ void ledger_write(struct ledger *l, struct capture_sink *s, bool final)
         writer_row(s->writer, RECORD_ledger, (const int64_t *)&l->row);
 }
 
-/* Kernels that were launched and are neither recorded nor among the losses counted above. */
+/* The number of kernels that were launched and are neither recorded nor counted as lost. */
 static int64_t missing_kernels(const struct ledger_row *r)
 {
     bool whole = r->graphs_recorded != CELL_NULL;
@@ -175,7 +175,7 @@ static int64_t missing_kernels(const struct ledger_row *r)
     return r->launches + (whole ? 0 : r->graph_kernels) - known;
 }
 
-/* The same of launches of graphs, where they are recorded as a whole. */
+/* The same number for launches of graphs, where graphs are recorded as a whole. */
 static int64_t missing_graphs(const struct ledger_row *r)
 {
     if (r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL)

@@ -16,11 +16,11 @@ enum mark {
     MARK_LOADED = 'L',   /* the driver has called the library */
     MARK_BEGAN = 'B',    /* a session runs; text: its directory */
     MARK_FAILED = 'F',   /* no session could begin; text: why, and what to do */
-    MARK_DISABLED = 'D', /* it was told not to begin; text: by what */
+    MARK_DISABLED = 'D', /* the capture is switched off; text: by what */
 };
 
-/* True where `gpufl trace` hears it; false where the process was not started by it, or is out of
- * its reach. */
+/* Sends a mark. True where `gpufl trace` receives it; false where `gpufl trace` did not start the
+ * process, or cannot be reached. */
 bool mark_send(enum mark mark, const char *text);
 
 #endif

@@ -7,7 +7,7 @@
  * after that.
  *
  * Why from the first launch: before that there is nothing to take, and the driver may still be
- * initializing, while which nobody should call into CUPTI without need. A thread that is new to
+ * initializing; nobody should call into CUPTI meanwhile without need. A thread that is new to
  * the session wakes the collector (threads.c), which then looks for its launch for a second.
  *
  * Pure. [collector] */
@@ -30,7 +30,8 @@ static inline int64_t pace_next(const struct pace *p, int64_t now)
     return p->began && next < p->interval ? next : p->interval;
 }
 
-/* Is the first launch to be looked for now? woken: a thread is new, or something fills up. */
+/* True where the first launch is to be looked for now. woken: a thread is new, or something fills
+ * up. */
 static inline bool pace_looks(struct pace *p, bool woken, int64_t now)
 {
     enum { WATCH_NS = 1000000000 };

@@ -122,8 +122,8 @@ int sampling_begin(const struct options *o, const struct backend *b,
     return rc;
 }
 
-/* Nothing is sampled at an interval of 0, which is said once; stops still need their starts.
- * Caller holds the lock. */
+/* Says once that nothing is sampled at an interval of 0; stops still need their starts. Caller
+ * holds the lock. */
 static int window_without_samples(bool open)
 {
     if (!open && !unsampled)
@@ -233,7 +233,7 @@ int64_t sampling_cpu_ns(void)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Why there is no sample, where nothing failed. */
+/* The reason why there is no sample, where nothing failed. */
 static const char *no_sample(int64_t relied, const struct sampler_status *st)
 {
     static char text[160]; /* the collector's */

@@ -18,12 +18,12 @@ int sampling_begin(const struct options *o, const struct backend *b,
 /* gpufl_system_start and _stop. [any] */
 int sampling_window(const char *name, bool open);
 
-/* Samples from start to end from now on, where nothing was asked for before. [owner] */
+/* Samples continuously from now on, where no sampling was asked for before. [owner] */
 void sampling_continue(int64_t interval_ms);
 
 void sampling_drain(void);     /* [collector] */
 int64_t sampling_cpu_ns(void); /* of the sampler's thread. [collector] */
-void sampling_end(void);       /* stops, drains, tells what became of it. [collector] */
+void sampling_end(void);       /* stops, drains, notes what became of the samples. [collector] */
 void sampling_forget(void);    /* in a forked child */
 
 #endif

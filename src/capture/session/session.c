@@ -72,7 +72,7 @@ static void say_option(void *arg, enum severity severity, const char *code, cons
     message_say(severity, code, "%s", text);
 }
 
-/* Chroots and minimal containers lack it; the rest works without. */
+/* Warns where /proc is missing, as in chroots and minimal containers; the rest works without it. */
 static void look_for_proc(void)
 {
     if (!file_exists("/proc/self/stat"))
@@ -172,7 +172,7 @@ static void attach(struct session *s, bool injected)
         c->engine = GPUFL_ENGINE_MONITOR;
 }
 
-/* From here on the program's threads record. */
+/* Opens the gate: from here on the program's threads record. */
 static void open_gate(struct session *s)
 {
     struct collector *c = &s->collector;
@@ -212,7 +212,7 @@ static void undo(struct session *s)
     s->state = STATE_NONE;
 }
 
-/* And the socket at which `gpufl ctl` opens them. */
+/* Begins the session's windows, and opens the socket at which `gpufl ctl` opens windows. */
 static void begin_windows(const struct session *s)
 {
     const struct collector *c = &s->collector;
@@ -225,7 +225,7 @@ static void begin_windows(const struct session *s)
                     e.text);
 }
 
-/* The capture goes on without the sampler's thread. */
+/* Says that the capture goes on without the sampler's thread. */
 static void say_unsampled(void)
 {
     const char *why = thread_refusal();
@@ -278,7 +278,8 @@ static int launch(struct session *s, int64_t began)
     return rc;
 }
 
-/* `gpufl trace` says it at its end, else the library does. */
+/* Says why no session begins: `gpufl trace` says it at its end, where it runs; else the library
+ * does. */
 static int refuse(const struct session *s, int rc)
 {
     const char *text = *s->why.text ? s->why.text : err_text(rc);
@@ -343,7 +344,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
     return 0;
 }
 
-/* The collector has ended by itself: what it left behind. Caller holds the lock. */
+/* Cleans up after a collector that has ended by itself. Caller holds the lock. */
 static void reap(struct session *s)
 {
     if (s->state != STATE_RUNS || !collector_ended())
@@ -353,7 +354,7 @@ static void reap(struct session *s)
     options_free(&s->options);
 }
 
-/* gpufl_init in a process that is captured already: what it asks for beyond. */
+/* Says what gpufl_init asks for in a process that is captured already, where that differs. */
 static void merge(struct session *s, const struct gpufl_options *code)
 {
     const unsigned char *source = s->options.source;
@@ -431,13 +432,14 @@ static void stop(const char *reason, const struct patience *p)
         return;
     }
     s->state = STATE_NONE;
-    if (!s->options.traced) /* else the launcher tells */
+    if (!s->options.traced) /* else the launcher says it */
         log_debug("session %s ended (%s): %s", id, reason, dir);
     options_free(&s->options);
 }
 
-/* gpufl_shutdown. Where no other thread works with the GPU while this one waits, which only a
- * session that still counts launches can tell, the backend is told so. Caller holds the lock. */
+/* Ends the session for gpufl_shutdown. The backend learns where no other thread works with the GPU
+ * while this one waits, which only a session that still counts launches can know. Caller holds the
+ * lock. */
 static void end_here(void)
 {
     const struct collector *c = &session.collector;
@@ -457,8 +459,8 @@ void session_shutdown(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The end is asked for before the lock is taken: who holds it may be waiting for the
- * collector, and gets free when that has ended. */
+/* Asks for the end before it takes the lock: whoever holds the lock may be waiting for the
+ * collector, and goes on when the collector has ended. */
 void session_exit(void)
 {
     struct timespec until;

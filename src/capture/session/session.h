@@ -1,4 +1,4 @@
-/* session.h - one capture of this process: its start, its end, who may ask for it.
+/* session.h - one capture of this process: its start, its end, and who may ask for them.
  *
  * One lock serializes start, stop and what else needs the session to stay; hot
  * paths never take it. A session that `gpufl trace` started ends with the

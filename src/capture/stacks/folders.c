@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As the session began, and as the program was started: absolute; "": unknown. */
+/* The working folders as the session began and as the program was started: absolute; "":
+ * unknown. */
 static char folders[2][PATH_MAX];
 
 void folders_begin(void)

@@ -1,10 +1,10 @@
 /* folders.h - what relative names of files are relative to.
  *
- * Python names a script as it was given to what compiled it: `runpy`, `exec` and debuggers may give
- * "train.py". Which folder that is in is known while the program runs, if at all: the working
- * folder as the session began, or as the program was started (PWD), for it may have changed
- * folders before it touched a GPU. The file has to be there, and be one file only: two that
- * differ tell nothing, and the name stays as it is. */
+ * Python names a script by the name that was given to its compiler: `runpy`, `exec` and debuggers
+ * may give "train.py". The folder of that file is known while the program runs, if at all: the
+ * working folder as the session began, or as the program was started (PWD), since the program may
+ * have changed folders before it touched a GPU. The file has to exist in one of these folders only:
+ * where two files differ, the name stays as it is. */
 #ifndef GPUFL_CAPTURE_STACKS_FOLDERS_H
 #define GPUFL_CAPTURE_STACKS_FOLDERS_H
 

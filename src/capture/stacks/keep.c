@@ -111,7 +111,7 @@ bool keep_is_fleeting(const struct stack_module *m)
 
 /* ---- from where ------------------------------------------------------------------------------ */
 
-/* What is mapped: to find out takes long where much is, and is rarely needed. */
+/* Looks once at what is mapped, when that is needed first: it takes long where much is mapped. */
 static void look(struct job *j)
 {
     size_t room = j->m->end - j->m->begin, start = room < START_MOST ? room : START_MOST;
@@ -151,7 +151,7 @@ static bool is_the_file(struct job *j, int fd)
     return starts_as_mapped(j, fd) && (*j->m->build_id || is_mapped_file(j, &st));
 }
 
-/* True: the image is made, or there is no use in other places. */
+/* True where the image is made, or no other place needs to be tried. */
 static bool try_path(struct job *j, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

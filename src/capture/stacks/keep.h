@@ -2,10 +2,10 @@
  *
  * Sessions hold addresses; whoever reads one looks the names up in the program's files. Some files
  * do not outlive the program: those of one-file bundles, of temporary folders, of memory
- * (memfd), and those that were deleted while they were mapped. Of these the parts that name
+ * (memfd), and those that were deleted while they were mapped. The parts of such files that name
  * functions and lines are copied into the session's folder (wire/kept_module.h) when a stack first
- * goes through them, a few milliseconds' worth at a flush. Number and bytes are bounded, by
- * numbers of their own and as all files of a session are; what is not kept is said once. */
+ * goes through them, a few milliseconds' worth at a flush. Their number and bytes have limits, and
+ * the session's limit holds for them, too; what is not kept is said once. */
 #ifndef GPUFL_CAPTURE_STACKS_KEEP_H
 #define GPUFL_CAPTURE_STACKS_KEEP_H
 
@@ -26,13 +26,14 @@ void keep_begin(void);
 /* The module whose row has that id is to be kept, where its file may soon be gone. [collector] */
 void keep_module(int64_t id, const struct stack_module *m);
 
-/* Keeps those that wait, for about so long. last: what is left then is given up. [collector] */
+/* Keeps modules that wait, for about so long. last: modules that are left then are given up.
+ * [collector] */
 void keep_waiting(struct writer *w, int64_t ns, bool last);
 
 void keep_end(void);    /* frees what waits [collector] */
 void keep_forget(void); /* in a forked child */
 
-/* Is it to be expected that this file is gone when the session is read? [collector] */
+/* True where this file may be gone when the session is read. [collector] */
 bool keep_is_fleeting(const struct stack_module *m);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     ALIGN = 16,
 };
 
-/* What sections are worth, the most first. */
+/* The worth of sections, the most first. */
 enum worth { WORTH_NEEDED, WORTH_EXPORTED, WORTH_NAMES, WORTH_LINES, WORTH_NOTHING };
 
 struct source {
@@ -105,8 +105,8 @@ static uint64_t aligned(uint64_t n)
     return (n + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* The bytes of an image with all sections of that worth and better; beyond SIZE_MAX never, since
- * each section lies in the file and there are few. */
+/* The bytes of an image with all sections of that worth and better. The sum never exceeds SIZE_MAX,
+ * since each section lies in the file and there are few. */
 static uint64_t bytes_with(const struct source *f, enum worth least)
 {
     uint64_t all = aligned(sizeof f->head) + f->count * sizeof *f->sections;

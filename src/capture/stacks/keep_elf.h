@@ -17,15 +17,15 @@ struct keep_image {
     char *bytes; /* owned: mem_free */
     size_t size;
     bool whole;    /* everything that names functions or lines is in it */
-    bool exported; /* the exported functions are: there was no file to read */
+    bool exported; /* it has the exported functions only: there was no file to read */
 };
 
-/* At most `most` bytes: where all does not fit, debug sections are left out first, then the symbols
- * that are not exported. 0; GPUFL_E_NOENT: the file has no sections, or nothing that names
- * anything; _FULL; _CORRUPT; _NOMEM. */
+/* Makes an image of at most `most` bytes from a file: where all does not fit, debug sections are
+ * left out first, then the symbols that are not exported. 0; GPUFL_E_NOENT: the file has no
+ * sections, or nothing that names anything; _FULL; _CORRUPT; _NOMEM. */
 int keep_elf_file(int fd, size_t most, struct keep_image *out);
 
-/* The same from the mapping of a module that is loaded now. */
+/* Makes an image from the mapping of a module that is loaded now. */
 int keep_elf_memory(const struct stack_module *m, size_t most, struct keep_image *out);
 
 #endif

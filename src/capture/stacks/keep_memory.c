@@ -19,7 +19,7 @@ enum {
     DYNAMIC_MOST = 512,
     NOTE_MOST = 4096, /* bytes of one */
     NOTES_MOST = 4,
-    OTHERS = 3, /* sections beside code and notes */
+    OTHERS = 3, /* sections other than code and notes */
     ALIGN = 16,
     /* Sections: none, code, then these. */
     FIRST_CODE = 1,
@@ -72,7 +72,8 @@ static bool read_segments(struct loaded *l)
     return l->codes && l->dynamic.size;
 }
 
-/* The loader turns what stands here into addresses; some loaders leave it as it was. */
+/* The address of an entry of the dynamic section: most loaders have turned the entry into an
+ * address, some leave it as it was. */
 static uint64_t as_address(const struct loaded *l, uint64_t value)
 {
     return value >= l->m->begin ? value : value + l->m->base;
@@ -152,7 +153,7 @@ static void put_section(char *bytes, unsigned i, Elf64_Shdr s)
     memcpy(bytes + aligned(sizeof(Elf64_Ehdr)) + i * sizeof s, &s, sizeof s);
 }
 
-/* Bytes before the first section's. */
+/* The number of bytes before the first section's. */
 static uint64_t head_bytes(const struct loaded *l)
 {
     unsigned count = FIRST_CODE + l->codes + l->notes + OTHERS;

@@ -1,9 +1,9 @@
 /* stacking.c - see stacking.h.
  *
  * Numbers of modules, code objects and stacks are the process's and dense, so arrays
- * take them to the session's rows. Frames and the tree's nodes are found by a 64-bit
- * key that holds all that tells them apart: (parent, frame) of a node, and of a frame
- * what stands in frame_key. */
+ * map them to the session's rows. Frames and the tree's nodes are found by a 64-bit
+ * key that holds all that distinguishes them: (parent, frame) for a node, the fields
+ * in frame_key for a frame. */
 #include "capture/stacks/stacking.h"
 
 #include "backend/backend.h"
@@ -215,7 +215,7 @@ static uint32_t module_row(struct writer *w, const struct stack_module *m)
     return *id;
 }
 
-/* What tells a frame from all others: b's low bits are its kind, so it is never 0. */
+/* The key of a frame. b's low bits are the frame's kind, so b is never 0. */
 static void frame_key(const struct stack_place *p, uint64_t *a, uint64_t *b)
 {
     switch (p->kind) {

@@ -27,7 +27,7 @@ static inline bool stacking_at_launches(void)
     return atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_LAUNCHES;
 }
 
-/* The session's first call. What cannot be had is said once. [owner] */
+/* The session's first call. Says once what is not available. [owner] */
 void stacking_begin(const struct options *o, enum gpufl_engine engine);
 
 /* The calling thread's stack; 0: none is wanted, or it is lost and counted. [hot] */
@@ -36,8 +36,8 @@ uint32_t stacking_capture(struct thread_state *t); /* where one is wanted for su
 
 struct sink_frame;
 
-/* The stack of a simulated program (sink_ops.told); 0: none is wanted, or there is no room. [any]
- * */
+/* The stack of a simulated program (sink_ops.told); 0: none is wanted, or there is no room.
+ * [any] */
 uint32_t stacking_told(const struct sink_frame *frames, unsigned depth);
 
 /* The row of the stack dictionary for a captured stack, defined at its first use; 0: none.

@@ -14,8 +14,8 @@
 /* Asks for a drain soon. One load while a drain is asked for already; never blocks. [hot] */
 void collector_wake(void);
 
-/* A step of work is done: whoever waits for the collector sees that it makes progress. [collector]
- * */
+/* Notes that a step of work is done: whoever waits for the collector sees that it makes progress.
+ * [collector] */
 void collector_step(void);
 
 /* The next step may take so long, ns, in addition to the patience of whoever waits: it ends by
@@ -24,8 +24,8 @@ void collector_expect(int64_t ns);
 
 /* ---- for collector.c ------------------------------------------------------------------------- */
 
-/* Makes collector_wake usable, once a process: before the gate opens. 0 or GPUFL_E_NOMEM. [owner]
- * */
+/* Makes collector_wake usable, once a process: before the gate opens. 0 or GPUFL_E_NOMEM.
+ * [owner] */
 int collector_wake_prepare(void);
 
 /* Ends the collector's wait at once; unlike collector_wake every call counts. [any] */

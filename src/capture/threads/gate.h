@@ -2,9 +2,9 @@
  *
  * Off, the public functions cost a load and a branch. It is written by the owner
  * (session.c, copies.c, fork.c; release), for the end also by collector.c and
- * closing.c, and read by everyone (acquire). Who passes
- * it late finds its own thread's memory and ring, which outlive every session, and
- * the collector tells by a slot's number which session it belongs to. */
+ * closing.c, and read by everyone (acquire). A thread that passes the gate late
+ * finds its own memory and ring, which outlive every session, and the collector
+ * knows from a slot's number which session the slot belongs to. */
 #ifndef GPUFL_CAPTURE_THREADS_GATE_H
 #define GPUFL_CAPTURE_THREADS_GATE_H
 
@@ -24,13 +24,13 @@ struct capture_gate {
     _Atomic uint32_t session; /* counts sessions of this process, from 1 */
     _Atomic bool floor;       /* benchmark: launches are only counted */
     _Atomic bool scoped;      /* a scope has been opened in this session */
-    _Atomic bool ranged;      /* outermost scopes are told to the backend; release, acquire */
+    _Atomic bool ranged;      /* the backend receives outermost scopes; release, acquire */
 };
 
 /* Hidden, so that reading it takes one load relative to the code. */
 extern struct capture_gate capture_gate __attribute__((visibility("hidden")));
 
-/* Does a session take what the program's threads do? */
+/* True where a session records what the program's threads do. */
 static inline bool gate_is_on(void)
 {
     uint32_t gate = atomic_load_explicit(&capture_gate.gate, memory_order_acquire);

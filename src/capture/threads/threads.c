@@ -34,7 +34,7 @@ static _Atomic unsigned deaths; /* of threads, for the collector to be woken */
 static bool key_made;
 static void (*thread_ends)(struct thread_state *t); /* set before the key is made */
 
-/* The thread ends. What it still does in other destructors gets new memory. */
+/* Notes that the thread ends. What the thread still does in other destructors gets new memory. */
 static void thread_ended(void *p)
 {
     struct thread_state *t = p;
@@ -43,7 +43,7 @@ static void thread_ended(void *p)
     atomic_store_explicit(&t->dead, true, memory_order_release);
     if (atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) % DEATHS == DEATHS - 1 &&
         gate_is_on())
-        collector_wake(); /* what they leave behind is given back */
+        collector_wake(); /* the memory of these threads is freed */
 }
 
 static void key_make(void)
@@ -81,7 +81,7 @@ static void thread_free(struct thread_state *t)
     mem_free(t->memory);
 }
 
-/* Belongs to the running session from here on. */
+/* Makes the thread's memory belong to the running session. */
 static void thread_renew(struct thread_state *t)
 {
 #define C(name) atomic_store_explicit(&t->counters.name, 0, memory_order_relaxed);

@@ -7,7 +7,7 @@
  * its ring is empty, so never under anybody's feet.
  *
  * A thread that outlives a session renews its memory when it enters the next one:
- * the number of the session stands in it and in every slot. */
+ * the memory and every slot have the number of their session. */
 #ifndef GPUFL_CAPTURE_THREADS_THREADS_H
 #define GPUFL_CAPTURE_THREADS_THREADS_H
 
@@ -57,7 +57,7 @@ struct slot {
 
 _Static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
-/* What of a wait has no field of its own in its slots. */
+/* The parts of a wait that have no field of their own in its slots. */
 struct wait_packed {
     uint32_t call, device;
     bool async, sync;
@@ -130,7 +130,7 @@ struct thread_state {
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
     uint64_t window_scope;                 /* the scope that opened a window; 0: none */
-    uint32_t range_name;                   /* of the scope that counters were told of last */
+    uint32_t range_name;                   /* of the last scope that counters received */
     uint64_t left_seen; /* of scopes that another thread ended: so many are known here */
     uint64_t woke;      /* the ring's head when this thread last woke the collector */
     int32_t tid;
@@ -139,7 +139,7 @@ struct thread_state {
     struct thread_counters counters;
 
     /* shared */
-    struct thread_state *next; /* constant once linked, but for the collector's unlinking */
+    struct thread_state *next; /* constant once linked, except that the collector unlinks */
     _Atomic bool dead;         /* the thread has ended: released in its destructor */
     void *memory;              /* what was allocated: this is aligned inside it */
 
@@ -183,7 +183,7 @@ static inline bool threads_ring(struct thread_state *t)
            threads_ring_make(t);
 }
 
-/* Room for one more open scope. [hot, rarely] */
+/* Makes room for one more open scope. [hot, rarely] */
 bool threads_open_grow(struct thread_state *t);
 
 /* The first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
@@ -202,13 +202,14 @@ void threads_sum(struct counts *out);
 /* Counts for threads that have no memory. [hot] */
 extern struct thread_counters threads_orphans;
 
-/* Is a scope open on any thread? [any] */
+/* True where a scope is open on any thread. [any] */
 bool threads_any_scope(void);
 
-/* No other thread that lives has recorded anything in any session. [any] */
+/* True where no other living thread has recorded anything in any session. [any] */
 bool threads_alone(void);
 
-/* Frees those that have ended and are drained; fn is called for each before. [collector] */
+/* Frees the memory of threads that have ended and are drained; fn is called for each before.
+ * [collector] */
 void threads_reap(void (*fn)(void *arg, struct thread_state *t), void *arg);
 
 /* A new session starts: counters of ended threads begin at 0. [owner] */

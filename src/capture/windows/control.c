@@ -21,12 +21,12 @@
 enum { REQUEST_MOST = 512, ANSWER_MOST = 1024, PATIENCE_MS = 1000, BACKLOG = 4 };
 
 static struct thread thread;
-static int listening = -1, ending = -1; /* the owner's but for the thread's reading */
+static int listening = -1, ending = -1; /* the owner writes them, the thread only reads */
 static struct sockaddr_un address;
 
 /* ---- the path -------------------------------------------------------------------------------- */
 
-/* A directory, no link, of this user and for nobody else. */
+/* True for a directory, not a link, that belongs to this user and is closed to all others. */
 static bool is_private(const char *dir)
 {
     struct stat st;
@@ -62,7 +62,7 @@ static bool same_user(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* A line, within the time. False: there is none. */
+/* Reads a line within the time. False: there is none. */
 static bool read_line(int fd, char *line, size_t size)
 {
     size_t n = 0;
@@ -181,7 +181,7 @@ void control_close(void)
     close_all();
 }
 
-/* The socket's file is the parent's. */
+/* Closes the descriptors. The socket's file stays: it is the parent's. */
 void control_forget(void)
 {
     thread.running = false;

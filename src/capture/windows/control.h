@@ -5,8 +5,8 @@
  *
  *   window open NAME | window close NAME | window status
  *
- * Who connects must be the same user, or root. One thread serves one at a time, each for a
- * second at most. */
+ * Whoever connects must be the same user, or root. One thread serves one connection at a time, each
+ * for a second at most. */
 #ifndef GPUFL_CAPTURE_WINDOWS_CONTROL_H
 #define GPUFL_CAPTURE_WINDOWS_CONTROL_H
 

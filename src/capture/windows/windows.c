@@ -1,7 +1,9 @@
-/* windows.c - see windows.h. Who opens or closes a window waits for the engine with `lock` held,
- * and so do others who want to. The collector takes the rows under a lock of their own: while it
- * ends the capture the engine is its own, and who waits for that holds `lock`. Launches and
- * scopes look at atomics only. */
+/* windows.c - see windows.h.
+ *
+ * Threads: whoever opens or closes a window holds `lock` while it waits for the engine, and so do
+ * others that want to open or close one. The collector takes the rows under a lock of their own:
+ * while it ends the capture the engine is the collector's, and whoever waits for that holds `lock`.
+ * Launches and scopes look at atomics only. */
 #include "capture/windows/windows.h"
 
 #include "base/clock.h"
@@ -52,8 +54,8 @@ static struct {                  /* windows by the clock: the collector's */
 } by_clock;
 static bool switched; /* not within a launch: the collector does it. Set before the gate opens */
 enum { DUE_OPEN = 1, DUE_CLOSE = 2 };
-static _Atomic unsigned due; /* what launches have asked it for */
-static _Atomic bool limited; /* windows end after so many launches. Relaxed: beside `during` */
+static _Atomic unsigned due; /* what launches have asked the collector for */
+static _Atomic bool limited; /* windows end after so many launches. Relaxed, as `during` */
 static _Atomic int64_t before, during; /* launches until the window opens, and closes */
 
 bool windows_counts_launches(const struct options *o)
@@ -67,7 +69,7 @@ bool windows_wanted(const struct options *o)
            o->window_after_launches > 0 || o->window_launches > 0;
 }
 
-/* What windows_scope is for the option. */
+/* The value of windows_scope for the option. */
 static uint32_t scope_wanted(const char *name)
 {
     if (!*name)
@@ -144,7 +146,8 @@ static uint64_t *open_scope(uint64_t scope)
     return i < NAMES_MOST ? &open_scopes[i] : NULL;
 }
 
-/* The scope of the only window that is open; 0: it is none's, or there are several, or none. */
+/* The scope of the only window that is open; 0: no scope opened it, or several or no windows are
+ * open. */
 static uint64_t only_scope(void)
 {
     uint64_t only = 0;
@@ -153,7 +156,8 @@ static uint64_t only_scope(void)
     return only;
 }
 
-/* Before the engine is switched on, and after it has been off: what it keeps lies in between. */
+/* Notes the begin of a window of one scope alone. span_begins is called before the engine is
+ * switched on, span_ends after it is off, so all that the engine keeps lies in between. */
 static void span_begins(int64_t now)
 {
     uint64_t scope = only_scope();
@@ -174,7 +178,7 @@ static void span_ends(int64_t now)
     pthread_mutex_unlock(&rows_lock);
 }
 
-/* One more, or one less, of this scope (0: of none). */
+/* Counts one window of this scope (0: of none) more or less. */
 static void count_open(bool open, uint64_t scope)
 {
     uint64_t *place = scope ? open_scope(open ? 0 : scope) : NULL;
@@ -272,7 +276,8 @@ int windows_switch(const char *name, bool open, struct err *e)
     return switch_window(name, open, 0, e);
 }
 
-/* For those who have nobody to tell: said once for each sentence in a row. */
+/* Opens or closes a window where no caller gets the result: a failure becomes a message, once for
+ * equal sentences in a row. */
 static void switch_or_say(const char *name, bool open, uint64_t scope)
 {
     struct err e = {0};
@@ -293,7 +298,7 @@ void windows_status(char *out, size_t size)
 
 /* ---- by what happens ------------------------------------------------------------------------- */
 
-/* What launches have asked for. [collector] */
+/* Opens or closes the windows that launches have asked for. [collector] */
 static void switch_due(void)
 {
     unsigned what = atomic_exchange(&due, 0);
@@ -309,8 +314,8 @@ static void ask(unsigned what)
     collector_wake();
 }
 
-/* The edges of windows that come again lie on a grid, so that their share of the time is what was
- * asked for, however long switching takes; those that have passed meanwhile are left out. */
+/* The edges of windows that repeat lie on a grid, so that their share of the time is the one asked
+ * for, however long switching takes; edges that have passed meanwhile are left out. */
 static void clock_next(int64_t now)
 {
     by_clock.due = 0;

@@ -1,9 +1,9 @@
-/* windows.h - windows of capture: what the engine brings is of their time alone.
+/* windows.h - windows of capture: the engine records inside them only.
  *
  * A session has windows where one of the options asks for them. Whoever opens one names it: the
  * program (gpufl_window_open), `gpufl ctl`, the clock, a scope, a count of launches. While any is
- * open the engine is on; with the last one it is off, and the vendor's library is let go of where
- * that is wanted (window_let_go).
+ * open the engine is on; when the last one closes it is off, and the vendor's library is detached
+ * where that is wanted (window_let_go).
  *
  * What a window keeps is the scope's that opened it, for as long as no other window is open. */
 #ifndef GPUFL_CAPTURE_WINDOWS_WINDOWS_H
@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The options ask for windows. [any] */
+/* True where the options ask for windows. [any] */
 bool windows_wanted(const struct options *o);
-/* Launches before the first window are counted. [any] */
+/* True where launches before the first window are counted. [any] */
 bool windows_counts_launches(const struct options *o);
 
 /* Switches the session's engine on or off. 0 or a negative code with a sentence. [any] */
@@ -38,17 +38,18 @@ int windows_switch(const char *name, bool open, struct err *e);
 /* Open windows, and how many there were, as one line of JSON. [any] */
 void windows_status(char *out, size_t size);
 
-/* What the clock asks for; the next time that it will, steady ns, 0: none. [collector] */
+/* Opens and closes windows by the clock. Returns when the next edge is due, steady ns; 0: none.
+ * [collector] */
 int64_t windows_clock(int64_t now);
 
 /* Instance of the scope whose window alone was open in all of the time from start to end (ns, both
  * in the past); 0: there is none. [collector] */
 uint64_t windows_scope_of(int64_t start, int64_t end);
 
-/* Rows of what was opened and closed. [collector] */
+/* Writes rows of the windows that were opened and closed. [collector] */
 void windows_drain(struct writer *w);
 
-/* The session is over: what became of it. [collector] */
+/* Ends the session's windows, and notes what became of them. [collector] */
 void windows_conclude(struct writer *w, const struct backend *b, struct trace *t,
                       const char *engine);
 
@@ -61,7 +62,7 @@ void windows_forget(void); /* in a forked child */
 extern _Atomic uint32_t windows_scope __attribute__((visibility("hidden")));
 #define WINDOWS_ANY_SCOPE UINT32_MAX
 
-/* That scope begins, or has ended. */
+/* Called where that scope begins, or has ended. */
 void windows_scope_switch(bool open, uint64_t instance);
 
 /* A launch outside of windows returned. [hot] */

@@ -17,7 +17,7 @@ enum {
     LEAST = 14
 };
 
-/* What stands between the two engines of a pair, for people and in JSON. */
+/* The words between the two engines of a pair, for people and in JSON. */
 static const struct {
     const char *text, *name;
 } rules[] = {
@@ -32,7 +32,7 @@ static const struct {
 } missing[] = {
     {"Counters held by another tool (ncu, DCGM's profiling module):",
      "the session says so and goes on as the engine fallen back to or, where CUPTI ends itself "
-     "for it, without kernels. End that tool first, or let go of DCGM's counters with "
+     "for it, without kernels. End that tool first, or free DCGM's counters with "
      "`dcgmi profiling --pause`."},
     {"Restricted counters (ERR_NVGPUCTRPERM):",
      "the administrator sets NVreg_RestrictProfilingToAdminUsers=0 for the kernel module nvidia "
@@ -73,7 +73,7 @@ static void measure(int page, int *widths)
     widths[COSTS] = widths[COSTS] > LEAST ? widths[COSTS] : LEAST;
 }
 
-/* The words of *at that fit into one line of a cell, at least one; *at goes on behind them. */
+/* The words of *at that fit into one line of a cell, at least one; *at goes on after them. */
 static size_t cell_line(const char **at, size_t width)
 {
     size_t len = strcspn(*at, " ");
@@ -87,7 +87,7 @@ static size_t cell_line(const char **at, size_t width)
     return len;
 }
 
-/* A row, of as many lines as its longest cell takes. ASCII alone. */
+/* Prints a row, of as many lines as its longest cell takes. ASCII only. */
 static void put_row(struct buf *b, const char *const *cells, const int *widths)
 {
     const char *at[COLUMNS];
@@ -144,7 +144,7 @@ static void put_engine(struct buf *b, const struct engine_row *r, const int *wid
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
-/* A line of a list: a term, and what is to be said of it, wrapped. */
+/* Prints an item of a list: a term and its text, wrapped. */
 static void put_term(struct buf *b, const char *name, const char *text, int width)
 {
     if (!*text)
@@ -153,7 +153,7 @@ static void put_term(struct buf *b, const char *name, const char *text, int widt
     cmd_wrap(b, text, INDENT + NAME_COLUMNS + 1, width);
 }
 
-/* A sentence, wrapped. */
+/* Prints a sentence, wrapped. */
 __attribute__((format(printf, 3, 4))) static void put_sentence(struct buf *b, int width,
                                                                const char *fmt, ...)
 {

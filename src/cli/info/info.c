@@ -127,7 +127,7 @@ static void put_devices(struct buf *b, const struct backend *backend, bool json)
 
 /* ---- facts ------------------------------------------------------------------------------- */
 
-/* How text is set: colours and columns of the terminal. */
+/* How text is printed: colours and columns of the terminal. */
 struct look {
     bool color;
     int width;

@@ -86,7 +86,7 @@ static int count_gpus(const struct probe *p)
     return n;
 }
 
-/* What works; the rest is under "to do". */
+/* Lists what works; the rest is under "to do". */
 static void put_facts(struct buf *b, const struct probe *p, int width)
 {
     int gpus = count_gpus(p), shown = gpus > INFO_GPUS_SHOWN ? 1 : gpus;
@@ -117,8 +117,8 @@ static void put_working(struct buf *b, const struct probe *p, int width)
         put_line(b, "engines", list, width);
 }
 
-/* The engines that lack what fact `first` lacks, on one line; nothing where an earlier fact has
- * said it. */
+/* Prints the engines that lack what fact `first` lacks, on one line; nothing where an earlier fact
+ * has had that line. */
 static void put_lacking(struct buf *b, const struct probe *p, int first, int width)
 {
     char list[LINE] = "";

@@ -1,6 +1,5 @@
-/* around.h - what environment and config file ask of a run, as far as the launcher has to
- * know it before the program starts. The library resolves all sources again, in the program. One
- * thread. */
+/* around.h - the options of environment and config file that the launcher has to know before the
+ * program starts. The library resolves all sources again, in the program. One thread. */
 #ifndef GPUFL_CLI_TRACE_AROUND_H
 #define GPUFL_CLI_TRACE_AROUND_H
 
@@ -8,7 +7,7 @@
 #include <stdbool.h>
 
 struct trace_around {
-    int engine;              /* enum gpufl_engine; Trace where nobody says another one */
+    int engine;              /* enum gpufl_engine; Trace where nobody sets another one */
     bool samples;            /* devices and host are sampled, unless flags say otherwise */
     int interval_ms;         /* of these samples; 0: nobody says */
     char log_path[PATH_MAX]; /* ""; nobody names one */

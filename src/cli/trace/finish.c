@@ -42,7 +42,7 @@ static const char *report_path(const struct finish *f, const struct sessions *s)
     return f->place->dir;
 }
 
-/* What an earlier run left in the report's file is never taken for this one's. */
+/* Empties the report's file, so that an earlier run's report is never taken for this one's. */
 static void empty_report(const struct finish *f)
 {
     if (f->report_fd >= 0 && ftruncate(f->report_fd, 0) == 0)
@@ -107,7 +107,7 @@ static bool is_over(const struct finish *f, const struct session *one)
     return one->ended || one->pid == f->child || !session_is_written(one);
 }
 
-/* What became of the sessions without an end, as far as it is known. */
+/* Says what became of the sessions without an end, as far as that is known. */
 static void print_open(const struct finish *f, const struct sessions *s)
 {
     size_t running = 0, over = 0;
@@ -139,7 +139,7 @@ static void print_open(const struct finish *f, const struct sessions *s)
                 running, running == 1 ? "" : "es", running == 1 ? "s" : "");
 }
 
-/* Where the data is and what to run next. in_file: the report is in its file. */
+/* Says where the data is and what to run next. in_file: the report is in its file. */
 static void print_next(const struct finish *f, const struct sessions *s, bool in_file)
 {
     const char *shown = f->place->shown, *q = quote_for(shown);
@@ -162,8 +162,8 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
 }
 
 /* Removes the folder of a session that ended before its first record, where nobody can still be
- * writing: the program was the only one in which a session began, and is over. What others may
- * have said of themselves (marks.h) decides whether, never which: the folder is one that was
+ * writing: the program was the only one in which a session began, and is over. Marks of other
+ * processes (marks.h) decide whether a folder is removed, never which one: it is a folder that was
  * found here, with empty files. */
 static void drop_blank(const struct finish *f, const struct sessions *s)
 {
@@ -203,7 +203,7 @@ static int no_session(const struct finish *f, const struct sessions *s)
     return CMD_FAILED;
 }
 
-/* The session is the launcher's own (sampler.h): why the program has none. */
+/* Says why the program has no session, where the only one is the launcher's own (sampler.h). */
 static void say_sampled(const struct finish *f)
 {
     struct buf text;
@@ -240,7 +240,7 @@ static void compress_sessions(const struct finish *f, const struct sessions *s)
     }
 }
 
-/* Names and lines for what stacks tell by address, while the program's files are what they were. */
+/* Adds names and lines for the addresses of stacks, while the program's files are unchanged. */
 static void symbolize_sessions(const struct finish *f, const struct sessions *s)
 {
     struct gpufl_symbolized r = {.size = sizeof r};
@@ -257,8 +257,8 @@ static void symbolize_sessions(const struct finish *f, const struct sessions *s)
     }
 }
 
-/* The program may have left stderr non-blocking, which is a property of the file, not
- * of the process: a full pipe would then swallow the report. */
+/* Makes stderr blocking: the program may have left it non-blocking, which is a property of the
+ * file, not of the process, and a full pipe would then swallow the report. */
 static void make_stderr_wait(void)
 {
     int flags = fcntl(STDERR_FILENO, F_GETFL);

@@ -28,7 +28,8 @@ struct finish {
 /* For run_helper_start: arg is a struct finish. Exit code 0, or 1 where something failed. */
 int finish_run(void *arg);
 
-/* The same for what one pass has left, which is not reported by itself. Exit code: one of these. */
+/* For run_helper_start: finishes the sessions of one pass, which are not reported by themselves.
+ * Exit code: one of these. */
 enum { PASS_DONE, PASS_LEFT_NOTHING, PASS_STILL_RUNS };
 int finish_pass(void *arg);
 

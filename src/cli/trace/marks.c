@@ -1,8 +1,8 @@
 /* marks.c - see marks.h.
  *
- * Any user of the host can send to the socket, since the program may have become another one: what
- * comes is shown, without control characters, and nothing is done because of it but to remove an
- * empty folder of this run. */
+ * Any user of the host can send to the socket, since the program may have become another user.
+ * Marks are shown without control characters, and lead to no action except that an empty folder of
+ * this run may be removed. */
 #include "cli/trace/marks.h"
 
 #include "capture/options/options.h"

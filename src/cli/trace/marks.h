@@ -1,6 +1,5 @@
-/* marks.h - what the capture library says of itself from inside the traced processes: it was
- * loaded, a session began, or why none could. See capture/session/mark.h for the other end. One
- * thread. */
+/* marks.h - what the capture library reports from inside the traced processes: it was loaded, a
+ * session began, or why none could. See capture/session/mark.h for the other end. One thread. */
 #ifndef GPUFL_CLI_TRACE_MARKS_H
 #define GPUFL_CLI_TRACE_MARKS_H
 

@@ -8,20 +8,20 @@
 
 enum { TRACE_NAMED_ROWS = 64 + OPT_COUNT, TRACE_NAMED_TEXT = 8192 };
 
-/* What was given; behind opt_list items until the command ends. */
+/* The options that were given. opt_list items point here until the command ends. */
 struct trace_named {
     const char *values[OPT_COUNT]; /* inside argv; NULL: not given */
     char names[OPT_COUNT][40];     /* as the rows have them */
     char text[TRACE_NAMED_TEXT];   /* the pairs NAME=VALUE */
 };
 
-/* The command's own rows, and behind them, unlisted, one for each of the library's options that has
- * none yet; ended by a row without name. GPUFL_E_FULL: there is no room for them all, or a row
- * that one is another name of is missing. */
+/* Makes a table of the command's own rows, followed by one row, not listed in help, for each of the
+ * library's options that has none yet; a row without name ends it. GPUFL_E_FULL: there is no room
+ * for all rows, or a row is missing for which an option is another name. */
 int trace_named_rows(struct trace_named *n, const struct opt *own,
                      struct opt rows[TRACE_NAMED_ROWS]);
 
-/* Puts what was given behind the settings, as NAME=VALUE. GPUFL_E_FULL with a sentence. */
+/* Appends the given options to the settings, as NAME=VALUE. GPUFL_E_FULL with a sentence. */
 int trace_named_take(struct trace_named *n, struct opt_list *settings, struct err *e);
 
 #endif

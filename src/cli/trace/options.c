@@ -32,7 +32,7 @@ static const char *const ranges[] = {"scopes", "kernels", NULL};
 #define MS INT64_C(1000000)
 #define US INT64_C(1000)
 
-/* Of --system-interval; and what is done then. */
+/* --system-interval where it was not given, and the interval used then. */
 #define INTERVAL_NOT_GIVEN INT64_MIN
 #define INTERVAL_DEFAULT   "100"
 
@@ -152,7 +152,7 @@ static int check(const struct trace_request *r, int operands)
     return CMD_CONTINUE;
 }
 
-/* What follows from the options as they were given. */
+/* Sets what follows from the options as they were given. */
 static int settle(struct trace_request *r, char **argv, int operands)
 {
     r->command = argv + 1;
@@ -167,7 +167,7 @@ static int settle(struct trace_request *r, char **argv, int operands)
     return rc == CMD_CONTINUE ? check(r, operands) : rc;
 }
 
-/* By the command's own rows, and by those of the library's options. */
+/* Parses with the command's own rows and those of the library's options. */
 static int parse(struct trace_request *r, const struct opt *table, int argc, char **argv)
 {
     struct opt rows[TRACE_NAMED_ROWS];
@@ -291,8 +291,8 @@ static void put_int(const struct trace_request *r, struct buf *out, const char *
     put(r, out, name, digits);
 }
 
-/* What `gpufl trace` does where nobody says otherwise: the program, its environment and its config
- * file may. */
+/* Puts the defaults of `gpufl trace`, which the program, its environment and its config file may
+ * override. */
 static void put_default(const struct trace_request *r, struct buf *out, const char *name,
                         const char *value)
 {
@@ -341,7 +341,7 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     if (r->pass_count) {
         put_int(r, out, "pass", r->pass);
         put_int(r, out, "passes", r->pass_count);
-        put(r, out, "log_format", "native"); /* the other one has no place for them */
+        put(r, out, "log_format", "native"); /* the other format has no place for passes */
     }
     put_interval(r, out);
     if (r->stacks != STACKS_NOT_GIVEN) {

@@ -1,5 +1,5 @@
-/* options.h - the command line of `gpufl trace`, and what of it the library
- * in the program is told. One thread. */
+/* options.h - the command line of `gpufl trace`, and the part of it that the library
+ * in the program receives. One thread. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_H
 #define GPUFL_CLI_TRACE_OPTIONS_H
 
@@ -51,7 +51,7 @@ struct trace_request {
 
     struct trace_named named;                      /* options by the library's names */
     struct opt_list settings;                      /* --option, as given, and named */
-    const char *setting_items[TRACE_SETTINGS_MAX]; /* behind settings */
+    const char *setting_items[TRACE_SETTINGS_MAX]; /* the items of settings */
 
     char **command; /* NULL-terminated: the program and its arguments */
 };
@@ -65,9 +65,9 @@ const char *trace_options_setting(const struct trace_request *r, const char *nam
 /* A directory as the option log_path takes it. */
 void trace_options_dir(const char *dir, char *out, size_t size);
 
-/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before what
- * nobody gave. Each option stands there once: what --option says takes the place of what
- * other flags imply. */
+/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before defaults
+ * that nobody gave. The text has each option once: --option takes the place of what other
+ * flags imply. */
 void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
                           const char *name, struct buf *out);
 

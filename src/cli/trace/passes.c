@@ -62,7 +62,7 @@ static int parse(struct trace_request *r)
     }
 }
 
-/* Every pass is to do the same: what ends or cuts a run by the clock does not. */
+/* Refuses options that end or cut a run by the clock: every pass has to do the same work. */
 static int check_others(const struct trace_request *r)
 {
     const struct {

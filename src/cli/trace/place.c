@@ -115,7 +115,7 @@ int place_identify(struct place *p, const char *given, char *const *command, str
     return make_id(p->run, e);
 }
 
-/* What of a name can stand in a file name. */
+/* Keeps the characters of a name that a file name can have. */
 static void make_slug(const char *name, char out[SLUG_SIZE])
 {
     size_t n = 0;

@@ -22,18 +22,18 @@ struct place {
 /* Chooses run and name. given: --name or NULL; command: NULL-terminated argv. */
 int place_identify(struct place *p, const char *given, char *const *command, struct err *e);
 
-/* Finds libgpufl.so: GPUFL_LIBRARY, beside this executable, the installed one. */
+/* Finds libgpufl.so: GPUFL_LIBRARY, next to this executable, the installed one. */
 int place_find_library(struct place *p, struct err *e);
 
 /* Makes the directory `output`, or where NULL a new one in the current directory. */
 int place_make_dir(struct place *p, const char *output, struct err *e);
 
-/* The place of a pass: a new directory "NUMBER-ENGINE" in that of the run, which must not hold one
+/* Makes the place of a pass: a new directory "NUMBER-ENGINE" in the run's, which must not hold one
  * of that name yet. */
 int place_make_pass(const struct place *run, unsigned number, const char *engine, struct place *p,
                     struct err *e);
 
-/* Removes the directory where we made it and it stayed empty. */
+/* Removes the directory where this run made it and it stayed empty. */
 void place_drop_empty(struct place *p);
 
 /* The name of a run of this command: its base name, or for an interpreter its

@@ -39,8 +39,8 @@ int64_t run_now(void)
     return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* Where a standard descriptor is closed, ours must not take its number; the
- * program still finds it closed. */
+/* Keeps the numbers of closed standard descriptors from being used by ours; the program still finds
+ * them closed. */
 static void occupy_standard_fds(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -109,8 +109,8 @@ static void become(struct run *r, char *const *argv, const struct run_variable *
     _exit(127);
 }
 
-/* From here on stdin and stdout are the program's alone: whoever reads its output
- * sees the end when the program closes it, not when we do. */
+/* Leaves stdin and stdout to the program: whoever reads its output sees the end when the program
+ * closes it, not when gpufl does. */
 static void leave_standard_fds(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -223,7 +223,7 @@ static bool reap(struct run *r)
     return false;
 }
 
-/* Notes what asks for the end of all. */
+/* Notes a signal that asks for the end of everything. */
 static void note_over(struct run *r, int signal)
 {
     if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)

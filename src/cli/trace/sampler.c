@@ -1,9 +1,9 @@
 /* sampler.c - see sampler.h.
  *
- * The process runs an ordinary session of engine Monitor, set up in code. It is none of the
- * program's: what the terminal sends is not for it, and where the launcher is killed its pipe ends
- * and so does the session. It says nothing on stderr, since that is the program's while that runs.
- * */
+ * The process runs an ordinary session of engine Monitor, set up in code. It does not belong to the
+ * program: signals of the terminal are not for it, and where the launcher is killed its pipe ends
+ * and with it the session. It says nothing on stderr, which is the program's while the program
+ * runs. */
 #include "cli/trace/sampler.h"
 
 #include "base/file.h"
@@ -53,7 +53,7 @@ static void join_command(char *const *argv, char *out, size_t size)
         len += (size_t)snprintf(out + len, size - len, "%s%s", len ? " " : "", *argv);
 }
 
-/* What --option sets goes the way of the environment; the rest is set in code. */
+/* Sets the session's options: those of --option through the environment, the rest in code. */
 static void set_environment(const struct trace_request *r, const struct place *p)
 {
     unsetenv(OPTIONS_TRACE_VARIABLE);
@@ -92,7 +92,7 @@ static int begin(const struct trace_request *r, const struct place *p)
     return gpufl_init(&o);
 }
 
-/* A session of this run other than ours: the program has one. */
+/* True where this run has a session other than the sampler's own: the program has one. */
 static bool has_other(const struct trace_request *r, const struct place *p)
 {
     struct sessions s;
@@ -121,7 +121,8 @@ static void remove_own(void)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-/* Until the launcher says so, or is gone, or the program has a session: true. */
+/* Waits until the launcher asks for the end or is gone, or until the program has a session:
+ * true. */
 static bool wait_for_end(const struct trace_request *r, const struct place *p, int end, bool *told)
 {
     struct watch w = {.fd = -1};

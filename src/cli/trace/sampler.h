@@ -1,9 +1,9 @@
 /* sampler.h - with engine Monitor: samples devices and host for the life of the program,
  * whether it uses the GPU or not.
  *
- * The capture library begins with the program's cuInit, so that a program that never calls it has
- * no session. A process of the launcher's own then has one, in the program's name; where a session
- * of the program appears it gives way, and leaves nothing. One thread. */
+ * The capture library begins with the program's cuInit, so a program that never calls cuInit has no
+ * session. A process of the launcher's own then has one, in the program's name. Where a session of
+ * the program appears, this process ends and removes its own. One thread. */
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 
@@ -19,12 +19,12 @@ struct trace_sampler {
 /* True where the run is to be sampled so. [any] */
 bool trace_sampler_wanted(const struct trace_request *r);
 
-/* Starts it beside the program that runs already. Where it cannot be, the run goes on without. */
+/* Starts the sampler while the program runs already. Where that fails, the run goes on without. */
 void trace_sampler_start(struct trace_sampler *t, const struct trace_request *r,
                          const struct place *p, const struct run *run);
 
-/* The program is over: ends it, and waits for that. True where its session is the run's only one.
- * */
+/* Ends the sampler after the program, and waits for it. True where the sampler's session is the
+ * run's only one. */
 bool trace_sampler_end(struct trace_sampler *t);
 
 #endif

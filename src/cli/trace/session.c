@@ -173,8 +173,8 @@ static bool is_locked(const char *dir)
     return locked;
 }
 
-/* Which process it is is asked of its open files, since the number alone may be another's: it
- * ended, or is of another namespace. */
+/* Recognizes the process by its open files, since the number alone may be another process's: the
+ * writer ended, or is of another namespace. */
 bool session_is_written(const struct session *s)
 {
     char process[64], path[PATH_MAX], dir[PATH_MAX];

@@ -74,7 +74,7 @@ static void warn_replaced(const struct trace *t)
     }
 }
 
-/* The report's file is opened first, so that a mistyped path is told before the run. */
+/* Opens the report's file first, so that a mistyped path is reported before the run. */
 static void open_report(struct trace *t)
 {
     const char *path = t->request.report_file;
@@ -89,7 +89,7 @@ static void open_report(struct trace *t)
              t->request.quiet ? "`gpufl report` can make it from the logs" : "it goes to stderr");
 }
 
-/* Where logs go: as the command line says, or the environment or a configuration file. */
+/* The folder of the logs: the command line's, the environment's or the configuration file's. */
 static const char *log_folder(const struct trace *t)
 {
     const struct trace_request *r = &t->request;
@@ -109,7 +109,8 @@ static int encode_settings(struct trace *t, struct err *e)
 
 /* ---- what is known of the program --------------------------------------------------------- */
 
-/* Without any of these the program runs as well, and less is known of it. */
+/* Adds a descriptor to those that are waited for. Where that fails the program runs all the same,
+ * and less is known of it. */
 static void listen_to(struct trace *t, int fd)
 {
     if (t->events < 0)
@@ -118,7 +119,8 @@ static void listen_to(struct trace *t, int fd)
         (void)epoll_ctl(t->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN});
 }
 
-/* Before it is closed: a report's process may have it, too, and would keep it ready for ever. */
+/* Removes a descriptor before it is closed: the process of a report may have it, too, and it would
+ * stay ready for ever. */
 static void listen_no_more(struct trace *t, int fd)
 {
     if (t->events >= 0 && fd >= 0)
@@ -131,7 +133,8 @@ static void close_seen(struct trace *t)
     seen_close(&t->evidence.seen);
 }
 
-/* Of a program that is about to start; of a pass before it nothing stays. */
+/* Begins to collect evidence of a program that is about to start; that of a pass before is
+ * dropped. */
 static void begin_evidence(struct trace *t)
 {
     struct marks *m = &t->evidence.marks;
@@ -155,9 +158,9 @@ static void take_evidence(struct trace *t)
     seen_take(&t->evidence.seen, t->run.ended ? 0 : t->run.child);
 }
 
-/* What capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says so, not.
- * Where logs go is what somebody typed, and a run without them is not what was meant: nothing is
- * run. */
+/* Prepares what capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says
+ * so, not. Where the typed folder of the logs cannot be used nothing is run: a run without logs is
+ * not what was meant. */
 static int prepare(struct trace *t)
 {
     struct err e = {0};
@@ -183,9 +186,8 @@ static int prepare(struct trace *t)
     return CMD_CONTINUE;
 }
 
-/* Starts the program; CMD_CONTINUE, or the exit code where it could not be. */
-/* What makes each vendor's driver, and its library of ranges, load the capture library. How many. A
- * tool of the user's own keeps the ranges; the session says so. */
+/* Adds the variables that make each vendor's driver, and its library of ranges, load the capture
+ * library. Returns how many. A tool of the user's own keeps the ranges; the session says so. */
 static size_t put_injections(const struct trace *t, struct run_variable *env, size_t room)
 {
     size_t n = 0;
@@ -287,7 +289,7 @@ static void on_deadline(struct trace *t)
         on_capture_over(t, 0);
 }
 
-/* The second Ctrl-C reports what is on disk, unless the program ends of it. */
+/* Reports what is on disk at the second Ctrl-C, unless the program ends because of it. */
 static void on_interrupt(struct trace *t)
 {
     if (t->capturing && t->run.interrupts == 2)
@@ -367,7 +369,7 @@ static void finish(struct trace *t)
 
 /* ---- passes ----------------------------------------------------------------------------- */
 
-/* Their directories, all of them before the first one runs. */
+/* Makes the directories of all passes before the first one runs. */
 static int prepare_passes(struct trace *t, struct err *e)
 {
     int rc = place_find_library(&t->place, e);
@@ -385,7 +387,7 @@ static void drop_passes(struct trace *t)
     place_drop_empty(&t->place);
 }
 
-/* All passes are to read the same: a file from where it stood, anything else is empty to all. */
+/* Gives all passes the same input: a file from its present position; any other input is empty. */
 static void begin_input(struct trace *t)
 {
     t->input = lseek(STDIN_FILENO, 0, SEEK_CUR);
@@ -402,7 +404,7 @@ static bool says(const struct trace *t)
     return !r->quiet && (!r->json || r->no_report || t->report_fd >= 0);
 }
 
-/* CMD_CONTINUE, or the exit code where the pass is the last one. left: of finish_pass. */
+/* Judges a pass: CMD_CONTINUE, or the exit code where it is the last one. left: of finish_pass. */
 static int after_pass(const struct trace *t, int left)
 {
     static const char *const reasons[] = {

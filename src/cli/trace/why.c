@@ -2,10 +2,10 @@
  *
  * A program that was to be captured and left nothing is the worst answer a tracer
  * can give, so each known cause is looked for: in the environment, in the program's
- * file, on the disk, in the driver, in what the library said (marks.h) and in what was seen
- * of the program (seen.h). The causes stand in one table, most certain
- * first; the first whose evidence is found is told. That the GPU was not used is said only where
- * nothing opened the driver. One thread. */
+ * file, on the disk, in the driver, in the library's marks (marks.h) and in what was seen
+ * of the program (seen.h). One table has the causes, most certain first; the first whose
+ * evidence is found is said. That the GPU was not used is said only where nothing opened the
+ * driver. One thread. */
 #include "cli/trace/why.h"
 
 #include "base/file.h"
@@ -54,7 +54,7 @@ bool why_resolve(const char *command, char *out, size_t size)
     }
 }
 
-/* Of an ELF file for this machine: which loader it asks for. */
+/* The kind of an ELF file for this machine, by the loader that it asks for. */
 static enum why_binary look_at_elf(int fd, const Elf64_Ehdr *h)
 {
     for (int i = 0; i < h->e_phnum; i++) {
@@ -145,7 +145,7 @@ static void put_end(const struct why *w, struct buf *out)
         buf_printf(out, " (exit code %d)", WEXITSTATUS(w->status));
 }
 
-/* The library says so itself. */
+/* The library itself said that no session could begin. */
 static bool cause_refused(const struct why *w, struct buf *out)
 {
     const struct marks *m = marks_of(w);
@@ -165,7 +165,7 @@ static bool cause_switched_off(const struct why *w, struct buf *out)
     return true;
 }
 
-/* A session began, and there is nothing of it. */
+/* A session began, and left no record. */
 static bool cause_gone(const struct why *w, struct buf *out)
 {
     const struct marks *m = marks_of(w);
@@ -185,7 +185,7 @@ static bool cause_gone(const struct why *w, struct buf *out)
     return true;
 }
 
-/* On this host nothing opened the driver, whatever user or environment it had. */
+/* True where no process of this host opened the driver, whatever its user or environment. */
 static bool not_used(const struct why *w)
 {
     return seen_no_driver(seen_of(w));

@@ -9,7 +9,7 @@
 #include "cli/trace/place.h"
 #include "cli/trace/seen.h"
 
-/* What is known of the program beyond its sessions. */
+/* Facts about the program beyond its sessions. */
 struct evidence {
     struct marks marks;
     struct seen seen;
@@ -26,7 +26,7 @@ struct why {
 /* Appends one or two sentences. */
 void why_no_session(const struct why *w, struct buf *out);
 
-/* What kind of executable a file is, as far as injection is concerned. */
+/* Kinds of executables, as far as injection is concerned. */
 enum why_binary {
     WHY_UNKNOWN, /* not readable, or no ELF file or script */
     WHY_DYNAMIC, /* as usual: libraries can be loaded */

@@ -51,7 +51,7 @@ static bool part_ends(const char *path)
     return ended;
 }
 
-/* The end stands in the newest part of the system channel; the public client's in any. */
+/* The end is in the newest part of the system channel; the public client's may be in any part. */
 static bool session_has_end(const struct upload_session *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -117,7 +117,7 @@ static enum upload_state state_of_theirs(const struct upload_session *s, size_t 
 
 /* ---- one session --------------------------------------------------------------------------- */
 
-/* Behind the numbered ones of its channel. */
+/* The number after all numbered parts of the part's channel. */
 static int64_t next_number(const struct upload_session *s, const struct ship_part *p)
 {
     int64_t highest = 0;
@@ -128,7 +128,7 @@ static int64_t next_number(const struct upload_session *s, const struct ship_par
     return highest + 1;
 }
 
-/* By channel as they were found, and the number. */
+/* Sorts parts by channel, in the order found, then by number. */
 static void order(struct upload_session *s)
 {
     for (size_t i = 1; i < s->count; i++) {
@@ -137,7 +137,7 @@ static void order(struct upload_session *s)
         while (same && strcmp(s->parts[same - 1].channel, p.channel) != 0)
             same--;
         if (!same || same == i)
-            continue; /* the first of its channel, or beside the others of it */
+            continue; /* the first of its channel, or next to the others of it */
         for (; at > same; at--)
             s->parts[at] = s->parts[at - 1];
         s->parts[at] = p;
@@ -162,7 +162,7 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     return 0;
 }
 
-/* What of the header's words the parts say, and the kind of the session: that of its first part. */
+/* Learns the header's words from the parts, and the session's kind from its first part. */
 static const struct part_head *learn(struct upload_session *s, const char *name)
 {
     const struct part_head *head = &s->parts[0].head;
@@ -186,7 +186,8 @@ static void keep_parts(struct upload_session *s, const bool *keep)
     s->count = n;
 }
 
-/* Windows that are not published: wait while their writer lives, and are its last ones if not. */
+/* Parts that the public client has not published wait while their writer lives; once it has ended
+ * they are the last ones. */
 static void settle_windows(struct upload_session *s, const bool *left, bool *keep)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -244,7 +245,7 @@ void upload_sessions_close(struct upload_sessions *u)
     *u = (struct upload_sessions){0};
 }
 
-/* Leaves the sessions that are wanted. */
+/* Drops the sessions that are not wanted. */
 static int select_wanted(struct upload_sessions *u, const char *const *wanted, size_t count,
                          struct err *e)
 {

@@ -1,9 +1,9 @@
 /* sessions.h - which sessions under a path there are to send, and whether
  * their programs still run.
  *
- * A log that ends with an end is told apart from one whose writer is gone: killed,
- * crashed, machine lost. Of a session of this host the process is looked for; of one
- * that was brought from elsewhere nobody can know. One thread. */
+ * A log with an end differs from one whose writer is gone: killed, crashed, machine
+ * lost. For a session of this host the process is looked for; for one that was copied
+ * from elsewhere nobody can know. One thread. */
 #ifndef GPUFL_CLI_UPLOAD_SESSIONS_H
 #define GPUFL_CLI_UPLOAD_SESSIONS_H
 
@@ -52,7 +52,7 @@ void upload_sessions_close(struct upload_sessions *u);
 const char *upload_state_name(enum upload_state s);
 const char *upload_state_text(enum upload_state s);
 
-/* Whether nobody writes to it any more, as far as can be known. */
+/* True where nobody writes to the session any more, as far as can be known. */
 static inline bool upload_state_over(enum upload_state s)
 {
     return s == UPLOAD_ENDED || s == UPLOAD_DIED;

@@ -23,7 +23,7 @@ static void wipe(struct upload_show *s)
     s->open = false;
 }
 
-/* A sentence on stderr, clean of control characters. */
+/* Prints a sentence on stderr, without control characters. */
 static void say(struct upload_show *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(struct upload_show *s, const char *fmt, ...)

@@ -1,4 +1,4 @@
-/* show.h - what `gpufl upload` says: how it gets on, a line a session, JSON.
+/* show.h - the output of `gpufl upload`: progress, a line per session, JSON.
  *
  * On a terminal one line on stderr shows bytes, rate and the time left while a
  * session goes out; results are lines on stdout. One thread. */
@@ -18,7 +18,7 @@ struct upload_show {
     size_t index, of;
     int64_t began, drawn; /* CLOCK_MONOTONIC ns */
     int64_t first;        /* bytes that were there before the first that was sent */
-    uint64_t told;        /* lines left out that were named */
+    uint64_t told;        /* lines left out that were reported */
     bool open;            /* a line stands on the terminal */
 };
 

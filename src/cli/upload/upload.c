@@ -159,8 +159,8 @@ static int connect_remote(struct upload *u, struct err *e)
 
 /* ---- a session ----------------------------------------------------------------------------- */
 
-/* Names for the stacks of a session that nobody has looked through yet: on the server nobody
- * has the program's files. */
+/* Adds names to the stacks of a session that has none yet: the server does not have the program's
+ * files. */
 static void add_names(const struct upload *u, const struct upload_session *s)
 {
     struct gpufl_symbolized r = {.size = sizeof r};
@@ -172,7 +172,7 @@ static void add_names(const struct upload *u, const struct upload_session *s)
     (void)gpufl_symbolize(s->dir, s->state == UPLOAD_DIED ? GPUFL_SYMBOLIZE_ENDED : 0, &r, NULL, 0);
 }
 
-/* Adds what another look found to what there was before. */
+/* Adds the sessions that another look found to those found before. */
 static void add_result(struct ship_result *sum, const struct ship_result *r)
 {
     sum->accepted += r->accepted;
@@ -185,7 +185,8 @@ static void add_result(struct ship_result *sum, const struct ship_result *r)
     memcpy(sum->text, r->text, sizeof sum->text);
 }
 
-/* Sends; where parts got other names meanwhile, as those of a running program do, looks again. */
+/* Sends a session; where its parts got other names meanwhile, as those of a running program do,
+ * looks again. */
 static void send_session(struct upload *u, const struct upload_session *s, struct ship_result *out)
 {
     const char *wanted[] = {s->id};
@@ -206,7 +207,7 @@ static void send_session(struct upload *u, const struct upload_session *s, struc
     upload_sessions_close(&again);
 }
 
-/* Says that it is complete, where it is; what there is to say else goes to note. */
+/* Reports a complete session to the server as complete; remarks go to note. */
 static bool complete_session(struct upload *u, const struct upload_session *s,
                              struct ship_result *sent, char *note, size_t size)
 {

@@ -65,7 +65,7 @@ static bool user_cache(char *out, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-/* Makes the folder; a link or a file of another user in its place is none. */
+/* Makes the folder; a link, or a file of another user, in its place is refused. */
 static bool make_own(const char *dir)
 {
     struct stat st;
@@ -117,7 +117,7 @@ static void put_part(struct buf *b, const struct upload_session *s, const struct
                (long long)p->number);
 }
 
-/* A part of the list: still there as it was, or grown where it is the newest. */
+/* True where a part of the list is still as it was, or has grown and is the newest. */
 static bool still_fits(const struct upload_sessions *u, const char *line)
 {
     long long size, time, number;
@@ -200,7 +200,7 @@ static int older(const void *a, const void *b)
     return (x->used > y->used) - (x->used < y->used);
 }
 
-/* Held by another `gpufl view`? */
+/* True where another `gpufl view` holds the folder. */
 static bool is_locked(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -232,7 +232,7 @@ static size_t list_kept(const char *base, struct kept *all, size_t max, const ch
     return n;
 }
 
-/* Makes room in the user's cache, what was not used for longest first. */
+/* Makes room in the user's cache; the folder unused for longest goes first. */
 static void make_room(const struct view_cache *c, int64_t most)
 {
     char base[PATH_MAX];

@@ -1,14 +1,14 @@
 /* cache.h - where `gpufl view` keeps what it has loaded, so that the next time is
  * quick.
  *
- * Beside the sessions (PATH/.gpufl-view) where that can be written, else in the user's
- * cache ($XDG_CACHE_HOME/gpufl/view/<hash of the path>). A list of the parts that
- * were loaded, with size and time, says whether it still fits: parts may have been
- * added, and the last one may have grown; anything else empties it. One `gpufl view` at
- * a time has it; another one of the same path gets a folder that is removed at its end.
+ * The folder is next to the sessions (PATH/.gpufl-view) where that can be written, else in the
+ * user's cache ($XDG_CACHE_HOME/gpufl/view/<hash of the path>). A list of the parts that were
+ * loaded, with size and time, says whether it still fits: parts may have been added, and the last
+ * one may have grown; anything else empties it. One `gpufl view` at a time has it; another one of
+ * the same path gets a folder that is removed at its end.
  *
- * The user's cache is bounded: what was not looked at for longest goes first. What lies
- * beside sessions goes with them. One thread. */
+ * The user's cache is bounded: the folder unused for longest goes first. A folder next to
+ * sessions is removed with them. One thread. */
 #ifndef GPUFL_CLI_VIEW_CACHE_H
 #define GPUFL_CLI_VIEW_CACHE_H
 
@@ -28,7 +28,7 @@ struct view_cache {
 int view_cache_open(struct view_cache *c, const char *path, const char *where,
                     const struct upload_sessions *sessions, int64_t most, struct err *e);
 
-/* What was loaded: to be called when it has been. */
+/* Notes the parts that have been loaded. */
 int view_cache_keep(const struct view_cache *c, const struct upload_sessions *sessions);
 
 void view_cache_close(struct view_cache *c);

@@ -18,7 +18,7 @@ enum { ARGS_MAX = 64, LINE_SIZE = VIEW_URL_SIZE };
 
 static const char PROGRAM[] = "gpufl-server";
 
-/* The one beside us, or its name for PATH. */
+/* The gpufl-server next to this executable, or its name for PATH. */
 static void find_server(char *out, size_t size)
 {
     char dir[PATH_MAX];
@@ -53,7 +53,7 @@ static int make_key(char out[VIEW_KEY_SIZE], struct err *e)
     return 0;
 }
 
-/* The next line of its stdout; false at the end. */
+/* Reads the next line of the server's stdout; false at the end. */
 static bool read_line(int fd, char *line, size_t size)
 {
     size_t n = 0;
@@ -139,7 +139,7 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
 
 /* ---- ending -------------------------------------------------------------------------------- */
 
-/* Until the deadline (0: not at all); true: it has ended. */
+/* Waits until the deadline (0: not at all); true: the server has ended. */
 static bool await_end(struct view_server *s, int64_t deadline)
 {
     int status;

@@ -1,10 +1,10 @@
-/* server.h - a gpufl-server of one's own: started on loopback for this user alone,
- * and ended with us.
+/* server.h - a private gpufl-server: started on loopback for this user alone, and ended
+ * with this process.
  *
- * It lies beside this executable or in PATH. It is given a key in its environment,
- * which only it and we know, with which sessions are handed over; it prints a link that
- * works once, for the browser. It reads our end of a pipe, so that it ends whatever
- * becomes of us. One thread. */
+ * The program is next to this executable or in PATH. The server gets a key in its
+ * environment, known to it and this process alone, with which sessions are handed over;
+ * it prints a link that works once, for the browser. It reads our end of a pipe, so it
+ * ends whatever becomes of this process. One thread. */
 #ifndef GPUFL_CLI_VIEW_SERVER_H
 #define GPUFL_CLI_VIEW_SERVER_H
 
@@ -32,7 +32,8 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
 
 bool view_server_ended(struct view_server *s); /* does not wait */
 
-/* Asks it to end, and waits; it drains what it does. Its exit code, or 128 and the signal. */
+/* Asks the server to end, and waits while it drains. Returns its exit code, or 128 and the
+ * signal. */
 int view_server_stop(struct view_server *s);
 
 /* Runs gpufl-server with these arguments in place of this process; returns only where that was not

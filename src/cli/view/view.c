@@ -4,8 +4,8 @@
  * kept for the next time (cache.h), opens the browser, and hands the sessions over
  * in the way that `gpufl upload` does: what the folder holds already is not loaded
  * again, and what running programs write meanwhile, and sessions that begin later,
- * follow. The page is there at once, and fills. It ends with the page, or with Ctrl-C. One thread.
- * */
+ * follow. The page is there at once, and fills. The command ends with the page, or with Ctrl-C. One
+ * thread. */
 #include "cli/cmd.h"
 
 #include "base/clock.h"
@@ -73,7 +73,8 @@ static void on_signal(int signal)
     sigaction(signal, &normal, NULL);
 }
 
-/* Of the server, or of a browser: nobody is asked again who is not there any more. */
+/* Handles the end of a child, the server or a browser: a server that has ended is not asked
+ * again. */
 static void on_child(int signal)
 {
     int was = errno;
@@ -108,7 +109,7 @@ static int connect_server(struct view *v, struct err *e)
     return remote_open(&v->remote, &c, e);
 }
 
-/* Sends what of a session the server lacks. False: it should end. */
+/* Sends the part of a session that the server lacks. False: the command should end. */
 static bool load_one(struct view *v, struct upload_session *s, bool complete)
 {
     const struct ship_config c = {.remote = v->remote, .near = true, .stop = &stop};
@@ -137,7 +138,7 @@ static bool load_all(struct view *v, bool complete)
     return true;
 }
 
-/* What was settled stays so while nothing is written to it. */
+/* Keeps sessions settled that were, while nothing is written to them. */
 static void keep_settled(const struct upload_sessions *was, struct upload_sessions *now)
 {
     for (size_t i = 0; i < now->count; i++)
@@ -161,7 +162,8 @@ static bool look_again(struct view *v)
     return true;
 }
 
-/* Names for stacks of sessions that are over and have none: written beside them, to be loaded. */
+/* Adds names to the stacks of sessions that are over and have none: the names are written into the
+ * sessions and loaded with them. */
 static void add_names(struct view *v)
 {
     bool added = false;
@@ -206,7 +208,7 @@ static bool hand_over(struct view *v)
     return !names || load_all(v, true);
 }
 
-/* Waits for the server to say something: as poll. A signal before or while it waits ends it. */
+/* Waits for output of the server, as poll does. A signal before or during the wait ends it. */
 static int wait_for_server(const struct view *v, int ms)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -222,7 +224,7 @@ static int wait_for_server(const struct view *v, int ms)
     return n;
 }
 
-/* Until the server ends, which it does with its page, or we are told to. */
+/* Runs until the server ends, which it does with its page, or a signal asks for the end. */
 static void attend(struct view *v)
 {
     while (!stop && !view_server_ended(&v->server)) {
@@ -235,7 +237,8 @@ static void attend(struct view *v)
     }
 }
 
-/* What is loaded is noted first: where that is cut off, the rest is loaded the next time. */
+/* Notes what is loaded before loading it: where loading is cut off, the rest is loaded next
+ * time. */
 static void load(struct view *v)
 {
     (void)view_cache_keep(&v->cache, &v->sessions);
