@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { TOP_MOST = 1000000 };
+enum { TOP_MOST = 1000000, GROUP_MOST = 12 /* rows of a part of the table */ };
 static const int64_t EVERY_MOST = INT64_C(86400000000000); /* ns */
 
 /* Values of --stacks, and the library's options for them. */
@@ -181,16 +181,11 @@ static int parse(struct trace_request *r, const struct opt *table, int argc, cha
     return rc == CMD_CONTINUE ? settle(r, argv, operands) : rc;
 }
 
-int trace_options_parse(struct trace_request *r, int argc, char **argv)
+/* The table of options comes in three parts, each of which returns its number of rows.
+ * This part says where the logs go and what is captured. */
+static size_t rows_of_capture(struct opt *out, struct trace_request *r)
 {
-    *r = (struct trace_request){.engine_given = -1,
-                                .stacks = STACKS_NOT_GIVEN,
-                                .pc_kernels = PC_KERNELS_NOT_GIVEN,
-                                .ranges = RANGES_NOT_GIVEN,
-                                .system_interval = INTERVAL_NOT_GIVEN,
-                                .top = TRACE_TOP_DEFAULT};
-    r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
-    const struct opt table[] = {
+    const struct opt rows[] = {
         {"output", 'o', OPT_STRING, &r->output, "DIR", NULL,
          "Where session logs go. Default: GPUFL_LOG_PATH, the program's own, a new directory."},
         {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
@@ -221,6 +216,16 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Default: scopes."},
         {"interval", 0, OPT_DURATION, &r->interval, "TIME", NULL,
          "With engine PmSampling: time from sample to sample, 10us to 1s. Default: 1ms."},
+    };
+    _Static_assert(sizeof rows <= GROUP_MOST * sizeof *rows, "the table has room");
+    memcpy(out, rows, sizeof rows);
+    return sizeof rows / sizeof *rows;
+}
+
+/* This part says when something is captured. */
+static size_t rows_of_time(struct opt *out, struct trace_request *r)
+{
+    const struct opt rows[] = {
         {"duration", 0, OPT_DURATION, &r->duration, "TIME", NULL,
          "End the capture TIME (30s, 5m, 500ms) after the program's first use of the GPU and "
          "report; the program runs on."},
@@ -242,6 +247,16 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "End the program when --duration is over: TERM, and KILL 10 s later."},
         {"system-interval", 's', OPT_DURATION, &r->system_interval, "TIME", NULL,
          "Time between samples of device and host metrics; 0: none. Default: 100ms."},
+    };
+    _Static_assert(sizeof rows <= GROUP_MOST * sizeof *rows, "the table has room");
+    memcpy(out, rows, sizeof rows);
+    return sizeof rows / sizeof *rows;
+}
+
+/* This part has the options of the library, of the run and of the report. */
+static size_t rows_of_run(struct opt *out, struct trace_request *r)
+{
+    const struct opt rows[] = {
         {"option", 0, OPT_LIST, &r->settings, "NAME=VALUE", NULL,
          "Set an option of the library; may be given several times. `gpufl info --options` lists "
          "them. Each can be given by its own name, too: --flush-interval-ms 100."},
@@ -260,8 +275,25 @@ int trace_options_parse(struct trace_request *r, int argc, char **argv)
          "Print nothing but errors, and the report only to a file."},
         {"anyway", 0, OPT_FLAG, &r->anyway, NULL, NULL,
          "Run COMMAND, uncaptured, where no logs can be written. By default nothing is run then."},
-        {0},
     };
+    _Static_assert(sizeof rows <= GROUP_MOST * sizeof *rows, "the table has room");
+    memcpy(out, rows, sizeof rows);
+    return sizeof rows / sizeof *rows;
+}
+
+int trace_options_parse(struct trace_request *r, int argc, char **argv)
+{
+    *r = (struct trace_request){.engine_given = -1,
+                                .stacks = STACKS_NOT_GIVEN,
+                                .pc_kernels = PC_KERNELS_NOT_GIVEN,
+                                .ranges = RANGES_NOT_GIVEN,
+                                .system_interval = INTERVAL_NOT_GIVEN,
+                                .top = TRACE_TOP_DEFAULT};
+    r->settings = (struct opt_list){.items = r->setting_items, .max = TRACE_SETTINGS_MAX};
+    struct opt table[3 * GROUP_MOST + 1] = {{0}};
+    size_t count = rows_of_capture(table, r);
+    count += rows_of_time(table + count, r);
+    (void)rows_of_run(table + count, r);
     return parse(r, table, argc, argv);
 }
 
