@@ -18,6 +18,7 @@
 #include <gpufl/gpufl.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -202,6 +203,22 @@ cudaGraphExec_t make_graph()
     return exec;
 }
 
+// Launches for pause_ms after a window, and the kernels of `lates` for the first time, *known of
+// which have run already. Returns the slowest launch, us.
+double launch_outside(double pause_ms, int *known)
+{
+    double slowest = 0;
+    for (auto begin = Clock::now(); us_since(begin) < pause_ms * 1e3;) {
+        auto one = Clock::now();
+        other<<<1, 32>>>();
+        slowest = std::max(slowest, us_since(one));
+        CHECK(cudaStreamSynchronize(nullptr));
+        if (*known < LATES && us_since(begin) > pause_ms * 1e3 * *known / LATES)
+            lates[(*known)++]();
+    }
+    return slowest;
+}
+
 int windows(int count, const char *kind, double pause_ms, double settle_s)
 {
     CHECK(cudaFree(nullptr));
@@ -240,15 +257,7 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
         begin = Clock::now();
         gpufl_window_close("cycle");
         close_us += us_since(begin);
-        for (begin = Clock::now(); us_since(begin) < pause_ms * 1e3;) {
-            auto one = Clock::now();
-            other<<<1, 32>>>();
-            double us = us_since(one);
-            slowest = us > slowest ? us : slowest;
-            CHECK(cudaStreamSynchronize(nullptr));
-            if (known < LATES && us_since(begin) > pause_ms * 1e3 * known / LATES)
-                lates[known++]();
-        }
+        slowest = std::max(slowest, launch_outside(pause_ms, &known));
         if (churn && done % 10 == 9) {
             CHECK(cudaGraphExecDestroy(exec));
             exec = make_graph();

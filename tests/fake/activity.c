@@ -15,13 +15,13 @@
 
 enum { PENDING = 1 << 16, RECORD_MAX = 256 };
 
-/* What a real driver reserves for every kernel, whether it uses local memory or not; what a kernel
- * uses its record does not tell. */
+/* A real driver reserves this for every kernel, whether it uses local memory or not; the record
+ * does not say what the kernel uses. */
 enum { LOCAL_RESERVED = 1 << 28 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What the client registered. Release by its calls, acquire where they are used. */
+/* The client's registrations. Release by its calls, acquire where they are used. */
 static _Atomic(cupti_request_fn) request;
 static _Atomic(cupti_complete_fn) complete;
 static _Atomic(cupti_clock_fn) clock_fn;
@@ -60,7 +60,7 @@ void activity_begin(void)
     pending = calloc(PENDING, sizeof *pending);
 }
 
-/* Pushed by a thread of the program, by kind: the innermost counts. */
+/* Ids that a thread of the program has pushed, by kind: the innermost counts. */
 enum { EXTERNAL_KINDS = 6, EXTERNAL_DEPTH = 16 };
 static _Thread_local struct {
     uint64_t ids[EXTERNAL_DEPTH];
@@ -88,7 +88,7 @@ static void deliver(uint8_t *b, size_t size, size_t used)
         fn(FAKE_CONTEXT, 0, b, size, used);
 }
 
-/* True: the record is in the buffer. Else the buffer, if it was there and full, is *full now. */
+/* Puts a record into the buffer. False: it does not fit; a buffer that is full is *full now. */
 static bool put_record(const struct pending *p, uint8_t **full, size_t *size, size_t *used)
 {
     pthread_mutex_lock(&lock);
@@ -145,7 +145,7 @@ static int64_t now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Moves what has ended (all: everything) into buffers, keeping `late` behind. */
+/* Moves records that have ended (all: every record) into buffers, except the newest `late`. */
 static void pump(bool all)
 {
     for (;;) {
@@ -167,7 +167,7 @@ static void pump(bool all)
     }
 }
 
-/* Adds a record behind the pending ones. [lock held] */
+/* Adds a record after the pending ones. [lock held] */
 static void add(const void *record, int kind, int64_t end)
 {
     size_t size = kind == 0 ? 32 : record_size(kind), known = size < RECORD_MAX ? size : RECORD_MAX;
@@ -327,8 +327,8 @@ static void add_managed(const struct fake_op *op, int64_t end)
         add(&r, CUPTI_KIND_MANAGED, end);
 }
 
-/* From CLOCK_MONOTONIC to the client's clock, or the library's own; the client's may be the same
- * clock, read a moment later. */
+/* Converts from CLOCK_MONOTONIC to the client's clock, or to the library's own; the client's may be
+ * the same clock, read a moment later. */
 static int64_t clock_shift(void)
 {
     enum { SAME = 1000000000 };
@@ -396,7 +396,7 @@ bool activity_enabled(int kind)
     return atomic_load(&kinds[kind]);
 }
 
-/* A record of the call, where these are on, and before it one for every kind that has an id. */
+/* Adds a record of the call, where these are on, preceded by one for every kind that has an id. */
 void activity_call(uint32_t cbid, uint32_t correlation)
 {
     union {

@@ -21,7 +21,7 @@ int scripted(const char *function);
             return result_;                                                                        \
     } while (0)
 
-/* What FAKE_CUPTI says of all of the library; constant once it is read. */
+/* The words of FAKE_CUPTI for the library as a whole; constant once they are read. */
 extern struct fake_script {
     uint32_t version;
     bool subscribed, shuffle, alien, privileges, deaf;
@@ -29,54 +29,55 @@ extern struct fake_script {
     int64_t skew;
 } cupti_script;
 
-/* The library has ended itself. */
+/* True after the library has ended itself. */
 bool library_over(void);
-/* A function is called: aborts where none may be any more. */
+/* Notes a call of a function: aborts where no call is allowed any more. */
 void library_called(const char *function);
-/* A kernel has faulted: what needs its context fails. */
+/* True after a kernel has faulted: calls that need its context fail. */
 bool driver_faulted(void);
-/* A module was loaded: the kernels that it describes are of its code. */
+/* Notes a loaded module: the kernels that it describes are of its code. */
 void pc_module(const char *image, size_t size);
 
 /* Take a word of the script. [while it is read] */
 void pc_script(const char *word);
 void pm_script(const char *word);
 void range_script(const char *word);
-/* A kernel was queued in a context: where that is sampled, its time makes samples. */
+/* Notes a kernel queued in a context: where the context is sampled, the kernel's time makes
+ * samples. */
 void pc_kernel(uint32_t context, const char *name, int64_t ns);
-/* Program counters of some context are sampled. */
+/* True while program counters of some context are sampled. */
 bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
 
-/* A kernel was queued: it counts in the range that is open, or is one. True where it is repeated,
- * and its record has no length. */
+/* Notes a queued kernel: it counts in the range that is open, or is one. True where the kernel is
+ * repeated, and its record has no length. */
 bool range_kernel(const struct fake_op *op);
-/* A kernel of the library's own ran, in a stream of its own. */
+/* Adds a kernel of the library's own, in a stream of its own. */
 void activity_own_kernel(const char *name);
-/* How many passes a configuration of the profiler takes. */
+/* The number of passes that a configuration of the profiler takes. */
 uint32_t config_passes(const void *config);
-/* What a range of an image counted; false: it is no image of ranges. */
+/* Gets the counts of a range of an image; false: it is no image of ranges. */
 bool range_value(const void *image, size_t index, double *value);
 void range_context_destroyed(uint32_t context);
 
 /* Takes a word of the script. [while it is read] */
 void sass_script(const char *word);
-/* A kernel was queued: where its context counts, it does. */
+/* Notes a queued kernel: it counts where its context does. */
 void sass_kernel(const struct fake_op *op);
-/* Kernels of some context count. */
+/* True while kernels of some context count. */
 bool sass_enabled(void);
 bool pm_enabled(void);
 bool range_enabled(void);
-/* Kernel records are asked for: true where instrumented kernels exclude them. */
+/* Notes a request for kernel records: true where instrumented kernels exclude them. */
 bool sass_refuses_kernels(bool serialized);
-/* A launch of this thread begins behind the client's handlers, and ends before them. */
+/* Notes a launch of this thread, which begins after the client's handlers and ends before them. */
 void sass_launching(uint32_t context, bool begins);
 void sass_context_destroyed(uint32_t context);
 
-/* Records: before the first of them [while the script is read]; of work, of a call that begins;
- * those that have ended go to the client where many wait; all kinds off, and what was not handed
- * over is gone. */
+/* Records, in this order: begin [while the script is read]; add one of work; add one of a call that
+ * begins; hand ended records to the client where many wait; switch all kinds off, which drops what
+ * was not handed over. */
 void activity_begin(void);
 void activity_op(const struct fake_op *op);
 void activity_call(uint32_t cbid, uint32_t correlation);
@@ -87,9 +88,9 @@ bool activity_enabled(int kind);
 /* Aborts where a client gives the library a context that is not there. */
 void context_must_live(cuda_context context);
 
-/* The driver tells the library of its calls and work. */
+/* Makes the driver report its calls and work to the library. */
 void driver_connect(bool on);
-/* A call that attaches the real library again where it was finalized. */
+/* Notes a call that would attach the real library again where it was finalized. */
 void life_touched(void);
 
 #endif

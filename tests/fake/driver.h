@@ -1,5 +1,5 @@
-/* driver.h - what the files of the fake driver share: calls that tell the profiling
- * library, the streams with what is queued on them, and waiting for it. */
+/* driver.h - what the files of the fake driver share: reports to the profiling library,
+ * streams and the work queued on them, and waits for that work. */
 #ifndef GPUFL_TESTS_FAKE_DRIVER_H
 #define GPUFL_TESTS_FAKE_DRIVER_H
 
@@ -26,7 +26,7 @@ struct fake_kernel {
     int64_t ns;                        /* on the GPU; 0: the first argument says */
 };
 
-/* One driver call: the callbacks around it. */
+/* A driver call, with the callbacks around it. */
 struct call {
     uint32_t cbid, correlation;
     const char *function, *symbol;
@@ -47,21 +47,22 @@ uint32_t stream_number(cuda_stream s);
 int64_t stream_end(uint32_t stream); /* ns, when the work queued so far ends; CUPTI_NONE: of all */
 void stream_hold(uint32_t stream, int64_t until); /* what is queued from now on begins no earlier */
 
-/* Queues work of some duration on its stream, behind what is there. */
+/* Queues work of some duration on its stream, after the work that is there. */
 void queue_op(struct fake_op *op, int64_t duration);
-/* Tells the profiling library of something that is over. */
+/* Reports to the profiling library something that is over. */
 void tell_op(const struct fake_op *op);
-/* Tells it of a module that has been loaded or is about to be unloaded. */
+/* Reports to it a module that has been loaded or is about to be unloaded. */
 void tell_module(uint32_t cbid, const char *image, size_t size);
 /* Returns when that time has come. */
 void wait_until(int64_t ns);
 
-/* The kernel behind a function; NULL: it is none. */
+/* The kernel of a function; NULL: it is none. */
 const struct fake_kernel *module_kernel(const void *function);
-/* The kernel behind what is launched, a function or a kernel of a library; NULL: a mangled name. */
+/* The kernel of a handle that is launched: a function or a kernel of a library; NULL: the handle is
+ * a mangled name. */
 const struct fake_kernel *launched_kernel(const void *handle);
 
-/* Memory that the driver gave to the host. */
+/* True for memory that the driver gave to the host. */
 bool memory_pinned(const void *host);
 
 void memory_before_fork(void), memory_after_fork(void);

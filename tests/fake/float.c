@@ -1,13 +1,13 @@
 /* float.c - a "CUDA program" with floating-point traps on, that rounds down and flushes to zero,
- * and that calls libgpufl itself. What it computes must stay what it was: after every call of ours
- * the environment is the one from before. Exit codes: 0, or the line at which it was not.
+ * and that calls libgpufl itself. Its results must not change: after every call of libgpufl the
+ * environment is the one from before. Exit codes: 0, or the line at which it was not.
  *
  *   fake_float ENGINE [option]...
  *     exit         the session ends in the exit handlers
  *     report=FILE  has the report written in process
  *     windows      opens and closes a window of capture by name
  *
- * It works until two batches of host samples stand in its session's log. */
+ * It works until its session's log has two batches of host samples. */
 #include <gpufl/gpufl.h>
 
 #include "hooks.h"
@@ -45,7 +45,7 @@ static bool is_own(void)
     if ((_mm_getcsr() & FLUSH) != FLUSH)
         return false;
 #endif
-    /* Processors without traps (some arm64) cannot turn them on: none are on then. */
+    /* Processors without traps (some arm64) cannot turn them on. */
     static int traps = -1;
     if (traps < 0)
         traps = fegetexcept();
@@ -141,6 +141,6 @@ int main(int argc, char **argv)
     if (!by_exit)
         gpufl_shutdown();
     CHECK();
-    puts("{}"); /* the program came to its end */
+    puts("{}"); /* the program ends by itself */
     return 0;
 }

@@ -32,7 +32,7 @@ EXPORT int cuGraphCreate(cuda_graph *graph, unsigned flags)
     return *graph ? CUDA_OK : 2;
 }
 
-/* Not the real signature: a test adds n kernels of a duration, or a child graph. */
+/* This is not the real signature: a test adds n kernels of a duration, or a child graph. */
 EXPORT void fake_graph_add(cuda_graph graph, int n, int64_t duration, cuda_graph child)
 {
     for (int i = 0; i < n && graph->count < NODES; i++)
@@ -93,7 +93,8 @@ EXPORT int cuGraphExecDestroy(cuda_exec exec)
     return call_exit(&c, CUDA_OK);
 }
 
-/* whole: from the first node's start, 0 before it, to the last one's end. */
+/* Queues the graph's work. whole: from the first node's start, 0 before it, to the last one's
+ * end. */
 static void run_graph(const struct cuda_graph_handle *graph, struct fake_op *op,
                       struct fake_op *whole)
 {

@@ -34,8 +34,8 @@ struct fake_op {
 };
 
 struct fake_hooks {
-    /* A driver call begins (site 0) and ends (1); the same correlation and data. context: the
-     * number of the thread's. */
+    /* Called where a driver call begins (site 0) and ends (1), with equal correlation and data.
+     * context: the number of the thread's. */
     void (*api)(uint32_t cbid, int site, const char *function, const void *params, int *result,
                 uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context);
     void (*op)(const struct fake_op *op);
@@ -46,7 +46,7 @@ struct fake_hooks {
 
 typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
-/* At a time; as many as the bits of a number. */
+/* Contexts at a time; as many as a number has bits. */
 enum { FAKE_CONTEXTS = 72 };
 
 /* The device's primary context, which every thread has, is number 1; programs create others. */

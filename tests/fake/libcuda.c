@@ -1,10 +1,11 @@
 /* libcuda.c - a driver without a GPU, at the real soname libcuda.so.1.
  *
- * What the capture library and test programs need: initialization that loads
+ * It has what the capture library and test programs need: initialization that loads
  * CUDA_INJECTION64_PATH as the real cuInit does, one device, streams that run
  * their work one after the other in real time, and waits that last until it is
  * done. Memory is in memory.c, kernels of modules in modules.c, graphs in graphs.c.
- * Every call tells the fake profiling library. Thread-safe by one lock a file. */
+ * Every call is reported to the fake profiling library. Threads: any, by one lock a
+ * file. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"
@@ -26,7 +27,7 @@ enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool initialized;
 static _Atomic uint32_t last_correlation;
-/* By number, from 1 on. One that was destroyed is another's next, as handles are. */
+/* Streams by number, from 1 on. The number of a destroyed stream is used again, as handles are. */
 static atomic_bool contexts[FAKE_CONTEXTS] = {[FAKE_CONTEXT_NUMBER] = true};
 static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
 static int64_t stream_ends[STREAMS]; /* guarded by lock: when the work queued so far ends */
@@ -55,7 +56,7 @@ EXPORT void fake_cuda_correlation_anew(void)
     atomic_store(&last_correlation, 0);
 }
 
-/* For work that is no call of the program. */
+/* A correlation id for work that is no call of the program. */
 EXPORT uint32_t fake_cuda_correlation(void)
 {
     return atomic_fetch_add(&last_correlation, 1) + 1;
@@ -71,7 +72,7 @@ void call_enter(struct call *c, uint32_t cbid, const char *function, const void 
                current);
 }
 
-/* A kernel has faulted: the context answers nothing else any more. */
+/* Set after a kernel has faulted: the context answers nothing else any more. */
 static atomic_bool faulted;
 
 EXPORT bool fake_cuda_faulted(void)
@@ -121,7 +122,8 @@ void tell_op(const struct fake_op *op)
         h->op(op);
 }
 
-/* The profiling library is told without the lock: it has one of its own. */
+/* Queues work and reports it to the profiling library, without the lock: the library has one of its
+ * own. */
 void queue_op(struct fake_op *op, int64_t duration)
 {
     pthread_mutex_lock(&lock);
@@ -164,13 +166,13 @@ __attribute__((constructor)) static void watch_fork(void)
 
 static _Atomic int initializing; /* the thread inside cuInit; 0: none */
 
-/* Not of the real library: the thread that is inside cuInit, or 0. */
+/* The thread that is inside cuInit, or 0. The real library has no such function. */
 EXPORT int fake_cuda_initializing(void)
 {
     return atomic_load(&initializing);
 }
 
-/* FAKE_CUDA_INIT_MS: so long cuInit goes on after the injected library has returned. */
+/* Keeps cuInit going after the injected library has returned, for FAKE_CUDA_INIT_MS. */
 static void pause_inside_init(void)
 {
     const char *ms = getenv("FAKE_CUDA_INIT_MS");
@@ -338,7 +340,7 @@ EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
     return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
 }
 
-/* NULL: the thread has none from here on. */
+/* Makes a context current; NULL: the thread has none from here on. */
 EXPORT int cuCtxSetCurrent(cuda_context context)
 {
     uint32_t number = context ? FAKE_CONTEXT_AT(context) : 0;
@@ -355,7 +357,7 @@ static void tell_context(uint32_t cbid, uint32_t number)
         h->context(cbid, number);
 }
 
-/* 0: there are too many. */
+/* A free number for a context; 0: there are too many. */
 static uint32_t context_take(void)
 {
     for (uint32_t i = 1; i < FAKE_CONTEXTS; i++)
@@ -366,8 +368,8 @@ static uint32_t context_take(void)
 
 static _Atomic uint64_t making, made, unheard;
 
-/* Contexts that are being made; how many have been, and how many of them without a profiling
- * library. */
+/* The number of contexts that are being made, of those that have been made, and of those made
+ * without a profiling library. */
 EXPORT void fake_cuda_contexts(uint64_t out[3])
 {
     out[0] = atomic_load(&making);
@@ -375,7 +377,7 @@ EXPORT void fake_cuda_contexts(uint64_t out[3])
     out[2] = atomic_load(&unheard);
 }
 
-/* FAKE_CONTEXT_MS: a real one takes some 60 to 400. */
+/* Takes FAKE_CONTEXT_MS to make a context: a real one takes some 60 to 400 ms. */
 static void make(void)
 {
     const char *ms = getenv("FAKE_CONTEXT_MS");
@@ -386,7 +388,7 @@ static void make(void)
     atomic_fetch_add(&made, 1);
 }
 
-/* Becomes the thread's current one. */
+/* Makes a context, which becomes the thread's current one. */
 EXPORT int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device)
 {
     struct call c;
@@ -404,7 +406,7 @@ EXPORT int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device)
     return call_exit(&c, CUDA_OK);
 }
 
-/* The primary one becomes the thread's. */
+/* Destroys a context; the primary one becomes the thread's. */
 EXPORT int cuCtxDestroy_v2(cuda_context context)
 {
     struct call c;
@@ -432,7 +434,7 @@ static void stuck_init(void)
     sem_init(&stuck, 0, 0);
 }
 
-/* Until a thread is inside of a launch of "stuck", which never returns. */
+/* Waits until a thread is inside of a launch of "stuck", which never returns. */
 EXPORT void fake_cuda_await_stuck(void)
 {
     pthread_once(&stuck_once, stuck_init);
@@ -448,7 +450,8 @@ static __attribute__((noreturn)) void stay_stuck(void)
         pause();
 }
 
-/* Launched well; what was before it ends, and it has a record without times. */
+/* Launches a kernel that faults: the launch succeeds, earlier work ends, and the kernel has a
+ * record without times. */
 static int launch_fault(struct call *c, struct fake_op *op)
 {
     op->context = current;
@@ -494,7 +497,8 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     return call_exit(&c, CUDA_OK);
 }
 
-/* Of functions only, as the real one; names that stand in for functions have none. */
+/* Only functions have attributes, as in the real library; names that replace functions have
+ * none. */
 EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 {
     const struct fake_kernel *k = module_kernel(function);
@@ -508,7 +512,7 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 
 /* ---- waits -------------------------------------------------------------------------------- */
 
-/* Waits in real time for what is queued on the stream, or on all of them. */
+/* Waits in real time for the work queued on the stream, or on all of them. */
 static int synchronize(struct call *c, int64_t until)
 {
     wait_until(until);

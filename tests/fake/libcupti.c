@@ -38,7 +38,7 @@
 
 enum { CALLBACK_IDS = 1024, DOMAINS = CUPTI_DOMAIN_STATE + 1 };
 
-/* What the client registered. Release by its calls, acquire where they are used. */
+/* The client's registrations. Release by its calls, acquire where they are used. */
 static _Atomic(cupti_callback_fn) callback;
 static _Atomic(void *) callback_user; /* written before callback */
 static _Atomic bool callback_on[DOMAINS][CALLBACK_IDS];
@@ -74,8 +74,8 @@ bool library_over(void)
     return atomic_load(&over);
 }
 
-/* A launch has begun. It is over before it is told: what other threads launch meanwhile is no more
- * of it. */
+/* Counts launches until the library ends. The end comes before it is reported: launches of other
+ * threads meanwhile do not belong to it. */
 static void come_to_an_end(void)
 {
     int n = atomic_fetch_add(&launched, 1) + 1;
@@ -88,8 +88,8 @@ static void come_to_an_end(void)
         call_back(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL, &e);
 }
 
-/* It has said so: but for what needs no more than memory, and calls that were under way, nobody may
- * call it. */
+/* Aborts where the library is called after it has reported its end, except functions that need only
+ * memory, and calls that were under way. */
 void library_called(const char *function)
 {
     enum { UNDER_WAY = 1000000000 }; /* ns */
@@ -104,7 +104,7 @@ void library_called(const char *function)
     abort();
 }
 
-/* ---- what the driver tells ------------------------------------------------------------------- */
+/* ---- what the driver reports ----------------------------------------------------------------- */
 
 static void on_api(uint32_t cbid, int site, const char *function, const void *params, int *result,
                    uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context)
@@ -209,7 +209,7 @@ static void ask_contexts(uint64_t contexts[3])
         ask(contexts);
 }
 
-/* The real one does not survive that a context's making ends while it begins anew. */
+/* The real library does not survive it where a context is completed while the library attaches. */
 static void come_back(void)
 {
     uint64_t before[3], after[3];
@@ -319,9 +319,9 @@ void life_touched(void)
     atomic_fetch_add(&touched, !atomic_load(&attached));
 }
 
-/* Not of the real library: how often it was finalized, how often from elsewhere than the exit of a
- * driver's call, how often it was called while it was not attached, which attaches the real one
- * again, for how long it was away at most, ns, and whether it is there. */
+/* Says how often the library was finalized, how often outside the exit of a driver's call, how
+ * often it was called while detached (which attaches the real one again), for how long it was
+ * detached at most, ns, and whether it is attached. The real library has no such function. */
 EXPORT void fake_cupti_life(uint64_t life[5])
 {
     life[0] = atomic_load(&finalized);
@@ -331,7 +331,7 @@ EXPORT void fake_cupti_life(uint64_t life[5])
     life[4] = atomic_load(&attached);
 }
 
-/* Ranges and PM sampling the older copy does not have. */
+/* The older copy has no ranges and no PM sampling. */
 static bool engines_held(void)
 {
     bool held = pc_enabled() || sass_enabled();

@@ -1,13 +1,14 @@
 /* libnvml.c - a management library without a GPU, at the soname libnvidia-ml.so.1.
  *
- * Two devices; the second one answers "not supported" to everything that is
- * optional, so that unknown can be told from zero. FAKE_NVML=missing lets
- * nvmlInit_v2 fail as without a driver, =unknown as where that does not answer; FAKE_NVML=lost lets
- * devices fall off the bus after a few samples; =calm: nothing holds the clocks down, =hot: heat
- * does, otherwise the power limit does. Values move a little with every call.
+ * There are two devices; the second one answers "not supported" to everything that is optional, so
+ * that unknown differs from zero. Values move a little with every call.
  *
- * FAKE_NVML_DEVICES=8: so many, all like the first one. FAKE_NVML_US=20: a query keeps a core busy
- * for so long, as a real one does in the driver. */
+ *   FAKE_NVML=missing    nvmlInit_v2 fails as without a driver
+ *   FAKE_NVML=unknown    nvmlInit_v2 fails as where the driver does not answer
+ *   FAKE_NVML=lost       devices fall off the bus after a few samples
+ *   FAKE_NVML=calm       nothing holds the clocks down; =hot: heat does; otherwise the power limit
+ *   FAKE_NVML_DEVICES=8  so many devices, all like the first one
+ *   FAKE_NVML_US=20      a query keeps a core busy for so long, as a real one does in the driver */
 #include "backend/nvidia/abi/nvml.h"
 
 #include <dlfcn.h>
@@ -55,7 +56,8 @@ static unsigned device_count(void)
     return known;
 }
 
-/* Knows everything: the first one, and all where their number was asked for. */
+/* True for devices that answer everything: the first one, and all where FAKE_NVML_DEVICES is
+ * set. */
 static int is_full(nvml_device d)
 {
     return number(d) == 0 || getenv("FAKE_NVML_DEVICES") != NULL;
@@ -91,7 +93,8 @@ static unsigned wobble(unsigned base, unsigned range)
     return base + atomic_load(&calls) % range;
 }
 
-/* The real one takes a lock of the driver's then and keeps it, so that cuInit never returns. */
+/* Aborts while a thread is inside cuInit: the real library would take a lock of the driver and keep
+ * it, so that cuInit never returns. */
 static void must_not_race_with_init(void)
 {
     int (*inside)(void);

@@ -1,10 +1,10 @@
 /* memory.c - memory of the fake driver, and copies and fills of it.
  *
- * Addresses are given out upwards and never again; of each allocation is known how
- * large it is and whose memory. Host memory that is not from here is pageable. The data of a
- * copy is not moved: only its time passes. What returns before the copy is done is as with
- * the real driver: the asynchronous forms, but from pageable memory only when it has been
- * staged, and to pageable memory not before the end. */
+ * Addresses count up and are never used again; each allocation has a size and a kind of
+ * memory. Host memory that is not from here is pageable. The data of a copy is not moved:
+ * only its time passes. As with the real driver, only asynchronous copies return before they
+ * are done; one from pageable memory returns when it has been staged, one to pageable memory
+ * at its end. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"
@@ -65,7 +65,7 @@ static uintptr_t piece_add(uintptr_t address, size_t bytes, int kind)
     return found ? address : 0;
 }
 
-/* Bytes that were there; 0: none. */
+/* Frees an allocation. Returns its bytes; 0: there is none. */
 static size_t piece_drop(uintptr_t address)
 {
     size_t bytes = 0;
@@ -106,8 +106,8 @@ static void tell_memory(const struct call *c, int operation, int memory, uintptr
     tell_op(&op);
 }
 
-/* Not of the real driver: something happens to managed memory, as enum cupti_managed_kind and the
- * record's value. */
+/* Makes something happen to managed memory: enum cupti_managed_kind and the record's value. The
+ * real driver has no such function. */
 EXPORT void fake_managed(int kind, uint64_t value)
 {
     struct fake_op op = {.work = FAKE_MANAGED,
@@ -205,7 +205,7 @@ static int copy(uint32_t cbid, const char *function, int kind, const struct copy
                          .kind = kind};
     int64_t ns =
         COPY_NS + (int64_t)(p->bytes / 1024) * (pinned ? PINNED_NS_PER_KIB : PAGEABLE_NS_PER_KIB);
-    if (!async) /* behind the work of all streams */
+    if (!async) /* after the work of all streams */
         stream_hold(op.stream, stream_end(CUPTI_NONE));
     int64_t staged = driver_now() + ns;
     queue_op(&op, ns);

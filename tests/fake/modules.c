@@ -1,11 +1,11 @@
 /* modules.c - kernels of modules that programs give the fake driver as PTX.
  *
- * The same text runs on a real driver, which compiles the code. Here the code is not read,
- * but a comment that describes a kernel:
+ * The same text runs on a real driver, which compiles the code. The fake driver reads only a
+ * comment that describes a kernel:
  *   // fake: NAME registers=R local=L shared=S ns=T
- * ns=0: the first argument, 64 bits, is the time. Where a comment says
+ * ns=0: the first argument, 64 bits, is the time. With a comment
  *   // fake-mib: N
- * the profiling library is shown N MiB of code, that text and zeros. */
+ * the profiling library gets N MiB of code: that text and zeros. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"
@@ -123,7 +123,7 @@ EXPORT int cuModuleGetFunction(const void **function, struct module *module, con
     return room ? CUDA_OK : 2;
 }
 
-/* A library is a module here; what differs is what its kernels are: no functions. */
+/* A library is a module here, except that its kernels are not functions. */
 EXPORT int cuLibraryLoadData(struct module **library, const void *code, void *jit_options,
                              void **jit_values, unsigned jit_count, void *options, void **values,
                              unsigned count)

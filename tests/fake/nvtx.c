@@ -66,7 +66,7 @@ static bool client_open(void)
     return attach && attach(export_table);
 }
 
-/* Calls of the API: what the tool put there, or nothing. */
+/* Calls of the API: the function that the tool put there, or nothing. */
 #define F(module, number, result, name, parameters) typedef result(*name##_fn) parameters;
 NVTX_FUNCTIONS(F)
 #undef F
@@ -194,8 +194,8 @@ static void ops(void)
     pop();
 }
 
-/* A registered string's handle passed as plain text, as CUPTI's sample cupti_nvtx does, and
- * addresses that nobody reads where no tool is. */
+/* Passes a registered string's handle as plain text, as CUPTI's sample cupti_nvtx does, and
+ * addresses that nobody reads where there is no tool. */
 static void misused(bool tool)
 {
     nvtx_string name = CALL(extended, 10, register_a, NULL, "as text");
@@ -276,7 +276,7 @@ static void pause_for(int ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* The library is there already: the tool has loaded it. */
+/* Pushes ids to CUPTI, which the tool has loaded already. */
 static void pushed(void)
 {
     void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);

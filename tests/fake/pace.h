@@ -1,7 +1,7 @@
-/* pace.h - launches at a rate that real programs have. Launched flat out, a fake kernel costs a
- * microsecond: how many there are would depend on the machine, and whether each can be kept on who
- * gets the processor. A thread may launch PACE_BURST kernels at once, a quarter of its ring
- * (capture/threads/threads.h), and the rate beyond that. Each thread has a pace of its own. */
+/* pace.h - launches at a rate that real programs have. Without a limit a fake kernel costs a
+ * microsecond: their number would depend on the machine, and whether all can be kept would depend
+ * on the scheduler. A thread may launch PACE_BURST kernels at once, a quarter of its ring
+ * (capture/threads/threads.h), and keeps to the rate after that. Each thread has its own pace. */
 #ifndef GPUFL_TESTS_FAKE_PACE_H
 #define GPUFL_TESTS_FAKE_PACE_H
 
@@ -21,8 +21,8 @@ static inline int64_t pace_now_ns(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Before each launch. per_ms: the rate; 0: flat out. Sleeps a millisecond at a time, so that a
- * thread wakes once for many launches. */
+/* To be called before each launch. per_ms: the rate; 0: no limit. Sleeps a millisecond at a time,
+ * so that a thread wakes once for many launches. */
 static inline void pace(int per_ms)
 {
     static _Thread_local int64_t

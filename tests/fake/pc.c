@@ -2,9 +2,9 @@
  *
  * Kernels are not run, so their samples are made from their time: one every SAMPLE_NS,
  * spread over three instructions and four reasons, of which half come in cycles without an
- * issue. What a session must find is written at the end of the process to the file that
- * FAKE_PC_TOTALS names: a line "given total dropped other" a context; given are those, too, that
- * were made and never handed over.
+ * issue. At the end of the process the numbers that a session must find are written to the
+ * file that FAKE_PC_TOTALS names: a line "given total dropped other" a context; given includes
+ * samples that were made and never handed over.
  *
  * Words of FAKE_CUPTI:
  *   pc-apart       a sample counts for its reason or for the _not_issued, not for both
@@ -15,14 +15,14 @@
  *   pc-privileges  enabling: insufficient privileges
  *   pc-few         the sizes of buffers cannot be set
  *   pc-old         the device cannot be sampled
- *   pc-slow=N      it takes N ms to enable sampling, and so does the first kernel behind that
+ *   pc-slow=N      it takes N ms to enable sampling, and so does the first kernel after that
  *   pc-held        another tool holds the device's counters
  *
- * As the real one it hands over what a thread of its own has fetched from the device, which looks
- * every 100 ms or as often as it is told to; the rest comes when sampling is switched off, or is
- * lost. It answers out of order with an error, refuses a second context of the device, and fills as
- * many reasons an instruction as there are. Where the real one would wait for ever, being switched
- * off beside a thread that launches, this one aborts. One lock. */
+ * Like the real library it hands over what a thread of its own has fetched from the device, every
+ * 100 ms or as often as the client sets; the rest comes when sampling is switched off, or is lost.
+ * It answers calls out of order with an error, refuses a second context of the device, and fills as
+ * many reasons an instruction as there are. The real library would wait for ever where it is
+ * switched off while a thread launches; this one aborts. One lock. */
 #include "cupti.h"
 
 #include "backend/nvidia/abi/pc.h"
@@ -53,7 +53,7 @@ static const char *const reasons[REASONS] = {
     "smsp__pcsamp_warps_issue_stalled_selected_not_issued",
 };
 
-/* Parts in 100 of a kernel's samples: of which instruction, which reason, and how many of them
+/* How 100 samples of a kernel are spread: their instruction, their reason, and how many of them are
  * without an issue. */
 static const struct {
     uint32_t offset;
@@ -127,7 +127,7 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* The library's thread, as of now. [lock held] */
+/* Does what the library's thread would have done by now. [lock held] */
 static void fetch(struct context *c, bool all)
 {
     int64_t now = now_ns(), late = now - c->looked;
@@ -197,7 +197,7 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
 
 /* ---- data --------------------------------------------------------------------------------- */
 
-/* A client's mistake: the real library would corrupt its memory. */
+/* Aborts at a client's mistake: the real library would corrupt its memory. */
 static void must(bool right, const char *what)
 {
     if (right)
@@ -216,7 +216,7 @@ static struct {
 } modules[MODULES]; /* guarded by lock */
 static size_t module_count;
 
-/* The sum of the bytes stands in for a checksum. */
+/* The sum of the bytes is used as the checksum. */
 static uint64_t sum_of(const void *bytes, size_t size)
 {
     uint64_t sum = BUILT_IN;
@@ -256,7 +256,7 @@ static void put_reason(struct pc_record *r, int reason, uint64_t samples)
     r->reasons[r->reason_count++].samples = (uint32_t)samples;
 }
 
-/* One instruction of a kernel. True samples are returned. */
+/* Fills one instruction of a kernel. Returns its true samples. */
 static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number, int place)
 {
     static const uint32_t offsets[PLACES] = {0x10, 0x20, 0x30};
@@ -284,7 +284,7 @@ static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number,
     return given;
 }
 
-/* Fills what fits; the kernels that it is complete for are forgotten. [lock held] */
+/* Fills the client's rows as far as they fit; kernels that are complete are dropped. [lock held] */
 static void fill(struct context *c, struct pc_data *d)
 {
     size_t room = d->room, done = 0;
@@ -329,7 +329,7 @@ static uint64_t never_given(const struct context *c)
     return never;
 }
 
-/* After the client's own handlers: it was loaded later. */
+/* Runs after the client's own handlers, since this library was loaded later. */
 __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_PC_TOTALS") : NULL;
@@ -349,7 +349,8 @@ __attribute__((destructor)) static void write_totals(void)
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-/* Where the real one has faulted: beside a process that sampled the same device. */
+/* Aborts where the real library has faulted, which was seen while another process sampled the same
+ * device. */
 void pc_kind_disabled(void)
 {
     must(!pc_enabled() && !atomic_load(&refused), "an activity kind is disabled beside sampling");
@@ -402,7 +403,7 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
     unsigned before = c ? atomic_load(&c->queued) : 0;
     nanosleep(&(struct timespec){.tv_nsec = SWITCH_NS}, NULL);
     must(!c || atomic_load(&c->queued) == before,
-         "sampling is switched off beside a thread that launches");
+         "sampling is switched off while a thread that launches");
     pthread_mutex_lock(&lock);
     bool on = c && c->on;
     if (on) {
@@ -416,7 +417,7 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
     return on ? CUPTI_OK : WRONG_ORDER;
 }
 
-/* A context that is sampled when it goes would be read after its end. */
+/* Aborts where a context is destroyed while it is sampled: it would be read after its end. */
 void pc_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);

@@ -74,7 +74,7 @@ int64_t pc_settings_named(const struct run *r, const char *name)
     return n;
 }
 
-/* Of the fake device that this process's programs see (runner.c). */
+/* The lock of the fake device that this process's programs see (runner.c). */
 void pc_claim_path(char *out, size_t size)
 {
     snprintf(out, size, "/dev/shm/gpufl-GPU-11111111-1111-1111-1111-1111%08x", (unsigned)getpid());

@@ -1,4 +1,4 @@
-/* pc_run.h - runs with engine PcSampling, and what pc.c says at their end. */
+/* pc_run.h - runs with engine PcSampling, and the totals that pc.c writes at their end. */
 #ifndef GPUFL_TESTS_FAKE_PC_RUN_H
 #define GPUFL_TESTS_FAKE_PC_RUN_H
 
@@ -6,15 +6,16 @@
 
 #include <stdint.h>
 
-/* What the library says it gave, of all contexts. */
+/* The library's own totals, of all contexts. */
 struct pc_given {
     long long samples, total, dropped, other;
 };
 
-/* Runs it with that script of the library; s.env is not looked at. All 0: nothing was said. */
+/* Runs a program with that script of the library; s.env is ignored. All 0: no totals were
+ * written. */
 struct pc_given pc_run(struct run *r, const char *script, struct run_setup s);
 
-/* With engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
+/* Runs a program with engine PcSampling. extra: an option of `gpufl trace`, or NULL. */
 struct pc_given pc_sample(struct run *r, const char *script, const char *extra,
                           const char *const *program);
 
@@ -23,7 +24,7 @@ void pc_check_setting(const struct run *r, const char *name, const char *value);
 /* How many settings have that name. */
 int64_t pc_settings_named(const struct run *r, const char *name);
 
-/* All that was given is in the session, once. */
+/* Checks that all samples that were given are in the session, once. */
 void pc_check_samples(const struct run *r, const struct pc_given *g);
 
 /* The claim on the fake device that this process's programs see (runner.c); a group's teardown. */

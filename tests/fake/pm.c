@@ -1,12 +1,12 @@
 /* pm.c - hardware counters of the fake profiling library: the profiler's host, and PM Sampling.
  *
  * A device's counters are sampled from Start to Stop, one record every interval of real time, into
- * a buffer of RECORD_BYTES each; its clock is far ahead of ours. A value is 25 in even records and
- * 75 in odd ones, times the place of the metric's name from 1. What a session must find is written
- * at the end of the process to the file that FAKE_PM_TOTALS names: the samples given and made, the
- * drains that found the buffer full, and whether the counters were given back. What is decoded
- * makes room in the buffer; one that was full stays so until it is configured again, and nothing of
- * it is given.
+ * a buffer of RECORD_BYTES each; the device's clock is far ahead of ours. A value is 25 in even
+ * records and 75 in odd ones, times the place of the metric's name from 1. At the end of the
+ * process the numbers that a session must find are written to the file that FAKE_PM_TOTALS names:
+ * the samples given and made, the drains that found the buffer full, and whether the counters were
+ * freed. What is decoded makes room in the buffer; a buffer that was full stays full until it is
+ * configured again, and nothing of it is given.
  *
  * Words of FAKE_CUPTI:
  *   pm-privileges  insufficient privileges
@@ -16,7 +16,7 @@
  *   pm-cycles      the device knows no trigger by time
  *   pm-slow=N      it takes N ms to enable sampling
  *   pm-short=N     a drain gives N records at most, and does not say that others wait
- *   pm-cut=N       behind the first N records none comes
+ *   pm-cut=N       after the first N records none comes
  *   pm-odd=A:N     N records from the Ath of all have no times
  *
  * A device counts three metrics of its multiprocessors at once and any number of others. One
@@ -97,7 +97,7 @@ static int64_t now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* A client's mistake. */
+/* Aborts at a client's mistake. */
 static void must(bool right, const char *what)
 {
     if (right)
@@ -142,7 +142,7 @@ EXPORT int cuptiProfilerHostInitialize(struct profiler_host_params *p)
     return CUPTI_OK;
 }
 
-/* Frees it also where it is to fail: what is left behind then is the library's own. */
+/* Frees the object also where the call is to fail: what is left then is the library's own. */
 EXPORT int cuptiProfilerHostDeinitialize(struct profiler_object_params *p)
 {
     SIZED(p, profiler_object_params, object);
@@ -251,7 +251,7 @@ static int refused(void)
                              : CUPTI_OK;
 }
 
-/* After the client's own handlers: it was loaded later. */
+/* Runs after the client's own handlers, since this library was loaded later. */
 __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_PM_TOTALS") : NULL;

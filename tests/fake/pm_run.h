@@ -1,4 +1,4 @@
-/* pm_run.h - runs with engine PmSampling, and what pm.c says at their end. */
+/* pm_run.h - runs with engine PmSampling, and the totals that pm.c writes at their end. */
 #ifndef GPUFL_TESTS_FAKE_PM_RUN_H
 #define GPUFL_TESTS_FAKE_PM_RUN_H
 
@@ -8,17 +8,19 @@
 
 #define PM_BUSY "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"
 
-/* What the library says: samples it gave, and made; drains that found its buffer full, and whether
- * it has its counters back. */
+/* The library's own totals: samples that it gave and made, drains that found its buffer full, and
+ * whether its counters were freed. */
 struct pm_given {
     long long samples, made, full;
     int back;
 };
 
-/* Runs it with that script of the library; s->env is not looked at. All 0: nothing was said. */
+/* Runs a program with that script of the library; s.env is ignored. All 0: no totals were
+ * written. */
 struct pm_given pm_run(struct run *r, const char *script, struct run_setup s);
 
-/* Values of a metric in the report: of scopes whose path has that in it, or all (NULL). */
+/* The number of values of a metric in the report, in scopes whose path has that in it, or in all
+ * (NULL). */
 int64_t pm_values(const struct run *r, const char *metric, const char *scope);
 
 #endif

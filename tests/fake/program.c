@@ -1,6 +1,6 @@
 /* program.c - a "CUDA program" over the fake driver: linked to libcuda.so.1 like a
- * real one, it knows nothing of profilers. Says on stdout, as one line of JSON a
- * process, what it did and which libraries were in it at the end.
+ * real one, it knows nothing of profilers. Each process prints one line of JSON: what it
+ * did and which libraries were in it at the end.
  *
  *   fake_program KERNELS [option]...
  *     threads=T    T threads launch KERNELS each
@@ -42,6 +42,7 @@
  *     beside       another thread goes on launching meanwhile
  *     busy         three threads go on launching meanwhile, at the rate */
 #include "hooks.h"
+#include "maps.h"
 #include "pace.h"
 
 #ifdef FAKE_LINKED
@@ -49,7 +50,6 @@
 #endif
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -232,7 +232,7 @@ static void *work_stuck(void *unused)
     return unused;
 }
 
-/* The first launch is told to *begun. */
+/* Posts *begun after the first launch. */
 static void *work_slowly(void *begun)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -261,7 +261,8 @@ static void work_graph(void)
     free(graph);
 }
 
-/* Two of them differ in one byte, the others are the same. */
+/* Loads a module, runs its kernel and unloads it. Two modules differ in one byte, all others are
+ * equal to one of them. */
 static void work_module(int number)
 {
     char image[128];
@@ -289,7 +290,7 @@ static void work_huge(void)
     cuModuleUnload(module);
 }
 
-/* As real programs meet it: the launch goes well, and every call behind it does not. */
+/* Faults as real programs do: the launch succeeds, and every call after it fails. */
 static void work_fault(void)
 {
     if (cuLaunchKernel("fault", 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL))
@@ -396,59 +397,20 @@ static void work_all(void)
 
 /* ---- what there was ------------------------------------------------------------------------ */
 
-/* How many libraries whose name begins so this process has mapped; first: the path of
- * one of them. */
-static int mapped(const char *name, char *first, size_t size)
-{
-    char line[4400], seen[8][512];
-    int count = 0;
-    FILE *f = fopen("/proc/self/maps", "re");
-    first[0] = '\0';
-    while (f && fgets(line, sizeof line, f)) {
-        char *path = strchr(line, '/'), *base = path ? strrchr(path, '/') + 1 : NULL;
-        bool known = !base || strncmp(base, name, strlen(name)) != 0;
-        line[strcspn(line, "\n")] = '\0';
-        for (int i = 0; i < count && !known; i++)
-            known = !strcmp(seen[i], path);
-        if (!known && count < 8)
-            snprintf(seen[count++], sizeof seen[0], "%s", path);
-    }
-    if (f)
-        fclose(f);
-    if (count)
-        snprintf(first, size, "%s", seen[0]);
-    return count;
-}
-
-/* Mappings that are as large as the pool of activity buffers, 128 MiB, and not much larger. */
-static int large_mappings(void)
-{
-    char line[1024];
-    uint64_t from, to;
-    int count = 0;
-    FILE *f = fopen("/proc/self/maps", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) == 2 && strstr(line, " rw-p "))
-            count += (int)((to - from) / (128 << 20));
-    if (f)
-        fclose(f);
-    return count;
-}
-
 static int pools_more; /* large mappings that came after the first session */
 
 static void say(void)
 {
     char cupti[512], other[512];
-    int cupti_count = mapped("libcupti.so", cupti, sizeof cupti);
+    int cupti_count = maps_libraries("libcupti.so", cupti, sizeof cupti);
     int launches = kernels * (thread_count + 1 + contexts + rounds) + modules + !!huge + faults;
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
            "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld,"
            "\"error\":%d,\"pools_more\":%d}\n",
            launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
-           mapped("libnvidia-ml.so", other, sizeof other),
-           mapped("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
+           maps_libraries("libnvidia-ml.so", other, sizeof other),
+           maps_libraries("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
            allocated.frees, allocated.freed, allocated.peak, error, pools_more);
     fflush(stdout);
 }
@@ -462,64 +424,66 @@ static void wait_for_line(void)
 
 /* ---- main ---------------------------------------------------------------------------------- */
 
+/* Options with a number, "name=%d". */
+static const struct {
+    const char *name;
+    int *value;
+} numbers[] = {
+    {"threads", &thread_count}, {"graphs", &graphs},
+    {"managed", &managed},      {"allocate", &allocations},
+    {"fail", &failures},        {"steps", &steps},
+    {"benches", &benches},      {"contexts", &contexts},
+    {"modules", &modules},      {"huge", &huge},
+    {"ms", &milliseconds},      {"sessions", &sessions},
+    {"storm", &storm},          {"rate", &rate},
+    {"exit", &exit_code},
+};
+
+/* Options that are a word. */
+static const struct {
+    const char *name;
+    bool *value;
+} words[] = {
+    {"wait", &wait_input},     {"beside", &beside},
+    {"busy", &busy},           {"fault", &faults},
+    {"stuck", &stuck},         {"distinct", &distinct},
+    {"left", &left},           {"early", &early},
+    {"sampled", &sampled},     {"counted", &counted},
+    {"ranged", &ranged},       {"instrumented", &instrumented},
+    {"guide", &guide},         {"windows-then", &windows_then},
+    {"init-late", &init_late}, {"apart", &apart},
+};
+
+static bool is_number(const char *option)
+{
+    size_t len = strcspn(option, "=");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strlen(numbers[i].name) == len && !strncmp(numbers[i].name, option, len))
+            return sscanf(option + len, "=%d", numbers[i].value) == 1;
+    return false;
+}
+
+static bool is_word(const char *option)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i].name, option))
+            return *words[i].value = true;
+    return false;
+}
+
 static void parse(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (sscanf(argv[i], "threads=%d", &thread_count) == 1 ||
-            sscanf(argv[i], "graphs=%d", &graphs) == 1 ||
-            sscanf(argv[i], "managed=%d", &managed) == 1 ||
-            sscanf(argv[i], "allocate=%d", &allocations) == 1 ||
-            sscanf(argv[i], "fail=%d", &failures) == 1 ||
-            sscanf(argv[i], "steps=%d", &steps) == 1 ||
-            sscanf(argv[i], "benches=%d", &benches) == 1 ||
-            sscanf(argv[i], "contexts=%d", &contexts) == 1 ||
-            sscanf(argv[i], "modules=%d", &modules) == 1 ||
-            sscanf(argv[i], "huge=%d", &huge) == 1 ||
-            sscanf(argv[i], "ms=%d", &milliseconds) == 1 ||
-            sscanf(argv[i], "sessions=%d", &sessions) == 1 ||
-            sscanf(argv[i], "storm=%d", &storm) == 1 || sscanf(argv[i], "rate=%d", &rate) == 1 ||
-            sscanf(argv[i], "exit=%d", &exit_code) == 1)
+        if (is_number(argv[i]) || is_word(argv[i]))
             continue;
         if (!strncmp(argv[i], "preload=", 8))
             preload = argv[i] + 8;
         else if (!strncmp(argv[i], "fork=", 5))
             fork_when = argv[i] + 5;
-        else if (!strcmp(argv[i], "wait"))
-            wait_input = true;
-        else if (!strcmp(argv[i], "beside"))
-            beside = true;
-        else if (!strcmp(argv[i], "busy"))
-            busy = true;
-        else if (!strcmp(argv[i], "fault"))
-            faults = true;
-        else if (!strcmp(argv[i], "stuck"))
-            stuck = true;
-        else if (!strcmp(argv[i], "distinct"))
-            distinct = true;
-        else if (!strcmp(argv[i], "left"))
-            left = true;
-        else if (!strcmp(argv[i], "early"))
-            early = true;
         else if (!strcmp(argv[i], "namesake"))
             even = namesake;
-        else if (!strcmp(argv[i], "sampled"))
-            sampled = true;
-        else if (!strcmp(argv[i], "counted"))
-            counted = true;
-        else if (!strcmp(argv[i], "instrumented"))
-            instrumented = true;
         else if (!strcmp(argv[i], "alone-first"))
             alone_first = setenv("GPUFL_PC_KERNEL_COLLECT", "none", 1) == 0;
-        else if (!strcmp(argv[i], "windows-then"))
-            windows_then = true;
-        else if (!strcmp(argv[i], "guide"))
-            guide = true;
-        else if (!strcmp(argv[i], "ranged"))
-            ranged = true;
-        else if (!strcmp(argv[i], "init-late"))
-            init_late = true;
-        else if (!strcmp(argv[i], "apart"))
-            apart = true;
         else
             kernels = atoi(argv[i]);
     }
@@ -527,12 +491,42 @@ static void parse(int argc, char **argv)
         exit(BROKEN_EXIT);
 }
 
-/* In the parent: waits for the child, which must end well. */
+/* Waits in the parent for the child, which must end well. */
 static void await_child(pid_t child)
 {
     int status;
     if (child < 0 || (child > 0 && (waitpid(child, &status, 0) != child || status != 0)))
         exit(BROKEN_EXIT);
+}
+
+/* Starts the threads that go on launching while the program works. */
+static void start_others(pthread_t *threads)
+{
+    static sem_t begun;
+    if (beside) {
+        sem_init(&begun, 0, 0);
+        pthread_create(&threads[0], NULL, work_slowly, &begun);
+        while (sem_wait(&begun)) {
+        }
+    }
+    for (int i = 0; i < 3 && busy; i++)
+        pthread_create(&threads[i], NULL, work_on, NULL);
+}
+
+/* Does the work once per session; the first one has begun. */
+static void work_in_sessions(void)
+{
+    work_all();
+    int pools = maps_large();
+    for (int i = 1; i < sessions; i++) {
+        if (windows_then)
+            setenv("GPUFL_PC_KERNEL_COLLECT", "windows", 1);
+        if (alone_first)
+            unsetenv("GPUFL_PC_KERNEL_COLLECT");
+        capture_begin(init_late);
+        work_all();
+    }
+    pools_more = maps_large() - pools;
 }
 
 int main(int argc, char **argv)
@@ -558,26 +552,8 @@ int main(int argc, char **argv)
     capture_begin(true);
     if (apart && cuCtxSetCurrent(current))
         return BROKEN_EXIT;
-    static sem_t begun;
-    if (beside) {
-        sem_init(&begun, 0, 0);
-        pthread_create(&stormers[0], NULL, work_slowly, &begun);
-        while (sem_wait(&begun)) {
-        }
-    }
-    for (int i = 0; i < 3 && busy; i++)
-        pthread_create(&stormers[i], NULL, work_on, NULL);
-    work_all();
-    int pools = large_mappings();
-    for (int i = 1; i < sessions; i++) {
-        if (windows_then)
-            setenv("GPUFL_PC_KERNEL_COLLECT", "windows", 1);
-        if (alone_first)
-            unsetenv("GPUFL_PC_KERNEL_COLLECT");
-        capture_begin(init_late);
-        work_all();
-    }
-    pools_more = large_mappings() - pools;
+    start_others(stormers);
+    work_in_sessions();
     say();
     if (before)
         await_child(child);

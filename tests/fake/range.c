@@ -2,11 +2,11 @@
  * pass or several, or every kernel that is launched between start and stop, in as many as its
  * metrics take.
  *
- * A range's value of its n-th metric is n times the kernels launched in it, so that a session must
- * find its program's launches; a kernel's, n times the x extent of its grid. Behind each user range
- * a kernel of the library's own has run, and a kernel that is repeated has a record without length.
- * At the end of the process the file that FAKE_RANGE_TOTALS names gets the ranges and kernels that
- * were given, and whether the context was given back.
+ * The value of a range's n-th metric is n times the kernels launched in it, so that a session must
+ * find its program's launches; for a kernel it is n times the x extent of its grid. A kernel of the
+ * library's own runs after each user range, and a kernel that is repeated has a record without
+ * length. At the end of the process the file that FAKE_RANGE_TOTALS names gets the ranges and
+ * kernels that were given, and whether the context was freed.
  *
  * Words of FAKE_CUPTI:
  *   range-privileges  insufficient privileges
@@ -14,7 +14,8 @@
  *   range-slow=N      it takes N ms to begin counting
  *   range-held        another tool holds the device's counters
  *
- * As the real one it answers out of order with an error; what a client must not do ends it. */
+ * Like the real library it answers calls out of order with an error; what a client must not do ends
+ * it. */
 #include "cupti.h"
 
 #include "backend/nvidia/abi/profiler.h"
@@ -67,7 +68,7 @@ static struct range_object {
 } profiler; /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* A client's mistake. */
+/* Aborts at a client's mistake. */
 static void must(bool right, const char *what)
 {
     if (right)
@@ -126,7 +127,7 @@ void range_context_destroyed(uint32_t context)
     pthread_mutex_unlock(&lock);
 }
 
-/* After the client's own handlers: it was loaded later. */
+/* Runs after the client's own handlers, since this library was loaded later. */
 __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_RANGE_TOTALS") : NULL;

@@ -1,6 +1,5 @@
 /* ranks.c - a "launcher" with several processes that use the GPU, as torchrun has. The launcher
- * itself does not. It says on stdout, as a line of JSON, which processes there are, and does what
- * it is told on stdin:
+ * itself does not use it. It prints the processes as a line of JSON and takes orders on stdin:
  *
  *   fake_ranks N
  *     kill PID    SIGKILL, and waits for its end
@@ -8,7 +7,7 @@
  *     cont PID    SIGCONT
  *     end         all end by themselves, as at the end of stdin
  *
- * Exit code: 0, or how many processes ended in another way than they were told. */
+ * Exit code: 0, or how many processes ended in another way than ordered. */
 #include "hooks.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
-/* rights.c - a CUDA program over the fake driver that gives something up: its user, its root, its
- * folder, its descriptors, its right to open files, once CUDA is initialized; or its environment,
- * its memory, its threads, before that (then it starts itself anew).
+/* rights.c - a CUDA program over the fake driver that gives something up: after CUDA is initialized
+ * its user, its root, its folder, its descriptors or its right to open files; before that its
+ * environment, its memory or its threads (then it starts itself anew).
  *
  *   fake_rights WHAT [KERNELS]
  *

@@ -65,7 +65,7 @@ void run_start(struct run *r, const struct run_setup *s)
     r->top = s->top ? s->top : "0";
     snprintf(r->logs, sizeof r->logs, "%.4000s/logs", r->w.dir);
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", built_file("fake"));
-    /* Not left to the search: a toolkit of this machine would come first. */
+    /* The fake library is named: in a search a toolkit of this machine would come first. */
     snprintf(cupti, sizeof cupti, "GPUFL_CUPTI_PATH=%s", built_file("fake"));
     snprintf(device, sizeof device, "FAKE_DEVICE=%08x", (unsigned)getpid());
     int n = put_list(
@@ -248,7 +248,7 @@ void check_program(const struct run *r, int code)
     if (strstr(err, "Sanitizer") || strstr(err, "runtime error:"))
         fail_run(r, "a sanitizer complains");
     if (json_array_size(r->said) == 0)
-        fail_run(r, "the program did not come to its end");
+        fail_run(r, "the program did not end by itself");
 }
 
 static void check_equal(const struct run *r, const char *path, int64_t expected)
@@ -261,7 +261,7 @@ static void check_equal(const struct run *r, const char *path, int64_t expected)
         fail_run(r, what);
 }
 
-/* Sum over all lines of the program. */
+/* The sum of a number over all lines of the program. */
 static int64_t said_sum(const struct run *r, const char *key)
 {
     size_t i;

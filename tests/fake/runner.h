@@ -1,5 +1,5 @@
-/* runner.h - `gpufl trace` over the fake libraries: a run, what its program said,
- * and what `gpufl report --json` says of it. One thread. */
+/* runner.h - `gpufl trace` over the fake libraries: a run, the lines that its program
+ * printed, and its `gpufl report --json`. One thread. */
 #ifndef GPUFL_TESTS_FAKE_RUNNER_H
 #define GPUFL_TESTS_FAKE_RUNNER_H
 
@@ -33,12 +33,12 @@ struct run {
     json_t *report; /* owned; NULL where there is no session */
 };
 
-/* Starts it; run_end waits for it, reads what it said, and reports. */
+/* Starts a run; run_end waits for it, reads the program's lines, and makes the report. */
 void run_start(struct run *r, const struct run_setup *s);
 void run_end(struct run *r);
 void run_free(struct run *r);
 
-/* Both in one. */
+/* Starts a run and ends it. */
 void run_all(struct run *r, const struct run_setup *s);
 
 /* The report of what is on disk now, NULL where there is none; caller frees. */
@@ -47,8 +47,8 @@ json_t *run_report(const struct run *r);
 /* Waits until the report has this number, or more, at the path. */
 void run_expect(struct run *r, const char *path, int64_t least);
 
-/* Something in a document: "ledger.launches", "devices.1.metrics". Fails where it is
- * not there; int: fails where it is no integer. */
+/* A value of a document by its path: "ledger.launches", "devices.1.metrics". Fails where
+ * there is none; int_at also where it is no integer. */
 json_t *at(json_t *document, const char *path);
 int64_t int_at(json_t *document, const char *path);
 bool unknown_at(json_t *document, const char *path); /* it is null */
@@ -63,10 +63,10 @@ const char *capability_of(const struct run *r, const char *feature, const char *
 /* Fails with all that was printed where the text is not in it. */
 void check_contains(const struct run *r, const char *where, const char *text);
 
-/* The program ran to its own end: its exit code, its stdout, no sanitizer's report. */
+/* Checks that the program ended by itself: its exit code, its stdout, no sanitizer's report. */
 void check_program(const struct run *r, int code);
 
-/* The capture is complete, and every number is the one that the program says. */
+/* Checks that the capture is complete, and that every number is the program's own. */
 void check_complete(const struct run *r);
 
 /* A file of the build directory; one of 8 buffers in turn. */

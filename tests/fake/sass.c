@@ -1,12 +1,13 @@
 /* sass.c - instrumented kernels of the fake profiling library.
  *
  * Kernels are not run: each warp of a launch "runs" three instructions. The first counts all of its
- * threads; of the second, a load from global memory, half of the threads are at work and 16 sectors
- * are taken where 4 would do; the third is a store to shared memory with conflicts of 8 ways. What
- * a session must find is written at the end of the process to the file that FAKE_SASS_TOTALS names:
- * "warps lost", of launches that were counted and of those that were counted and never taken.
+ * threads; the second, a load from global memory, has half of the threads at work and takes 16
+ * sectors where 4 would do; the third is a store to shared memory with conflicts of 8 ways. At the
+ * end of the process the numbers that a session must find are written to the file that
+ * FAKE_SASS_TOTALS names: "warps lost", of launches that were counted and of launches that were
+ * counted and never taken.
  *
- * As the real one (CUDA 13.0, seen on an H200) it
+ * Like the real library (CUDA 13.0, seen on an H200) it
  *   - gives each metric of an instruction as a record by itself, with what was counted since the
  *     last time; the number of its function's symbol is 0
  *   - counts 0 where concurrent kernels were recorded before or program counters are sampled, and
@@ -42,7 +43,7 @@
 
 enum { KERNELS = 4096, WRONG_ORDER = 7, METRICS = 10, FIRST_ID = 0x5a55 };
 
-/* What a warp counts, by instruction. Ids are FIRST_ID + the row. */
+/* The counts of a warp, by instruction. Ids are FIRST_ID + the row. */
 static const struct {
     const char *name;
     uint64_t counts[3];
@@ -125,7 +126,7 @@ static struct context *context_at(cuda_context handle)
     return number < FAKE_CONTEXTS ? &contexts[number] : NULL;
 }
 
-/* A client's mistake: the real library would corrupt its memory. */
+/* Aborts at a client's mistake: the real library would corrupt its memory. */
 static void must(bool right, const char *what)
 {
     if (right)
@@ -148,7 +149,7 @@ void sass_launching(uint32_t context, bool begins)
     here = begins ? context : 0;
 }
 
-/* A launch there would fault. */
+/* Aborts where another thread launches in the context: that launch would fault. */
 static void must_be_quiet(cuda_context handle)
 {
     uint32_t number = FAKE_CONTEXT_AT(handle);
@@ -156,7 +157,7 @@ static void must_be_quiet(cuda_context handle)
          "counting is switched while another thread launches");
 }
 
-/* NULL: it does not count. [lock held] */
+/* The kernel of that name; NULL: it does not count. [lock held] */
 static struct kernel *kernel_of(struct context *c, const char *name)
 {
     size_t i = 0;
@@ -193,7 +194,7 @@ void sass_kernel(const struct fake_op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* After the client's own handlers: it was loaded later. */
+/* Runs after the client's own handlers, since this library was loaded later. */
 __attribute__((destructor)) static void write_totals(void)
 {
     const char *path = process == getpid() ? getenv("FAKE_SASS_TOTALS") : NULL;
@@ -289,7 +290,7 @@ EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
     return right ? CUPTI_OK : WRONG_ORDER;
 }
 
-/* Records that wait. [lock held] */
+/* The number of records that wait. [lock held] */
 static size_t waiting(const struct context *c)
 {
     size_t count = 0;
@@ -333,7 +334,7 @@ EXPORT int cuptiSassMetricsGetDataProperties(struct sass_extent_params *p)
     return on ? CUPTI_OK : WRONG_ORDER;
 }
 
-/* All of a kernel's records, at most `room`. [lock held] */
+/* Fills all of a kernel's records, at most `room`. [lock held] */
 static size_t give(const struct context *c, size_t number, struct sass_record *to, size_t room)
 {
     const struct kernel *k = &c->kernels[number];

@@ -1,6 +1,6 @@
-/* script.c - what FAKE_CUPTI has the fake profiling library do: see libcupti.c.
+/* script.c - reads FAKE_CUPTI, the script of the fake profiling library: see libcupti.c.
  *
- * It is read once, by the first call; which calls are to fail has a lock of its own. */
+ * The first call reads it, once; the list of calls that are to fail has a lock of its own. */
 #include "cupti.h"
 
 #include <inttypes.h>
@@ -69,7 +69,8 @@ static void read_script(void)
     }
 }
 
-/* What the real one loads for hardware counters ends with the process, by a handler of its own. */
+/* The part that the real library loads for hardware counters ends with the process, by an exit
+ * handler of its own. */
 static _Atomic bool counters_over;
 
 static void end_counters(void)

@@ -1,5 +1,5 @@
-/* test_context.c - what programs and frameworks say of their work beside scopes: NVTX ranges,
- * and ids of operations; and records that are had for the asking: graphs as a whole, managed
+/* test_context.c - what programs and frameworks say of their work in addition to scopes: NVTX
+ * ranges and ids of operations; and records that options turn on: graphs as a whole, managed
  * memory, allocations. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The scope of that name below another (NULL: anywhere); NULL: there is none. */
+/* Finds the scope of that name below another (NULL: anywhere); NULL: there is none. */
 static json_t *scope_of(const struct run *r, const char *name)
 {
     size_t i;
@@ -68,7 +68,7 @@ TEST(started_ranges)
     run_free(&r);
 }
 
-/* What PyTorch appends to an operation's name is left out, so that calls add up. */
+/* The part that PyTorch appends to an operation's name is left out, so that calls add up. */
 TEST(operations)
 {
     struct run r;
@@ -79,7 +79,7 @@ TEST(operations)
     run_free(&r);
 }
 
-/* A range from before the session is none of it, and takes no other's place. */
+/* A range from before the session is not in it, and takes no other range's place. */
 TEST(before_the_session)
 {
     struct run r;
@@ -153,7 +153,7 @@ static void check_id(json_t *by_id, size_t count, const char *kind, const char *
     fail_msg("there is no %s %s", kind, id);
 }
 
-/* What the program pushed stands beside its kernels. */
+/* Kernels have the ids that the program pushed. */
 TEST(pushed_ids)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=", "FAKE_CUPTI=late=50"};
@@ -205,7 +205,7 @@ TEST(pushed_ids_of_an_older_library)
 
 enum { GRAPHS = 40, GRAPH_NODES = 5 };
 
-/* By node: every kernel, and launches put together from them. */
+/* Recorded by node, a graph has every kernel, and its launches are put together from them. */
 TEST(graphs_by_node)
 {
     struct run r;
@@ -221,7 +221,8 @@ TEST(graphs_by_node)
     run_free(&r);
 }
 
-/* As a whole: one record a launch, none of its kernels, and the ledger closes. */
+/* Recorded as a whole, a graph has one record a launch and none of its kernels; the ledger
+ * closes. */
 TEST(graphs_as_a_whole)
 {
     struct run r;
@@ -240,7 +241,7 @@ TEST(graphs_as_a_whole)
     run_free(&r);
 }
 
-/* A library that cannot records by node, which the session says. */
+/* A library that cannot record graphs as a whole records by node, which the session says. */
 TEST(graphs_of_an_old_library)
 {
     struct run r;
@@ -255,7 +256,7 @@ TEST(graphs_of_an_old_library)
     run_free(&r);
 }
 
-/* In a session with windows CUPTI would end the program: by node, which the session says. */
+/* A session with windows records by node, which it says: CUPTI would end the program. */
 TEST(graphs_in_windows)
 {
     struct run r;
@@ -342,7 +343,7 @@ TEST(allocations)
     run_free(&r);
 }
 
-/* None where nobody asks for them; and who asks, and has none, is told so. */
+/* Allocations are not recorded where nobody asks; who asks and gets none learns so. */
 TEST(no_allocations)
 {
     struct run r;

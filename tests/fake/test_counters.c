@@ -41,7 +41,7 @@ static const char *setting(const struct run *r, const char *name, int nth)
     return NULL;
 }
 
-/* The last one counts. */
+/* The value of a setting: the last one counts. */
 static const char *ran_as(const struct run *r)
 {
     const char *last = NULL, *text;
@@ -50,7 +50,7 @@ static const char *ran_as(const struct run *r)
     return last;
 }
 
-/* The first one, which has no true begin, too. */
+/* Checks every sample, the first one, which has no true begin, too. */
 static void check_samples(const struct run *r, const struct pm_given *g)
 {
     assert_true(g->samples > 3);
@@ -61,7 +61,8 @@ static void check_samples(const struct run *r, const struct pm_given *g)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
-/* Also from several drains, and from images that do not hold all of one. */
+/* Samples are complete, also over several drains, and with images that do not hold all of a
+ * drain. */
 TEST(every_sample_once)
 {
     static const char *const intervals[] = {"pm_sampling_interval_us=1000",
@@ -128,7 +129,7 @@ TEST(what_does_not_fit_is_left_out)
     run_free(&r);
 }
 
-/* Counters alone: no kernel is recorded and no launch is counted, which is no loss. */
+/* With counters alone no kernel is recorded and no launch is counted, which is no loss. */
 TEST(without_kernel_records)
 {
     struct run r;
@@ -151,7 +152,7 @@ TEST(without_kernel_records)
     run_free(&r);
 }
 
-/* Nothing that can be sampled: the session is one of Trace. */
+/* Where nothing can be sampled the session is one of Trace. */
 TEST(a_list_of_nothing)
 {
     static const struct {
@@ -192,8 +193,8 @@ TEST(on_the_sessions_clock)
     run_free(&r);
 }
 
-/* Also those that were read behind the others of a round: of a long scope hardly one is left out
- * but at its edges, where the clock's error is. */
+/* Samples that were read after the others of a round are the scope's, too: of a long scope hardly
+ * one is left out except at its edges, where the clock's error is. */
 TEST(samples_of_a_scope_are_its_own)
 {
     struct run r;
@@ -271,7 +272,7 @@ TEST(drains_that_stop_short)
     }
 }
 
-/* What never comes is missing, but for what may not have been ready at the end. */
+/* Samples that never come are missing, except those that may not have been ready at the end. */
 TEST(an_end_that_never_comes)
 {
     struct run r;
@@ -286,7 +287,8 @@ TEST(an_end_that_never_comes)
     run_free(&r);
 }
 
-/* Full, given up and begun anew: what it still had, since drains stop short, goes with it. */
+/* A full buffer is given up and sampling begins anew: the samples that it still had, since drains
+ * stop short, are lost. */
 TEST(a_full_buffer_that_was_not_read)
 {
     struct run r;
@@ -302,7 +304,7 @@ TEST(a_full_buffer_that_was_not_read)
     run_free(&r);
 }
 
-/* The window is over, and so is the device's buffer: counted once. */
+/* Where the window is over and the device's buffer is full, the loss is counted once. */
 TEST(a_window_whose_buffer_was_full)
 {
     struct run r;
@@ -319,7 +321,7 @@ TEST(a_window_whose_buffer_was_full)
     run_free(&r);
 }
 
-/* Another buffer is not to be had at first. */
+/* At first no other buffer is available. */
 TEST(a_buffer_that_does_not_come_back)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiPmSamplingEnable:2:999",
@@ -339,7 +341,7 @@ TEST(a_buffer_that_does_not_come_back)
     }
 }
 
-/* Given up: what it had sampled and was not read is missing. */
+/* Sampling that is given up: samples that were not read are missing. */
 TEST(a_device_that_is_given_up)
 {
     static const char *const scripts[] = {
@@ -358,7 +360,7 @@ TEST(a_device_that_is_given_up)
     }
 }
 
-/* Counted once: as what could not be read, or as the gap that it leaves. */
+/* A loss counts once: as samples that could not be read, or as the gap that they leave. */
 TEST(samples_without_times)
 {
     struct run r;
@@ -383,8 +385,8 @@ static int64_t last_interval(const struct run *r)
     return found;
 }
 
-/* One that was full is full for good: sampling begins anew, and the gap is counted. One after the
- * other is more than chance: at longer intervals, until they can be read. */
+/* A buffer that was full stays full: sampling begins anew, and the gap is counted. Where one buffer
+ * after the other is full, the interval grows until they can be read. */
 TEST(a_full_buffer_is_counted)
 {
     struct run r;
@@ -453,7 +455,7 @@ TEST(ends_before_it_begins)
     run_free(&r);
 }
 
-/* What was not sampled is no time without work. */
+/* Time that was not sampled is not time without work. */
 TEST(begins_late)
 {
     struct run r;

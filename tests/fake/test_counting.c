@@ -130,7 +130,7 @@ TEST(every_count_once)
     run_free(&r);
 }
 
-/* Beside instrumented kernels nothing is recorded, which is no loss. */
+/* While kernels are instrumented nothing is recorded, which is no loss. */
 TEST(without_kernel_records)
 {
     struct run r;
@@ -145,7 +145,7 @@ TEST(without_kernel_records)
     run_free(&r);
 }
 
-/* What the planted numbers are: half of the threads at work, 4 of 16 sectors needed, 8-way
+/* The report has the planted numbers: half of the threads at work, 4 of 16 sectors needed, 8-way
  * conflicts. */
 TEST(findings)
 {
@@ -184,7 +184,8 @@ TEST(contexts_and_modules)
     run_free(&r);
 }
 
-/* Begun before or after the driver, one after the other: a device is told once what to count. */
+/* Sessions that begin before or after the driver, one after the other: a device is configured
+ * once. */
 TEST(sessions_follow_each_other)
 {
     static const char *const programs[][6] = {
@@ -242,14 +243,14 @@ static void check_window(const char *const *options, const char *const *program,
     run_free(&r);
 }
 
-/* Of that name, or any: launches outside are not counted. */
+/* Only launches in scopes of that name, or in any scope, are counted. */
 TEST(inside_scopes_only)
 {
     check_window(LIST("-e", "SassMetrics", "--in-scope", "step"), LIST("scopes"), 0);
     check_window(LIST("-e", "SassMetrics", "--in-scope", "*"), LIST("scopes"), 20);
 }
 
-/* The library aborts where it is told to count, or not to, beside a launch of another thread. */
+/* Counting is not switched while another thread launches: the library would abort. */
 TEST(windows_beside_threads)
 {
     check_window(LIST("-e", "SassMetrics", "--windows"), LIST("200", "kept"), 0);
@@ -259,7 +260,7 @@ TEST(windows_beside_threads)
                  LIST("50", "threads=3", "contexts", "kept"), INT64_MAX);
 }
 
-/* Where nothing can be counted, kernels are recorded in them. */
+/* Where nothing can be counted, kernels are recorded in windows. */
 TEST(windows_of_kernels_instead)
 {
     struct run r;
@@ -342,7 +343,7 @@ TEST(beside_a_storm)
     run_free(&r);
 }
 
-/* Kernels are recorded before, by somebody else: what was counted is nothing, and that is said. */
+/* Where somebody else has recorded kernels before, nothing is counted, and that is said. */
 TEST(counts_nothing)
 {
     struct run r;
@@ -440,7 +441,7 @@ static void check_phases(const struct run *r, const struct given *g)
     check_contains(r, message_of(r, "deep.phases"), "counted from then on");
 }
 
-/* Samples first, counts from then on, both in one session; no kernels beside them. */
+/* Samples come first, counts from then on, both in one session, which has no kernels. */
 TEST(deep_samples_and_then_counts)
 {
     struct run r;
@@ -465,8 +466,8 @@ TEST(deep_with_contexts_and_modules)
     run_free(&r);
 }
 
-/* The library aborts where sampling is switched off beside a thread that launches. Whether a place
- * without one is found is chance; what became of it is said. */
+/* Sampling is not switched off while a thread launches: the library would abort. Whether a moment
+ * without a launch is found is chance; the session says so. */
 TEST(deep_beside_a_storm)
 {
     struct run r;
@@ -477,7 +478,7 @@ TEST(deep_beside_a_storm)
     run_free(&r);
 }
 
-/* One that ends before is sampled alone, and told how to have the counts. */
+/* A program that ends before the counts is only sampled, and the session says how to get counts. */
 TEST(deep_that_ends_before)
 {
     struct run r;

@@ -20,7 +20,7 @@ enum effect {
     PERHAPS,    /* depends on when it happens: complete, or as PART */
 };
 
-/* What the failure of a function's call does. */
+/* The effect of a failing call. */
 static const struct fault {
     const char *function;
     long nth; /* from 1, or EVERY_CALL */
@@ -64,7 +64,7 @@ static const struct fault *fault_of(const char *function, long nth)
     return &harmless;
 }
 
-/* What a session of which something is missing still says. */
+/* Checks the parts that a session has even where something is missing. */
 static void check_said(const struct run *r, const struct fault *f)
 {
     bool unknown = unknown_at(r->report, "kernels.count");
@@ -195,8 +195,8 @@ TEST(refused)
 
 /* ---- the program's own ----------------------------------------------------------------------- */
 
-/* Its error and its end are its own, whatever the engine; of the kernel that faulted there is a
- * record without times, or none. */
+/* A program that faults keeps its error and its end, whatever the engine; the kernel that faulted
+ * has a record without times, or none. */
 TEST(a_kernel_that_faults)
 {
     static const struct {
@@ -233,7 +233,7 @@ TEST(a_kernel_that_faults)
     }
 }
 
-/* What is too large to be kept is not, and costs its size nowhere; nobody reads it. */
+/* Code that is too large is not kept, and is neither copied nor read. */
 TEST(a_module_of_2_gib)
 {
     struct run r;
@@ -260,7 +260,8 @@ static void check_ended(const struct run *r, const char *why)
     assert_true(int_at(r->report, "ledger.launches") < int_at(r->said, "0.launches"));
 }
 
-/* Whatever the engine: the program goes on, and nobody is told that it launched no more. */
+/* Where CUPTI ends the program goes on, whatever the engine; no session says that it launched no
+ * more. */
 TEST(the_library_ends_itself)
 {
     static const struct {
@@ -292,8 +293,8 @@ TEST(the_library_ends_itself)
     }
 }
 
-/* An engine that was refused, or failed once before, keeps nobody from finding out; what was never
- * had is not told as had in part. */
+/* CUPTI's end is found also where an engine was refused or failed before; an engine that never ran
+ * is not reported as partial. */
 TEST(it_ends_later)
 {
     static const char *const scripts[] = {
@@ -316,8 +317,8 @@ TEST(it_ends_later)
     }
 }
 
-/* CUPTI ends inside of a launch that is counted, of which no end is told: threads that wait for it
- * go on. */
+/* CUPTI ends inside of a counted launch, whose end is not reported: threads that wait for it go
+ * on. */
 TEST(it_ends_beside_threads_that_wait)
 {
     struct run r;
@@ -330,7 +331,7 @@ TEST(it_ends_beside_threads_that_wait)
     run_free(&r);
 }
 
-/* Where CUPTI is let go of between windows that shows at the session's end. */
+/* Where CUPTI is detached between windows, its end shows at the session's end. */
 TEST(it_ends_where_it_goes_and_comes)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
@@ -346,7 +347,7 @@ TEST(it_ends_where_it_goes_and_comes)
     }
 }
 
-/* A window closes all the same, and shares are of what was captured of it. */
+/* A window closes all the same, and shares are of its captured part. */
 TEST(it_ends_in_a_window)
 {
     static const char *const engines[] = {"Trace", "PcSampling"};
@@ -364,7 +365,7 @@ TEST(it_ends_in_a_window)
     }
 }
 
-/* The next session of the process says it, too, and begins nothing. */
+/* The next session of the process says that CUPTI has ended, too, and begins no engine. */
 TEST(a_session_behind_its_end)
 {
     struct run r;
@@ -377,7 +378,7 @@ TEST(a_session_behind_its_end)
     run_free(&r);
 }
 
-/* An engine that is refused is no reason to say so: kernels are recorded on. */
+/* An engine that is refused does not mean that CUPTI has ended: kernels are still recorded. */
 TEST(trouble_is_no_end)
 {
     static const char *const scripts[] = {

@@ -1,6 +1,6 @@
-/* test_float.c - programs with floating-point traps on: nothing of ours raises SIGFPE, on our
- * threads or on theirs, and their environment stays what they made it. Every engine; the report in
- * process; the exit handlers; with and without `gpufl trace`. */
+/* test_float.c - programs with floating-point traps on: gpufl raises no SIGFPE, on its threads or
+ * on theirs, and their environment stays as they set it. This holds for every engine, the report in
+ * process and the exit handlers, with and without `gpufl trace`. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 /* test_passes.c - `gpufl trace --passes` over the fake libraries: every engine of the ladder runs
- * in its own pass of the same program, and the report has of each what it is for. */
+ * in its own pass of the same program, and the report has the results of each. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
@@ -19,7 +19,7 @@ static void check_gives(const struct run *r, unsigned i, const char *engine, con
     assert_int_equal(int_at(pass, "sessions"), 1);
 }
 
-/* What each engine is for, and the kernels of the first pass once. */
+/* The report has the results of each engine, and the kernels of the first pass once. */
 TEST(every_engine_gives_its_part)
 {
     struct run r;
@@ -46,7 +46,7 @@ TEST(every_engine_gives_its_part)
     run_free(&r);
 }
 
-/* A pass whose engine cannot be had gives nothing, and says why; the others do. */
+/* A pass whose engine is not available has no result and says why; the other passes have theirs. */
 TEST(an_engine_that_cannot_be_had)
 {
     struct run r;
@@ -62,7 +62,7 @@ TEST(an_engine_that_cannot_be_had)
     run_free(&r);
 }
 
-/* Both processes of each pass are in it. */
+/* The report has both processes of each pass. */
 TEST(several_processes)
 {
     struct run r;

@@ -35,7 +35,7 @@ TEST(linked_and_injected)
     check_linked(NULL, LIST("500", "threads=2", "graphs=1", "init-late"), 1);
 }
 
-/* Injected is another copy of the same library, under another path. */
+/* The injected library is another copy of the linked one, under another path. */
 TEST(two_copies)
 {
     char library[PATH_MAX + 32];
@@ -118,8 +118,9 @@ static int64_t messages_with(const struct run *r, const char *code, const char *
     return count;
 }
 
-/* Begun behind the driver's start a session says what its engine misses, where that is more than
- * what ran before it: every such session, but that there was something before the first only. */
+/* A session that begins after the driver's start says what its engine misses, where that is more
+ * than the work before it. Every such session says so; only the first says that work came before
+ * it. */
 TEST(begun_late)
 {
     static const char before[] = "what ran until then is not in this session";
@@ -198,7 +199,7 @@ TEST(injected_is_in_time)
 
 /* ---- fork ---------------------------------------------------------------------------------- */
 
-/* Before the driver is up: two processes, two sessions of one run, each complete. */
+/* A fork before the driver is up: two processes have two sessions of one run, each complete. */
 TEST(fork_before_init)
 {
     struct run r;
@@ -213,8 +214,8 @@ TEST(fork_before_init)
     run_free(&r);
 }
 
-/* Afterwards: the parent's capture is whole, the child, whose kernels are no one's,
- * stays silent and ends as it likes. */
+/* A fork afterwards: the parent's capture is complete; the child, whose kernels are not
+ * recorded, stays silent and ends as it likes. */
 TEST(fork_after_init)
 {
     for (int linked = 0; linked < 2; linked++) {
@@ -232,8 +233,8 @@ TEST(fork_after_init)
 
 /* ---- ends ---------------------------------------------------------------------------------- */
 
-/* SIGKILL: what was flushed is on disk, and the launches that the heartbeat wrote
- * down say what is not. */
+/* After SIGKILL the flushed records are on disk, and the launches in the last ledger show
+ * how many are not. */
 TEST(killed)
 {
     enum { LATE = 200, LAUNCHES = 1500 };
@@ -298,9 +299,8 @@ TEST(launching_at_exit)
     }
 }
 
-/* A thread stands in the driver and never comes back: no engine waits for it so long that the
- * session's end is not written. In windows none counts at the end, and there is nobody to wait
- * for. */
+/* Where a thread never returns from the driver, no engine waits for it so long that the session's
+ * end is not written. In windows no engine counts at the end, and none waits. */
 TEST(a_launch_that_never_returns)
 {
     static const char *const engines[] = {"Trace",         "PcSampling", "SassMetrics",

@@ -1,8 +1,8 @@
 /* test_ranges.c - engine RangeProfiler over the fake library, whose counters are the kernels that
- * were launched in a range: every outermost scope has the counts of its own, or every kernel, the
- * library's own kernels are nobody's, contexts come and go,
- * what would take a second pass is left out, and where counters cannot be had, the session says why
- * and lacks nothing else. */
+ * were launched in a range: every outermost scope, or every kernel, has its own counts; the
+ * library's own kernels are in none; contexts come and go; metrics that would take a second pass
+ * are left out; and where counters are not available, the session says why and lacks nothing
+ * else. */
 #include "backend/nvidia/abi/profiler.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"
@@ -14,8 +14,8 @@
 
 enum { ERROR = 999 };
 
-/* What the library says: ranges and kernels in them that it gave, and whether it has its context
- * back. */
+/* The library's own totals: ranges that it gave, kernels in them, and whether its context was
+ * freed. */
 struct given {
     long long ranges, kernels;
     int back;
@@ -72,7 +72,7 @@ static const char *setting(const struct run *r, const char *name, int nth)
     return NULL;
 }
 
-/* stderr has heard it, without a warning's tone. */
+/* stderr has the sentence, as a note. */
 static void check_said(const struct run *r, const char *text)
 {
     const char *said = strstr(r->c.text[CHILD_ERR].data, text);
@@ -90,7 +90,7 @@ static const char *ran_as(const struct run *r)
     return last;
 }
 
-/* The row of a metric and what it was counted for, a member of the row; NULL: there is none. */
+/* The row of a metric for a scope or kernel, a member of the row; NULL: there is none. */
 static json_t *row_for(const struct run *r, const char *metric, const char *member,
                        const char *scope)
 {
@@ -147,7 +147,7 @@ TEST(one_scope)
     run_free(&r);
 }
 
-/* A program without scopes has nothing to count, and is told what would. */
+/* In a program without scopes nothing is counted, and the session says how to count. */
 TEST(without_scopes)
 {
     struct run r;
@@ -189,7 +189,7 @@ TEST(namesakes)
     run_free(&r);
 }
 
-/* More than the library is asked to keep at a time; each has its own counts. */
+/* More scopes than the library keeps at a time: each has its own counts. */
 TEST(many_scopes)
 {
     struct run r;
@@ -230,9 +230,9 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* A scope that is open when its session ends takes the short ones before it with it, as far as they
- * were not read (where a scope takes long, on a busy machine), which are counted as lost; and it
- * keeps none of the next session from being counted. */
+/* Where a scope is open when its session ends, short scopes before it that were not read (where a
+ * scope takes long, on a busy machine) are counted as lost; scopes of the next session are
+ * counted. */
 TEST(sessions_that_leave_a_scope)
 {
     struct run r;
@@ -247,7 +247,7 @@ TEST(sessions_that_leave_a_scope)
     run_free(&r);
 }
 
-/* A scope's work is done once: what takes a second pass is left out, and said. */
+/* A scope's work is done once: metrics that take a second pass are left out, which is said. */
 TEST(one_pass)
 {
     struct run r;
@@ -262,7 +262,7 @@ TEST(one_pass)
     run_free(&r);
 }
 
-/* What a scope repeats may be counted in several passes, one an iteration; other scopes not. */
+/* A scope with iterations may be counted in several passes, one an iteration; others may not. */
 TEST(repeated_scopes)
 {
     struct run r;
@@ -287,7 +287,7 @@ TEST(repeated_scopes)
     run_free(&r);
 }
 
-/* One pass is enough for them, or the first thing there is. */
+/* Iterations whose metrics take one pass, or of which only the first comes. */
 TEST(repeated_scopes_of_one_pass)
 {
     struct run r;
@@ -358,8 +358,8 @@ TEST(kernels_one_by_one)
     run_free(&r);
 }
 
-/* What other threads launch while a kernel is repeated would be repeated with it, and a graph would
- * be lost: the fake library ends a program that does that. */
+/* No launch of another thread falls into a kernel's repetitions: it would be repeated with the
+ * kernel, and a graph would be lost. The fake library ends a program that does that. */
 TEST(kernels_beside_threads_and_graphs)
 {
     struct run r;
@@ -373,7 +373,7 @@ TEST(kernels_beside_threads_and_graphs)
     run_free(&r);
 }
 
-/* Of one context at a time; what is not counted is said. */
+/* Kernels of one context at a time are counted; the session says which are not. */
 TEST(kernels_of_another_context)
 {
     struct run r;
@@ -411,7 +411,7 @@ TEST(kernels_of_sessions)
 
 /* ---- refusals ------------------------------------------------------------------------------ */
 
-/* What it takes to begin is none of the program's idle time. */
+/* The time that counting takes to begin is not the program's idle time. */
 TEST(its_begin_is_its_own)
 {
     struct run r;
@@ -474,7 +474,8 @@ TEST(every_function_fails)
         }
 }
 
-/* The same of kernels: of one that was repeated and could not be taken, the times are lost. */
+/* Every call fails with kernels as ranges: a repeated kernel that could not be read has no
+ * times. */
 TEST(every_function_fails_for_kernels)
 {
     static const char *const functions[] = {

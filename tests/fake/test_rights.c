@@ -1,5 +1,5 @@
-/* test_rights.c - programs that give something up: what they could no longer open is in the log all
- * the same, and where nothing can be captured `gpufl trace` says what is known, never more. */
+/* test_rights.c - programs that give something up: the log has all that they could no longer open
+ * themselves, and where nothing can be captured `gpufl trace` says what is known, never more. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
@@ -67,8 +67,8 @@ TEST(moved_away)
 
 /* ---- no end -------------------------------------------------------------------------------- */
 
-/* Ends by _exit after some 50 ms of kernels: they are there, with names, and how it ended is
- * said. */
+/* A program that ends by _exit after some 50 ms of kernels: the session has them, with names, and
+ * says how the program ended. */
 TEST(ended_by_exit)
 {
     struct run r;
@@ -88,7 +88,7 @@ TEST(ended_by_exit)
     run_free(&r);
 }
 
-/* So does a child of the program: only its parent knows how it ended. */
+/* A child that ends by _exit: only its parent knows how it ended. */
 TEST(a_child_ended_by_exit)
 {
     struct run r;
@@ -143,7 +143,8 @@ TEST(says_what_is_known)
     }
 }
 
-/* Address space for the program and the driver, not for the library or its threads. */
+/* The limit leaves address space for the program and the driver, not for the library or its
+ * threads. */
 TEST(a_memory_limit)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

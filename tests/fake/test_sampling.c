@@ -16,8 +16,8 @@
 
 enum { EXIT_CODE = 5, ERROR = 999 };
 
-/* What sampling takes from the program at its begin is none of the program's idle time, and part of
- * what it cost. */
+/* The time that sampling takes from the program at its begin is not the program's idle time, and is
+ * part of the cost. */
 TEST(its_begin_is_its_own)
 {
     struct run r;
@@ -82,8 +82,8 @@ TEST(every_sample_once)
     }
 }
 
-/* Of 50 000 kernels none is lost, and the report does not take for ever: it once took 26 s of them.
- * A build with a sanitizer, which is several times slower, has fewer. */
+/* None of 50 000 kernels is lost, and the report is quick: it once took 26 s. A build with a
+ * sanitizer, which is several times slower, has fewer kernels. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MANY 10000
 #else
@@ -126,7 +126,7 @@ TEST(reasons_by_name)
     run_free(&r);
 }
 
-/* Samples alone: no kernel is recorded, which is no loss; launches are counted all the same. */
+/* With samples alone no kernel is recorded, which is no loss; launches are counted all the same. */
 TEST(without_kernel_records)
 {
     struct run r;
@@ -195,7 +195,7 @@ TEST(code_is_kept_once)
     run_free(&r);
 }
 
-/* What nvdisasm says of a file that is no ELF, as the fake's code is none. */
+/* The report has nvdisasm's error for a file that is no ELF, as the fake's code. */
 static const char REFUSES[] = "#!/bin/sh\n"
                               "echo \"nvdisasm fatal   : Input file is not in 'elf' format\" >&2\n"
                               "exit 255\n";
@@ -249,7 +249,7 @@ TEST(a_full_buffer_is_counted)
     run_free(&r);
 }
 
-/* Kernels are traced on; without kernel records what is left is Sync. */
+/* Where sampling is not available kernels are traced; without kernel records Sync is left. */
 TEST(refusals)
 {
     static const struct {
@@ -299,7 +299,7 @@ TEST(every_function_fails)
         }
 }
 
-/* What only tunes may be refused. */
+/* Attributes that only tune may be refused. */
 TEST(goes_on_without_tuning)
 {
     static const char *const scripts[] = {
@@ -319,7 +319,7 @@ TEST(goes_on_without_tuning)
 }
 
 /* Sampling stays on where another thread may be in the driver, and so do kernel records: the next
- * session goes on with both. One that wants kernel records where there were none is told. */
+ * session goes on with both. A session that wants kernel records where there were none says so. */
 TEST(sampling_outlives_a_session)
 {
     struct run r;
@@ -387,8 +387,8 @@ TEST(scopes_that_cover_a_window)
     run_free(&r);
 }
 
-/* Scopes that end before samples are drained twice: none is measured to be theirs, and they have
- * their share through their kernels, where these have records. */
+/* Scopes that end before samples are drained twice have no measured samples; they have a share
+ * through their kernels, where these have records. */
 TEST(short_scopes)
 {
     static const char *const collects[] = {"all", "none"};
@@ -443,8 +443,8 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* Another process has the device: the program is traced as far as that goes, and told who has it. A
- * report of both says what each of them ran as. */
+/* Where another process samples the device the program is traced as far as possible, and the
+ * session says who has the device. A report of both says what each of them ran as. */
 TEST(one_process_at_a_time)
 {
     struct run r;

@@ -73,8 +73,8 @@ static json_t *holder(json_t *report, size_t source)
     return NULL;
 }
 
-/* Every process takes a row of its own at each interval, and one of them a sample of the host and
- * of each GPU: of as many rows as there are processes one. Starts and ends differ by a few. */
+/* Every process takes a row of its own at each interval, and one of them also samples the host and
+ * each GPU: one sample for as many rows as there are processes. Starts and ends differ by a few. */
 static void check_one_at_a_time(const struct run *r, int processes)
 {
     enum { SLACK = 3 * RANKS };
@@ -128,7 +128,7 @@ TEST(one_of_them_samples)
     run_free(&r);
 }
 
-/* Killed: another one goes on, and no later than at its next interval. */
+/* Where the sampling process is killed another one goes on, at its next interval at the latest. */
 TEST(killed)
 {
     struct run r;
@@ -147,8 +147,8 @@ TEST(killed)
     run_free(&r);
 }
 
-/* Held by a debugger for long: another one stands in for it, and is left the role no longer than
- * that. */
+/* Where a debugger holds the sampling process for long, another one takes the role, only until the
+ * first one goes on. */
 TEST(stands_still)
 {
     struct run r;
@@ -198,8 +198,8 @@ static int sources_in(json_t *report, const char *folder, bool here)
     return count;
 }
 
-/* The second run relies on the first one's session, finds it where it says it lies, and says what
- * it does not know when that is gone. */
+/* The second run relies on the first run's session, finds it in the directory that it names, and
+ * says what is unknown when that session is gone. */
 TEST(another_run)
 {
     struct run a, b;

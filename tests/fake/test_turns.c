@@ -12,8 +12,8 @@ enum { EXIT_CODE = 5 };
     LIST("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=" #every,  \
          "--option", "pc_window_for_ms=" #length)
 
-/* Samples of all the time in between, kernels of all the time in windows; nothing is counted that
- * could not be recorded. */
+/* Samples cover all the time between windows, kernels all the time in windows; no launch is counted
+ * that could not be recorded. */
 TEST(takes_turns)
 {
     struct run r;
@@ -45,7 +45,8 @@ TEST(takes_turns)
     run_free(&r);
 }
 
-/* Another thread launches on: it waits while the engines are switched, or they are not. */
+/* Another thread goes on launching: it waits while the engines are switched, or they are not
+ * switched. */
 TEST(takes_turns_beside_a_thread)
 {
     struct run r;
@@ -55,7 +56,7 @@ TEST(takes_turns_beside_a_thread)
                                   .program = LIST("20", "ms=900", "beside", "sampled"),
                                   .linked = true});
     check_program(&r, 0);
-    /* It launches on behind the session's last drain. */
+    /* That thread goes on launching after the last drain of the session. */
     int64_t samples = int_at(r.report, "ledger.samples_recorded");
     assert_in_range(samples, g.samples - g.samples / 20, g.samples);
     assert_true(int_at(r.report, "windows.kernels_opened") > 0);
@@ -99,7 +100,7 @@ TEST(turns_end_where_they_fail)
     }
 }
 
-/* Nothing can be sampled: there is nothing to take turns with, and every kernel is recorded. */
+/* Where nothing can be sampled every kernel is recorded. */
 TEST(turns_without_samples)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
@@ -119,8 +120,8 @@ TEST(turns_without_samples)
     }
 }
 
-/* Kernel records that are on since a session before cannot be switched off behind a window: where
- * sampling goes on since then, and where it could not begin. */
+/* Kernel records that are on since a session before cannot be switched off after a window: neither
+ * where sampling goes on since then, nor where it could not begin. */
 TEST(turns_after_a_session)
 {
     static const struct {
@@ -151,8 +152,8 @@ TEST(turns_after_a_session)
     }
 }
 
-/* Deep, where nothing can be counted: sampled to the end, both before and behind the switch that
- * failed, and kernels of half a session are not recorded. */
+/* Deep, where nothing can be counted, samples to the end, before and after the switch that failed;
+ * kernels of half a session are not recorded. */
 TEST(deep_without_counts)
 {
     static const char *const scripts[] = {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",

@@ -57,7 +57,7 @@ TEST(a_program_that_is_built_with_it)
         }
 }
 
-/* It holds CUPTI before we come, by a library. */
+/* A library of the program's holds CUPTI before gpufl attaches. */
 TEST(a_library_that_was_first)
 {
     struct run r;
@@ -130,7 +130,8 @@ TEST(between_windows)
     run_free(&r);
 }
 
-/* Sampling cannot be ended beside the program: CUPTI refuses it, and the session says why. */
+/* Sampling cannot be ended while the program runs: CUPTI refuses the program, and the session says
+ * why. */
 TEST(sampling_keeps_it)
 {
     struct run r;

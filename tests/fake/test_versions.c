@@ -45,7 +45,7 @@ static void check_version(const char *file, const char *cuda, int version)
     {
         bool node = !strcmp(text_at(kernel, "symbol"), "_Z10graph_nodev");
         of_graphs += int_at(kernel, "graph");
-        /* What is read beyond a record would make a launch shape of its own. */
+        /* Bytes read beyond a record would make a launch shape of their own. */
         assert_int_equal(json_array_size(at(kernel, "configs")), node ? 1 : 2);
         assert_int_equal(int_at(kernel, "configs.0.cluster_x"), 0);
     }
@@ -86,7 +86,7 @@ static void copies_make(struct world *w, const char *const *pairs)
     }
 }
 
-/* All but the one that an old version has in any case. */
+/* Checks the messages, except the one that an old version always has. */
 static int other_messages(const struct run *r)
 {
     int count = 0;
@@ -97,8 +97,8 @@ static int other_messages(const struct run *r)
     return count;
 }
 
-/* Runs with env; the one CUPTI in the process must be this one. ignored: the session
- * says that GPUFL_CUPTI_PATH is not. */
+/* Runs with env; the only CUPTI in the process must be this one. ignored: the session
+ * says that GPUFL_CUPTI_PATH is not used. */
 static void check_copy(const char *const *env, const char *const *program, const char *path,
                        bool ignored)
 {
@@ -153,7 +153,7 @@ TEST(named)
     world_close(&w);
 }
 
-/* Beside a CUDA library that the program has loaded, as in Python's wheels. */
+/* CUPTI is found next to a CUDA library that the program has loaded, as in Python's wheels. */
 TEST(beside_cudart)
 {
     struct world w;
@@ -167,7 +167,7 @@ TEST(beside_cudart)
     world_close(&w);
 }
 
-/* By its soname, where no toolkit of this machine comes first. */
+/* CUPTI is found by its soname, where no toolkit of this machine comes first. */
 TEST(by_soname)
 {
     glob_t toolkits;

@@ -1,5 +1,5 @@
 /* test_windows.c - windows of capture: inside all is recorded, outside nothing, and the profiling
- * library is let go of where its guide allows it, and attached again. */
+ * library is detached where its guide allows it, and attached again. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
@@ -40,7 +40,7 @@ static void run_windows(struct run *r, const char *const *options, const char *c
     check_program(r, 0);
 }
 
-/* The library is let go of as soon as it can be. */
+/* Options with which the library is detached as soon as it can be. */
 #define LET_GO "--option", "window_let_go=true"
 #define AT_ONCE                                                                                    \
     "--windows", LET_GO, "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
@@ -52,8 +52,8 @@ static void check_life(const struct run *r, int64_t finalized)
     assert_int_equal(int_at(r->said, "0.touched"), 0);
 }
 
-/* 1000 times attached and finalized, while other threads launch: every kernel of the windows is
- * there, and none of what the program did behind them. */
+/* The library is attached and finalized 1000 times while other threads launch: the session has
+ * every kernel of the windows, and none of those after them. */
 static void run_cycles(struct run *r, const struct run_setup *setup, int64_t count)
 {
     run_start(r, setup);
@@ -91,8 +91,8 @@ TEST(thousand_cycles)
                  CYCLES);
 }
 
-/* The library stays where contexts come and go all the time: it could go, or come, beside one in
- * the making. */
+/* The library stays attached where contexts come and go all the time: it could be detached or
+ * attached while one is being made. */
 TEST(cycles_with_contexts)
 {
     struct run r;
@@ -107,8 +107,8 @@ TEST(cycles_with_contexts)
     run_free(&r);
 }
 
-/* The library neither goes nor comes while one is made (fake CUPTI aborts): the first takes many
- * times longer than the program paused before. */
+/* The library is neither detached nor attached while a context is made (fake CUPTI aborts): making
+ * the first one takes many times longer than the program paused before. */
 TEST(beside_contexts_in_the_making)
 {
     check_cycles(
@@ -120,7 +120,8 @@ TEST(beside_contexts_in_the_making)
         40);
 }
 
-/* It waits for kernels that run, as it goes and comes: only where the user wants that. */
+/* The library waits for running kernels as it is detached and attached: only where the user wants
+ * that. */
 TEST(stays_unless_it_is_let_go)
 {
     static const char *const programs[][5] = {{"4", "kept", "slow=60"},
@@ -138,7 +139,7 @@ TEST(stays_unless_it_is_let_go)
     }
 }
 
-/* Behind its end the library is subscribed to at once, not with the next flush. */
+/* After its end the library is subscribed to at once, not with the next flush. */
 TEST(comes_back_at_once)
 {
     struct run r;
@@ -168,7 +169,7 @@ TEST(losses_in_windows)
     run_free(&r);
 }
 
-/* The library refuses to go: it stays, which the session says, and windows go on. */
+/* A library that refuses to be detached stays, which the session says, and windows go on. */
 TEST(stays_attached)
 {
     struct run r;
@@ -231,8 +232,8 @@ static size_t check_ids_count_up(const struct run *r)
     return kernels;
 }
 
-/* Attached again, the library counts calls from the start; a session's ids go on, so that nothing
- * of one window is taken for something of another. */
+/* After it is attached again the library counts calls from the start; a session's ids go on, so
+ * that records of one window are never taken for those of another. */
 TEST(ids_begin_again)
 {
     struct run r;
@@ -274,7 +275,7 @@ TEST(by_clock)
     run_free(&r);
 }
 
-/* Windows that come again: one second in three, as asked for, each as long as the first. */
+/* Windows that repeat: one second in three, as asked for, each as long as the first. */
 TEST(by_clock_again)
 {
     for (int let_go = 0; let_go < 2; let_go++) {
@@ -303,7 +304,7 @@ TEST(by_clock_again)
 
 /* ---- gpufl ctl ------------------------------------------------------------------------------- */
 
-/* Its exit code; what it printed is *answer, which the caller frees. */
+/* Runs `gpufl ctl`. Returns its exit code; *answer is its output, which the caller frees. */
 static int ctl(const struct run *r, const char *const *env, const char *pid, const char *verb,
                const char *name, json_t **answer)
 {
@@ -319,7 +320,7 @@ static int ctl(const struct run *r, const char *const *env, const char *pid, con
 
 enum { PID_SIZE = 16 };
 
-/* A program that waits, with one window behind it, for a line on stdin; its number is pid. */
+/* Starts a program that has closed one window and waits for a line on stdin; pid: its number. */
 static void stay_start(struct run *r, const char *const *env, char pid[PID_SIZE])
 {
     json_error_t e;
@@ -368,7 +369,7 @@ TEST(by_ctl)
     run_free(&r);
 }
 
-/* What comes of a request of another user: the session hangs up, answers, cannot be reached; or
+/* The results of a request of another user: the session hangs up, answers, cannot be reached; or
  * this process cannot become that user. */
 enum { HUNG_UP = 10, ANSWERED, NOT_REACHED, NOT_THAT_USER };
 
@@ -403,7 +404,8 @@ static int asked_by(uid_t user, const char *path, const char *request)
     return WEXITSTATUS(status);
 }
 
-/* Also where directories and socket let everybody in: the kernel says who has connected. */
+/* Another user is refused even where directories and socket let everybody in: the kernel says who
+ * has connected. */
 TEST(by_another_user)
 {
     enum { NOBODY = 65534 };
@@ -440,7 +442,7 @@ TEST(by_another_user)
         skip();
 }
 
-/* Without windows there is no socket, and who cannot have them is told why. */
+/* Without windows there is no socket, and a session that cannot have windows says why. */
 TEST(not_possible)
 {
     struct run r;

@@ -12,7 +12,7 @@ struct user_result {
 
 /* Subscribes, registers buffers and enables kernel records. CUPTI's result. */
 __attribute__((visibility("default"))) int user_begin(void);
-/* Takes what was recorded, and gives CUPTI back. */
+/* Takes the records, and ends the use of CUPTI. */
 __attribute__((visibility("default"))) void user_end(struct user_result *out);
 
 #endif

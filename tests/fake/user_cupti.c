@@ -42,7 +42,7 @@ static struct user_result result;
 static uint64_t begun;
 static cupti_subscriber subscriber;
 
-/* By CUPTI's clock, whichever that is. */
+/* The time by CUPTI's clock, whichever that is. */
 static uint64_t now(void)
 {
     uint64_t ns = 0;

@@ -1,25 +1,20 @@
 /* windows.c - a "CUDA program" that opens and closes windows of capture itself, through libgpufl.
  *
  *   fake_windows CYCLES [threads=T] [contexts|made] [kept] [back]
- *     CYCLES times: a window with 10 launches and a graph; behind it launches until the profiling
- *     library has been let go of. T threads launch on and on meanwhile; contexts: those come and
- *     go, too, and so do graphs; made: some are made, and stay. kept: the library is not let go of.
- *     back: at the end it is waited for. scope: windows are opened by a scope of the name "cycle".
- *   fake_windows stay
- *     one window; then it waits for a line on stdin, launching on, and opens none
- *   fake_windows scopes
- *     launches in and outside of scopes named "step"
- *   fake_windows again
- *     a window in a scope "first", and, when the library has been let go of, one in none
- *   fake_windows elsewhere [kept]
- *     behind a rest a thread launches in a context of its own in a window that another one opened,
- *     and nobody waits for the device for a while; kept: nor ever, and the window stays open
- *   fake_windows crowd
- *     behind a rest CROWD contexts are made, and one launch is made in each of them in a window
- *   fake_windows gone
- *     behind a rest a window is opened by a thread whose context another one has destroyed
- *   slow=MS, with the first and the last: so long in each window, and behind it
- * Says as one line of JSON what it did in windows, and what became of the library. */
+ *     CYCLES times: a window with 10 launches and a graph; after it launches until the profiling
+ *     library has been detached. T threads launch on and on meanwhile; contexts: contexts and
+ * graphs come and go, too; made: some contexts are made, and stay. kept: the library is not
+ * detached. back: at the end the program waits until the library is attached again. scope: windows
+ * are opened by a scope of the name "cycle". fake_windows stay one window; then it waits for a line
+ * on stdin, launching on, and opens none fake_windows scopes launches in and outside of scopes
+ * named "step" fake_windows again a window in a scope "first", and, when the library has been
+ * detached, one in no scope fake_windows elsewhere [kept] after a detach a thread launches in a
+ * context of its own in a window that another thread opened, and nobody waits for the device for a
+ * while; kept: nobody ever does, and the window stays open fake_windows crowd after a detach CROWD
+ * contexts are made, and one launch is made in each of them in a window fake_windows gone after a
+ * detach a window is opened by a thread whose context another thread has destroyed slow=MS, with
+ * the first and the last: so long in each window, and after it Prints one line of JSON: what it did
+ * in windows, and what became of the library. */
 #include "hooks.h"
 
 #include <gpufl/gpufl.h>
@@ -88,7 +83,7 @@ static void life(uint64_t out[LIVES])
         ask(out);
 }
 
-/* Time passes, and kernels run. */
+/* Lets time pass while kernels run. */
 static void take_time(void *function, int *count)
 {
     for (int i = 0; i < slow_ms; i++) {
@@ -98,12 +93,12 @@ static void take_time(void *function, int *count)
     }
 }
 
-/* What a thread does beside its launches: contexts come and go, or are made now and then, and
- * stay. */
+/* What a thread does in addition to its launches: contexts come and go, or are made now and then
+ * and stay. */
 enum contexts { CONTEXTS_NONE, CONTEXTS_GO, CONTEXTS_MADE };
 enum { MADE_MOST = 4, MADE_EVERY = 100 };
 
-/* Kernels of another name than those in windows. */
+/* Launches kernels of another name than those in windows. */
 static void *launch_on(void *arg)
 {
     enum contexts contexts = *(const enum contexts *)arg;
@@ -141,14 +136,14 @@ static void await_end(uint64_t times)
     uint64_t now[LIVES];
     time_t until = time(NULL) + PATIENCE_S;
     for (life(now); now[0] < times; life(now)) {
-        expect(time(NULL) < until, "the library is not let go of");
+        expect(time(NULL) < until, "the library is not detached");
         launch(other);
-        cuCtxSynchronize(); /* where engines that stay attached give back what they hold */
+        cuCtxSynchronize(); /* where engines that stay attached free what they hold */
         pause_ms(1);
     }
 }
 
-/* The library is there again, though no window is open. */
+/* Waits until the library is attached again, although no window is open. */
 static void await_return(void)
 {
     uint64_t now[LIVES];

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void test_hosts_and_gpus(void **state)
+/* Known values of a host stay where a later state lacks them; a state that comes late does
+ * not replace a newer one. */
+static void check_host(struct fixture *f)
 {
-    struct fixture *f = *state;
     struct meta_host h = {.name = "node-a",
                           .system = "Debian 12",
                           .cpus = 64,
@@ -15,19 +16,8 @@ static void test_hosts_and_gpus(void **state)
                           .state = "{\"cpu\":1}",
                           .created = 10,
                           .seen = 100};
-    struct meta_gpu g = {.uuid = "GPU-1",
-                         .host = "node-a",
-                         .name = "H200",
-                         .memory = 141,
-                         .created = 10,
-                         .seen = 100};
-    struct meta_host_now host, *hosts = NULL;
-    struct meta_gpu_now gpu, *gpus = NULL;
-    struct meta_page page = {0};
-    size_t n = 0;
-    people_make(f);
+    struct meta_host_now host;
     OK(meta_host_put(f->m, "w1", &h, &f->e));
-    OK(meta_gpu_put(f->m, "w1", &g, &f->e));
     h = (struct meta_host){.name = "node-a",
                            .cpus = META_NONE,
                            .memory = 512,
@@ -45,6 +35,21 @@ static void test_hosts_and_gpus(void **state)
     assert_int_equal(host.memory, 512);
     assert_int_equal(host.created, 10);
     assert_int_equal(host.seen, 200);
+}
+
+/* The same of a GPU, which also moves to another host. */
+static void check_gpus(struct fixture *f)
+{
+    struct meta_gpu g = {.uuid = "GPU-1",
+                         .host = "node-a",
+                         .name = "H200",
+                         .memory = 141,
+                         .created = 10,
+                         .seen = 100};
+    struct meta_gpu_now gpu, *gpus = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    OK(meta_gpu_put(f->m, "w1", &g, &f->e));
     g = (struct meta_gpu){.uuid = "GPU-1",
                           .host = "node-b",
                           .memory = META_NONE,
@@ -64,6 +69,18 @@ static void test_hosts_and_gpus(void **state)
     OK(meta_gpu_get(ASK(f, "w1"), "GPU-1", &gpu));
     assert_string_equal(gpu.host, "node-b");
     FAILS(NOENT, meta_gpu_get(ASK(f, "w1"), "GPU-9", &gpu));
+}
+
+static void test_hosts_and_gpus(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_host_now *hosts = NULL;
+    struct meta_gpu_now *gpus = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    people_make(f);
+    check_host(f);
+    check_gpus(f);
     OK(meta_host_remove(f->m, "w1", "node-a", &f->e));
     FAILS(NOENT, meta_host_remove(f->m, "w1", "node-a", &f->e));
     OK(meta_host_list(ASK(f, "w1"), &page, &hosts, &n));
@@ -72,19 +89,13 @@ static void test_hosts_and_gpus(void **state)
     assert_int_equal(n, 1);
 }
 
-/* Many at once; pages; and what was not heard of for long is forgotten. */
-static void test_a_fleet(void **state)
+enum { HOSTS = 7, GPUS = 4 };
+
+static void put_fleet(struct fixture *f, char names[HOSTS][16])
 {
-    enum { HOSTS = 7, GPUS = 4 };
-    struct fixture *f = *state;
-    char names[HOSTS][16], uuids[HOSTS * GPUS][16], last[64] = "";
+    char uuids[HOSTS * GPUS][16];
     struct meta_host hosts[HOSTS];
     struct meta_gpu gpus[HOSTS * GPUS];
-    struct meta_host_now *host = NULL;
-    struct meta_gpu_now *gpu = NULL;
-    struct meta_page page = {.limit = 3};
-    size_t n = 0, seen = 0;
-    people_make(f);
     for (int i = 0; i < HOSTS; i++) {
         snprintf(names[i], sizeof names[i], "node-%d", i);
         hosts[i] = (struct meta_host){.name = names[i], .cpus = i, .memory = i, .seen = 100 + i};
@@ -107,6 +118,19 @@ static void test_a_fleet(void **state)
           meta_fleet_put(
               f->m, "w9",
               &(struct meta_fleet_state){.hosts = hosts, .host_count = 1, .gpu_count = 0}, &f->e));
+}
+
+/* Many hosts at once are listed in pages; hosts that were not heard of for long are forgotten. */
+static void test_a_fleet(void **state)
+{
+    struct fixture *f = *state;
+    char names[HOSTS][16], last[64] = "";
+    struct meta_host_now *host = NULL;
+    struct meta_gpu_now *gpu = NULL;
+    struct meta_page page = {.limit = 3};
+    size_t n = 0, seen = 0;
+    people_make(f);
+    put_fleet(f, names);
     do {
         OK(meta_host_list(ASK(f, "w1"), &page, &host, &n));
         for (size_t i = 0; i < n; i++, seen++) {
@@ -242,11 +266,11 @@ static void unknown_sum(const struct meta_fleet_sum *row, const char *name)
     assert_true(isnan(row->busy));
 }
 
-/* All days together, with the worst that was found in sessions that are still there. */
-static void test_sums(void **state)
+static const int64_t hour = 3600000000000;
+
+/* Two sessions with usage and findings, and one with usage alone. */
+static void put_usage(struct fixture *f)
 {
-    struct fixture *f = *state;
-    const int64_t hour = 3600000000000;
     const struct meta_usage one[] = {
         {10, "GPU-1", "a", "train", hour, hour / 2, 7, hour, hour / 4, 5000},
         {11, "GPU-1", "a", "train", hour, META_NONE, 8, 0, 0, META_NONE},
@@ -267,9 +291,6 @@ static void test_sums(void **state)
          .title = "Waits"}};
     const struct meta_analysis a1 = {.session = "s1", .kind = "report", .body = {"x", 1}};
     const struct meta_analysis a2 = {.session = "s2", .kind = "report", .body = {"x", 1}};
-    struct meta_fleet_sum *rows = NULL;
-    struct meta_page page = {0};
-    size_t n = 0;
     people_make(f);
     session_make(f, "w1", "s1", "train", "a", 100);
     session_make(f, "w1", "s2", "infer", "b", 100);
@@ -278,7 +299,10 @@ static void test_sums(void **state)
     OK(meta_usage_put(f->m, "w1", "s3", two + 1, 1, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a1, bad, 2, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a2, &mild, 1, &f->e));
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 30}, &page, &rows, &n));
+}
+
+static void check_apps(const struct meta_fleet_sum *rows, size_t n)
+{
     assert_int_equal(n, 3); /* longest first */
     unknown_sum(&rows[2], "watch");
     assert_int_equal(rows[0].counted, 1);
@@ -301,7 +325,13 @@ static void test_sums(void **state)
     assert_string_equal(rows[1].rule, "copies_small");
     assert_true(isnan(rows[1].utilization));
     assert_int_equal(rows[1].energy, META_NONE);
-    page.limit = 1;
+}
+
+static void check_pages_of_gpus(struct fixture *f)
+{
+    struct meta_fleet_sum *rows = NULL;
+    struct meta_page page = {.limit = 1};
+    size_t n = 0;
     OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1"); /* 3 hours, GPU-2 has 2 */
@@ -312,7 +342,19 @@ static void test_sums(void **state)
     OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
     assert_string_equal(rows[0].name, "GPU-2");
     assert_int_equal(rows[0].findings, 2);
-    page = (struct meta_page){0};
+}
+
+/* All days are summed, with the worst finding of the sessions that still exist. */
+static void test_sums(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_fleet_sum *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    put_usage(f);
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 30}, &page, &rows, &n));
+    check_apps(rows, n);
+    check_pages_of_gpus(f);
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its hours stay */
     OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 30}, &page, &rows, &n));
     assert_string_equal(rows[0].name, "a");

@@ -1,0 +1,13 @@
+/* maps.h - what this process has mapped, by /proc/self/maps. Any thread. */
+#ifndef GPUFL_TESTS_FAKE_MAPS_H
+#define GPUFL_TESTS_FAKE_MAPS_H
+
+#include <stddef.h>
+
+/* How many libraries are mapped whose name begins so; first: the path of one of them. */
+int maps_libraries(const char *name, char *first, size_t size);
+
+/* Mappings that are as large as the pool of activity buffers, 128 MiB, and not much larger. */
+int maps_large(void);
+
+#endif
