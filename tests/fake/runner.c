@@ -251,6 +251,33 @@ void check_program(const struct run *r, int code)
         fail_run(r, "the program did not end by itself");
 }
 
+const char *setting_of_engine(const struct run *r, const char *engine, const char *name)
+{
+    size_t i;
+    json_t *row;
+    const char *found = "";
+    json_array_foreach(at(r->report, "settings"), i, row)
+    {
+        if (!strcmp(text_at(row, "engine"), engine) && !strcmp(text_at(row, "name"), name))
+            found = text_at(row, "value");
+    }
+    return found;
+}
+
+void check_refused(const struct run *r, const struct engine_case *c, int exit_code)
+{
+    char code[64];
+    snprintf(code, sizeof code, "%s.unavailable", c->code ? c->code : c->feature);
+    check_program(r, exit_code);
+    check_contains(r, message_of(r, code), c->sentence);
+    check_contains(r, capability_of(r, c->feature, "reason"), c->sentence);
+    check_contains(r, setting_of_engine(r, c->engine, "why"), c->sentence);
+    assert_string_equal(setting_of_engine(r, c->engine, "ran_as"), "Trace");
+    assert_int_equal(int_at(r->report, "kernels.count"), int_at(r->said, "0.launches"));
+    assert_int_equal(int_at(r->report, "ledger.kernels_recorded"), int_at(r->said, "0.launches"));
+    assert_string_equal(capability_of(r, "kernels", "status"), "collected");
+}
+
 static void check_equal(const struct run *r, const char *path, int64_t expected)
 {
     char what[256];

@@ -60,6 +60,9 @@ const char *message_of(const struct run *r, const char *code);
 /* "status" or "reason" of a capability, "" where there is none. */
 const char *capability_of(const struct run *r, const char *feature, const char *key);
 
+/* The last value of a setting of an engine, "" where there is none. */
+const char *setting_of_engine(const struct run *r, const char *engine, const char *name);
+
 /* Fails with all that was printed where the text is not in it. */
 void check_contains(const struct run *r, const char *where, const char *text);
 
@@ -68,6 +71,19 @@ void check_program(const struct run *r, int code);
 
 /* Checks that the capture is complete, and that every number is the program's own. */
 void check_complete(const struct run *r);
+
+/* An engine that was asked for and is not available, so that Trace runs instead. */
+struct engine_case {
+    const char *engine;   /* "PcSampling" */
+    const char *feature;  /* its capability */
+    const char *code;     /* of its message, before ".unavailable"; NULL: as the feature */
+    const char *script;   /* the variable or option that makes it so: "FAKE_CUPTI=…" */
+    const char *sentence; /* in the message, the capability's reason and the setting "why" */
+};
+
+/* Checks that the program ended with that exit code, that the session says why the engine is not
+ * available, and that Trace ran instead and has every kernel. */
+void check_refused(const struct run *r, const struct engine_case *c, int exit_code);
 
 /* A file of the build directory; one of 8 buffers in turn. */
 const char *built_file(const char *name);

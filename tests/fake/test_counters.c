@@ -155,20 +155,18 @@ TEST(without_kernel_records)
 /* Where nothing can be sampled the session is one of Trace. */
 TEST(a_list_of_nothing)
 {
-    static const struct {
-        const char *option, *sentence;
-    } cases[] = {
-        {"counter_metrics=no__such.sum", "no__such.sum: a GH100 has no such metric"},
-        {"counter_metrics=", "counter_metrics names no metric"},
-        {"counter_metrics=overvieu", "neither a set (overview, memory, compute, roofline)"},
+    static const struct engine_case cases[] = {
+        {"PmSampling", "pm_sampling", .script = "counter_metrics=no__such.sum",
+         .sentence = "no__such.sum: a GH100 has no such metric"},
+        {"PmSampling", "pm_sampling",
+         .script = "counter_metrics=", .sentence = "counter_metrics names no metric"},
+        {"PmSampling", "pm_sampling", .script = "counter_metrics=overvieu",
+         .sentence = "neither a set (overview, memory, compute, roofline)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        count(&r, "FAKE_CUPTI=", LIST(cases[i].option), LIST("300", "ms=200", "exit=5"));
-        check_program(&r, EXIT_CODE);
-        check_contains(&r, message_of(&r, "pm_sampling.unavailable"), cases[i].sentence);
-        assert_string_equal(ran_as(&r), "Trace");
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        count(&r, "FAKE_CUPTI=", LIST(cases[i].script), LIST("300", "ms=200", "exit=5"));
+        check_refused(&r, &cases[i], EXIT_CODE);
         run_free(&r);
     }
 }
@@ -408,22 +406,18 @@ TEST(a_full_buffer_is_counted)
 
 TEST(refusals)
 {
-    static const struct {
-        const char *script, *sentence;
-    } cases[] = {
-        {"FAKE_CUPTI=pm-privileges", "NVreg_RestrictProfilingToAdminUsers=0"},
-        {"FAKE_CUPTI=pm-old", "compute capability 7.5"},
-        {"FAKE_CUPTI=pm-held", "another process or tool holds"},
+    static const struct engine_case cases[] = {
+        {"PmSampling", "pm_sampling", .script = "FAKE_CUPTI=pm-privileges",
+         .sentence = "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"PmSampling", "pm_sampling", .script = "FAKE_CUPTI=pm-old",
+         .sentence = "compute capability 7.5"},
+        {"PmSampling", "pm_sampling", .script = "FAKE_CUPTI=pm-held",
+         .sentence = "another process or tool holds"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         count(&r, cases[i].script, NULL, LIST("500", "ms=200", "exit=5"));
-        check_program(&r, EXIT_CODE);
-        check_contains(&r, message_of(&r, "pm_sampling.unavailable"), cases[i].sentence);
-        check_contains(&r, capability_of(&r, "pm_sampling", "reason"), cases[i].sentence);
-        assert_string_equal(ran_as(&r), "Trace");
-        check_contains(&r, setting(&r, "why", 0), cases[i].sentence);
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        check_refused(&r, &cases[i], EXIT_CODE);
         run_free(&r);
     }
 }
@@ -437,9 +431,9 @@ TEST(an_older_library)
     run_all(&r, &(struct run_setup){.env = LIST(path, "FAKE_CUDA_VERSION=12060"),
                                     .options = LIST("-e", "PmSampling"),
                                     .program = LIST("300", "ms=200", "exit=5")});
-    check_program(&r, EXIT_CODE);
-    check_contains(&r, message_of(&r, "pm_sampling.unavailable"), "CUDA 12.6 or later");
-    assert_string_equal(ran_as(&r), "Trace");
+    check_refused(
+        &r, &(struct engine_case){"PmSampling", "pm_sampling", .sentence = "CUDA 12.6 or later"},
+        EXIT_CODE);
     run_free(&r);
 }
 

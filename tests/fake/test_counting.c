@@ -58,19 +58,6 @@ static struct given count(struct run *r, const char *script, const char *const *
     return count_env(r, script, "SassMetrics", program);
 }
 
-static const char *setting_of(const struct run *r, const char *engine, const char *name)
-{
-    size_t i;
-    json_t *row;
-    const char *found = "";
-    json_array_foreach(at(r->report, "settings"), i, row)
-    {
-        if (!strcmp(text_at(row, "name"), name) && !strcmp(text_at(row, "engine"), engine))
-            found = text_at(row, "value");
-    }
-    return found;
-}
-
 /* Sum of a metric over the report's kernels whose names hold a text, scopes aside. */
 static int64_t sum_of_kernel(const struct run *r, const char *kernel, const char *metric)
 {
@@ -107,7 +94,7 @@ static void check_counts(const struct run *r, const struct given *g)
                      int_at(r->report, "ledger.profile_written"));
     assert_int_equal(int_at(r->report, "ledger.metrics_lost"), 0);
     assert_string_equal(capability_of(r, "sass_metrics", "status"), "collected");
-    assert_string_equal(setting_of(r, "SassMetrics", "ran_as"), "SassMetrics");
+    assert_string_equal(setting_of_engine(r, "SassMetrics", "ran_as"), "SassMetrics");
 }
 
 /* Warps of the program's launches: 128 threads each, 1 to 4 blocks in turn. */
@@ -168,7 +155,7 @@ TEST(metrics_that_a_device_lacks)
     check_program(&r, 0);
     assert_int_equal(sum_of(&r, "smsp__sass_inst_executed"), g.warps * INSTRUCTIONS);
     assert_int_equal(sum_of(&r, "smsp__sass_sectors_mem_global_ideal"), 0);
-    check_contains(&r, setting_of(&r, "SassMetrics", "skipped_metric"), "_ideal");
+    check_contains(&r, setting_of_engine(&r, "SassMetrics", "skipped_metric"), "_ideal");
     run_free(&r);
 }
 
@@ -239,7 +226,7 @@ static void check_window(const char *const *options, const char *const *program,
         assert_int_equal(sum_of_kernel(&r, "fake_gemm", inst), gemms * WARPS * INSTRUCTIONS);
     assert_int_equal(int_at(r.report, "ledger.metrics_lost"), 0);
     assert_string_equal(capability_of(&r, "windows", "status"), "collected");
-    assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "SassMetrics");
+    assert_string_equal(setting_of_engine(&r, "SassMetrics", "ran_as"), "SassMetrics");
     run_free(&r);
 }
 
@@ -270,7 +257,7 @@ TEST(windows_of_kernels_instead)
                                     .program = LIST("scopes")});
     check_program(&r, 0);
     check_contains(&r, message_of(&r, "sass_metrics.unavailable"), "compute capability 7.0");
-    assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "Trace");
+    assert_string_equal(setting_of_engine(&r, "SassMetrics", "ran_as"), "Trace");
     assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
     run_free(&r);
 }
@@ -358,24 +345,18 @@ TEST(counts_nothing)
 /* Kernels are recorded instead, all of them. */
 TEST(refusals)
 {
-    static const struct {
-        const char *script, *sentence;
-    } cases[] = {
-        {"FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35", "NVreg_RestrictProfilingToAdminUsers=0"},
-        {"FAKE_CUPTI=sass-old", "compute capability 7.0"},
-        {"FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26", "another process or tool holds"},
+    static const struct engine_case cases[] = {
+        {"SassMetrics", "sass_metrics", .script = "FAKE_CUPTI=fail=cuptiProfilerInitialize:0:35",
+         .sentence = "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"SassMetrics", "sass_metrics", .script = "FAKE_CUPTI=sass-old",
+         .sentence = "compute capability 7.0"},
+        {"SassMetrics", "sass_metrics", .script = "FAKE_CUPTI=fail=cuptiSassMetricsEnable:0:26",
+         .sentence = "another process or tool holds"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         count(&r, cases[i].script, LIST("500", "exit=5"));
-        check_program(&r, EXIT_CODE);
-        check_contains(&r, message_of(&r, "sass_metrics.unavailable"), cases[i].sentence);
-        check_contains(&r, capability_of(&r, "sass_metrics", "reason"), cases[i].sentence);
-        assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "Trace");
-        check_contains(&r, setting_of(&r, "SassMetrics", "why"), cases[i].sentence);
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-        assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), int_at(r.said, "0.launches"));
-        assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
+        check_refused(&r, &cases[i], EXIT_CODE);
         run_free(&r);
     }
 }
@@ -387,12 +368,9 @@ TEST(an_older_library)
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "GPUFL_CUPTI_PATH=%s", built_file("fake/libcupti.so.12"));
     count(&r, path, LIST("500"));
-    check_program(&r, 0);
-    check_contains(&r, message_of(&r, "sass_metrics.unavailable"), "CUDA 12.8 or later");
-    check_contains(&r, capability_of(&r, "sass_metrics", "reason"), "CUDA 12.8 or later");
-    assert_string_equal(setting_of(&r, "SassMetrics", "ran_as"), "Trace");
-    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-    assert_int_equal(int_at(r.report, "ledger.kernels_recorded"), int_at(r.said, "0.launches"));
+    check_refused(
+        &r, &(struct engine_case){"SassMetrics", "sass_metrics", .sentence = "CUDA 12.8 or later"},
+        0);
     run_free(&r);
 }
 
@@ -416,7 +394,7 @@ TEST(every_function_fails)
             assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
             assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
             if (!sum_of(&r, "smsp__sass_inst_executed") &&
-                strcmp(setting_of(&r, "SassMetrics", "ran_as"), "Trace") == 0)
+                strcmp(setting_of_engine(&r, "SassMetrics", "ran_as"), "Trace") == 0)
                 assert_non_null(message_of(&r, "sass_metrics.unavailable"));
             run_free(&r);
         }
@@ -436,7 +414,7 @@ static void check_phases(const struct run *r, const struct given *g)
     assert_true(g->warps > 0);
     assert_int_equal(sum_of(r, "smsp__sass_inst_executed"), g->warps * INSTRUCTIONS);
     assert_true(int_at(r->report, "ledger.samples_recorded") > 0);
-    assert_string_equal(setting_of(r, "Deep", "ran_as"), "Deep");
+    assert_string_equal(setting_of_engine(r, "Deep", "ran_as"), "Deep");
     assert_string_equal(capability_of(r, "pc_sampling", "status"), "collected");
     check_contains(r, message_of(r, "deep.phases"), "counted from then on");
 }
@@ -449,7 +427,7 @@ TEST(deep_samples_and_then_counts)
     check_program(&r, EXIT_CODE);
     check_phases(&r, &g);
     assert_true(g.warps < warps_of(int_at(r.said, "0.launches")));
-    assert_true(atoi(setting_of(&r, "Deep", "sampled_ms")) >= 300);
+    assert_true(atoi(setting_of_engine(&r, "Deep", "sampled_ms")) >= 300);
     assert_true(unknown_at(r.report, "kernels.count"));
     assert_int_equal(int_at(r.report, "ledger.metrics_lost"), 0);
     assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
@@ -486,8 +464,8 @@ TEST(deep_that_ends_before)
     check_program(&r, 0);
     assert_int_equal(g.warps, 0);
     assert_true(int_at(r.report, "ledger.samples_recorded") > 0);
-    assert_string_equal(setting_of(&r, "Deep", "ran_as"), "PcSampling");
-    check_contains(&r, setting_of(&r, "Deep", "why"), "deep_sample_ms");
+    assert_string_equal(setting_of_engine(&r, "Deep", "ran_as"), "PcSampling");
+    check_contains(&r, setting_of_engine(&r, "Deep", "why"), "deep_sample_ms");
     check_contains(&r, message_of(&r, "deep.sampled_only"), "-e SassMetrics");
     run_free(&r);
 }
@@ -502,7 +480,7 @@ TEST(deep_without_samples)
         count_deep(&r, scripts[i], "Deep", "GPUFL_DEEP_SAMPLE_MS=50",
                    LIST("2000", "contexts=2", "threads=2", "ms=300", "exit=5"));
         check_program(&r, EXIT_CODE);
-        assert_string_equal(setting_of(&r, "Deep", "ran_as"), "Trace");
+        assert_string_equal(setting_of_engine(&r, "Deep", "ran_as"), "Trace");
         assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
         assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
         assert_string_equal(capability_of(&r, "kernels", "status"), "collected");

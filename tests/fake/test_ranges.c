@@ -432,22 +432,28 @@ TEST(its_begin_is_its_own)
 TEST(refusals)
 {
     static const struct {
-        const char *script, *metrics, *sentence;
+        const char *metrics;
+        struct engine_case engine;
     } cases[] = {
-        {"FAKE_CUPTI=range-privileges", "overview", "NVreg_RestrictProfilingToAdminUsers=0"},
-        {"FAKE_CUPTI=range-old", "overview", "compute capability 7.0"},
-        {"FAKE_CUPTI=range-held", "overview", "another process or tool holds"},
-        {"FAKE_CUPTI=", "no__such.sum", "no__such.sum: a GH100 has no such metric"},
-        {"FAKE_CUPTI=", "nothing", "neither a set"},
+        {"overview",
+         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=range-privileges",
+          "NVreg_RestrictProfilingToAdminUsers=0"}},
+        {"overview",
+         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=range-old",
+          "compute capability 7.0"}},
+        {"overview",
+         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=range-held",
+          "another process or tool holds"}},
+        {"no__such.sum",
+         {"RangeProfiler", "range_counters", "range_profiler",
+          "FAKE_CUPTI=", "no__such.sum: a GH100 has no such metric"}},
+        {"nothing",
+         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=", "neither a set"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        count(&r, cases[i].script, cases[i].metrics, LIST("300", "steps=3", "ranged"));
-        check_program(&r, 0);
-        check_contains(&r, message_of(&r, "range_profiler.unavailable"), cases[i].sentence);
-        assert_string_equal(ran_as(&r), "Trace");
-        check_contains(&r, setting(&r, "why", 0), cases[i].sentence);
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        count(&r, cases[i].engine.script, cases[i].metrics, LIST("300", "steps=3", "ranged"));
+        check_refused(&r, &cases[i].engine, 0);
         run_free(&r);
     }
 }

@@ -252,22 +252,18 @@ TEST(a_full_buffer_is_counted)
 /* Where sampling is not available kernels are traced; without kernel records Sync is left. */
 TEST(refusals)
 {
-    static const struct {
-        const char *script, *sentence;
-    } cases[] = {
-        {"FAKE_CUPTI=pc-privileges", "NVreg_RestrictProfilingToAdminUsers=0"},
-        {"FAKE_CUPTI=pc-old", "compute capability 7.0"},
-        {"FAKE_CUPTI=pc-held", "another process or tool holds"},
+    static const struct engine_case cases[] = {
+        {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-privileges",
+         .sentence = "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-old",
+         .sentence = "compute capability 7.0"},
+        {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-held",
+         .sentence = "another process or tool holds"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         pc_sample(&r, cases[i].script, NULL, LIST("500", "exit=5"));
-        check_program(&r, EXIT_CODE);
-        check_contains(&r, message_of(&r, "pc_sampling.unavailable"), cases[i].sentence);
-        check_contains(&r, capability_of(&r, "pc_sampling", "reason"), cases[i].sentence);
-        pc_check_setting(&r, "ran_as", "Trace");
-        pc_check_setting(&r, "why", cases[i].sentence);
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        check_refused(&r, &cases[i], EXIT_CODE);
         run_free(&r);
         pc_sample(&r, cases[i].script, "pc_kernel_collect=none", LIST("500", "exit=5"));
         check_program(&r, EXIT_CODE);
