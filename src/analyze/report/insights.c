@@ -185,8 +185,7 @@ void page_idle(struct page *p)
                       ? ""
                       : ": each counts its own gaps, also where another one used the GPU");
     if (p->model->sync.beyond)
-        page_text(p,
-                  "%s calls could not be kept one by one: their idle time counts as the host's.",
+        page_text(p, "%s calls could not be kept one by one: their idle time counts as the host's.",
                   units_count(a, (int64_t)p->model->sync.beyond));
     if (p->model->idle.doubtful)
         page_text(p, "Up to %s of it may have been work whose records came late.",
