@@ -19,8 +19,8 @@ OVER = "x" * 101
 # A file, its text, and what check-style says of it.
 BAD = (
     ("src/bad.c", "int x;\n", "src/bad.c:1: no comment that says what the file is"),
-    ("src/bad.c", "/* X. */\nint f(void)\n{\n" + "    ;\n" * 81 + "}\n", "src/bad.c:3: function of 81 lines"),
-    ("src/bad.h", "/* X. */\n" + "int y;\n" * 720, "src/bad.h:721: file of 721 lines"),
+    ("src/bad.c", "/* X. */\nint f(void)\n{\n" + "    ;\n" * 61 + "}\n", "src/bad.c:3: function of 61 lines"),
+    ("src/bad.h", "/* X. */\n" + "int y;\n" * 600, "src/bad.h:601: file of 601 lines"),
     ("src/bad.c", "/* X. */\n/* TO" + "DO: y */\n", "src/bad.c:2: unfinished mark"),
     ("docs/a.md", "See /ho" + "me/me/x.\n", "docs/a.md:1: absolute path of somebody's machine"),
     ("examples/bad.cu", f"/* X. */\n/* {OVER} */\n", "examples/bad.cu:2: comment of 107 letters"),
@@ -33,6 +33,7 @@ BAD = (
     ("examples/bad.cpp", "/* Of " + "two one. */\n", "examples/bad.cpp:1: \"/* Of\": write: a sentence"),
     ("docs/a.md", "[c](c.md)\n", "docs/a.md:1: link to c.md, which does not exist"),
     ("docs/a.md", "[c](b.md#no)\n", "docs/a.md:1: link to b.md#no: no such heading"),
+    ("docs/a.md", "A rule lies in `src/gone/`.\n", "docs/a.md:1: folder src/gone/ does not exist"),
     ("docs/a.md", "`src/gone.h` says.\n", "docs/a.md:1: src/gone.h does not exist"),
     ("src/bad.c", "/* As docs/gone.md says. */\n", "src/bad.c:1: docs/gone.md does not exist"),
     ("src/bad.c", "/* Why: ADR 8. */\n", "src/bad.c:1: ADR 8 does not exist"),
