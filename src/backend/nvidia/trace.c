@@ -401,8 +401,7 @@ static void trace_close(struct trace *t)
 }
 
 const struct trace_ops nvidia_trace = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING |
-               ENGINE_RANGE_PROFILER | ENGINE_SASS_METRICS,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | NV_ENGINE_BITS,
     .alone = ENGINE_SASS_METRICS,
     .turns = true,
     .syncs_told = true,

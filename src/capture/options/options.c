@@ -44,8 +44,10 @@ const struct option option_table[OPT_COUNT] = {
 const char *const option_engines[] = {
 #define ENGINE(id, name, ...) [GPUFL_ENGINE_##id] = name,
 #include "schema/engines.def"
-    [GPUFL_ENGINE_SYNC + 1] = NULL,
+    NULL, /* after the last, since rows are in the order of the enum */
 };
+
+enum { ENGINES = sizeof option_engines / sizeof *option_engines - 1 };
 
 const char *const option_backends[] = {
     [GPUFL_BACKEND_AUTO] = "Auto", [GPUFL_BACKEND_NVIDIA] = "Nvidia",
@@ -358,7 +360,7 @@ static const char *code_text(const struct gpufl_options *code, const struct opti
     case OPTION_ENGINE:
         memcpy(&index, at, sizeof index);
         bool engine = row->kind == OPTION_ENGINE;
-        if (index >= 0 && index <= (engine ? (int)GPUFL_ENGINE_SYNC : (int)GPUFL_BACKEND_SIM))
+        if (index >= 0 && index < (engine ? ENGINES : (int)GPUFL_BACKEND_SIM + 1))
             return (engine ? option_engines : option_backends)[index];
         snprintf(out, size, "%d", index);
         return out;

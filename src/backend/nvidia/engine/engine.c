@@ -1,12 +1,6 @@
 /* engine.c - see engine.h. */
 #include "backend/nvidia/engine/engine.h"
 
-#include "backend/nvidia/engine/deep.h"
-#include "backend/nvidia/engine/pc/alternate.h"
-#include "backend/nvidia/engine/pc/sampling.h"
-#include "backend/nvidia/engine/pm/sampling.h"
-#include "backend/nvidia/engine/range/profiler.h"
-#include "backend/nvidia/engine/sass/metrics.h"
 #include "backend/nvidia/engine/time.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/suspend.h"
@@ -16,10 +10,12 @@
 
 #include <pthread.h>
 
+#define NV_ENGINE(id, ops, bits) extern const struct nv_engine_ops ops;
+#include "backend/nvidia/engine/engines.def"
+
 const struct nv_engine_ops *const nv_engines[NV_ENGINES] = {
-    [NV_PC_SAMPLING] = &pc_sampling_engine,   [NV_PC_ALTERNATE] = &pc_alternate_engine,
-    [NV_SASS_METRICS] = &sass_metrics_engine, [NV_DEEP] = &deep_engine,
-    [NV_PM_SAMPLING] = &pm_sampling_engine,   [NV_RANGE_PROFILER] = &range_profiler_engine,
+#define NV_ENGINE(id, ops, bits) [NV_##id] = &(ops),
+#include "backend/nvidia/engine/engines.def"
 };
 
 static struct {

@@ -2,7 +2,7 @@
  * operations (struct nv_engine_ops), and what the rest of the backend asks of all of them:
  * nv_engines_*.
  *
- * To add an engine: a file with its table, its place in enum nv_engine_id, its row in nv_engines[].
+ * To add an engine: a file with its table of operations, and its row in engines.def.
  * An engine that cannot run costs the session nothing else: the session is told why, and goes on
  * without it.
  *
@@ -17,17 +17,18 @@
 
 struct trace;
 
-/* Places in nv_engines[], whose order is a dependency: an engine comes after those that it drives.
- * So they are opened, started, told of contexts and drained in this order, and stopped and
- * suspended in the reverse one. */
+/* Places in nv_engines[], in the order of engines.def. */
 enum nv_engine_id {
-    NV_PC_SAMPLING,
-    NV_PC_ALTERNATE, /* a mode of PcSampling: samples and kernel records alternate */
-    NV_SASS_METRICS,
-    NV_DEEP, /* drives both: samples first, counts from then on */
-    NV_PM_SAMPLING,
-    NV_RANGE_PROFILER,
+#define NV_ENGINE(id, ops, bits) NV_##id,
+#include "backend/nvidia/engine/engines.def"
     NV_ENGINES
+};
+
+/* What nvidia_trace offers because of its engines. */
+enum {
+#define NV_ENGINE(id, ops, bits) | (bits)
+    NV_ENGINE_BITS = 0
+#include "backend/nvidia/engine/engines.def"
 };
 
 /* An engine in this session. */
