@@ -9,10 +9,10 @@
 // CUPTI's own clock. It never calls cuptiFinalize. The second one has CUPTI's clock and gives it up
 // in the same way. Prints one JSON object a situation:
 //   change_ms         the least, the median and the longest time to give CUPTI up
-//   kept              buffers of the user that gave CUPTI up which CUPTI still has
+//   kept              buffers that CUPTI still has of the user that gave it up
 //   foreign           buffers that one user got back and the other one gave
-//   launched, found   the launches in a user's turn by the main thread, and their records in its buffers
-//   off_us            how far outside CLOCK_REALTIME around the turn a record of the second one begins
+//   launched, found   launches of the main thread, and their records in its user's buffers
+//   off_us            how far a record of the second user begins outside CLOCK_REALTIME's span
 // Exit 1 where a buffer is kept or foreign, or a record is missing.
 
 #include "backend/nvidia/abi/cupti.h"
