@@ -215,12 +215,14 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     return rc;
 }
 
-/* The part of a line's waits that counts. Where none of its calls need wait, only what the GPU
- * was idle for counts: while the GPU was busy its queue was full, and that delays launches as
- * well. */
-static int64_t weight(const struct model *m, const struct sync_line *l, const struct waiting *w)
+/* Whether a line's waits are worth a word. Where none of its calls need wait, only the time in
+ * which the GPU was idle counts: while the GPU was busy its queue was full, and that delays
+ * launches as well. */
+static bool is_worth(const struct model *m, const struct sync_line *l, const struct waiting *w)
 {
-    return w->sure ? w->ns : gives_back(m, l, w->ns);
+    if (w->sure)
+        return insight_is_share(m, w->ns, INSIGHT_worth, 1000);
+    return w->calls && insight_is_share(m, gives_back(m, l, w->ns), INSIGHT_slow_share, 1000);
 }
 
 /* A synchronization is reported however long it took, other waits only where they can be seen. */
@@ -231,8 +233,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
         if ((insight_line_is_known(m, l) || is_driver(m, l)) &&
-            (explicit_calls(l) ||
-             (w.calls && insight_is_share(m, weight(m, l, &w), INSIGHT_worth, 1000))))
+            (explicit_calls(l) || is_worth(m, l, &w)))
             rc = add_line(m, l, &w, to);
     }
     return rc;

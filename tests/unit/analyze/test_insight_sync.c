@@ -181,6 +181,34 @@ TEST(test_slow_calls)
     }
 }
 
+/* Calls that need not wait are worth a word from 1 % of the run on; an explicit one always is. */
+TEST(test_slow_share)
+{
+    static const struct {
+        int64_t run; /* ms of kernels around them */
+        int64_t call;
+        bool async, told;
+    } cases[] = {{2000, SYNC_FILL, true, false},
+                 {500, SYNC_FILL, true, true},
+                 {2000, SYNC_FILL, false, true},
+                 {2000, SYNC_STREAM, false, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        finder_begin("share");
+        int64_t stack = finder_python("a.py", "put", 9);
+        program_launch(&finder.p, (struct program_kernel){.ns = 1000000});
+        program_work(&finder.p, 3000000); /* the GPU is idle from here on */
+        for (int k = 0; k < 4; k++)
+            program_call(&finder.p, (struct wait_row){.duration = 3000000,
+                                                      .call = cases[i].call,
+                                                      .async = cases[i].async,
+                                                      .stack = stack});
+        program_launch(&finder.p, (struct program_kernel){.ns = cases[i].run * 1000000});
+        finder_look();
+        assert_int_equal(finder_find("sync_line", "a.py:9") != NULL, cases[i].told);
+        finder_end();
+    }
+}
+
 /* A copy that waits by itself is reported whatever the GPU did, also with asynchronous copies at
  * its line. */
 TEST(test_slow_beside_a_copy)
@@ -355,13 +383,20 @@ TEST(test_slowed)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
-        cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
-        cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_no_line),
-        cmocka_unit_test(test_other_calls),    cmocka_unit_test(test_first_step),
-        cmocka_unit_test(test_slow_calls),     cmocka_unit_test(test_slow_beside_a_copy),
-        cmocka_unit_test(test_slow_beside),    cmocka_unit_test(test_library),
-        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_slowed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sync_loop),
+                                       cmocka_unit_test(test_sync_hoisted),
+                                       cmocka_unit_test(test_sync_no_loop),
+                                       cmocka_unit_test(test_sync_severity),
+                                       cmocka_unit_test(test_sync_pipelined),
+                                       cmocka_unit_test(test_sync_no_line),
+                                       cmocka_unit_test(test_other_calls),
+                                       cmocka_unit_test(test_first_step),
+                                       cmocka_unit_test(test_slow_calls),
+                                       cmocka_unit_test(test_slow_share),
+                                       cmocka_unit_test(test_slow_beside_a_copy),
+                                       cmocka_unit_test(test_slow_beside),
+                                       cmocka_unit_test(test_library),
+                                       cmocka_unit_test(test_copy_loop),
+                                       cmocka_unit_test(test_slowed)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
