@@ -6,7 +6,7 @@
 The program's launches go through the fake driver and profiling library of tests/fake; valgrind's callgrind
 counts what runs in the library's callback, in two runs of N and 2 N launches, whose difference is
 exact whatever else the machine does. A launch calls back twice. Not in it: what the real CUPTI does
-before and after. --against: another build of the library, counted in the same way.
+before and after. --against: another build of the library, counted under the same programs, those of --build.
 """
 import argparse
 import json
@@ -31,29 +31,30 @@ STATES = {
 }
 
 
-def counted(build, program, options, launches):
-    """Instructions in the callback, and the launches that the program says it made."""
-    fake = build / "fake"
+def counted(build, programs, program, options, launches):
+    """Instructions in the callback of build's library, and the launches that the program of the build `programs` says
+    it made."""
+    fake = programs / "fake"
     with tempfile.TemporaryDirectory(prefix="gpufl-bench-") as work:
         counts = pathlib.Path(work) / "counts"
         command = [build / "bin/gpufl", "trace", "--no-report", "-o", work + "/log", *options, "--",
                    "valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}",
                    fake / program, str(launches)]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=PATIENCE,
-                              env={**os.environ, "LD_LIBRARY_PATH": str(fake), "GPUFL_CUPTI_PATH": str(fake),
+                              env={**os.environ, "LD_LIBRARY_PATH": f"{fake}:{build / 'lib'}", "GPUFL_CUPTI_PATH": str(fake),
                                    "FAKE_DEVICE": f"{os.getpid():08x}", "GPUFL_BACKEND": "Auto", "FAKE_CUPTI": ""})
         if done.returncode:
             raise RuntimeError(f"{program}: exit {done.returncode}\n{done.stderr[-2000:]}")
         listed = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", counts], check=True,
                                 capture_output=True, text=True, timeout=PATIENCE).stdout
-    found = re.search(r"^\s*([\d,]+) .*:on_callback \[.*libgpufl", listed, re.MULTILINE)
+    found = re.search(rf"^\s*([\d,]+) .*:on_callback \[{re.escape(str(build))}/lib/libgpufl", listed, re.MULTILINE)
     if not found:
         raise RuntimeError(f"{program} {' '.join(options)}: no callback was counted")
     return int(found[1].replace(",", "")), json.loads(done.stdout.splitlines()[-1])["launches"]
 
 
-def per_launch(build, program, options):
-    few, many = (counted(build, program, options, n) for n in (LAUNCHES, 2 * LAUNCHES))
+def per_launch(build, programs, program, options):
+    few, many = (counted(build, programs, program, options, n) for n in (LAUNCHES, 2 * LAUNCHES))
     return (many[0] - few[0]) / (many[1] - few[1])
 
 
@@ -64,7 +65,7 @@ def main():
     parser.add_argument("--json")
     args = parser.parse_args()
     builds = [pathlib.Path(b).resolve() for b in (args.build, args.against) if b]
-    rows = {state: [per_launch(b, *what) for b in builds] for state, what in STATES.items()}
+    rows = {state: [per_launch(b, builds[0], *what) for b in builds] for state, what in STATES.items()}
     for state, values in rows.items():
         print(f"{state:28}" + "".join(f"{v:10.1f}" for v in values), "instructions a launch")
     if args.json:
