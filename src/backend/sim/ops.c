@@ -102,6 +102,7 @@ static int64_t duration_of(struct sim_thread *t, const struct sim_work *w)
     return (random & 0xfff0000) ? duration : duration * 3;
 }
 
+/* Seven parameters: the row's own columns, which a struct of three callers would only rename. */
 static void put_kernel(struct sim_thread *t, struct sim_trace *a, struct sim_at at,
                        const struct sim_work *w, uint32_t correlation, unsigned graph,
                        unsigned node)

@@ -31,7 +31,8 @@ int cupti_open(const struct cupti **out, struct err *e);
 
 /* Fills a table of functions that not every trace needs, from the copy of CUPTI that is in use.
  * can: "sample program counters"; since: "CUDA 11.3". GPUFL_E_UNAVAILABLE with what is missing.
- * [any] */
+ * Seven parameters: a table is an address, its rows and their number, and a sentence needs two
+ * words. [any] */
 int cupti_extend(const struct cupti *c, void *table, const struct dl_symbol *rows, size_t count,
                  const char *can, const char *since, struct err *e);
 

@@ -43,7 +43,8 @@ struct profiler_host {
 };
 
 /* For a device by the driver's ordinal, after the driver was initialized. availability passes to
- * the host, also on failure. */
+ * the host, also on failure. Seven parameters: two libraries, and what the vendor's own call to
+ * make a host takes. */
 int profiler_host_open(struct profiler_host *h, const struct profiler_library *l,
                        const struct cupti *c, enum profiler_type type, uint32_t device,
                        uint8_t *availability, struct err *e);
