@@ -98,11 +98,6 @@ int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     return code;
 }
 
-int err_nomem(struct err *e)
-{
-    return err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
-}
-
 int err_from_errno(int errnum)
 {
     switch (errnum) {

@@ -28,7 +28,11 @@ int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* err_set with NOMEM and its sentence. [any] */
-int err_nomem(struct err *e);
+static inline int err_nomem(struct err *e)
+{
+    (void)err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
+    return GPUFL_E_NOMEM;
+}
 
 /* The gpufl code that fits an errno. [any] */
 int err_from_errno(int errnum);

@@ -212,7 +212,7 @@ static int place_of(enum store_query q, const char *name)
 static int ask_span(struct call *c, const struct session_ref *s, const struct store_question *all,
                     const struct span *x, struct steps *steps, struct err *e)
 {
-    struct store_value own[STORE_PARAMS_MAX];
+    struct store_value own[STORE_PARAMS_MAX] = {0};
     enum store_query q = all->q;
     const struct store_visitor v = {steps, take_steps};
     int device = place_of(q, "device"), from = place_of(q, "from"), to = place_of(q, "to");
