@@ -102,6 +102,7 @@ bool address_parse(const char *text, enum address_kind *kind)
 {
     char plain[INET6_ADDRSTRLEN];
     uint8_t bytes[16];
+    struct in_addr old;
     size_t n = strlen(text), skip = 0;
     if (n > 2 && text[0] == '[' && text[n - 1] == ']')
         skip = 1;
@@ -114,6 +115,8 @@ bool address_parse(const char *text, enum address_kind *kind)
         *kind = kind4(bytes);
     else if (inet_pton(AF_INET6, plain, bytes) == 1)
         *kind = kind6(bytes);
+    else if (inet_aton(plain, &old)) /* as resolvers read it: 127.1, 0x7f000001, 2130706433 */
+        *kind = kind4((const uint8_t *)&old.s_addr);
     else
         return false;
     return true;

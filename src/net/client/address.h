@@ -20,7 +20,8 @@ enum address_kind {
  * other than IPv4 and IPv6 are SPECIAL. */
 enum address_kind address_kind(const struct sockaddr *a, socklen_t len);
 
-/* The kind of a numeric address as text, with or without brackets; false: it is no address. */
+/* The kind of a numeric address as text, with or without brackets, in the old forms of IPv4 as
+ * well ("127.1"); false: it is no address. */
 bool address_parse(const char *text, enum address_kind *kind);
 
 #endif
