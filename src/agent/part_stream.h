@@ -42,8 +42,8 @@ const struct err *part_stream_error(const struct part_stream *s);
 /* Bytes of the file that have been read, counted on disk. */
 int64_t part_stream_consumed(const struct part_stream *s);
 /* Plain bytes that have been read since skip; -1 where the file goes unchanged. */
-int64_t part_stream_plain(const struct part_stream *s);
+int64_t part_stream_plain(const struct part_stream *s); /* for tests */
 /* After the end was read: whether the range ended for `most`, and more follows. */
-bool part_stream_more(const struct part_stream *s);
+bool part_stream_more(const struct part_stream *s); /* for tests */
 
 #endif

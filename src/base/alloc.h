@@ -19,7 +19,7 @@ void mem_free(void *p);
 /* Makes the n-th allocation from now (0 = the next) fail, once; -1: none. For tests. */
 void mem_fail_at(int64_t n);
 /* Allocations made since the last mem_fail_at. */
-int64_t mem_count(void);
+int64_t mem_count(void); /* for tests */
 
 /* Grows *items (element size `size`) to hold at least `need`, by doubling, never
  * beyond `max` elements. 0, GPUFL_E_NOMEM or GPUFL_E_FULL; *items stays valid. */

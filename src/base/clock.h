@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int64_t clock_mono(void);       /* ns, or the replaced source [hot] */
-int64_t clock_real(void);       /* ns since the Unix epoch */
-int64_t clock_thread_cpu(void); /* CPU time of the calling thread, ns */
-int64_t clock_process_cpu(void);
+int64_t clock_mono(void);        /* ns, or the replaced source [hot] */
+int64_t clock_real(void);        /* ns since the Unix epoch */
+int64_t clock_thread_cpu(void);  /* CPU time of the calling thread, ns */
+int64_t clock_process_cpu(void); /* for tests */
 
 struct clock_pair {
     int64_t monotonic;

@@ -14,7 +14,7 @@ struct err {
 };
 
 /* The code's name without prefix ("NOMEM"); "?" for others. [any] */
-const char *err_name(int code);
+const char *err_name(int code); /* for tests */
 
 /* The sentence of a code; never NULL. [any] */
 const char *err_text(int code);

@@ -82,7 +82,7 @@ int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick);
 int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
 
 /* Greatest error of a knot, ns. [collector] */
-int64_t tick_curve_uncertainty(const struct tick_curve *c);
+int64_t tick_curve_uncertainty(const struct tick_curve *c); /* for tests */
 
 /* The parts of tick_begin and tick_curve_mark: a curve without knots, and one more knot. ns never
  * decreases; a tick below the last one means that the counter began anew. */

@@ -157,15 +157,16 @@ struct meta_page {
 /* ---- workspaces, users, members ------------------------------------------------------------ */
 
 int meta_workspace_add(struct meta *m, const struct meta_workspace *w, struct err *e);
-int meta_workspace_get(const struct meta_ask *ask, struct meta_workspace *out);
-int meta_workspace_rename(struct meta *m, const char *workspace, const char *name, struct err *e);
+int meta_workspace_get(const struct meta_ask *ask, struct meta_workspace *out); /* for tests */
+int meta_workspace_rename(struct meta *m, const char *workspace, const char *name,
+                          struct err *e); /* for tests */
 
 /* Everything of it but its audit log; its sessions are left as dropped (see below). */
 int meta_workspace_remove(struct meta *m, const char *workspace, int64_t now, struct err *e);
 int meta_workspace_list(const struct meta_ask *ask, struct meta_workspace **rows,
                         size_t *count); /* by name */
 
-int meta_user_add(struct meta *m, const struct meta_user *u, struct err *e);
+int meta_user_add(struct meta *m, const struct meta_user *u, struct err *e); /* for tests */
 int meta_user_get(const struct meta_ask *ask, const char *user, struct meta_user *out);
 int meta_user_by_email(const struct meta_ask *ask, const char *email, struct meta_user *out);
 int meta_user_list(const struct meta_ask *ask, struct meta_user **rows,
@@ -173,7 +174,7 @@ int meta_user_list(const struct meta_ask *ask, struct meta_user **rows,
 
 /* Changes name, admin and disabled. STATE: it is the last admin that can log in. A disabled user is
  * logged out. */
-int meta_user_change(struct meta *m, const struct meta_user *u, struct err *e);
+int meta_user_change(struct meta *m, const struct meta_user *u, struct err *e); /* for tests */
 
 /* Ends the user's logins as well, except the one with the hash `but` (NULL: all of them). */
 int meta_user_password(struct meta *m, const char *user, const char *password, const char *but,
@@ -347,10 +348,11 @@ int meta_session_is_dropped(struct meta *m, const char *workspace, const char *s
 /* ---- browser uploads ------------------------------------------------------------------------ */
 
 int meta_upload_add(struct meta *m, const char *workspace, const struct meta_upload *u,
-                    struct err *e);
-int meta_upload_get(const struct meta_ask *ask, const char *upload, struct meta_upload *out);
+                    struct err *e); /* for tests */
+int meta_upload_get(const struct meta_ask *ask, const char *upload,
+                    struct meta_upload *out); /* for tests */
 int meta_upload_list(const struct meta_ask *ask, struct meta_upload **rows,
-                     size_t *count); /* newest first */
+                     size_t *count); /* newest first; for tests */
 
 struct meta_advance {
     int64_t from, to;    /* bytes received, before and after */
@@ -361,8 +363,9 @@ struct meta_advance {
 /* Advances an upload. Of several concurrent calls one succeeds. STATE: the upload is not at
  * from. */
 int meta_upload_advance(struct meta *m, const char *workspace, const char *upload,
-                        const struct meta_advance *to, struct err *e);
-int meta_upload_remove(struct meta *m, const char *workspace, const char *upload, struct err *e);
+                        const struct meta_advance *to, struct err *e); /* for tests */
+int meta_upload_remove(struct meta *m, const char *workspace, const char *upload,
+                       struct err *e); /* for tests */
 
 /* ---- analysis ------------------------------------------------------------------------------- */
 
@@ -398,8 +401,10 @@ int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_qu
 
 /* Writes the newest state of a host or GPU; an older one changes nothing. Empty texts, unknown
  * numbers and an empty state leave what was known. */
-int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h, struct err *e);
-int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g, struct err *e);
+int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h,
+                  struct err *e); /* for tests */
+int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g,
+                 struct err *e); /* for tests */
 
 struct meta_fleet_state {
     const struct meta_host *hosts;
@@ -527,10 +532,11 @@ int meta_turn_give(struct meta *m, const char *workspace, struct meta_turn *t, s
 /* Forgets turns that nobody gave back, and that were over before. */
 int meta_turn_expire(struct meta *m, int64_t before, struct err *e);
 
-int meta_setting_get(const struct meta_ask *ask, const char *name, struct meta_setting *out);
-int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e);
+int meta_setting_get(const struct meta_ask *ask, const char *name,
+                     struct meta_setting *out);                                    /* for tests */
+int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e); /* for tests */
 int meta_setting_list(const struct meta_ask *ask, struct meta_setting **rows,
-                      size_t *count); /* by name */
+                      size_t *count); /* by name; for tests */
 
 /* ---- across workspaces: for the server itself, never for a client's words -------------------- */
 

@@ -13,7 +13,8 @@ SCRIPTS = pathlib.Path(sys.argv[1])
 PAGE = "# A page\n\nText.\n"
 INDEX = "[a](a.md) [b](b.md) [7](adr/0007-seven.md)\n"
 GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.md#a-page), `src/x.c`, ADR 7\n",
-        "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n"}
+        "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n",
+        "src/x.h": "/* X. */\nint tried(void); /* for tests */\n"}
 OVER = "x" * 101
 
 # A file, its text, and what check-style says of it.
@@ -38,6 +39,7 @@ BAD = (
     ("src/bad.c", "/* As docs/gone.md says. */\n", "src/bad.c:1: docs/gone.md does not exist"),
     ("src/bad.c", "/* Why: ADR 8. */\n", "src/bad.c:1: ADR 8 does not exist"),
     ("src/bad.c", "/* Why: ADR 7, 9. */\n", "src/bad.c:1: ADR 9 does not exist"),
+    ("src/bad.h", "/* X. */\nint unused(int x);\n", "src/bad.h:2: nothing calls unused: remove it, or say"),
     ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
 )
 

@@ -126,7 +126,7 @@ void sim_thread_close(struct sim_thread *t); /* hands over what is left; NULL is
 
 /* Everything launched so far has been drained by the collector when this
  * returns (lossless machines). False: nothing drained it. */
-bool sim_thread_drain(struct sim_thread *t);
+bool sim_thread_drain(struct sim_thread *t); /* for tests */
 
 /* Meets the collector before anything is launched: what it writes at its start
  * comes first in every session (lossless machines). */
@@ -150,7 +150,7 @@ void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others);
 #define SIM_LAUNCH_COST 2600
 
 /* Framework operation around the launches that follow; kind 0: none. */
-void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id);
+void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id); /* for tests */
 
 /* The simulated program's own stack, of which its waits tell: functions it is in, each with the
  * line it stands at. Texts are kept as they are. Beyond SIM_FRAMES_MAX the outer ones are told. */

@@ -60,7 +60,7 @@ void sim_tally_leave(struct sim_tally *t, int64_t wall);
 
 void sim_tally_kernel(struct sim_tally *t, unsigned kernel, int64_t ns);
 
-uint64_t sim_tally_kernels(const struct sim_tally *t); /* of all names */
+uint64_t sim_tally_kernels(const struct sim_tally *t); /* of all names ; for tests */
 
 /* The members "kernels" … "errors" of a JSON object, without its braces. */
 void sim_tally_json(const struct sim_tally *t, struct buf *out);

@@ -69,7 +69,7 @@ void dict_fini(struct dict *d);
 int dict_define(struct dict *d, enum record_type type, const int64_t *row);
 
 /* The row of an id, or NULL. */
-const int64_t *dict_row(const struct dict *d, enum record_type type, int64_t id);
+const int64_t *dict_row(const struct dict *d, enum record_type type, int64_t id); /* for tests */
 
 /* Notes what n rows refer to, transitively, and the channel's part lacks. After
  * GPUFL_E_NOMEM the caller calls dict_forget. */

@@ -49,7 +49,7 @@ void analysis_close(struct analysis *a);
 void analysis_news(void *arg, const struct loader_news *n);
 
 /* Waits until nothing is due; false: not within timeout_ns. */
-bool analysis_wait(struct analysis *a, int64_t timeout_ns);
+bool analysis_wait(struct analysis *a, int64_t timeout_ns); /* for tests */
 
 struct analysis_stats {
     uint64_t reports, final, failed;

@@ -31,11 +31,6 @@ static const char PLAIN[] =
     "</ul>\n<p><code>gpufl report DIR</code> reads sessions without a server.</p>\n"
     "</body>\n</html>\n";
 
-bool pages_built(void)
-{
-    return pages_files[0].path != NULL;
-}
-
 static const char *type_of(const char *path)
 {
     const char *dot = strrchr(path, '.');

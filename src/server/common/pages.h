@@ -16,8 +16,6 @@ struct pages_file {
 /* Ended by a row without path; made at build time. */
 extern const struct pages_file pages_files[];
 
-bool pages_built(void); /* there is a dashboard */
-
 /* Answers, if it is a page's address asked by GET or HEAD. */
 bool pages_answer(struct http_request *r);
 

@@ -67,16 +67,6 @@ const struct cuda *cuda_load(struct err *e)
     return table_open(true, e);
 }
 
-bool cuda_initialized(void)
-{
-    const struct cuda *c = cuda_loaded();
-    cuda_context current = NULL;
-    if (!c)
-        return false;
-    int result = c->cuCtxGetCurrent(&current);
-    return result != CUDA_E_NOT_INITIALIZED && result != CUDA_E_DEINITIALIZED;
-}
-
 cuda_context cuda_current(void)
 {
     const struct cuda *c = cuda_loaded();
@@ -190,21 +180,4 @@ int cuda_describe(const struct cuda *c, int ordinal, struct device_row *row,
         snprintf(text->pci, sizeof text->pci, "%08X:%02X:%02X.0", (unsigned)domain, (unsigned)bus,
                  (unsigned)slot);
     return 0;
-}
-
-int cuda_ordinal(const struct cuda *c, unsigned domain, unsigned bus, unsigned device)
-{
-    int count = 0;
-    if (c->cuDeviceGetCount(&count) != CUDA_OK)
-        return -1;
-    for (int i = 0; i < count; i++) {
-        int handle, at[3];
-        if (c->cuDeviceGet(&handle, i) == CUDA_OK &&
-            attribute(c, handle, CUDA_ATTR_PCI_DOMAIN, &at[0]) &&
-            attribute(c, handle, CUDA_ATTR_PCI_BUS, &at[1]) &&
-            attribute(c, handle, CUDA_ATTR_PCI_DEVICE, &at[2]) && (unsigned)at[0] == domain &&
-            (unsigned)at[1] == bus && (unsigned)at[2] == device)
-            return i;
-    }
-    return -1;
 }

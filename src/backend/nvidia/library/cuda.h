@@ -27,9 +27,6 @@ const struct cuda *cuda_loaded(void);
 /* The same, loading it where needed (no other effect on the process). */
 const struct cuda *cuda_load(struct err *e);
 
-/* True once the program has initialized the driver. */
-bool cuda_initialized(void);
-
 /* The calling thread's context; NULL: it has none, or another thread has destroyed it, after which
  * the driver still names it (seen with driver 580), and CUPTI must not be given it. */
 cuda_context cuda_current(void);
@@ -49,8 +46,5 @@ int cuda_version(const struct cuda *c);
  * vendor of text; other cells stay. GPUFL_E_STATE before initialization. */
 int cuda_describe(const struct cuda *c, int ordinal, struct device_row *row,
                   struct device_text *text);
-
-/* Ordinal of the device at a PCI address, or -1: not visible, or not initialized. */
-int cuda_ordinal(const struct cuda *c, unsigned domain, unsigned bus, unsigned device);
 
 #endif

@@ -128,11 +128,6 @@ void waits_init(void)
 #undef ROW
 }
 
-bool waits_call(uint32_t id)
-{
-    return id < CALL_IDS && me.forms[id].known;
-}
-
 /* ---- what a call was about -------------------------------------------------------------- */
 
 /* The driver's ordinal of a context's device, asked for once a context. */

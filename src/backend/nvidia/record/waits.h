@@ -15,9 +15,6 @@
 /* Fills the table of calls. [owner, before the first callback] */
 void waits_init(void);
 
-/* True: a call with this id of the driver domain may wait. */
-bool waits_call(uint32_t id);
-
 void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c);
 void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c);
 

@@ -60,7 +60,7 @@ struct pc_tally {
     uint64_t lost;   /* samples for which there was no room, since the last look */
 };
 
-void pc_tally_init(struct pc_tally *t);
+void pc_tally_init(struct pc_tally *t); /* for tests */
 void pc_tally_fini(struct pc_tally *t);
 
 /* Takes the library's reasons. */
