@@ -1,8 +1,7 @@
 /* demangle.h - kernel names for people.
  *
- * Logs hold mangled names; readers demangle. C++ names go through the C++
- * runtime's __cxa_demangle, whose time and memory grow with the name, so that
- * longer names than DEMANGLE_MAX stay as they are. [any] */
+ * Logs hold mangled names; readers demangle: C++ names (itanium.h, the text of llvm-cxxfilt) and
+ * Rust names (rust.h). Budgets bound the text and the work, not the mangled name's length. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_DEMANGLE_H
 #define GPUFL_SYMBOL_NAMES_DEMANGLE_H
 
@@ -11,13 +10,12 @@
 #include <stddef.h>
 
 enum {
-    DEMANGLE_MAX = 8192,     /* bytes of a mangled name */
-    DEMANGLED_MAX = 1 << 20, /* bytes of its text; beyond it stays as it is */
+    DEMANGLED_MAX = 1 << 20, /* bytes of a name's text; beyond it stays as it is */
     DEMANGLE_ROOM = 8 << 20, /* for the longest name that a line of a log can hold */
 };
 
-/* Appends the demangled text; the text itself where it is no mangled name, too long,
- * or memory runs out. */
+/* Appends the demangled text; the text itself where it is no mangled name, a budget is spent, or
+ * memory runs out. */
 void demangle_put(struct buf *out, const char *name);
 
 #endif

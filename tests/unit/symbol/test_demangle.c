@@ -9,7 +9,7 @@
 static void check(const char *mangled, const char *expected)
 {
     struct buf b;
-    buf_init(&b, 1 << 20);
+    buf_init(&b, 4 << 20);
     demangle_put(&b, mangled);
     assert_string_equal(buf_cstr(&b), expected);
     buf_fini(&b);
@@ -22,14 +22,51 @@ TEST(test_demangle)
     check("", "");
     check("_Z", "_Z");
     check("_ZZZZ", "_ZZZZ");
+    check("_Z1fv.cold", "f() (.cold)");
+    check("_Z1fIJidEEvDpRKT_", "void f<int, double>(int const&, double const&)");
+    check("_Z1fIiEPFvT_ES0_", "void (*f<int>(int))(int)");
+    check("_ZZ1fvENKUlT_E_clIiEEDaS_", "auto f()::'lambda'(auto)::operator()<int>(auto) const");
 }
 
-TEST(test_too_long)
+TEST(test_rust)
 {
-    char *name = malloc(DEMANGLE_MAX + 8);
-    memset(name, 'S', DEMANGLE_MAX + 7);
-    memcpy(name, "_ZN", 3);
-    name[DEMANGLE_MAX + 7] = '\0';
+    check("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+    check("_RNvXs_Cs1_1wINtB4_7TrainerINtNtCs2_5alloc3vec3VecfEENtB4_4Step10train_step",
+          "<w::Trainer<alloc::vec::Vec<f32>> as w::Step>::train_step");
+    check("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt");
+    check("_ZN58_$LT$alloc..string..String$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
+          "<alloc::string::String as core::fmt::Debug>::fmt");
+    check("_ZN2gr10$uf6$$udf$17h0123456789abcdefE", "gr::\xc3\xb6\xc3\x9f");
+    check("_R", "_R");
+    check("_RB_", "_RB_");
+}
+
+/* The library function refuses 1018 bytes and more. */
+TEST(test_long)
+{
+    enum { LONG = 100000 };
+    char *name = malloc(LONG + 16), *text = malloc(LONG + 16);
+    int at = snprintf(name, 16, "_Z%d", LONG);
+    memset(name + at, 'a', LONG);
+    memset(text, 'a', LONG);
+    memcpy(name + at + LONG, "v", 2);
+    memcpy(text + LONG, "()", 3);
+    check(name, text);
+    free(name);
+    free(text);
+}
+
+/* Nesting beyond the budget: the name stays, and the stack holds. */
+TEST(test_deep)
+{
+    enum { DEEP = 100000 };
+    char *name = malloc(DEEP + 16);
+    memset(name, 'P', DEEP);
+    memcpy(name, "_Z1f", 4);
+    memcpy(name + DEEP, "i", 2);
+    check(name, name);
+    memset(name, 'R', DEEP);
+    memcpy(name, "_R", 2);
     check(name, name);
     free(name);
 }
@@ -48,8 +85,10 @@ TEST(test_explosive)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_demangle),
-                                       cmocka_unit_test(test_too_long),
-                                       cmocka_unit_test(test_explosive)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_demangle),  cmocka_unit_test(test_rust),
+        cmocka_unit_test(test_long),      cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_explosive),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

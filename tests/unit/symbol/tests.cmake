@@ -1,5 +1,6 @@
 # Names of kernels.
 gpufl_test(demangle DEPS symbol)
+gpufl_test(demangle_truth DEPS symbol)
 gpufl_test(cubin_lines DEPS symbol)
 gpufl_test(disassemble DEPS symbol)
 gpufl_test(ptx DEPS symbol)

@@ -1,0 +1,15 @@
+/* rust.h - the text of names that Rust's compiler mangled: v0 (_R…) and legacy (_ZN…17h<hash>E).
+ *
+ * Hashes, which tell crates and versions apart, are left out: core::fmt::Write::write_fmt. [any] */
+#ifndef GPUFL_SYMBOL_NAMES_RUST_H
+#define GPUFL_SYMBOL_NAMES_RUST_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+
+/* Appends the text of name[0..len) to out, at most `most` bytes. 0; GPUFL_E_CORRUPT where this is
+ * no name of Rust, GPUFL_E_FULL where a budget is spent, GPUFL_E_NOMEM; out is then as before. */
+int rust_put(struct buf *out, const char *name, size_t len, size_t most);
+
+#endif
