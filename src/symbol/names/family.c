@@ -130,6 +130,14 @@ static size_t common_cast(const struct family *f, size_t from)
     return len;
 }
 
+static bool all_empty(const struct family *f, size_t from)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->spans[from + i].len)
+            return false;
+    return true;
+}
+
 /* Turns the members' texts at `from` into items. */
 static void compare(struct family *f, size_t from, int depth)
 {
@@ -147,7 +155,10 @@ static void compare(struct family *f, size_t from, int depth)
         add_item(f, (struct item){.kind = ITEM_VARIES, .at = from, .cast = common_cast(f, from)});
         return;
     }
-    add_item(f, (struct item){.kind = ITEM_LITERAL, .text = open});
+    size_t head = f->item_count - 1; /* nothing but arguments may follow where it is dropped */
+    if (depth && all_empty(f, tails))
+        f->items[head].kind = ITEM_HEAD;
+    add_item(f, (struct item){.kind = ITEM_OPEN, .text = open, .at = head});
     for (size_t a = 0; a < arg_count && !f->code; a++) {
         size_t one = add_spans(f);
         for (i = 0; !f->code && i < f->count; i++)
@@ -157,7 +168,7 @@ static void compare(struct family *f, size_t from, int depth)
         if (!f->code)
             compare(f, one, depth + 1);
     }
-    add_item(f, (struct item){.kind = ITEM_LITERAL, .text = close});
+    add_item(f, (struct item){.kind = ITEM_CLOSE, .text = close, .at = head});
     if (!f->code)
         compare(f, tails, 0);
 }
@@ -171,8 +182,10 @@ void family_put(const struct family *f, size_t member, struct buf *out)
         struct span text = t->kind == ITEM_VARIES ? f->spans[t->at + member] : t->text;
         if (f->bare && t->cast)
             text = (struct span){text.at + t->cast, text.len - t->cast};
-        if (t->kind == ITEM_SEPARATOR) {
-            separator = true;
+        bool bracket = t->kind == ITEM_OPEN || t->kind == ITEM_CLOSE;
+        bool flat = bracket && f->items[t->at].dropped;
+        if (t->kind == ITEM_SEPARATOR || flat) {
+            separator |= t->kind != ITEM_CLOSE;
             continue;
         }
         if (separator && !(dots && t->dropped))
@@ -226,6 +239,16 @@ static struct item *longest_item(struct family *f, enum item_kind kind)
     return longest;
 }
 
+/* The first template that is still shown and holds others; NULL: none. What is nearest to the
+ * arguments that differ is shown longest. */
+static struct item *outermost_head(struct family *f)
+{
+    for (size_t i = 0; i < f->item_count; i++)
+        if (f->items[i].kind == ITEM_HEAD && !f->items[i].dropped)
+            return &f->items[i];
+    return NULL;
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -266,6 +289,10 @@ int family_fit(struct family *f, size_t width)
     if (most > width) {
         f->bare = true;
         most = longest_of(f, &scratch, &longest);
+    }
+    while (most > width && (t = outermost_head(f))) {
+        t->dropped = true;
+        most = width_of(f, longest, &scratch);
     }
     while (most > width && f->count <= DISTINCT_MAX && (t = longest_item(f, ITEM_VARIES))) {
         t->dropped = true;

@@ -14,7 +14,15 @@ enum {
     FAMILY_BYTES = 64 << 20,
 };
 
-enum item_kind { ITEM_LITERAL, ITEM_SEPARATOR, ITEM_COMMON, ITEM_VARIES };
+enum item_kind {
+    ITEM_LITERAL,
+    ITEM_SEPARATOR,
+    ITEM_COMMON,
+    ITEM_VARIES,
+    ITEM_HEAD,  /* a template inside another; dropped, its arguments are shown without it */
+    ITEM_OPEN,  /* < of the head at `at` */
+    ITEM_CLOSE, /* its > */
+};
 
 /* A piece of every member's text, in order. */
 struct item {
@@ -22,8 +30,9 @@ struct item {
     bool dropped;     /* ".." is shown instead */
     bool needed;      /* ITEM_VARIES: without it two members would look alike */
     struct span text; /* the text of all members; ITEM_VARIES: unused */
-    size_t at;        /* ITEM_VARIES: place of the members' texts in spans */
-    size_t cast;      /* ITEM_VARIES: bytes of a cast "(Layout)" before each text */
+    size_t
+        at; /* ITEM_VARIES: place of the members' texts in spans; ITEM_OPEN, ITEM_CLOSE: its head */
+    size_t cast; /* ITEM_VARIES: bytes of a cast "(Layout)" before each text */
 };
 
 struct family {

@@ -26,11 +26,25 @@ enum {
 
 /* ---- one name ---------------------------------------------------------------------------- */
 
+/* Cuts what compilers append to the parts of a function: " (.cold)". */
+static struct span drop_suffix(struct span s)
+{
+    size_t i = s.len;
+    if (!s.len || s.at[s.len - 1] != ')')
+        return s;
+    while (i && s.at[i - 1] != '(')
+        i--;
+    if (i > 1 && s.at[i - 2] == ' ' && s.at[i] == '.')
+        s.len = i - 2;
+    return s;
+}
+
 /* Cuts the parameter list and what follows: from the last '(' outside all brackets that opens one
  * (not that of "(anonymous namespace)"). */
 static struct span drop_parameters(struct span s)
 {
     int depth = 0;
+    s = drop_suffix(s);
     size_t cut = s.len;
     for (size_t i = 0; i < s.len; i++) {
         size_t after = skip_operator(s, i);

@@ -13,6 +13,8 @@ static const struct {
 } shorts[] = {
     {"void saxpy(float, float const*)", "saxpy", 80},
     {"saxpy", "saxpy", 80},
+    {"saxpy(float) (.cold)", "saxpy", 80},
+    {"void fill<int>(int) (.isra.0)", "fill<int>", 80},
     {"void at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >(int, Add)",
      "at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >", 80},
     {"void at::native::kernel<4, at::native::Add<c10::Half>, std::array<char*, 3ul> >(int, Add)",
@@ -89,6 +91,16 @@ static const struct table_case {
      {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
       "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<int, B>, A>(int)"},
      {"vectorized_ele..<4, FillFunctor<float>, A>", NULL}},
+    /* Tiles inside CUTLASS's templates: the outer ones give way. */
+    {45,
+     {"void cutlass::device_kernel<cutlass::GemmUniversal<int, CollectiveMma<Tile<128, 256, 64>, "
+      "RowMajor, ColMajor, StaticPersistentTileScheduler>, StaticPersistentTileScheduler> >(int)",
+      "void cutlass::device_kernel<cutlass::GemmUniversal<int, CollectiveMma<Tile<64, 256, 64>, "
+      "RowMajor, ColMajor, StaticPersistentTileScheduler>, StaticPersistentTileScheduler> >(int)",
+      "void cutlass::device_kernel<cutlass::GemmUniversal<int, CollectiveMma<Tile<128, 128, 64>, "
+      "RowMajor, ColMajor, StaticPersistentTileScheduler>, StaticPersistentTileScheduler> >(int)"},
+     {"device_kernel<.., Tile<128, 256, 64>, ..>", "device_kernel<.., Tile<64, 256, 64>, ..>",
+      "device_kernel<.., Tile<128, 128, 64>, ..>"}},
     /* Only the namespace, or only a parameter, is different. */
     {12, {"void a::scale(int)", "void b::scale(int)"}, {"a::scale", "b::scale"}},
     {12, {"scale(int*)", "scale(char*)"}, {"scale(int*)", "scale(char*)"}},
