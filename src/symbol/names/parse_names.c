@@ -158,8 +158,9 @@ struct node *parse_special(struct parser *p)
     if (eat_word(p, "GR"))
         return parse_reference_temporary(p);
     if (eat_word(p, "Tc")) {
-        if (!skip_call_offset(p) || !skip_call_offset(p))
-            return NULL;
+        for (int i = 0; i < 2; i++) /* of the object, and of the result */
+            if (!skip_call_offset(p))
+                return NULL;
         return node_format(p, "covariant return thunk to " MARK_A, parse_encoding(p), NULL);
     }
     bool virtual_base = look(p, 1) == 'v';

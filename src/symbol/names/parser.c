@@ -78,10 +78,11 @@ struct node *node_make(struct parser *p, enum node_kind kind, struct node *a, st
     if (!n)
         return NULL;
     *n = (struct node){.kind = (uint8_t)kind, .a = a, .b = b, .plain = !has_right(kind)};
-    if (kind == NODE_QUAL || kind == NODE_PTR || kind == NODE_REF)
-        n->plain = a->plain;
-    if (kind == NODE_MEMPTR)
-        n->plain = b->plain;
+    const struct node *inner = kind == NODE_MEMPTR                                         ? b
+                               : kind == NODE_QUAL || kind == NODE_PTR || kind == NODE_REF ? a
+                                                                                           : NULL;
+    if (inner)
+        n->plain = inner->plain;
     return n;
 }
 
