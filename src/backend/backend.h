@@ -33,8 +33,8 @@ enum loss {
     LOSS_COUNT
 };
 
-/* As in message.severity, and: a note of the log that stderr hears at once, too, since it is wanted
- * while the program runs. */
+/* The values of message.severity. NOTE_ALOUD is a note of the log that stderr gets at once, too,
+ * since it is wanted while the program runs. */
 enum severity { SEVERITY_NOTE = 1, SEVERITY_WARNING = 2, SEVERITY_ERROR = 3, SEVERITY_NOTE_ALOUD };
 
 enum launch_kind {

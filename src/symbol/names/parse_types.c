@@ -80,15 +80,21 @@ static struct node *two_letters(struct parser *p)
     return eat(p, '_') ? node_format(p, "_Float" MARK_A, bits, NULL) : NULL;
 }
 
+/* [<number> | <expression>] _; *size stays NULL where there is none. */
+static bool parse_extent(struct parser *p, struct node **size)
+{
+    if (is_digit(look(p, 0)))
+        *size = take_number(p, false);
+    else if (look(p, 0) != '_' && !(*size = parse_expr(p)))
+        return false;
+    return eat(p, '_');
+}
+
 static struct node *parse_array(struct parser *p)
 {
     struct node *size = NULL;
     p->at++;
-    if (is_digit(look(p, 0)))
-        size = take_number(p, false);
-    else if (look(p, 0) != '_' && !(size = parse_expr(p)))
-        return NULL;
-    if (!eat(p, '_'))
+    if (!parse_extent(p, &size))
         return NULL;
     struct node *base = parse_type(p);
     return base ? node_make(p, NODE_ARRAY, base, size) : NULL;
@@ -98,11 +104,7 @@ static struct node *parse_vector(struct parser *p)
 {
     struct node *size = NULL;
     p->at += 2;
-    if (is_digit(look(p, 0)))
-        size = take_number(p, false);
-    else if (look(p, 0) != '_' && !(size = parse_expr(p)))
-        return NULL;
-    if (!eat(p, '_'))
+    if (!parse_extent(p, &size))
         return NULL;
     if (size && eat(p, 'p'))
         return node_format(p, "pixel vector[" MARK_A "]", size, NULL);

@@ -11,8 +11,8 @@
  * The wait at the gate has an end, so that a thread of the library's that the switch needs could
  * not hold it up for ever.
  *
- * It is not sass/gate.c's: here calls that wait for the device count, too, and the switch shuts
- * that one itself, context by context. One a process. */
+ * The gate of sass/gate.c is another one: calls that wait for the device do not count there, and
+ * the switch shuts that gate itself, context by context. One a process. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_DRIVER_GATE_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_DRIVER_GATE_H
 

@@ -125,7 +125,7 @@ struct nv_engine_ops {
     const char *(*failure)(struct trace *t);
     /* It brought something before it failed; NULL: what fails brought nothing. [collector] */
     bool (*brought)(void);
-    /* It goes on after the session, and must hear of contexts that go. [any] */
+    /* The engine goes on after the session, and must hear of contexts that go. [any] */
     bool (*lasts)(void);
 };
 

@@ -44,11 +44,12 @@ bool pc_sampling_binds(void);
 /* Some context is still sampled: the library must be able to tell of its end. [owner] */
 bool pc_sampling_lasts(void);
 
-/* It could not begin in some context of this process: there activity kinds must not be disabled
- * (ADR 10). [any] */
+/* Sampling could not begin in some context of this process: activity kinds must not be disabled
+ * there (ADR 10). [any] */
 bool pc_sampling_failed(void);
 
-/* Nothing is, in any context, since that failed: other engines need not make way for it. [any] */
+/* No context is sampled, since sampling could not begin: other engines need not make way for it.
+ * [any] */
 bool pc_sampling_refused(struct trace *t);
 
 /* 2^this cycles from sample to sample, for so many multiprocessors at a clock, so that all of

@@ -210,8 +210,8 @@ int64_t pm_device_known(const struct pm_device *d)
                           : pm_clock_ours(&d->clock, d->last);
 }
 
-/* So many samples are missing after the newest one; those of them that were there and could not be
- * read are counted already. */
+/* Counts samples that are missing after the newest one; d->unread of them were there, could not be
+ * read, and are counted already. */
 static void count_gap(struct pm_device *d, uint64_t samples)
 {
     d->missing += samples > d->unread ? samples - d->unread : 0;
