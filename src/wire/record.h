@@ -48,7 +48,7 @@ struct record {
     unsigned column_count;
 };
 
-#define RECORD_MAX_COLUMNS 48
+#define RECORD_MAX_COLUMNS 64
 
 /* kind of those rows of overhead that gpufl has measured itself */
 #define OVERHEAD_ENGINE "engine"

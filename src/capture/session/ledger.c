@@ -118,6 +118,14 @@ static void unrecorded(struct ledger_row *r)
     r->syncs_recorded = r->syncs_written = CELL_NULL;
 }
 
+/* Nobody captures launches or looks at threads yet. */
+static void unsampled(struct ledger_row *r)
+{
+    r->launches_captured = r->captures_lost = CELL_NULL;
+    r->host_samples = r->host_samples_torn = r->host_samples_no_thread = CELL_NULL;
+    r->host_samples_no_memory = r->host_samples_late = r->cost_host_samples = CELL_NULL;
+}
+
 void ledger_read(struct ledger *l, struct capture_sink *s)
 {
     struct ledger_row *r = &l->row;
@@ -129,6 +137,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     read_stacks(r);
     read_profile(r, s);
     unprofiled(l, r);
+    unsampled(r);
     r->lost_driver = lost(s, LOSS_DRIVER);
     r->lost_pool = lost(s, LOSS_POOL);
     r->lost_time = lost(s, LOSS_TIME);

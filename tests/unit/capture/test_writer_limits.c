@@ -101,7 +101,7 @@ static void test_heartbeats_leave_room(void **state)
     parts_read_all(f->dir, &p);
     assert_counts_agree(f, &p);
     assert_int_equal(p.rows[RECORD_end], 1);
-    assert_in_range(p.rows[RECORD_ledger], 100, 4999);
+    assert_in_range(p.rows[RECORD_ledger], 64, 4999); /* of rows as long as they can be */
     assert_true(parts_disk_bytes(f->dir) <= 256 << 10);
 }
 
