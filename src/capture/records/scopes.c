@@ -9,9 +9,9 @@
 #include "capture/records/scopes.h"
 
 #include "base/tick.h"
+#include "capture/records/slots.h"
 #include "capture/records/uncounted.h"
 #include "capture/stacks/stacking.h"
-#include "capture/threads/collector_wake.h"
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
 #include "capture/windows/windows.h"
@@ -19,11 +19,8 @@
 #include <string.h>
 
 enum {
-    NAMES_MOST = 100000,      /* texts in the table at which new scope names become "(other)" */
-    AHEAD = 16,               /* slots */
-    WAKE_AT = RING_SLOTS / 4, /* slots in a ring at which the collector is woken */
-    WAKE_EVERY = 256,         /* slots pushed between two wake-ups by a thread */
-    AFAR = 1024,              /* the last scopes that other threads ended, a power of two */
+    NAMES_MOST = 100000, /* texts in the table at which new scope names become "(other)" */
+    AFAR = 1024,         /* the last scopes that other threads ended, a power of two */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -65,60 +62,6 @@ static inline uint32_t name_of_text(struct thread_state *t, const char *text, si
     if (c->given == given && strncmp(c->text, text, len) == 0 && !c->text[len])
         return c->id;
     return name_slow(c, given, text, len);
-}
-
-/* ---- slots ---------------------------------------------------------------------------------- */
-
-/* Fetches the cache line early, and for writing: the line is another core's, since the collector
- * has read it. */
-static inline void line_fetch(void *p)
-{
-#if defined __x86_64__
-    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* the builtin asks to read here */
-#else
-    __builtin_prefetch(p, 1);
-#endif
-}
-
-/* Pushes a slot; the caller has made sure of room. The fields are stored one by one straight into
- * the ring: a slot composed on the stack would be read back in wider pieces than it was written in,
- * and such a read waits. tick and tag are also the fields that share their place. */
-static inline void slot_push(struct thread_state *t, enum slot_kind kind, uint32_t id,
-                             uint64_t instance, uint64_t tick, uint64_t tag)
-{
-    uint64_t head = atomic_load_explicit(&t->ring.head, memory_order_relaxed);
-    struct slot *slots = (struct slot *)t->ring.slots;
-    slots[head & (RING_SLOTS - 1)] =
-        (struct slot){.kind = (uint16_t)kind,
-                      .session = (uint16_t)atomic_load_explicit(&t->session, memory_order_relaxed),
-                      .id = id,
-                      .instance = instance,
-                      .tick = tick,
-                      .tag = tag};
-    line_fetch(&slots[(head + AHEAD) & (RING_SLOTS - 1)]);
-    atomic_store_explicit(&t->ring.head, head + 1, memory_order_release);
-}
-
-/* Wakes the collector where the ring fills up. Slots pushed since the last call wait for the next
- * call, or for the flush: a test for every slot would cost more than the slot. */
-static void wake_sometimes(struct thread_state *t)
-{
-    uint64_t head = atomic_load_explicit(&t->ring.head, memory_order_relaxed);
-    if (head - t->woke < WAKE_EVERY)
-        return;
-    t->woke = head;
-    collector_wake();
-}
-
-/* True where there is room for n slots in addition to the ends of the open scopes. Wakes the
- * collector in time. */
-static inline bool slots_room(struct thread_state *t, uint32_t n)
-{
-    uint32_t need = n + atomic_load_explicit(&t->depth, memory_order_relaxed);
-    uint32_t room = ring_room(&t->ring, RING_SLOTS - WAKE_AT);
-    if (__builtin_expect(room < RING_SLOTS - WAKE_AT, 0))
-        wake_sometimes(t);
-    return room >= need;
 }
 
 static inline uint64_t next_instance(struct thread_state *t)
