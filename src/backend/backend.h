@@ -51,6 +51,8 @@ enum launch_kind {
                          comes: a window opened or closed meanwhile */
 };
 
+struct sink_frame;
+
 struct launch {
     enum launch_kind kind;
     uint32_t correlation;
@@ -58,8 +60,11 @@ struct launch {
     int64_t graph;    /* session-wide number of the executable graph; 0: none */
     int64_t start;    /* entry of the call, ns; 0: not taken */
     int64_t duration; /* ns */
+    bool async;       /* LAUNCH_OTHER: the call does not wait, except for room in a queue */
     uint32_t stack;   /* LAUNCH_OTHER: of sink_ops.stack; launches of kernels and graphs get theirs
                          from the sink */
+    const struct sink_frame *frames; /* of a simulated program's stack, outermost first ... */
+    unsigned depth;                  /* ... and how many; 0: the stack is the thread's own */
 };
 
 /* What the program called, as in wait.call. */

@@ -184,6 +184,13 @@ int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks)
     return c->counts ? (int64_t)scaled(ticks, c->slope) : (int64_t)ticks;
 }
 
+uint64_t tick_curve_ticks(const struct tick_curve *c, int64_t ns)
+{
+    if (!c->counts)
+        return (uint64_t)ns;
+    return c->slope ? saturated(((unsigned __int128)ns << FRACTION) / c->slope) : 0;
+}
+
 int64_t tick_curve_uncertainty(const struct tick_curve *c)
 {
     return (int64_t)scaled(c->width, c->slope) / 2 + 1;

@@ -81,6 +81,9 @@ int64_t tick_curve_ns(const struct tick_curve *c, uint64_t tick);
 /* ns of a stretch of so many ticks, wherever it lay: by the mean slope. [collector] */
 int64_t tick_curve_length(const struct tick_curve *c, uint64_t ticks);
 
+/* The other way round; 0: the curve has one knot only, and a tick's length is not known. */
+uint64_t tick_curve_ticks(const struct tick_curve *c, int64_t ns);
+
 /* Greatest error of a knot, ns. [collector] */
 int64_t tick_curve_uncertainty(const struct tick_curve *c); /* for tests */
 

@@ -52,6 +52,12 @@ static struct sim_device *device_of(struct sim_thread *t, struct sim_at at)
     return &t->machine->devices[at.device];
 }
 
+/* Frames of the simulated program's stack; 0: it says nothing of it. */
+static unsigned depth_of(const struct sim_thread *t)
+{
+    return t->depth < SIM_FRAMES_MAX ? t->depth : SIM_FRAMES_MAX;
+}
+
 static uint32_t next_correlation(struct sim_thread *t)
 {
     uint32_t id;
@@ -149,6 +155,8 @@ void sim_launch(struct sim_thread *t, struct sim_at at, const struct sim_work *w
             .kind = LAUNCH_KERNEL,
             .correlation = correlation,
             .kernels = 1,
+            .frames = t->frames,
+            .depth = depth_of(t),
         };
         sim_activity_launch(a, &l);
     }
@@ -196,6 +204,8 @@ void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph)
             .graph = graph,
             .start = a->config.graph_launches ? entry : 0, /* asks for a row */
             .duration = cost,
+            .frames = t->frames,
+            .depth = depth_of(t),
         };
         sim_activity_launch(a, &l);
     }
@@ -212,13 +222,18 @@ static bool wanted(const struct sim_trace *a, int type)
                                   : true;
 }
 
-/* Reports a call that launches no kernel, for its scope, and adds its record. */
+/* Reports a call that launches no kernel, for its scope, and adds its record. Copies and fills that
+ * come here do not wait. */
 static void put_other(struct sim_thread *t, struct sim_record *r)
 {
     struct sim_trace *a = sim_activity_begin(t, 1);
     r->correlation = next_correlation(t);
     if (a && wanted(a, r->type)) {
-        struct launch l = {.kind = LAUNCH_OTHER, .correlation = r->correlation};
+        struct launch l = {.kind = LAUNCH_OTHER,
+                           .correlation = r->correlation,
+                           .async = r->type == RECORD_memcpy || r->type == RECORD_memset,
+                           .frames = t->frames,
+                           .depth = depth_of(t)};
         sim_activity_launch(a, &l);
         sim_activity_put(t, a, r);
     }
@@ -247,7 +262,7 @@ void sim_leave(struct sim_thread *t)
 /* The stack of a call: the simulated program's, or else the thread's own. */
 static uint32_t stack_of(struct sim_thread *t, struct sink *s)
 {
-    unsigned depth = t->depth < SIM_FRAMES_MAX ? t->depth : SIM_FRAMES_MAX;
+    unsigned depth = depth_of(t);
     return depth ? s->ops->told(s, t->frames, depth) : s->ops->stack(s);
 }
 

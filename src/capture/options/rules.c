@@ -119,6 +119,7 @@ static const struct {
     {OPT_enable_stack_trace, ENGINE_TRACE | ENGINE_SYNC, "Sync or Trace"},
     {OPT_enable_synchronization, ENGINE_TRACE | ENGINE_SYNC, "Sync or Trace"},
     {OPT_launch_stacks, ENGINE_TRACE, "Trace"},
+    {OPT_idle_stacks, ENGINE_TRACE | ENGINE_SYNC, "Sync or Trace"},
     {OPT_enable_external_correlation, ENGINE_TRACE, "Trace"},
     {OPT_enable_memory_tracking, ENGINE_TRACE, "Trace"},
     {OPT_enable_cuda_graphs_tracking, ENGINE_TRACE, "Trace"},

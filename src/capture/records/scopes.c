@@ -9,6 +9,7 @@
 #include "capture/records/scopes.h"
 
 #include "base/tick.h"
+#include "capture/records/captures.h"
 #include "capture/records/slots.h"
 #include "capture/records/uncounted.h"
 #include "capture/stacks/stacking.h"
@@ -396,12 +397,16 @@ static bool push_join(struct thread_state *t, const struct launch *l, uint64_t s
     return true;
 }
 
-/* The stack of a launch that will have a record. */
-static inline uint32_t launch_stack(struct thread_state *t, const struct launch *l)
+/* The stack of a launch that will have a record. captured: its stack, where that was captured. */
+static inline uint32_t launch_stack(struct thread_state *t, const struct launch *l,
+                                    uint32_t captured)
 {
     if (__builtin_expect(!stacking_at_launches(), 1) || l->kind > LAUNCH_OTHER || l->stack)
         return l->stack;
-    return stacking_capture(t);
+    uint32_t stack = captured ? captured : stacking_capture(t);
+    if (captures_on())
+        launch_rule_left(&t->rule, tick_now()); /* the time of the capture is not the program's */
+    return stack;
 }
 
 void scopes_launch(const struct launch *l)
@@ -419,7 +424,8 @@ void scopes_launch(const struct launch *l)
     afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);
-    uint32_t stack = launch_stack(t, l);
+    uint32_t captured = captures_on() ? captures_look(t, l) : 0;
+    uint32_t stack = launch_stack(t, l, captured);
     bool scoped = depth || atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
     if ((!scoped && !row && !stack) ||
         atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
@@ -432,19 +438,40 @@ void scopes_launch(const struct launch *l)
         counter_add(&t->counters.joins_lost, 1);
 }
 
-/* The way of nearly all launches of programs without scopes: only their number is kept. */
+static __attribute__((noinline)) void kernel_captured(struct thread_state *t, uint32_t correlation,
+                                                      uint64_t now)
+{
+    captures_take(t, &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation}, now);
+}
+
+static __attribute__((noinline)) void kernel_looked_at(struct thread_state *t, uint32_t correlation)
+{
+    uint64_t now = tick_now();
+    counter_add(&t->counters.launches, 1);
+    if (!launch_rule_quiet(&t->rule, now))
+        kernel_captured(t, correlation, now);
+}
+
+static __attribute__((noinline)) void kernel_as_any(uint32_t correlation)
+{
+    scopes_launch(
+        &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation, .kernels = 1});
+}
+
+/* The way of nearly all launches of programs without scopes: only their number is kept, and
+ * whether they are captured is looked at. What is rarer stays out of line. */
 void scopes_kernel(uint32_t correlation)
 {
     struct thread_state *t = thread_here;
     bool plain = gate_is_on() && t &&
                  atomic_load_explicit(&t->session, memory_order_relaxed) == gate_session() &&
-                 !atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed) &&
-                 !stacking_at_launches();
-    if (__builtin_expect(plain, 1))
+                 !atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
+    if (__builtin_expect(plain && stacking_wants() <= STACKING_WAITS, 1))
         counter_add(&t->counters.launches, 1);
+    else if (plain && !stacking_at_launches())
+        kernel_looked_at(t, correlation);
     else
-        scopes_launch(
-            &(struct launch){.kind = LAUNCH_KERNEL, .correlation = correlation, .kernels = 1});
+        kernel_as_any(correlation);
 }
 
 /* ---- waits ---------------------------------------------------------------------------------- */
@@ -458,6 +485,8 @@ void scopes_wait(const struct wait *w)
         atomic_fetch_add_explicit(&threads_orphans.waits_lost, 1, memory_order_relaxed);
         return;
     }
+    if (captures_on())
+        captures_waited(t, w->start + w->duration);
     if (!threads_ring(t) || !slots_room(t, 2)) {
         counter_add(&t->counters.waits_lost, 1);
         return;

@@ -279,6 +279,25 @@ static void take_launch(struct scopes_drain *d, const struct thread_state *t, co
                                   .waiting = s->tag != LAUNCH_OTHER});
 }
 
+/* Writes a captured launch. Its stack is the row's alone: kernels have one only where every launch
+ * is captured. */
+static void write_launch(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
+{
+    bool summed = s->kind == SLOT_SUMMED;
+    uint64_t own = summed ? (uint32_t)s->tag : s->tag;
+    struct launch_row row = {
+        .start = slot_ns(d, t, s),
+        .own = own == LAUNCH_OWN_UNKNOWN ? CELL_NULL : tick_curve_length(&d->curve, own),
+        .sum = summed ? tick_curve_length(&d->curve, s->tag >> 32) : CELL_NULL,
+        .why = summed ? LAUNCH_SUM : LAUNCH_LONG,
+        .correlation = s->id,
+        .thread = t->tid,
+        .stack = stacking_row(d->writer, (uint32_t)s->instance),
+    };
+    d->thread(d->arg, t->tid, t->name);
+    writer_row(d->writer, RECORD_launch, (const int64_t *)&row);
+}
+
 static void slot_take(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     switch ((enum slot_kind)s->kind) {
@@ -302,6 +321,10 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     case SLOT_LAUNCH:
         take_launch(d, t, s);
         break;
+    case SLOT_LONG:
+    case SLOT_SUMMED:
+        write_launch(d, t, s);
+        break;
     case SLOT_GRAPH_WHAT:
         write_graph(d, t, s);
         break;
@@ -317,7 +340,7 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
     bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH ||
-                 s->kind == SLOT_LEAVE;
+                 s->kind == SLOT_LEAVE || s->kind == SLOT_LONG || s->kind == SLOT_SUMMED;
     return ticks && s->tick >= d->until;
 }
 

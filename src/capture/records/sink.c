@@ -37,7 +37,7 @@ static void op_passed(struct sink *s)
 static bool op_in_scope(struct sink *s)
 {
     (void)s;
-    return scopes_inside() || stacking_at_launches();
+    return scopes_inside() || stacking_wants() > STACKING_WAITS;
 }
 
 static uint32_t op_stack(struct sink *s)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "capture/log/messages.h"
+#include "capture/records/captures.h"
 #include "capture/session/engines.h"
 #include "capture/session/pace.h"
 #include "capture/session/sampling.h"
@@ -116,6 +117,7 @@ int collector_floor(bool on)
     pthread_mutex_lock(&trace_lock);
     if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->floor) {
         atomic_store_explicit(&capture_gate.floor, on, memory_order_relaxed);
+        captures_pause(on);
         rc = me.backend->trace->floor(me.trace, on);
     }
     pthread_mutex_unlock(&trace_lock);
@@ -126,6 +128,8 @@ int collector_window(bool open, struct err *e)
 {
     int rc = GPUFL_E_STATE;
     pthread_mutex_lock(&trace_lock);
+    if (open)
+        captures_resume(); /* before the first launch in it is seen */
     if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->window)
         rc = me.backend->trace->window(me.trace, open, e);
     else

@@ -42,6 +42,8 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->launches_shared = (int64_t)l->launches_shared;
     r->waits_recorded = (int64_t)c.waits_recorded;
     r->waits_lost = (int64_t)c.waits_lost;
+    r->launches_captured = l->captures ? (int64_t)c.launches_captured : CELL_NULL;
+    r->captures_lost = l->captures ? (int64_t)c.captures_lost : CELL_NULL;
     r->cost_stacks = tick_curve_length(l->curve, c.stack_ticks);
 }
 
@@ -118,10 +120,9 @@ static void unrecorded(struct ledger_row *r)
     r->syncs_recorded = r->syncs_written = CELL_NULL;
 }
 
-/* Nobody captures launches or looks at threads yet. */
+/* Nobody looks at threads yet. */
 static void unsampled(struct ledger_row *r)
 {
-    r->launches_captured = r->captures_lost = CELL_NULL;
     r->host_samples = r->host_samples_torn = r->host_samples_no_thread = CELL_NULL;
     r->host_samples_no_memory = r->host_samples_late = r->cost_host_samples = CELL_NULL;
 }
@@ -160,6 +161,7 @@ static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b
             return true;
     return a->lost_floor != b->lost_floor || a->waits_recorded != b->waits_recorded ||
            a->waits_lost != b->waits_lost || a->samples_lost != b->samples_lost ||
+           a->launches_captured != b->launches_captured || a->captures_lost != b->captures_lost ||
            a->metrics_lost != b->metrics_lost || a->graphs_written != b->graphs_written ||
            a->profile_recorded != b->profile_recorded;
 }
@@ -197,7 +199,7 @@ struct loss_line {
     const char *what;
 };
 
-enum { LOSS_LINES = 13 };
+enum { LOSS_LINES = 14 };
 
 static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LINES])
 {
@@ -210,6 +212,7 @@ static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LIN
         {r->scopes_lost, "scopes not recorded: they came faster than they could be taken"},
         {r->joins_lost, "launches whose scope or stack is not known"},
         {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
+        {r->captures_lost, "launches not captured: they came faster than they could be taken"},
         {r->stacks_lost, "stacks not captured"},
         {r->stacks_cut, "stacks cut: more libraries were loaded than can be told apart"},
         {r->samples_lost,

@@ -20,6 +20,7 @@ struct ledger {
     bool activity;                    /* kernels and copies have records */
     bool samples;                     /* PC samples are taken */
     bool counters;                    /* hardware counters are sampled */
+    bool captures;                    /* some launches are captured with their stack */
     bool profile;                     /* metrics of instructions or counters are */
     uint64_t scopes_lost, joins_lost; /* by the collector itself */
     uint64_t launches_shared;         /* see inherit.several */

@@ -14,6 +14,7 @@
 #include "capture/log/messages.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/options/process_info.h"
+#include "capture/records/captures.h"
 #include "capture/session/collector.h"
 #include "capture/session/engines.h"
 #include "capture/session/fork.h"
@@ -266,6 +267,7 @@ static int launch(struct session *s, int64_t began)
         .counters = c->trace_started && (bits & (ENGINE_PM_SAMPLING | ENGINE_RANGE_PROFILER)),
         .profile = c->trace_started &&
                    (bits & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING)),
+        .captures = c->trace_started && captures_begin(o->idle_stacks, &c->drain.curve),
         .cost_start =
             process_info_acts_for_other() ? 0 : now - began}; /* on the program's thread */
     rc = collector_start(c);

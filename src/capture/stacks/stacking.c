@@ -79,8 +79,17 @@ void stacking_begin(const struct options *o, enum gpufl_engine engine)
     folders_begin();
     keep_begin();
     stacks_stats(&tables.before);
-    atomic_store_explicit(&stacking_where, o->launch_stacks ? STACKING_LAUNCHES : STACKING_WAITS,
+    atomic_store_explicit(&stacking_where,
+                          STACKING_WAITS | (o->launch_stacks ? STACKING_LAUNCHES : 0u),
                           memory_order_relaxed);
+}
+
+void stacking_some(bool on)
+{
+    if (on)
+        atomic_fetch_or_explicit(&stacking_where, STACKING_SOME, memory_order_release);
+    else
+        atomic_fetch_and_explicit(&stacking_where, ~(uint32_t)STACKING_SOME, memory_order_relaxed);
 }
 
 uint32_t stacking_capture(struct thread_state *t)

@@ -20,15 +20,28 @@ struct stacking_counts { /* of the session */
 };
 
 extern _Atomic uint32_t stacking_where __attribute__((visibility("hidden")));
-enum stacking { STACKING_OFF, STACKING_WAITS, STACKING_LAUNCHES /* and waits */ };
+enum stacking { /* bits of where stacks are wanted */
+                STACKING_OFF = 0,
+                STACKING_WAITS = 1,    /* set where any other is, which makes the word greater */
+                STACKING_LAUNCHES = 2, /* at every launch */
+                STACKING_SOME = 4,     /* at launches that launch_rule.h picks */
+};
+
+static inline uint32_t stacking_wants(void)
+{
+    return atomic_load_explicit(&stacking_where, memory_order_relaxed);
+}
 
 static inline bool stacking_at_launches(void)
 {
-    return atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_LAUNCHES;
+    return stacking_wants() & STACKING_LAUNCHES;
 }
 
 /* The session's first call. Says once what is not available. [owner] */
 void stacking_begin(const struct options *o, enum gpufl_engine engine);
+
+/* Sets STACKING_SOME, or takes it away. In a session that captures stacks. [owner] */
+void stacking_some(bool on);
 
 /* The calling thread's stack; 0: none is wanted, or it is lost and counted. [hot] */
 uint32_t stacking_at_wait(void);

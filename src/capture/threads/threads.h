@@ -13,6 +13,7 @@
 
 #include "base/ring.h"
 #include "capture/threads/gate.h"
+#include "capture/threads/launch_rule.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,6 +37,8 @@ enum slot_kind {
     SLOT_GRAPH_WHAT, /* time: kernels (CELL_NULL unknown), instance: graph */
     SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
     SLOT_LEAVE,      /* a scope of any thread, alone: instance, tick */
+    SLOT_LONG,       /* a captured launch; id: correlation, instance: stack, tick, tag: own ticks */
+    SLOT_SUMMED,     /* the same of LAUNCH_SUM; tag: sum, own ticks in the lower half */
     SLOT_WAIT_WHAT,  /* id: stack, instance: context, stream, time: bytes or event; wait_pack */
 };
 
@@ -98,6 +101,8 @@ struct name_cached {
     C(joins_lost)                                                                                  \
     C(waits_recorded)                                                                              \
     C(waits_lost)                                                                                  \
+    C(launches_captured)                                                                           \
+    C(captures_lost)                                                                               \
     C(stack_ticks) /* spent capturing stacks, of tick.h */
 
 struct thread_counters {
@@ -131,8 +136,9 @@ struct thread_state {
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
     uint64_t window_scope;                 /* the scope that opened a window; 0: none */
     uint32_t range_name;                   /* of the last scope that counters received */
-    uint64_t left_seen; /* of scopes that another thread ended: so many are known here */
-    uint64_t woke;      /* the ring's head when this thread last woke the collector */
+    uint64_t left_seen;      /* of scopes that another thread ended: so many are known here */
+    uint64_t woke;           /* the ring's head when this thread last woke the collector */
+    struct launch_rule rule; /* of launches that are captured */
     int32_t tid;
     char name[16]; /* when it was made */
     struct name_cached names[NAME_CACHE];

@@ -297,12 +297,27 @@ static int64_t simulated_now(void)
     return simulated;
 }
 
+/* Ticks of a time, and the time of ticks. */
+TEST(test_ticks_of_a_time)
+{
+    struct tick_curve c;
+    tick_curve_init(&c);
+    assert_true(tick_curve_ticks(&c, 1000) == 0); /* a tick's length is not known */
+    tick_curve_add(&c, 5000, 100);
+    assert_true(tick_curve_ticks(&c, 1000) == 0);
+    tick_curve_add(&c, 5000 + 21000, 100 + 10000); /* 2.1 GHz */
+    assert_true(away((int64_t)tick_curve_ticks(&c, 100000), 210000) <= 1);
+    assert_true(away((int64_t)tick_curve_ticks(&c, 1000000000), 2100000000) <= 10);
+    assert_true(tick_curve_ticks(&c, 0) == 0);
+}
+
 TEST(test_replaced_source)
 {
     struct tick_curve c;
     clock_set_source(simulated_now, 0);
     tick_begin(&c);
     assert_false(c.counts);
+    assert_true(tick_curve_ticks(&c, 1000) == 1000); /* with one knot, too */
     simulated = 77;
     tick_curve_mark(&c);
     assert_true(tick_now() == 77);
@@ -366,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_counter_that_begins_anew),
         cmocka_unit_test(test_counter_that_stands_still),
         cmocka_unit_test(test_against_the_clock),
+        cmocka_unit_test(test_ticks_of_a_time),
         cmocka_unit_test(test_replaced_source),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_forbidden_counter),

@@ -188,7 +188,8 @@ void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupt
 {
     const struct form *f = &me.forms[id];
     bool on = f->known && atomic_load_explicit(&t->waits, memory_order_relaxed);
-    struct launch l = {.kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation)};
+    struct launch l = {
+        .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .async = f->async};
     if (on && f->always)
         l.stack = s->ops->stack(s);
     /* The row of a synchronization has all but a scope that is inherited. */

@@ -1,0 +1,82 @@
+/* launch_rule.h - which of a thread's launches are captured with their stack.
+ *
+ * The time between a thread's calls of the vendor's library is the program's own. A launch that
+ * ends a long stretch of such time is captured for itself (LONG). Shorter stretches are summed up,
+ * and the launch at which the sum reaches a random limit is captured for all of them (SUM): random,
+ * since a loop of a fixed length would else always be caught in one place. A thread that captures
+ * too much doubles both limits, and takes that back once captures have become cheap or rare.
+ *
+ * Times are ticks of base/tick.h. All state is the thread's: no locks, no atomics. A launch that is
+ * not captured costs the reading of the tick and two comparisons. */
+#ifndef GPUFL_CAPTURE_THREADS_LAUNCH_RULE_H
+#define GPUFL_CAPTURE_THREADS_LAUNCH_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    LAUNCH_AWAY_US = 100,   /* own time of a launch that is captured for itself */
+    LAUNCH_WINDOW_US = 500, /* own time that is summed up for one capture, on average */
+    LAUNCH_LEVELS = 6,      /* how often both may double */
+    LAUNCH_MOST = 100,      /* captures may take one part in so many of a second ... */
+    LAUNCH_FEW = 400,       /* ... and below one in so many the limits come back */
+};
+
+#define LAUNCH_OWN_UNKNOWN UINT64_MAX
+
+/* The limits in ticks, of all threads. */
+struct launch_limits {
+    uint64_t away, window, second;
+};
+
+struct launch_rule {
+    uint64_t left;      /* when the thread last left the vendor's library */
+    uint64_t away;      /* own time from here on is long; 0: the rule has not begun */
+    uint64_t sum;       /* own time since the last SUM */
+    uint64_t next;      /* the sum that is captured */
+    uint64_t spent;     /* in captures, since ... */
+    uint64_t since;     /* ... this tick */
+    uint32_t random;    /* state of the generator; not 0 once the rule has begun */
+    uint32_t stretch;   /* of capture: see launch_rule_judge; 0: none yet */
+    uint32_t doublings; /* of both limits */
+};
+
+/* Numbers of `why` in the record launch. */
+enum launch_why { LAUNCH_QUIET = 0, LAUNCH_LONG = 1, LAUNCH_SUM = 2 };
+
+struct launch_verdict {
+    enum launch_why why;
+    uint64_t own; /* ticks; LAUNCH_OWN_UNKNOWN: the stretch's first launch. Below 2^32 for SUM */
+    uint64_t sum; /* of SUM, own included; below 2^32 */
+};
+
+/* True for a launch that is not captured, which is nearly every one; false: launch_rule_judge
+ * decides. Notes nothing where it says false. [hot] */
+static inline bool launch_rule_quiet(struct launch_rule *r, uint64_t now)
+{
+    uint64_t own = now - r->left, sum = r->sum + own;
+    if (__builtin_expect(own >= r->away || sum >= r->next, 0))
+        return false;
+    r->left = now;
+    r->sum = sum;
+    return true;
+}
+
+/* Judges the launch that begins now. stretch: number of the stretch of time in which launches are
+ * seen without a gap, not 0; the first launch of a stretch is captured, with an unknown own time.
+ * [hot] */
+struct launch_verdict launch_rule_judge(struct launch_rule *r, const struct launch_limits *l,
+                                        uint32_t stretch, uint64_t now);
+
+/* The thread leaves the vendor's library, after a wait. [hot] */
+static inline void launch_rule_left(struct launch_rule *r, uint64_t now)
+{
+    r->left = now;
+}
+
+/* A capture took from `began` until now: that time is not the program's own, and is what the limits
+ * are adapted by. [hot] */
+void launch_rule_spent(struct launch_rule *r, const struct launch_limits *l, uint64_t began,
+                       uint64_t now);
+
+#endif
