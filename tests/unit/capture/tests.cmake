@@ -44,6 +44,7 @@ add_test(NAME unit.capture.scopes-million COMMAND test-unit-capture-scopes long
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.capture.scopes-million PROPERTIES TIMEOUT 600 LABELS long)
 gpufl_test(sink DEPS capture)
+gpufl_test(captures DEPS capture)
 gpufl_test(ends DEPS capture)
 gpufl_test(sampling DEPS capture)
 gpufl_test(upload DEPS capture)
