@@ -133,6 +133,8 @@ static const struct loss_sentence {
     {COL_ledger_joins_lost, "launch", "launches",
      "not joined to a scope: a ring was full, or the driver's id came again"},
     {COL_ledger_waits_lost, "wait", "waits", "not recorded: a thread's ring was full"},
+    {COL_ledger_captures_lost, "launch", "launches",
+     "not captured for the line behind idle time: a thread's ring was full"},
     {COL_ledger_stacks_lost, "stack", "stacks",
      "not captured: no room for more different ones, or no way through the frames"},
     {COL_ledger_stacks_cut, "stack", "stacks",

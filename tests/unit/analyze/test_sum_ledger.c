@@ -114,6 +114,7 @@ TEST(test_causes)
         {COL_ledger_lost_floor, "7 kernels only counted"},
         {COL_ledger_scopes_lost, "7 scopes not recorded"},
         {COL_ledger_joins_lost, "7 launches not joined"},
+        {COL_ledger_captures_lost, "7 launches not captured for the line behind idle time"},
     };
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         struct ledger_row r = clean_row();

@@ -18,7 +18,7 @@
 #define US 1000ll
 #define MS (1000 * US)
 
-/* ---- the backend and the clock ---------------------------------------------------------------- */
+/* ---- the backend and the clock -------------------------------------------------------------- */
 
 static struct sink *sink; /* what open was given */
 static sem_t held, go_on;
@@ -106,7 +106,7 @@ static int64_t test_clock(void)
     return atomic_load(&now);
 }
 
-/* ---- helpers ----------------------------------------------------------------------------------- */
+/* ---- helpers -------------------------------------------------------------------------------- */
 
 static int setup(void **state)
 {
@@ -198,7 +198,7 @@ static void expect_counts(const struct session_log *log, int64_t captured, int64
                      captured == CELL_NULL ? 0 : (uint64_t)captured);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* A program without scopes: the first launch, a long pause, and short ones that sum up. */
 TEST(values_of_rows)
@@ -343,7 +343,7 @@ TEST(told_frames)
     assert_int_equal(log.ledger.stacks_captured, 0); /* nobody walked */
 }
 
-/* ---- pauses of the capture itself -------------------------------------------------------------- */
+/* ---- pauses of the capture itself ----------------------------------------------------------- */
 
 TEST(a_session_begins_anew)
 {
@@ -406,7 +406,7 @@ TEST(a_full_ring_counts)
     assert_true(log.parts.rows[RECORD_message] > 0); /* the capture is not complete */
 }
 
-/* ---- off --------------------------------------------------------------------------------------- */
+/* ---- off ------------------------------------------------------------------------------------ */
 
 static void session_with_pauses(struct session_log *log, enum gpufl_engine engine)
 {
