@@ -21,7 +21,7 @@ LAUNCHES = 4000
 PATIENCE = 120  # seconds of a run
 
 # What is measured: the program, options of gpufl trace, whether stacks are captured at some launches. Under valgrind a
-# launch takes so long that one in some ten is captured, which it is not outside.
+# launch takes so long that some two in a hundred are captured: far more than outside.
 STATES = {
     "Trace": ("fake_program", [], False),
     "Trace, stacks at some": ("fake_program", [], True),

@@ -180,6 +180,9 @@ static void say_lacks(const struct options *o, const struct options_say *s)
     if (o->launch_stacks && !o->enable_stack_trace)
         options_tell(s, SEVERITY_WARNING, "launch_stacks",
                      "launch_stacks needs enable_stack_trace: no stacks are captured");
+    else if (wants(o, OPT_idle_stacks) && !o->enable_stack_trace)
+        options_tell(s, SEVERITY_WARNING, "idle_stacks",
+                     "idle_stacks needs enable_stack_trace: no stacks are captured");
 }
 
 /* Nobody who injects the library wants it for nothing, and "gpufl" names no program. Lines of

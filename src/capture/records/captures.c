@@ -1,16 +1,23 @@
 /* captures.c - see captures.h.
  *
- * The limits are written before STACKING_SOME is set (release, by stacking_some) and read where it
- * was seen. A thread that saw it in the session before finds limits of the same length: a tick's
- * length is the machine's. */
+ * The limits are written before STACKING_SOME is set, and read where it was seen: relaxed, since a
+ * thread that saw it in the session before may read while they are written anew. Such a thread
+ * finds old or new ones, which differ only where ticks have become another unit. */
 #include "capture/records/captures.h"
 
 #include "capture/records/slots.h"
 
 _Atomic uint32_t captures_stretch = 1;
 
-static struct launch_limits limits; /* written by captures_begin only */
-static bool capturing;              /* owner's */
+static _Atomic uint64_t limit_away, limit_window, limit_second; /* as in struct launch_limits */
+static bool capturing;                                          /* owner's */
+
+static struct launch_limits limits(void)
+{
+    return (struct launch_limits){atomic_load_explicit(&limit_away, memory_order_relaxed),
+                                  atomic_load_explicit(&limit_window, memory_order_relaxed),
+                                  atomic_load_explicit(&limit_second, memory_order_relaxed)};
+}
 
 bool captures_begin(bool wanted, struct tick_curve *curve)
 {
@@ -21,7 +28,9 @@ bool captures_begin(bool wanted, struct tick_curve *curve)
     capturing = wanted && away > 0 && stacking_wants() != STACKING_OFF;
     if (!capturing)
         return false;
-    limits = (struct launch_limits){away, window, second};
+    atomic_store_explicit(&limit_away, away, memory_order_relaxed);
+    atomic_store_explicit(&limit_window, window, memory_order_relaxed);
+    atomic_store_explicit(&limit_second, second, memory_order_relaxed);
     captures_resume();
     stacking_some(true);
     return true;
@@ -53,8 +62,9 @@ static void push(struct thread_state *t, const struct launch *l, const struct la
 
 uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t now)
 {
+    const struct launch_limits limit = limits();
     struct launch_verdict v = launch_rule_judge(
-        &t->rule, &limits, atomic_load_explicit(&captures_stretch, memory_order_relaxed), now);
+        &t->rule, &limit, atomic_load_explicit(&captures_stretch, memory_order_relaxed), now);
     if (v.why == LAUNCH_QUIET)
         return 0;
     if (!threads_ring(t) || !slots_room(t, 1)) {
@@ -64,7 +74,7 @@ uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t 
     uint32_t stack = l->depth ? stacking_told(l->frames, l->depth) : stacking_capture(t);
     push(t, l, &v, stack, now);
     counter_add(&t->counters.launches_captured, 1);
-    launch_rule_spent(&t->rule, &limits, now, tick_now());
+    launch_rule_spent(&t->rule, &limit, now, tick_now());
     return stack;
 }
 

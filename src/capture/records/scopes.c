@@ -397,11 +397,13 @@ static bool push_join(struct thread_state *t, const struct launch *l, uint64_t s
     return true;
 }
 
-/* The stack of a launch that will have a record. captured: its stack, where that was captured. */
-static inline uint32_t launch_stack(struct thread_state *t, const struct launch *l,
-                                    uint32_t captured)
+/* The stack of a launch that will have a record, in sessions with stacks at launches: at all of
+ * them, or at some, which have it for their own row. */
+static __attribute__((noinline)) uint32_t launch_stack(struct thread_state *t,
+                                                       const struct launch *l)
 {
-    if (__builtin_expect(!stacking_at_launches(), 1) || l->kind > LAUNCH_OTHER || l->stack)
+    uint32_t captured = captures_on() ? captures_look(t, l) : 0;
+    if (!stacking_at_launches() || l->kind > LAUNCH_OTHER || l->stack)
         return l->stack;
     uint32_t stack = captured ? captured : stacking_capture(t);
     if (captures_on())
@@ -424,8 +426,9 @@ void scopes_launch(const struct launch *l)
     afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     bool row = l->start != 0 && (l->kind == LAUNCH_GRAPH || l->kind == LAUNCH_GRAPH_END);
-    uint32_t captured = captures_on() ? captures_look(t, l) : 0;
-    uint32_t stack = launch_stack(t, l, captured);
+    uint32_t stack = l->stack;
+    if (__builtin_expect(stacking_wants() > STACKING_WAITS, 0))
+        stack = launch_stack(t, l);
     bool scoped = depth || atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
     if ((!scoped && !row && !stack) ||
         atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))

@@ -1,0 +1,179 @@
+/* bench_captures.c - what it costs a launch that the library looks at it for a capture
+ * (idle_stacks), without a GPU: the call that a backend makes for a plain kernel, with captures off
+ * and on in turns, in one session; and one capture with its stack.
+ *
+ * Prints one JSON object, ns per launch: the median and the least of the rounds, and the median of
+ * the differences within a round. So many launches of a few ns are hardly ever captured: "captured"
+ * says how many were. tick: what the reading of the counter takes alone. capture: of launches that
+ * each are, from a stack of few frames; "lost" says that there was room for all.
+ *
+ *   bench_captures [--rounds N] */
+#include <gpufl/gpufl.h>
+
+#include "backend/backend.h"
+#include "capture/records/captures.h"
+#include "capture/session/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LAUNCHES = 2000000, CAPTURES = 2000, ROUNDS_MAX = 1000, FAILED = 1 };
+
+static struct sink *sink;
+
+static int t_open(struct trace **out, const struct trace_config *c, struct sink *s, struct err *e)
+{
+    (void)c, (void)e;
+    sink = s;
+    *out = (struct trace *)&sink; /* any address: never looked into */
+    return 0;
+}
+
+static int t_start(struct trace *t, struct err *e)
+{
+    (void)t, (void)e;
+    return 0;
+}
+
+static int t_stop(struct trace *t)
+{
+    (void)t;
+    return 0;
+}
+
+static int t_flush(struct trace *t, bool all)
+{
+    (void)t, (void)all;
+    return 0;
+}
+
+static void t_nothing(struct trace *t)
+{
+    (void)t;
+}
+
+static void t_cost(struct trace *t, struct trace_cost *out)
+{
+    (void)t;
+    *out = (struct trace_cost){.launches_counted = true};
+}
+
+static const struct trace_ops trace = {.open = t_open,
+                                       .start = t_start,
+                                       .stop = t_stop,
+                                       .flush = t_flush,
+                                       .take = t_nothing,
+                                       .drain = t_nothing,
+                                       .cost = t_cost,
+                                       .close = t_nothing};
+
+static void probe(struct probe *out)
+{
+    *out = (struct probe){.usable = true};
+}
+
+const struct backend backend_none = {.name = "bench", .probe = probe, .trace = &trace};
+
+const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
+{
+    (void)kind, (void)e;
+    return &backend_none;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static double launches(int n)
+{
+    int64_t start = now_ns();
+    for (int i = 0; i < n; i++)
+        sink->ops->kernel(sink, (uint32_t)i);
+    return (double)(now_ns() - start) / n;
+}
+
+static double ticks(int n)
+{
+    uint64_t sum = 0;
+    int64_t start = now_ns();
+    for (int i = 0; i < n; i++) {
+        sum += tick_now();
+        __asm__ volatile("" : "+r"(sum));
+    }
+    return (double)(now_ns() - start) / n;
+}
+
+/* Every launch is the first of a stretch, so that it is captured. */
+static double captures(int n)
+{
+    int64_t start = now_ns();
+    for (int i = 0; i < n; i++) {
+        captures_resume();
+        sink->ops->kernel(sink, (uint32_t)i);
+        thread_here->rule.left = 0; /* else it is known to be short, before anything else */
+    }
+    return (double)(now_ns() - start) / n;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double d = *(const double *)a - *(const double *)b;
+    return (d > 0) - (d < 0);
+}
+
+static void put(const char *name, double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, ascending);
+    printf("\"%s\":{\"median\":%.2f,\"least\":%.2f},", name, v[n / 2], v[0]);
+}
+
+int main(int argc, char **argv)
+{
+    static double off[ROUNDS_MAX], on[ROUNDS_MAX], more[ROUNDS_MAX], taken[ROUNDS_MAX],
+        tick[ROUNDS_MAX];
+    char dir[] = "/tmp/gpufl-bench-captures.XXXXXX", command[64];
+    int rounds = argc == 3 && !strcmp(argv[1], "--rounds") ? atoi(argv[2]) : 101;
+    struct gpufl_options o;
+    struct counts counts;
+    if (rounds < 1 || rounds > ROUNDS_MAX || !mkdtemp(dir))
+        return FAILED;
+    gpufl_options_init(&o, sizeof o);
+    o.log_path = dir;
+    o.enable_stack_trace = true;
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    if (gpufl_init(&o) || !captures_on())
+        return FAILED;
+    launches(LAUNCHES);
+    for (int i = 0; i < rounds; i++) {
+        captures_pause(true);
+        off[i] = launches(LAUNCHES);
+        captures_pause(false);
+        on[i] = launches(LAUNCHES);
+        more[i] = on[i] - off[i];
+        tick[i] = ticks(LAUNCHES);
+    }
+    threads_sum(&counts);
+    for (int i = 0; i < rounds; i++) {
+        taken[i] = captures(CAPTURES);
+        (void)session_flush(); /* makes room */
+    }
+    uint64_t captured = counts.launches_captured;
+    threads_sum(&counts);
+    printf("{");
+    put("off", off, rounds);
+    put("on", on, rounds);
+    put("difference", more, rounds);
+    put("tick", tick, rounds);
+    put("capture", taken, rounds);
+    printf("\"captured\":%llu,\"launches\":%llu,\"lost\":%llu}\n", (unsigned long long)captured,
+           (unsigned long long)LAUNCHES * (2 * (unsigned)rounds + 1),
+           (unsigned long long)counts.captures_lost);
+    gpufl_shutdown();
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command) ? FAILED : 0;
+}
