@@ -233,6 +233,14 @@ TEST(test_rules)
     options_free(&o);
 
     forget_environment();
+    setenv("GPUFL_IDLE_STACKS", "true", 1);
+    code.enable_stack_trace = false;
+    code.profiling_engine = GPUFL_ENGINE_TRACE;
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    expect_said("idle_stacks", "idle_stacks needs enable_stack_trace");
+    options_free(&o);
+
+    forget_environment();
     code = code_defaults();
     code.remote_upload = true;
     code.app_name = "a/b";
