@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "symbol/names/args.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,63 +15,6 @@ enum {
 };
 
 /* ---- a name taken apart ------------------------------------------------------------------ */
-
-/* Splits "head<args>tail" at the outermost angle brackets; false where there are none. */
-static bool split(struct span s, struct span *head, struct span *args, struct span *tail)
-{
-    size_t open = SIZE_MAX;
-    int depth = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        size_t after = skip_operator(s, i);
-        if (after > i) {
-            i = after - 1;
-            continue;
-        }
-        char c = s.at[i];
-        bool closes = (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
-        if (c == '<' && depth == 0)
-            open = i;
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= closes;
-        if (c != '>' || depth != 0 || open == SIZE_MAX)
-            continue;
-        *head = (struct span){s.at, open};
-        *args = (struct span){s.at + open + 1, i - open - 1};
-        *tail = (struct span){s.at + i + 1, s.len - i - 1};
-        return true;
-    }
-    return false;
-}
-
-/* Takes the first argument off the list, without the spaces around it. */
-static struct span next_arg(struct span *args)
-{
-    int depth = 0;
-    size_t i = 0;
-    for (; i < args->len && !(args->at[i] == ',' && depth == 0); i++) {
-        char c = args->at[i];
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= (c == '>' && !(i && args->at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
-    }
-    struct span one = {args->at, i};
-    size_t passed = i < args->len ? i + 1 : i;
-    *args = (struct span){args->at + passed, args->len - passed};
-    while (one.len && one.at[0] == ' ')
-        one.at++, one.len--;
-    while (one.len && one.at[one.len - 1] == ' ')
-        one.len--;
-    return one;
-}
-
-static size_t count_args(struct span args)
-{
-    size_t n = 0;
-    while (args.len) {
-        next_arg(&args);
-        n++;
-    }
-    return n;
-}
 
 static void add_item(struct family *f, struct item item)
 {
@@ -102,9 +46,9 @@ static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails
     *tails = add_spans(f);
     for (size_t i = 0; !f->code && i < f->count; i++) {
         struct span *a = &f->spans[*args + i];
-        if (!split(f->spans[from + i], &head, a, &f->spans[*tails + i]))
+        if (!args_split(f->spans[from + i], &head, a, &f->spans[*tails + i]))
             return false;
-        size_t n = count_args(*a);
+        size_t n = args_count(*a);
         if (i && (n != *arg_count || !span_same(head, first)))
             return false;
         first = head;
@@ -162,7 +106,7 @@ static void compare(struct family *f, size_t from, int depth)
     for (size_t a = 0; a < arg_count && !f->code; a++) {
         size_t one = add_spans(f);
         for (i = 0; !f->code && i < f->count; i++)
-            f->spans[one + i] = next_arg(&f->spans[args + i]);
+            f->spans[one + i] = args_next(&f->spans[args + i]);
         if (a)
             add_item(f, (struct item){.kind = ITEM_SEPARATOR, .text = comma});
         if (!f->code)

@@ -1,15 +1,20 @@
 /* shorten.c - demangled names that fit a table, and can be told apart in it.
  *
- * A name alone loses what says least first: return type and parameters, namespaces of template
+ * Kernels of known libraries are called as people call them (rules.def). Another name alone loses
+ * what says least first: return type and parameters, namespaces of template
  * arguments, all namespaces, and at last its middle. In a table that is not enough: instances of
  * one template differ in an argument or two, and those may be what is cut. So the names of one
  * family, whose text up to the first '<' is equal, are compared argument by argument, and what
- * all of them share goes first. Rows that still look alike get their number after the name. */
+ * all of them share goes first. Rows for which a rule has one text get what differs between their
+ * names after it (marks.h). Rows that still look alike get their number after the name. */
 #include "symbol/names/shorten.h"
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "symbol/names/args.h"
 #include "symbol/names/family.h"
+#include "symbol/names/marks.h"
+#include "symbol/names/rules.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -22,62 +27,10 @@ enum {
     SHORT_MAX = 65536,   /* bytes of a demangled name that are considered */
     TEXT_MAX = 64 << 20, /* bytes of all names of a table */
     HEAD_LEAST = 12,     /* columns that are kept of a family's name */
+    ROUNDS_MAX = 4,      /* of giving numbers */
 };
 
 /* ---- one name ---------------------------------------------------------------------------- */
-
-/* Cuts what compilers append to the parts of a function: " (.cold)". */
-static struct span drop_suffix(struct span s)
-{
-    size_t i = s.len;
-    if (!s.len || s.at[s.len - 1] != ')')
-        return s;
-    while (i && s.at[i - 1] != '(')
-        i--;
-    if (i > 1 && s.at[i - 2] == ' ' && s.at[i] == '.')
-        s.len = i - 2;
-    return s;
-}
-
-/* Cuts the parameter list and what follows: from the last '(' outside all brackets that opens one
- * (not that of "(anonymous namespace)"). */
-static struct span drop_parameters(struct span s)
-{
-    int depth = 0;
-    s = drop_suffix(s);
-    size_t cut = s.len;
-    for (size_t i = 0; i < s.len; i++) {
-        size_t after = skip_operator(s, i);
-        if (after > i) {
-            i = after - 1;
-            continue;
-        }
-        char c = s.at[i];
-        if (c == '(' && depth == 0 && i && !starts(s, i, "(anonymous namespace)") &&
-            !starts(s, i, "({lambda"))
-            cut = i;
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
-    }
-    return (struct span){s.at, cut};
-}
-
-/* Cuts the return type: the text before the last space outside brackets. */
-static struct span drop_return_type(struct span s)
-{
-    int depth = 0;
-    size_t from = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.at[i];
-        if (starts(s, i, "operator") && (i == 0 || !is_word(s.at[i - 1])))
-            break;
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= c == '>' || c == ')' || c == ']' || c == '}';
-        if (c == ' ' && depth == 0 && i + 1 < s.len)
-            from = i + 1;
-    }
-    return (struct span){s.at + from, s.len - from};
-}
 
 /* Copies s without namespaces inside at least bare_from angle brackets. */
 static void copy_bare(struct buf *out, struct span s, int bare_from)
@@ -122,7 +75,7 @@ static void put_detail(struct buf *out, const char *demangled, enum detail d)
 {
     static const int bare_from[DETAILS] = {0, 1, INT_MAX, INT_MAX};
     struct span s = {demangled, strnlen(demangled, SHORT_MAX)};
-    struct span name = drop_return_type(drop_parameters(s));
+    struct span name = args_core(s);
     if (name.len && d == PARAMETERS)
         name.len = s.len - (size_t)(name.at - s.at);
     copy_bare(out, name.len ? name : s, bare_from[d]);
@@ -148,9 +101,22 @@ static bool put_one(struct buf *out, const char *demangled, size_t width)
     return true;
 }
 
+/* Appends what a rule makes of the name, its middle cut out where it is too wide. False: no rule
+ * fits. */
+static bool put_ruled(struct buf *out, const char *demangled, size_t width)
+{
+    size_t from = out->len;
+    if (!rules_put(out, demangled))
+        return false;
+    if (columns_from(out, from) > width)
+        cut_middle(out, from, width);
+    return true;
+}
+
 void shorten_put(struct buf *out, const char *demangled, size_t width)
 {
-    put_one(out, demangled, width);
+    if (!put_ruled(out, demangled, width))
+        put_one(out, demangled, width);
 }
 
 /* ---- a table ----------------------------------------------------------------------------- */
@@ -181,6 +147,7 @@ struct row {
     const char *name;
     size_t index;       /* in the table */
     struct span family; /* text up to the first '<' */
+    bool ruled;         /* a rule made its text */
     bool cut;           /* its middle is missing */
     size_t at;          /* place of its text in texts */
     size_t place;       /* where the missing text goes, in the buffer that is being filled */
@@ -197,6 +164,8 @@ struct table {
 static int by_family(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
+    if (x->ruled != y->ruled)
+        return x->ruled - y->ruled;
     size_t n = x->family.len < y->family.len ? x->family.len : y->family.len;
     int order = n ? memcmp(x->family.at, y->family.at, n) : 0;
     if (!order && x->family.len != y->family.len)
@@ -291,7 +260,8 @@ static int put_alone(struct table *t, const char *const *names)
     for (size_t i = 0; i < t->count; i++) {
         struct row *r = &t->rows[i];
         *r = (struct row){.name = names[i], .index = i, .at = t->texts.len};
-        r->cut = put_one(&t->texts, names[i], t->width);
+        r->ruled = put_ruled(&t->texts, names[i], t->width);
+        r->cut = !r->ruled && put_one(&t->texts, names[i], t->width);
         buf_char(&t->texts, '\0');
         r->place = t->names.len;
         put_detail(&t->names, names[i], NO_NAMESPACES);
@@ -301,9 +271,18 @@ static int put_alone(struct table *t, const char *const *names)
         return GPUFL_E_NOMEM;
     for (size_t i = 0; i < t->count; i++) {
         const char *text = t->names.data + t->rows[i].place;
-        t->rows[i].family = (struct span){text, strcspn(text, "<(")};
+        size_t len = strcspn(text, "<(");
+        /* Rows of a rule without template arguments are compared whole. */
+        t->rows[i].family = (struct span){text, t->rows[i].ruled && text[len] != '<' ? 0 : len};
     }
     return 0;
+}
+
+/* True where both rows are there and of one family. */
+static bool same_family(const struct table *t, size_t a, size_t b)
+{
+    return b < t->count && t->rows[a].ruled == t->rows[b].ruled &&
+           span_same(t->rows[a].family, t->rows[b].family);
 }
 
 static int put_families(struct table *t)
@@ -311,9 +290,9 @@ static int put_families(struct table *t)
     struct family *f = mem_zalloc(sizeof *f);
     int rc = f ? 0 : GPUFL_E_NOMEM;
     qsort(t->rows, t->count, sizeof *t->rows, by_family);
-    for (size_t i = 0, n; i < t->count && !rc; i += n) {
+    for (size_t i = 0, n; i < t->count && !t->rows[i].ruled && !rc; i += n) {
         bool cut = false;
-        for (n = 0; i + n < t->count && span_same(t->rows[i].family, t->rows[i + n].family); n++)
+        for (n = 0; same_family(t, i, i + n); n++)
             cut |= t->rows[i + n].cut;
         if (n > 1 && (cut || alike(t, t->rows + i, n)))
             rc = put_family(t, f, t->rows + i, n);
@@ -332,10 +311,128 @@ static int put_families(struct table *t)
     return buf_error(&t->texts) ? GPUFL_E_NOMEM : rc;
 }
 
-/* Gives all rows that still look alike their number, except the first of them. */
-static int number_twins(struct table *t)
+/* ---- rows with one text of a rule --------------------------------------------------------- */
+
+/* By text, then by family. */
+static int by_twin(const void *a, const void *b, void *arg)
+{
+    const struct row *x = a, *y = b;
+    const char *texts = arg;
+    int order = strcmp(texts + x->at, texts + y->at);
+    return order ? order : by_family(a, b);
+}
+
+/* Appends "text [mark]" to made: the mark has two thirds of the width at most. */
+static void put_marked(struct buf *made, const char *text, struct buf *mark, size_t width)
+{
+    size_t most = width > 8 ? (width - 3) * 2 / 3 : 1, from = made->len;
+    if (columns_from(mark, 0) > most)
+        cut_middle(mark, 0, most);
+    size_t marked = columns_from(mark, 0) + 3, room = width > marked ? width - marked : 0;
+    buf_str(made, text);
+    if (columns_from(made, from) > room && !buf_error(made))
+        cut_middle(made, from, room);
+    buf_str(made, " [");
+    buf_put(made, mark->data, mark->len);
+    buf_char(made, ']');
+}
+
+/* Makes the texts of rows of one text and family, with their marks. named: the family's name is
+ * part of them. */
+static int put_marked_rows(struct table *t, struct row *rows, size_t count, struct buf *marks,
+                           bool named)
+{
+    struct buf made, mark;
+    buf_init(&made, TEXT_MAX);
+    buf_init(&mark, 2 * SHORT_MAX);
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&mark);
+        if (named)
+            buf_put(&mark, rows[i].family.at, rows[i].family.len);
+        if (mark.len && marks[i].len)
+            buf_char(&mark, ' ');
+        buf_put(&mark, marks[i].data, marks[i].len);
+        rows[i].place = made.len;
+        if (mark.len && !buf_error(&mark))
+            put_marked(&made, t->texts.data + rows[i].at, &mark, t->width);
+        else
+            buf_str(&made, t->texts.data + rows[i].at);
+        buf_char(&made, '\0');
+    }
+    for (size_t i = 0; i < count; i++)
+        rows[i].at = t->texts.len + rows[i].place;
+    if (!buf_error(&made))
+        buf_put(&t->texts, made.data, made.len);
+    int rc = buf_error(&made) || buf_error(&t->texts) ? GPUFL_E_NOMEM : 0;
+    buf_fini(&made);
+    buf_fini(&mark);
+    return rc;
+}
+
+/* Gives rows of one text and family their marks. whole: parameters are compared, too. */
+static int mark_family(struct table *t, struct row *rows, size_t count, bool named, bool whole)
+{
+    struct span *names = mem_array(count, sizeof *names);
+    struct buf *marks = mem_array(count, sizeof *marks);
+    int rc = names && marks ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; i < count && !rc; i++) {
+        struct span s = {rows[i].name, strnlen(rows[i].name, SHORT_MAX)};
+        names[i] = whole ? s : args_core(s);
+        buf_init(&marks[i], SHORT_MAX);
+    }
+    rc = rc ? rc : marks_put(names, count, marks);
+    rc = rc ? rc : put_marked_rows(t, rows, count, marks, named);
+    for (size_t i = 0; i < count && marks; i++)
+        buf_fini(&marks[i]);
+    mem_free(names);
+    mem_free(marks);
+    return rc;
+}
+
+/* Gives the rows of one text, count > 1 and sorted by family, what tells them apart. */
+static int mark_twins(struct table *t, struct row *rows, size_t count)
+{
+    bool named = !span_same(rows[0].family, rows[count - 1].family);
+    int rc = 0;
+    for (size_t i = 0, n; i < count && !rc; i += n) {
+        size_t text = rows[i].at;
+        for (n = 1; i + n < count && span_same(rows[i].family, rows[i + n].family); n++)
+            ;
+        rc = mark_family(t, rows + i, n, named, false);
+        if (rc || n == 1 || !alike(t, rows + i, n))
+            continue;
+        for (size_t k = i; k < i + n; k++)
+            rows[k].at = text;
+        rc = mark_family(t, rows + i, n, named, true);
+    }
+    return rc;
+}
+
+static int put_marks(struct table *t)
+{
+    size_t ruled = 0, plain = 0;
+    int rc = 0;
+    while (plain < t->count && !t->rows[plain].ruled)
+        plain++;
+    struct row *rows = t->rows + plain;
+    ruled = t->count - plain;
+    qsort_r(rows, ruled, sizeof *rows, by_twin, t->texts.data);
+    for (size_t i = 0, n; i < ruled && !rc; i += n) {
+        for (n = 1; i + n < ruled; n++)
+            if (strcmp(t->texts.data + rows[i].at, t->texts.data + rows[i + n].at) != 0)
+                break;
+        if (n > 1)
+            rc = mark_twins(t, rows + i, n);
+    }
+    return rc;
+}
+
+/* Gives all rows that still look alike their number, except the first of them. *any: there were
+ * such rows, and a number may have made a text that another row has. */
+static int number_twins(struct table *t, bool *any)
 {
     struct buf again;
+    *any = false;
     buf_init(&again, TEXT_MAX);
     qsort_r(t->rows, t->count, sizeof *t->rows, by_text, t->texts.data);
     for (size_t i = 0; i < t->count; i++) {
@@ -345,6 +442,7 @@ static int number_twins(struct table *t)
         r->twin = i && !strcmp(text, t->texts.data + r[-1].at);
         if (!r->twin)
             continue;
+        *any = true;
         size_t len = (size_t)snprintf(mark, sizeof mark, " #%zu", r->index + 1);
         r->place = again.len;
         buf_put(&again, text, column_at(text, strlen(text), t->width > len ? t->width - len : 0));
@@ -371,7 +469,10 @@ int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t
     t.rows = mem_array(count, sizeof *t.rows);
     int rc = t.rows ? put_alone(&t, names) : GPUFL_E_NOMEM;
     rc = rc ? rc : put_families(&t);
-    rc = rc ? rc : number_twins(&t);
+    rc = rc ? rc : put_marks(&t);
+    bool twins = true;
+    for (int round = 0; !rc && twins && round < ROUNDS_MAX; round++)
+        rc = number_twins(&t, &twins);
     if (!rc) {
         qsort(t.rows, count, sizeof *t.rows, by_index);
         for (size_t i = 0; i < count; i++)

@@ -88,8 +88,8 @@ static const struct table_case {
      {"gemm<__half, float, .., (Layout)0, (Layout)1>", NULL}},
     /* Arguments of different kinds; the common name gives way to them. */
     {42,
-     {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
-      "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<int, B>, A>(int)"},
+     {"void mine::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
+      "void mine::vectorized_elementwise_kernel<4, at::native::AddFunctor<int, B>, A>(int)"},
      {"vectorized_ele..<4, FillFunctor<float>, A>", NULL}},
     /* Tiles inside CUTLASS's templates: the outer ones give way. */
     {45,
@@ -104,6 +104,28 @@ static const struct table_case {
     /* Only the namespace, or only a parameter, is different. */
     {12, {"void a::scale(int)", "void b::scale(int)"}, {"a::scale", "b::scale"}},
     {12, {"scale(int*)", "scale(char*)"}, {"scale(int*)", "scale(char*)"}},
+    /* A rule has one text for them: what differs follows it, functions first. */
+    {40,
+     {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
+      "void at::native::vectorized_elementwise_kernel<2, at::native::FillFunctor<float>, A>(int)",
+      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>, A>(int)"},
+     {"Fill float [4]", "Fill float [2]", "Fill int"}},
+    {60,
+     {"void at::native::unrolled_elementwise_kernel<at::native::FillFunctor<float>, A>(int)",
+      "void at::native::vectorized_elementwise_kernel<2, at::native::FillFunctor<float>, A>(int)",
+      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)"},
+     {"Fill float [unrolled_elementwise_kernel]", "Fill float [vectorized_elementwise_kernel 2]",
+      "Fill float [vectorized_elementwise_kernel 4]"}},
+    {60,
+     {"sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage4_warpsize2x2x1_kernel",
+      "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage3_warpsize2x2x1_kernel"},
+     {"gemm f16f16 f16f32 f32 nn n 96x64x32 sm80 [stage4]",
+      "gemm f16f16 f16f32 f32 nn n 96x64x32 sm80 [stage3]"}},
+    /* Only parameters, or what an odd name adds, is different. */
+    {60,
+     {"triton_poi_fused_add_0(int)", "triton_poi_fused_add_0(long)",
+      "triton_poi_fused__add_0(int)"},
+     {"pointwise add #0 [add int]", "pointwise add #0 [add long]", "pointwise add #0 [_add]"}},
     /* Nothing is: they are numbered. */
     {20, {"f<1>", "f<1>", "f<1>"}, {"f<1>", "f<1> #2", "f<1> #3"}},
 };

@@ -1,0 +1,136 @@
+/* args.c - takes demangled names apart: what is around the name, and its arguments. */
+#include "symbol/names/args.h"
+
+#include <stdint.h>
+
+/* Cuts what compilers append to the parts of a function: " (.cold)". */
+static struct span drop_suffix(struct span s)
+{
+    size_t i = s.len;
+    if (!s.len || s.at[s.len - 1] != ')')
+        return s;
+    while (i && s.at[i - 1] != '(')
+        i--;
+    if (i > 1 && s.at[i - 2] == ' ' && s.at[i] == '.')
+        s.len = i - 2;
+    return s;
+}
+
+/* Cuts a constraint that follows the name or its parameters. */
+static struct span drop_requires(struct span s)
+{
+    int depth = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        size_t after = skip_operator(s, i);
+        if (after > i) {
+            i = after - 1;
+            continue;
+        }
+        char c = s.at[i];
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+        if (c == ' ' && depth == 0 && i && starts(s, i, " requires "))
+            return (struct span){s.at, i};
+    }
+    return s;
+}
+
+/* Cuts the parameter list and what follows: from the last '(' outside all brackets that opens one
+ * (not that of "(anonymous namespace)"). */
+static struct span drop_parameters(struct span s)
+{
+    int depth = 0;
+    s = drop_suffix(drop_requires(s));
+    size_t cut = s.len;
+    for (size_t i = 0; i < s.len; i++) {
+        size_t after = skip_operator(s, i);
+        if (after > i) {
+            i = after - 1;
+            continue;
+        }
+        char c = s.at[i];
+        if (c == '(' && depth == 0 && i && !starts(s, i, "(anonymous namespace)") &&
+            !starts(s, i, "({lambda"))
+            cut = i;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+    }
+    return (struct span){s.at, cut};
+}
+
+/* Cuts the return type: the text before the last space outside brackets. */
+static struct span drop_return_type(struct span s)
+{
+    int depth = 0;
+    size_t from = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        if (starts(s, i, "operator") && (i == 0 || !is_word(s.at[i - 1])))
+            break;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= c == '>' || c == ')' || c == ']' || c == '}';
+        if (c == ' ' && depth == 0 && i + 1 < s.len)
+            from = i + 1;
+    }
+    return (struct span){s.at + from, s.len - from};
+}
+
+struct span args_core(struct span s)
+{
+    return drop_return_type(drop_parameters(s));
+}
+
+bool args_split(struct span s, struct span *head, struct span *args, struct span *tail)
+{
+    size_t open = SIZE_MAX;
+    int depth = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        size_t after = skip_operator(s, i);
+        if (after > i) {
+            i = after - 1;
+            continue;
+        }
+        char c = s.at[i];
+        bool closes = (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+        if (c == '<' && depth == 0)
+            open = i;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= closes;
+        if (c != '>' || depth != 0 || open == SIZE_MAX)
+            continue;
+        *head = (struct span){s.at, open};
+        *args = (struct span){s.at + open + 1, i - open - 1};
+        *tail = (struct span){s.at + i + 1, s.len - i - 1};
+        return true;
+    }
+    return false;
+}
+
+struct span args_next(struct span *args)
+{
+    int depth = 0;
+    size_t i = 0;
+    for (; i < args->len && !(args->at[i] == ',' && depth == 0); i++) {
+        char c = args->at[i];
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= (c == '>' && !(i && args->at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+    }
+    struct span one = {args->at, i};
+    size_t passed = i < args->len ? i + 1 : i;
+    *args = (struct span){args->at + passed, args->len - passed};
+    while (one.len && one.at[0] == ' ')
+        one.at++, one.len--;
+    while (one.len && one.at[one.len - 1] == ' ')
+        one.len--;
+    return one;
+}
+
+size_t args_count(struct span args)
+{
+    size_t n = 0;
+    while (args.len) {
+        args_next(&args);
+        n++;
+    }
+    return n;
+}
