@@ -119,6 +119,9 @@ class Loaded(unittest.TestCase):
         self.assertEqual(totals, said)
         names = {k["symbol"]: k["name"] for k in report["kernels"]["by_name"]}
         self.assertEqual(dict(zip(kernels["mangled"], kernels["names"])), names)
+        short = {k["symbol"]: k["short_name"] for k in report["kernels"]["by_name"]}
+        self.assertEqual(dict(zip(kernels["mangled"], kernels["short_names"])), short)
+        self.assertEqual(len(set(short.values())), len(short))
         counts = dict(zip(*(self.rows(AT + "/counts")["data"][c] for c in ("record", "rows"))))
         self.assertEqual(counts["kernel"], report["kernels"]["count"])
         copies = self.rows(AT + "/copies")["data"]

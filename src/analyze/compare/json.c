@@ -1,11 +1,17 @@
 /* json.c - a comparison for programs. */
 #include "analyze/compare/compare.h"
 
+#include "base/alloc.h"
+#include "base/err.h"
 #include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
 #include "wire/record.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MAX = 1 << 28 }; /* bytes of the short names of one answer */
 
 static void put_session(struct json_out *j, const struct digest *d)
 {
@@ -105,21 +111,24 @@ static void put_shapes(struct json_out *j, const char *key, const struct compare
     json_out_close_array(j);
 }
 
-static void put_name(struct json_out *j, const struct compare_row *r)
+static void put_name(struct json_out *j, const struct compare_row *r, const char *short_name)
 {
     struct buf text;
     buf_init(&text, DEMANGLE_ROOM);
     demangle_put(&text, r->name);
     json_out_text(j, "name", buf_error(&text) ? r->name : buf_cstr(&text));
     buf_fini(&text);
+    json_out_text(j, "short_name", short_name);
     json_out_text(j, "symbol", r->name);
 }
 
-static void put_row(struct json_out *j, const struct compare_row *r, bool kernel)
+/* short_name: of a kernel; NULL of a scope. */
+static void put_row(struct json_out *j, const struct compare_row *r, const char *short_name)
 {
+    bool kernel = short_name != NULL;
     json_out_object(j, NULL);
     if (kernel)
-        put_name(j, r);
+        put_name(j, r, short_name);
     else
         json_out_text(j, "path", r->name);
     json_out_text(j, "verdict", compare_verdict_word(r->verdict));
@@ -141,13 +150,33 @@ static void put_row(struct json_out *j, const struct compare_row *r, bool kernel
     json_out_close_object(j);
 }
 
+/* Puts the short names of the rows, a NUL after each. */
+static int shorten(const struct compare_row *rows, size_t n, struct buf *out)
+{
+    const char **symbols = mem_array(n ? n : 1, sizeof *symbols);
+    int rc = symbols ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; i < n && !rc; i++)
+        symbols[i] = rows[i].name;
+    rc = rc ? rc : shorten_symbols(out, symbols, n);
+    mem_free(symbols);
+    return rc;
+}
+
 static void put_rows(struct json_out *j, const char *key, const struct compare_row *rows, size_t n,
                      size_t top, bool kernels)
 {
+    struct buf names;
+    buf_init(&names, NAMES_MAX);
+    int rc = kernels ? shorten(rows, n, &names) : 0;
+    const char *name = names.data;
+    json_out_fail(j, rc);
     json_out_array(j, key);
-    for (size_t i = 0; i < n && (!top || i < top); i++)
-        put_row(j, &rows[i], kernels);
+    for (size_t i = 0; i < n && (!top || i < top) && !rc; i++) {
+        put_row(j, &rows[i], kernels ? name : NULL);
+        name += kernels ? strlen(name) + 1 : 0;
+    }
     json_out_close_array(j);
+    buf_fini(&names);
 }
 
 void compare_put(const struct comparison *c, struct json_out *j, size_t top)

@@ -3,14 +3,10 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "base/printable.h"
-#include "symbol/names/demangle.h"
-#include "symbol/names/shorten.h"
+#include "analyze/insight/insight.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { NAME_COLUMNS = 60 };
 
 const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size)
 {
@@ -123,19 +119,6 @@ static void say_busy_devices(const struct model *m, unsigned used, int64_t durat
                    units_percent(b, (double)most.busy, (double)duration), most.index);
 }
 
-static void put_kernel(const struct model *m, uint32_t name, struct buf *out)
-{
-    struct buf full;
-    buf_init(&full, DEMANGLE_ROOM);
-    demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
-    if (full.len)
-        printable_clean(full.data, full.len); /* a line break would begin another sentence */
-    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
-    if (buf_error(&full))
-        out->error = buf_error(&full);
-    buf_fini(&full);
-}
-
 /* Kernels that were sampled but not recorded have known shares. False: none were sampled. */
 static bool say_sampled(const struct model *m, struct buf *out)
 {
@@ -150,7 +133,7 @@ static bool say_sampled(const struct model *m, struct buf *out)
     if (!most)
         return false;
     buf_str(out, "Top kernel by samples, for kernels were not recorded: ");
-    put_kernel(m, most->shown, out);
+    insight_put_kernel(m, most->shown, out);
     buf_printf(
         out, ", %s (+- %.1f points at 95 %%) of the time in which multiprocessors had work.\n",
         units_percent(a, (double)most->samples, all), 100 * sum_samples_margin(m, most->samples));
@@ -257,7 +240,7 @@ static void say_top_kernel(const struct model *m, struct buf *out)
         return;
     const struct kernel_name *n = &k->names[0];
     buf_str(out, "Top kernel: ");
-    put_kernel(m, n->name, out);
+    insight_put_kernel(m, n->name, out);
     buf_printf(out, ", %s of the kernel time in %s call%s of %s on average.\n",
                units_percent(a, (double)n->time.total, (double)k->time.total),
                units_count(b, (int64_t)n->time.count), n->time.count == 1 ? "" : "s",

@@ -15,11 +15,17 @@ enum { TEXT_MAX = 1 << 20, NAME_COLUMNS = 60, WARP = 32, REGISTER_BYTES = 4 };
 void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
 {
     struct buf full;
+    size_t from = out->len;
     buf_init(&full, DEMANGLE_ROOM);
-    demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
-    if (full.len)
-        printable_clean(full.data, full.len);
-    shorten_put(out, buf_cstr(&full), NAME_COLUMNS);
+    if (name)
+        sum_short_name_put(m, name, out);
+    if (!buf_error(out) && (out->len == from || out->len - from > NAME_COLUMNS)) {
+        out->len = from;
+        demangle_put(&full, name ? model_text(m, name) : "(kernel not known)");
+        shorten_kernel(out, buf_cstr(&full), NAME_COLUMNS);
+    }
+    if (!buf_error(out) && out->len > from)
+        printable_clean(out->data + from, out->len - from); /* a line break would end a sentence */
     if (buf_error(&full))
         out->error = buf_error(&full);
     buf_fini(&full);

@@ -20,6 +20,7 @@
 #include "analyze/model/kernels/kernels.h"
 #include "analyze/model/kernels/samples.h"
 #include "analyze/model/kernels/sass.h"
+#include "analyze/model/kernels/short_names.h"
 #include "analyze/model/known.h"
 #include "analyze/model/ledger.h"
 #include "analyze/model/scopes/scopes.h"
@@ -76,6 +77,7 @@ struct model {
     struct sum_samples samples; /* as all below: after scopes */
     struct sum_sass sass;
     struct sum_counters counters;
+    struct sum_short_names short_names; /* empty until sum_short_names_make */
 };
 
 /* What a pass of `gpufl trace --passes` gives, besides the times, which the pass of Trace gives. */

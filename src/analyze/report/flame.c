@@ -95,6 +95,14 @@ static int put_waits(const struct model *m, struct buf *line, FILE *out)
     return rc;
 }
 
+static void put_kernel(const struct model *m, uint32_t name, struct buf *out)
+{
+    if (name)
+        sum_short_name_put(m, name, out);
+    else
+        buf_str(out, "(kernel not known)");
+}
+
 static int put_work(const struct model *m, struct buf *line, FILE *out)
 {
     struct buf name;
@@ -109,7 +117,7 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
         buf_str(line, "GPU");
         rc = put_stack(m, w->stack, line);
         if (w->kind == WORK_KERNEL)
-            demangle_put(&name, w->name ? model_text(m, w->name) : "(kernel not known)");
+            put_kernel(m, w->name, &name);
         else if (w->kind == WORK_GRAPH && w->name)
             buf_printf(&name, "CUDA graph %" PRIu32, w->name);
         else if (w->kind == WORK_GRAPH)

@@ -64,6 +64,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
         put_place(m, j, i->place);
     json_out_text_or_null(j, "scope", model_text(m, i->scope));
     json_kernel_name(m, j, "kernel", i->kernel);
+    json_short_name(m, j, i->kernel);
     json_out_text_or_null(j, "kernel_symbol", model_text(m, i->kernel));
     json_out_int(j, "device", i->device ? m->devices.items[i->device].row.index : CELL_NULL);
     json_evidence(r, j, i);

@@ -21,6 +21,16 @@ void json_kernel_name(const struct model *m, struct json_out *j, const char *key
     buf_fini(&text);
 }
 
+void json_short_name(const struct model *m, struct json_out *j, uint32_t name)
+{
+    struct buf text;
+    buf_init(&text, DEMANGLE_ROOM);
+    sum_short_name_put(m, name, &text);
+    json_out_text_or_null(j, "short_name", buf_cstr(&text));
+    json_out_fail(j, buf_error(&text) ? GPUFL_E_NOMEM : 0);
+    buf_fini(&text);
+}
+
 void json_put_sentences(struct json_out *j, const char *key, struct buf *text)
 {
     json_out_lines(j, key, buf_cstr(text));

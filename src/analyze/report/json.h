@@ -10,6 +10,8 @@
 
 /* A kernel's demangled name, or null for 0 and names that are empty. */
 void json_kernel_name(const struct model *m, struct json_out *j, const char *key, uint32_t name);
+/* The member short_name: a kernel's short name, or null where json_kernel_name gives null. */
+void json_short_name(const struct model *m, struct json_out *j, uint32_t name);
 /* The lines of a buf as an array of strings; the buf's failure becomes the report's. */
 void json_put_sentences(struct json_out *j, const char *key, struct buf *text);
 /* A finding's member passes: numbers of those that it rests on, where there are some. */

@@ -168,6 +168,7 @@ static void put_kernel(const struct model *m, struct json_out *j, const struct k
     const struct sum_kernels *k = &m->kernels;
     json_out_object(j, NULL);
     json_kernel_name(m, j, "name", n->name);
+    json_short_name(m, j, n->name);
     json_out_text_or_null(j, "symbol", text_of(m, n->name));
     put_histogram(j, &n->time);
     json_out_count(j, "graph", n->graph);

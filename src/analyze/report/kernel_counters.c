@@ -181,6 +181,7 @@ void json_kernel_counters(const struct report *r, struct json_out *j)
         rc = put_shown(m, f.items[i]->kernel, &shown);
         json_out_object(j, NULL);
         json_out_text(j, "kernel", rc ? "" : buf_cstr(&shown));
+        json_short_name(m, j, f.items[i]->kernel);
         json_out_text(j, "symbol", model_text(m, f.items[i]->kernel));
         json_out_array(j, "counters");
         for (size_t k = 0; k < n; k++)

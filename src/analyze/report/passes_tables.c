@@ -340,6 +340,7 @@ static void json_kernel(const struct report *r, struct json_out *j, const struct
 {
     json_out_object(j, NULL);
     json_kernel_name(&r->model, j, "name", k->name);
+    json_short_name(&r->model, j, k->name);
     json_out_text(j, "symbol", model_text(&r->model, k->name));
     json_dimensions(j, "grid", k->grid);
     json_dimensions(j, "block", k->block);

@@ -26,6 +26,7 @@ static void put_function_names(const struct model *m, struct json_out *j, uint32
 {
     const struct code_function *f = device_code_at(&m->code, function);
     json_out_text_or_null(j, "kernel", f ? model_text(m, f->shown) : "");
+    json_short_name(m, j, f ? f->name : 0);
     json_out_text_or_null(j, "symbol", f ? model_text(m, f->name) : "");
 }
 
@@ -96,6 +97,7 @@ static void put_shares(const struct model *m, struct json_out *j)
             continue;
         json_out_object(j, NULL);
         json_out_text_or_null(j, "kernel", model_text(m, f->shown));
+        json_short_name(m, j, f->name);
         json_out_count(j, "samples", f->samples);
         json_out_number(j, "share", (double)f->samples / (double)all);
         json_out_number(j, "margin", sum_samples_margin(m, f->samples));
@@ -176,6 +178,7 @@ void json_counters(const struct report *r, struct json_out *j)
         json_out_text_or_null(j, "scope", model_text(m, c->scope));
         json_out_text_or_null(j, "range", model_text(m, c->range));
         json_out_text_or_null(j, "kernel_symbol", model_text(m, c->kernel));
+        json_short_name(m, j, c->kernel);
         json_out_count(j, "values", c->count);
         json_out_number(j, "mean", c->sum / (double)c->count);
         json_out_number(j, "least", c->least);
@@ -236,6 +239,7 @@ static size_t put_function(const struct report *r, struct json_out *j, uint32_t 
     }
     json_out_object(j, NULL);
     json_out_text(j, "kernel", model_text(m, f->shown));
+    json_short_name(m, j, f->name);
     json_out_text(j, "symbol", model_text(m, f->name));
     json_out_text_or_null(j, "arch", model_text(m, f->arch));
     json_out_count(j, "samples", v.samples);

@@ -41,6 +41,7 @@ static void put_kernel(const struct model *m, struct json_out *j, const struct s
 {
     json_out_object(j, NULL);
     json_kernel_name(m, j, "name", k->name);
+    json_short_name(m, j, k->name);
     json_out_text_or_null(j, "symbol", model_text(m, k->name));
     json_out_count(j, "count", k->count);
     json_out_int(j, "total_ns", k->ns);

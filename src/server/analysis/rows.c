@@ -44,6 +44,16 @@ static const char *function_text(const struct report *r, struct region *memory, 
     return out;
 }
 
+static const char *short_text(const struct report *r, struct region *memory, uint32_t kernel)
+{
+    struct buf text;
+    buf_init(&text, DEMANGLE_ROOM);
+    sum_short_name_put(&r->model, kernel, &text);
+    const char *out = buf_error(&text) ? NULL : table_text(memory, buf_cstr(&text));
+    buf_fini(&text);
+    return out;
+}
+
 /* ---- findings -------------------------------------------------------------------------------- */
 
 static bool fill_finding(const struct report *r, const struct insight *i, struct region *memory,
@@ -62,7 +72,8 @@ static bool fill_finding(const struct report *r, const struct insight *i, struct
     f->text = table_text(memory, i->text ? i->text : "");
     f->file = name_text(r, memory, i->file ? i->file : p ? p->file : 0);
     f->line = i->file ? i->line : p ? p->line : 0;
-    f->function = function_text(r, memory, i->file ? i->kernel : p ? p->function : 0);
+    f->function =
+        i->file ? short_text(r, memory, i->kernel) : function_text(r, memory, p ? p->function : 0);
     f->kernel = name_text(r, memory, i->kernel);
     f->gpu = name_text(r, memory, d ? d->row.uuid : 0);
     return f->title && f->text && f->file && f->function && f->kernel && f->gpu;

@@ -5,6 +5,7 @@
 #include "server/api/parts.h"
 
 #include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -175,13 +176,24 @@ static void put_days(struct answering *a, double *room)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Returns what is shown of a name; valid while brief is. */
+static const char *shortened(bool kernel, struct buf *name, struct buf *brief)
+{
+    if (kernel)
+        shorten_kernel(brief, buf_cstr(name), SHORT_COLUMNS);
+    else
+        buf_put(brief, name->data, name->len);
+    return buf_cstr(brief);
+}
+
 static void send(struct call *c, struct history_rows *rows, const struct history *found,
                  double *room)
 {
     struct answering a = {.rows = rows, .found = found};
     const char *symbol = ARG(c, history, name)->text;
-    struct buf name;
+    struct buf name, brief;
     buf_init(&name, DEMANGLE_ROOM);
+    buf_init(&brief, DEMANGLE_ROOM);
     if (ARG(c, history, kind)->i == 0)
         demangle_put(&name, symbol);
     else
@@ -190,6 +202,7 @@ static void send(struct call *c, struct history_rows *rows, const struct history
     json_out_object(&a.j, NULL);
     json_out_text(&a.j, "kind", kinds[ARG(c, history, kind)->i]);
     json_out_text(&a.j, "name", buf_error(&name) ? symbol : buf_cstr(&name));
+    json_out_text(&a.j, "short_name", shortened(ARG(c, history, kind)->i == 0, &name, &brief));
     json_out_text(&a.j, "symbol", symbol);
     json_out_count(&a.j, "session_count", rows->count);
     json_out_number(&a.j, "level_ns", rows->count ? rows->points[rows->count - 1].level : NAN);
@@ -201,6 +214,7 @@ static void send(struct call *c, struct history_rows *rows, const struct history
     put_sessions(&a);
     json_out_close_object(&a.j);
     buf_fini(&name);
+    buf_fini(&brief);
     call_json_send(c, &a.j, 200);
 }
 

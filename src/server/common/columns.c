@@ -1,8 +1,10 @@
 /* columns.c - a buffer a column, put together at the end. */
 #include "server/common/columns.h"
 
+#include "base/alloc.h"
 #include "base/intern.h"
 #include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -129,6 +131,27 @@ static void put_column(struct columns *c, unsigned i, struct json_out *j)
     json_out_close_array(j);
 }
 
+/* Puts the names shortened as one table: no two of the answer are alike. */
+static int put_short_names(struct columns *c, struct json_out *j)
+{
+    struct buf text;
+    uint32_t count = intern_count(c->names);
+    const char **symbols = mem_array(count ? count : 1, sizeof *symbols);
+    int rc = symbols ? 0 : GPUFL_E_NOMEM;
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        symbols[i] = intern_text(c->names, i + 1, NULL);
+    buf_init(&text, NAMES_BYTES);
+    rc = rc ? rc : shorten_symbols(&text, symbols, count);
+    json_out_array(j, "short_names");
+    const char *at = text.data;
+    for (uint32_t i = 0; i < count && rc == 0; i++, at += strlen(at) + 1)
+        json_out_text(j, NULL, at);
+    json_out_close_array(j);
+    buf_fini(&text);
+    mem_free(symbols);
+    return rc;
+}
+
 static int put_names(struct columns *c, struct json_out *j)
 {
     struct buf text;
@@ -148,7 +171,7 @@ static int put_names(struct columns *c, struct json_out *j)
     for (uint32_t id = 1; id <= count; id++)
         json_out_text(j, NULL, intern_text(c->names, id, NULL));
     json_out_close_array(j);
-    return rc;
+    return rc ? rc : put_short_names(c, j);
 }
 
 int columns_put(struct columns *c, struct json_out *j)

@@ -40,7 +40,6 @@ static struct span drop_requires(struct span s)
 static struct span drop_parameters(struct span s)
 {
     int depth = 0;
-    s = drop_suffix(drop_requires(s));
     size_t cut = s.len;
     for (size_t i = 0; i < s.len; i++) {
         size_t after = skip_operator(s, i);
@@ -75,9 +74,34 @@ static struct span drop_return_type(struct span s)
     return (struct span){s.at + from, s.len - from};
 }
 
+/* True where a bracket after a space, outside all others, says that the text is prose. */
+static bool is_prose(struct span s)
+{
+    int depth = 0;
+    for (size_t i = 0; i + 1 < s.len; i++) {
+        size_t after = skip_operator(s, i);
+        if (after > i) {
+            i = after - 1;
+            continue;
+        }
+        char c = s.at[i];
+        if (c == ' ' && depth == 0 && s.at[i + 1] == '(' && i && is_word(s.at[i - 1]) &&
+            !starts(s, i + 1, "(anonymous namespace)") && !starts(s, i + 1, "(*"))
+            return true;
+        depth += c == '<' || c == '(' || c == '[' || c == '{';
+        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+    }
+    return false;
+}
+
 struct span args_core(struct span s)
 {
-    return drop_return_type(drop_parameters(s));
+    struct span whole = drop_suffix(drop_requires(s)), name = drop_parameters(whole);
+    if (is_prose(whole))
+        return s;
+    if (name.len == whole.len) /* no parameters, so that no return type is before it */
+        return starts(name, 0, "void ") ? (struct span){name.at + 5, name.len - 5} : name;
+    return drop_return_type(name);
 }
 
 bool args_split(struct span s, struct span *head, struct span *args, struct span *tail)

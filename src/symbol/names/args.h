@@ -15,7 +15,7 @@ struct span args_next(struct span *args);
 size_t args_count(struct span args);
 
 /* The name without return type, parameters, a requires-clause and what compilers append to the
- * parts of a function (" (.cold)"). Empty where the text is no name of a function. */
+ * parts of a function (" (.cold)"). The whole text where that is prose: "epoch (warm up)". */
 struct span args_core(struct span s);
 
 #endif

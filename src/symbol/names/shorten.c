@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "symbol/names/args.h"
+#include "symbol/names/demangle.h"
 #include "symbol/names/family.h"
 #include "symbol/names/marks.h"
 #include "symbol/names/rules.h"
@@ -24,10 +25,11 @@
 #include <string.h>
 
 enum {
-    SHORT_MAX = 65536,   /* bytes of a demangled name that are considered */
-    TEXT_MAX = 64 << 20, /* bytes of all names of a table */
-    HEAD_LEAST = 12,     /* columns that are kept of a family's name */
-    ROUNDS_MAX = 4,      /* of giving numbers */
+    SHORT_MAX = 65536,     /* bytes of a demangled name that are considered */
+    TEXT_MAX = 1 << 30,    /* bytes of all names of a table */
+    PLAIN_MAX = 256 << 20, /* bytes of demangled text in shorten_symbols */
+    HEAD_LEAST = 12,       /* columns that are kept of a family's name */
+    ROUNDS_MAX = 4,        /* of giving numbers */
 };
 
 /* ---- one name ---------------------------------------------------------------------------- */
@@ -115,6 +117,11 @@ static bool put_ruled(struct buf *out, const char *demangled, size_t width)
 
 void shorten_put(struct buf *out, const char *demangled, size_t width)
 {
+    put_one(out, demangled, width);
+}
+
+void shorten_kernel(struct buf *out, const char *demangled, size_t width)
+{
     if (!put_ruled(out, demangled, width))
         put_one(out, demangled, width);
 }
@@ -157,7 +164,7 @@ struct row {
 struct table {
     struct row *rows; /* owned */
     size_t count, width;
-    struct buf names; /* names without namespaces, a NUL after each: they decide the family */
+    struct buf names; /* what decides the families: names without namespaces, up to the first < */
     struct buf texts; /* as shown, a NUL after each; a new text is appended */
 };
 
@@ -254,6 +261,29 @@ static int put_family(struct table *t, struct family *f, struct row *rows, size_
     return rc;
 }
 
+/* Bytes before the first template arguments or parameters. */
+static size_t family_length(const char *at, size_t len)
+{
+    size_t n = 0;
+    while (n < len && at[n] != '<' && at[n] != '(')
+        n++;
+    return n;
+}
+
+/* Puts the text that decides the row's family. Rows of a rule without template arguments have
+ * none, and are compared whole. */
+static void put_family_name(struct table *t, struct row *r)
+{
+    size_t from = r->place = t->names.len;
+    put_detail(&t->names, r->name, NO_NAMESPACES);
+    if (buf_error(&t->names) || t->names.len == from)
+        return;
+    size_t all = t->names.len - from, len = family_length(t->names.data + from, all);
+    bool whole = r->ruled && (len == all || t->names.data[from + len] != '<');
+    r->family.len = whole ? 0 : len;
+    t->names.len = from + r->family.len;
+}
+
 /* Makes the text of every row on its own. */
 static int put_alone(struct table *t, const char *const *names)
 {
@@ -263,18 +293,12 @@ static int put_alone(struct table *t, const char *const *names)
         r->ruled = put_ruled(&t->texts, names[i], t->width);
         r->cut = !r->ruled && put_one(&t->texts, names[i], t->width);
         buf_char(&t->texts, '\0');
-        r->place = t->names.len;
-        put_detail(&t->names, names[i], NO_NAMESPACES);
-        buf_char(&t->names, '\0');
+        put_family_name(t, r);
     }
     if (buf_error(&t->texts) || buf_error(&t->names))
         return GPUFL_E_NOMEM;
-    for (size_t i = 0; i < t->count; i++) {
-        const char *text = t->names.data + t->rows[i].place;
-        size_t len = strcspn(text, "<(");
-        /* Rows of a rule without template arguments are compared whole. */
-        t->rows[i].family = (struct span){text, t->rows[i].ruled && text[len] != '<' ? 0 : len};
-    }
+    for (size_t i = 0; i < t->count; i++)
+        t->rows[i].family.at = t->names.data + t->rows[i].place;
     return 0;
 }
 
@@ -482,5 +506,28 @@ int shorten_rows(struct buf *out, const char *const *names, size_t count, size_t
     mem_free(t.rows);
     buf_fini(&t.names);
     buf_fini(&t.texts);
+    return rc;
+}
+
+int shorten_symbols(struct buf *out, const char *const *symbols, size_t count)
+{
+    struct buf text;
+    const char **names = mem_array(count ? count : 1, sizeof *names);
+    size_t *at = mem_array(count ? count : 1, sizeof *at);
+    int rc = names && at ? 0 : GPUFL_E_NOMEM;
+    buf_init(&text, PLAIN_MAX + DEMANGLED_MAX);
+    for (size_t i = 0; i < count && !rc; i++) {
+        at[i] = text.len;
+        if (text.len < PLAIN_MAX)
+            demangle_put(&text, symbols[i]);
+        buf_char(&text, '\0');
+        rc = buf_error(&text) ? GPUFL_E_NOMEM : 0;
+    }
+    for (size_t i = 0; i < count && !rc; i++)
+        names[i] = text.data[at[i]] ? text.data + at[i] : symbols[i];
+    rc = rc ? rc : shorten_rows(out, names, count, SHORT_COLUMNS);
+    buf_fini(&text);
+    mem_free(names);
+    mem_free(at);
     return rc;
 }

@@ -51,7 +51,7 @@ TEST(test_collapsed)
     assert_int_equal(code, 0);
     assert_string_equal(text, "host blocked;<module> (train.py:200);train_step() "
                               "(train.py:90);context synchronizations 8040000\n"
-                              "GPU;<module> (train.py:200);a,b c() (odd,name.py:7);gemm(float*) "
+                              "GPU;<module> (train.py:200);a,b c() (odd,name.py:7);gemm "
                               "8000000\n");
     free(text);
 }

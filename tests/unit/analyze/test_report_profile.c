@@ -303,6 +303,7 @@ TEST(test_kernel_counters)
     assert_int_equal(json_array_size(kernels), 1);
     assert_int_equal(json_array_size(counters), 2);
     assert_string_equal(json_string_value(json_object_get(kernel, "kernel")), "counted(float*)");
+    assert_string_equal(json_string_value(json_object_get(kernel, "short_name")), "counted");
     assert_string_equal(json_string_value(json_object_get(kernel, "symbol")), "_Z7countedPf");
     assert_string_equal(json_string_value(json_object_get(scoped, "scope")), "forward");
     assert_int_equal(json_integer_value(json_object_get(scoped, "values")), 2);

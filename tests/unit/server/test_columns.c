@@ -103,6 +103,10 @@ TEST(test_names_are_said_once)
     assert_string_equal(json_string_value(json_array_get(json_object_get(root, "mangled"), 0)),
                         "_Z4gemmIfEvPT_");
     assert_string_equal(json_string_value(json_array_get(names, 1)), "plain");
+    json_t *brief = json_object_get(root, "short_names");
+    assert_int_equal(json_array_size(brief), 2);
+    assert_string_equal(json_string_value(json_array_get(brief, 0)), "gemm<float>");
+    assert_string_equal(json_string_value(json_array_get(brief, 1)), "plain");
     assert_int_equal(json_integer_value(cell(root, "name", 0)), 0);
     assert_int_equal(json_integer_value(cell(root, "name", 8)), 1);
     json_decref(root);

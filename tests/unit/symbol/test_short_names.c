@@ -66,7 +66,7 @@ TEST(test_each)
     for (size_t i = 0; i < n.count; i++) {
         struct buf b;
         buf_init(&b, 1 << 20);
-        shorten_put(&b, n.demangled[i], WIDE);
+        shorten_kernel(&b, n.demangled[i], WIDE);
         if (strcmp(buf_cstr(&b), n.text[i]) != 0)
             fail_msg("%s\n  is:     %s\n  wanted: %s", n.demangled[i], buf_cstr(&b), n.text[i]);
         buf_fini(&b);
@@ -143,7 +143,7 @@ TEST(test_constraints)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct buf b;
         buf_init(&b, 1 << 20);
-        shorten_put(&b, cases[i].name, WIDE);
+        shorten_kernel(&b, cases[i].name, WIDE);
         assert_string_equal(buf_cstr(&b), cases[i].shown);
         buf_fini(&b);
     }

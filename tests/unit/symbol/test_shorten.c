@@ -29,6 +29,12 @@ static const struct {
     {"void run<(Layout)0, (Layout)1>(int)", "run<(Layout)0, (Layout)1>", 80},
     {"void ns::Sum<int>::add<float>(float*)", "Sum<int>::add<float>", 20},
     {"abcdefgh", "ab..h", 5},
+    /* Names of scopes and copies stand between those of kernels. */
+    {"copy host to device", "copy host to device", 80},
+    {"train/step (epoch 1)", "train/step (epoch 1)", 80},
+    {"(kernel not known)", "(kernel not known)", 80},
+    {"unsigned long count(int)", "count", 80},
+    {"void saxpy<float>", "saxpy<float>", 80},
     {"", "", 10},
 };
 
@@ -38,7 +44,7 @@ TEST(test_short)
         struct buf b;
         buf_init(&b, 1 << 20);
         buf_str(&b, ">");
-        shorten_put(&b, shorts[i].name, shorts[i].width);
+        shorten_kernel(&b, shorts[i].name, shorts[i].width);
         assert_string_equal(buf_cstr(&b) + 1, shorts[i].shown);
         buf_fini(&b);
     }
@@ -58,7 +64,7 @@ TEST(test_odd_names)
         size_t width = 3 + (size_t)(rand_r(&seed) % 40), wide = 0;
         struct buf b;
         buf_init(&b, 1 << 20);
-        shorten_put(&b, name, width);
+        shorten_kernel(&b, name, width);
         for (size_t i = 0; i < b.len; i++)
             wide += ((unsigned char)b.data[i] & 0xc0) != 0x80;
         assert_true(wide <= width);

@@ -1,0 +1,29 @@
+/* short_names.h - the short names of a model's kernels, no two alike.
+ *
+ * All kernels of a model are one table for symbol/names/shorten.h, so that a kernel has one short
+ * name wherever a report names it. Kernels of equal demangled names are one to people and have the
+ * same. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_KERNELS_SHORT_NAMES_H
+#define GPUFL_ANALYZE_MODEL_KERNELS_SHORT_NAMES_H
+
+#include "base/buf.h"
+#include "base/keyed.h"
+
+struct model;
+
+struct sum_short_names {
+    struct keyed by_name; /* of struct short_name; item 0 is none */
+    struct buf texts;     /* a NUL after each */
+};
+
+void sum_short_names_init(struct model *m);
+void sum_short_names_fini(struct model *m);
+
+/* Makes the names of a finished model, anew where they were made before. 0 or GPUFL_E_NOMEM. */
+int sum_short_names_make(struct model *m);
+
+/* Appends the short name of a kernel or a function of device code, by an id of model.names, mangled
+ * or demangled; nothing for 0. A name of which the model knows no kernel is shortened alone. */
+void sum_short_name_put(const struct model *m, uint32_t name, struct buf *out);
+
+#endif
