@@ -1,6 +1,6 @@
 // How numbers read: three digits, units that suit, unknown is never zero.
 import { describe, expect, it } from "vitest";
-import { between, bytes, count, date, duration, exact, grouped, percent, sentence, shortKernel, UNKNOWN } from "../src/format/format";
+import { between, bytes, count, date, duration, exact, grouped, percent, sentence, UNKNOWN } from "../src/format/format";
 
 describe("durations", () => {
   it.each([
@@ -50,17 +50,6 @@ describe("times", () => {
   it("64 bits survive as text", () => expect(between("1795198386453742295", "1795198386925051789")).toBe(471309494));
   it("no end, no length", () => expect(between("1", null)).toBeNull());
   it("no date", () => expect(date(null)).toBe(UNKNOWN));
-});
-
-describe("kernel names", () => {
-  it.each([
-    ["void (anonymous namespace)::matmul<false, true>(float const*, int)", "matmul<false, true>"],
-    ["(anonymous namespace)::relu_forward(float*, int)", "relu_forward"],
-    ["plain", "plain"],
-    ["void f<void (*)(int)>(int)", "f<void (*)(int)>"],
-    ["S::operator()(int) const", "S::operator()"],
-    ["<b>x</b>", "<b>x</b>"],
-  ])("%s", (name, short) => expect(shortKernel(name)).toBe(short));
 });
 
 describe("sentences of the analysis", () => {

@@ -1,7 +1,7 @@
 // Addresses, columns, import rules, tables made of the server's, and the small logic of pages.
 import { describe, expect, it } from "vitest";
 import { readFileSync } from "node:fs";
-import { mangledOf, nameOf, rowsOf } from "../src/api/columns";
+import { mangledOf, nameOf, rowsOf, shortOf } from "../src/api/columns";
 import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/report";
 import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
@@ -91,7 +91,8 @@ describe("columns", () => {
       { a: null, b: "y" },
     ]));
   it("names by number", () => {
-    const answer = { names: ["f()"], mangled: ["_Z1fv"] };
+    const answer = { names: ["f()"], mangled: ["_Z1fv"], short_names: ["f"] };
+    expect([shortOf(answer, 0), shortOf(answer, null), shortOf({ names: ["g()"] }, 0)]).toEqual(["f", null, "g()"]);
     expect([nameOf(answer, 0), mangledOf(answer, 0), nameOf(answer, 9), nameOf(answer, null)]).toEqual(["f()", "_Z1fv", null, null]);
   });
 });

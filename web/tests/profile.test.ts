@@ -39,19 +39,19 @@ describe("hardware counters", () => {
 
 describe("counted instructions", () => {
   const M = "smsp__sass_";
-  const row = (kernel: string, more: object) => ({ kernel, symbol: `_${kernel}`, scope: null, ...more });
+  const row = (kernel: string, more: object) => ({ kernel, short_name: `${kernel}!`, symbol: `_${kernel}`, scope: null, ...more });
   const of = (...kernels: object[]) => instructionsOf({ instructions: { warp_size: 32, kernels } });
   it("efficiencies as the report has them, most instructions first", () => {
     const found = of(row("f", { [`${M}inst_executed`]: 10, [`${M}thread_inst_executed`]: 80 }), row("g", { [`${M}inst_executed`]: 100, [`${M}sectors_mem_global`]: 400, [`${M}sectors_mem_global_ideal`]: 100, [`${M}l1tex_pipe_lsu_wavefronts_mem_shared`]: 64, [`${M}l1tex_pipe_lsu_wavefronts_mem_shared_ideal`]: 2 }));
     expect(found).toEqual([
-      { name: "g", symbol: "_g", scope: "", executed: 100, threads: null, needed: 0.25, conflicts: 32 },
-      { name: "f", symbol: "_f", scope: "", executed: 10, threads: 0.25, needed: null, conflicts: null },
+      { name: "g", short: "g!", symbol: "_g", scope: "", executed: 100, threads: null, needed: 0.25, conflicts: 32 },
+      { name: "f", short: "f!", symbol: "_f", scope: "", executed: 10, threads: 0.25, needed: null, conflicts: null },
     ]);
   });
   it("a kernel that several code objects have is one", () => {
     const half = (executed: number, threads: number) => row("f", { [`${M}inst_executed`]: executed, [`${M}thread_inst_executed`]: threads });
     const part = { instructions: { warp_size: 32, kernels: [half(10, 80), half(30, 240), row("f", { scope: "x", [`${M}inst_executed`]: 5 })] } };
-    expect(instructionsOfKernel(part, "_f")).toEqual({ name: "f", symbol: "_f", scope: "", executed: 40, threads: 0.25, needed: null, conflicts: null });
+    expect(instructionsOfKernel(part, "_f")).toEqual({ name: "f", short: "f!", symbol: "_f", scope: "", executed: 40, threads: 0.25, needed: null, conflicts: null });
     expect(instructionsOfKernel(part, "_g")).toBeUndefined();
   });
   it("loads and stores may be told apart; none is not known", () => {
@@ -61,11 +61,11 @@ describe("counted instructions", () => {
 });
 
 it("samples by kernel: functions of one name together, with the report's margin", () => {
-  const row = (kernel: string, symbol: string, reason: string, samples: number) => ({ kernel, symbol, reason, samples });
+  const row = (kernel: string, symbol: string, reason: string, samples: number) => ({ kernel, short_name: `${kernel}!`, symbol, reason, samples });
   const part = { samples: { samples: 200, kernels: [row("f", "_f1", "wait", 10), row("f", "_f2", "wait", 30), row("f", "_f2", "selected", 10), row("g", "_g", "barrier", 150)], shares: [{ kernel: "g", samples: 150, share: 0.75, margin: 0.06 }] } };
   expect(sampledKernelsOf(part)).toEqual([
-    { name: "g", symbol: "_g", margin: 0.06, samples: 150, share: 0.75, issued: 0, reasons: [{ reason: "barrier", part: 1 }] },
-    { name: "f", symbol: "_f2", margin: null, samples: 50, share: 0.25, issued: 0.2, reasons: [{ reason: "wait", part: 0.8 }] },
+    { name: "g", short: "g!", symbol: "_g", margin: 0.06, samples: 150, share: 0.75, issued: 0, reasons: [{ reason: "barrier", part: 1 }] },
+    { name: "f", short: "f!", symbol: "_f2", margin: null, samples: 50, share: 0.25, issued: 0.2, reasons: [{ reason: "wait", part: 0.8 }] },
   ]);
   for (const odd of [undefined, null, {}, { samples: { kernels: 3 } }]) expect(sampledKernelsOf(odd)).toEqual([]);
 });

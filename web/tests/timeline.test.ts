@@ -12,7 +12,7 @@ import { extent, inOrder, KIND, laneOf, tracksOf, type Lane } from "../src/timel
 import { layOut, rowAt, rowsWithin } from "../src/timeline/layout";
 import { coarser, columnsFor, keyOf, levelOf, lodFor, pieceAt, piecesOf, rawShift, sums, topFor } from "../src/timeline/lod";
 import { busyOf } from "../src/timeline/mini";
-import { colourOf, hashOf, labelOf, Names } from "../src/timeline/names";
+import { colourOf, hashOf, Names } from "../src/timeline/names";
 import { bytesOf, eventsOf, lowerBound, pointsOf, sumsOf, type Piece, type SpanRows, type TileRows } from "../src/timeline/piece";
 import { Pieces, type Line, type Want } from "../src/timeline/pieces";
 import type { Reply, Request } from "../src/timeline/protocol";
@@ -235,7 +235,7 @@ describe("under the pointer", () => {
 });
 
 describe("search", () => {
-  const hit = (start: number, ref: number) => ({ lane: laneId(1, 0, ref), start, duration: 1, name: "x", ref: 0 });
+  const hit = (start: number, ref: number) => ({ lane: laneId(1, 0, ref), start, duration: 1, name: "x", short: "x", ref: 0 });
   const all = [hit(5, 1), hit(5, 2), hit(5, 10), hit(9, 1)];
   it("goes through hits that start at once, by lane", () => {
     const seen = [];
@@ -253,13 +253,17 @@ describe("names and colours", () => {
   it("a name has its colour for ever", () => {
     expect([hashOf(""), hashOf("gemm"), colourOf("gemm")]).toEqual([0x811c9dc5, 0x85fc8323, 11]);
   });
-  it("labels have neither namespaces nor parameters", () =>
-    expect([labelOf("void a::b::gemm<c::d, 4>(float*)"), labelOf("relu"), labelOf("x".repeat(4096)).length]).toEqual(["gemm<c::d, 4>", "relu", 120]));
+  it("labels are the server's, each once", () => {
+    const names = new Names();
+    names.add([{ name: "f(int)", mangled: "_Z1fi", short: "f" }]);
+    names.add([{ name: "f(long)", mangled: "_Z1fl", short: "f" }]);
+    expect([names.short(1), names.short(2)]).toEqual(["f", "f #2"]);
+  });
   it("of the worker and of the page; what is searched for", () => {
     const names = new Names();
-    names.add(Array.from({ length: 300 }, (_, i) => ({ name: `k${i}()`, mangled: `_Z2k${i}v` })));
-    const own = names.numberOf("from the server");
-    expect([names.text(1), names.short(300), names.text(own), own < 0, names.numberOf("from the server")]).toEqual(["k0()", "k299", "from the server", true, own]);
+    names.add(Array.from({ length: 300 }, (_, i) => ({ name: `k${i}()`, mangled: `_Z2k${i}v`, short: `k${i}` })));
+    const own = names.numberOf("from the server", "short");
+    expect([names.text(1), names.short(300), names.text(own), own < 0, names.numberOf("from the server", "short")]).toEqual(["k0()", "k299", "from the server", true, own]);
     names.find("K29");
     expect([1, 30, 300, 0].map((i) => names.found(i))).toEqual([false, true, true, false]);
     names.find("_z2k1v");

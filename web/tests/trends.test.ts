@@ -61,10 +61,10 @@ describe("a history", () => {
 
 describe("what can be followed", () => {
   it("once each, most time first, with how many sessions have it", () => {
-    const rows = { columns: [], rows: 4, names: ["f()", "g()"], mangled: ["_Z1fv", "_Z1gv"], data: { session: ["a", "a", "b", "b"], name: [0, 0, 0, 1], calls: [1, 2, 3, 4], total: [10, 20, null, 100] } } as unknown as AnswerKernelHistory;
+    const rows = { columns: [], rows: 4, names: ["f()", "g()"], mangled: ["_Z1fv", "_Z1gv"], short_names: ["f", "g"], data: { session: ["a", "a", "b", "b"], name: [0, 0, 0, 1], calls: [1, 2, 3, 4], total: [10, 20, null, 100] } } as unknown as AnswerKernelHistory;
     expect(candidatesOf(rows)).toEqual([
-      { name: "g()", symbol: "_Z1gv", sessions: 1, calls: 4, total: 100 },
-      { name: "f()", symbol: "_Z1fv", sessions: 2, calls: 6, total: 30 },
+      { name: "g()", short: "g", symbol: "_Z1gv", sessions: 1, calls: 4, total: 100 },
+      { name: "f()", short: "f", symbol: "_Z1fv", sessions: 2, calls: 6, total: 30 },
     ]);
   });
 });

@@ -9,6 +9,7 @@ interface Columns<D extends Cells> {
 interface Named {
   names: readonly string[];
   mangled?: readonly string[];
+  short_names?: readonly string[];
 }
 
 export type Row<D extends Cells> = { [K in keyof D]: D[K][number] };
@@ -28,6 +29,11 @@ export function nameOf(answer: Named, cell: number | null): string | null {
 
 export function mangledOf(answer: Named, cell: number | null): string | null {
   return cell === null ? null : (answer.mangled?.[cell] ?? nameOf(answer, cell));
+}
+
+/** What the server calls it where there is little room. */
+export function shortOf(answer: Named, cell: number | null): string | null {
+  return cell === null ? null : (answer.short_names?.[cell] ?? nameOf(answer, cell));
 }
 
 /** Other sessions that took samples for the session itself, each once. */

@@ -104,27 +104,6 @@ export function exactDate(ns: string | null | undefined): string {
 /** The last part of a path. */
 export const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** A kernel's demangled name without return type, template arguments' depths and parameters: for a
- * narrow column; the whole name belongs in the tooltip. */
-export function shortKernel(name: string): string {
-  let text = name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
-  const open = parametersAt(text);
-  if (open > 0) text = text.slice(0, open);
-  return text;
-}
-
-/** Where the last parameter list outside of angle brackets begins. */
-function parametersAt(text: string): number {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const letter = text[at];
-    if (letter === "<") depth++;
-    else if (letter === ">" && text[at - 1] !== "-") depth--;
-    else if (letter === "(" && depth === 0 && at > 0 && !text.endsWith("operator", at)) return at;
-  }
-  return -1;
-}
-
 /** 1.25 as "+25.0 %"; from 10 times on as "× 12". */
 export function change(ratio: number | null): string {
   if (ratio === null) return "";

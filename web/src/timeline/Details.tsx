@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import { Link } from "../router/Link";
 import { href } from "../router/router";
 import { client } from "../api/client";
-import { count, duration, exact, grouped, percent, shortKernel } from "../format/format";
+import { count, duration, exact, grouped, percent } from "../format/format";
 import { timelineText as text } from "../text/timeline";
 import { exactTime } from "./axis";
 import type { Engine } from "./engine";
@@ -32,8 +32,8 @@ const cut = (name: string): string => (name.length > TITLE ? `${name.slice(0, TI
 
 export function titleOf(engine: Engine, picked: Picked): string {
   const lane = engine.scene.lanes.find((other) => other.id === picked.track);
-  const name = engine.names.text(picked.hit.name);
-  if (name) return cut(shortKernel(name));
+  const name = engine.names.short(picked.hit.name);
+  if (name) return cut(name);
   return text.one[lane?.kind ?? 0] ?? text.unnamed;
 }
 
@@ -109,7 +109,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
 function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked }) {
   const { hit } = picked;
   if (hit.kind !== "sum") return null;
-  const name = engine.names.text(hit.name);
+  const name = engine.names.short(hit.name);
   return (
     <>
       <h2 className="tl-name">{text.sumOf(count(hit.events), duration(hit.duration))}</h2>
@@ -124,7 +124,7 @@ function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pick
         <Fact label={text.longest} title={exact(hit.longest, "ns")}>
           {duration(hit.longest)}
         </Fact>
-        {name && <Fact label={text.mostly}>{shortKernel(name)}</Fact>}
+        {name && <Fact label={text.mostly}>{name}</Fact>}
       </dl>
     </>
   );

@@ -1,7 +1,7 @@
 // Range.tsx - what happened in the range that is marked, as the server counts it.
 import { client } from "../api/client";
-import { mangledOf, nameOf, rowsOf } from "../api/columns";
-import { count, duration, exact, percent, shortKernel, bytes } from "../format/format";
+import { mangledOf, nameOf, rowsOf, shortOf } from "../api/columns";
+import { count, duration, exact, percent, bytes } from "../format/format";
 import { timelineText as text } from "../text/timeline";
 import { exactTime } from "./axis";
 import type { Engine } from "./engine";
@@ -25,7 +25,7 @@ async function numbersOf(session: string, lanes: readonly Lane[], range: View, s
   ]);
   const found = events ? foundOf(events) : [];
   const inside = found.map((f) => Math.max(0, Math.min(to, f.start + f.duration) - Math.max(from, f.start)));
-  const rows = rowsOf(kernels).map((row) => ({ ...row, text: nameOf(kernels, row.name) ?? "", mangled: mangledOf(kernels, row.name) ?? "" }));
+  const rows = rowsOf(kernels).map((row) => ({ ...row, text: nameOf(kernels, row.name) ?? "", short: shortOf(kernels, row.name) ?? "", mangled: mangledOf(kernels, row.name) ?? "" }));
   const copied = rowsOf(copies);
   const sum = (values: readonly (number | null)[]): number => values.reduce<number>((a, b) => a + (b ?? 0), 0);
   return {
@@ -81,7 +81,7 @@ export function Range({ engine, range }: { engine: Engine; range: View }) {
               {n.rows.slice(0, TOP).map((row) => (
                 <tr key={row.mangled}>
                   <th scope="row" className="mono" title={row.text}>
-                    <span className="tl-cell ellipsis">{shortKernel(row.text)}</span>
+                    <span className="tl-cell ellipsis">{row.short}</span>
                   </th>
                   <td className="right">{count(row.calls)}</td>
                   <td className="right" title={exact(row.total, "ns")}>

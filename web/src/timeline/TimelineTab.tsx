@@ -5,7 +5,7 @@ import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
 import { who } from "../api/who";
 import { countersOf, rowsOf } from "../api/columns";
-import { between, count, duration, percent, shortKernel } from "../format/format";
+import { between, count, duration, percent } from "../format/format";
 import { DEVICE, HOST, type Counter } from "../format/metrics";
 import { go as goTo, usePlace, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
@@ -49,7 +49,7 @@ function useEngine(session: string): Engine {
 
 /** Events told by the server, as the engine knows them: names get their numbers there. */
 function reveal(engine: Engine, found: Found, how: Reveal): void {
-  const id = found.name === null ? 0 : engine.names.numberOf(found.name);
+  const id = found.name === null ? 0 : engine.names.numberOf(found.name, found.short ?? found.name);
   engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref }, how);
 }
 
@@ -117,7 +117,7 @@ function useFinder(engine: Engine, pattern: string): Finder {
       nextHit(engine.session, pattern.slice(0, 256), here.current, engine.scene.view.from, forward, now.signal).then(
         (found) => {
           if (now.signal.aborted) return;
-          setMessage(found ? text.hit(shortKernel(found.name ?? ""), exactTime(found.start)) : here.current ? text.noMore : text.noHit);
+          setMessage(found ? text.hit(found.short ?? "", exactTime(found.start)) : here.current ? text.noMore : text.noHit);
           if (!found) return;
           here.current = found;
           reveal(engine, found, "pan");

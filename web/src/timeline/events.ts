@@ -1,7 +1,7 @@
 // events.ts - single events from the server: the next hit of a search, the neighbour of an event, the
 // event that an address names, and the longest one of some lanes.
 import { client } from "../api/client";
-import { nameOf } from "../api/columns";
+import { nameOf, shortOf } from "../api/columns";
 import { KIND, type Lane } from "./lanes";
 
 export interface Found {
@@ -9,18 +9,20 @@ export interface Found {
   start: number;
   duration: number;
   name: string | null;
+  short: string | null;
   ref: number; // NaN: unknown
 }
 
 interface Answer {
   rows: number;
   names: readonly string[];
+  short_names?: readonly string[];
   data: { lane: readonly (string | null)[]; start: readonly (number | null)[]; duration: readonly (number | null)[]; name: readonly (number | null)[]; ref: readonly (number | null)[] };
 }
 
 export function foundOf(answer: Answer): Found[] {
   const { lane, start, duration, name, ref } = answer.data;
-  return Array.from({ length: answer.rows }, (_, i) => ({ lane: lane[i] ?? "", start: start[i] ?? 0, duration: duration[i] ?? 0, name: nameOf(answer, name[i] ?? null), ref: ref[i] ?? NaN }));
+  return Array.from({ length: answer.rows }, (_, i) => ({ lane: lane[i] ?? "", start: start[i] ?? 0, duration: duration[i] ?? 0, name: nameOf(answer, name[i] ?? null), short: shortOf(answer, name[i] ?? null), ref: ref[i] ?? NaN }));
 }
 
 /** Order of hits: by start, then by lane, both as numbers. */

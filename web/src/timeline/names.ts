@@ -1,7 +1,5 @@
 // names.ts - names of events: a number each, and what is drawn for it: a short text and a colour by the
 // name's hash, so that a kernel has the same colour in every session and on every machine.
-import { shortKernel } from "../format/format";
-
 export const COLOURS = 12; // --event-1 … --event-12 of ui/tokens.css
 
 /** FNV-1a, 32 bits, of the UTF-16 units. */
@@ -11,35 +9,28 @@ export function hashOf(name: string): number {
   return hash >>> 0;
 }
 
-/** What fits into an event: neither namespaces nor parameters. */
-export function labelOf(name: string): string {
-  const short = shortKernel(name.slice(0, 2048));
-  const open = short.indexOf("<");
-  const from = (open < 0 ? short : short.slice(0, open)).lastIndexOf("::");
-  return short.slice(from < 0 ? 0 : from + 2).slice(0, SHORT);
-}
-
 export const colourOf = (name: string): number => hashOf(name) % COLOURS;
 
 export interface Name {
   name: string; // demangled
   mangled: string;
+  short: string; // the server's
 }
-
-const SHORT = 120; // letters that a label may have; names have 4 kB at times
 
 export class Names {
   private readonly full: string[] = [""]; // 0: none
   private readonly shorts: string[] = [""];
+  private readonly taken = new Set<string>(); // shorts
   private readonly mangled: string[] = [""];
   private readonly own: string[] = [];
+  private readonly ownShorts: string[] = [];
   private pattern = "";
   private readonly hits: boolean[] = [true]; // as far as tested
   private colours = new Uint8Array(256);
 
   /** Those that the worker has seen first, in its order. */
   add(names: readonly Name[]): void {
-    for (const { name, mangled } of names) {
+    for (const { name, mangled, short } of names) {
       if (this.full.length === this.colours.length) {
         const more = new Uint8Array(2 * this.colours.length);
         more.set(this.colours);
@@ -48,20 +39,27 @@ export class Names {
       this.colours[this.full.length] = colourOf(name);
       this.full.push(name);
       this.mangled.push(mangled === name ? "" : mangled);
-      this.shorts.push(labelOf(name));
+      // Names of one answer differ; those of two answers may not.
+      const label = this.taken.has(short) ? `${short} #${this.full.length - 1}` : short;
+      this.taken.add(label);
+      this.shorts.push(label);
     }
   }
 
   /** The number of a text that the server told the page itself: below 0, apart from the worker's. */
-  numberOf(name: string): number {
+  numberOf(name: string, short: string): number {
     let at = this.own.indexOf(name);
-    if (at < 0) at = this.own.push(name) - 1;
+    if (at < 0) {
+      at = this.own.push(name) - 1;
+      this.ownShorts.push(short);
+    }
     return -1 - at;
   }
 
   /** A new worker counts from 1 again. */
   clear(): void {
     this.full.length = this.shorts.length = this.mangled.length = 1;
+    this.taken.clear();
     this.hits.length = 0;
   }
 
@@ -70,7 +68,7 @@ export class Names {
   }
 
   short(id: number): string {
-    return this.shorts[id] ?? "";
+    return (id < 0 ? this.ownShorts[-1 - id] : this.shorts[id]) ?? "";
   }
 
   colour(id: number): number {

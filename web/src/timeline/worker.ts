@@ -20,6 +20,7 @@ let fresh: Name[] = []; // not told to the page yet
 interface Named {
   names: readonly string[];
   mangled: readonly string[];
+  short_names: readonly string[];
 }
 
 function numberOf(answer: Named): (index: number) => number {
@@ -30,7 +31,8 @@ function numberOf(answer: Named): (index: number) => number {
     if (number === undefined) {
       number = numbers.size + 1;
       numbers.set(mangled, number);
-      fresh.push({ name: answer.names[index] ?? mangled, mangled });
+      const name = answer.names[index] ?? mangled;
+      fresh.push({ name, mangled, short: answer.short_names[index] ?? name });
     }
     return number;
   };

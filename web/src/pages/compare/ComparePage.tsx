@@ -3,7 +3,7 @@
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
 import { useApi } from "../../api/use";
-import { change, count, date, duration, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { change, count, date, duration, exact, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { compare as text } from "../../text/compare";
@@ -77,7 +77,7 @@ const columns: ColumnDef<Line>[] = [
     meta: { width: "minmax(260px, 3fr)", lead: true },
     cell: ({ row: { original: l } }) => (
       <span className="mono" title={l.name}>
-        {shortKernel(l.name)} {l.shapes && <span className="chip">{text.shapes}</span>}
+        {l.short} {l.shapes && <span className="chip">{text.shapes}</span>}
       </span>
     ),
   },

@@ -12,6 +12,7 @@ export interface Side {
 
 export interface Line {
   name: string;
+  short: string; // of a kernel; of a scope its path
   title: string;
   verdict: string;
   test: string | null;
@@ -59,6 +60,7 @@ const sideOf = (value: unknown): Side => {
 
 const lineOf = (row: Raw): Line => ({
   name: word(row.name ?? row.path),
+  short: word(row.short_name ?? row.path),
   title: word(row.symbol ?? row.path),
   verdict: word(row.verdict),
   test: row.test === null ? null : word(row.test),

@@ -5,7 +5,7 @@ import { onSession, useApi } from "../../api/use";
 import { casesOf, caveatsOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
-import { baseName, count, duration, exact, percent, sentence, shortKernel } from "../../format/format";
+import { baseName, count, duration, exact, percent, sentence } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -100,7 +100,7 @@ function Finding({ finding: f, next, onLine }: { finding: RowFinding; next: stri
             <button type="button" className="place" onClick={onLine} title={f.file}>
               {baseName(f.file)}:{f.line}
             </button>{" "}
-            <span className="quiet small">{shortKernel(f.function)}</span>
+            <span className="quiet small">{f.function}</span>
           </p>
         )}
         {next && (

@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from "react";
 import { useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { count, duration, exact, grouped, shortKernel } from "../../format/format";
+import { count, duration, exact, grouped } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -33,7 +33,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
   const asked = useApi("kernels", Number.isInteger(name) ? { session, limit: 10000 } : null);
   const kernel = useMemo(() => (asked.data ? kernelsOf(asked.data).find((k) => k.id === name) : undefined), [asked.data, name]);
   useEffect(() => {
-    document.title = `${kernel ? shortKernel(kernel.name) : en.session.tabs.kernels} · ${en.product}`;
+    document.title = `${kernel ? kernel.short : en.session.tabs.kernels} · ${en.product}`;
   }, [kernel]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data && Number.isInteger(name)) return <Skeleton rows={8} />;
@@ -42,7 +42,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
     <>
       <header className="stack">
         <div className="row">
-          <h1 className="kernel-name mono" title={kernel.name.slice(0, 1000)}>{shortKernel(kernel.name)}</h1>
+          <h1 className="kernel-name mono" title={kernel.name.slice(0, 1000)}>{kernel.short}</h1>
           <Link className="button end" href={asLeft(session, "kernels")}>
             {en.kernels.all}
           </Link>

@@ -5,7 +5,7 @@ import { useCallback, useMemo } from "react";
 import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
-import { bytes, count, duration, exact, grouped, percent, sentence, shortKernel, UNKNOWN } from "../../format/format";
+import { bytes, count, duration, exact, grouped, percent, sentence, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -128,11 +128,11 @@ function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) 
         <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || en.kernels.others}</span> <span className="chip">{count(group.ids.length)}</span>
       </button>
     );
-  const short = shortKernel(kernel!.name);
+  const { short } = kernel!;
   const here = peek === String(kernel!.id);
   return (
     <span className={line.inner ? "kernel-cell kernel-inner" : "kernel-cell"}>
-      <button type="button" className="peek" aria-pressed={here} aria-label={en.kernels.peek(short.slice(0, 200))} title={en.kernels.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))}>
+      <button type="button" className="peek" aria-pressed={here} aria-label={en.kernels.peek(short)} title={en.kernels.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))}>
         <svg viewBox="0 0 12 12" aria-hidden="true">
           <path d="M1 11V7h2v4zM5 11V1h2v10zM9 11V5h2v6z" />
         </svg>
@@ -236,9 +236,9 @@ export function KernelsTab({ session }: TabProps) {
         <Table caption={en.kernels.caption} rows={lines} columns={columns} sorting={sorting} onSort={sort} />
       )}
       {peeked && (
-        <section className="stack" aria-label={en.kernels.peek(shortKernel(peeked.name).slice(0, 200))}>
+        <section className="stack" aria-label={en.kernels.peek(peeked.short)}>
           <div className="row">
-            <h2 className="mono ellipsis">{shortKernel(peeked.name)}</h2>
+            <h2 className="mono ellipsis">{peeked.short}</h2>
             <Link className="button end" href={href("kernel", { session: session.id, name: peeked.id })}>
               {en.kernels.toPage}
             </Link>

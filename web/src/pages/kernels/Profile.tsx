@@ -2,7 +2,7 @@
 // and kernel, counted instructions, samples by kernel and scope. Of a session without any of it there is nothing here.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useMemo, type ReactNode } from "react";
-import { count, exact, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { count, exact, percent, UNKNOWN } from "../../format/format";
 import { counterMetric } from "../../format/metrics";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
@@ -22,7 +22,7 @@ const labelOf = (metric: string): string => text.metrics[metric] ?? metric;
 const times = (value: number | null): string => (value === null ? UNKNOWN : value.toFixed(1));
 
 /** Kernels that have a page, by their names in the program. */
-export type Known = ReadonlyMap<string, { id: number; name: string }>;
+export type Known = ReadonlyMap<string, { id: number; name: string; short: string }>;
 
 /** The order of a table, in the address: a column, with "-" before it where it ascends. */
 function useOrder(key: string, usual: string): [SortingState, (sorting: SortingState) => void] {
@@ -31,16 +31,17 @@ function useOrder(key: string, usual: string): [SortingState, (sorting: SortingS
   return [[{ id: ascends ? order.slice(1) : order, desc: !ascends }], ([first]) => first && setOrder(`${first.desc ? "" : "-"}${first.id}`)];
 }
 
-function Kernel({ session, known, symbol, name }: { session: string; known: Known; symbol: string; name: string }) {
+function Kernel({ session, known, symbol, name, short }: { session: string; known: Known; symbol: string; name: string; short: string }) {
   const found = known.get(symbol);
   const whole = found?.name ?? (name || symbol || text.unknownKernel);
+  const shown = found?.short ?? (short || whole);
   return found ? (
     <Link className="mono" href={href("kernel", { session, name: found.id })} title={whole}>
-      {shortKernel(whole)}
+      {shown}
     </Link>
   ) : (
     <span className="mono" title={whole}>
-      {shortKernel(whole)}
+      {shown}
     </span>
   );
 }
@@ -48,7 +49,7 @@ function Kernel({ session, known, symbol, name }: { session: string; known: Know
 // ---- hardware counters -------------------------------------------------------------------------------
 
 function subjectOf(row: Counted, known: Known): string {
-  const kernel = row.symbol && shortKernel(known.get(row.symbol)?.name ?? row.symbol);
+  const kernel = row.symbol && (known.get(row.symbol)?.short ?? (row.short || row.symbol));
   if (row.run) return row.device === null ? text.run : text.runOf(row.device);
   const what = kernel ? (row.place ? text.inScope(kernel, row.place) : kernel) : row.place || text.outside;
   return row.device === null ? what : text.onDevice(what, row.device);
@@ -158,7 +159,7 @@ function Instructions({ session, part, known }: { session: string; part: unknown
   const rows = useMemo(() => all.filter((row) => Boolean(row.scope) === byScope), [all, byScope]);
   const columns = useMemo(
     (): ColumnDef<Executed>[] => [
-      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} /> },
+      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} short={original.short} /> },
       ...(byScope ? [{ id: "scope", accessorFn: (row: Executed) => row.scope, header: head.scope, sortDescFirst: false, meta: { width: "minmax(200px, 1fr)" }, cell: ({ row: { original } }: { row: { original: Executed } }) => <span className="mono" title={original.scope}>{original.scope}</span> }] : []),
       { id: "executed", accessorFn: (row) => row.executed ?? undefined, sortUndefined: "last", header: head.executed, meta: { width: "110px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.executed)}>{count(original.executed)}</span> },
       figureColumn("threads"),
@@ -203,7 +204,7 @@ function SampledKernels({ session, part, known, codeOf }: { session: string; par
   const of = text.sampledColumns;
   const columns = useMemo(
     (): ColumnDef<SampledKernel>[] => [
-      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} /> },
+      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} short={original.short} /> },
       { id: "share", accessorFn: (row) => row.share, header: of.share, meta: { width: "170px", right: true }, cell: ({ row: { original } }) => shareOf(original.share, original.margin) },
       { id: "samples", accessorFn: (row) => row.samples, header: of.samples, meta: { width: "100px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.samples)}>{count(original.samples)}</span> },
       { id: "issued", accessorFn: (row) => row.issued, header: of.issued, meta: { width: "90px", right: true }, cell: ({ row: { original } }) => percent(original.issued) },
@@ -214,7 +215,7 @@ function SampledKernels({ session, part, known, codeOf }: { session: string; par
         enableSorting: false,
         meta: { width: "90px" },
         cell: ({ row: { original } }) => (
-          <button type="button" className="button small" aria-expanded={opened === original.symbol} aria-label={text.linesOf(shortKernel(original.name).slice(0, 200))} onClick={() => setOpened(opened === original.symbol ? "" : original.symbol)}>
+          <button type="button" className="button small" aria-expanded={opened === original.symbol} aria-label={text.linesOf(original.short)} onClick={() => setOpened(opened === original.symbol ? "" : original.symbol)}>
             {text.lines}
           </button>
         ),
@@ -228,8 +229,8 @@ function SampledKernels({ session, part, known, codeOf }: { session: string; par
     <Part title={text.sampled} about={text.sampledText}>
       <Table caption={text.sampled} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
       {shown && (
-        <section className="stack" aria-label={text.linesOf(shortKernel(shown.name).slice(0, 200))}>
-          <h3 className="mono ellipsis">{shortKernel(shown.name)}</h3>
+        <section className="stack" aria-label={text.linesOf(shown.short)}>
+          <h3 className="mono ellipsis">{shown.short}</h3>
           {codeOf(shown.symbol)}
         </section>
       )}

@@ -1,7 +1,5 @@
 // groups.ts - kernels put together by their names, and lines of the table in their order: groups with,
 // where they are open, their kernels below them.
-import { shortKernel } from "../../format/format";
-
 export type By = "" | "template" | "namespace" | "pattern";
 export const BYS: readonly By[] = ["", "template", "namespace", "pattern"];
 
@@ -35,11 +33,30 @@ export interface Group {
   figures: Figures;
 }
 
+/** A demangled name as groups compare it: neither parameters nor unnamed namespaces. */
+function withoutParameters(name: string): string {
+  const text = name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
+  const open = parametersAt(text);
+  return open > 0 ? text.slice(0, open) : text;
+}
+
+/** Where the last parameter list outside of angle brackets begins. */
+function parametersAt(text: string): number {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const letter = text[at];
+    if (letter === "<") depth++;
+    else if (letter === ">" && text[at - 1] !== "-") depth--;
+    else if (letter === "(" && depth === 0 && at > 0 && !text.endsWith("operator", at)) return at;
+  }
+  return -1;
+}
+
 /** Template arguments, also of what is around the function, taken out. */
 export function withoutTemplate(name: string): string {
   let text = "";
   let depth = 0;
-  const short = shortKernel(name);
+  const short = withoutParameters(name);
   for (let at = 0; at < short.length; at++) {
     const letter = short[at]!;
     if (letter === "<" && !/operator<*$/.test(text)) depth++;

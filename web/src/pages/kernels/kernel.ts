@@ -1,5 +1,5 @@
 // kernel.ts - kernels as the server answers them, with what the report says of each.
-import { mangledOf, nameOf, rowsOf } from "../../api/columns";
+import { mangledOf, nameOf, rowsOf, shortOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
 import { en } from "../../text/en";
 import type { Named } from "./groups";
@@ -7,6 +7,7 @@ import type { Reported } from "./report";
 
 export interface Kernel extends Named {
   mangled: string;
+  short: string; // for narrow places
   limiter: string;
   reason: string; // why most of its warps wait
 }
@@ -24,6 +25,7 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
       id: row.name_id ?? 0,
       name: nameOf(answer, row.name) || en.kernels.unnamed,
       mangled,
+      short: shortOf(answer, row.name) || en.kernels.unnamed,
       share: whole > 0 && row.total !== null ? row.total / whole : null,
     };
   });

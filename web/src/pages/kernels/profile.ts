@@ -16,6 +16,7 @@ export interface Value {
 /** What metrics were counted for: a kernel in its scope, a range, a scope, or the run. */
 export interface Counted {
   symbol: string; // of a kernel; "": none
+  short: string; // of the kernel
   place: string; // range or scope; "": none
   run: boolean; // all that was sampled over time
   device: number | null; // the driver's ordinal, where the session has several
@@ -46,7 +47,7 @@ export function countersOf(part: unknown): Counters {
   const several = new Set(all.map((row) => number(row.device))).size > 1;
   const metrics = new Set<string>();
   const rows = new Map<string, Omit<Counted, "metrics"> & { metrics: Map<string, Value> }>();
-  const put = (row: Raw, of: { symbol: string; place: string; run: boolean }): void => {
+  const put = (row: Raw, of: { symbol: string; short: string; place: string; run: boolean }): void => {
     const device = several ? number(row.device) : null;
     const key = JSON.stringify([of.run, row.source, device, of.symbol, of.place]);
     const made = rows.get(key) ?? { ...of, device, values: 0, metrics: new Map<string, Value>() };
@@ -59,9 +60,9 @@ export function countersOf(part: unknown): Counters {
     rows.set(key, made);
   };
   const sampled = all.filter((row) => row.source === "sampled");
-  for (const row of sampled) put(row, { symbol: "", place: "", run: true });
-  for (const row of sampled) if (word(row.scope)) put(row, { symbol: "", place: word(row.scope), run: false });
-  for (const row of all) if (row.source !== "sampled") put(row, { symbol: word(row.kernel_symbol), place: word(row.range) || word(row.scope), run: false });
+  for (const row of sampled) put(row, { symbol: "", short: "", place: "", run: true });
+  for (const row of sampled) if (word(row.scope)) put(row, { symbol: "", short: "", place: word(row.scope), run: false });
+  for (const row of all) if (row.source !== "sampled") put(row, { symbol: word(row.kernel_symbol), short: word(row.short_name), place: word(row.range) || word(row.scope), run: false });
   return { metrics: [...metrics], rows: [...rows.values()] };
 }
 
@@ -81,6 +82,7 @@ export const countersOfKernel = (part: unknown, symbol: string): CountedMetric[]
 
 export interface Executed {
   name: string;
+  short: string;
   symbol: string; // "": of a report that does not tell
   scope: string; // "": all of them
   executed: number | null;
@@ -110,6 +112,7 @@ function executedOf(rows: readonly Row[], warp: number | null): Executed {
   const wavefronts = value("l1tex_pipe_lsu_wavefronts_mem_shared");
   return {
     name: word(rows[0]!.kernel),
+    short: word(rows[0]!.short_name),
     symbol: word(rows[0]!.symbol),
     scope: word(rows[0]!.scope),
     executed,
@@ -145,6 +148,7 @@ interface Sampled {
 
 export interface SampledKernel extends Sampled {
   name: string;
+  short: string;
   symbol: string; // of the function with most of them, where several have the name
   margin: number | null; // of the share, at 95 %
 }
@@ -162,18 +166,18 @@ export function sampledKernelsOf(part: unknown): SampledKernel[] {
   const samples = raw(raw(part).samples);
   const whole = number(samples.samples) ?? 0;
   const margins = new Map(list(samples.shares).map((row) => [word(row.kernel), number(row.margin)]));
-  const kernels = new Map<string, { reasons: Map<string, number>; symbols: Map<string, number> }>();
+  const kernels = new Map<string, { short: string; reasons: Map<string, number>; symbols: Map<string, number> }>();
   for (const row of list(samples.kernels)) {
     const name = word(row.kernel) || word(row.symbol);
     const n = number(row.samples) ?? 0;
-    const kernel = kernels.get(name) ?? { reasons: new Map<string, number>(), symbols: new Map<string, number>() };
+    const kernel = kernels.get(name) ?? { short: word(row.short_name) || name, reasons: new Map<string, number>(), symbols: new Map<string, number>() };
     const count = (sums: Map<string, number>, key: string): void => void sums.set(key, (sums.get(key) ?? 0) + n);
     count(kernel.reasons, word(row.reason));
     count(kernel.symbols, word(row.symbol));
     kernels.set(name, kernel);
   }
   return [...kernels]
-    .map(([name, { reasons, symbols }]) => ({ name, symbol: [...symbols].sort((a, b) => b[1] - a[1])[0]![0], margin: margins.get(name) ?? null, ...sampledOf(reasons, whole) }))
+    .map(([name, { short, reasons, symbols }]) => ({ name, short, symbol: [...symbols].sort((a, b) => b[1] - a[1])[0]![0], margin: margins.get(name) ?? null, ...sampledOf(reasons, whole) }))
     .sort((a, b) => b.samples - a.samples);
 }
 

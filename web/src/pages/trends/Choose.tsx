@@ -2,7 +2,7 @@
 // those that took most time first.
 import { useMemo } from "react";
 import { useApi } from "../../api/use";
-import { count, shortKernel } from "../../format/format";
+import { count } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { trends as text } from "../../text/trends";
@@ -26,7 +26,7 @@ export function Choose({ kind, onKind }: { kind: Kind; onKind: (kind: Kind) => v
       title: (one) => one.name,
       show: (one) => (
         <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })}>
-          {kind === "kernel" ? shortKernel(one.name) : one.name}
+          {kind === "kernel" ? one.short : one.name}
         </Link>
       ),
     },

@@ -4,7 +4,7 @@ import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
 import type { History } from "../../api/schema";
 import { useApi } from "../../api/use";
-import { change, count, date, duration, exact, exactDate, percent, shortKernel, UNKNOWN } from "../../format/format";
+import { change, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery, type QueryValues } from "../../router/router";
 import { en } from "../../text/en";
@@ -206,14 +206,15 @@ function Followed({ kind, name }: { kind: Kind; name: string }) {
   const parameters = { kind, name, app: query.get("app") ?? "", host: query.get("host") ?? "", shape: query.get("shape") ?? "", ...(from ? { from } : {}), ...(to ? { to } : {}) };
   const asked = useApi("history", parameters);
   const title = asked.data?.name ?? name;
+  const short = asked.data?.short_name ?? title;
   useEffect(() => {
-    document.title = `${kind === "kernel" ? shortKernel(title) : title} · ${text.title} · ${en.product}`;
-  }, [kind, title]);
+    document.title = `${short} · ${text.title} · ${en.product}`;
+  }, [short]);
   return (
     <>
       <div className="row">
         <h1 className="kernel-name">
-          <span className="quiet">{text.of[kind]}</span> <span className={kind === "kernel" ? "mono" : undefined}>{kind === "kernel" ? shortKernel(title) : title}</span>
+          <span className="quiet">{text.of[kind]}</span> <span className={kind === "kernel" ? "mono" : undefined}>{short}</span>
         </h1>
         <Link className="button end" href={href("trends", {}, { kind: kind === "kernel" ? "" : kind })}>
           {text.other}

@@ -1,7 +1,7 @@
 // trends.ts - a history as the server answers it (docs/history.md), and where its sessions stand in the
 // picture.
 import type { AnswerKernelHistory, History } from "../../api/schema";
-import { nameOf, mangledOf, rowsOf } from "../../api/columns";
+import { nameOf, mangledOf, rowsOf, shortOf } from "../../api/columns";
 import { list, number, word, type Raw } from "../../format/raw";
 
 export type Kind = "kernel" | "scope" | "app";
@@ -168,7 +168,8 @@ export function aroundStep(sessions: readonly Session[], step: Step): { a: strin
 }
 
 export interface Candidate {
-  name: string; // for people
+  name: string; // demangled
+  short: string; // for people
   symbol: string; // as it is asked for
   sessions: number;
   calls: number;
@@ -182,7 +183,7 @@ export function candidatesOf(answer: AnswerKernelHistory): Candidate[] {
     const symbol = mangledOf(answer, row.name) ?? "";
     if (!symbol) continue;
     let one = found.get(symbol);
-    if (!one) found.set(symbol, (one = { name: nameOf(answer, row.name) ?? symbol, symbol, sessions: 0, calls: 0, total: 0, in: new Set() }));
+    if (!one) found.set(symbol, (one = { name: nameOf(answer, row.name) ?? symbol, short: shortOf(answer, row.name) ?? symbol, symbol, sessions: 0, calls: 0, total: 0, in: new Set() }));
     one.in.add(row.session ?? "");
     one.calls += row.calls ?? 0;
     one.total += row.total ?? 0;
