@@ -93,7 +93,8 @@ static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_di
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* The name that an entry gives to the scopes of those inside it; NULL: none. */
+/* The name that an entry gives to the scopes of those inside it, as the demangler writes it; NULL:
+ * none. */
 static const char *scope_name(struct dwarf_lines *d, struct dw_die *die, const char *inside)
 {
     const char *name = text_of(d, die, DW_AT_NAME);
@@ -103,7 +104,7 @@ static const char *scope_name(struct dwarf_lines *d, struct dw_die *die, const c
     case DW_TAG_CLASS:
     case DW_TAG_STRUCTURE:
     case DW_TAG_UNION:
-        return name ? name : strcmp(inside, "operator()") ? "(anonymous class)" : "{lambda}";
+        return name ? name : strcmp(inside, "operator()") ? "'unnamed'" : "'lambda'";
     case DW_TAG_SUBPROGRAM:
     case DW_TAG_MODULE:
         return name;
