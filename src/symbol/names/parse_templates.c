@@ -30,10 +30,10 @@ static struct node *parse_any_arg(struct parser *p)
         n = parse_encoding(p);
         return eat(p, 'E') ? n : NULL;
     case 'T':
-        if (strchr("yntp", look(p, 1)) && look(p, 1)) { /* the declaration is not shown */
+        if (strchr("ykntp", look(p, 1)) && look(p, 1)) { /* the declaration is not shown */
             p->at++;
             char c = *p->at++;
-            if (c == 'n' && !parse_type(p))
+            if ((c == 'n' && !parse_type(p)) || (c == 'k' && !parse_name(p, NULL)))
                 return NULL;
             if (c == 't')
                 while (!eat(p, 'E'))
@@ -61,6 +61,15 @@ static bool tag_arg(struct parser *p, struct node *arg, bool pack)
     return parser_push(p, &p->outer, pack ? node_list(p, NODE_PACK, &elements) : arg);
 }
 
+/* What follows may name the arguments. */
+static void see_args(struct parser *p, bool tag)
+{
+    if (!tag)
+        return;
+    p->levels[0] = &p->outer;
+    p->level_count = 1;
+}
+
 struct node *parse_template_args(struct parser *p, bool tag)
 {
     struct nodes list = {0};
@@ -85,16 +94,14 @@ struct node *parse_template_args(struct parser *p, bool tag)
         }
         if (!parser_push(p, &list, arg) || (tag && !tag_arg(p, arg, pack)))
             return NULL;
-        if (eat(p, 'Q')) { /* constraints of the arguments are not shown */
+        if (eat(p, 'Q')) { /* constraints of the arguments are not shown, and see these */
+            see_args(p, tag);
             if (!parse_expr(p) || !eat(p, 'E'))
                 return NULL;
             break;
         }
     }
-    if (tag) {
-        p->levels[0] = &p->outer;
-        p->level_count = 1;
-    }
+    see_args(p, tag);
     return node_list(p, NODE_ARGS, &list);
 }
 
@@ -169,13 +176,17 @@ static struct node *declare_template(struct parser *p, struct nodes *level)
     return kind ? node_make(p, NODE_PARAM, kind, name) : NULL;
 }
 
-/* Ty, Tn <type>, Tt … E and Tp: a parameter that a generic lambda declares. */
+/* Ty, Tk <concept>, Tn <type>, Tt … E and Tp: a parameter that a generic lambda declares. */
 static struct node *declare_any_param(struct parser *p, struct nodes *level)
 {
     if (eat_word(p, "Ty")) {
         struct node *name = synthetic_name(p, 0);
         struct node *kind = parser_push(p, level, name) ? node_word(p, "typename") : NULL;
         return kind ? node_make(p, NODE_PARAM, kind, name) : NULL;
+    }
+    if (eat_word(p, "Tk")) {
+        struct node *concept = parse_name(p, NULL), *name = concept ? synthetic_name(p, 0) : NULL;
+        return name && parser_push(p, level, name) ? node_make(p, NODE_PARAM, concept, name) : NULL;
     }
     if (eat_word(p, "Tn")) {
         struct node *name = synthetic_name(p, 1);
@@ -201,7 +212,7 @@ static struct node *declare_param(struct parser *p, struct nodes *level)
 static struct node *closure_body(struct parser *p, struct nodes *level)
 {
     struct nodes declared = {0}, params = {0};
-    while (look(p, 0) == 'T' && look(p, 1) && strchr("yptn", look(p, 1)))
+    while (look(p, 0) == 'T' && look(p, 1) && strchr("ykptn", look(p, 1)))
         if (!parser_push(p, &declared, declare_param(p, level)))
             return NULL;
     if (!declared.count)

@@ -25,6 +25,14 @@ TEST(test_demangle)
     check("_Z1fv.cold", "f() (.cold)");
     check("_Z1fIJidEEvDpRKT_", "void f<int, double>(int const&, double const&)");
     check("_Z1fIiEPFvT_ES0_", "void (*f<int>(int))(int)");
+    /* Constraints, as clang 18 and gcc 14 write them: of arguments they are not shown. */
+    check("_Z1fIiQ1CIT_EEvv", "void f<int>()");
+    check("_Z1fITk1CiEvT_", "void f<int>(int)");
+    check("_Z1fIiEvT_Q1CIS0_E", "void f<int>(int) requires C<int>");
+    check("_Z1fIiEvT_QaagtstS0_Li4E1CIS0_E",
+          "void f<int>(int) requires (((sizeof (int)) > (4))) && (C<int>)");
+    check("_ZZ1fvENKUlTk1CT_E_clIiEEDaS_",
+          "auto f()::'lambda'<C $T>($T)::operator()<int>($T) const");
     check("_ZZ1fvENKUlT_E_clIiEEDaS_", "auto f()::'lambda'(auto)::operator()<int>(auto) const");
 }
 

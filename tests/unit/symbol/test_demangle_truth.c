@@ -19,6 +19,7 @@ static const struct {
     /* Types and operators that version 14 does not know and leaves mangled. */
     {"_Z1fDF16b", "f(std::bfloat16_t)"},
     {"_Z1fITnDaLi3EEvv", "void f<3>()"},
+    {"_Z1fIiQ1CIT_EEvv", "void f<int>()"},
     {"_Z1fIiEvDTssfp_fp_E", "void f<int>(decltype((fp) <=> (fp)))"},
     {"_Z1fILDn0EEvv", "void f<nullptr>()"},
     /* Version 14 writes "deletefp", and drops the leading ::. */
