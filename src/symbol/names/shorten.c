@@ -298,7 +298,7 @@ static int put_alone(struct table *t, const char *const *names)
     if (buf_error(&t->texts) || buf_error(&t->names))
         return GPUFL_E_NOMEM;
     for (size_t i = 0; i < t->count; i++)
-        t->rows[i].family.at = t->names.data + t->rows[i].place;
+        t->rows[i].family.at = t->rows[i].family.len ? t->names.data + t->rows[i].place : "";
     return 0;
 }
 
