@@ -268,7 +268,8 @@ class Loaded(unittest.TestCase):
             self.assertEqual(len(some), counts[kind], kind)
         self.assertEqual(set(kinds), {"kernel", "memcpy", "memset", "sync", "wait", "scope", "graph_launch"} & set(counts))
         self.assertEqual(sum(round(e["dur"] * 1000) for e in kinds["kernel"]), report["kernels"]["total_ns"])
-        self.assertEqual({e["name"] for e in kinds["kernel"]}, {k["name"] for k in report["kernels"]["by_name"]})
+        self.assertEqual({(e["name"], e["args"]["kernel"]) for e in kinds["kernel"]},
+                         {(k["short_name"], k["name"]) for k in report["kernels"]["by_name"]})
         launch = self.rows(AT + "/launches?limit=1")
         first = min(kinds["kernel"], key=lambda e: e["ts"])
         self.assertEqual(round(first["ts"] * 1000), launch["data"]["start"][0])

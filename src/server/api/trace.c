@@ -13,6 +13,7 @@
 #include "base/region.h"
 #include "net/server/http_pipe.h"
 #include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
 #include "wire/event_name.h"
 #include "wire/limits.h"
 #include "wire/record.h"
@@ -66,8 +67,9 @@ struct trace {
     struct http_pipe *pipe;
     struct buf line;
     struct region texts;
-    struct rowset names;   /* id; index of its JSON text in texts */
+    struct rowset names; /* id; its JSON text in texts; of a kernel the short one; both may be 0 */
     struct rowset configs; /* id; its name */
+    struct rowset kernels; /* a kernel's name; its symbol in texts */
     int64_t start;         /* CLOCK_MONOTONIC of the session's begin */
     uint64_t events;
     char id[HTTP_ID_SIZE];
@@ -82,6 +84,7 @@ static void trace_free(void *arg)
     region_fini(&t->texts);
     rowset_fini(&t->names);
     rowset_fini(&t->configs);
+    rowset_fini(&t->kernels);
     mem_free(t);
 }
 
@@ -105,7 +108,10 @@ static int take_name(void *arg, uint32_t id, const char *text, size_t len)
     int64_t key = id;
     if (len > NAME_MAX_BYTES)
         return 0;
+    int64_t *kernel = rowset_find(&t->kernels, &key);
     char *own = mem_strndup(text, len);
+    if (kernel && own)
+        kernel[1] = (int64_t)(intptr_t)region_copy(&t->texts, text, len);
     buf_init(&plain, DEMANGLE_ROOM);
     buf_init(&json, LINE_MAX_BYTES);
     if (own)
@@ -137,22 +143,72 @@ static int take_configs(void *arg, const struct wire_batch *b)
         if (!row)
             return GPUFL_E_NOMEM;
         row[1] = cell(b, COL_config_name, i);
+        if (row[1] != CELL_NULL && !rowset_put(&t->kernels, &row[1], &added))
+            return GPUFL_E_NOMEM;
     }
     return 0;
 }
 
+/* Lists the kernels whose symbols are known: their names' ids, and the symbols. */
+static size_t list_kernels(const struct trace *t, int64_t *ids, const char **symbols)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < t->kernels.row_count; i++) {
+        const int64_t *row = t->kernels.rows + (size_t)i * t->kernels.width;
+        if (row[1]) {
+            ids[count] = row[0];
+            symbols[count++] = (const char *)(intptr_t)row[1];
+        }
+    }
+    return count;
+}
+
+/* Gives the kernels their short names, which no two have alike. */
+static int shorten(struct trace *t)
+{
+    size_t room = t->kernels.row_count + 1;
+    int64_t *ids = mem_array(room, sizeof *ids);
+    const char **symbols = mem_array(room, sizeof *symbols);
+    size_t count = ids && symbols ? list_kernels(t, ids, symbols) : 0;
+    struct buf short_names, json;
+    buf_init(&short_names, NAMES_MAX);
+    buf_init(&json, LINE_MAX_BYTES);
+    int rc = ids && symbols ? shorten_symbols(&short_names, symbols, count) : GPUFL_E_NOMEM;
+    const char *at = short_names.data;
+    for (size_t i = 0; i < count && rc == 0; i++, at += strlen(at) + 1) {
+        int64_t *row = rowset_find(&t->names, &ids[i]);
+        buf_clear(&json);
+        buf_json_str(&json, at);
+        rc = buf_error(&json);
+        if (row && rc == 0)
+            row[2] = (int64_t)(intptr_t)region_copy(&t->texts, json.data, json.len);
+    }
+    buf_fini(&short_names);
+    buf_fini(&json);
+    mem_free(ids);
+    mem_free(symbols);
+    return rc;
+}
+
+/* The row of a kernel's name; NULL: it is not known. */
+static const int64_t *kernel_name(const struct trace *t, const struct wire_batch *b, size_t i)
+{
+    int64_t config = cell(b, COL_kernel_config, i);
+    const int64_t *row = rowset_find(&t->configs, &config);
+    return row ? rowset_find(&t->names, &row[1]) : NULL;
+}
+
 static void put_name(struct trace *t, const struct traced *r, const struct wire_batch *b, size_t i)
 {
-    int64_t id = cell(b, r->name, i), config = cell(b, COL_kernel_config, i);
-    if (r->type == RECORD_kernel) {
-        const int64_t *row = rowset_find(&t->configs, &config);
-        id = row ? row[1] : CELL_NULL;
-    } else if (r->type != RECORD_scope) {
+    int64_t id = cell(b, r->name, i);
+    if (r->type != RECORD_scope && r->type != RECORD_kernel) {
         buf_json_str(&t->line, event_name_text(event_name_of(r->type, cell(b, r->code, i))));
         return;
     }
-    const int64_t *row = rowset_find(&t->names, &id);
-    buf_str(&t->line, row && row[1] ? (const char *)(intptr_t)row[1] : "\"?\"");
+    const int64_t *row =
+        r->type == RECORD_kernel ? kernel_name(t, b, i) : rowset_find(&t->names, &id);
+    int64_t text = row ? (row[2] ? row[2] : row[1]) : 0;
+    buf_str(&t->line, text ? (const char *)(intptr_t)text : "\"?\"");
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -177,9 +233,15 @@ static int put_event(struct trace *t, const struct traced *r, const struct wire_
     put_us(&t->line, duration);
     buf_printf(&t->line, ",\"pid\":%d,\"tid\":%" PRId64, (int)r->lane,
                thread == CELL_NULL ? 0 : thread);
+    const int64_t *kernel = r->type == RECORD_kernel ? kernel_name(t, b, i) : NULL;
+    const char *full = kernel && kernel[2] ? (const char *)(intptr_t)kernel[1] : NULL;
+    if (ref != CELL_NULL || full)
+        buf_str(&t->line, ",\"args\":{");
     if (ref != CELL_NULL)
-        buf_printf(&t->line, ",\"args\":{\"%s\":%" PRId64 "}", r->ref_name, ref);
-    buf_char(&t->line, '}');
+        buf_printf(&t->line, "\"%s\":%" PRId64 "%s", r->ref_name, ref, full ? "," : "");
+    if (full)
+        buf_printf(&t->line, "\"kernel\":%s", full);
+    buf_str(&t->line, ref != CELL_NULL || full ? "}}" : "}");
     return t->line.len > PIECE ? flush(t) : buf_error(&t->line);
 }
 
@@ -212,9 +274,11 @@ static int produce(void *arg, struct http_pipe *p)
     const struct wire_visitor configs = {.arg = t, .batch = take_configs};
     const struct wire_visitor events = {.arg = t, .batch = take_events};
     t->pipe = p;
-    int rc = t->ops->scan_names(t->columns, &names, &e);
+    int rc = t->ops->scan(t->columns, RECORD_config, INT64_MIN, INT64_MAX, &configs, &e);
     if (rc == 0)
-        rc = t->ops->scan(t->columns, RECORD_config, INT64_MIN, INT64_MAX, &configs, &e);
+        rc = t->ops->scan_names(t->columns, &names, &e);
+    if (rc == 0)
+        rc = shorten(t);
     buf_str(&t->line, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     put_lanes(t);
     for (size_t i = 0; i < sizeof traced / sizeof *traced && rc == 0; i++)
@@ -249,8 +313,9 @@ void api_export_trace(struct call *c)
     snprintf(t->id, sizeof t->id, "%s", c->http->id);
     buf_init(&t->line, LINE_MAX_BYTES);
     region_init(&t->texts, NAMES_MAX);
-    rowset_init(&t->names, 1, 2);
+    rowset_init(&t->names, 1, 3);
     rowset_init(&t->configs, 1, 2);
+    rowset_init(&t->kernels, 1, 2);
     int rc = http_pipe_open(&pipe, c->parts->exports, PATIENCE_NS, produce, trace_free, t);
     if (rc) {
         trace_free(t);
