@@ -103,20 +103,26 @@ static const struct type *type_at(struct span s, size_t i, size_t *end)
     return NULL;
 }
 
-/* Appends a type and what belongs to it: "complex<float>", "opaque4". */
-static void put_type(struct buf *out, const struct type *t, struct span s, size_t end)
+/* Appends a type and what belongs to it: "complex<float>", "opaque4". end: the end of its name.
+ * Returns the end of what was told. */
+static size_t put_type(struct buf *out, const struct type *t, struct span s, size_t end)
 {
-    struct span head, args, tail;
+    size_t i = end + 1, after_inner;
     buf_str(out, t->shown);
-    if (end >= s.len || s.at[end] != '<' || !args_split(after(s, end), &head, &args, &tail))
-        return;
-    if (!strcmp(t->shown, "complex")) {
-        buf_char(out, '<');
-        part_types(out, args);
-        buf_char(out, '>');
-    }
-    for (size_t i = 0; !strcmp(t->shown, "opaque") && i < args.len && is_digit(args.at[i]); i++)
-        buf_char(out, args.at[i]);
+    if (end >= s.len || s.at[end] != '<')
+        return end;
+    if (!strcmp(t->shown, "opaque"))
+        while (i < s.len && is_digit(s.at[i]))
+            buf_char(out, s.at[i++]);
+    if (strcmp(t->shown, "complex") != 0)
+        return i > end + 1 ? i : end;
+    for (size_t word = word_end(s, i); starts(s, word, "::"); word = word_end(s, i))
+        i = word + 2;
+    const struct type *inner = i < s.len ? type_at(s, i, &after_inner) : NULL;
+    if (!inner)
+        return end;
+    buf_printf(out, "<%s>", inner->shown);
+    return after_inner;
 }
 
 /* True where the text from `from` on, cut at commas, has that part already. */
@@ -143,17 +149,6 @@ static bool put_once(struct buf *out, size_t from, struct span part)
     return true;
 }
 
-/* The end of a type's arguments, where they were told with the type. */
-static size_t skip_told(const struct type *t, struct span s, size_t end)
-{
-    struct span head, args, tail;
-    bool told = !strcmp(t->shown, "complex") || !strcmp(t->shown, "opaque");
-    if (!told || end >= s.len || s.at[end] != '<' ||
-        !args_split(after(s, end), &head, &args, &tail))
-        return end;
-    return (size_t)(tail.at - s.at);
-}
-
 static void put_types(struct buf *out, struct span s, size_t most)
 {
     struct buf one;
@@ -172,10 +167,9 @@ static void put_types(struct buf *out, struct span s, size_t most)
         if (!t || scope || bytes)
             continue;
         buf_clear(&one);
-        put_type(&one, t, s, told);
+        end = put_type(&one, t, s, told);
         if (!buf_error(&one) && one.len)
             most -= put_once(out, from, (struct span){one.data, one.len});
-        end = skip_told(t, s, told);
     }
     buf_fini(&one);
 }
