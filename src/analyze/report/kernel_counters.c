@@ -56,7 +56,7 @@ static int put_shown(const struct model *m, uint32_t kernel, struct buf *out)
 static bool is_named(const struct model *m, uint32_t kernel, const char *name, struct buf *shown)
 {
     return strcmp(name, KERNEL_VIEW_ALL) == 0 || strstr(model_text(m, kernel), name) ||
-           strstr(buf_cstr(shown), name);
+           strstr(buf_cstr(shown), name) || sum_short_name_holds(m, kernel, name);
 }
 
 /* 0 or GPUFL_E_NOMEM, with nothing in f. */

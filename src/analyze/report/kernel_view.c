@@ -238,7 +238,8 @@ uint32_t *kernel_view_find(const struct model *m, const char *name, size_t *coun
     for (size_t i = 1; list && out && used && i < m->code.functions.count; i++) {
         const struct code_function *f = device_code_at(&m->code, (uint32_t)i);
         bool named = strcmp(name, KERNEL_VIEW_ALL) == 0 || strstr(model_text(m, f->name), name) ||
-                     strstr(model_text(m, f->shown), name);
+                     strstr(model_text(m, f->shown), name) ||
+                     sum_short_name_holds(m, f->name, name);
         if (named && used[i] != 2)
             list[n++] = (struct match){(uint32_t)i, f->samples};
     }

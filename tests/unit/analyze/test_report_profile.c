@@ -87,6 +87,7 @@ static void write_bare(void)
     put_kernel_counter(&p, "other", 0, 70);
     put_kernel_counter(&p, "_Z7countedPf", scope, 40480);
     put_kernel_counter(&p, "_Z7countedPf", 0, 5);
+    put_kernel_counter(&p, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 7);
     program_write(&p);
 }
 
@@ -294,6 +295,10 @@ TEST(test_kernel_counters)
               "  metric                  values  mean  least  most\n"
               "  gpu__time_duration.sum       1     5      5     5\n");
     assert_null(strstr(text, "other"));
+    free(text);
+    /* By its short name, which the tables show. */
+    text = report_on("bare", "NCCL AllReduce sum", GPUFL_REPORT_TEXT, 0);
+    has(text, "ncclDevKernel_AllReduce_Sum_f32_RING_LL\n");
     free(text);
     text = report_on("bare", "_Z7counted", GPUFL_REPORT_JSON, 0);
     json_t *root = json_loads(text, 0, &error);

@@ -137,3 +137,10 @@ void sum_short_name_put(const struct model *m, uint32_t name, struct buf *out)
         out->error = buf_error(&full);
     buf_fini(&full);
 }
+
+bool sum_short_name_holds(const struct model *m, uint32_t name, const char *text)
+{
+    const struct sum_short_names *s = &m->short_names;
+    uint32_t index = name ? keyed_find(&s->by_name, &name) : 0;
+    return index && strstr(s->texts.data + item(s, index)->at, text);
+}

@@ -26,4 +26,7 @@ int sum_short_names_make(struct model *m);
  * or demangled; nothing for 0. A name of which the model knows no kernel is shortened alone. */
 void sum_short_name_put(const struct model *m, uint32_t name, struct buf *out);
 
+/* True where the name is a kernel's or a function's, and its short name holds that text. */
+bool sum_short_name_holds(const struct model *m, uint32_t name, const char *text);
+
 #endif
