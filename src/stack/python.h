@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct python_frame {
-    const void *code; /* address of the code object */
+    const void *code; /* address of the code object; NULL: it cannot be read in place */
     uint64_t key;     /* of its content: two equal keys are the same function and file */
     uint32_t place;   /* instruction, in bytes from the code's start; UINT32_MAX: before
                          the first instruction */

@@ -7,6 +7,9 @@
  * differs between two lives of one address. That is co_version where the interpreter numbers its
  * code objects (3.12 and later), else the hash that str and bytes remember, else bytes of them.
  *
+ * The content is read in place by the thread that runs the code. Another thread brings a reader
+ * that copies, and stores what it has verified (python_content_*).
+ *
  * Kept copies lie in an arena that only grows, up to a limit, and are found by key in a table of
  * pointers that are stored once: no lock, nothing to repair after a fork. A thread that loses the
  * race to store a copy wastes it. Any thread. */
@@ -21,11 +24,8 @@ enum {
     KEPT_SLOTS = 32768,     /* slots of the table */
     KEPT_MOST = 16384,      /* how many copies it holds */
     ARENA_BYTES = 16 << 20, /* address space; only the used part becomes memory */
-    NAME_BYTES = 1024,      /* bytes of a name with its end; longer ones are cut */
-    FILE_BYTES = 4096,
-    TABLE_MOST = 1 << 20, /* bytes of a line table; a longer one is not kept */
-    SAMPLE_BYTES = 256,   /* bytes of an object without hash that are read whole */
-    CHUNK = 256,          /* bytes read at once */
+    SAMPLE_BYTES = 256,     /* bytes of an object without hash that are read whole */
+    CHUNK = 256,            /* bytes read at once */
 };
 
 /* Terms of a fingerprint. */
@@ -160,24 +160,33 @@ static char *code_put_utf8(char *to, uint32_t c)
     return to;
 }
 
+static bool code_in_place(void *with, void *to, uintptr_t from, size_t n)
+{
+    (void)with;
+    return safe_read(to, (const void *)from, n);
+}
+
+static const struct python_reader in_place = {.read = code_in_place};
+
 /* Copies a str as UTF-8 with its end; cut where it does not fit. Returns its bytes without the
  * end; -1: unreadable, or no str as code objects have them. */
-static long code_text(const struct python_layout *l, uintptr_t object, char *out, size_t size)
+static long code_text(const struct python_layout *l, const struct python_reader *r,
+                      uintptr_t object, char *out, size_t size)
 {
     char chunk[CHUNK], *to = out, *end = out + size - 4;
     uint64_t length;
     uint32_t state;
-    if (!safe_read(&length, (const char *)object + OBJECT_SIZE, sizeof(length)) ||
-        !safe_read(&state, (const char *)object + TEXT_STATE, sizeof(state)))
+    if (!r->read(r->with, &length, object + OBJECT_SIZE, sizeof(length)) ||
+        !r->read(r->with, &state, object + TEXT_STATE, sizeof(state)))
         return -1;
     unsigned kind = state >> 2 & 7, compact = state >> 5 & 1, ascii = state >> 6 & 1;
     if (!compact || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1) ||
         length > INT32_MAX)
         return -1;
-    const char *from = (const char *)object + (ascii ? l->text_head : l->text_wide);
+    uintptr_t from = object + (ascii ? l->text_head : l->text_wide);
     for (uint64_t i = 0; i < length && to < end;) {
         uint64_t n = length - i < CHUNK / kind ? length - i : CHUNK / kind;
-        if (!safe_read(chunk, from + i * kind, n * kind))
+        if (!r->read(r->with, chunk, from + i * kind, n * kind))
             return -1;
         for (uint64_t k = 0; k < n && to < end; k++) {
             uint32_t c = 0;
@@ -194,19 +203,19 @@ static long code_text(const struct python_layout *l, uintptr_t object, char *out
 static __attribute__((noinline)) uint64_t code_content(const struct python_layout *l,
                                                        const struct python_view *v)
 {
-    char text[FILE_BYTES];
+    char text[PYTHON_FILE_BYTES];
     uint64_t size, h = code_mix(v->first_line, v->units);
-    long n = code_text(l, v->name, text, NAME_BYTES);
+    long n = code_text(l, &in_place, v->name, text, PYTHON_NAME_BYTES);
     if (n < 0)
         return 0;
     h = code_mix_bytes(h, text, (size_t)n);
-    if ((n = code_text(l, v->file, text, sizeof(text))) < 0)
+    if ((n = code_text(l, &in_place, v->file, text, sizeof(text))) < 0)
         return 0;
     h = code_mix_bytes(h, text, (size_t)n);
     if (!safe_read(&size, (const char *)v->table + OBJECT_SIZE, sizeof(size)))
         return 0;
     const char *from = (const char *)v->table + BYTES_DATA;
-    for (uint64_t i = 0; i < size && i < TABLE_MOST; i += sizeof(text)) {
+    for (uint64_t i = 0; i < size && i < PYTHON_TABLE_MOST; i += sizeof(text)) {
         size_t part = size - i < sizeof(text) ? (size_t)(size - i) : sizeof(text);
         if (!safe_read(text, from + i, part))
             return 0;
@@ -286,34 +295,68 @@ static struct python_kept *code_find(uint64_t key, size_t *slot)
     }
 }
 
-/* Copies a code object into the arena; NULL: no room, unreadable. */
-static struct python_kept *code_copy(const struct python_layout *l, const struct python_view *v)
+/* A copy's room in the arena, with name and file; its table is the caller's to fill. NULL: full. */
+static struct python_kept *code_make(const struct python_content *c, size_t table_size)
 {
-    char name[NAME_BYTES], file[FILE_BYTES];
-    uint64_t size;
-    long name_size = code_text(l, v->name, name, sizeof(name));
-    long file_size = code_text(l, v->file, file, sizeof(file));
-    if (name_size < 0 || file_size < 0 ||
-        !safe_read(&size, (const char *)v->table + OBJECT_SIZE, sizeof(size)))
-        return NULL;
-    if (size > TABLE_MOST)
-        size = 0;
     struct python_kept *k =
-        code_take(sizeof(*k) + (size_t)name_size + (size_t)file_size + 2 + size);
+        code_take(sizeof(*k) + (size_t)c->name_size + (size_t)c->file_size + 2 + table_size);
     if (!k)
         return NULL;
     char *to = (char *)(k + 1);
-    k->code.name = memcpy(to, name, (size_t)name_size + 1);
-    to += name_size + 1;
-    k->code.file = memcpy(to, file, (size_t)file_size + 1);
-    to += file_size + 1;
-    if (!safe_read(to, (const char *)v->table + BYTES_DATA, size))
-        return NULL;
+    k->code.name = memcpy(to, c->name, (size_t)c->name_size + 1);
+    to += c->name_size + 1;
+    k->code.file = memcpy(to, c->file, (size_t)c->file_size + 1);
+    to += c->file_size + 1;
     k->table = (const uint8_t *)to;
-    k->table_size = (uint32_t)size;
+    k->table_size = (uint32_t)table_size;
+    return k;
+}
+
+/* Copies a code object into the arena; NULL: no room, unreadable. */
+static struct python_kept *code_copy(const struct python_layout *l, const struct python_view *v)
+{
+    struct python_content c;
+    uint64_t size;
+    c.name_size = code_text(l, &in_place, v->name, c.name, sizeof(c.name));
+    c.file_size = code_text(l, &in_place, v->file, c.file, sizeof(c.file));
+    if (c.name_size < 0 || c.file_size < 0 ||
+        !safe_read(&size, (const char *)v->table + OBJECT_SIZE, sizeof(size)))
+        return NULL;
+    struct python_kept *k = code_make(&c, size > PYTHON_TABLE_MOST ? 0 : size);
+    if (!k || !safe_read((uint8_t *)k->table, (const char *)v->table + BYTES_DATA, k->table_size))
+        return NULL;
+    return k;
+}
+
+/* A number for another copy; 0: there are as many as may be. */
+static uint32_t code_number(void)
+{
+    uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);
+    do {
+        if (number == KEPT_MOST)
+            return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&kept_count, &number, number + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return number + 1;
+}
+
+/* Makes a copy known by its key. Returns what is known from now on: another thread's, where that
+ * thread was first. */
+static const struct stack_code *code_store(const struct python_layout *l,
+                                           const struct python_view *v, struct python_kept *k,
+                                           uint64_t key, size_t slot)
+{
+    struct python_kept *there = NULL;
+    k->key = key;
     k->format = l->lines;
     k->code.first_line = (int)v->first_line;
-    return k;
+    while (!atomic_compare_exchange_strong_explicit(&kept[slot], &there, k, memory_order_release,
+                                                    memory_order_acquire)) {
+        there = code_find(key, &slot);
+        if (there)
+            return &there->code;
+    }
+    return &k->code;
 }
 
 static __attribute__((noinline)) const struct stack_code *code_keep(const struct python_frame *f,
@@ -325,24 +368,58 @@ static __attribute__((noinline)) const struct stack_code *code_keep(const struct
     /* Read again: a frame that has changed meanwhile would name another function. */
     if (!l || !python_view(l, &sight, (uintptr_t)f->code, &v) || code_content(l, &v) != f->key)
         return NULL;
-    uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);
-    do {
-        if (number == KEPT_MOST)
-            return NULL;
-    } while (!atomic_compare_exchange_weak_explicit(&kept_count, &number, number + 1,
-                                                    memory_order_relaxed, memory_order_relaxed));
-    struct python_kept *k = code_copy(l, &v), *there = NULL;
+    uint32_t number = code_number();
+    struct python_kept *k = number ? code_copy(l, &v) : NULL;
     if (!k)
         return NULL;
-    k->key = f->key;
-    k->code.number = number + 1;
-    while (!atomic_compare_exchange_strong_explicit(&kept[slot], &there, k, memory_order_release,
-                                                    memory_order_acquire)) {
-        there = code_find(f->key, &slot);
-        if (there)
-            return &there->code;
+    k->code.number = number;
+    return code_store(l, &v, k, f->key, slot);
+}
+
+bool python_content_read(const struct python_layout *l, const struct python_reader *r,
+                         const struct python_view *v, struct python_content *c)
+{
+    c->name_size = code_text(l, r, v->name, c->name, sizeof(c->name));
+    c->file_size = code_text(l, r, v->file, c->file, sizeof(c->file));
+    if (c->name_size < 0 || c->file_size < 0 ||
+        !r->read(r->with, &c->table_size, v->table + OBJECT_SIZE, sizeof(c->table_size)))
+        return false;
+    for (uint64_t i = 0; i < c->table_size && i < PYTHON_TABLE_MOST; i += PYTHON_FILE_BYTES) {
+        uint64_t rest = c->table_size - i;
+        size_t n = rest < PYTHON_FILE_BYTES ? (size_t)rest : PYTHON_FILE_BYTES;
+        if (!r->read(r->with, c->table + i, v->table + BYTES_DATA + i, n))
+            return false;
     }
-    return &k->code;
+    return true;
+}
+
+uint64_t python_content_key(const struct python_view *v, const struct python_content *c)
+{
+    uint64_t h = code_mix(v->first_line, v->units);
+    h = code_mix_bytes(h, c->name, (size_t)c->name_size);
+    h = code_mix_bytes(h, c->file, (size_t)c->file_size);
+    for (uint64_t i = 0; i < c->table_size && i < PYTHON_TABLE_MOST; i += PYTHON_FILE_BYTES) {
+        uint64_t rest = c->table_size - i;
+        h = code_mix_bytes(h, (const char *)c->table + i,
+                           rest < PYTHON_FILE_BYTES ? (size_t)rest : PYTHON_FILE_BYTES);
+    }
+    return h ? h : 1;
+}
+
+void python_content_keep(const struct python_layout *l, const struct python_view *v,
+                         const struct python_content *c, uint64_t key)
+{
+    size_t slot;
+    uint32_t number;
+    if (code_find(key, &slot) || !(number = code_number()))
+        return;
+    struct python_kept *k =
+        code_make(c, c->table_size > PYTHON_TABLE_MOST ? 0 : (size_t)c->table_size);
+    if (!k)
+        return;
+    memcpy((uint8_t *)k->table, c->table, k->table_size);
+    k->code.number = number;
+    code_store(l, v, k, key, slot);
 }
 
 const struct stack_code *python_code(const struct python_frame *f)
@@ -351,7 +428,9 @@ const struct stack_code *python_code(const struct python_frame *f)
     if (!f->key)
         return NULL;
     struct python_kept *k = code_find(f->key, &slot);
-    return k ? &k->code : code_keep(f, slot);
+    if (k)
+        return &k->code;
+    return f->code ? code_keep(f, slot) : NULL;
 }
 
 int python_line(const struct stack_code *code, uint32_t place)

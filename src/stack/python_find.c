@@ -37,7 +37,8 @@ enum {
     DOUBTS_MOST = 4,     /* walks that may fail before one has succeeded */
     RANGES_MOST = 16,
     NAME_MOST = 24,
-    OFFSET_MOST = 4000, /* largest offset that is read: less than a page */
+    OFFSET_MOST = 4000,    /* largest offset that is read: less than a page */
+    INTERP_MOST = 1 << 16, /* the same in an interpreter, which is larger */
 };
 
 static const struct python_layout layouts[] = {
@@ -237,7 +238,8 @@ static const char *find_published(const char *runtime, struct python_layout *l)
         uint64_t value = words[published[i].word] + (uint64_t)(int64_t)published[i].plus;
         if (published[i].minor != l->minor)
             continue;
-        if (value > OFFSET_MOST)
+        bool interp = published[i].field == offsetof(struct python_layout, interp_threads);
+        if (value > (interp ? INTERP_MOST : OFFSET_MOST))
             return "it publishes offsets that cannot be";
         uint32_t offset = (uint32_t)value;
         memcpy((char *)l + published[i].field, &offset, sizeof(offset));
@@ -259,6 +261,7 @@ static void find_parts(struct python_layout *l)
     find_span(&begin, &end, l->frame_up, 8);
     find_span(&begin, &end, l->frame_at, 8);
     find_span(&begin, &end, l->frame_owner ? l->frame_owner : l->frame_at, 1);
+    find_span(&begin, &end, l->frame_state ? l->frame_state : l->frame_at, 1);
     l->frame_begin = begin;
     l->frame_bytes = end - begin;
     begin = UINT32_MAX, end = 0;
@@ -373,6 +376,7 @@ static bool find_examine(void *library, void *runtime)
     }
     find_parts(&l);
     l.code_type = (uintptr_t)find_symbol(library, "PyCode_Type");
+    l.runtime = (uintptr_t)runtime;
     l.key = (const _Atomic int *)((char *)runtime + l.tss);
     find_pin(runtime);
     find_ranges(library, runtime);

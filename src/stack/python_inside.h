@@ -30,13 +30,15 @@ struct python_layout {
     enum python_lines_format lines;
     uint32_t initialized, tss;
     uint32_t thread_id, thread_top, cframe, cframe_root, cframe_top, cframe_up;
-    uint32_t frame_code, frame_up, frame_at, frame_owner, entry_owner;
+    uint32_t frame_code, frame_up, frame_at, frame_owner, frame_state, entry_owner;
     uint32_t first_line, version, file, name, table, traceable, code_start;
+    uint32_t main_interp, main_thread, interp_threads, thread_next, data_stack;
     uint32_t text_head, text_wide;
     uint32_t code_size, frame_size, str_size;
     uint32_t frame_begin, frame_bytes; /* the part of a frame that has the fields above; computed */
     uint32_t code_begin, code_bytes;   /* as frame_begin, of a code object */
     uintptr_t code_type;               /* &PyCode_Type */
+    uintptr_t runtime;                 /* &_PyRuntime */
     const _Atomic int *key; /* _PyRuntime's autoTSSkey: whether it is made, and the key */
 };
 
@@ -119,6 +121,39 @@ static inline bool python_view(const struct python_layout *l, struct python_sigh
     };
     return v->first_line < LINE_MOST;
 }
+
+enum {
+    PYTHON_NAME_BYTES = 1024, /* bytes of a name with its end; longer ones are cut */
+    PYTHON_FILE_BYTES = 4096,
+    PYTHON_TABLE_MOST = 1 << 20, /* bytes of a line table; a longer one is not kept */
+};
+
+/* A way to read the interpreter's memory. False: not all n bytes can be read. */
+struct python_reader {
+    bool (*read)(void *with, void *to, uintptr_t from, size_t n);
+    void *with;
+};
+
+/* What a code object says about itself. */
+struct python_content {
+    long name_size, file_size; /* without the ends */
+    uint64_t table_size;       /* as the interpreter says; only PYTHON_TABLE_MOST are read */
+    char name[PYTHON_NAME_BYTES], file[PYTHON_FILE_BYTES];
+    uint8_t *table; /* room of PYTHON_TABLE_MOST bytes, the caller's */
+};
+
+/* Reads the content of a code object that may die meanwhile: the caller finds out whether that
+ * happened. False: unreadable. [any] */
+bool python_content_read(const struct python_layout *l, const struct python_reader *r,
+                         const struct python_view *v, struct python_content *c);
+
+/* The key of what was read, which equals python_key of the same code object. [any] */
+uint64_t python_content_key(const struct python_view *v, const struct python_content *c);
+
+/* Keeps what was read, so that python_code finds a frame with the key and without a code. No
+ * effect where there is no room. [any] */
+void python_content_keep(const struct python_layout *l, const struct python_view *v,
+                         const struct python_content *c, uint64_t key);
 
 /* NULL: Python is not read. [hot] */
 const struct python_layout *python_layout(void);

@@ -1,0 +1,89 @@
+"""Runs the programs other_*.py with every interpreter that is found and whose other threads can be read.
+
+Usage: other_run.py edges|hostile|refused library.so [SAMPLES]"""
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "python"))
+sys.dont_write_bytecode = True
+import run  # noqa: E402
+
+NEWEST = 13  # the last version whose other threads are read
+RESULTS = ["whole", "no_innermost", "outer", "torn", "gone", "no_memory"]
+# What is refused, and the way of copying that is left at the end.
+REFUSED = [("", "memfd"), ("m", "pipe"), ("w", "pipe"), ("f", "pipe"), ("mp", "process_vm_readv"), ("mpr", "refused"),
+           ("+w", "pipe"), ("+f", "pipe"), ("+wp", "process_vm_readv")]
+KEPT_LEAST = 0.8  # whole, or all but the innermost frame; a calm machine has 0.96 and more (ADR 28)
+
+
+def program(path, name, *arguments):
+    env = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1")
+    if os.environ.get("GPUFL_PRELOAD"):  # a sanitizer's library must come first in a foreign program
+        env["LD_PRELOAD"] = os.environ["GPUFL_PRELOAD"]
+    done = subprocess.run([path, os.path.join(HERE, name), sys.argv[2]] + [str(a) for a in arguments], env=env,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
+    try:
+        return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else "status %d\n%s" % (
+            done.returncode, (done.stdout + done.stderr)[-4000:])
+    except (ValueError, IndexError):
+        return done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def judge_edges(minor, work, got, samples):
+    if isinstance(got, str) or got["checked"] < samples * 0.9:
+        return got
+    most = 0.001 if work == "flutter" else 0.003 if minor < 11 else 0
+    kept = (got["results"]["whole"] + got["results"]["no_innermost"]) / sum(got["results"].values())
+    print("  %s: %d stacks, %d impossible, %s" % (work, got["checked"], got["impossible"], got["results"]))
+    good = got["impossible"] <= most * got["checked"] and kept >= KEPT_LEAST
+    return None if good and got["results"]["torn"] <= 0.01 * samples else got
+
+
+def edges(path, minor, samples):
+    return [judge_edges(minor, w, program(path, "other_edges.py", w, samples), samples) for w in ("real", "flutter")]
+
+
+def hostile(path, minor, samples):
+    got = program(path, "other_hostile.py", samples)
+    if isinstance(got, str):
+        return [got]
+    print("  %d samples in %s s: %s" % (got["samples"], got["seconds"], got["results"]))
+    good = got["main"] == 1 and got["slot"] >= 0 and got["how"] == ["memfd"] * 2 and not got["wrong"]
+    return [None if good and got["results"]["whole"] else got]
+
+
+def refused(path, minor, samples):
+    bad = []
+    for what, how in REFUSED:
+        got = program(path, "other_edges.py", "real", samples, what)
+        good = not isinstance(got, str) and got["how"] == how and not got["impossible"]
+        if good and how != "refused":
+            good = got["checked"] > samples * 0.9
+        bad.append(None if good else (what, got))
+    print("  %d ways of refusing" % len(REFUSED))
+    return bad
+
+
+def main():
+    kind, samples = sys.argv[1], int(sys.argv[3])
+    failed, tested = 0, []
+    for path, about in run.interpreters():
+        minor = about[0][1]
+        if run.expected_off(about) or minor > NEWEST:
+            continue
+        print(about[1])
+        for wrong in {"edges": edges, "hostile": hostile, "refused": refused}[kind](path, minor, samples):
+            if wrong is not None:
+                failed += 1
+                print("FAILED %s\n%s" % (path, wrong))
+        tested.append(about[1])
+        sys.stdout.flush()
+    print("tested: %s" % ", ".join(tested))
+    return 0 if tested and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
