@@ -228,7 +228,7 @@ static struct agreed looks_compare(const struct other_look *one, const struct ot
     if (begin >= c.b)
         return r;
     r.missing = begin + (c.a > c.b && begin ? c.a - c.b : 0);
-    r.whole = !begin;
+    r.whole = !begin && two->settled;
     look_take(two, begin, c.b, &r, to);
     return r;
 }

@@ -196,7 +196,7 @@ static struct other_guess *other_guess(struct other_reader *r, uintptr_t state)
     struct other_guess *g = &r->guess[(state >> 6 ^ state >> 12) % OTHER_THREADS];
     if (g->state != state) {
         g->state = state;
-        g->loop = g->top = g->chunk = g->limit = g->used = 0;
+        g->loop = g->top = g->chunk = g->limit = g->used = g->base = 0;
         g->extras = 0;
     }
     return g;
@@ -211,19 +211,26 @@ struct asked {
     uintptr_t tops[TOPS]; /* the answers: the top frame, 0: none or not copied */
 };
 
-/* Asks for the innermost frames. Returns where the rest of the chunk ends. */
+/* Asks for the innermost frames. A top frame outside of the chunk is a generator's, or the record
+ * of a loop that ends: those that it was called by are the newest of the chunk. Returns where the
+ * rest of the chunk ends. */
 static uintptr_t other_ask_inner(struct other_reader *r, const struct other_guess *g)
 {
     const struct python_layout *l = r->l;
-    uintptr_t from = g->top + l->frame_begin, begin = from, end = from + l->frame_bytes;
-    uintptr_t rest_end = g->used;
-    if (g->top - g->chunk < g->limit - g->chunk) {
-        begin = g->top - g->chunk > WINDOW_BELOW ? g->top - WINDOW_BELOW : g->chunk;
-        end = g->limit - g->top > WINDOW_ABOVE ? g->top + WINDOW_ABOVE : g->limit;
-        end = end < from + l->frame_bytes ? from + l->frame_bytes : end;
-        rest_end = begin + l->frame_begin + l->frame_bytes; /* a frame may lie across */
+    uint32_t part = l->frame_begin + l->frame_bytes;
+    uintptr_t from = g->top + l->frame_begin, begin, end, rest_end;
+    bool inside = g->top - g->chunk < g->limit - g->chunk;
+    uintptr_t at = inside ? g->top : g->used;
+    begin = at - g->chunk > WINDOW_BELOW ? at - WINDOW_BELOW : g->chunk;
+    rest_end = begin + part; /* a frame may lie across */
+    if (inside) {
+        end = g->limit - at > WINDOW_ABOVE ? at + WINDOW_ABOVE : g->limit;
+        other_ask(r, begin, (end > at + part ? end : at + part) - begin);
+    } else {
+        other_ask(r, from, l->frame_bytes);
+        if (at > begin)
+            other_ask(r, begin, at - begin);
     }
-    other_ask(r, begin, end - begin);
     for (unsigned i = 0; i < g->extras && i < EARLY_EXTRAS; i++)
         other_ask(r, g->extra[i].begin, g->extra[i].bytes);
     return rest_end;
@@ -380,7 +387,8 @@ static bool other_ends(const struct python_layout *l, const char *frame, unsigne
     return l->chain == CHAIN_ENTRIES ? owner >= l->entry_owner : owner != OWNER_GENERATOR;
 }
 
-/* Follows the chain from the top frame through the copies. */
+/* Follows the chain from the top frame through the copies. A chain with another outermost record
+ * than the one before counts only where the next one has the same. */
 static void other_chain(struct other_reader *r, struct other_guess *g, const struct asked *a,
                         struct other_look *to)
 {
@@ -409,25 +417,47 @@ static void other_chain(struct other_reader *r, struct other_guess *g, const str
                 .owner = (uint8_t)owner,
             };
         }
-        frame = other_word(p + l->frame_up);
-        if (!frame)
-            to->broken = !other_ends(l, p, owner);
-        else if (to->n == STACK_DEPTH)
+        uintptr_t up = other_word(p + l->frame_up);
+        if (!up && other_ends(l, p, owner)) {
+            to->broken = frame != g->base;
+            g->base = frame;
+        }
+        if (up == frame)
+            return;
+        frame = up;
+        if (frame && to->n == STACK_DEPTH)
             to->cut = true, to->broken = false;
     }
+}
+
+/* 3.11 and 3.12: a loop that begins is in the list before it has a frame, and its memory on the C
+ * stack still has an older loop's. Then the frames of the loop around that one are taken. */
+static void other_outer_loop(struct other_reader *r, struct other_guess *g, const struct asked *a,
+                             struct other_look *to)
+{
+    const struct python_layout *l = r->l;
+    uint64_t up, top;
+    if (l->chain == CHAIN_OBJECTS || !l->cframe ||
+        !other_direct(r, &up, g->loop + l->cframe_up, sizeof(up)) || !up ||
+        !other_direct(r, &top, up + l->cframe_top, sizeof(top)))
+        return;
+    g->top = top;
+    other_chain(r, g, a, to);
 }
 
 bool other_look(struct other_reader *r, const struct stack_other_thread *t, struct other_look *to)
 {
     struct other_guess *g = other_guess(r, t->state);
-    to->settled = false;
+    struct asked a;
+    to->settled = to->broken = false;
     for (int i = 0; i < LOOKS_MOST && !to->settled; i++) {
-        struct asked a;
         bool still;
         if (!other_copy(r, t, g, &a, &still))
             return false;
         other_chain(r, g, &a, to);
-        to->settled = still && !to->from && (to->proved || !g->top);
+        to->settled = still && !to->from && !to->broken && (to->proved || !g->top);
     }
+    if (to->broken)
+        other_outer_loop(r, g, &a, to);
     return true;
 }

@@ -43,6 +43,7 @@ struct other_look {
 struct other_guess {
     uintptr_t state; /* 0: unused */
     uintptr_t loop, top, chunk, limit, used;
+    uintptr_t base; /* the outermost record */
     unsigned extras;
     struct {
         uintptr_t begin;
