@@ -273,6 +273,7 @@ static bool other_agree(struct stack_other *o, const struct stack_other_thread *
     *result = STACK_OTHER_GONE;
     for (int pairs = 0, fresh = 0; pairs < (best->n ? PAIRS_MOST : TORN_MOST) && !best->whole;
          pairs++) {
+        o->reader.pair++;
         if (!other_look(&o->reader, t, one) || !other_look(&o->reader, t, two))
             return false;
         if (!one->n && !two->n && one->settled && two->settled) {

@@ -10,7 +10,7 @@
  * A code object met for the first time is read in full, and its print afterwards again. What
  * became another object meanwhile is not kept. Codes are read behind the looks: a code object with
  * a print that was known before the looks and is there behind them was there all the time. One that
- * is met for the first time is fresh, and counts from the next look on. */
+ * is met for the first time is fresh, and counts from the next pair of looks on. */
 #include "stack/other_read.h"
 
 #include "base/intern.h"
@@ -125,22 +125,34 @@ static bool code_read(struct other_reader *r, uintptr_t address, struct other_co
     return true;
 }
 
-/* Reads a code object in full and keeps it. False: unreadable, or another one by now. */
+/* The content is in the reader afterwards, *key is its key. */
+static bool code_content(struct other_reader *r, const struct other_code *e, uint64_t *key)
+{
+    if (!python_content_read(r->l, &r->direct, &e->view, &r->content))
+        return false;
+    *key = python_content_key(&e->view, &r->content);
+    return true;
+}
+
+/* Reads a code object in full and keeps it. False: unreadable, or another one by now. Without
+ * version numbers an equal one can be back at its place behind another one, if this thread slept:
+ * so the content is read twice. */
 static bool code_learn(struct other_reader *r, uintptr_t address, struct other_code *e)
 {
     struct other_code again = {.code = address};
+    bool named, twice;
     e->code = 0;
     if (!code_read(r, address, e))
         return false;
+    named = e->view.name != 0; /* a trampoline has no name */
+    twice = named && !e->view.version;
     e->key = 1;
-    if (e->view.name) {
-        if (!python_content_read(r->l, &r->direct, &e->view, &r->content))
-            return false;
-        e->key = python_content_key(&e->view, &r->content);
-    }
+    if ((named && !code_content(r, e, &e->key)) || (twice && !code_content(r, e, &again.key)) ||
+        (twice && again.key != e->key))
+        return false;
     if (!code_read(r, address, &again) || again.print != e->print)
         return false;
-    if (e->view.name)
+    if (named)
         python_content_keep(r->l, &e->view, &r->content, e->key);
     e->code = address;
     return true;
@@ -228,8 +240,10 @@ static void code_settle(struct other_reader *r, const struct asked *asked, unsig
         known[i] = asked[i].head >= 0 && asked[i].code->code && code_is_known(r, &asked[i]);
     for (unsigned i = 0; i < n; i++) {
         struct other_code *e = asked[i].code;
-        e->fresh = !known[i];
         e->good = known[i] || code_learn(r, e->view.code, e);
+        if (!known[i])
+            e->learned = r->pair;
+        e->fresh = e->learned == r->pair;
     }
 }
 

@@ -58,7 +58,8 @@ struct other_code {
     struct python_view view;
     uint32_t file_bytes, table_bytes; /* how much of these objects belongs to the print */
     uint32_t round;                   /* the batch that asked for this one last */
-    bool good, fresh;                 /* in that batch; learned by it */
+    uint32_t learned;                 /* the pair of looks behind which it was read in full */
+    bool good, fresh;                 /* in that batch; learned behind this pair of looks */
 };
 
 struct other_block {
@@ -74,7 +75,7 @@ struct other_reader {
     uint32_t state_bytes;
     unsigned pieces, blocks, last; /* last: the block that answered last */
     size_t used;                   /* bytes of the snapshot */
-    uint32_t round;
+    uint32_t round, pair;          /* of the batches of code objects; of looks: other.c counts */
     struct iovec piece[SNAPSHOT_PIECES];
     uint32_t at[SNAPSHOT_PIECES], got[SNAPSHOT_PIECES];
     struct other_block block[SNAPSHOT_PIECES];

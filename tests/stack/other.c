@@ -63,6 +63,15 @@ EXPORT int other_register(void)
     return stack_other_self(&t) ? other_add(&t) : -1;
 }
 
+/* A slot is free again: its thread is about to end. */
+EXPORT void other_forget(int slot)
+{
+    pthread_mutex_lock(&all.lock);
+    if (slot >= 0 && slot < THREADS)
+        all.threads[slot].state = 0;
+    pthread_mutex_unlock(&all.lock);
+}
+
 EXPORT int other_register_main(void)
 {
     struct stack_other_thread t;

@@ -21,9 +21,11 @@ FILES = {k: "text-%d" % k for k in range(100)}
 
 def born_and_ended(rounds):
     def life():
-        lib.other_register()
+        slot = lib.other_register()
         sum(range(200))
         deep(20)
+        if slot % 8:  # every eighth is read on when there is no thread any more
+            lib.other_forget(slot)
     for _ in range(rounds):
         threads = [threading.Thread(target=life) for _ in range(4)]
         for t in threads:

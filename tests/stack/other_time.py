@@ -1,6 +1,6 @@
-"""us a walk of another thread that stands still at a depth of 28, for bench/README.md.
+"""us a walk of another thread that stands still below 24 functions, all different, for bench/README.md.
 
-Usage: other_time.py library.so"""
+Usage: other_time.py library.so [REFUSED]; REFUSED: letters of system calls that fail (other_forbid)."""
 import ctypes
 import os
 import sys
@@ -11,17 +11,25 @@ lib.other_open.restype = ctypes.c_char_p
 ready, done, slot = threading.Event(), threading.Event(), []
 
 
-def deep(n):
-    if n:
-        return deep(n - 1)
+def innermost():
     slot.append(lib.other_register())
     ready.set()
     return done.wait()
 
 
+def functions(n, inner):
+    for i in range(n):
+        names = {"inner": inner}
+        exec("def outer_%d():\n    return inner()\n" % i, names)
+        inner = names["outer_%d" % i]
+    return inner
+
+
 def main():
     status = lib.other_open().decode()
-    thread = threading.Thread(target=deep, args=(22,))
+    if len(sys.argv) > 2:
+        assert lib.other_forbid(sys.argv[2].encode()) == 0
+    thread = threading.Thread(target=functions(24, innermost))
     thread.start()
     ready.wait()
     us = (ctypes.c_double * 3)()
