@@ -34,7 +34,7 @@ void messages_forget(void);
 #define FEATURES(FEATURE) \
     FEATURE(kernels) FEATURE(copies) FEATURE(synchronizations) FEATURE(memory) FEATURE(graphs) \
     FEATURE(external_correlation) FEATURE(stacks) FEATURE(device_metrics) FEATURE(host_metrics) \
-    FEATURE(scopes)
+    FEATURE(scopes) FEATURE(host_samples)
 
 enum feature {
 #define FEATURE(name) FEATURE_##name,

@@ -8,6 +8,7 @@
 #include "capture/threads/collector_wake.h"
 #include "capture/threads/exits.h"
 #include "capture/threads/gate.h"
+#include "capture/threads/threads.h"
 #include "capture/windows/windows.h"
 
 #include <stdarg.h>
@@ -56,6 +57,8 @@ static void op_wait(struct sink *s, const struct wait *w)
 {
     (void)s;
     scopes_wait(w);
+    if (thread_here)
+        threads_wait(thread_here, false);
 }
 
 static uint32_t op_name(struct sink *s, const char *text)

@@ -1,6 +1,7 @@
 /* closing.c - the end of a capture, written down once. On the collector's thread,
  * in this order:
  *
+ *   looks at threads end   before anything of theirs goes
  *   engines stop           no new records
  *   gate off               scopes and launches end here
  *   last round             all buffers, then all rings, then decode; written, because
@@ -20,6 +21,7 @@
 #include "capture/log/messages.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/records/uncounted.h"
+#include "capture/samples/samples.h"
 #include "capture/session/engines.h"
 #include "capture/session/sampling.h"
 #include "capture/stacks/stacking.h"
@@ -222,6 +224,7 @@ void closing_run(struct collector *c)
 {
     c->ledger.stop_asked = process_info_acts_for_other() ? 0 : steady_ns();
     control_close();
+    samples_stop();
     collector_expect(TRACE_STOP_MOST);
     if (c->trace_started)
         (void)c->backend->trace->stop(c->trace);
@@ -232,6 +235,7 @@ void closing_run(struct collector *c)
     collector_step();
     c->ledger.cost_sampler = sampling_cpu_ns();
     sampling_end();
+    samples_end();
     collector_step();
     stacking_keep(c->writer, true);
     collector_step();

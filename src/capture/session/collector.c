@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "capture/log/messages.h"
 #include "capture/records/captures.h"
+#include "capture/samples/samples.h"
 #include "capture/session/engines.h"
 #include "capture/session/pace.h"
 #include "capture/session/sampling.h"
@@ -130,10 +131,15 @@ int collector_window(bool open, struct err *e)
     pthread_mutex_lock(&trace_lock);
     if (open)
         captures_resume(); /* before the first launch in it is seen */
-    if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->window)
+    if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->window) {
+        if (!open)
+            samples_window(false);
         rc = me.backend->trace->window(me.trace, open, e);
-    else
+        if (open && !rc)
+            samples_window(true);
+    } else {
         (void)err_set(e, rc, "nothing is traced in this session");
+    }
     pthread_mutex_unlock(&trace_lock);
     return rc;
 }
@@ -182,6 +188,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])
         c->exit_first = exits_first(EXITS_RECORDED) == 0;
     sampling_drain();
+    samples_drain();
     windows_drain(c->writer);
     collector_say_log(c);
     messages_drain(c->writer, names_table());

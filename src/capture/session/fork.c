@@ -7,6 +7,7 @@
 #include "base/process/fd_thread.h"
 #include "capture/log/messages.h"
 #include "capture/records/sink.h"
+#include "capture/samples/samples.h"
 #include "capture/session/collector.h"
 #include "capture/session/sampling.h"
 #include "capture/session/session.h"
@@ -26,6 +27,7 @@ static void child(void)
     threads_forget();
     collector_forget();
     sampling_forget();
+    samples_forget();
     messages_forget();
     windows_forget();
     control_forget();

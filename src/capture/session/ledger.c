@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process/fd_thread.h"
+#include "capture/samples/samples.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/threads.h"
 #include "monitor/steady.h"
@@ -120,11 +121,17 @@ static void unrecorded(struct ledger_row *r)
     r->syncs_recorded = r->syncs_written = CELL_NULL;
 }
 
-/* Nobody looks at threads yet. */
-static void unsampled(struct ledger_row *r)
+/* Adds looks at the program's threads: null where none were asked for. */
+static void read_samples(struct ledger_row *r, struct capture_sink *s)
 {
-    r->host_samples = r->host_samples_torn = r->host_samples_no_thread = CELL_NULL;
-    r->host_samples_no_memory = r->host_samples_late = r->cost_host_samples = CELL_NULL;
+    struct samples_counts n;
+    bool asked = samples_counts(&n);
+    r->host_samples = asked ? (int64_t)s->recorded[RECORD_host_sample] : CELL_NULL;
+    r->host_samples_torn = asked ? (int64_t)n.torn : CELL_NULL;
+    r->host_samples_no_thread = asked ? (int64_t)n.no_thread : CELL_NULL;
+    r->host_samples_no_memory = asked ? (int64_t)n.no_memory : CELL_NULL;
+    r->host_samples_late = asked ? (int64_t)n.late : CELL_NULL;
+    r->cost_host_samples = asked ? n.cpu_ns : CELL_NULL;
 }
 
 void ledger_read(struct ledger *l, struct capture_sink *s)
@@ -138,7 +145,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     read_stacks(r);
     read_profile(r, s);
     unprofiled(l, r);
-    unsampled(r);
+    read_samples(r, s);
     r->lost_driver = lost(s, LOSS_DRIVER);
     r->lost_pool = lost(s, LOSS_POOL);
     r->lost_time = lost(s, LOSS_TIME);

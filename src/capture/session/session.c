@@ -15,6 +15,7 @@
 #include "capture/nvtx/nvtx.h"
 #include "capture/options/process_info.h"
 #include "capture/records/captures.h"
+#include "capture/samples/samples.h"
 #include "capture/session/collector.h"
 #include "capture/session/engines.h"
 #include "capture/session/fork.h"
@@ -198,6 +199,8 @@ static void undo(struct session *s)
     atomic_store_explicit(&capture_gate.gate, GATE_OFF, memory_order_release);
     if (c->trace_started)
         (void)c->backend->trace->stop(c->trace);
+    samples_stop();
+    samples_end();
     sampling_end();
     control_close();
     if (c->trace)
@@ -213,17 +216,20 @@ static void undo(struct session *s)
     s->state = STATE_NONE;
 }
 
-/* Begins the session's windows, and opens the socket at which `gpufl ctl` opens windows. */
-static void begin_windows(const struct session *s)
+/* Begins the session's windows, and opens the socket at which `gpufl ctl` opens windows. True: the
+ * session records inside windows only. */
+static bool begin_windows(const struct session *s)
 {
     const struct collector *c = &s->collector;
     struct err e = {0};
     const char *lack = c->trace_started ? engines_windows_lack(&s->options, c->backend, c->engine)
                                         : "nothing is traced";
     windows_begin(&s->options, lack, engines_let_go(c->engine), collector_window);
-    if (windows_wanted(&s->options) && !lack && control_open(&e))
+    bool windowed = windows_wanted(&s->options) && !lack;
+    if (windowed && control_open(&e))
         message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
                     e.text);
+    return windowed;
 }
 
 /* Says that the capture goes on without the sampler's thread. */
@@ -251,7 +257,7 @@ static int launch(struct session *s, int64_t began)
     rc = exits_first(c->trace_started ? EXITS_TRACING : EXITS_STARTED);
     if (rc)
         return rc;
-    begin_windows(s);
+    samples_begin(o, c->engine, c->trace_started, begin_windows(s));
     bool sampled = sampling_begin(o, c->backend, &s->process, s->dir) == 0;
     int64_t now = steady_ns();
     unsigned bits = engines_bits(c->engine);

@@ -106,7 +106,11 @@ uint32_t stacking_at_wait(void)
         !gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed))
         return 0;
     struct thread_state *t = thread_self();
-    return t ? stacking_capture(t) : 0;
+    if (!t)
+        return 0;
+    uint32_t stack = stacking_capture(t);
+    threads_wait(t, true); /* until op_wait */
+    return stack;
 }
 
 uint32_t stacking_told(const struct sink_frame *frames, unsigned depth)

@@ -25,6 +25,7 @@ struct capture_gate {
     _Atomic bool floor;       /* benchmark: launches are only counted */
     _Atomic bool scoped;      /* a scope has been opened in this session */
     _Atomic bool ranged;      /* the backend receives outermost scopes; release, acquire */
+    _Atomic uint32_t looks;   /* counts the times in which threads are looked at, from 1; relaxed */
 };
 
 /* Hidden, so that reading it takes one load relative to the code. */

@@ -89,6 +89,7 @@ static void thread_renew(struct thread_state *t)
 #undef C
     t->window_scope = 0;
     t->rule = (struct launch_rule){0};
+    atomic_store_explicit(&t->waits, 0, memory_order_relaxed);
     atomic_store_explicit(&t->depth, 0, memory_order_relaxed);
     atomic_store_explicit(&t->session, gate_session(), memory_order_release);
 }
@@ -174,6 +175,44 @@ bool threads_any_scope(void)
               atomic_load_explicit(&t->depth, memory_order_relaxed) > 0;
     pthread_mutex_unlock(&reaping);
     return any;
+}
+
+/* True for a thread that may be looked at. Caller holds the lock. */
+static bool thread_lives(struct thread_state *t)
+{
+    return thread_is_of_session(t) && !atomic_load_explicit(&t->dead, memory_order_acquire);
+}
+
+static void thread_see(struct thread_state *t, struct thread_seen *out)
+{
+    uint32_t waits = atomic_load_explicit(&t->waits, memory_order_relaxed);
+    out->tid = t->tid;
+    out->waits = waits && waits == atomic_load_explicit(&capture_gate.looks, memory_order_relaxed);
+    memcpy(out->name, t->name, sizeof out->name);
+}
+
+/* Turns go by the places of threads counted from the list's end, which new threads do not move. */
+size_t threads_look(struct thread_seen *out, size_t most, int32_t always, uint64_t *turn)
+{
+    size_t living = 0, n = 0, others = 0;
+    pthread_mutex_lock(&reaping);
+    struct thread_state *head = threads_first();
+    for (struct thread_state *t = head; t; t = t->next)
+        living += thread_lives(t);
+    size_t place = living;
+    for (struct thread_state *t = head; t && place; t = t->next) {
+        if (!thread_lives(t))
+            continue;
+        bool its_turn = (--place + living - *turn % living) % living < most && others < most;
+        if (t->tid != always && !its_turn)
+            continue;
+        others += t->tid != always;
+        thread_see(t, &out[n++]);
+    }
+    pthread_mutex_unlock(&reaping);
+    if (living > most)
+        *turn += most;
+    return n;
 }
 
 bool threads_alone(void)

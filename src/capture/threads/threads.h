@@ -131,7 +131,8 @@ struct thread_state {
     _Atomic bool has_ring;    /* released once it can be used */
     _Atomic uint32_t session; /* this memory is of that session; released by threads_renew */
     _Atomic uint32_t depth;   /* open scopes; others read it relaxed */
-    uint64_t *open;           /* owned: their instances, outermost first */
+    _Atomic uint32_t waits; /* capture_gate.looks, inside a call that waits; 0: outside; relaxed */
+    uint64_t *open;         /* owned: their instances, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
     uint64_t window_scope;                 /* the scope that opened a window; 0: none */
@@ -180,6 +181,15 @@ static inline void counter_add(_Atomic uint64_t *c, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* Notes that the calling thread is inside a call that will be recorded as a wait, or has left it.
+ * Where the end of such a call is never told, because a window has closed, the note counts no more
+ * in the next one. [hot] */
+static inline void threads_wait(struct thread_state *t, bool inside)
+{
+    uint32_t looks = inside ? atomic_load_explicit(&capture_gate.looks, memory_order_relaxed) : 0;
+    atomic_store_explicit(&t->waits, looks, memory_order_relaxed);
+}
+
 /* Makes a thread's ring; false: out of memory. [hot, once a thread] */
 bool threads_ring_make(struct thread_state *t);
 
@@ -213,6 +223,19 @@ bool threads_any_scope(void);
 
 /* True where no other living thread has recorded anything in any session. [any] */
 bool threads_alone(void);
+
+/* A thread of the session as another thread sees it. */
+struct thread_seen {
+    int32_t tid;
+    bool waits;    /* inside a call that is recorded as a wait */
+    char name[16]; /* when it was first seen */
+};
+
+/* Copies the session's living threads to `out`, which has room for most + 1: `always` (a kernel id)
+ * if it is among them, and `most` others. Where there are more, it is those whose turn it is. turn:
+ * 0 at first; the function's own from call to call. Returns how many. Takes the lock of
+ * threads_any_scope. [sampler] */
+size_t threads_look(struct thread_seen *out, size_t most, int32_t always, uint64_t *turn);
 
 /* Frees the memory of threads that have ended and are drained; fn is called for each before.
  * [collector] */

@@ -64,7 +64,7 @@ TEST(test_start_and_end)
     assert_true(log.ledger.launches == CELL_NULL);
     assert_true(log.ledger.cost_stop >= 0);
     assert_int_equal(log.parts.rows[RECORD_scope], 2);
-    assert_int_equal(log.parts.rows[RECORD_capability], 10);
+    assert_int_equal(log.parts.rows[RECORD_capability], 11);
     assert_true(log.clocks >= 2);
     assert_int_equal(lines_said, 0);
 }
@@ -244,7 +244,7 @@ TEST(test_engines_fall_back)
                            "profiling_engine (GPUFL_PROFILING_ENGINE)"));
     struct session_log log;
     session_log_read(gpufl_session_dir(), &log);
-    assert_int_equal(log.parts.rows[RECORD_capability], 12);
+    assert_int_equal(log.parts.rows[RECORD_capability], 13);
 }
 
 /* The simulated GPU has every engine of the ladder: nothing stands in for one. */

@@ -419,7 +419,7 @@ TEST(test_late_calls_do_nothing)
     assert_int_equal(log.ledger.launches, 0);
     assert_int_equal(log.ledger.lost_pool, 0);
     assert_int_equal(log.parts.rows[RECORD_message], 0);
-    assert_int_equal(log.parts.rows[RECORD_capability], 10);
+    assert_int_equal(log.parts.rows[RECORD_capability], 11);
 }
 
 TEST(test_injection_inside_open)

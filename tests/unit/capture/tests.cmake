@@ -47,6 +47,7 @@ gpufl_test(sink DEPS capture)
 gpufl_test(captures DEPS capture)
 gpufl_test(ends DEPS capture)
 gpufl_test(sampling DEPS capture)
+gpufl_test(samples DEPS capture)
 gpufl_test(upload DEPS capture)
 
 # libgpufl.so as a file, and the C++ header with each compiler and standard.

@@ -1,0 +1,49 @@
+/* rate.c - see rate.h. */
+#include "capture/samples/rate.h"
+
+#define SECOND 1000000000ll
+
+enum {
+    DEAR = 100,  /* of 10 000: from here on the rate is halved */
+    CHEAP = 40,  /* of 10 000: below, it comes back. At half the rate the cost is half of DEAR */
+    SLOWEST = 64 /* cells asked for that one cell may be as long as */
+};
+
+/* splitmix64 */
+static uint64_t random_next(struct rate *r)
+{
+    uint64_t z = r->random += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
+void rate_begin(struct rate *r, int64_t hz, int64_t now, int64_t cpu, uint64_t seed)
+{
+    *r = (struct rate){.asked = SECOND / hz, .measured = now, .cpu = cpu, .random = seed};
+    r->cell = r->asked;
+    r->begin = now - r->cell; /* the first look is in the cell that begins now */
+}
+
+int64_t rate_next(struct rate *r, int64_t now)
+{
+    r->begin += r->cell;
+    if (r->begin + r->cell <= now)
+        r->begin += (1 + (now - r->begin) / r->cell) * r->cell;
+    return r->begin + (int64_t)(random_next(r) % (uint64_t)r->cell);
+}
+
+bool rate_measure(struct rate *r, int64_t now, int64_t cpu)
+{
+    int64_t passed = now - r->measured, cell = r->cell;
+    if (passed < SECOND)
+        return false;
+    int64_t share = (cpu - r->cpu) * 10000 / passed;
+    r->measured = now;
+    r->cpu = cpu;
+    if (share > DEAR && cell < r->asked * SLOWEST)
+        r->cell *= 2;
+    else if (share < CHEAP && cell > r->asked)
+        r->cell /= 2;
+    return r->cell != cell;
+}

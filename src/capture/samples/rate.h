@@ -1,0 +1,34 @@
+/* rate.h - when threads of the program are looked at.
+ *
+ * Time is cut into cells of equal length, and one look falls at a random place in each: a loop of
+ * the program whose period is that of the looks is not seen at one place of it only. Cells lie on a
+ * grid, so that the mean rate is the one asked for, however late single looks are. A cell that has
+ * passed is not made up for.
+ *
+ * The rate is halved when looking costs more than 1 % of a core, and comes back below 0.4 %. No
+ * I/O, no clock: the caller tells the times. One thread. */
+#ifndef GPUFL_CAPTURE_SAMPLES_RATE_H
+#define GPUFL_CAPTURE_SAMPLES_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rate {
+    int64_t asked;    /* length of a cell, ns, at the rate asked for */
+    int64_t cell;     /* length of a cell now, ns */
+    int64_t begin;    /* of the cell in which the next look falls, steady ns */
+    int64_t measured; /* when the cost was measured last, steady ns */
+    int64_t cpu;      /* CPU time of the looking thread at that time, ns */
+    uint64_t random;  /* state of the random numbers */
+};
+
+/* Begins at `now` (steady ns) with the looking thread's CPU time `cpu` (ns). hz: 1 to 1000. */
+void rate_begin(struct rate *r, int64_t hz, int64_t now, int64_t cpu, uint64_t seed);
+
+/* The time, steady ns, of the next look. It may have passed by less than a cell. */
+int64_t rate_next(struct rate *r, int64_t now);
+
+/* Measures the cost once a second: CPU time since the last time. True: the rate has changed. */
+bool rate_measure(struct rate *r, int64_t now, int64_t cpu);
+
+#endif

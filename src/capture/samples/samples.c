@@ -1,0 +1,330 @@
+/* samples.c - see samples.h. State lies in static memory: one session at a time. What the thread
+ * uses alone is its own; it is handed over by thread_start and thread_join. */
+#include "capture/samples/samples.h"
+
+#include "base/clock.h"
+#include "base/process/fd_thread.h"
+#include "base/ring.h"
+#include "base/thread.h"
+#include "capture/log/messages.h"
+#include "capture/records/sink.h"
+#include "capture/samples/look.h"
+#include "capture/samples/rate.h"
+#include "capture/stacks/stacking.h"
+#include "capture/threads/collector_wake.h"
+#include "capture/threads/threads.h"
+#include "monitor/steady.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LOOKS_RING = 4096,          /* looks between two drains: 200 ms of 64 threads at 200 Hz fit */
+    WAKE_BELOW = LOOKS_RING / 2 /* room at which the collector is woken */
+};
+
+#define LATE_NS    1000000      /* a look that is later counts as late */
+#define SHUT_NS    1000000000ll /* between two looks at the gate while no window is open */
+#define LATE_TOLD  20           /* one in so many late looks is worth a message ... */
+#define LATE_LEAST 100          /* ... from so many looks on */
+
+/* A look on its way to the collector. */
+struct looked {
+    int64_t start, late;   /* ns */
+    int64_t state, number; /* see struct look */
+    int32_t tid;
+    uint32_t stack;   /* of stack.h; 0: not known */
+    uint32_t quality; /* see schema/records.def */
+    char name[16];    /* of the thread; "": not known */
+};
+
+/* Shared with the thread while it runs. */
+static struct {
+    struct thread thread;
+    struct ring ring; /* of struct looked: the thread pushes, the collector pops */
+    sem_t wakes;
+    _Atomic bool stop;
+    _Atomic bool open; /* looks are taken; the sem_post that follows publishes it */
+    _Atomic uint64_t torn, no_thread, no_memory, late; /* relaxed: of one writer */
+    _Atomic int64_t cpu_ns;                            /* the same */
+} me;
+
+/* Owner's before the thread starts, collector's after it has ended. */
+static struct {
+    bool asked, running, prepared; /* the options want it; it was started; wakes is made */
+    const char *lack;              /* why it does not run although asked for */
+    int64_t hz;
+} session;
+
+/* The thread's. */
+static struct {
+    struct looks looks;
+    struct rate rate;
+    struct thread_seen seen[SAMPLES_THREADS + 2];
+    uint64_t turn;
+    int32_t first;   /* kernel id of the process's first thread */
+    bool first_gone; /* that thread has ended, the process goes on */
+    bool said;       /* that states are not known */
+} own;
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void push(const struct looked *l)
+{
+    if (!ring_push(&me.ring, l)) {
+        counter_add(&me.no_memory, 1);
+        collector_wake();
+        return;
+    }
+    if (l->late > LATE_NS)
+        counter_add(&me.late, 1);
+    if (ring_room(&me.ring, WAKE_BELOW) < WAKE_BELOW)
+        collector_wake();
+}
+
+static void look_at(const struct thread_seen *t, int64_t due)
+{
+    struct looked l = {.start = clock_mono(), .late = steady_ns() - due, .tid = t->tid};
+    struct look k = looks_at(&own.looks, t->tid);
+    if (k.gone) {
+        counter_add(&me.no_thread, 1);
+        own.first_gone |= t->tid == own.first;
+        return;
+    }
+    l.late = l.late > 0 ? l.late : 0;
+    l.state = k.state;
+    l.number = k.number;
+    memcpy(l.name, t->name, sizeof l.name);
+    push(&l);
+}
+
+/* Adds the process's first thread, if it has not used the GPU. */
+static size_t add_first(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (own.seen[i].tid == own.first)
+            return n;
+    if (own.first_gone)
+        return n;
+    own.seen[n] = (struct thread_seen){.tid = own.first};
+    return n + 1;
+}
+
+static void look_round(int64_t due)
+{
+    looks_round(&own.looks, steady_ns());
+    size_t n = add_first(threads_look(own.seen, SAMPLES_THREADS, own.first, &own.turn));
+    for (size_t i = 0; i < n; i++)
+        if (!own.seen[i].waits)
+            look_at(&own.seen[i], due);
+}
+
+/* Waits until the time (steady ns); false: woken before. */
+static bool wait_until(int64_t due)
+{
+    struct timespec at = steady_timespec(due);
+    int rc;
+    while ((rc = sem_clockwait(&me.wakes, CLOCK_MONOTONIC, &at)) && errno == EINTR)
+        continue;
+    return rc != 0;
+}
+
+static bool goes_on(void)
+{
+    return !atomic_load_explicit(&me.stop, memory_order_relaxed) && gate_is_on();
+}
+
+static bool is_open(void)
+{
+    return atomic_load_explicit(&me.open, memory_order_relaxed) &&
+           !atomic_load_explicit(&capture_gate.floor, memory_order_relaxed);
+}
+
+static void say_shut(void)
+{
+    if (own.said || !own.looks.why)
+        return;
+    own.said = true;
+    message_say(SEVERITY_NOTE, "host_samples_state",
+                "samples of threads do not tell what the threads were doing: %s", own.looks.why);
+}
+
+static void *samples_main(void *unused)
+{
+    (void)unused;
+    looks_open(&own.looks, fd_thread_own_table());
+    rate_begin(&own.rate, session.hz, steady_ns(), clock_thread_cpu(), (uint64_t)clock_real());
+    while (goes_on()) {
+        say_shut();
+        int64_t now = steady_ns();
+        int64_t due = is_open() ? rate_next(&own.rate, now) : now + SHUT_NS;
+        if (!wait_until(due) || !is_open())
+            continue;
+        look_round(due);
+        int64_t cpu = clock_thread_cpu();
+        atomic_store_explicit(&me.cpu_ns, cpu, memory_order_relaxed);
+        (void)rate_measure(&own.rate, steady_ns(), cpu);
+    }
+    looks_close(&own.looks);
+    atomic_store_explicit(&me.cpu_ns, clock_thread_cpu(), memory_order_relaxed);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void refuse(const char *why)
+{
+    session.lack = why;
+    message_say(SEVERITY_WARNING, "host_samples", "no samples of the program's threads: %s", why);
+}
+
+static void counts_clear(void)
+{
+    _Atomic uint64_t *counts[] = {&me.torn, &me.no_thread, &me.no_memory, &me.late};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        atomic_store_explicit(counts[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&me.cpu_ns, 0, memory_order_relaxed);
+}
+
+void samples_begin(const struct options *o, enum gpufl_engine engine, bool traced, bool windowed)
+{
+    counts_clear();
+    session.asked =
+        o->host_samples_hz > 0 && o->enable_stack_trace && engine != GPUFL_ENGINE_MONITOR;
+    session.lack = session.asked && !traced ? "nothing was traced" : NULL;
+    session.hz = o->host_samples_hz;
+    if (!session.asked || session.lack)
+        return;
+    memset(&own, 0, sizeof own);
+    own.first = (int32_t)getpid();
+    if (!session.prepared && sem_init(&me.wakes, 0, 0)) {
+        refuse("no semaphore can be made");
+        return;
+    }
+    session.prepared = true;
+    if (ring_init(&me.ring, LOOKS_RING, sizeof(struct looked))) {
+        refuse("there is no memory");
+        return;
+    }
+    atomic_fetch_add_explicit(&capture_gate.looks, 1, memory_order_relaxed);
+    atomic_store_explicit(&me.stop, false, memory_order_relaxed);
+    atomic_store_explicit(&me.open, !windowed, memory_order_relaxed);
+    session.running = true;
+    if (thread_start(&me.thread, "gpufl-stacks", 0, samples_main, NULL)) {
+        session.running = false;
+        ring_fini(&me.ring);
+        refuse(thread_refusal());
+    }
+}
+
+void samples_window(bool open)
+{
+    if (!session.running)
+        return;
+    if (open)
+        atomic_fetch_add_explicit(&capture_gate.looks, 1, memory_order_relaxed);
+    atomic_store_explicit(&me.open, open, memory_order_relaxed);
+    sem_post(&me.wakes);
+}
+
+void samples_stop(void)
+{
+    if (!session.running)
+        return;
+    atomic_store_explicit(&me.stop, true, memory_order_relaxed);
+    sem_post(&me.wakes);
+    thread_join(&me.thread);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void write_row(const struct looked *l)
+{
+    struct host_sample_row row = {
+        .start = l->start,
+        .late = l->late,
+        .thread = l->tid,
+        .stack = stacking_row(capture_sink.writer, l->stack),
+        .state = l->state,
+        .syscall = l->number,
+        .quality = l->stack ? l->quality : CELL_NULL,
+    };
+    ids_thread(&capture_sink.ids, l->tid, *l->name ? l->name : NULL);
+    sink_put_whole(RECORD_host_sample, &row);
+}
+
+void samples_drain(void)
+{
+    const struct looked *l;
+    if (!session.running)
+        return;
+    for (uint32_t i = 0; i < LOOKS_RING && (l = ring_peek(&me.ring)); i++) {
+        write_row(l);
+        ring_pop(&me.ring);
+    }
+}
+
+bool samples_counts(struct samples_counts *out)
+{
+    *out = (struct samples_counts){
+        .torn = atomic_load_explicit(&me.torn, memory_order_relaxed),
+        .no_thread = atomic_load_explicit(&me.no_thread, memory_order_relaxed),
+        .no_memory = atomic_load_explicit(&me.no_memory, memory_order_relaxed),
+        .late = atomic_load_explicit(&me.late, memory_order_relaxed),
+        .cpu_ns = atomic_load_explicit(&me.cpu_ns, memory_order_relaxed),
+    };
+    return session.asked && !session.lack;
+}
+
+static void say_late(uint64_t rows)
+{
+    uint64_t late = atomic_load_explicit(&me.late, memory_order_relaxed);
+    if (rows >= LATE_LEAST && late * LATE_TOLD > rows)
+        message_say(SEVERITY_NOTE, "host_samples_late",
+                    "%" PRIu64 " of %" PRIu64 " samples of the program's threads came more than "
+                    "1 ms late, because the machine had no core free: shares of lines that rest "
+                    "on samples may be off by several points",
+                    late, rows);
+}
+
+static void conclude(void)
+{
+    uint64_t rows = capture_sink.recorded[RECORD_host_sample];
+    bool asked = session.asked;
+    const char *status = "collected", *reason = "";
+    if (!asked) {
+        status = "not_requested";
+    } else if (session.lack) {
+        status = "unavailable";
+        reason = session.lack;
+    } else if (!rows) {
+        status = "enabled_no_data";
+        reason = "the capture ended before the first sample, or no window was open";
+    } else if (own.looks.why) {
+        status = "partial";
+        reason = own.looks.why;
+    } else if (atomic_load_explicit(&me.no_memory, memory_order_relaxed)) {
+        status = "partial";
+        reason = "some samples found no room";
+    }
+    feature_conclude(FEATURE_host_samples, asked, status, reason);
+    say_late(rows);
+}
+
+void samples_end(void)
+{
+    conclude();
+    if (session.running)
+        ring_fini(&me.ring);
+    session.running = false;
+}
+
+void samples_forget(void)
+{
+    memset(&me, 0, sizeof me); /* the ring stays behind */
+    memset(&session, 0, sizeof session);
+}

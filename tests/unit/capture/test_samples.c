@@ -1,0 +1,223 @@
+/* test_samples.c - when threads are looked at, and what the kernel's words about them mean: exact
+ * values. The thread itself is under test in tests/idle. */
+#include "tests/test.h"
+
+#include "capture/samples/rate.h"
+#include "capture/samples/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MS = 1000000 };
+#define SECOND 1000000000ll
+
+/* ---- rate ------------------------------------------------------------------------------------ */
+
+TEST(test_one_look_in_each_cell)
+{
+    struct rate r;
+    int64_t sum = 0;
+    rate_begin(&r, 200, 7 * SECOND, 0, 1);
+    for (int i = 0; i < 10000; i++) {
+        int64_t begin = 7 * SECOND + i * 5ll * MS, due = rate_next(&r, begin);
+        assert_true(due >= begin && due < begin + 5 * MS);
+        sum += due - begin;
+    }
+    assert_true(sum / 10000 > 24 * MS / 10 && sum / 10000 < 26 * MS / 10); /* the middle: 2.5 ms */
+}
+
+TEST(test_places_are_even)
+{
+    int places[10] = {0};
+    struct rate r;
+    rate_begin(&r, 1000, 0, 0, 42);
+    for (int64_t i = 0; i < 10000; i++)
+        places[(rate_next(&r, i * MS) - i * MS) * 10 / MS]++;
+    for (int i = 0; i < 10; i++)
+        assert_true(places[i] > 850 && places[i] < 1150);
+}
+
+TEST(test_cells_that_passed_are_left_out)
+{
+    struct rate r;
+    rate_begin(&r, 200, 0, 0, 1);
+    int64_t due = rate_next(&r, 0);
+    assert_true(due < 5 * MS);
+    due = rate_next(&r, 9 * MS); /* late, but within the next cell */
+    assert_true(due >= 5 * MS && due < 10 * MS);
+    due = rate_next(&r, 52 * MS); /* cells 10 to 50 have gone by, 50 to 55 has begun */
+    assert_true(due >= 55 * MS && due < 60 * MS);
+    due = rate_next(&r, 57 * MS);
+    assert_true(due >= 60 * MS && due < 65 * MS); /* on the same grid */
+}
+
+TEST(test_rate_follows_the_cost)
+{
+    struct rate r;
+    rate_begin(&r, 200, 0, 0, 1);
+    assert_false(rate_measure(&r, SECOND - 1, SECOND)); /* once a second */
+    assert_false(rate_measure(&r, SECOND, 10 * MS));    /* 1 % is allowed */
+    assert_true(rate_measure(&r, 2 * SECOND, 21 * MS)); /* 1.1 % */
+    assert_int_equal(r.cell, 10 * MS);
+    assert_false(rate_measure(&r, 3 * SECOND, 26 * MS)); /* 0.5 % */
+    assert_int_equal(r.cell, 10 * MS);
+    assert_true(rate_measure(&r, 4 * SECOND, 29 * MS)); /* 0.3 % */
+    assert_int_equal(r.cell, 5 * MS);
+    assert_false(rate_measure(&r, 5 * SECOND, 29 * MS)); /* not above the rate asked for */
+    assert_int_equal(r.cell, 5 * MS);
+}
+
+TEST(test_rate_has_a_floor)
+{
+    struct rate r;
+    rate_begin(&r, 200, 0, 0, 1);
+    int64_t i = 1;
+    for (; rate_measure(&r, i * SECOND, i * SECOND / 2); i++)
+        continue;
+    assert_int_equal(i, 7); /* 6 halvings: a 64th */
+    assert_int_equal(r.cell, 64 * 5 * MS);
+}
+
+/* A rate that changed goes on from the cell before: the next cell is longer, none is skipped. */
+TEST(test_grid_after_a_change)
+{
+    struct rate r;
+    rate_begin(&r, 200, 0, 0, 1);
+    (void)rate_next(&r, 0);
+    assert_true(rate_measure(&r, SECOND, SECOND));
+    r.begin = SECOND;
+    int64_t due = rate_next(&r, SECOND);
+    assert_true(due >= SECOND + 10 * MS && due < SECOND + 20 * MS);
+}
+
+/* ---- words of the kernel --------------------------------------------------------------------- */
+
+static enum call_said said(const char *text, int64_t *number)
+{
+    return state_call(text, strlen(text), number);
+}
+
+TEST(test_calls)
+{
+    int64_t n = -7;
+    char longer[400];
+    assert_int_equal(said("running\n", &n), CALL_NONE);
+    assert_int_equal(said("-1 0x7ffd0 0x55d0\n", &n), CALL_FAULT);
+    assert_int_equal(said("-1 0x0 0x0\n", &n), CALL_ENDED);
+    assert_int_equal(n, -7); /* set by a call alone */
+    assert_int_equal(said("0 0x3 0x7ff 0x1 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n), CALL_BLOCKED);
+    assert_int_equal(n, 0);
+    assert_int_equal(said("202 0xffffffffffffffff 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n),
+                     CALL_BLOCKED);
+    assert_int_equal(n, 202);
+    static const char *const nothing[] = {"", "run", "running", "0", "-1", "-1 0x0", "x 0x1", "\n"};
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
+        assert_int_equal(said(nothing[i], &n), CALL_UNREADABLE);
+    memset(longer, '1', sizeof longer);
+    assert_int_equal(state_call(longer, sizeof longer, &n), CALL_UNREADABLE);
+}
+
+TEST(test_schedstat)
+{
+    int64_t run = 0, delayed = 0;
+    assert_true(state_schedstat("1234567 89 10\n", 14, &run, &delayed));
+    assert_int_equal(run, 1234567);
+    assert_int_equal(delayed, 89);
+    assert_false(state_schedstat("0 0 0\n", 6, &run, &delayed)); /* the kernel does not count */
+    assert_false(state_schedstat("", 0, &run, &delayed));
+    assert_false(state_schedstat("12\n", 3, &run, &delayed));
+}
+
+/* ---- on a core or not ------------------------------------------------------------------------ */
+
+/* The look at `at`, 20 us after the sampler woke. */
+static struct run_look look(int64_t at, int64_t run, bool goes_on, int64_t delayed)
+{
+    return (struct run_look){.at = at,
+                             .woke = at - 20000,
+                             .run = run,
+                             .after = run + (goes_on ? 900 : 0),
+                             .delayed = delayed};
+}
+
+TEST(test_clock_goes_on)
+{
+    struct run_track t = {0};
+    struct run_look l = look(5 * MS, 3 * MS, true, 0);
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    assert_true(t.known);
+    assert_int_equal(t.waits, 0);
+    assert_int_equal(t.run, 3 * MS + 900);
+}
+
+/* It ran all the time, and lost its core as the sampler woke up. */
+TEST(test_core_taken_by_the_sampler)
+{
+    struct run_track t = {.known = true, .at = 0, .run = 0, .delayed = 7};
+    struct run_look l = look(5 * MS, 5 * MS - 30000, false, 7);
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    assert_int_equal(t.waits, 30000);
+}
+
+/* It has waited for 2 ms: another thread has its core. */
+TEST(test_core_taken_by_another)
+{
+    struct run_track t = {.known = true, .at = 0, .run = 0, .delayed = 7};
+    struct run_look l = look(5 * MS, 3 * MS, false, 7);
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+    assert_int_equal(t.waits, 2 * MS);
+    /* Then it ran for 1 ms, 2.5 ms of wait were over, and it waits again. */
+    l = look(10 * MS, 4 * MS, false, 7 + 5 * MS / 2);
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+    assert_int_equal(t.waits, 2 * MS + 5 * MS - 1 * MS - 5 * MS / 2);
+    /* Then it ran for the rest of the time, until the sampler came. */
+    l = look(15 * MS, 5 * MS + 460000, false, 7 + 5 * MS / 2 + 7 * MS);
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    assert_int_equal(t.waits, 40000);
+}
+
+TEST(test_border_of_a_wait)
+{
+    struct run_track t = {.known = true};
+    struct run_look l =
+        look(5 * MS, 5 * MS - 70000, false, 0); /* 20 us of the round, 50 us to wake */
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    t = (struct run_track){.known = true};
+    l = look(5 * MS, 5 * MS - 70001, false, 0);
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+}
+
+/* Without a look before, or without schedstat, a clock that stands still says: not on a core. */
+TEST(test_nothing_known_before)
+{
+    struct run_track t = {0};
+    struct run_look l = look(5 * MS, 5 * MS, false, 0);
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+    assert_true(t.known);
+    t = (struct run_track){.known = true};
+    l.delayed = -1;
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+    assert_false(t.known);
+    l.after = l.run + 1;
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_look_in_each_cell),
+        cmocka_unit_test(test_places_are_even),
+        cmocka_unit_test(test_cells_that_passed_are_left_out),
+        cmocka_unit_test(test_rate_follows_the_cost),
+        cmocka_unit_test(test_rate_has_a_floor),
+        cmocka_unit_test(test_grid_after_a_change),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_schedstat),
+        cmocka_unit_test(test_clock_goes_on),
+        cmocka_unit_test(test_core_taken_by_the_sampler),
+        cmocka_unit_test(test_core_taken_by_another),
+        cmocka_unit_test(test_border_of_a_wait),
+        cmocka_unit_test(test_nothing_known_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
