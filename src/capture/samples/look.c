@@ -14,6 +14,7 @@ enum {
     ROOM = 256,         /* for the text of a file */
     SWEEP_EVERY = 64,   /* rounds */
     FORGET_AFTER = 256, /* rounds without a look, after which files are closed */
+    PROBES = 8,         /* entries in which a thread may be */
 };
 
 static void shut(struct looks *l, const char *why)
@@ -73,21 +74,39 @@ static int file_of(const struct looks *l, int32_t tid, const char *name)
     return openat(l->dir, path, O_RDONLY | O_CLOEXEC);
 }
 
+/* The thread's entry, or else the one of its places that was not used for longest. */
+static struct look_thread *entry_of(struct looks *l, int32_t tid)
+{
+    struct look_thread *oldest = NULL;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct look_thread *t = &l->threads[((uint32_t)tid + i) & (LOOK_THREADS - 1)];
+        if (t->tid == tid)
+            return t;
+        if (!oldest || t->round < oldest->round)
+            oldest = t;
+    }
+    return oldest;
+}
+
 /* The thread's entry, with its files open. gone: there is no such thread. NULL also where its files
- * are refused. */
+ * are refused, or where all of its places have been used in this round. */
 static struct look_thread *thread_find(struct looks *l, int32_t tid, bool *gone)
 {
-    struct look_thread *t = &l->threads[(uint32_t)tid & (LOOK_THREADS - 1)];
+    struct look_thread *t = entry_of(l, tid);
     *gone = false;
-    if (t->tid == tid)
-        return t;
-    thread_drop(t);
-    int call = file_of(l, tid, "syscall");
-    if (call < 0) {
-        *gone = errno == ENOENT && faccessat(l->dir, ".", F_OK, 0) == 0;
+    if (t->tid != tid && t->tid && t->round == l->round)
         return NULL;
+    if (t->tid != tid) {
+        thread_drop(t);
+        int call = file_of(l, tid, "syscall");
+        if (call < 0) {
+            *gone = errno == ENOENT && faccessat(l->dir, ".", F_OK, 0) == 0;
+            return NULL;
+        }
+        *t = (struct look_thread){
+            .tid = tid, .call = call, .schedstat = file_of(l, tid, "schedstat")};
     }
-    *t = (struct look_thread){.tid = tid, .call = call, .schedstat = file_of(l, tid, "schedstat")};
+    t->round = l->round;
     return t;
 }
 
@@ -112,54 +131,75 @@ static int64_t thread_cpu(int32_t tid)
 
 /* ---- a look ---------------------------------------------------------------------------------- */
 
-static int64_t run_state(struct looks *l, struct look_thread *t)
+static bool sched_read(const struct look_thread *t, struct sched_said *out)
 {
     char text[ROOM];
-    int64_t ran;
-    struct run_look r = {.woke = l->woke, .run = thread_cpu(t->tid)};
-    r.at = steady_ns();
-    if (!state_schedstat(text, file_text(t->schedstat, text), &ran, &r.delayed))
-        r.delayed = -1;
-    r.after = thread_cpu(t->tid);
-    if (r.run < 0 || r.after < 0)
-        return CELL_NULL;
-    return state_run(&t->track, &r);
+    return state_schedstat(text, file_text(t->schedstat, text), out);
 }
 
-struct look looks_at(struct looks *l, int32_t tid)
+/* What the kernel says of the thread now; its entry, NULL: it has none. */
+static enum call_said call_read(struct looks *l, int32_t tid, struct look *k,
+                                struct look_thread **entry)
 {
-    struct look out = {.state = CELL_NULL, .number = CELL_NULL};
     char text[ROOM];
-    if (l->dir < 0)
-        return out;
-    struct look_thread *t = thread_find(l, tid, &out.gone);
+    struct look_thread *t = thread_find(l, tid, &k->gone);
     size_t length = t ? file_text(t->call, text) : 0;
     if (t && !length && errno == ESRCH) { /* that thread has ended, and another may have its id */
         thread_drop(t);
-        t = thread_find(l, tid, &out.gone);
+        t = thread_find(l, tid, &k->gone);
         length = t ? file_text(t->call, text) : 0;
     }
-    if (out.gone)
-        return out;
-    enum call_said said = state_call(text, length, &out.number);
-    if (t) {
-        t->round = l->round;
-        t->track.known &= said == CALL_NONE;
-    }
+    *entry = t;
+    return state_call(text, length, &k->number);
+}
+
+struct look looks_first(struct looks *l, int32_t tid)
+{
+    struct look k = {.state = CELL_NULL, .number = CELL_NULL};
+    struct look_thread *t;
+    if (l->dir < 0)
+        return k;
+    enum call_said said = call_read(l, tid, &k, &t);
+    if (k.gone)
+        return k;
     switch (said) {
     case CALL_NONE:
-        out.state = run_state(l, t);
-        break;
+        k.run.woke = l->woke;
+        k.run.counted = sched_read(t, &k.run.first);
+        if (!k.run.counted)
+            k.run.first.run = thread_cpu(tid);
+        k.run.at = steady_ns();
+        k.thread = t;
+        return k;
     case CALL_BLOCKED:
     case CALL_FAULT:
-        out.state = HOST_BLOCKED;
+        k.state = HOST_BLOCKED;
         break;
     case CALL_ENDED:
-        out.gone = true;
+        k.gone = true;
         break;
     case CALL_UNREADABLE:
         shut(l, "/proc/self/task/*/syscall cannot be read");
         break;
     }
-    return out;
+    if (t)
+        t->track.known = false;
+    return k;
+}
+
+void looks_clock(struct look *k)
+{
+    if (!k->thread)
+        return;
+    k->run.clock_at = steady_ns();
+    k->run.clock = thread_cpu(k->thread->tid);
+}
+
+void looks_last(struct look *k)
+{
+    if (!k->thread || k->run.clock < 0 || k->run.first.run < 0)
+        return;
+    if (k->run.counted)
+        k->run.counted = sched_read(k->thread, &k->run.last);
+    k->state = state_run(&k->thread->track, &k->run);
 }

@@ -30,11 +30,13 @@ struct looks {
     struct look_thread threads[LOOK_THREADS];
 };
 
-/* What a look has found. */
+/* A look at a thread, in three steps that are taken for all threads of a round: see state.h. */
 struct look {
     bool gone;      /* there is no such thread any more: nothing else is set */
     int64_t state;  /* enum host_state; CELL_NULL: not known */
     int64_t number; /* of the system call in which it is blocked; CELL_NULL: none, or not known */
+    struct look_thread *thread; /* it can run, and the steps go on; NULL: they do not */
+    struct run_look run;
 };
 
 /* Begins. Where /proc cannot be used, every state is unknown, and `why` says the reason. own_table:
@@ -45,8 +47,14 @@ void looks_open(struct looks *l, bool own_table);
  * that were not looked at for long. */
 void looks_round(struct looks *l, int64_t woke);
 
-/* Looks at a thread. */
-struct look looks_at(struct looks *l, int32_t tid);
+/* The first step. The state of a thread that can run is not yet known. */
+struct look looks_first(struct looks *l, int32_t tid);
+
+/* The second step, after the first one of all threads. */
+void looks_clock(struct look *k);
+
+/* The third step, after the second one of all threads: the state is known. */
+void looks_last(struct look *k);
 
 /* Closes all files. */
 void looks_close(struct looks *l);

@@ -65,6 +65,8 @@ static struct {
     struct looks looks;
     struct rate rate;
     struct thread_seen seen[SAMPLES_THREADS + 2];
+    struct look round[SAMPLES_THREADS + 2];
+    struct looked found[SAMPLES_THREADS + 2];
     uint64_t turn;
     int32_t first;   /* kernel id of the process's first thread */
     bool first_gone; /* that thread has ended, the process goes on */
@@ -86,20 +88,27 @@ static void push(const struct looked *l)
         collector_wake();
 }
 
-static void look_at(const struct thread_seen *t, int64_t due)
+static void look_first(size_t i, int64_t due)
 {
-    struct looked l = {.start = clock_mono(), .late = steady_ns() - due, .tid = t->tid};
-    struct look k = looks_at(&own.looks, t->tid);
-    if (k.gone) {
+    int64_t late = steady_ns() - due;
+    own.found[i] =
+        (struct looked){.start = clock_mono(), .late = late > 0 ? late : 0, .tid = own.seen[i].tid};
+    memcpy(own.found[i].name, own.seen[i].name, sizeof own.found[i].name);
+    own.round[i] = looks_first(&own.looks, own.seen[i].tid);
+}
+
+static void look_last(size_t i)
+{
+    struct look *k = &own.round[i];
+    if (k->gone) {
         counter_add(&me.no_thread, 1);
-        own.first_gone |= t->tid == own.first;
+        own.first_gone |= own.seen[i].tid == own.first;
         return;
     }
-    l.late = l.late > 0 ? l.late : 0;
-    l.state = k.state;
-    l.number = k.number;
-    memcpy(l.name, t->name, sizeof l.name);
-    push(&l);
+    looks_last(k);
+    own.found[i].state = k->state;
+    own.found[i].number = k->number;
+    push(&own.found[i]);
 }
 
 /* Adds the process's first thread, if it has not used the GPU. */
@@ -114,13 +123,27 @@ static size_t add_first(size_t n)
     return n + 1;
 }
 
+/* Takes the threads inside calls that wait out of the round. */
+static size_t drop_waiting(size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!own.seen[i].waits)
+            own.seen[kept++] = own.seen[i];
+    return kept;
+}
+
 static void look_round(int64_t due)
 {
     looks_round(&own.looks, steady_ns());
     size_t n = add_first(threads_look(own.seen, SAMPLES_THREADS, own.first, &own.turn));
+    n = drop_waiting(n);
     for (size_t i = 0; i < n; i++)
-        if (!own.seen[i].waits)
-            look_at(&own.seen[i], due);
+        look_first(i, due);
+    for (size_t i = 0; i < n; i++)
+        looks_clock(&own.round[i]);
+    for (size_t i = 0; i < n; i++)
+        look_last(i);
 }
 
 /* Waits until the time (steady ns); false: woken before. */

@@ -40,11 +40,13 @@ enum call_said state_call(const char *text, size_t length, int64_t *number)
     return sp || pc ? CALL_FAULT : CALL_ENDED;
 }
 
-bool state_schedstat(const char *text, size_t length, int64_t *run, int64_t *delayed)
+bool state_schedstat(const char *text, size_t length, struct sched_said *out)
 {
     char line[TEXT];
     return text_copy(line, text, length) &&
-           sscanf(line, "%" SCNd64 " %" SCNd64, run, delayed) == 2 && *run > 0 && *delayed >= 0;
+           sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64, &out->run, &out->delayed,
+                  &out->times) == 3 &&
+           out->run > 0 && out->delayed >= 0 && out->times > 0;
 }
 
 /* For how long the thread has been off its core. All time since the look before is time on a core,
@@ -52,21 +54,25 @@ bool state_schedstat(const char *text, size_t length, int64_t *run, int64_t *del
  * counts as wait here, so that the result is never too short. */
 static int64_t waits_for(const struct run_track *t, const struct run_look *l)
 {
-    int64_t over = l->delayed - t->delayed;
-    int64_t waits = t->waits + (l->at - t->at) - (l->run - t->run) - over;
+    int64_t over = l->first.delayed - t->delayed;
+    int64_t waits = t->waits + (l->at - t->at) - (l->first.run - t->run) - over;
     return waits > 0 ? waits : 0;
 }
 
 enum host_state state_run(struct run_track *t, const struct run_look *l)
 {
-    bool on_core = l->after > l->run, counted = l->delayed >= 0;
-    int64_t waits = 0;
-    enum host_state state = HOST_RUNS;
-    if (!on_core && t->known && counted)
-        waits = waits_for(t, l);
-    if (!on_core && (!t->known || !counted || waits > l->at - l->woke + SWITCH_NS))
-        state = HOST_READY;
-    *t = (struct run_track){
-        .known = counted, .at = l->at, .run = l->after, .delayed = l->delayed, .waits = waits};
-    return state;
+    bool on_core = l->clock > l->first.run && (!l->counted || l->last.times == l->first.times);
+    bool told = t->known && l->counted;
+    int64_t waits = told ? waits_for(t, l) : 0;
+    if (on_core) {
+        *t = (struct run_track){
+            .known = l->counted, .at = l->clock_at, .run = l->clock, .delayed = l->last.delayed};
+        return HOST_RUNS;
+    }
+    *t = (struct run_track){.known = l->counted,
+                            .at = l->at,
+                            .run = l->first.run,
+                            .delayed = l->first.delayed,
+                            .waits = waits};
+    return told && waits <= l->at - l->woke + SWITCH_NS ? HOST_RUNS : HOST_READY;
 }

@@ -119,25 +119,31 @@ TEST(test_calls)
 
 TEST(test_schedstat)
 {
-    int64_t run = 0, delayed = 0;
-    assert_true(state_schedstat("1234567 89 10\n", 14, &run, &delayed));
-    assert_int_equal(run, 1234567);
-    assert_int_equal(delayed, 89);
-    assert_false(state_schedstat("0 0 0\n", 6, &run, &delayed)); /* the kernel does not count */
-    assert_false(state_schedstat("", 0, &run, &delayed));
-    assert_false(state_schedstat("12\n", 3, &run, &delayed));
+    struct sched_said said;
+    assert_true(state_schedstat("1234567 89 10\n", 14, &said));
+    assert_int_equal(said.run, 1234567);
+    assert_int_equal(said.delayed, 89);
+    assert_int_equal(said.times, 10);
+    assert_false(state_schedstat("0 0 0\n", 6, &said)); /* the kernel does not count */
+    assert_false(state_schedstat("", 0, &said));
+    assert_false(state_schedstat("12 3\n", 5, &said));
 }
 
 /* ---- on a core or not ------------------------------------------------------------------------ */
 
-/* The look at `at`, 20 us after the sampler woke. */
+enum { AHEAD = 900 };
+
+/* The look at `at`, 20 us after the sampler woke. goes_on: the clock is ahead of schedstat. */
 static struct run_look look(int64_t at, int64_t run, bool goes_on, int64_t delayed)
 {
-    return (struct run_look){.at = at,
-                             .woke = at - 20000,
-                             .run = run,
-                             .after = run + (goes_on ? 900 : 0),
-                             .delayed = delayed};
+    struct run_look l = {.woke = at - 20000,
+                         .at = at,
+                         .counted = true,
+                         .first = {run, delayed, 3},
+                         .clock_at = at + 2000,
+                         .clock = run + (goes_on ? AHEAD : 0)};
+    l.last = l.first;
+    return l;
 }
 
 TEST(test_clock_goes_on)
@@ -147,7 +153,22 @@ TEST(test_clock_goes_on)
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
     assert_true(t.known);
     assert_int_equal(t.waits, 0);
-    assert_int_equal(t.run, 3 * MS + 900);
+    assert_int_equal(t.run, 3 * MS + AHEAD);
+    assert_int_equal(t.at, 5 * MS + 2000);
+}
+
+/* Its clock goes on, but it got the core only after the round had begun: it had waited for 2 ms. */
+TEST(test_core_given_during_the_round)
+{
+    struct run_track t = {.known = true};
+    struct run_look l = look(5 * MS, 3 * MS, true, 0);
+    l.last.times++;
+    l.last.delayed += 2 * MS;
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+    assert_int_equal(t.waits, 2 * MS);
+    assert_int_equal(t.delayed, 0); /* so that the next look subtracts the wait from itself */
+    l = look(10 * MS, 8 * MS, true, 2 * MS);
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
 }
 
 /* It ran all the time, and lost its core as the sampler woke up. */
@@ -179,8 +200,7 @@ TEST(test_core_taken_by_another)
 TEST(test_border_of_a_wait)
 {
     struct run_track t = {.known = true};
-    struct run_look l =
-        look(5 * MS, 5 * MS - 70000, false, 0); /* 20 us of the round, 50 us to wake */
+    struct run_look l = look(5 * MS, 5 * MS - 70000, false, 0); /* 20 us of the round, 50 to wake */
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
     t = (struct run_track){.known = true};
     l = look(5 * MS, 5 * MS - 70001, false, 0);
@@ -195,11 +215,12 @@ TEST(test_nothing_known_before)
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_true(t.known);
     t = (struct run_track){.known = true};
-    l.delayed = -1;
+    l.counted = false;
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_false(t.known);
-    l.after = l.run + 1;
+    l.clock++;
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    assert_false(t.known);
 }
 
 int main(void)
@@ -214,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_schedstat),
         cmocka_unit_test(test_clock_goes_on),
+        cmocka_unit_test(test_core_given_during_the_round),
         cmocka_unit_test(test_core_taken_by_the_sampler),
         cmocka_unit_test(test_core_taken_by_another),
         cmocka_unit_test(test_border_of_a_wait),

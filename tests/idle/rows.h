@@ -1,0 +1,22 @@
+/* rows.h - for tests: the host_sample and window rows of the one session below a directory. */
+#ifndef GPUFL_TESTS_IDLE_ROWS_H
+#define GPUFL_TESTS_IDLE_ROWS_H
+
+#include "wire/record.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rows {
+    struct host_sample_row *samples; /* owned; in the order of the log */
+    size_t count, cap;
+    struct window_row windows[64];
+    size_t window_count;
+    uint64_t damaged; /* lines, unknown records and columns included */
+};
+
+/* Fails the test where there is not one session. */
+void rows_open(struct rows *r, const char *logs);
+void rows_close(struct rows *r);
+
+#endif

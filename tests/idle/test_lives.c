@@ -1,0 +1,172 @@
+/* test_lives.c - samples of host threads while threads come and go, processes fork and end, windows
+ * open and close, descriptors are closed; and none where none are asked for. */
+#include "tests/fake/runner.h"
+#include "tests/idle/rows.h"
+#include "tests/test.h"
+
+#include <string.h>
+
+static void run_threads(struct run *r, const char *const *env, const char *const *program, int code)
+{
+    run_all(r, &(struct run_setup){.env = env,
+                                   .options = LIST("--no-report"),
+                                   .program = program,
+                                   .binary = "fake/idle_threads"});
+    check_program(r, code);
+    assert_non_null(r->report);
+}
+
+static void check_sampled(const struct run *r)
+{
+    struct rows rows;
+    rows_open(&rows, r->logs);
+    assert_int_equal(rows.damaged, 0);
+    assert_true(rows.count > 20);
+    assert_int_equal(int_at(r->report, "ledger.host_samples"), (int64_t)rows.count);
+    rows_close(&rows);
+}
+
+TEST(threads_come_and_go)
+{
+    struct run r;
+    run_threads(&r, NULL, LIST("compute", "churn=1000", "ms=300"), 0);
+    check_sampled(&r);
+    assert_int_equal(int_at(r.report, "ledger.host_samples_no_memory"), 0);
+    assert_int_equal(int_at(r.said, "0.samplers"), 1);
+    assert_true(int_at(r.said, "0.descriptors") < 540); /* two of 256 threads, and a few */
+    run_free(&r);
+}
+
+/* More threads than one round looks at: each has its turn. */
+TEST(many_threads_take_turns)
+{
+    enum { THREADS = 150 };
+    struct run r;
+    struct rows rows;
+    size_t i;
+    json_t *role;
+    run_threads(&r, NULL, LIST("many=150", "ms=3000"), 0);
+    rows_open(&rows, r.logs);
+    json_array_foreach(at(r.said, "0.roles"), i, role)
+    {
+        size_t n = 0;
+        for (size_t s = 0; s < rows.count; s++)
+            n += rows.samples[s].thread == int_at(role, "tid");
+        assert_true(n > 3);
+    }
+    assert_int_equal(i, THREADS);
+    rows_close(&rows);
+    run_free(&r);
+}
+
+TEST(a_child_has_no_such_thread)
+{
+    struct run r;
+    run_threads(&r, NULL, LIST("pipe", "fork", "ms=300"), 0);
+    assert_int_equal(int_at(r.said, "0.samplers"), 0);
+    assert_int_equal(int_at(r.said, "1.samplers"), 1);
+    check_sampled(&r);
+    run_free(&r);
+}
+
+TEST(exit_while_sampled)
+{
+    struct run r;
+    run_threads(&r, NULL, LIST("compute", "pipe", "sleep", "exit=7", "ms=300"), 7);
+    check_sampled(&r);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    run_free(&r);
+}
+
+/* Its number goes on to name the process, and its files are there. */
+TEST(first_thread_ends)
+{
+    struct run r;
+    run_threads(&r, NULL, LIST("pipe", "first-ends", "ms=300"), 0);
+    check_sampled(&r);
+    assert_true(int_at(r.report, "ledger.host_samples_no_thread") <= 1); /* looked at once */
+    run_free(&r);
+}
+
+TEST(program_closes_all_descriptors)
+{
+    struct run r;
+    run_threads(&r, NULL, LIST("pipe", "close", "ms=300"), 0);
+    check_sampled(&r);
+    run_free(&r);
+}
+
+TEST(none_are_asked_for)
+{
+    struct run r;
+    run_threads(&r, LIST("GPUFL_HOST_SAMPLES_HZ=0"), LIST("pipe", "ms=100"), 0);
+    assert_int_equal(int_at(r.said, "0.samplers"), 0);
+    assert_true(unknown_at(r.report, "ledger.host_samples"));
+    assert_true(unknown_at(r.report, "ledger.host_samples_late"));
+    assert_true(unknown_at(r.report, "ledger.cost_host_samples"));
+    assert_string_equal(capability_of(&r, "host_samples", "status"), "not_requested");
+    run_free(&r);
+}
+
+/* A call that waits has its own row: its thread is not looked at meanwhile. */
+TEST(waits_are_left_out)
+{
+    struct run r;
+    struct rows rows;
+    run_threads(&r, LIST("FAKE_CUPTI_KERNEL_NS=100000"), LIST("wait", "ms=500"), 0);
+    rows_open(&rows, r.logs);
+    int64_t tid = int_at(r.said, "0.roles.0.tid"), from = int_at(r.said, "0.from");
+    size_t n = 0, blocked = 0;
+    for (size_t i = 0; i < rows.count; i++)
+        if (rows.samples[i].thread == tid && rows.samples[i].start >= from) {
+            n++;
+            blocked += rows.samples[i].state == 3;
+        }
+    print_message("%zu samples, %zu blocked\n", n, blocked);
+    assert_true(int_at(r.report, "ledger.waits_recorded") > 10);
+    assert_true(n < 90); /* of 100 */
+    rows_close(&rows);
+    run_free(&r);
+}
+
+/* Windows of 100 ms, one every 300 ms: 5 ms after its end no look comes. */
+TEST(inside_windows_only)
+{
+    struct run r;
+    struct rows rows;
+    run_threads(&r,
+                LIST("GPUFL_WINDOWS=true", "GPUFL_WINDOW_AFTER_MS=100", "GPUFL_WINDOW_FOR_MS=100",
+                     "GPUFL_WINDOW_EVERY_MS=300"),
+                LIST("pipe", "ms=1000"), 0);
+    rows_open(&rows, r.logs);
+    assert_true(rows.window_count >= 4);
+    assert_true(rows.count > 20);
+    for (size_t i = 0; i < rows.count; i++) {
+        bool inside = false;
+        for (size_t w = 0; w < rows.window_count; w++) {
+            bool last = w + 1 == rows.window_count;
+            inside |= rows.windows[w].phase == 0 &&
+                      rows.samples[i].start >= rows.windows[w].time - 50000000 &&
+                      (last || rows.samples[i].start <= rows.windows[w + 1].time);
+        }
+        assert_true(inside);
+    }
+    rows_close(&rows);
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_come_and_go),
+        cmocka_unit_test(many_threads_take_turns),
+        cmocka_unit_test(a_child_has_no_such_thread),
+        cmocka_unit_test(exit_while_sampled),
+        cmocka_unit_test(first_thread_ends),
+        cmocka_unit_test(program_closes_all_descriptors),
+        cmocka_unit_test(none_are_asked_for),
+        cmocka_unit_test(waits_are_left_out),
+        cmocka_unit_test(inside_windows_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
