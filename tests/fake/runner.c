@@ -104,6 +104,20 @@ static json_t *parse_lines(const struct run *r)
     return all;
 }
 
+/* Takes out what the session says of the machine and not of the run: that it was too full for
+ * punctual samples of threads. */
+static void drop_late(json_t *report)
+{
+    size_t i;
+    json_t *message, *messages = json_object_get(report, "messages");
+    json_array_foreach(messages, i, message)
+    {
+        const char *code = json_string_value(json_object_get(message, "code"));
+        if (code && !strcmp(code, "host_samples_late"))
+            json_array_remove(messages, i--);
+    }
+}
+
 json_t *run_report(const struct run *r)
 {
     struct child c;
@@ -118,6 +132,7 @@ json_t *run_report(const struct run *r)
     if (code == 0 && !report)
         fail_msg("the report is not JSON: %s at line %d", e.text, e.line);
     child_free(&c);
+    drop_late(report);
     return report;
 }
 

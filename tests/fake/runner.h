@@ -41,7 +41,8 @@ void run_free(struct run *r);
 /* Starts a run and ends it. */
 void run_all(struct run *r, const struct run_setup *s);
 
-/* The report of what is on disk now, NULL where there is none; caller frees. */
+/* The report of what is on disk now, NULL where there is none; caller frees. Without the message
+ * that the machine was too full for punctual samples: it is not the run's doing. */
 json_t *run_report(const struct run *r);
 
 /* Waits until the report has this number, or more, at the path. */

@@ -76,7 +76,7 @@ static struct tally tally_of(const struct run *r, const struct rows *rows, json_
     return t;
 }
 
-/* Of two threads on one core each is on it for half of the time: so must the samples say. */
+/* Samples must say how much of the time a thread had no core: of two on one core, half. */
 static void check_share(const struct run *r, json_t *role, const struct tally *t)
 {
     size_t i;
