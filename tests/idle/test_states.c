@@ -8,7 +8,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-enum { BORDER_NS = 150000, LEAST = 20, SHARE_OFF = 10 /* points: 2 sigma of 400 are 5 */ };
+enum {
+    BORDER_NS = 150000,
+    LOOK_NS = 20000,
+    LEAST = 20,
+    SHARE_OFF = 10 /* points: 2 sigma of 400 are 5 */
+};
 
 #ifdef __SANITIZE_THREAD__
 /* A thread of ours has no descriptor table of its own under this sanitizer: see fd_thread.h. */
@@ -29,7 +34,8 @@ static bool computes_right(json_t *role, const struct host_sample_row *s)
     {
         int64_t from = int_at(gap, "0"), to = int_at(gap, "1");
         if (s->start >= from && s->start < to)
-            return s->state == 2 || (s->state == 1 && s->start - from < BORDER_NS);
+            return s->state == 2 ||
+                   (s->state == 1 && (s->start - from < BORDER_NS || to - s->start < LOOK_NS));
         if (s->start >= from - BORDER_NS && s->start < to + BORDER_NS)
             return s->state == 1 || s->state == 2;
     }

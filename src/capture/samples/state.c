@@ -8,7 +8,10 @@
 /* A switch of threads and a timer's interrupt, before the looking thread knows that it is awake. */
 #define SWITCH_NS 50000
 
-enum { TEXT = 256 }; /* of a file, with NUL: 9 numbers */
+enum {
+    TEXT = 256,    /* of a file, with NUL: 9 numbers */
+    UNCOUNTED = 50 /* one part in so many of a time may be time that no CPU clock counts */
+};
 
 static bool text_copy(char out[TEXT], const char *text, size_t length)
 {
@@ -50,13 +53,23 @@ bool state_schedstat(const char *text, size_t length, struct sched_said *out)
 }
 
 /* For how long the thread has been off its core. All time since the look before is time on a core,
- * waits that are over (delayed), this wait, or time in which the thread was blocked: the last
- * counts as wait here, so that the result is never too short. */
+ * waits that are over, this wait, or time in which the thread was blocked: the last counts as wait
+ * here, so that the result is never too short. A wait in which the look before found the thread is
+ * over if it has got a core since; then it was no longer than all waits that are over. */
 static int64_t waits_for(const struct run_track *t, const struct run_look *l)
 {
-    int64_t over = l->first.delayed - t->delayed;
-    int64_t waits = t->waits + (l->at - t->at) - (l->first.run - t->run) - over;
+    int64_t over = l->first.delayed - t->delayed, before = t->waits;
+    if (l->first.times != t->times && before > over)
+        before = over;
+    int64_t waits = before + (l->at - t->at) - (l->first.run - t->run) - over;
     return waits > 0 ? waits : 0;
+}
+
+/* A wait up to this length began as the round did. Interrupts, and a hypervisor that takes the
+ * machine's core, are time on a core that no CPU clock counts. */
+static int64_t waits_none(const struct run_track *t, const struct run_look *l)
+{
+    return l->at - l->woke + SWITCH_NS + (l->at - t->at) / UNCOUNTED;
 }
 
 enum host_state state_run(struct run_track *t, const struct run_look *l)
@@ -64,6 +77,7 @@ enum host_state state_run(struct run_track *t, const struct run_look *l)
     bool on_core = l->clock > l->first.run && (!l->counted || l->last.times == l->first.times);
     bool told = t->known && l->counted;
     int64_t waits = told ? waits_for(t, l) : 0;
+    bool just_lost = told && waits <= waits_none(t, l);
     if (on_core) {
         *t = (struct run_track){
             .known = l->counted, .at = l->clock_at, .run = l->clock, .delayed = l->last.delayed};
@@ -73,6 +87,7 @@ enum host_state state_run(struct run_track *t, const struct run_look *l)
                             .at = l->at,
                             .run = l->first.run,
                             .delayed = l->first.delayed,
+                            .times = l->first.times,
                             .waits = waits};
-    return told && waits <= l->at - l->woke + SWITCH_NS ? HOST_RUNS : HOST_READY;
+    return just_lost ? HOST_RUNS : HOST_READY;
 }

@@ -48,6 +48,7 @@ struct run_track {
     int64_t at;      /* of that look, steady ns */
     int64_t run;     /* CPU time, ns */
     int64_t delayed; /* of schedstat, ns */
+    int64_t times;   /* of schedstat */
     int64_t waits;   /* for how long the thread had been off its core, ns */
 };
 

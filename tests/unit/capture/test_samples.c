@@ -160,7 +160,7 @@ TEST(test_clock_goes_on)
 /* Its clock goes on, but it got the core only after the round had begun: it had waited for 2 ms. */
 TEST(test_core_given_during_the_round)
 {
-    struct run_track t = {.known = true};
+    struct run_track t = {.known = true, .times = 3};
     struct run_look l = look(5 * MS, 3 * MS, true, 0);
     l.last.times++;
     l.last.delayed += 2 * MS;
@@ -174,7 +174,7 @@ TEST(test_core_given_during_the_round)
 /* It ran all the time, and lost its core as the sampler woke up. */
 TEST(test_core_taken_by_the_sampler)
 {
-    struct run_track t = {.known = true, .at = 0, .run = 0, .delayed = 7};
+    struct run_track t = {.known = true, .delayed = 7, .times = 3};
     struct run_look l = look(5 * MS, 5 * MS - 30000, false, 7);
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
     assert_int_equal(t.waits, 30000);
@@ -183,27 +183,44 @@ TEST(test_core_taken_by_the_sampler)
 /* It has waited for 2 ms: another thread has its core. */
 TEST(test_core_taken_by_another)
 {
-    struct run_track t = {.known = true, .at = 0, .run = 0, .delayed = 7};
+    struct run_track t = {.known = true, .delayed = 7, .times = 3};
     struct run_look l = look(5 * MS, 3 * MS, false, 7);
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_int_equal(t.waits, 2 * MS);
     /* Then it ran for 1 ms, 2.5 ms of wait were over, and it waits again. */
     l = look(10 * MS, 4 * MS, false, 7 + 5 * MS / 2);
+    l.first.times = l.last.times = 4;
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_int_equal(t.waits, 2 * MS + 5 * MS - 1 * MS - 5 * MS / 2);
     /* Then it ran for the rest of the time, until the sampler came. */
     l = look(15 * MS, 5 * MS + 460000, false, 7 + 5 * MS / 2 + 7 * MS);
+    l.first.times = l.last.times = 5;
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
     assert_int_equal(t.waits, 40000);
 }
 
+/* 1 ms of a hypervisor's looks like a wait, once: the next wait that is over shows that it was
+ * none. */
+TEST(test_time_that_no_clock_counts)
+{
+    struct run_track t = {.known = true, .times = 3};
+    struct run_look l = look(5 * MS, 4 * MS, false, 0);
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+    assert_int_equal(t.waits, MS);
+    l = look(10 * MS, 9 * MS - 30000, false, 30000);
+    l.first.times = l.last.times = 4;
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    assert_int_equal(t.waits, 30000);
+}
+
 TEST(test_border_of_a_wait)
 {
-    struct run_track t = {.known = true};
-    struct run_look l = look(5 * MS, 5 * MS - 70000, false, 0); /* 20 us of the round, 50 to wake */
+    enum { LONGEST = 20000 + 50000 + 5 * MS / 50 }; /* the round, waking up, 2 % uncounted */
+    struct run_track t = {.known = true, .times = 3};
+    struct run_look l = look(5 * MS, 5 * MS - LONGEST, false, 0);
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
-    t = (struct run_track){.known = true};
-    l = look(5 * MS, 5 * MS - 70001, false, 0);
+    t = (struct run_track){.known = true, .times = 3};
+    l = look(5 * MS, 5 * MS - LONGEST - 1, false, 0);
     assert_int_equal(state_run(&t, &l), HOST_READY);
 }
 
@@ -238,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_core_given_during_the_round),
         cmocka_unit_test(test_core_taken_by_the_sampler),
         cmocka_unit_test(test_core_taken_by_another),
+        cmocka_unit_test(test_time_that_no_clock_counts),
         cmocka_unit_test(test_border_of_a_wait),
         cmocka_unit_test(test_nothing_known_before),
     };
