@@ -16,12 +16,12 @@ struct stack_other_thread {
 };
 
 /* The calling thread's. False: it has no Python thread state, or Python is not read. Costs as
- * little as the beginning of a capture. Called for tests until there is a sampler. [hot] */
+ * little as the beginning of a capture. [hot] */
 bool stack_other_self(struct stack_other_thread *out);
 
 /* The thread that the main interpreter calls its main thread, from the interpreter's list. False:
  * not found, or Python is not read. All signals are blocked while this runs (snapshot.h). Opens
- * and closes descriptors: not for a hot path. Called for tests until there is a sampler. [any] */
+ * and closes descriptors: not for a hot path. [any] */
 bool stack_other_main(struct stack_other_thread *out);
 
 /* A reader of other threads. One thread at a time uses it, with all signals blocked. It works in a
@@ -30,8 +30,7 @@ struct stack_other;
 
 /* Opens a reader; *out is the caller's, to be closed. GPUFL_E_STATE before stacks_open has found
  * Python; GPUFL_E_UNAVAILABLE: this version's other threads are not read, or the process may use no
- * way of copying memory; GPUFL_E_NOMEM. *out is NULL after an error. For tests until there is a
- * sampler. [owner] */
+ * way of copying memory; GPUFL_E_NOMEM. *out is NULL after an error. [owner] */
 int stack_other_open(struct stack_other **out);
 void stack_other_close(struct stack_other *o); /* NULL is fine [owner] */
 
@@ -49,8 +48,8 @@ enum stack_other_result {
 };
 
 /* Reads a thread's frames now. Returns the number of the stack, as stacks_capture does (stacks_get
- * knows it); 0: none, *result says why. Some microseconds, more at the first sight of code. For
- * tests until there is a sampler. [owner] */
+ * knows it); 0: none, *result says why. Some microseconds, more at the first sight of code.
+ * [owner] */
 uint64_t stack_other_walk(struct stack_other *o, const struct stack_other_thread *t,
                           enum stack_other_result *result);
 

@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "capture/log/messages.h"
 #include "capture/records/sink.h"
+#include "capture/samples/frames.h"
 #include "capture/samples/look.h"
 #include "capture/samples/rate.h"
 #include "capture/stacks/stacking.h"
@@ -20,6 +21,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -63,6 +65,7 @@ static struct {
 /* The thread's. */
 static struct {
     struct looks looks;
+    struct frames frames;
     struct rate rate;
     struct thread_seen seen[SAMPLES_THREADS + 2];
     struct look round[SAMPLES_THREADS + 2];
@@ -95,6 +98,13 @@ static void look_first(size_t i, int64_t due)
         (struct looked){.start = clock_mono(), .late = late > 0 ? late : 0, .tid = own.seen[i].tid};
     memcpy(own.found[i].name, own.seen[i].name, sizeof own.found[i].name);
     own.round[i] = looks_first(&own.looks, own.seen[i].tid);
+    if (own.round[i].gone)
+        return;
+    const struct frames_look f = frames_read(&own.frames, &own.seen[i].python);
+    own.found[i].stack = f.stack;
+    own.found[i].quality = f.quality;
+    if (!f.stack)
+        counter_add(f.torn ? &me.torn : &me.no_thread, 1);
 }
 
 static void look_last(size_t i)
@@ -114,12 +124,17 @@ static void look_last(size_t i)
 /* Adds the process's first thread, if it has not used the GPU. */
 static size_t add_first(size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    bool elsewhere = false; /* Python's main thread is another one */
+    for (size_t i = 0; i < n; i++) {
         if (own.seen[i].tid == own.first)
             return n;
+        elsewhere |= own.seen[i].python.thread_id == own.frames.main.thread_id;
+    }
     if (own.first_gone)
         return n;
     own.seen[n] = (struct thread_seen){.tid = own.first};
+    if (!elsewhere)
+        own.seen[n].python = own.frames.main;
     return n + 1;
 }
 
@@ -135,7 +150,9 @@ static size_t drop_waiting(size_t n)
 
 static void look_round(int64_t due)
 {
-    looks_round(&own.looks, steady_ns());
+    int64_t woke = steady_ns();
+    looks_round(&own.looks, woke);
+    frames_try(&own.frames, woke);
     size_t n = add_first(threads_look(own.seen, SAMPLES_THREADS, own.first, &own.turn));
     n = drop_waiting(n);
     for (size_t i = 0; i < n; i++)
@@ -179,6 +196,7 @@ static void say_shut(void)
 static void *samples_main(void *unused)
 {
     (void)unused;
+    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0); /* ns; else looks are 50 us late */
     looks_open(&own.looks, fd_thread_own_table());
     rate_begin(&own.rate, session.hz, steady_ns(), clock_thread_cpu(), (uint64_t)clock_real());
     while (goes_on()) {
@@ -193,6 +211,7 @@ static void *samples_main(void *unused)
         (void)rate_measure(&own.rate, steady_ns(), cpu);
     }
     looks_close(&own.looks);
+    frames_close(&own.frames);
     atomic_store_explicit(&me.cpu_ns, clock_thread_cpu(), memory_order_relaxed);
     return NULL;
 }

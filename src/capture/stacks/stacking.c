@@ -109,6 +109,7 @@ uint32_t stacking_at_wait(void)
     if (!t)
         return 0;
     uint32_t stack = stacking_capture(t);
+    threads_note_python(t);
     threads_wait(t, true); /* until op_wait */
     return stack;
 }

@@ -94,11 +94,21 @@ static void thread_renew(struct thread_state *t)
     atomic_store_explicit(&t->session, gate_session(), memory_order_release);
 }
 
+void threads_note_python(struct thread_state *t)
+{
+    struct stack_other_thread python;
+    if (!stack_other_self(&python))
+        python = (struct stack_other_thread){0};
+    atomic_store_explicit(&t->python_id, python.thread_id, memory_order_relaxed);
+    atomic_store_explicit(&t->python, python.state, memory_order_release);
+}
+
 struct thread_state *threads_enter(void)
 {
     struct thread_state *t = thread_here;
     if (t) {
         thread_renew(t);
+        threads_note_python(t);
         collector_wake();
         return t;
     }
@@ -110,6 +120,7 @@ struct thread_state *threads_enter(void)
         return NULL;
     }
     thread_renew(t);
+    threads_note_python(t);
     thread_here = t;
     t->next = atomic_load_explicit(&first, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&first, &t->next, t, memory_order_release,
@@ -189,6 +200,9 @@ static void thread_see(struct thread_state *t, struct thread_seen *out)
     out->tid = t->tid;
     out->waits = waits && waits == atomic_load_explicit(&capture_gate.looks, memory_order_relaxed);
     memcpy(out->name, t->name, sizeof out->name);
+    /* The reader makes nothing of two different notes: it compares the id with memory. */
+    out->python.state = atomic_load_explicit(&t->python, memory_order_acquire);
+    out->python.thread_id = atomic_load_explicit(&t->python_id, memory_order_relaxed);
 }
 
 /* Turns go by the places of threads counted from the list's end, which new threads do not move. */

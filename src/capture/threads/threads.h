@@ -14,6 +14,7 @@
 #include "base/ring.h"
 #include "capture/threads/gate.h"
 #include "capture/threads/launch_rule.h"
+#include "stack/other.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -132,7 +133,9 @@ struct thread_state {
     _Atomic uint32_t session; /* this memory is of that session; released by threads_renew */
     _Atomic uint32_t depth;   /* open scopes; others read it relaxed */
     _Atomic uint32_t waits; /* capture_gate.looks, inside a call that waits; 0: outside; relaxed */
-    uint64_t *open;         /* owned: their instances, outermost first */
+    _Atomic uintptr_t python; /* the thread's PyThreadState; 0: not known; released after its id */
+    _Atomic uint64_t python_id; /* as in struct stack_other_thread */
+    uint64_t *open;             /* owned: their instances, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
     uint64_t window_scope;                 /* the scope that opened a window; 0: none */
@@ -190,6 +193,10 @@ static inline void threads_wait(struct thread_state *t, bool inside)
     atomic_store_explicit(&t->waits, looks, memory_order_relaxed);
 }
 
+/* Notes which thread of Python's the calling thread is. It may become one after its first call of
+ * the vendor's, and get another thread state later. [hot, at waits] */
+void threads_note_python(struct thread_state *t);
+
 /* Makes a thread's ring; false: out of memory. [hot, once a thread] */
 bool threads_ring_make(struct thread_state *t);
 
@@ -227,8 +234,9 @@ bool threads_alone(void);
 /* A thread of the session as another thread sees it. */
 struct thread_seen {
     int32_t tid;
-    bool waits;    /* inside a call that is recorded as a wait */
-    char name[16]; /* when it was first seen */
+    bool waits;                       /* inside a call that is recorded as a wait */
+    char name[16];                    /* when it was first seen */
+    struct stack_other_thread python; /* state 0: not known */
 };
 
 /* Copies the session's living threads to `out`, which has room for most + 1: `always` (a kernel id)

@@ -1,0 +1,39 @@
+/* frames.h - stacks of other threads for the samples: Python's frames, where the process has a
+ * Python whose other threads can be read (stack/other.h).
+ *
+ * Python may be loaded late, and the interpreter made later still, so both are looked for again
+ * once a second until they are there. All by the thread that looks, which blocks all signals. */
+#ifndef GPUFL_CAPTURE_SAMPLES_FRAMES_H
+#define GPUFL_CAPTURE_SAMPLES_FRAMES_H
+
+#include "stack/other.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct frames {
+    struct stack_other *reader;     /* owned; NULL: none yet */
+    struct stack_other_thread main; /* of Python; state 0: not known yet */
+    int64_t due;                    /* of the next try, steady ns */
+    bool never;                     /* this process's other threads cannot be read */
+};
+
+/* What a look has found. */
+struct frames_look {
+    uint32_t stack;   /* number of the stack (stacks_get); 0: none */
+    uint32_t quality; /* of host_sample in schema/records.def */
+    bool torn;        /* there is none because the thread went on at each look */
+};
+
+/* Begins; zeroed memory will do. */
+void frames_open(struct frames *f);
+
+/* Looks for Python, if it is time to. now: steady ns. */
+void frames_try(struct frames *f, int64_t now);
+
+/* Reads the frames of a thread; t->state 0: the thread has none. */
+struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t);
+
+void frames_close(struct frames *f);
+
+#endif
