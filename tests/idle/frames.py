@@ -1,0 +1,54 @@
+"""A Python program over the fake driver: its first thread is in two functions by turns and never calls CUDA, another
+one launches, then blocks. Prints where each was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
+import ctypes
+import json
+import sys
+import threading
+import time
+
+END = time.perf_counter_ns() + int(float(sys.argv[1]) * 1e9)
+cuda = ctypes.CDLL("libcuda.so.1")
+stream = ctypes.c_void_p()
+spans = []
+
+
+def compute(until):
+    n = 0
+    while time.perf_counter_ns() < until:
+        n += 1
+    return n
+
+
+def rest(seconds):
+    time.sleep(seconds)
+
+
+def work(gate):
+    assert cuda.cuStreamCreate(ctypes.byref(stream), 0) == 0
+    assert cuda.cuLaunchKernel(b"_Z4idlePf", 1, 1, 1, 64, 1, 1, 0, stream, None, None) == 0
+    block(gate)
+
+
+def block(gate):
+    gate.acquire()
+
+
+def main():
+    gate = threading.Lock()
+    gate.acquire()
+    assert cuda.cuInit(0) == 0
+    thread = threading.Thread(target=work, args=(gate,))
+    thread.start()
+    while time.perf_counter_ns() < END:
+        begin = time.perf_counter_ns()
+        compute(begin + 30_000_000)
+        middle = time.perf_counter_ns()
+        rest(0.02)
+        spans.append(["compute", begin, middle])
+        spans.append(["rest", middle, time.perf_counter_ns()])
+    print(json.dumps({"spans": spans, "first": threading.main_thread().native_id, "other": thread.native_id}))
+    gate.release()
+    thread.join()
+
+
+main()

@@ -1,0 +1,104 @@
+"""Traces frames.py over the fake libraries with this interpreter, and holds the stacks of its samples against what the
+program says: which function the first thread was in, and that the other one blocked in block().
+
+Usage: frames_run.py BUILD [SECONDS]"""
+import collections
+import glob
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEAST = 0.95     # right, of those away from the ends of a span
+EDGE_NS = 500000  # a sample so near to the end of a span may be of its neighbour
+KNOWN = range(9, 14)  # CPython 3: versions whose other threads are read
+
+
+def cells(row, column, n):
+    value = row.get(column)
+    return value if isinstance(value, list) else [value] * n
+
+
+def times(row, n):
+    value = row["start"] if isinstance(row["start"], list) else [row["start"]]
+    out = []
+    for step in value:
+        out.append(step + (out[-1] if out else 0))
+    return out[:n]
+
+
+def rows(logs):
+    """All rows of the scope channel, in order, as dicts of single cells."""
+    for path in sorted(glob.glob(os.path.join(logs, "*", "scope.*"))):
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt") as part:
+            for line in part:
+                row = json.loads(line)
+                n = row.get("rows", 0)
+                lists = {c: times(row, n) if c == "start" else cells(row, c, n) for c in row if c not in ("type", "rows")}
+                if row["type"] == "names":
+                    n = len(lists["id"])
+                for i in range(n):
+                    yield row["type"], {c: v[i] for c, v in lists.items() if i < len(v)}
+
+
+def samples(logs):
+    names, frames, stacks, out = {}, {}, {}, []
+    for kind, row in rows(logs):
+        if kind == "names":
+            names[row["id"]] = row["text"]
+        elif kind == "frame":
+            frames[row["id"]] = names.get(row.get("function"))
+        elif kind == "stack":
+            stacks[row["id"]] = stacks.get(row["parent"], []) + [frames[row["frame"]]]
+        elif kind == "host_sample":
+            out.append(dict(row, stack=stacks.get(row["stack"], [])))
+    return out
+
+
+def trace(build, seconds, work):
+    fake = os.path.join(build, "fake")
+    env = dict(os.environ, LD_LIBRARY_PATH=fake, GPUFL_CUPTI_PATH=fake, GPUFL_BACKEND="Auto", PYTHONDONTWRITEBYTECODE="1")
+    gpufl = os.path.join(build, "bin", "gpufl")
+    done = subprocess.run([gpufl, "trace", "--no-report", "-o", work, "--", sys.executable,
+                           os.path.join(HERE, "frames.py"), seconds], env=env, text=True, stdout=subprocess.PIPE, timeout=200)
+    if done.returncode:
+        sys.exit("the run ended with %d" % done.returncode)
+    return json.loads(done.stdout.splitlines()[0])
+
+
+def judge(said, found):
+    """Counts of (function, right) for the first thread and the other one."""
+    count = collections.Counter()
+    begin, end = said["spans"][0][1], said["spans"][-1][2]
+    for s in found:
+        if not begin <= s["start"] < end:
+            continue
+        if s["thread"] == said["other"]:
+            if s["start"] > begin + 50_000_000:
+                count["block", "block" in s["stack"]] += 1
+            continue
+        for function, first, last in said["spans"]:
+            if s["thread"] == said["first"] and first + EDGE_NS <= s["start"] < last - EDGE_NS:
+                count[function, function in s["stack"]] += 1
+    return count
+
+
+def main():
+    if sys.version_info[1] not in KNOWN:
+        print("skipped: other threads of this Python are not read")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as work:
+        said = trace(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "3", work)
+        count = judge(said, samples(work))
+    bad = False
+    for function in ("compute", "rest", "block"):
+        right, wrong = count[function, True], count[function, False]
+        print("%s: %d samples, %d right" % (function, right + wrong, right))
+        bad |= right + wrong < 20 or right < LEAST * (right + wrong)
+    sys.exit(bad)
+
+
+main()
