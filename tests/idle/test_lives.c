@@ -78,10 +78,14 @@ TEST(exit_while_sampled)
     run_free(&r);
 }
 
-/* Its number goes on to name the process, and its files are there. */
+/* Its number goes on to name the process, and its files are there. glibc does not free what it
+ * allocates for the destructors of a first thread that ends so: LeakSanitizer reports that. */
 TEST(first_thread_ends)
 {
     struct run r;
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
     run_threads(&r, NULL, LIST("pipe", "first-ends", "ms=300"), 0);
     check_sampled(&r);
     /* The program has no Python, so no row has a stack; the first thread is looked at once more. */
@@ -90,9 +94,13 @@ TEST(first_thread_ends)
     run_free(&r);
 }
 
+/* ThreadSanitizer identifies descriptors by number, and takes ours for the program's. */
 TEST(program_closes_all_descriptors)
 {
     struct run r;
+#ifdef __SANITIZE_THREAD__
+    skip();
+#endif
     run_threads(&r, NULL, LIST("pipe", "close", "ms=300"), 0);
     check_sampled(&r);
     run_free(&r);

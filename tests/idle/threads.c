@@ -227,7 +227,7 @@ static void print_roles(void)
     for (int i = 0; i < role_count; i++) {
         printf("%s{\"name\":\"%s\",\"tid\":%d,\"gaps\":[", i ? "," : "", roles[i].name,
                roles[i].tid);
-        for (int g = 0; g < roles[i].gap_count; g++)
+        for (int g = 0; over && g < roles[i].gap_count; g++) /* else they are being written */
             printf("%s[%lld,%lld]", g ? "," : "", (long long)roles[i].gaps[g].from,
                    (long long)roles[i].gaps[g].to);
         printf("]}");

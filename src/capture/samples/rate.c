@@ -35,10 +35,10 @@ int64_t rate_next(struct rate *r, int64_t now)
 
 bool rate_measure(struct rate *r, int64_t now, int64_t cpu)
 {
-    int64_t passed = now - r->measured, cell = r->cell;
-    if (passed < SECOND)
-        return false;
-    int64_t share = (cpu - r->cpu) * 10000 / passed;
+    int64_t passed = now - r->measured, used = cpu - r->cpu, cell = r->cell;
+    if (passed < SECOND && used <= SECOND / 10000 * DEAR)
+        return false; /* a second's allowance lasts */
+    int64_t share = passed > 0 ? used * 10000 / passed : 0;
     r->measured = now;
     r->cpu = cpu;
     if (share > DEAR && cell < r->asked * SLOWEST)

@@ -28,7 +28,8 @@ void rate_begin(struct rate *r, int64_t hz, int64_t now, int64_t cpu, uint64_t s
 /* The time, steady ns, of the next look. It may have passed by less than a cell. */
 int64_t rate_next(struct rate *r, int64_t now);
 
-/* Measures the cost once a second: CPU time since the last time. True: the rate has changed. */
+/* Measures the cost, CPU time since the last time: once a second, or as soon as what is allowed for
+ * a second is used up. To be called after each look. True: the rate has changed. */
 bool rate_measure(struct rate *r, int64_t now, int64_t cpu);
 
 #endif

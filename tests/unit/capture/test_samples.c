@@ -55,9 +55,9 @@ TEST(test_rate_follows_the_cost)
 {
     struct rate r;
     rate_begin(&r, 200, 0, 0, 1);
-    assert_false(rate_measure(&r, SECOND - 1, SECOND)); /* once a second */
-    assert_false(rate_measure(&r, SECOND, 10 * MS));    /* 1 % is allowed */
-    assert_true(rate_measure(&r, 2 * SECOND, 21 * MS)); /* 1.1 % */
+    assert_false(rate_measure(&r, SECOND - 1, 10 * MS)); /* once a second */
+    assert_false(rate_measure(&r, SECOND, 10 * MS));     /* 1 % is allowed */
+    assert_true(rate_measure(&r, 2 * SECOND, 21 * MS));  /* 1.1 % */
     assert_int_equal(r.cell, 10 * MS);
     assert_false(rate_measure(&r, 3 * SECOND, 26 * MS)); /* 0.5 % */
     assert_int_equal(r.cell, 10 * MS);
@@ -65,6 +65,19 @@ TEST(test_rate_follows_the_cost)
     assert_int_equal(r.cell, 5 * MS);
     assert_false(rate_measure(&r, 5 * SECOND, 29 * MS)); /* not above the rate asked for */
     assert_int_equal(r.cell, 5 * MS);
+}
+
+/* 64 threads with deep stacks: the allowance of a second is used up after 0.1 s. */
+TEST(test_rate_falls_at_once)
+{
+    struct rate r;
+    rate_begin(&r, 200, 0, 0, 1);
+    assert_false(rate_measure(&r, SECOND / 10, 10 * MS));
+    assert_true(rate_measure(&r, SECOND / 10 + 5 * MS, 10 * MS + 1));
+    assert_int_equal(r.cell, 10 * MS);
+    assert_false(rate_measure(&r, SECOND / 5, 20 * MS)); /* 0.095 s later */
+    assert_true(rate_measure(&r, SECOND / 4, 20 * MS + 2));
+    assert_int_equal(r.cell, 20 * MS);
 }
 
 TEST(test_rate_has_a_floor)
@@ -247,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_places_are_even),
         cmocka_unit_test(test_cells_that_passed_are_left_out),
         cmocka_unit_test(test_rate_follows_the_cost),
+        cmocka_unit_test(test_rate_falls_at_once),
         cmocka_unit_test(test_rate_has_a_floor),
         cmocka_unit_test(test_grid_after_a_change),
         cmocka_unit_test(test_calls),
