@@ -36,5 +36,5 @@ struct frames_look frames_read(struct frames *f, const struct stack_other_thread
 void frames_close(struct frames *f)
 {
     stack_other_close(f->reader);
-    frames_open(f);
+    f->reader = NULL;
 }

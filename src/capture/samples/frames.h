@@ -25,7 +25,7 @@ struct frames_look {
     bool torn;        /* there is none because the thread went on at each look */
 };
 
-/* Begins; zeroed memory will do. */
+/* Begins without a reader. */
 void frames_open(struct frames *f);
 
 /* Looks for Python, if it is time to. now: steady ns. */
@@ -34,6 +34,6 @@ void frames_try(struct frames *f, int64_t now);
 /* Reads the frames of a thread; t->state 0: the thread has none. */
 struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t);
 
-void frames_close(struct frames *f);
+void frames_close(struct frames *f); /* `never` stays */
 
 #endif

@@ -198,6 +198,7 @@ static void *samples_main(void *unused)
     (void)unused;
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0); /* ns; else looks are 50 us late */
     looks_open(&own.looks, fd_thread_own_table());
+    frames_open(&own.frames);
     rate_begin(&own.rate, session.hz, steady_ns(), clock_thread_cpu(), (uint64_t)clock_real());
     while (goes_on()) {
         say_shut();
@@ -237,7 +238,9 @@ void samples_begin(const struct options *o, enum gpufl_engine engine, bool trace
     counts_clear();
     session.asked =
         o->host_samples_hz > 0 && o->enable_stack_trace && engine != GPUFL_ENGINE_MONITOR;
-    session.lack = session.asked && !traced ? "nothing was traced" : NULL;
+    session.lack = traced ? NULL : "nothing was traced";
+    if (!clock_is_system())
+        session.lack = "the session has a simulated clock, on which threads do nothing";
     session.hz = o->host_samples_hz;
     if (!session.asked || session.lack)
         return;
@@ -349,6 +352,9 @@ static void conclude(void)
     } else if (own.looks.why) {
         status = "partial";
         reason = own.looks.why;
+    } else if (own.frames.never) {
+        status = "partial";
+        reason = "no stacks: frames of this version of Python cannot be read from another thread";
     } else if (atomic_load_explicit(&me.no_memory, memory_order_relaxed)) {
         status = "partial";
         reason = "some samples found no room";

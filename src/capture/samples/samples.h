@@ -26,7 +26,8 @@ struct samples_counts {
 
 /* Starts the thread if the options ask for it and the engine records (`traced`: a trace runs).
  * windowed: looks are taken only while samples_window is open. The gate is open. Where the system
- * refuses the thread, the session goes on without, and says so. [owner] */
+ * refuses the thread, the session goes on without, and says so. A session on a simulated clock has
+ * no such thread. [owner] */
 void samples_begin(const struct options *o, enum gpufl_engine engine, bool traced, bool windowed);
 
 /* A window of capture has opened, or is about to close. Never blocks. [any] */
