@@ -22,6 +22,16 @@ static void sample_add(struct rows *r, const int64_t *cells)
     memcpy(&r->samples[r->count++], cells, sizeof *r->samples);
 }
 
+static void wait_add(struct rows *r, const int64_t *cells)
+{
+    if (r->wait_count == r->wait_cap) {
+        r->wait_cap = r->wait_cap ? r->wait_cap * 2 : 64;
+        r->waits = realloc(r->waits, r->wait_cap * sizeof *r->waits);
+        assert_non_null(r->waits);
+    }
+    memcpy(&r->waits[r->wait_count++], cells, sizeof *r->waits);
+}
+
 static int on_batch(void *arg, const struct wire_batch *b)
 {
     struct rows *r = arg;
@@ -31,6 +41,8 @@ static int on_batch(void *arg, const struct wire_batch *b)
             cells[c] = b->col[c] ? b->col[c][i] : CELL_NULL;
         if (b->type == RECORD_host_sample)
             sample_add(r, cells);
+        else if (b->type == RECORD_wait)
+            wait_add(r, cells);
         else if (b->type == RECORD_window && r->window_count < 64)
             memcpy(&r->windows[r->window_count++], cells, sizeof r->windows[0]);
     }
@@ -91,4 +103,5 @@ void rows_open(struct rows *r, const char *logs)
 void rows_close(struct rows *r)
 {
     free(r->samples);
+    free(r->waits);
 }

@@ -1,4 +1,4 @@
-/* rows.h - for tests: the host_sample and window rows of the one session below a directory. */
+/* rows.h - for tests: host_sample, wait and window rows of the one session below a directory. */
 #ifndef GPUFL_TESTS_IDLE_ROWS_H
 #define GPUFL_TESTS_IDLE_ROWS_H
 
@@ -10,6 +10,8 @@
 struct rows {
     struct host_sample_row *samples; /* owned; in the order of the log */
     size_t count, cap;
+    struct wait_row *waits; /* owned */
+    size_t wait_count, wait_cap;
     struct window_row windows[64];
     size_t window_count;
     uint64_t damaged; /* lines, unknown records and columns included */
