@@ -21,6 +21,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -241,6 +242,8 @@ void samples_begin(const struct options *o, enum gpufl_engine engine, bool trace
     session.lack = traced ? NULL : "nothing was traced";
     if (!clock_is_system())
         session.lack = "the session has a simulated clock, on which threads do nothing";
+    if (strcasecmp(o->log_format, "gpuflight") == 0)
+        session.lack = "the public client's format has no rows for them";
     session.hz = o->host_samples_hz;
     if (!session.asked || session.lack)
         return;
