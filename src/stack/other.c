@@ -50,6 +50,14 @@ bool stack_other_self(struct stack_other_thread *out)
     return true;
 }
 
+/* The GIL's mutex and conditions are in _PyRuntime: 3.12 and 3.13 have them in the main
+ * interpreter, which lies in there, too. Locks of threading are allocated. */
+bool stack_other_gil(uintptr_t futex)
+{
+    const struct python_layout *l = python_layout();
+    return l && futex >= l->runtime && futex - l->runtime < l->runtime_size;
+}
+
 static bool other_word(struct snapshot *s, uint64_t *to, uintptr_t from)
 {
     struct iovec piece = {(void *)from, sizeof(*to)};

@@ -24,6 +24,10 @@ bool stack_other_self(struct stack_other_thread *out);
  * and closes descriptors: not for a hot path. [any] */
 bool stack_other_main(struct stack_other_thread *out);
 
+/* True where the futex at that address is the GIL's: a thread that blocks in it waits for the GIL.
+ * The locks that programs make are elsewhere. False also where Python is not read. [any] */
+bool stack_other_gil(uintptr_t futex);
+
 /* A reader of other threads. One thread at a time uses it, with all signals blocked. It works in a
  * forked child, too, where it takes descriptors of its own. */
 struct stack_other;

@@ -342,6 +342,17 @@ static void find_pin(const void *runtime)
 }
 
 /* Finds out which interpreter it is, and whether it can be read. */
+/* Bytes of an object that a file exports; 0: not known. */
+static uintptr_t find_size(void *object)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (!dladdr1(object, &info, (void **)&symbol, RTLD_DL_SYMENT) || info.dli_saddr != object ||
+        !symbol)
+        return 0;
+    return symbol->st_size;
+}
+
 static bool find_examine(void *library, void *runtime)
 {
     int minor = 0, micro = -1;
@@ -377,6 +388,7 @@ static bool find_examine(void *library, void *runtime)
     find_parts(&l);
     l.code_type = (uintptr_t)find_symbol(library, "PyCode_Type");
     l.runtime = (uintptr_t)runtime;
+    l.runtime_size = find_size(runtime);
     l.key = (const _Atomic int *)((char *)runtime + l.tss);
     find_pin(runtime);
     find_ranges(library, runtime);

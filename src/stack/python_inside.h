@@ -39,6 +39,7 @@ struct python_layout {
     uint32_t code_begin, code_bytes;   /* as frame_begin, of a code object */
     uintptr_t code_type;               /* &PyCode_Type */
     uintptr_t runtime;                 /* &_PyRuntime */
+    uintptr_t runtime_size;            /* bytes; 0: not known */
     const _Atomic int *key; /* _PyRuntime's autoTSSkey: whether it is made, and the key */
 };
 

@@ -7,6 +7,7 @@ import threading
 import time
 
 END = time.perf_counter_ns() + int(float(sys.argv[1]) * 1e9)
+SECOND = 1_000_000_000
 cuda = ctypes.CDLL("libcuda.so.1")
 stream = ctypes.c_void_p()
 spans = []
@@ -17,6 +18,20 @@ def compute(until):
     while time.perf_counter_ns() < until:
         n += 1
     return n
+
+
+def contend():
+    n = 0
+    while time.perf_counter_ns() < END:
+        n += 1
+    return n
+
+
+def compete(gate):
+    """Takes the GIL by turns with the first thread, after the spans: neither is ever blocked in anything else."""
+    assert cuda.cuLaunchKernel(b"_Z4idlePf", 1, 1, 1, 64, 1, 1, 0, stream, None, None) == 0
+    gate.release()
+    contend()
 
 
 def rest(seconds):
@@ -34,6 +49,7 @@ def block(gate):
 
 
 def main():
+    global END
     gate = threading.Lock()
     gate.acquire()
     assert cuda.cuInit(0) == 0
@@ -46,9 +62,17 @@ def main():
         rest(0.02)
         spans.append(["compute", begin, middle])
         spans.append(["rest", middle, time.perf_counter_ns()])
-    print(json.dumps({"spans": spans, "first": threading.main_thread().native_id, "other": thread.native_id}))
     gate.release()
     thread.join()
+    rival = threading.Thread(target=compete, args=(gate,))
+    END += SECOND
+    rival.start()
+    gate.acquire()  # block() has left it locked, and compete() releases it
+    begin = time.perf_counter_ns()
+    contend()
+    rival.join()
+    print(json.dumps({"spans": spans, "first": threading.main_thread().native_id, "other": thread.native_id,
+                      "rival": rival.native_id, "contend": [begin, END]}))
 
 
 main()

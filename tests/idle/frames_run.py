@@ -86,18 +86,34 @@ def judge(said, found):
     return count
 
 
+def judge_gil(said, found):
+    """Of two threads that compute in Python one has the GIL at a time, and the other one waits for it, or, on a full machine,
+    for a core. Counts of states."""
+    begin, end = said["contend"]
+    states = collections.Counter()
+    for s in found:
+        if begin + 20_000_000 <= s["start"] < end - 20_000_000 and s["thread"] in (said["first"], said["rival"]):
+            states[s["state"]] += 1
+    return states
+
+
 def main():
     if sys.version_info[1] not in KNOWN:
         print("skipped: other threads of this Python are not read")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as work:
         said = trace(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "3", work)
-        count = judge(said, samples(work))
+        found = samples(work)
+    count, states = judge(said, found), judge_gil(said, found)
     bad = False
     for function in ("compute", "rest", "block"):
         right, wrong = count[function, True], count[function, False]
         print("%s: %d samples, %d right" % (function, right + wrong, right))
         bad |= right + wrong < 20 or right < LEAST * (right + wrong)
+    total = sum(states.values())
+    print("GIL: of %d samples %d on a core, %d ready, %d blocked elsewhere, %d wait for it" %
+          (total, states[1], states[2], states[3], states[4]))
+    bad |= states[4] < 20 or states[3] > 0.05 * total or states[1] > 0.6 * total
     sys.exit(bad)
 
 

@@ -150,7 +150,7 @@ static enum call_said call_read(struct looks *l, int32_t tid, struct look *k,
         length = t ? file_text(t->call, text) : 0;
     }
     *entry = t;
-    return state_call(text, length, &k->number);
+    return state_call(text, length, &k->number, &k->first);
 }
 
 struct look looks_first(struct looks *l, int32_t tid)

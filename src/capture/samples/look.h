@@ -35,6 +35,7 @@ struct look {
     bool gone;      /* there is no such thread any more: nothing else is set */
     int64_t state;  /* enum host_state; CELL_NULL: not known */
     int64_t number; /* of the system call in which it is blocked; CELL_NULL: none, or not known */
+    uint64_t first; /* that call's first argument */
     struct look_thread *thread; /* it can run, and the steps go on; NULL: they do not */
     struct run_look run;
 };

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -101,6 +102,9 @@ static void look_first(size_t i, int64_t due)
     own.round[i] = looks_first(&own.looks, own.seen[i].tid);
     if (own.round[i].gone)
         return;
+    struct look *k = &own.round[i];
+    if (k->state == HOST_BLOCKED && k->number == SYS_futex && stack_other_gil(k->first))
+        k->state = HOST_GIL;
     const struct frames_look f = frames_read(&own.frames, &own.seen[i].python);
     own.found[i].stack = f.stack;
     own.found[i].quality = f.quality;

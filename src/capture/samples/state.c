@@ -22,20 +22,21 @@ static bool text_copy(char out[TEXT], const char *text, size_t length)
     return true;
 }
 
-enum call_said state_call(const char *text, size_t length, int64_t *number)
+enum call_said state_call(const char *text, size_t length, int64_t *number, uint64_t *first)
 {
     char line[TEXT];
-    uint64_t sp, pc;
-    int64_t n, ignored;
+    uint64_t sp, pc, argument;
+    int64_t n;
     if (!text_copy(line, text, length))
         return CALL_UNREADABLE;
     if (strcmp(line, "running\n") == 0)
         return CALL_NONE;
-    int read = sscanf(line, "%" SCNd64 " %" SCNi64, &n, &ignored);
+    int read = sscanf(line, "%" SCNd64 " %" SCNx64, &n, &argument);
     if (read < 2)
         return CALL_UNREADABLE;
     if (n >= 0) {
         *number = n;
+        *first = argument;
         return CALL_BLOCKED;
     }
     if (sscanf(line, "-1 %" SCNx64 " %" SCNx64, &sp, &pc) != 2)

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* As in schema/records.def, record host_sample. */
-enum host_state { HOST_RUNS = 1, HOST_READY = 2, HOST_BLOCKED = 3 };
+enum host_state { HOST_RUNS = 1, HOST_READY = 2, HOST_BLOCKED = 3, HOST_GIL = 4 };
 
 /* What the file `syscall` of a thread says. */
 enum call_said {
@@ -29,8 +29,9 @@ enum call_said {
     CALL_ENDED,      /* the thread has ended and is not yet forgotten: "-1 0x0 0x0" */
 };
 
-/* Reads the text of `syscall`, which need not end with NUL. number: set with CALL_BLOCKED. */
-enum call_said state_call(const char *text, size_t length, int64_t *number);
+/* Reads the text of `syscall`, which need not end with NUL. number, and the call's first argument,
+ * are set with CALL_BLOCKED. */
+enum call_said state_call(const char *text, size_t length, int64_t *number, uint64_t *first);
 
 /* What the file `schedstat` of a thread says. */
 struct sched_said {

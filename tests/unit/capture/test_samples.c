@@ -107,12 +107,14 @@ TEST(test_grid_after_a_change)
 
 static enum call_said said(const char *text, int64_t *number)
 {
-    return state_call(text, strlen(text), number);
+    uint64_t first;
+    return state_call(text, strlen(text), number, &first);
 }
 
 TEST(test_calls)
 {
     int64_t n = -7;
+    uint64_t first = 5;
     char longer[400];
     assert_int_equal(said("running\n", &n), CALL_NONE);
     assert_int_equal(said("-1 0x7ffd0 0x55d0\n", &n), CALL_FAULT);
@@ -123,11 +125,14 @@ TEST(test_calls)
     assert_int_equal(said("202 0xffffffffffffffff 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n),
                      CALL_BLOCKED);
     assert_int_equal(n, 202);
+    static const char futex[] = "202 0x7f10aa 0x189 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n";
+    assert_int_equal(state_call(futex, sizeof futex - 1, &n, &first), CALL_BLOCKED);
+    assert_int_equal(first, 0x7f10aa);
     static const char *const nothing[] = {"", "run", "running", "0", "-1", "-1 0x0", "x 0x1", "\n"};
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
         assert_int_equal(said(nothing[i], &n), CALL_UNREADABLE);
     memset(longer, '1', sizeof longer);
-    assert_int_equal(state_call(longer, sizeof longer, &n), CALL_UNREADABLE);
+    assert_int_equal(state_call(longer, sizeof longer, &n, &first), CALL_UNREADABLE);
 }
 
 TEST(test_schedstat)
