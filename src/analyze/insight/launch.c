@@ -118,11 +118,11 @@ static int late_place(const struct model *m, enum idle_cause c, struct insight_h
     int64_t all, *ns = mem_array(m->stacks.places.count + 1, sizeof *ns);
     if (!ns)
         return GPUFL_E_NOMEM;
-    for (size_t i = 1; i < m->idle.launches.count; i++) {
-        const struct idle_launch *l = keyed_at(&m->idle.launches, i);
+    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
+        const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
         uint32_t place = stacks_node_at(&m->stacks, l->node)->place;
-        if (l->cause == (uint32_t)c)
-            ns[place] = cells_sum(ns[place], l->time);
+        if (l->cause == (uint32_t)c && l->node)
+            ns[place] = cells_sum(ns[place], cells_sum(l->exact, l->estimated));
     }
     sum_idle_total(m, sums, &all);
     *out = insight_heaviest(m, ns, sums[c].time);

@@ -22,6 +22,7 @@ static void read_program(struct program *p, struct model *m, unsigned seed)
     busy_result(&m->devices.any, &busy);
     assert_int_equal(all, sum_facts_duration(m) - busy.busy);
     assert_int_equal(m->idle.doubtful, 0);
+    rows_check_idle(m);
     program_fini(p);
 }
 

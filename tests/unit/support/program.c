@@ -100,6 +100,34 @@ void program_launch(struct program *p, struct program_kernel k)
     make_log_rows(&p->log, RECORD_kernel, &row, 1);
 }
 
+void program_capture(struct program *p, int64_t why, int64_t thread, int64_t stack)
+{
+    struct launch_row row = {.start = p->now,
+                             .sum = why == 2 ? 500000 : CELL_NULL,
+                             .why = why,
+                             .correlation = p->correlation + 1,
+                             .thread = thread,
+                             .stack = stack};
+    make_log_rows(&p->log, RECORD_launch, &row, 1);
+}
+
+void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack, int64_t state)
+{
+    struct host_sample_row row = {
+        .start = time, .thread = thread, .stack = stack, .state = state, .syscall = CELL_NULL};
+    make_log_rows(&p->log, RECORD_host_sample, &row, 1);
+}
+
+void program_processes(struct program *p, int64_t processes)
+{
+    struct device_metric_row row;
+    MAKE_UNKNOWN(row);
+    row.time = p->now;
+    row.device = 1;
+    row.processes = processes;
+    make_log_rows(&p->log, RECORD_device_metric, &row, 1);
+}
+
 void program_work(struct program *p, int64_t ns)
 {
     p->now += ns;

@@ -48,6 +48,12 @@ void program_symbol(struct program *p, int64_t frame, int64_t level, const char 
 
 /* Launches a kernel: the host takes 2 us, the GPU begins when it is free and 3 us have passed. */
 void program_launch(struct program *p, struct program_kernel k);
+/* The stack of the launch that follows is in the log (record launch). why: 1 long, 2 summed. */
+void program_capture(struct program *p, int64_t why, int64_t thread, int64_t stack);
+/* A look at a thread (record host_sample). */
+void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack, int64_t state);
+/* From now on so many processes have a context on the device (record device_metric). */
+void program_processes(struct program *p, int64_t processes);
 /* The host works for itself. */
 void program_work(struct program *p, int64_t ns);
 /* A call that waits until the GPU is done, and returns 5 us after that; without work it takes 1

@@ -13,4 +13,7 @@ int rows_tear_down(void **state);
 /* One row of the record's struct. The test fails where the model does not take it. */
 void rows_put(struct model *m, enum record_type type, const void *row);
 
+/* The rows of idle time by line sum up to the time of each cause. */
+void rows_check_idle(const struct model *m);
+
 #endif

@@ -2,132 +2,10 @@
 #include "analyze/model/idle/gap.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/model/idle/calls.h"
 #include "analyze/model/model.h"
-#include "base/alloc.h"
-#include "base/err.h"
 
-enum {
-    THREADS_MAX = 1024,
-    STEPS_MOST = 256, /* calls of a thread that are looked at for one gap */
-};
-
-/* Calls of one thread, in order. */
-struct idle_thread {
-    uint32_t id;
-    uint32_t *calls; /* owned: places in the list of waits */
-    size_t count;
-    size_t cursor; /* where the last search ended: gaps come mostly in order */
-};
-
-void idle_gap_drop_threads(struct sum_idle *s)
-{
-    for (size_t i = 0; i < s->thread_count; i++)
-        mem_free(s->threads[i].calls);
-    mem_free(s->threads);
-    s->threads = NULL;
-    s->thread_count = s->waits = 0;
-}
-
-/* ---- threads and their calls ------------------------------------------------------------- */
-
-static struct idle_thread *find_thread(struct sum_idle *s, uint32_t id)
-{
-    for (size_t i = 0; i < s->thread_count; i++)
-        if (s->threads[i].id == id)
-            return &s->threads[i];
-    return NULL;
-}
-
-/* Counts the calls of each thread of a list; threads beyond the limit are left out. */
-static int count_threads(struct sum_idle *s, const struct sync_list *l)
-{
-    size_t cap = 0;
-    int rc = 0;
-    struct idle_thread *t = NULL;
-    for (size_t i = 0; !rc && i < l->count; i++) {
-        if (!t || t->id != l->items[i].thread)
-            t = find_thread(s, l->items[i].thread);
-        if (!t && s->thread_count < THREADS_MAX) {
-            rc = mem_grow(&s->threads, &cap, s->thread_count + 1, sizeof *t, THREADS_MAX);
-            if (rc)
-                break;
-            t = &s->threads[s->thread_count++];
-            *t = (struct idle_thread){.id = l->items[i].thread};
-        }
-        if (t)
-            t->count++;
-    }
-    return rc;
-}
-
-static int list_calls(struct sum_idle *s, const struct sync_list *l)
-{
-    int rc = 0;
-    struct idle_thread *t = NULL;
-    for (size_t i = 0; i < s->thread_count; i++) {
-        s->threads[i].calls = mem_array(s->threads[i].count + 1, sizeof(uint32_t));
-        rc = s->threads[i].calls ? rc : GPUFL_E_NOMEM;
-        s->threads[i].count = 0;
-    }
-    for (size_t i = 0; !rc && i < l->count; i++) {
-        if (!t || t->id != l->items[i].thread)
-            t = find_thread(s, l->items[i].thread);
-        if (t && sum_sync_blocks(l->items[i].call))
-            t->calls[t->count++] = (uint32_t)i;
-    }
-    return rc;
-}
-
-/* The list as it is now, by thread. */
-static int prepare(struct model *m, const struct sync_list **list)
-{
-    struct sum_idle *s = &m->idle;
-    *list = sum_sync_waits(m);
-    if (!*list)
-        return GPUFL_E_NOMEM;
-    if (s->waits == (*list)->count)
-        return 0;
-    idle_gap_drop_threads(s);
-    int rc = count_threads(s, *list);
-    rc = rc ? rc : list_calls(s, *list);
-    s->waits = (*list)->count;
-    return rc;
-}
-
-/* How many calls of the thread begin before t. */
-static size_t calls_before(struct idle_thread *h, const struct sync_list *l, int64_t t)
-{
-    size_t low = 0, high = h->count;
-    if (h->cursor && l->items[h->calls[h->cursor - 1]].start < t)
-        low = h->cursor;
-    for (size_t step = 1; low + step < high; step *= 2) /* mostly it is near */
-        if (l->items[h->calls[low + step]].start >= t)
-            high = low + step;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (l->items[h->calls[middle]].start < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    h->cursor = low;
-    return low;
-}
-
-/* ---- one gap ----------------------------------------------------------------------------- */
-
-struct gap {
-    struct model *m;
-    struct idle_device *device;
-    const struct sync_list *list;
-    int64_t start, end;
-    int64_t left;    /* ns not blamed yet */
-    uint32_t thread; /* launched the work that ended the gap; 0: unknown */
-    const struct idle_span *before, *after;
-    bool queued;   /* the work that ended the gap had been launched before the gap began */
-    uint32_t seen; /* causes that have a part in it: bits */
-    int code;
-};
+enum { STEPS_MOST = 256 /* calls of a thread that are looked at for one gap */ };
 
 static enum idle_cause cause_of(int call)
 {
@@ -164,8 +42,7 @@ static int note(struct keyed *k, uint32_t stack, uint32_t what, int64_t ns)
     return rc;
 }
 
-/* A cause's part of the gap; there may be several. */
-static void add_part(struct gap *g, enum idle_cause c, int64_t ns)
+void idle_gap_part(struct idle_gap *g, enum idle_cause c, int64_t ns)
 {
     struct idle_sum *s = &g->device->causes[c];
     s->gaps += !(g->seen & 1u << c);
@@ -174,18 +51,21 @@ static void add_part(struct gap *g, enum idle_cause c, int64_t ns)
 }
 
 /* Blames a call for at most ns of the rest of the gap. */
-static void blame_call(struct gap *g, const struct sync_wait *w, int64_t ns)
+static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns)
 {
     ns = ns < g->left ? ns : g->left;
     if (ns <= 0)
         return;
     g->left -= ns;
-    add_part(g, cause_of(w->call), ns);
+    idle_gap_part(g, cause_of(w->call), ns);
+    struct idle_part part = {
+        .stack = w->stack, .cause = cause_of(w->call), .scope = g->after->scope};
     g->code = g->code ? g->code : note(&g->m->idle.calls, w->stack, w->call, ns);
+    g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
 }
 
 /* The time of a call without the engines that were set up inside it. */
-static int64_t call_within(const struct gap *g, const struct sync_wait *w, int64_t start,
+static int64_t call_within(const struct idle_gap *g, const struct sync_wait *w, int64_t start,
                            int64_t end)
 {
     if (end <= start)
@@ -193,19 +73,19 @@ static int64_t call_within(const struct gap *g, const struct sync_wait *w, int64
     return end - start - idle_engines_within(&g->m->idle.engines, w->thread, start, end);
 }
 
-static int64_t call_time(const struct gap *g, const struct sync_wait *w)
+static int64_t call_time(const struct idle_gap *g, const struct sync_wait *w)
 {
     return call_within(g, w, w->start, w->end);
 }
 
-static int64_t overlap(const struct gap *g, const struct sync_wait *w)
+static int64_t overlap(const struct idle_gap *g, const struct sync_wait *w)
 {
     return call_within(g, w, w->start > g->start ? w->start : g->start,
                        w->end < g->end ? w->end : g->end);
 }
 
 /* True where the work that ended the gap was launched before this call. */
-static bool launched_before(const struct gap *g, const struct sync_wait *w)
+static bool launched_before(const struct idle_gap *g, const struct sync_wait *w)
 {
     if (w->correlation && g->after->first)
         return idle_later(w->correlation, g->after->first);
@@ -213,16 +93,16 @@ static bool launched_before(const struct gap *g, const struct sync_wait *w)
 }
 
 /* True where nothing had been launched since the call when the gap began. */
-static bool nothing_since(const struct gap *g, const struct sync_wait *w)
+static bool nothing_since(const struct idle_gap *g, const struct sync_wait *w)
 {
     return w->end > g->start || idle_later(w->correlation, g->before->newest);
 }
 
 /* The calls of the thread that ended the gap, from the last one back to that in which it began. */
-static void blame_thread(struct gap *g, struct idle_thread *h)
+static void blame_thread(struct idle_gap *g, struct idle_thread *h)
 {
     size_t steps = 0;
-    for (size_t i = calls_before(h, g->list, g->end); i-- > 0 && g->left > 0;) {
+    for (size_t i = idle_calls_before(h, g->list, g->end); i-- > 0 && g->left > 0;) {
         const struct sync_wait *w = &g->list->items[h->calls[i]];
         if (launched_before(g, w)) {
             g->queued |= w->start <= g->start || steps == STEPS_MOST;
@@ -242,7 +122,7 @@ static void blame_thread(struct gap *g, struct idle_thread *h)
 
 /* True where the thread can have launched the work that ended the gap, by the launches counted at
  * its calls. i: number of its calls that begin before the gap's end. */
-static bool can_be_launcher(const struct gap *g, const struct idle_thread *h, size_t i)
+static bool can_be_launcher(const struct idle_gap *g, const struct idle_thread *h, size_t i)
 {
     const struct sync_wait *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;
     for (size_t n = 0; i && launched_before(g, &g->list->items[h->calls[i - 1]]); n++) {
@@ -256,17 +136,14 @@ static bool can_be_launcher(const struct gap *g, const struct idle_thread *h, si
     return !next || !next->counted || next->launches != (last ? last->launches : 0);
 }
 
-/* The thread that launched the work that ended the gap: named by its row, or the only possible
- * one. NULL also where that thread has made no calls. */
-static struct idle_thread *launcher(struct gap *g)
+/* The only thread that can have launched the work that ended the gap; NULL: there are several. */
+static struct idle_thread *launcher(struct idle_gap *g)
 {
     struct sum_idle *s = &g->m->idle;
     struct idle_thread *found = NULL;
-    if (g->after->thread)
-        return find_thread(s, g->after->thread);
     for (size_t t = 0; t < s->thread_count; t++) {
         struct idle_thread *h = &s->threads[t];
-        size_t i = calls_before(h, g->list, g->end);
+        size_t i = idle_calls_before(h, g->list, g->end);
         if (i && g->after->first && g->list->items[h->calls[i - 1]].correlation == g->after->first)
             return h; /* a call that copies or launches itself */
         if (!can_be_launcher(g, h, i))
@@ -279,13 +156,13 @@ static struct idle_thread *launcher(struct gap *g)
 }
 
 /* A call of any thread in which the gap began and which returned in it: the last to return. */
-static const struct sync_wait *find_other(struct gap *g)
+static const struct sync_wait *find_other(struct idle_gap *g)
 {
     const struct sync_wait *found = NULL;
     struct sum_idle *s = &g->m->idle;
     for (size_t t = 0; t < s->thread_count; t++) {
         struct idle_thread *h = &s->threads[t];
-        size_t i = calls_before(h, g->list, g->start + 1);
+        size_t i = idle_calls_before(h, g->list, g->start + 1);
         const struct sync_wait *w = i ? &g->list->items[h->calls[i - 1]] : NULL;
         if (w && w->end > g->start && w->end <= g->end && !launched_before(g, w) &&
             (!found || w->end > found->end))
@@ -294,58 +171,74 @@ static const struct sync_wait *find_other(struct gap *g)
     return found;
 }
 
-/* Blames the host's own time before the launch for the part that no call explains. */
-static void blame_host(struct gap *g)
-{
-    enum idle_cause c = g->left < IDLE_LAUNCHES ? IDLE_SLOW
-                        : g->left < IDLE_WORK   ? IDLE_LATE
-                                                : IDLE_NOTHING;
-    if (g->queued)
-        c = IDLE_QUEUED;
-    add_part(g, c, g->left);
-    if (g->after->stack && !g->code)
-        g->code = note(&g->m->idle.by_stack, g->after->stack, (uint32_t)c, g->left);
-}
-
-static void blame_engines(struct gap *g)
+static void blame_engines(struct idle_gap *g)
 {
     int64_t ns = idle_engines_within(&g->m->idle.engines, g->thread, g->start, g->end);
-    if (ns > 0)
-        add_part(g, IDLE_ENGINE, ns);
+    if (ns <= 0)
+        return;
+    idle_gap_part(g, IDLE_ENGINE, ns);
+    idle_parts_none(&g->m->idle.parts, IDLE_ENGINE, IDLE_OF_PROFILER, ns);
     g->left -= ns;
 }
 
-int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after)
+/* Finds who launched the work that ended the gap, and when. */
+static int find_launch(struct idle_gap *g)
+{
+    struct sum_idle *s = &g->m->idle;
+    int rc = idle_calls_prepare(g->m, &g->list);
+    rc = rc ? rc : idle_captured_sort(&s->captured);
+    if (rc)
+        return rc;
+    idle_looks_sort(&s->looks);
+    g->launch = idle_captured_find(&s->captured, g->after->first, g->end);
+    uint32_t named = g->launch && g->launch->thread ? g->launch->thread : g->after->thread;
+    g->calls = named ? idle_calls_thread(s, named) : launcher(g);
+    g->thread = named ? named : g->calls ? g->calls->id : s->captured.only;
+    g->following = g->launch ? g->launch
+                             : idle_captured_next(&s->captured, g->thread, g->after->first, g->end);
+    g->shared = idle_others_at(&s->others, (uint32_t)(g->device - s->devices), g->end);
+    return 0;
+}
+
+static void blame_calls(struct idle_gap *g)
+{
+    int64_t all = g->left;
+    if (g->calls)
+        blame_thread(g, g->calls);
+    if (g->left == all && !g->queued) {
+        const struct sync_wait *w = find_other(g);
+        if (w)
+            blame_call(g, w, call_time(g, w));
+    }
+}
+
+int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after,
+                   const struct idle_span *end)
 {
     struct model *m = arg;
-    struct gap g = {.m = m,
-                    .start = before->end,
-                    .end = after->start,
-                    .left = after->start - before->end,
-                    .before = before,
-                    .after = after};
-    g.device = m->idle.current;
+    struct idle_gap g = {.m = m,
+                         .device = m->idle.current,
+                         .start = before->end,
+                         .end = after->start,
+                         .left = after->start - before->end,
+                         .before = before,
+                         .after = after,
+                         .spans_end = end};
     if (!sum_windows_cover(m, g.start, g.end))
         return 0; /* nobody knows what the GPU did in it */
     if (g.left < IDLE_BACK_TO_BACK) {
         idle_gap_add(&g.device->causes[IDLE_BETWEEN], g.left);
+        idle_parts_none(&m->idle.parts, IDLE_BETWEEN, IDLE_OF_GPU, g.left);
         return 0;
     }
-    g.code = prepare(m, &g.list);
+    g.code = find_launch(&g);
     if (g.code)
         return g.code;
-    struct idle_thread *h = launcher(&g);
-    g.thread = after->thread ? after->thread : h ? h->id : 0;
     blame_engines(&g);
-    int64_t all = g.left;
-    if (h)
-        blame_thread(&g, h);
-    if (g.left == all && !g.queued) {
-        const struct sync_wait *w = find_other(&g);
-        if (w)
-            blame_call(&g, w, call_time(&g, w));
-    }
+    g.queued = idle_gap_was_submitted(&g);
+    if (!g.queued)
+        blame_calls(&g);
     if (g.left > 0)
-        blame_host(&g);
+        idle_gap_blame_host(&g);
     return g.code;
 }

@@ -6,23 +6,56 @@
 #include "analyze/model/idle/idle.h"
 
 struct idle_span;
+struct idle_thread;
 struct model;
+struct sync_list;
 
 /* ns of idle time under an id of the log. */
 struct idle_blame {
-    uint32_t stack, what; /* id of the log; wait.call, or enum idle_cause */
+    uint32_t stack, what; /* id of the log; wait.call */
     uint64_t gaps;        /* not of the key */
     int64_t time;
 };
 
-/* Blames the gap between two spans of the device m->idle.current. arg: the model. A gap of which
- * nobody knows what the GPU did is left out. 0 or GPUFL_E_NOMEM. */
-int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after);
+/* A gap while it is blamed: gap.c for calls, host.c for the rest. */
+struct idle_gap {
+    struct model *m;
+    struct idle_device *device;
+    const struct sync_list *list;
+    int64_t start, end;
+    int64_t left;              /* ns not blamed yet */
+    uint32_t thread;           /* launched the work that ended the gap; 0: unknown */
+    struct idle_thread *calls; /* of that thread; NULL: none are known */
+    const struct idle_span *before, *after;
+    const struct idle_span *spans_end;    /* spans from after on are in order up to it */
+    const struct idle_capture *launch;    /* the launch that ended the gap; NULL: no row */
+    const struct idle_capture *following; /* the next of its thread that has a row; NULL: none */
+    bool queued;   /* the work that ended the gap had been launched before the gap began */
+    bool shared;   /* other processes had a context on the device */
+    uint32_t seen; /* causes that have a part in it: bits */
+    int code;
+};
+
+/* Blames the gap between two spans of the device m->idle.current; spans from `after` on are in
+ * order up to `end`. arg: the model. A gap of which nobody knows what the GPU did is left out. 0 or
+ * GPUFL_E_NOMEM. */
+int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after,
+                   const struct idle_span *end);
+
+/* A cause's part of the gap; there may be several. */
+void idle_gap_part(struct idle_gap *g, enum idle_cause c, int64_t ns);
 
 /* One gap, or a part of one, more. */
 void idle_gap_add(struct idle_sum *s, int64_t ns);
 
-/* Frees the calls by thread that idle_gap_blame has listed. */
-void idle_gap_drop_threads(struct sum_idle *s);
+/* The launch of the gap's end is known to have begun before the gap, by rows of launches. */
+bool idle_gap_was_submitted(const struct idle_gap *g);
+
+/* Blames what is left of the gap, which no call explains. */
+void idle_gap_blame_host(struct idle_gap *g);
+
+/* Blames the time before the first work of the session, or after its last, by looks at the main
+ * thread. ns: of it, what is not an engine's. 0 or GPUFL_E_NOMEM. */
+int idle_gap_blame_edge(struct model *m, enum idle_cause c, int64_t start, int64_t end, int64_t ns);
 
 #endif

@@ -3,8 +3,10 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
 #include "analyze/model/model.h"
+#include "analyze/model/scopes/path.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -28,6 +30,7 @@ static const struct {
     [IDLE_BEFORE] = {"before_first", "before the first work"},
     [IDLE_AFTER] = {"after_last", "after the last work"},
     [IDLE_ENGINE] = {"engine", "an engine of the profiler was set up, read or given back"},
+    [IDLE_OTHER] = {"other_process", "another process used the GPU"},
 };
 
 const char *sum_idle_key(enum idle_cause c)
@@ -46,10 +49,21 @@ void sum_idle_init(struct model *m)
     memset(s, 0, sizeof *s);
     s->max_spans = IDLE_SPANS;
     keyed_init(&s->calls, sizeof(struct idle_blame), offsetof(struct idle_blame, gaps), CALLS_MAX);
-    keyed_init(&s->by_stack, sizeof(struct idle_blame), offsetof(struct idle_blame, gaps),
-               CALLS_MAX);
-    keyed_init(&s->launches, sizeof(struct idle_launch), offsetof(struct idle_launch, gaps),
-               CALLS_MAX);
+    idle_looks_init(&s->looks);
+    idle_parts_init(&s->parts);
+    idle_lines_init(&s->lines);
+}
+
+/* Frees what refers to ids of the log. */
+static void drop_rows(struct sum_idle *s)
+{
+    idle_calls_drop(s);
+    idle_engines_fini(&s->engines);
+    idle_captured_fini(&s->captured);
+    idle_looks_fini(&s->looks);
+    idle_others_fini(&s->others);
+    idle_parts_fini(&s->parts);
+    keyed_fini(&s->calls);
 }
 
 void sum_idle_fini(struct model *m)
@@ -57,12 +71,9 @@ void sum_idle_fini(struct model *m)
     struct sum_idle *s = &m->idle;
     for (size_t i = 0; i < s->device_count; i++)
         idle_spans_fini(&s->devices[i].spans);
-    idle_gap_drop_threads(s);
-    idle_engines_fini(&s->engines);
+    drop_rows(s);
+    idle_lines_fini(&s->lines);
     mem_free(s->devices);
-    keyed_fini(&s->calls);
-    keyed_fini(&s->by_stack);
-    keyed_fini(&s->launches);
     sum_idle_init(m);
 }
 
@@ -81,7 +92,7 @@ static int ensure_device(struct model *m, uint32_t index)
 }
 
 struct columns {
-    unsigned stream, correlation;
+    unsigned stream, correlation, scope;
     int stack, thread; /* -1: the record has none */
 };
 
@@ -107,33 +118,31 @@ static int take_overhead(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-int sum_idle_batch(struct model *m, const struct wire_batch *b)
+/* Takes how many processes used a device. */
+static int take_processes(struct model *m, const struct wire_batch *b)
 {
-    static const struct columns kernel = {COL_kernel_stream, COL_kernel_correlation,
-                                          COL_kernel_stack, COL_kernel_thread},
-                                graph = {COL_graph_run_stream, COL_graph_run_correlation,
-                                         COL_graph_run_stack, COL_graph_run_thread},
-                                copy = {COL_memcpy_stream, COL_memcpy_correlation, COL_memcpy_stack,
-                                        -1},
-                                fill = {COL_memset_stream, COL_memset_correlation, -1, -1};
-    const struct columns *c = b->type == RECORD_kernel      ? &kernel
-                              : b->type == RECORD_graph_run ? &graph
-                              : b->type == RECORD_memcpy    ? &copy
-                                                            : &fill;
     int rc = 0;
-    if (!b->col[0] || !b->col[1])
-        return 0;
-    if (b->type == RECORD_overhead)
-        return take_overhead(m, b);
+    for (size_t i = 0; !rc && i < b->rows; i++)
+        rc = idle_others_add(
+            &m->idle.others, model_device_cell(m, cells_get(b, COL_device_metric_device, i)),
+            cells_get(b, COL_device_metric_time, i), cells_get(b, COL_device_metric_processes, i));
+    return rc;
+}
+
+static int take_work(struct model *m, const struct wire_batch *b, const struct columns *c)
+{
+    int rc = 0;
     for (size_t i = 0; !rc && i < b->rows; i++) {
-        struct idle_span a = {.start = b->col[0][i]};
+        struct idle_span a = {.start = b->col[0][i], .count = 1};
         uint32_t device = model_stream_device(m, cells_get(b, c->stream, i));
+        int64_t scope = cells_or(b, c->scope, i, 0);
         if (!cells_interval(a.start, b->col[1][i], &a.end))
             continue;
         a.first = a.newest = id_cell(b, (int)c->correlation, i);
         a.stack = id_cell(b, c->stack, i);
         a.thread = id_cell(b, c->thread, i);
-        if (device >= m->idle.device_count)
+        rc = scope > 0 ? scope_path_handle(m, scope, &a.scope) : 0;
+        if (!rc && device >= m->idle.device_count)
             rc = ensure_device(m, device);
         if (rc)
             break;
@@ -141,6 +150,34 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
         rc = idle_spans_add(&m->idle.devices[device].spans, &a);
     }
     return rc;
+}
+
+int sum_idle_batch(struct model *m, const struct wire_batch *b)
+{
+    static const struct columns kernel = {COL_kernel_stream, COL_kernel_correlation,
+                                          COL_kernel_scope, COL_kernel_stack, COL_kernel_thread},
+                                graph = {COL_graph_run_stream, COL_graph_run_correlation,
+                                         COL_graph_run_scope, COL_graph_run_stack,
+                                         COL_graph_run_thread},
+                                copy = {COL_memcpy_stream, COL_memcpy_correlation, COL_memcpy_scope,
+                                        COL_memcpy_stack, -1},
+                                fill = {COL_memset_stream, COL_memset_correlation, COL_memset_scope,
+                                        -1, -1};
+    if (b->type == RECORD_launch)
+        return idle_captured_batch(&m->idle.captured, b);
+    if (b->type == RECORD_host_sample)
+        return idle_looks_batch(&m->idle.looks, b);
+    if (b->type == RECORD_device_metric)
+        return take_processes(m, b);
+    if (!b->col[0] || !b->col[1])
+        return 0;
+    if (b->type == RECORD_overhead)
+        return take_overhead(m, b);
+    return take_work(m, b,
+                     b->type == RECORD_kernel      ? &kernel
+                     : b->type == RECORD_graph_run ? &graph
+                     : b->type == RECORD_memcpy    ? &copy
+                                                   : &fill);
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -174,14 +211,18 @@ static int give_to_only(struct model *m)
 }
 
 /* Blames the time before the first work of the session, or after its last. */
-static void blame_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
-                       int64_t start, int64_t end)
+static int blame_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
+                      int64_t start, int64_t end)
 {
     int64_t ns = idle_engines_within(&m->idle.engines, thread, start, end);
-    if (ns > 0)
+    if (ns > 0) {
         idle_gap_add(&d->causes[IDLE_ENGINE], ns);
-    if (end - start > ns)
-        idle_gap_add(&d->causes[c], end - start - ns);
+        idle_parts_none(&m->idle.parts, IDLE_ENGINE, IDLE_OF_PROFILER, ns);
+    }
+    if (end - start <= ns)
+        return 0;
+    idle_gap_add(&d->causes[c], end - start - ns);
+    return idle_gap_blame_edge(m, c, start, end, end - start - ns);
 }
 
 static int finish_device(struct model *m, struct idle_device *d)
@@ -194,25 +235,12 @@ static int finish_device(struct model *m, struct idle_device *d)
     d->any = true;
     d->watched = sum_windows_gpu_time(m);
     if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
-        blame_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start, d->spans.spans[0].start);
-    if (d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
-        blame_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
+        rc = blame_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start,
+                        d->spans.spans[0].start);
+    if (!rc && d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
+        rc = blame_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);
-    return 0;
-}
-
-static int add_launch(struct model *m, uint32_t node, uint32_t cause, uint64_t gaps, int64_t ns)
-{
-    struct idle_launch key = {.node = node, .cause = cause};
-    uint32_t at, place;
-    int rc = stacks_find_place(m, node, &place);
-    rc = rc || !node ? rc : keyed_put(&m->idle.launches, &key, &at, NULL);
-    if (!rc && node && at) {
-        struct idle_launch *l = keyed_at(&m->idle.launches, at);
-        l->gaps += gaps;
-        l->time = cells_sum(l->time, ns);
-    }
     return rc;
 }
 
@@ -227,14 +255,8 @@ int sum_idle_finish(struct model *m)
         const struct idle_blame *b = keyed_at(&s->calls, i);
         rc = sum_sync_blame(m, b->stack, (int)b->what, b->time);
     }
-    for (size_t i = 1; !rc && i < s->by_stack.count; i++) {
-        const struct idle_blame *b = keyed_at(&s->by_stack, i);
-        rc = add_launch(m, stacks_node_of(&m->stacks, b->stack), b->what, b->gaps, b->time);
-    }
-    idle_gap_drop_threads(s);
-    idle_engines_fini(&s->engines);
-    keyed_fini(&s->calls);
-    keyed_fini(&s->by_stack);
+    rc = rc ? rc : idle_lines_finish(m);
+    drop_rows(s);
     return rc;
 }
 
@@ -257,10 +279,7 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         s->devices[at].any |= o->devices[i].any;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
     }
-    for (size_t i = 1; !rc && i < o->launches.count; i++) {
-        const struct idle_launch *l = keyed_at(&o->launches, i);
-        rc = add_launch(into, into->stacks.merged[l->node], l->cause, l->gaps, l->time);
-    }
+    rc = rc ? rc : idle_lines_merge(into, from);
     s->doubtful = cells_sum(s->doubtful, o->doubtful);
     s->unknown_device |= o->unknown_device;
     return rc;

@@ -9,15 +9,25 @@
  *   - the call in which the gap began, or that returned before it with nothing launched since,
  *     also for what follows its return, up to its own length: the thread could have launched that
  *     much earlier without it;
- *   - for the rest the thread itself, which launched late. Before all of these come stretches in
- *     which an engine of the profiler kept the thread (engines.h): they are in no other
- *     part. Where several threads may have launched, or the thread was in no such call, a call of
- *     another thread counts in which the gap began and which returned in it. The parts of a gap
- *     always sum up to it, and the shares of all causes to the idle time. Owner's thread. */
+ *   - for the rest the thread itself, which launched late. Where the log says when the launch
+ *     began (captured.h), what follows is the launch's, and what was launched before the gap began
+ *     was queued, or another process used the GPU (others.h). Before all of these come stretches
+ *     in which an engine of the profiler kept the thread (engines.h): they are in no other part.
+ *
+ * Where several threads may have launched, or the thread was in no such call, a call of another
+ * thread counts in which the gap began and which returned in it. The parts of a gap always sum up
+ * to it, the shares of all causes to the idle time, and the rows by line (lines.h) to the time of
+ * each cause. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
+#include "analyze/model/idle/captured.h"
+#include "analyze/model/idle/cause.h"
 #include "analyze/model/idle/engines.h"
+#include "analyze/model/idle/lines.h"
+#include "analyze/model/idle/looks.h"
+#include "analyze/model/idle/others.h"
+#include "analyze/model/idle/parts.h"
 #include "analyze/model/idle/spans.h"
 #include "analyze/model/system/devices.h"
 #include "base/buf.h"
@@ -28,38 +38,16 @@ struct wire_batch;
 
 #define SUM_IDLE_TAKES                                                                             \
     (MODEL_TAKES(kernel) | MODEL_TAKES(graph_run) | MODEL_TAKES(memcpy) | MODEL_TAKES(memset) |    \
-     MODEL_TAKES(overhead))
+     MODEL_TAKES(overhead) | MODEL_TAKES(launch) | MODEL_TAKES(host_sample) |                      \
+     MODEL_TAKES(device_metric))
 
 #define IDLE_BACK_TO_BACK 4000ll     /* ns: what the GPU itself needs between two kernels */
 #define IDLE_LAUNCHES     100000ll   /* ns: a host that does nothing but launch is not slower */
 #define IDLE_WORK         10000000ll /* ns: longer than that the host was not about to launch */
 
-enum idle_cause {
-    IDLE_SYNC,    /* the host waited for the GPU */
-    IDLE_COPY,    /* … in a copy or fill that returns when done */
-    IDLE_MEMORY,  /* … in an allocation or a free */
-    IDLE_CODE,    /* … in a load of code */
-    IDLE_QUEUED,  /* work had been launched, but waited for an event, a stream or a device */
-    IDLE_BETWEEN, /* back to back */
-    IDLE_SLOW,    /* the host launched more slowly than the GPU ran */
-    IDLE_LATE,    /* the host did something else before it launched */
-    IDLE_NOTHING, /* nothing was submitted for long */
-    IDLE_BEFORE,  /* before the first work */
-    IDLE_AFTER,   /* after the last work */
-    IDLE_ENGINE,  /* an engine of the profiler kept the host: wherever that was */
-    IDLE_CAUSES,
-};
-
 struct idle_sum {
     uint64_t gaps; /* gaps in which the cause has a part */
     int64_t time;  /* ns */
-};
-
-/* Launches that ended a gap, by stack. */
-struct idle_launch {
-    uint32_t node, cause; /* in model.stacks; enum idle_cause */
-    uint64_t gaps;        /* not of the key */
-    int64_t time;
 };
 
 struct idle_device {
@@ -74,11 +62,14 @@ struct idle_thread; /* the calls of a thread, while gaps are blamed */
 struct sum_idle {
     struct idle_device *devices; /* owned; by index in model.devices */
     size_t device_count, device_cap;
-    size_t max_spans;            /* spans of a device */
-    struct idle_engines engines; /* while the session is read */
-    struct keyed calls;          /* ns by stack of the log and call, until model_finish ends */
-    struct keyed by_stack;       /* of launches: ns by stack of the log and cause */
-    struct keyed launches;       /* struct idle_launch; after finish */
+    size_t max_spans;              /* spans of a device */
+    struct idle_engines engines;   /* while the session is read */
+    struct keyed calls;            /* ns by stack of the log and call, until model_finish ends */
+    struct idle_captured captured; /* as all down to parts: while the session is read */
+    struct idle_looks looks;
+    struct idle_others others;
+    struct idle_parts parts;
+    struct idle_lines lines;     /* after finish */
     struct idle_thread *threads; /* owned: while gaps are blamed */
     size_t thread_count;
     size_t waits;                /* number of waits that the threads were made from */

@@ -31,7 +31,9 @@ static void join(struct idle_span *a, const struct idle_span *b)
         a->first = b->first;
         a->thread = b->thread;
         a->stack = b->stack;
+        a->scope = b->scope;
     }
+    a->count += b->count;
     if (b->end > a->end)
         a->end = b->end;
     if (!a->newest || idle_later(b->newest, a->newest))
@@ -63,7 +65,7 @@ static int close_gaps(struct idle_spans *s)
             s->spans[++out] = *b;
             continue;
         }
-        rc = s->report(s->arg, a, b);
+        rc = s->report(s->arg, a, b, s->spans + s->count);
         if (b->start > s->reported_until)
             s->reported_until = b->start;
         join(a, b);
@@ -162,7 +164,7 @@ int idle_spans_report(struct idle_spans *s)
 {
     int rc = idle_spans_settle(s);
     for (size_t i = 1; !rc && i < s->count; i++) {
-        rc = s->report(s->arg, &s->spans[0], &s->spans[i]);
+        rc = s->report(s->arg, &s->spans[0], &s->spans[i], s->spans + s->count);
         join(&s->spans[0], &s->spans[i]);
     }
     if (!rc && s->count)

@@ -22,10 +22,14 @@ struct idle_span {
     int64_t start, end;     /* ns */
     uint32_t first, newest; /* correlation of the first one, and the latest launched; 0: unknown */
     uint32_t thread, stack; /* ids in the log of its first launch's; 0: unknown */
+    uint32_t scope;         /* handle of the first one's scope; 0: none */
+    uint32_t count;         /* activities */
 };
 
-/* Receives a gap between two spans; in order of time within one call. */
-typedef int idle_gap_fn(void *arg, const struct idle_span *before, const struct idle_span *after);
+/* Receives a gap between two spans; in order of time within one call. The spans that follow are
+ * after[1], … up to end. */
+typedef int idle_gap_fn(void *arg, const struct idle_span *before, const struct idle_span *after,
+                        const struct idle_span *end);
 
 struct idle_spans {
     size_t max_spans;

@@ -1,0 +1,146 @@
+/* captured.c - see captured.h. */
+#include "analyze/model/idle/captured.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/idle/spans.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+
+enum {
+    SUMS = 2,          /* launch.why */
+    BACK_MOST = 1024,  /* captures between a launch and the time at which its work began */
+    CLOSING_MOST = 256 /* captures of long times before one that sums up */
+};
+
+void idle_captured_fini(struct idle_captured *c)
+{
+    mem_free(c->rows);
+    mem_free(c->order);
+    *c = (struct idle_captured){0};
+}
+
+static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i)
+{
+    int64_t v = cells_or(b, column, i, 0);
+    return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
+}
+
+int idle_captured_batch(struct idle_captured *c, const struct wire_batch *b)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->rows; i++) {
+        struct idle_capture r = {.start = cells_get(b, COL_launch_start, i),
+                                 .correlation = id_cell(b, COL_launch_correlation, i),
+                                 .thread = id_cell(b, COL_launch_thread, i),
+                                 .stack = id_cell(b, COL_launch_stack, i),
+                                 .sums = cells_get(b, COL_launch_why, i) == SUMS};
+        if (!cells_time_ok(r.start))
+            continue;
+        if (c->count == IDLE_CAPTURES) {
+            c->beyond++;
+            continue;
+        }
+        rc = mem_grow(&c->rows, &c->cap, c->count + 1, sizeof *c->rows, IDLE_CAPTURES);
+        if (rc)
+            break;
+        c->only = !c->count || c->only == r.thread ? r.thread : 0;
+        c->rows[c->count++] = r;
+        c->sorted = 0;
+    }
+    return rc;
+}
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct idle_capture *x = a, *y = b;
+    int o = ORDER(x->thread, y->thread);
+    o = o ? o : ORDER(x->start, y->start);
+    o = o ? o : ORDER(x->correlation, y->correlation);
+    o = o ? o : ORDER(x->stack, y->stack);
+    return o ? o : ORDER(x->sums, y->sums);
+}
+
+static int by_correlation(const void *a, const void *b, void *rows)
+{
+    const struct idle_capture *x = (const struct idle_capture *)rows + *(const uint32_t *)a,
+                              *y = (const struct idle_capture *)rows + *(const uint32_t *)b;
+    int o = ORDER(x->correlation, y->correlation);
+    o = o ? o : ORDER(x->start, y->start);
+    return o ? o : ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+int idle_captured_sort(struct idle_captured *c)
+{
+    if (!c->count || c->sorted == c->count)
+        return 0;
+    mem_free(c->order);
+    c->order = mem_array(c->count, sizeof *c->order);
+    if (!c->order)
+        return GPUFL_E_NOMEM;
+    qsort(c->rows, c->count, sizeof *c->rows, by_thread);
+    for (size_t i = 0; i < c->count; i++)
+        c->order[i] = (uint32_t)i;
+    qsort_r(c->order, c->count, sizeof *c->order, by_correlation, c->rows);
+    c->sorted = c->count;
+    return 0;
+}
+
+/* ---- questions --------------------------------------------------------------------------- */
+
+const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
+                                              int64_t until)
+{
+    size_t low = 0, high = correlation ? c->sorted : 0;
+    while (low < high) { /* the first that is later than (correlation, until) */
+        size_t middle = (low + high) / 2;
+        const struct idle_capture *r = &c->rows[c->order[middle]];
+        if (r->correlation < correlation || (r->correlation == correlation && r->start < until))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct idle_capture *r = low ? &c->rows[c->order[low - 1]] : NULL;
+    return r && r->correlation == correlation ? r : NULL;
+}
+
+const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
+                                              uint32_t correlation, int64_t until)
+{
+    size_t low = 0, high = thread && correlation ? c->sorted : 0;
+    while (low < high) { /* the first of the thread from `until` on */
+        size_t middle = (low + high) / 2;
+        const struct idle_capture *r = &c->rows[middle];
+        if (r->thread < thread || (r->thread == thread && r->start < until))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int n = 0; low && c->rows[low - 1].thread == thread &&
+                    idle_later(c->rows[low - 1].correlation, correlation);
+         n++) {
+        low--;
+        if (n == BACK_MOST)
+            break; /* an earlier one is later than the launch, too: what is asked holds for it */
+    }
+    return thread && correlation && low < c->sorted && c->rows[low].thread == thread ? &c->rows[low]
+                                                                                     : NULL;
+}
+
+const struct idle_capture *idle_captured_closing(const struct idle_captured *c,
+                                                 const struct idle_capture *from)
+{
+    const struct idle_capture *end = c->rows + c->sorted;
+    for (int n = 0; from < end && n < CLOSING_MOST; n++, from++) {
+        if (n && from->thread != from[-1].thread)
+            return NULL;
+        if (from->sums)
+            return from;
+    }
+    return NULL;
+}

@@ -1,0 +1,56 @@
+/* captured.h - the launches whose stack the log has (record launch), by correlation and by thread.
+ *
+ * A capture says when the program submitted a piece of work, and from where. Between two captures
+ * of a thread lie launches without a row: they were submitted before the later capture, and the
+ * next capture that sums up (why 2) stands for them. The first IDLE_CAPTURES rows are kept.
+ * Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_IDLE_CAPTURED_H
+#define GPUFL_ANALYZE_MODEL_IDLE_CAPTURED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IDLE_CAPTURES = 1 << 22 /* rows: 118 MB at most */ };
+
+struct wire_batch;
+
+struct idle_capture {
+    int64_t start;        /* ns: entry of the call */
+    uint32_t correlation; /* 0: none */
+    uint32_t thread;      /* 0: unknown */
+    uint32_t stack;       /* id of the log; 0: unknown */
+    uint32_t sums;        /* 1: shorter times have summed up in it */
+};
+
+struct idle_captured {
+    struct idle_capture *rows; /* owned; by thread and time once sorted */
+    uint32_t *order;           /* owned: places in rows by correlation and time */
+    size_t count, cap;
+    size_t sorted;   /* rows that are in order */
+    uint32_t only;   /* the thread of all rows; 0: there are several, or none */
+    uint64_t beyond; /* rows without room */
+};
+
+void idle_captured_fini(struct idle_captured *c);
+
+/* Takes the rows of a batch; a row without a time is left out. 0 or GPUFL_E_NOMEM. */
+int idle_captured_batch(struct idle_captured *c, const struct wire_batch *b);
+
+/* Sorts what has come. Before any question. 0 or GPUFL_E_NOMEM. */
+int idle_captured_sort(struct idle_captured *c);
+
+/* The latest capture with that correlation that began before `until` (ns); NULL: none. */
+const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
+                                              int64_t until);
+
+/* The first capture of the thread that was launched after a correlation, which itself was launched
+ * before `until` (ns); NULL: none, or nobody knows. */
+const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
+                                              uint32_t correlation, int64_t until);
+
+/* That capture, or the next of its thread, that sums up; NULL: none near. */
+const struct idle_capture *idle_captured_closing(const struct idle_captured *c,
+                                                 const struct idle_capture *from);
+
+#endif

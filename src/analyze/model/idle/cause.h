@@ -1,0 +1,48 @@
+/* cause.h - why a GPU was idle, and why no line is known for some of it. */
+#ifndef GPUFL_ANALYZE_MODEL_IDLE_CAUSE_H
+#define GPUFL_ANALYZE_MODEL_IDLE_CAUSE_H
+
+enum idle_cause {
+    IDLE_SYNC,    /* the host waited for the GPU */
+    IDLE_COPY,    /* … in a copy or fill that returns when done */
+    IDLE_MEMORY,  /* … in an allocation or a free */
+    IDLE_CODE,    /* … in a load of code */
+    IDLE_QUEUED,  /* work had been launched, but waited for an event, a stream or a device */
+    IDLE_BETWEEN, /* back to back */
+    IDLE_SLOW,    /* the host launched more slowly than the GPU ran */
+    IDLE_LATE,    /* the host did something else before it launched */
+    IDLE_NOTHING, /* nothing was submitted for long */
+    IDLE_BEFORE,  /* before the first work */
+    IDLE_AFTER,   /* after the last work */
+    IDLE_ENGINE,  /* an engine of the profiler kept the host: wherever that was */
+    IDLE_OTHER,   /* work had been launched, and another process used the GPU */
+    IDLE_CAUSES,
+};
+
+/* Why a part of the idle time has no line. */
+enum idle_reason {
+    IDLE_KNOWN,    /* it has one */
+    IDLE_FEW,      /* the host's own time, with too few looks at the thread or none */
+    IDLE_SEVERAL,  /* the thread runs no Python, and several that do waited for it */
+    IDLE_NO_STACK, /* the call has no stack */
+    IDLE_LOST,     /* looks without a stack, and parts without room */
+    IDLE_SHARED,   /* other processes used the GPU, and nobody knows when the work was launched */
+    IDLE_OF_GPU,   /* no line's: the GPU itself needs that long between two kernels */
+    IDLE_OF_PROFILER,     /* no line's */
+    IDLE_OF_OTHERS,       /* no line's of this program */
+    IDLE_PROBABLY_OTHERS, /* as IDLE_OF_OTHERS; told by what ran after the gap */
+    IDLE_REASONS,
+};
+
+/* A flag says more of a line with a part of the idle time. */
+enum idle_flag {
+    IDLE_ENDED_BY = 1,  /* its launch ended the idle time, which it need not have caused */
+    IDLE_INHERITED = 2, /* by looks at the thread that waited for the one that launched */
+};
+
+/* A state (enum idle_state) with the number of the system call + 1 (0: none). */
+#define IDLE_DOING(state, syscall) ((uint32_t)(state) | (uint32_t)(syscall) << 4)
+#define IDLE_DOING_STATE(doing)    ((doing)&15)
+#define IDLE_DOING_SYSCALL(doing)  ((doing) >> 4)
+
+#endif

@@ -1,0 +1,204 @@
+/* host.c - what no call explains of a gap: the host's own time, the launch, or work that had been
+ * launched before.
+ *
+ * The moment of the launch, where its row or that of a later launch of its thread is there, tells
+ * these apart. Without such rows, other processes on the device make a claim about the host
+ * doubtful: then only what ran behind the gap can tell. */
+#include "analyze/common/cells.h"
+#include "analyze/model/idle/calls.h"
+#include "analyze/model/idle/gap.h"
+#include "analyze/model/model.h"
+
+enum {
+    BURST_LEAST = 8,   /* activities back to back that no host launches one by one as fast */
+    BURST_MOST = 64,   /* that are looked at */
+    BURST_EACH = 10000 /* ns: about what the host takes to launch one */
+};
+
+#define LATENCY 20000ll /* ns from a launch to its work on an idle GPU, at most */
+
+bool idle_gap_was_submitted(const struct idle_gap *g)
+{
+    const struct idle_capture *c = g->following;
+    /* A launch under way as the gap began is the host's, late or not. */
+    return c && c->start <= g->start && g->end - c->start >= LATENCY;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Blames part of the gap that belongs to a stack. */
+static void blame_stack(struct idle_gap *g, enum idle_cause c, uint32_t stack, uint32_t flags,
+                        int64_t ns)
+{
+    struct idle_part part = {.stack = stack, .cause = c, .scope = g->after->scope, .flags = flags};
+    g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
+}
+
+static void blame_none(struct idle_gap *g, enum idle_cause c, enum idle_reason r, int64_t ns)
+{
+    idle_parts_none(&g->m->idle.parts, c, r, ns);
+}
+
+/* ---- other processes --------------------------------------------------------------------- */
+
+/* True where so many short activities ran back to back behind the gap that they had been launched
+ * before. */
+static bool burst_follows(const struct idle_gap *g)
+{
+    const struct idle_span *s = g->after;
+    uint64_t count = s->count;
+    for (int n = 0; s + 1 < g->spans_end && n < BURST_MOST; n++, s++) {
+        if (s[1].start - s->end >= IDLE_BACK_TO_BACK)
+            break;
+        count += s[1].count;
+    }
+    return count >= BURST_LEAST &&
+           (double)(s->end - g->after->start) < (double)BURST_EACH * (double)count;
+}
+
+/* Nobody knows when the work was launched, and other processes are on the device. */
+static void blame_shared(struct idle_gap *g, enum idle_cause c)
+{
+    if (burst_follows(g)) {
+        idle_gap_part(g, IDLE_OTHER, g->left);
+        blame_none(g, IDLE_OTHER, IDLE_PROBABLY_OTHERS, g->left);
+    } else {
+        idle_gap_part(g, c, g->left);
+        blame_none(g, c, IDLE_SHARED, g->left);
+    }
+}
+
+static void blame_queued(struct idle_gap *g)
+{
+    uint32_t stack = g->launch ? g->launch->stack : g->after->stack;
+    if (g->shared) {
+        idle_gap_part(g, IDLE_OTHER, g->left);
+        blame_none(g, IDLE_OTHER, IDLE_OF_OTHERS, g->left);
+    } else {
+        idle_gap_part(g, IDLE_QUEUED, g->left);
+        blame_stack(g, IDLE_QUEUED, stack, IDLE_ENDED_BY, g->left);
+    }
+}
+
+/* ---- the host's own time ----------------------------------------------------------------- */
+
+/* True where the launching thread was in a call, or an engine kept it. */
+static bool is_away(const struct idle_gap *g, int64_t t)
+{
+    size_t i = g->calls ? idle_calls_before(g->calls, g->list, t + 1) : 0;
+    return (i && g->list->items[g->calls->calls[i - 1]].end > t) ||
+           idle_engines_within(&g->m->idle.engines, g->thread, t, t + 1) > 0;
+}
+
+/* Adds the looks at the thread. */
+static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end)
+{
+    const struct idle_looks *l = &g->m->idle.looks;
+    int rc = 0;
+    for (size_t i = from; !rc && i < l->sorted && l->rows[i].time < end; i++)
+        if (l->rows[i].thread == g->thread && !is_away(g, l->rows[i].time))
+            rc = idle_parts_look(&g->m->idle.parts, own, &l->rows[i], false);
+    return rc;
+}
+
+/* Adds the looks at the only thread that was blocked meanwhile. Where there were several, each
+ * round of looks counts as one of which no line is known. */
+static int inherit_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end)
+{
+    const struct idle_looks *l = &g->m->idle.looks;
+    uint32_t waiting = 0;
+    bool several = false;
+    int rc = 0;
+    for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
+        const struct idle_look *r = &l->rows[i];
+        if (r->state != IDLE_BLOCKED || r->thread == g->thread)
+            continue;
+        several |= waiting && waiting != r->thread;
+        waiting = waiting ? waiting : r->thread;
+    }
+    for (size_t i = from; !rc && waiting && i < l->sorted && l->rows[i].time < end; i++) {
+        const struct idle_look *r = &l->rows[i];
+        if (r->state == IDLE_BLOCKED && r->thread == waiting)
+            rc = idle_parts_look(&g->m->idle.parts, own, several ? NULL : r, true);
+    }
+    return rc;
+}
+
+/* The stack of the launch that ended the gap, or of that which stands for it. */
+static uint32_t class_stack(const struct idle_gap *g)
+{
+    const struct idle_captured *c = &g->m->idle.captured;
+    if (g->launch && g->launch->stack)
+        return g->launch->stack;
+    if (g->after->stack)
+        return g->after->stack;
+    const struct idle_capture *closing =
+        g->following ? idle_captured_closing(c, g->following) : NULL;
+    return closing ? closing->stack : 0;
+}
+
+/* Blames the host's own time until `end`. */
+static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int64_t end, int64_t ns)
+{
+    const struct idle_looks *l = &g->m->idle.looks;
+    struct idle_own own = {
+        .thread = g->thread, .stack = stack, .cause = c, .scope = g->after ? g->after->scope : 0};
+    uint32_t at;
+    bool looked = idle_looks_at(l, g->thread);
+    if (!stack && (!l->sorted || (!looked && !g->after))) {
+        blame_none(g, c, IDLE_FEW, ns);
+        return 0;
+    }
+    int rc = idle_parts_own(&g->m->idle.parts, &own, ns, &at);
+    if (rc || !at || !l->sorted)
+        return rc;
+    size_t from = idle_looks_from(l, g->start);
+    return looked ? add_looks(g, at, from, end) : inherit_looks(g, at, from, end);
+}
+
+void idle_gap_blame_host(struct idle_gap *g)
+{
+    int64_t begun = g->launch ? later(g->launch->start, g->start) : g->end;
+    int64_t launching = g->end - begun < g->left ? g->end - begun : g->left;
+    if (g->queued) {
+        blame_queued(g);
+        return;
+    }
+    if (g->shared && launching >= IDLE_LAUNCHES) {
+        idle_gap_part(g, IDLE_OTHER, launching);
+        blame_none(g, IDLE_OTHER, IDLE_OF_OTHERS, launching);
+        g->left -= launching;
+        launching = 0;
+        if (!g->left)
+            return;
+    }
+    enum idle_cause c = g->left < IDLE_LAUNCHES ? IDLE_SLOW
+                        : g->left < IDLE_WORK   ? IDLE_LATE
+                                                : IDLE_NOTHING;
+    if (g->shared && !g->launch && c != IDLE_SLOW) {
+        blame_shared(g, c);
+        return;
+    }
+    idle_gap_part(g, c, g->left);
+    if (launching > 0)
+        blame_stack(g, c, g->launch->stack, 0, launching);
+    if (g->left > launching && !g->code)
+        g->code = blame_own(g, c, class_stack(g), begun, g->left - launching);
+}
+
+int idle_gap_blame_edge(struct model *m, enum idle_cause c, int64_t start, int64_t end, int64_t ns)
+{
+    int64_t pid = m->facts.pid;
+    struct idle_gap g = {.m = m,
+                         .device = m->idle.current,
+                         .start = start,
+                         .end = end,
+                         .thread = pid > 0 && pid <= UINT32_MAX ? (uint32_t)pid : 0};
+    int rc = idle_calls_prepare(m, &g.list);
+    idle_looks_sort(&m->idle.looks);
+    g.calls = g.thread ? idle_calls_thread(&m->idle, g.thread) : NULL;
+    return rc ? rc : blame_own(&g, c, 0, end, ns);
+}

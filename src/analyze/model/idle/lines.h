@@ -1,0 +1,61 @@
+/* lines.h - idle time by cause and line: the parts of gaps (parts.h) as rows.
+ *
+ * The host's own time of a class is divided by all looks at its thread that lie in it. Classes with
+ * fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause; with fewer in all
+ * of them, each goes to the launch that ended it, and is marked so. Shares are whole ns by largest
+ * remainder: the rows of a cause sum up to its idle time exactly. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_IDLE_LINES_H
+#define GPUFL_ANALYZE_MODEL_IDLE_LINES_H
+
+#include "analyze/model/idle/cause.h"
+#include "base/keyed.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct model;
+
+enum { IDLE_LOOKS_LEAST = 5 };
+
+struct idle_line {
+    uint32_t node;   /* in model.stacks; 0: no line is known, for `reason` */
+    uint32_t cause;  /* enum idle_cause */
+    uint32_t reason; /* enum idle_reason */
+    uint32_t flags;  /* enum idle_flag */
+    uint32_t doing;  /* IDLE_DOING of the looks */
+    uint32_t scope;  /* name of the path of the scope in which the launch was; 0: none */
+    /* not of the key: */
+    int64_t exact;     /* ns of measured calls and launches */
+    int64_t estimated; /* ns by looks, or by the launch that ended them */
+    uint64_t looks;
+    double variance; /* ns²: squared half-widths at 95 %, summed over pools */
+};
+
+struct idle_lines {
+    struct keyed rows;         /* struct idle_line */
+    int64_t lost[IDLE_CAUSES]; /* ns of rows without room */
+};
+
+void idle_lines_init(struct idle_lines *l); /* allocates nothing */
+void idle_lines_fini(struct idle_lines *l);
+
+/* Adds to the row with the key of `row`. One whose node has no place counts as without a stack, one
+ * without room as lost. 0 or GPUFL_E_NOMEM. */
+int idle_lines_add(struct model *m, const struct idle_line *row);
+
+/* Makes the rows of m->idle.parts (pools.c). After the stacks and scopes are finished. 0 or
+ * GPUFL_E_NOMEM. */
+int idle_lines_finish(struct model *m);
+
+/* Adds the rows of a finished model whose stacks are merged already. 0 or GPUFL_E_NOMEM. */
+int idle_lines_merge(struct model *into, const struct model *from);
+
+/* Divides ns in the ratio of counts: whole ns by largest remainder, the first of equal ones first.
+ * total: their sum, above 0. 0 or GPUFL_E_NOMEM. */
+int idle_lines_divide(int64_t ns, const uint64_t *counts, size_t n, uint64_t total, int64_t *out);
+
+/* Half of the width of Wilson's interval at 95 % around hits of n. n above 0. */
+double idle_lines_half_width(uint64_t hits, uint64_t n);
+
+#endif

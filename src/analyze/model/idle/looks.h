@@ -1,0 +1,58 @@
+/* looks.h - the looks at threads (record host_sample), in order of time.
+ *
+ * A look says where a thread was at one moment. The first IDLE_LOOKS are kept; the rest are
+ * counted. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_IDLE_LOOKS_H
+#define GPUFL_ANALYZE_MODEL_IDLE_LOOKS_H
+
+#include "base/keyed.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IDLE_LOOKS = 1 << 22 /* rows: 100 MB at most */ };
+
+enum idle_state { /* host_sample.state */
+                  IDLE_STATE_UNKNOWN,
+                  IDLE_RUNNING,
+                  IDLE_RUNNABLE,
+                  IDLE_BLOCKED,
+                  IDLE_WAITS_FOR_GIL,
+                  IDLE_STATES,
+};
+
+struct wire_batch;
+
+struct idle_look {
+    int64_t time; /* ns */
+    uint32_t thread;
+    uint32_t stack;   /* id of the log; 0: lost */
+    uint16_t syscall; /* number + 1; 0: none or unknown */
+    uint16_t state;   /* enum idle_state */
+};
+
+struct idle_looks {
+    struct idle_look *rows; /* owned */
+    size_t count, cap;
+    size_t sorted;        /* rows that are in order */
+    struct keyed threads; /* ids of threads of which a stack was seen */
+    uint64_t beyond;      /* rows without room */
+};
+
+void idle_looks_init(struct idle_looks *l); /* allocates nothing */
+void idle_looks_fini(struct idle_looks *l);
+
+/* Takes the rows of a batch; a row without a time or a thread is left out. 0 or GPUFL_E_NOMEM. */
+int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b);
+
+/* Sorts what has come. Before any question. */
+void idle_looks_sort(struct idle_looks *l);
+
+/* Place of the first look at t (ns) or after. */
+size_t idle_looks_from(const struct idle_looks *l, int64_t t);
+
+/* True where some look at the thread has a stack: it runs Python. */
+bool idle_looks_at(const struct idle_looks *l, uint32_t thread);
+
+#endif

@@ -1,0 +1,63 @@
+/* parts.h - parts of gaps by what is known of their line, while gaps are blamed.
+ *
+ * A part either has the stack that held the GPU up (a call that waited, a launch that was under
+ * way), or it is the host's own time before a launch: that has the class of the launch, and the
+ * looks at the thread in it. A class is a thread, the stack of the launch that closes the time,
+ * and a cause, since long pauses and short ones before one launch come from different lines.
+ * lines.h makes rows of all this at the end. Stacks are ids of the log. A part without room counts
+ * as lost: the parts of all causes always sum up to the idle time. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_IDLE_PARTS_H
+#define GPUFL_ANALYZE_MODEL_IDLE_PARTS_H
+
+#include "analyze/model/idle/cause.h"
+#include "base/keyed.h"
+
+struct idle_look;
+
+/* ns with a stack. */
+struct idle_part {
+    uint32_t stack, cause, scope; /* scope: a handle; 0: none */
+    uint32_t flags;               /* enum idle_flag */
+    int64_t time;                 /* not of the key */
+};
+
+/* ns of the host's own time. */
+struct idle_own {
+    uint32_t thread, stack, cause, scope;
+    int64_t time; /* not of the key */
+};
+
+/* Looks of own time with equal stacks. */
+struct idle_seen {
+    uint32_t own; /* index in own */
+    uint32_t stack;
+    uint32_t doing;     /* IDLE_DOING(state, syscall + 1) */
+    uint32_t inherited; /* 1: of the thread that waited meanwhile; 2: several threads waited */
+    uint64_t count;     /* not of the key */
+};
+
+struct idle_parts {
+    struct keyed known;                      /* struct idle_part */
+    struct keyed own;                        /* struct idle_own */
+    struct keyed seen;                       /* struct idle_seen */
+    int64_t none[IDLE_CAUSES][IDLE_REASONS]; /* ns without a line */
+};
+
+void idle_parts_init(struct idle_parts *p); /* allocates nothing */
+void idle_parts_fini(struct idle_parts *p);
+
+/* ns of a cause for which no line is known. */
+void idle_parts_none(struct idle_parts *p, enum idle_cause c, enum idle_reason r, int64_t ns);
+
+/* ns of a stack; for stack 0 the reason is IDLE_NO_STACK. 0 or GPUFL_E_NOMEM. */
+int idle_parts_known(struct idle_parts *p, const struct idle_part *part, int64_t ns);
+
+/* ns of a class. *at gets the index for idle_parts_look; 0: there is no room. 0 or GPUFL_E_NOMEM.
+ */
+int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns, uint32_t *at);
+
+/* One look in own time more. look NULL: several threads waited. 0 or GPUFL_E_NOMEM. */
+int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *look,
+                    bool inherited);
+
+#endif

@@ -1,0 +1,287 @@
+/* pools.c - divides the host's own time by the looks that lie in it (lines.h has the rule).
+ *
+ * Classes of parts.h differ in the scope of their launches, too; those that are equal otherwise are
+ * one pool, or share one with the other small classes of their thread and cause. A share's scope is
+ * that of the gaps in which its looks lie. */
+#include "analyze/common/cells.h"
+#include "analyze/model/idle/looks.h"
+#include "analyze/model/model.h"
+#include "analyze/model/scopes/path.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+
+enum pool_kind {
+    POOL_CLASS,  /* one class with looks enough */
+    POOL_SMALL,  /* classes with few, of a thread that runs Python */
+    POOL_NATIVE, /* all classes of one that does not: it has the looks of who waits for it */
+};
+
+struct pool {
+    uint32_t thread, stack, cause, kind; /* stack: 0 except in POOL_CLASS */
+    /* not of the key: */
+    uint64_t looks;
+    int64_t time; /* ns */
+};
+
+/* Looks of a pool with equal stacks and scopes. */
+struct share {
+    uint32_t pool, place, node, doing, scope, inherited;
+    uint64_t count;
+};
+
+struct pools {
+    struct model *m;
+    struct keyed classes; /* struct pool of kind POOL_CLASS, before they are judged */
+    struct keyed pools;
+    uint32_t *of;         /* owned: by index in parts.own, the pool */
+    struct share *shares; /* owned */
+    size_t count;
+};
+
+/* ---- classes ----------------------------------------------------------------------------- */
+
+static bool has_python(const struct model *m, uint32_t node)
+{
+    struct stacks_walk w = {.node = node};
+    struct stacks_step step;
+    while (stacks_next(&m->stacks, &w, &step))
+        if (step.kind == STACKS_PYTHON)
+            return true;
+    return false;
+}
+
+static const struct idle_own *own_at(const struct pools *p, size_t i)
+{
+    return keyed_at(&p->m->idle.parts.own, i);
+}
+
+/* Finds or adds the pool; time and looks are added to it. *at 0: there is no room. */
+static int put(struct keyed *k, const struct idle_own *own, enum pool_kind kind, uint64_t looks,
+               int64_t time, uint32_t *at)
+{
+    struct pool key = {.thread = own->thread,
+                       .stack = kind == POOL_CLASS ? own->stack : 0,
+                       .cause = own->cause,
+                       .kind = kind};
+    int rc = keyed_put(k, &key, at, NULL);
+    if (!rc && *at) {
+        struct pool *to = keyed_at(k, *at);
+        to->looks += looks;
+        to->time = cells_sum(to->time, time);
+    }
+    return rc;
+}
+
+/* How many looks each of parts.own has: of its thread (0), and inherited (1). */
+static uint64_t (*count_looks(const struct pools *p))[2]
+{
+    const struct idle_parts *parts = &p->m->idle.parts;
+    uint64_t(*looks)[2] = mem_array(parts->own.count + 1, sizeof *looks);
+    for (size_t i = 1; looks && i < parts->seen.count; i++) {
+        const struct idle_seen *s = keyed_at(&parts->seen, i);
+        looks[s->own][s->inherited != 0] += s->count;
+    }
+    return looks;
+}
+
+static int judge(struct pools *p, uint64_t (*looks)[2])
+{
+    size_t n = p->m->idle.parts.own.count;
+    int rc = 0;
+    uint32_t at;
+    for (size_t i = 1; !rc && i < n; i++)
+        rc = put(&p->classes, own_at(p, i), POOL_CLASS, looks[i][0], 0, &at);
+    for (size_t i = 1; !rc && i < n; i++) {
+        const struct idle_own *own = own_at(p, i);
+        bool python = idle_looks_at(&p->m->idle.looks, own->thread) ||
+                      has_python(p->m, stacks_node_of(&p->m->stacks, own->stack));
+        struct pool key = {.thread = own->thread, .stack = own->stack, .cause = own->cause};
+        const struct pool *class = keyed_at(&p->classes, keyed_find(&p->classes, &key));
+        enum pool_kind kind = !python                           ? POOL_NATIVE
+                              : class->looks < IDLE_LOOKS_LEAST ? POOL_SMALL
+                                                                : POOL_CLASS;
+        rc = put(&p->pools, own, kind, looks[i][!python], own->time, &p->of[i]);
+    }
+    return rc;
+}
+
+/* ---- shares ------------------------------------------------------------------------------ */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare(const void *a, const void *b)
+{
+    const struct share *x = a, *y = b;
+    int o = ORDER(x->pool, y->pool);
+    o = o ? o : ORDER(x->place, y->place);
+    o = o ? o : ORDER(x->node, y->node);
+    o = o ? o : ORDER(x->doing, y->doing);
+    o = o ? o : ORDER(x->scope, y->scope);
+    return o ? o : ORDER(x->inherited, y->inherited);
+}
+
+/* Lists the looks that count, by pool. */
+static int list(struct pools *p)
+{
+    struct model *m = p->m;
+    const struct keyed *seen = &m->idle.parts.seen;
+    int rc = 0;
+    p->shares = mem_array(seen->count + 1, sizeof *p->shares);
+    if (!p->shares)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 1; !rc && i < seen->count; i++) {
+        const struct idle_seen *s = keyed_at(seen, i);
+        const struct pool *pool = keyed_at(&p->pools, p->of[s->own]);
+        struct share one = {.pool = p->of[s->own],
+                            .node = stacks_node_of(&m->stacks, s->stack),
+                            .doing = s->doing,
+                            .inherited = s->inherited,
+                            .count = s->count};
+        if (!one.pool || (pool->kind == POOL_NATIVE) != (s->inherited != 0))
+            continue;
+        rc = scope_path_name(m, own_at(p, s->own)->scope, &one.scope);
+        rc = rc ? rc : stacks_find_place(m, one.node, &one.place);
+        p->shares[p->count++] = one;
+    }
+    if (p->count)
+        qsort(p->shares, p->count, sizeof *p->shares, compare);
+    return rc;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static struct idle_line row_of(const struct pool *pool, const struct share *s)
+{
+    struct idle_line row = {.cause = pool->cause, .scope = s->scope};
+    if (s->place) {
+        row.node = s->node;
+        row.doing = s->doing;
+        row.flags = s->inherited ? IDLE_INHERITED : 0;
+    } else {
+        row.reason = s->inherited == 2 ? IDLE_SEVERAL : IDLE_LOST;
+    }
+    return row;
+}
+
+/* Half of the width of the interval around the looks at the place of a share, as ns of the pool,
+ * squared. 0 except for the place's first share. */
+static double variance_of(const struct pool *pool, const struct share *s, size_t at, size_t n)
+{
+    uint64_t hits = 0;
+    if (at && s[at - 1].place == s[at].place)
+        return 0;
+    for (size_t i = at; i < n && s[i].place == s[at].place; i++)
+        hits += s[i].count;
+    double half = idle_lines_half_width(hits, pool->looks) * (double)pool->time;
+    return half * half;
+}
+
+/* Divides one pool among its shares. */
+static int divide(const struct pools *p, const struct pool *pool, const struct share *s, size_t n)
+{
+    uint64_t *counts = mem_array(n + 1, sizeof *counts);
+    int64_t *ns = mem_array(n + 1, sizeof *ns);
+    int rc = counts && ns ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < n; i++)
+        counts[i] = s[i].count;
+    rc = rc ? rc : idle_lines_divide(pool->time, counts, n, pool->looks, ns);
+    for (size_t i = 0; !rc && i < n; i++) {
+        struct idle_line row = row_of(pool, &s[i]);
+        row.estimated = ns[i];
+        row.looks = s[i].count;
+        row.variance = variance_of(pool, s, i, n);
+        rc = idle_lines_add(p->m, &row);
+    }
+    mem_free(counts);
+    mem_free(ns);
+    return rc;
+}
+
+static int divide_all(const struct pools *p)
+{
+    int rc = 0;
+    for (size_t i = 0, n; !rc && i < p->count; i += n) {
+        const struct pool *pool = keyed_at(&p->pools, p->shares[i].pool);
+        for (n = 1; i + n < p->count && p->shares[i + n].pool == p->shares[i].pool;)
+            n++;
+        if (pool->looks >= IDLE_LOOKS_LEAST)
+            rc = divide(p, pool, &p->shares[i], n);
+    }
+    return rc;
+}
+
+/* Gives the classes with too few looks to the launches that ended them. */
+static int give_to_launches(const struct pools *p)
+{
+    struct model *m = p->m;
+    int rc = 0;
+    for (size_t i = 1; !rc && i < m->idle.parts.own.count; i++) {
+        const struct idle_own *own = own_at(p, i);
+        const struct pool *pool = p->of[i] ? keyed_at(&p->pools, p->of[i]) : NULL;
+        struct idle_line row = {.node = stacks_node_of(&m->stacks, own->stack),
+                                .cause = own->cause,
+                                .flags = IDLE_ENDED_BY,
+                                .estimated = own->time};
+        if (pool && pool->looks >= IDLE_LOOKS_LEAST)
+            continue;
+        if (!row.node) {
+            row.flags = 0;
+            row.reason = own->stack ? IDLE_NO_STACK : IDLE_FEW;
+        }
+        rc = scope_path_name(m, own->scope, &row.scope);
+        rc = rc ? rc : idle_lines_add(m, &row);
+    }
+    return rc;
+}
+
+static int add_pools(struct model *m)
+{
+    size_t n = m->idle.parts.own.count;
+    struct pools p = {.m = m};
+    keyed_init(&p.classes, sizeof(struct pool), offsetof(struct pool, looks), n + 1);
+    keyed_init(&p.pools, sizeof(struct pool), offsetof(struct pool, looks), n + 1);
+    uint64_t(*looks)[2] = count_looks(&p);
+    p.of = mem_array(n + 1, sizeof *p.of);
+    int rc = looks && p.of ? 0 : GPUFL_E_NOMEM;
+    rc = rc ? rc : judge(&p, looks);
+    rc = rc ? rc : list(&p);
+    rc = rc ? rc : divide_all(&p);
+    rc = rc ? rc : give_to_launches(&p);
+    mem_free(looks);
+    mem_free(p.of);
+    mem_free(p.shares);
+    keyed_fini(&p.classes);
+    keyed_fini(&p.pools);
+    return rc;
+}
+
+static int add_known(struct model *m)
+{
+    int rc = 0;
+    for (size_t i = 1; !rc && i < m->idle.parts.known.count; i++) {
+        const struct idle_part *part = keyed_at(&m->idle.parts.known, i);
+        struct idle_line row = {.node = stacks_node_of(&m->stacks, part->stack),
+                                .cause = part->cause,
+                                .flags = part->flags,
+                                .exact = part->time};
+        rc = scope_path_name(m, part->scope, &row.scope);
+        rc = rc ? rc : idle_lines_add(m, &row);
+    }
+    return rc;
+}
+
+int idle_lines_finish(struct model *m)
+{
+    int rc = add_known(m);
+    rc = rc || m->idle.parts.own.count < 2 ? rc : add_pools(m);
+    for (int c = 0; !rc && c < IDLE_CAUSES; c++)
+        for (int r = 0; !rc && r < IDLE_REASONS; r++) {
+            int64_t ns = m->idle.parts.none[c][r];
+            struct idle_line row = {.cause = (uint32_t)c, .reason = (uint32_t)r, .exact = ns};
+            if (ns)
+                rc = idle_lines_add(m, &row);
+        }
+    return rc;
+}
