@@ -26,6 +26,8 @@ static const struct rule rules[] = {
     {PYTHON_FILE, BEGINS, "<frozen ", FOLD_STDLIB, false},
     {PYTHON_FILE, HAS, "/lib/python3", FOLD_STDLIB, false},
     {PYTHON_FILE, HAS, "/lib64/python3", FOLD_STDLIB, false},
+    {PYTHON_FILE, IS, "<string>", FOLD_GENERATED, false}, /* dataclasses, named tuples, exec */
+    {PYTHON_FILE, BEGINS, "<attrs generated ", FOLD_GENERATED, false},
     {PYTHON_FILE, BEGINS, "<__array_function__", FOLD_LIBRARY, false}, /* numpy */
     {PYTHON_FILE, BEGINS, "<eval_with_key>", FOLD_LIBRARY, false},     /* torch.fx */
     {PYTHON_FILE, BEGINS, "<torch_package", FOLD_LIBRARY, false},
@@ -67,14 +69,9 @@ static const struct rule rules[] = {
 };
 
 static const char *const names[] = {
-    [FOLD_USER] = "user",
-    [FOLD_LIBRARY] = "library",
-    [FOLD_STDLIB] = "stdlib",
-    [FOLD_RUNTIME] = "runtime",
-    [FOLD_INTERPRETER] = "interpreter",
-    [FOLD_DRIVER] = "driver",
-    [FOLD_UNKNOWN] = "unknown",
-    [FOLD_MARK] = "mark",
+    [FOLD_USER] = "user",     [FOLD_GENERATED] = "generated", [FOLD_LIBRARY] = "library",
+    [FOLD_STDLIB] = "stdlib", [FOLD_RUNTIME] = "runtime",     [FOLD_INTERPRETER] = "interpreter",
+    [FOLD_DRIVER] = "driver", [FOLD_UNKNOWN] = "unknown",     [FOLD_MARK] = "mark",
 };
 
 const char *fold_name(enum fold_kind k)
@@ -185,14 +182,22 @@ bool fold_is_nameless_program(const struct fold_frame *f)
 /* ---- a stack --------------------------------------------------------------------------- */
 
 /* The frames that are shown where none is the user's, the best first. */
-enum second { PYTHON_LINE, NATIVE_LINE, NATIVE_NAME, PROGRAM_MODULE, NATIVE_MODULE, SECONDS };
+enum second {
+    GENERATED_LINE,
+    PYTHON_LINE,
+    NATIVE_LINE,
+    NATIVE_NAME,
+    PROGRAM_MODULE,
+    NATIVE_MODULE,
+    SECONDS
+};
 
 /* The place of a frame in that order; SECONDS: never shown. */
 static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
 {
     bool has_line = f->line > 0 && *or_empty(f->file);
     if (f->language == FOLD_PYTHON)
-        return has_line ? PYTHON_LINE : SECONDS;
+        return !has_line ? SECONDS : kind == FOLD_GENERATED ? GENERATED_LINE : PYTHON_LINE;
     if (kind != FOLD_LIBRARY && kind != FOLD_STDLIB && kind != FOLD_INTERPRETER &&
         kind != FOLD_UNKNOWN)
         return SECONDS;

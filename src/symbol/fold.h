@@ -4,12 +4,13 @@
  * Frames of the driver, of the CUDA runtime (also where it is linked in), of libraries and
  * frameworks, of Python's own modules and of its interpreter are skipped. The first frame left is
  * the user's, be it Python's or native. Where there is none:
- *   1. the innermost frame of Python that has a line,
- *   2. the innermost native frame of a library or the interpreter that has a line,
- *   3. the innermost of them that has a name,
- *   4. the innermost frame of the program's own file, which has no name,
- *   5. the innermost of the others that is in a known file, which is then all there is to show,
- *   6. none: <driver-internal>. The C library and what starts threads do not count: the driver's
+ *   1. the innermost frame of generated Python that has a line: `python -c` has no other,
+ *   2. the innermost frame of Python that has a line,
+ *   3. the innermost native frame of a library or the interpreter that has a line,
+ *   4. the innermost of them that has a name,
+ *   5. the innermost frame of the program's own file, which has no name,
+ *   6. the innermost of the others that is in a known file, which is then all there is to show,
+ *   7. none: <driver-internal>. The C library and what starts threads do not count: the driver's
  *      own threads end with them, too. A native frame counts as the user's where it has a line in
  *      a file that is not a library's, or where it is in the program itself. A library (lib*.so)
  *      without lines is not the user's, whoever built it: nothing in it could be pointed at. The
@@ -23,6 +24,7 @@
 
 enum fold_kind {
     FOLD_USER,
+    FOLD_GENERATED,   /* Python from a text: of a dataclass, or of `python -c` */
     FOLD_LIBRARY,     /* frameworks, packages, the system's libraries */
     FOLD_STDLIB,      /* Python's own modules */
     FOLD_INTERPRETER, /* Python's interpreter */

@@ -309,7 +309,7 @@ static int place_nodes(struct stacks *s, const uint32_t *frames)
 
 static void describe(const struct stacks_step *step, enum fold_kind kind, struct stacks_place *p)
 {
-    *p = (struct stacks_place){.user = kind == FOLD_USER,
+    *p = (struct stacks_place){.user = kind == FOLD_USER || kind == FOLD_GENERATED,
                                .library = kind == FOLD_LIBRARY || kind == FOLD_STDLIB ||
                                           kind == FOLD_INTERPRETER,
                                .function = step->function};

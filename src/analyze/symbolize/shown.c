@@ -82,7 +82,7 @@ static bool is_users_frame(struct shown *s, const int64_t *frame)
         s->count = 0;
         put_frame(s, frame);
         for (size_t i = 0; i < s->count; i++)
-            if (fold_classify(&s->steps[i]) == FOLD_USER)
+            if (fold_classify(&s->steps[i]) <= FOLD_GENERATED)
                 *is = USER;
     }
     return *is == USER;
