@@ -1,4 +1,4 @@
-/* insights.c - findings, waiting lines and causes of idle time, for people. */
+/* insights.c - findings and waiting lines, for people. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -137,59 +137,6 @@ void page_insights(struct page *p)
                   (unsigned long long)in->left_out);
     if (shown)
         put_unjudged(p);
-}
-
-/* ---- idle time --------------------------------------------------------------------------- */
-
-static int compare_causes(const void *a, const void *b, void *arg)
-{
-    const struct idle_sum *sums = arg;
-    int x = *(const int *)a, y = *(const int *)b;
-    if (sums[x].time != sums[y].time)
-        return sums[x].time > sums[y].time ? -1 : 1;
-    return x - y;
-}
-
-void page_idle(struct page *p)
-{
-    static const struct grid_column columns[] = {
-        {"idle", GRID_RIGHT}, {"share", GRID_RIGHT}, {"gaps", GRID_RIGHT}, {"because", GRID_TEXT}};
-    struct idle_sum sums[IDLE_CAUSES];
-    int64_t all;
-    int order[IDLE_CAUSES];
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    unsigned devices = sum_idle_total(p->model, sums, &all);
-    struct grid g;
-    if (!devices || all <= 0)
-        return;
-    page_heading(p, "Idle time of the GPU by cause");
-    for (int i = 0; i < IDLE_CAUSES; i++)
-        order[i] = i;
-    qsort_r(order, IDLE_CAUSES, sizeof *order, compare_causes, sums);
-    grid_init(&g, columns, 4);
-    for (int i = 0; i < IDLE_CAUSES; i++) {
-        const struct idle_sum *s = &sums[order[i]];
-        if (!s->gaps)
-            continue;
-        grid_put(&g, "%s", units_time(a, s->time));
-        grid_put(&g, "%s", units_percent(b, (double)s->time, (double)all));
-        grid_put(&g, "%s", units_count(c, (int64_t)s->gaps));
-        grid_put(&g, "%s", sum_idle_text((enum idle_cause)order[i]));
-    }
-    page_grid(p, &g);
-    if (devices > 1 || p->model->facts.sessions > 1)
-        page_text(p, "Summed over %u device%s and %u session%s%s.", devices,
-                  devices == 1 ? "" : "s", p->model->facts.sessions,
-                  p->model->facts.sessions == 1 ? "" : "s",
-                  p->model->facts.sessions == 1
-                      ? ""
-                      : ": each counts its own gaps, also where another one used the GPU");
-    if (p->model->sync.beyond)
-        page_text(p, "%s calls could not be kept one by one: their idle time counts as the host's.",
-                  units_count(a, (int64_t)p->model->sync.beyond));
-    if (p->model->idle.doubtful)
-        page_text(p, "Up to %s of it may have been work whose records came late.",
-                  units_time(a, p->model->idle.doubtful));
 }
 
 /* ---- lines ------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* insights_json.c - findings, waiting lines with their stacks, and idle time, for programs. */
+/* insights_json.c - findings, and waiting lines with their stacks, for programs. */
 #include "analyze/common/cells.h"
 #include "analyze/insight/insight.h"
 #include "analyze/model/nameless.h"
@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The members place, file, line, function, symbol and in_library of an object. */
-static void put_place(const struct model *m, struct json_out *j, uint32_t place)
+void json_place(const struct model *m, struct json_out *j, uint32_t place)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, place);
     struct buf text;
@@ -27,7 +26,7 @@ static void put_place(const struct model *m, struct json_out *j, uint32_t place)
     buf_fini(&text);
 }
 
-/* As put_place, for a line of device code. */
+/* As json_place, for a line of device code. */
 static void put_code_place(const struct model *m, struct json_out *j, const struct insight *i)
 {
     const char *file = model_text(m, i->file), *slash = strrchr(file, '/');
@@ -61,7 +60,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     if (i->file)
         put_code_place(m, j, i);
     else
-        put_place(m, j, i->place);
+        json_place(m, j, i->place);
     json_out_text_or_null(j, "scope", model_text(m, i->scope));
     json_kernel_name(m, j, "kernel", i->kernel);
     json_short_name(m, j, i->kernel);
@@ -174,7 +173,7 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
     const struct sync_line *l = sum_sync_line(&m->sync, at);
     int64_t blocked = sum_sync_blocked(m, l);
     json_out_object(j, NULL);
-    put_place(m, j, l->place);
+    json_place(m, j, l->place);
     json_out_bool(j, "blocks_host", !l->apart);
     json_out_count(j, "calls", l->count);
     json_out_int(j, "blocked_ns", blocked);
@@ -238,49 +237,4 @@ void json_sync_lines(const struct report *r, struct json_out *j)
     mem_free(order);
     mem_free(stacks.items);
     json_out_fail(j, failed ? GPUFL_E_NOMEM : 0);
-}
-
-/* ---- idle time --------------------------------------------------------------------------- */
-
-/* known: false where nobody knows what the GPU did. */
-static void put_causes(struct json_out *j, const struct idle_sum *sums, int64_t all, bool known)
-{
-    json_out_int(j, "idle_ns", known ? all : CELL_NULL);
-    json_out_array(j, "causes");
-    for (int c = 0; known && c < IDLE_CAUSES; c++) {
-        json_out_object(j, NULL);
-        json_out_text(j, "cause", sum_idle_key((enum idle_cause)c));
-        json_out_int(j, "idle_ns", sums[c].time);
-        json_out_count(j, "gaps", sums[c].gaps);
-        json_out_number(j, "share", cells_share((double)sums[c].time, (double)all));
-        json_out_close_object(j);
-    }
-    json_out_close_array(j);
-}
-
-void json_idle(const struct report *r, struct json_out *j)
-{
-    const struct model *m = &r->model;
-    struct idle_sum sums[IDLE_CAUSES];
-    int64_t all;
-    unsigned devices = sum_idle_total(m, sums, &all);
-    json_out_object(j, "idle");
-    json_out_count(j, "devices_told", devices);
-    json_out_int(j, "doubtful_ns", m->idle.doubtful);
-    put_causes(j, sums, all, devices || sum_known_is(m, KNOWN_KERNELS));
-    json_out_array(j, "devices");
-    for (size_t i = 0; i < m->idle.device_count && i < m->devices.count; i++) {
-        const struct idle_device *d = &m->idle.devices[i];
-        int64_t idle = 0;
-        if (!d->any)
-            continue;
-        for (int c = 0; c < IDLE_CAUSES; c++)
-            idle = cells_sum(idle, d->causes[c].time);
-        json_out_object(j, NULL);
-        json_out_int(j, "index", i ? m->devices.items[i].row.index : CELL_NULL);
-        put_causes(j, d->causes, idle, true);
-        json_out_close_object(j);
-    }
-    json_out_close_array(j);
-    json_out_close_object(j);
 }

@@ -12,14 +12,19 @@
 void json_kernel_name(const struct model *m, struct json_out *j, const char *key, uint32_t name);
 /* The member short_name: a kernel's short name, or null where json_kernel_name gives null. */
 void json_short_name(const struct model *m, struct json_out *j, uint32_t name);
+/* The members place, file, line, function, symbol and in_library of a place in model.stacks; null
+ * where they are not known. */
+void json_place(const struct model *m, struct json_out *j, uint32_t place);
 /* The lines of a buf as an array of strings; the buf's failure becomes the report's. */
 void json_put_sentences(struct json_out *j, const char *key, struct buf *text);
 /* A finding's member passes: numbers of those that it rests on, where there are some. */
 void json_evidence(const struct report *r, struct json_out *j, const struct insight *i);
 
+/* idle_json.c */
+void json_idle(const struct report *r, struct json_out *j);
+
 /* insights_json.c */
 void json_insights(const struct report *r, struct json_out *j);
-void json_idle(const struct report *r, struct json_out *j);
 void json_sync_lines(const struct report *r, struct json_out *j);
 
 /* json_ledger.c */

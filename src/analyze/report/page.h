@@ -51,7 +51,7 @@ void page_kernels(struct page *p);    /* tables.c */
 void page_profile(struct page *p);    /* profile.c */
 void page_transfers(struct page *p);  /* tables.c */
 void page_sync_lines(struct page *p); /* insights.c */
-void page_idle(struct page *p);       /* insights.c */
+void page_idle(struct page *p);       /* idle.c */
 void page_waits(struct page *p);      /* tables.c */
 void page_scopes(struct page *p);     /* scopes.c */
 void page_metrics(struct page *p);    /* metrics.c */

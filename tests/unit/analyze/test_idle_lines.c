@@ -1,5 +1,6 @@
 /* test_idle_lines.c - idle time by line: whole ns for every rule, from rows made by hand. */
 #include "analyze/model/idle/idle.h"
+#include "analyze/model/idle/table.h"
 #include "tests/test.h"
 
 #include "tests/unit/support/program.h"
@@ -404,6 +405,45 @@ TEST(test_lost_and_calls)
     model_fini(&m);
 }
 
+/* The scope of a row is the innermost one in which at least half of its time ended. */
+static void check_scope(int in_load, const char *want)
+{
+    for (unsigned seed = 0; seed < 3; seed++) {
+        struct program p;
+        struct model m;
+        struct idle_table t;
+        program_init(&p, "scope");
+        int64_t a = program_python(&p, 0, "a.py", "f", 5);
+        program_scope(&p, 2, 1, "load");
+        program_scope(&p, 3, 1, "step");
+        program_scope(&p, 1, 0, "epoch");
+        program_launch(&p, (struct program_kernel){.ns = 1000});
+        for (int i = 0; i < 10; i++) {
+            p.now = p.gpu;
+            work(&p, 1000000, 1, a, 1);
+            program_capture(&p, LONG, 1, a);
+            program_launch(&p, (struct program_kernel){.ns = 1000,
+                                                       .scope = i < in_load ? 2
+                                                                : i < 9     ? 3
+                                                                            : 0});
+        }
+        read_program(&p, &m, seed);
+        assert_int_equal(idle_table_make(&m, &t), 0);
+        assert_int_equal(t.rows[0].ns, 10 * 1005000);
+        assert_int_equal(t.rows[0].scope_bytes, strlen(want));
+        assert_memory_equal(model_text(&m, t.rows[0].scope), want, strlen(want));
+        idle_table_fini(&t);
+        model_fini(&m);
+    }
+}
+
+TEST(test_scope)
+{
+    check_scope(6, "epoch|load");
+    check_scope(3, "epoch|step");
+    check_scope(2, "epoch|step");
+}
+
 /* Sessions without any of these rows: the launch's own stack ended the time, or nobody knows. */
 TEST(test_without_rows)
 {
@@ -492,7 +532,8 @@ int main(void)
         cmocka_unit_test(test_under_way),     cmocka_unit_test(test_shared),
         cmocka_unit_test(test_shared_own),    cmocka_unit_test(test_inherited),
         cmocka_unit_test(test_edges),         cmocka_unit_test(test_lost_and_calls),
-        cmocka_unit_test(test_without_rows),  cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_without_rows),  cmocka_unit_test(test_scope),
+        cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

@@ -92,6 +92,7 @@ void program_launch(struct program *p, struct program_kernel k)
                              .stream = 1,
                              .correlation = ++p->correlation,
                              .stack = k.stack,
+                             .scope = k.scope,
                              .thread = p->told ? (k.thread ? k.thread : 1) : CELL_NULL};
     p->launches[(k.thread ? k.thread : 1) & 15]++;
     p->now += 2000;
@@ -116,6 +117,18 @@ void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack
     struct host_sample_row row = {
         .start = time, .thread = thread, .stack = stack, .state = state, .syscall = CELL_NULL};
     make_log_rows(&p->log, RECORD_host_sample, &row, 1);
+}
+
+void program_scope(struct program *p, int64_t instance, int64_t parent, const char *name)
+{
+    struct scope_row row = {.start = p->now,
+                            .duration = 1000,
+                            .instance = instance,
+                            .parent = parent,
+                            .name = program_name(p, name),
+                            .thread = 1,
+                            .depth = parent != 0};
+    make_log_rows(&p->log, RECORD_scope, &row, 1);
 }
 
 void program_processes(struct program *p, int64_t processes)

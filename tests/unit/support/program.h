@@ -27,6 +27,7 @@ struct program_kernel {
     int64_t config; /* of make_log_config; 0: unknown */
     int64_t thread;
     int64_t stack;
+    int64_t scope; /* instance of program_scope; 0: none */
 };
 
 void program_init(struct program *p, const char *session);
@@ -52,6 +53,8 @@ void program_launch(struct program *p, struct program_kernel k);
 void program_capture(struct program *p, int64_t why, int64_t thread, int64_t stack);
 /* A look at a thread (record host_sample). */
 void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack, int64_t state);
+/* A scope of an instance, in another one (0: none). */
+void program_scope(struct program *p, int64_t instance, int64_t parent, const char *name);
 /* From now on so many processes have a context on the device (record device_metric). */
 void program_processes(struct program *p, int64_t processes);
 /* The host works for itself. */

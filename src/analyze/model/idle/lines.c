@@ -14,7 +14,7 @@ enum { ROWS_MAX = 1 << 20 };
 
 void idle_lines_init(struct idle_lines *l)
 {
-    memset(l->lost, 0, sizeof l->lost);
+    memset(l, 0, sizeof *l);
     keyed_init(&l->rows, sizeof(struct idle_line), offsetof(struct idle_line, exact), ROWS_MAX);
 }
 
@@ -97,13 +97,19 @@ double idle_lines_half_width(uint64_t hits, uint64_t n)
 
 int idle_lines_merge(struct model *into, const struct model *from)
 {
+    struct idle_lines *l = &into->idle.lines;
+    const struct idle_lines *o = &from->idle.lines;
     int rc = 0;
-    for (size_t i = 1; !rc && i < from->idle.lines.rows.count; i++) {
-        struct idle_line row = *(const struct idle_line *)keyed_at(&from->idle.lines.rows, i);
+    for (size_t i = 1; !rc && i < o->rows.count; i++) {
+        struct idle_line row = *(const struct idle_line *)keyed_at(&o->rows, i);
         row.node = into->stacks.merged[row.node];
         rc = idle_lines_add(into, &row);
     }
     for (int c = 0; c < IDLE_CAUSES; c++)
-        into->idle.lines.lost[c] = cells_sum(into->idle.lines.lost[c], from->idle.lines.lost[c]);
+        l->lost[c] = cells_sum(l->lost[c], o->lost[c]);
+    l->looks += o->looks;
+    l->looks_beyond += o->looks_beyond;
+    l->captures += o->captures;
+    l->captures_beyond += o->captures_beyond;
     return rc;
 }

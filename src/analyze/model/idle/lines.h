@@ -33,8 +33,10 @@ struct idle_line {
 };
 
 struct idle_lines {
-    struct keyed rows;         /* struct idle_line */
-    int64_t lost[IDLE_CAUSES]; /* ns of rows without room */
+    struct keyed rows;                      /* struct idle_line */
+    int64_t lost[IDLE_CAUSES];              /* ns of rows without room */
+    uint64_t looks, captures;               /* rows of host_sample and launch that were kept */
+    uint64_t looks_beyond, captures_beyond; /* and those without room */
 };
 
 void idle_lines_init(struct idle_lines *l); /* allocates nothing */

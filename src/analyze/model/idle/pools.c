@@ -274,7 +274,12 @@ static int add_known(struct model *m)
 
 int idle_lines_finish(struct model *m)
 {
+    struct sum_idle *s = &m->idle;
     int rc = add_known(m);
+    s->lines.looks += s->looks.count;
+    s->lines.looks_beyond += s->looks.beyond;
+    s->lines.captures += s->captured.count;
+    s->lines.captures_beyond += s->captured.beyond;
     rc = rc || m->idle.parts.own.count < 2 ? rc : add_pools(m);
     for (int c = 0; !rc && c < IDLE_CAUSES; c++)
         for (int r = 0; !rc && r < IDLE_REASONS; r++) {

@@ -1,0 +1,306 @@
+/* table.c - see table.h. */
+#include "analyze/model/idle/table.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <sys/syscall.h>
+#endif
+
+/* ---- words ------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *key, *text;
+} reasons[IDLE_REASONS] = {
+    [IDLE_KNOWN] = {"", ""},
+    [IDLE_FEW] = {"no_samples",
+                  "the host's own time, in which its thread was looked at too rarely"},
+    [IDLE_SEVERAL] = {"several_waited", "several threads waited for the one that launched"},
+    [IDLE_NO_STACK] = {"no_stack", "calls whose stack is not known"},
+    [IDLE_LOST] = {"lost", "looks at threads that failed, or found no room"},
+    [IDLE_SHARED] = {"shared", "other processes used the GPU, and the launch is not timed"},
+    [IDLE_OF_GPU] = {"gpu", "the GPU itself, between two kernels"},
+    [IDLE_OF_PROFILER] = {"profiler", "the profiler"},
+    [IDLE_OF_OTHERS] = {"other_process", "another process"},
+    [IDLE_PROBABLY_OTHERS] = {"probably_other_process", "probably another process"},
+};
+
+bool idle_reason_is_unknown(enum idle_reason r)
+{
+    return r > IDLE_KNOWN && r <= IDLE_SHARED;
+}
+
+const char *idle_reason_key(enum idle_reason r)
+{
+    return reasons[r].key;
+}
+
+const char *idle_reason_text(enum idle_reason r)
+{
+    return reasons[r].text;
+}
+
+const char *idle_doing_key(uint32_t doing)
+{
+    static const char *const keys[IDLE_STATES] = {"", "running", "runnable", "blocked", "gil"};
+    uint32_t state = IDLE_DOING_STATE(doing);
+    return state < IDLE_STATES ? keys[state] : "";
+}
+
+/* Numbers are those of the machine that was captured: only x86-64 is known to write them. */
+const char *idle_doing_call(uint32_t doing)
+{
+#if defined(__x86_64__)
+    static const struct {
+        int number;
+        const char *name;
+    } calls[] = {{SYS_futex, "futex"},
+                 {SYS_read, "read"},
+                 {SYS_pread64, "read"},
+                 {SYS_write, "write"},
+                 {SYS_fsync, "fsync"},
+                 {SYS_recvfrom, "recv"},
+                 {SYS_recvmsg, "recv"},
+                 {SYS_sendto, "send"},
+                 {SYS_connect, "connect"},
+                 {SYS_accept, "accept"},
+                 {SYS_select, "select"},
+                 {SYS_pselect6, "select"},
+                 {SYS_poll, "poll"},
+                 {SYS_ppoll, "poll"},
+                 {SYS_epoll_wait, "epoll"},
+                 {SYS_epoll_pwait, "epoll"},
+                 {SYS_wait4, "wait for a process"},
+                 {SYS_waitid, "wait for a process"},
+                 {SYS_nanosleep, "sleep"},
+                 {SYS_clock_nanosleep, "sleep"},
+                 {SYS_ioctl, "ioctl"},
+                 {SYS_openat, "open"},
+                 {SYS_munmap, "munmap"}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (IDLE_DOING_SYSCALL(doing) == (uint32_t)calls[i].number + 1)
+            return calls[i].name;
+#endif
+    (void)doing;
+    return "";
+}
+
+/* ---- rows of lines.h by place ------------------------------------------------------------ */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+struct item {
+    const struct idle_line *line;
+    uint32_t place;
+    int64_t ns;
+};
+
+static bool is_same(const struct item *x, const struct item *y)
+{
+    return x->place == y->place && x->line->cause == y->line->cause &&
+           x->line->reason == y->line->reason &&
+           !((x->line->flags ^ y->line->flags) & IDLE_ENDED_BY);
+}
+
+/* By row of the table, then by stack. */
+static int by_row(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int o = ORDER(x->place, y->place);
+    o = o ? o : ORDER(x->line->cause, y->line->cause);
+    o = o ? o : ORDER(x->line->reason, y->line->reason);
+    o = o ? o : ORDER(x->line->flags & IDLE_ENDED_BY, y->line->flags & IDLE_ENDED_BY);
+    o = o ? o : ORDER(x->line->node, y->line->node);
+    o = o ? o : ORDER(x->line->doing, y->line->doing);
+    o = o ? o : ORDER(x->line->scope, y->line->scope);
+    return o ? o : ORDER(x->line->flags, y->line->flags);
+}
+
+/* The value that holds more than half of a sum, if one does: put all of it, then ask again. */
+struct majority {
+    uint32_t value;
+    int64_t lead;
+};
+
+static void majority_put(struct majority *v, uint32_t value, int64_t weight)
+{
+    if (v->value == value || v->lead < weight) {
+        v->lead = v->value == value ? cells_sum(v->lead, weight) : weight - v->lead;
+        v->value = value;
+    } else {
+        v->lead -= weight;
+    }
+}
+
+/* What most of the looks saw. */
+static uint32_t main_doing(const struct item *items, size_t n, uint64_t looks)
+{
+    struct majority v = {0, 0};
+    uint64_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        majority_put(&v, items[i].line->doing, (int64_t)items[i].line->looks);
+    for (size_t i = 0; i < n; i++)
+        found += items[i].line->doing == v.value ? items[i].line->looks : 0;
+    return 2 * found > looks ? v.value : 0;
+}
+
+static uint32_t main_node(const struct item *items, size_t n)
+{
+    uint32_t best = 0;
+    int64_t most = -1, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum = i && items[i].line->node == items[i - 1].line->node ? cells_sum(sum, items[i].ns)
+                                                                  : items[i].ns;
+        if (sum > most) {
+            most = sum;
+            best = items[i].line->node;
+        }
+    }
+    return best;
+}
+
+/* ---- scopes ------------------------------------------------------------------------------ */
+
+/* Bytes of a path that name the scope one level below the one that `from` bytes name. */
+static size_t next_level(const char *path, size_t from)
+{
+    const char *end = strchr(path + from + (from > 0), '|');
+    return !path[from] ? 0 : end ? (size_t)(end - path) : strlen(path);
+}
+
+static bool is_within(const char *path, const char *of, size_t bytes)
+{
+    return !strncmp(path, of, bytes) && (!path[bytes] || path[bytes] == '|');
+}
+
+/* ns of rows in the scope that the first bytes of a path name. */
+static int64_t time_within(const struct model *m, const struct item *items, size_t n,
+                           const char *of, size_t bytes)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_within(model_text(m, items[i].line->scope), of, bytes))
+            ns = cells_sum(ns, items[i].ns);
+    return ns;
+}
+
+/* Finds the innermost scope with at least half of the time. Two may have half each: the first of
+ * them is taken. */
+static void find_scope(const struct model *m, const struct item *items, size_t n,
+                       struct idle_row *row)
+{
+    enum { PATHS_MOST = 256, DEPTH_MOST = 64 };
+    bool found = true;
+    n = n < PATHS_MOST ? n : PATHS_MOST;
+    for (int level = 0; found && level < DEPTH_MOST; level++) {
+        const char *path = model_text(m, row->scope);
+        found = false;
+        for (size_t i = 0; i < n && !found; i++) {
+            const char *at = model_text(m, items[i].line->scope);
+            size_t bytes = is_within(at, path, row->scope_bytes) || !row->scope_bytes
+                               ? next_level(at, row->scope_bytes)
+                               : 0;
+            if (bytes && 2 * time_within(m, items, n, at, bytes) >= row->ns) {
+                row->scope = items[i].line->scope;
+                row->scope_bytes = bytes;
+                found = true;
+            }
+        }
+    }
+}
+
+/* ---- the table --------------------------------------------------------------------------- */
+
+static struct idle_row sum_up(const struct model *m, const struct item *items, size_t n)
+{
+    const struct idle_line *first = items->line;
+    struct idle_row row = {.place = items->place,
+                           .cause = first->cause,
+                           .reason = first->reason,
+                           .ended_by = first->flags & IDLE_ENDED_BY,
+                           .node = main_node(items, n)};
+    double variance = 0;
+    int64_t inherited = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct idle_line *l = items[i].line;
+        row.ns = cells_sum(row.ns, items[i].ns);
+        row.exact = cells_sum(row.exact, l->exact);
+        row.estimated = cells_sum(row.estimated, l->estimated);
+        row.looks += l->looks;
+        variance += l->variance;
+        if (l->flags & IDLE_INHERITED)
+            inherited = cells_sum(inherited, items[i].ns);
+    }
+    row.inherited = inherited > row.ns / 2;
+    row.half_width = !row.estimated ? 0 : row.looks ? cells_whole(sqrt(variance)) : CELL_NULL;
+    if (row.half_width > row.ns)
+        row.half_width = row.ns;
+    row.doing = main_doing(items, n, row.looks);
+    find_scope(m, items, n, &row);
+    return row;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct idle_row *x = a, *y = b;
+    int o = ORDER(!x->place, !y->place);
+    o = o ? o : ORDER(y->ns, x->ns);
+    o = o ? o : ORDER(x->cause, y->cause);
+    o = o ? o : ORDER(x->reason, y->reason);
+    o = o ? o : ORDER(x->place, y->place);
+    return o ? o : ORDER(x->ended_by, y->ended_by);
+}
+
+static size_t list(const struct model *m, struct item *items)
+{
+    size_t n = 0;
+    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
+        const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
+        int64_t ns = cells_sum(l->exact, l->estimated);
+        if (ns > 0)
+            items[n++] =
+                (struct item){l, l->node ? stacks_node_at(&m->stacks, l->node)->place : 0, ns};
+    }
+    return n;
+}
+
+int idle_table_make(const struct model *m, struct idle_table *t)
+{
+    const struct idle_lines *l = &m->idle.lines;
+    struct item *items = mem_array(l->rows.count + 1, sizeof *items);
+    size_t n = items ? list(m, items) : 0;
+    *t = (struct idle_table){.rows = mem_array(n + IDLE_CAUSES, sizeof *t->rows)};
+    int rc = items && t->rows ? 0 : GPUFL_E_NOMEM;
+    if (n && !rc)
+        qsort(items, n, sizeof *items, by_row);
+    for (size_t i = 0, k; !rc && i < n; i += k) {
+        for (k = 1; i + k < n && is_same(&items[i], &items[i + k]);)
+            k++;
+        t->rows[t->count++] = sum_up(m, &items[i], k);
+    }
+    for (uint32_t c = 0; !rc && c < IDLE_CAUSES; c++)
+        if (l->lost[c])
+            t->rows[t->count++] = (struct idle_row){
+                .cause = c, .reason = IDLE_LOST, .ns = l->lost[c], .exact = l->lost[c]};
+    for (size_t i = 0; !rc && i < t->count; i++) {
+        t->lines += t->rows[i].place != 0;
+        t->all = cells_sum(t->all, t->rows[i].ns);
+    }
+    if (!rc && t->count)
+        qsort(t->rows, t->count, sizeof *t->rows, by_time);
+    mem_free(items);
+    return rc;
+}
+
+void idle_table_fini(struct idle_table *t)
+{
+    mem_free(t->rows);
+    *t = (struct idle_table){0};
+}
