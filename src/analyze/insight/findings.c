@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
+#include "analyze/model/idle/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -269,6 +270,31 @@ static void say_waits(const struct model *m, struct buf *out)
     buf_str(out, ".\n");
 }
 
+/* The line with most of the idle time, where looks or launches with a stack tell it. */
+static void say_idle_line(const struct model *m, struct buf *out)
+{
+    enum { WORTH = 20 /* % of the idle time */ };
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct idle_table t;
+    if (!m->idle.lines.looks && !m->idle.lines.captures)
+        return;
+    int rc = idle_table_make(m, &t);
+    const struct idle_row *top = NULL;
+    for (size_t i = 0; !rc && i < t.lines && !top; i++)
+        if (!t.rows[i].ended_by && !stacks_place_at(&m->stacks, t.rows[i].place)->mark)
+            top = &t.rows[i];
+    if (top && (double)top->ns * 100 >= WORTH * (double)t.all) {
+        buf_printf(out, "Of the idle time %s was spent",
+                   units_percent(a, (double)top->ns, (double)t.all));
+        insight_put_where(m, top->place, out);
+        if (top->looks)
+            buf_printf(out, ", by %s samples", units_count(b, (int64_t)top->looks));
+        buf_printf(out, ": %s.\n", sum_idle_text((enum idle_cause)top->cause));
+    }
+    idle_table_fini(&t);
+    out->error = out->error ? out->error : rc;
+}
+
 /* ---- the largest of what else there is -------------------------------------------------- */
 
 /* A remark appends its sentence where out is given, and returns the ns it is about; 0: not worth
@@ -398,6 +424,8 @@ void findings_put(const struct model *m, struct buf *out)
     say_busy(m, out);
     say_top_kernel(m, out);
     say_waits(m, out);
+    if (!findings_slowed(m))
+        say_idle_line(m, out);
     if (!findings_slowed(m))
         say_largest_remark(m, out);
     say_windows(m, out);

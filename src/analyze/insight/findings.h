@@ -5,7 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/buf.h"
 
-/* Appends one to six sentences, a line (LF) each, most important first. */
+/* Appends one to seven sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
 /* The sentences among those of findings_put that say which waits and idle time are not the

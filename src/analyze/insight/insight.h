@@ -126,6 +126,16 @@ struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *s
 void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
                           struct buf *out);
 
+/* Idle time of one cause, and its gaps; none where it exceeds the run: the clock jumped. */
+struct insight_idle {
+    unsigned devices;
+    int64_t time; /* ns of the run: of a device on average */
+    int64_t all;  /* ns, of all devices */
+    uint64_t gaps;
+};
+
+struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c);
+
 /* A kernel's demangled name, shortened; for 0 that it is not known. */
 void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out);
 

@@ -89,9 +89,80 @@ TEST(test_idle)
     finder_end();
 }
 
+/* n gaps that the main thread spends at a line, by looks, until a launch elsewhere. */
+static void at_line(int n, int64_t stack, int64_t launch, int64_t ns, int looks, int64_t state)
+{
+    for (int i = 0; i < n; i++) {
+        finder.p.now = finder.p.gpu > finder.p.now ? finder.p.gpu : finder.p.now;
+        for (int k = 0; k < looks; k++)
+            program_look(&finder.p, finder.p.now + (2 * k + 1) * ns / (2 * looks), 42, stack,
+                         state);
+        program_work(&finder.p, ns);
+        program_capture(&finder.p, 1, 42, launch);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    }
+}
+
+/* One finding a line, for the time that is the line's; none for a line with less than 5 %. */
+TEST(test_lines)
+{
+    finder_begin("lines");
+    int64_t parse = finder_python("data.py", "parse", 41), step = finder_python("a.py", "step", 9),
+            load = finder_python("io.py", "load", 7), tiny = finder_python("t.py", "t", 2);
+    program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    at_line(40, parse, step, 3000000, 3, 1);
+    at_line(10, load, step, 12000000, 5, 3);
+    at_line(1, tiny, step, 2000000, 5, 1);
+    finder_look();
+    const struct insight *i = finder_find("late_launch", "data.py:41"),
+                         *k = finder_find("idle_cause", "io.py:7");
+    assert_int_equal(finder.found.count, 2);
+    assert_int_equal(finder_fact(i, "samples"), 120);
+    assert_in_range(i->gives_back, 115000000, 120000000);
+    assert_int_equal(finder_fact(i, "gpu_idle_ns"), i->gives_back);
+    assert_non_null(strstr(i->text, "while the host was at data.py:41 in parse(), by 120 samples"));
+    assert_int_equal(k->gives_back, 120000000);
+    assert_string_equal(k->title, "Nothing submitted");
+    assert_non_null(strstr(k->text, " It was blocked."));
+    finder_without_memory();
+    finder_end();
+}
+
+/* What was launched before the gap is another process's on a shared GPU, never the host's. */
+TEST(test_shared)
+{
+    for (int timed = 0; timed < 2; timed++) {
+        finder_begin("shared");
+        int64_t step = finder_python("a.py", "step", 9);
+        program_processes(&finder.p, 2);
+        for (int i = 0; i < 20; i++) {
+            if (timed)
+                program_capture(&finder.p, 2, 42, step);
+            for (int n = 0; n < 20; n++)
+                program_launch(&finder.p, (struct program_kernel){.ns = 6000, .thread = 42});
+            finder.p.now = timed ? finder.p.now : finder.p.gpu + 3000000;
+            finder.p.gpu += 3000000;
+        }
+        finder_look();
+        assert_null(finder_find("late_launch", ""));
+        const struct insight *i = finder_find("idle_cause", "");
+        assert_string_equal(i->title, "Another process on the GPU");
+        assert_int_equal(!strstr(i->text, "probably another process"), timed);
+        finder_only("idle_cause", "");
+        finder_end();
+    }
+    finder_begin("not told"); /* nobody knows when the work was launched: nothing is claimed */
+    program_processes(&finder.p, 2);
+    finder_gaps(20, 3000000, 2000000);
+    finder_look();
+    finder_only("", "");
+    finder_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_storm), cmocka_unit_test(test_late),
-                                       cmocka_unit_test(test_idle)};
+                                       cmocka_unit_test(test_idle), cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_shared)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

@@ -1,0 +1,301 @@
+/* idle.c - idle time without a wait, by line where looks at the threads tell it, else by cause. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/insight.h"
+#include "analyze/model/idle/table.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 16 };
+
+/* The host's own time at a line, and in launches there. */
+struct line {
+    uint32_t place;
+    int64_t ns, by_cause[IDLE_CAUSES];
+    uint64_t looks;
+    double variance; /* ns² at 95 % */
+    int64_t most;    /* ns of the row with most of it */
+    uint32_t doing;  /* of that row, as all below */
+    enum idle_cause main;
+    bool inherited;
+};
+
+struct lines {
+    struct line *items; /* owned: those that are worth a finding */
+    size_t count;
+    uint32_t *at; /* owned: by place, the item + 1 */
+    int64_t none[IDLE_CAUSES][IDLE_REASONS];
+    struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
+};
+
+struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    unsigned devices = sum_idle_total(m, sums, &all);
+    int64_t time = sum_idle_of_run(m, sums[c].time);
+    if (time > sum_windows_time(m))
+        return (struct insight_idle){.devices = devices};
+    return (struct insight_idle){devices, time, sums[c].time, sums[c].gaps};
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+/* A storm of launches is reported as such. */
+static bool is_host(const struct insights *to, uint32_t cause)
+{
+    bool storm = false;
+    for (size_t i = 0; i < to->count; i++)
+        storm |= !strcmp(to->items[i].rule->id, "launch_storm");
+    return cause == IDLE_LATE || cause == IDLE_NOTHING || (cause == IDLE_SLOW && !storm);
+}
+
+static struct line *line_of(struct lines *l, uint32_t place)
+{
+    if (!l->at[place]) {
+        l->items[l->count] = (struct line){.place = place};
+        l->at[place] = (uint32_t)++l->count;
+    }
+    return &l->items[l->at[place] - 1];
+}
+
+static void add_row(struct lines *l, const struct idle_row *r)
+{
+    struct line *to = line_of(l, r->place);
+    to->ns = cells_sum(to->ns, r->ns);
+    to->by_cause[r->cause] = cells_sum(to->by_cause[r->cause], r->ns);
+    to->looks += r->looks;
+    if (r->half_width != CELL_NULL)
+        to->variance += (double)r->half_width * (double)r->half_width;
+    if (r->ns > to->most) {
+        to->most = r->ns;
+        to->doing = r->doing;
+        to->main = (enum idle_cause)r->cause;
+        to->inherited = r->inherited;
+    }
+}
+
+/* Keeps the lines that are worth a finding. */
+static void keep(const struct model *m, struct lines *l)
+{
+    size_t kept = 0;
+    int64_t wall = sum_windows_time(m);
+    for (size_t i = 0; i < l->count; i++) {
+        int64_t ns = sum_idle_of_run(m, l->items[i].ns);
+        if (ns <= wall && insight_is_share(m, ns, INSIGHT_line_idle, 100))
+            l->items[kept++] = l->items[i];
+    }
+    l->count = kept;
+}
+
+static void drop(struct lines *l)
+{
+    mem_free(l->items);
+    mem_free(l->at);
+}
+
+/* The caller drops the lines in each case. */
+static int find_lines(const struct model *m, const struct insights *to, struct lines *l)
+{
+    struct idle_table t;
+    *l = (struct lines){0};
+    int rc = idle_table_make(m, &t);
+    l->items = rc ? NULL : mem_array(t.lines + 1, sizeof *l->items);
+    l->at = rc ? NULL : mem_array(m->stacks.places.count + 1, sizeof *l->at);
+    rc = rc || (l->items && l->at) ? rc : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < t.count; i++) {
+        const struct idle_row *r = &t.rows[i];
+        const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);
+        if (!p)
+            l->none[r->cause][r->reason] = cells_sum(l->none[r->cause][r->reason], r->ns);
+        else if (p->mark)
+            continue;
+        else if (r->ended_by && r->ns > l->ended[r->cause].part)
+            l->ended[r->cause] = (struct insight_heaviest){.place = r->place, .part = r->ns};
+        else if (!r->ended_by && is_host(to, r->cause))
+            add_row(l, r);
+    }
+    idle_table_fini(&t);
+    if (!rc)
+        keep(m, l);
+    return rc;
+}
+
+/* What the thread did at the line, as a sentence; nothing where it ran, or nobody knows. */
+static void put_doing(struct insight *i, const struct line *l, struct buf *out)
+{
+    const char *call = idle_doing_call(l->doing);
+    switch (IDLE_DOING_STATE(l->doing)) {
+    case IDLE_BLOCKED:
+        buf_printf(out, " It was blocked%s%s%s.", *call ? " (" : "", call, *call ? ")" : "");
+        break;
+    case IDLE_RUNNABLE:
+        buf_str(out, " It was ready to run, and no core was free.");
+        i->next = "Give the program more cores, or run fewer threads (OMP_NUM_THREADS, workers).";
+        break;
+    case IDLE_WAITS_FOR_GIL:
+        buf_str(out, " It waited for the interpreter's lock (GIL), which another thread had.");
+        i->next = "Move the other threads' Python into processes of their own, or into code that "
+                  "gives up the GIL.";
+        break;
+    default:
+        break;
+    }
+    if (l->inherited)
+        buf_str(out, " The thread that launched runs no Python; this one waited for it.");
+}
+
+static int say_line(const struct model *m, struct insight *i, const struct line *l)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    buf_str(&text, l->main == IDLE_SLOW      ? "Slow launches"
+                   : l->main == IDLE_NOTHING ? "Nothing submitted"
+                                             : "Late launches");
+    int rc = insight_say(&i->title, &text);
+    buf_str(&text, "The GPU sat idle for ");
+    sum_idle_put(m, l->ns, &text);
+    buf_str(&text, " while the host was");
+    insight_put_where(m, l->place, &text);
+    if (l->looks)
+        buf_printf(&text, ", by %s samples (± %s)", units_count(a, (int64_t)l->looks),
+                   units_time(b, cells_whole(sqrt(l->variance))));
+    buf_char(&text, '.');
+    put_doing(i, l, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return rc;
+}
+
+/* One finding a line. nothing: of lines with most of their time in the longest gaps, or of the
+ * others. */
+static int add_lines(const struct model *m, const struct lines *l, const char *rule, bool nothing,
+                     struct insights *to)
+{
+    int rc = 0;
+    for (size_t k = 0; !rc && k < l->count; k++) {
+        const struct line *line = &l->items[k];
+        struct insight *i;
+        if ((line->main == IDLE_NOTHING) != nothing)
+            continue;
+        rc = insight_add(to, rule, &i);
+        if (rc)
+            break;
+        i->place = line->place;
+        i->gives_back = sum_idle_of_run(m, line->ns);
+        i->severity = insight_by_share(m, i->gives_back);
+        insight_fact(i, "gpu_idle_ns", line->ns);
+        insight_fact(i, "samples", (int64_t)line->looks);
+        insight_fact(i, "half_width_ns", cells_whole(sqrt(line->variance)));
+        rc = say_line(m, i, line);
+    }
+    return rc;
+}
+
+/* ---- causes ------------------------------------------------------------------------------ */
+
+/* What findings by line leave of a cause. Time of which nobody knows whose it was is not told as
+ * the host's. */
+static struct insight_idle rest_of(const struct model *m, const struct lines *l, enum idle_cause c)
+{
+    struct insight_idle rest = insight_idle_of(m, c);
+    int64_t told = l->none[c][IDLE_SHARED];
+    for (size_t i = 0; i < l->count; i++)
+        told = cells_sum(told, l->items[i].by_cause[c]);
+    rest.all = rest.all > told ? rest.all - told : 0;
+    rest.time = sum_idle_of_run(m, rest.all);
+    return rest;
+}
+
+/* others: there are findings of lines with the same cause. */
+static void put_gaps(const struct model *m, const struct lines *l, enum idle_cause c,
+                     const struct insight_idle *idle, bool others, struct buf *out)
+{
+    char a[UNITS_TEXT];
+    struct insight_heaviest ended = l->ended[c];
+    bool probably = l->none[c][IDLE_PROBABLY_OTHERS] > idle->all / 2;
+    ended.all = idle->all;
+    if (others)
+        buf_str(out, "At lines with less each, or at none that is known, the GPU sat idle for ");
+    else
+        buf_printf(out, "The GPU%s sat idle for ", idle->devices > 1 ? "s" : "");
+    sum_idle_put(m, idle->all, out);
+    if (!others)
+        buf_printf(out, " in %s gap%s", units_count(a, (int64_t)idle->gaps),
+                   idle->gaps == 1 ? "" : "s");
+    buf_printf(out, ": %s%s", probably ? "probably " : "", sum_idle_text(c));
+    insight_put_heaviest(m, &ended, " of it ended with launches", out);
+    buf_char(out, '.');
+}
+
+/* One finding for what lines leave of a cause. */
+static int add_rest(const struct model *m, const struct lines *l, const char *rule,
+                    enum idle_cause c, const char *title, struct insights *to)
+{
+    struct insight_idle idle = rest_of(m, l, c);
+    bool others = false;
+    struct insight *i;
+    struct buf text;
+    int rc = insight_add(to, rule, &i);
+    if (rc)
+        return rc;
+    for (size_t k = 0; k < l->count; k++)
+        others |= l->items[k].by_cause[c] > 0;
+    buf_init(&text, TEXT_MAX);
+    i->place = l->ended[c].place;
+    i->gives_back = idle.time;
+    i->severity = insight_by_share(m, idle.time);
+    insight_fact(i, "gpu_idle_ns", idle.all);
+    insight_fact(i, "gaps", (int64_t)idle.gaps);
+    insight_fact(i, "devices", idle.devices);
+    if (c == IDLE_OTHER)
+        i->next = "Measure the program alone, or give each process a GPU of its own "
+                  "(CUDA_VISIBLE_DEVICES).";
+    buf_str(&text, title);
+    rc = insight_say(&i->title, &text);
+    put_gaps(m, l, c, &idle, others, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return rc;
+}
+
+int insight_late_launch(const struct model *m, struct insights *to)
+{
+    struct lines l;
+    int rc = find_lines(m, to, &l);
+    rc = rc ? rc : add_lines(m, &l, "late_launch", false, to);
+    struct insight_idle late = rest_of(m, &l, IDLE_LATE);
+    if (!rc && late.gaps >= INSIGHT_late_gaps &&
+        insight_is_share(m, late.time, INSIGHT_late_idle, 100))
+        rc = add_rest(m, &l, "late_launch", IDLE_LATE, "Late launches", to);
+    drop(&l);
+    return rc;
+}
+
+int insight_idle_cause(const struct model *m, struct insights *to)
+{
+    static const struct {
+        enum idle_cause cause;
+        const char *title;
+    } causes[] = {
+        {IDLE_NOTHING, "Nothing submitted"},
+        {IDLE_QUEUED, "Work held up by other work"},
+        {IDLE_CODE, "Loading code"},
+        {IDLE_OTHER, "Another process on the GPU"},
+    };
+    struct lines l;
+    int rc = find_lines(m, to, &l);
+    rc = rc ? rc : add_lines(m, &l, "idle_cause", true, to);
+    for (size_t i = 0; !rc && i < sizeof causes / sizeof *causes; i++) {
+        struct insight_idle rest = rest_of(m, &l, causes[i].cause);
+        if (rest.gaps && insight_is_share(m, rest.time, INSIGHT_idle_share, 100))
+            rc = add_rest(m, &l, "idle_cause", causes[i].cause, causes[i].title, to);
+    }
+    drop(&l);
+    return rc;
+}
