@@ -189,13 +189,14 @@ static void put_grounds(struct page *p, const struct idle_table *t)
     for (size_t i = 0; i < t->lines; i++)
         ended |= t->rows[i].ended_by;
     if (l->looks || l->captures)
-        page_text(p, "By %s looks at threads and %s launches with a stack; ± is at 95 %%.",
+        page_text(p, "By %s samples of threads and %s launches with a stack; ± is at 95 %%.",
                   units_count(a, (int64_t)l->looks), units_count(b, (int64_t)l->captures));
     if (ended)
-        page_text(p, "“Ended by”: the line launched the work that ended the time; what the host "
-                     "did in it was looked at too rarely, or never.");
+        page_text(p,
+                  "“Ended by”: the line launched the work that ended the time; there are too few "
+                  "samples of what the host did in it, or none.");
     if (l->looks_beyond || l->captures_beyond)
-        page_text(p, "%s looks and %s launches could not be kept and count for nothing here.",
+        page_text(p, "%s samples and %s launches could not be kept and count for nothing here.",
                   units_count(a, (int64_t)l->looks_beyond),
                   units_count(b, (int64_t)l->captures_beyond));
 }

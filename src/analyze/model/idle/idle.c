@@ -131,6 +131,8 @@ static int take_processes(struct model *m, const struct wire_batch *b)
 
 static int take_work(struct model *m, const struct wire_batch *b, const struct columns *c)
 {
+    int64_t last = 0; /* rows of one scope mostly follow each other */
+    uint32_t handle = 0;
     int rc = 0;
     for (size_t i = 0; !rc && i < b->rows; i++) {
         struct idle_span a = {.start = b->col[0][i], .count = 1};
@@ -141,7 +143,9 @@ static int take_work(struct model *m, const struct wire_batch *b, const struct c
         a.first = a.newest = id_cell(b, (int)c->correlation, i);
         a.stack = id_cell(b, c->stack, i);
         a.thread = id_cell(b, c->thread, i);
-        rc = scope > 0 ? scope_path_handle(m, scope, &a.scope) : 0;
+        if (scope != last)
+            rc = scope_path_handle(m, last = scope, &handle);
+        a.scope = handle;
         if (!rc && device >= m->idle.device_count)
             rc = ensure_device(m, device);
         if (rc)

@@ -20,11 +20,10 @@ static const struct {
     const char *key, *text;
 } reasons[IDLE_REASONS] = {
     [IDLE_KNOWN] = {"", ""},
-    [IDLE_FEW] = {"no_samples",
-                  "the host's own time, in which its thread was looked at too rarely"},
+    [IDLE_FEW] = {"no_samples", "the host's own time, with too few samples of its thread or none"},
     [IDLE_SEVERAL] = {"several_waited", "several threads waited for the one that launched"},
     [IDLE_NO_STACK] = {"no_stack", "calls whose stack is not known"},
-    [IDLE_LOST] = {"lost", "looks at threads that failed, or found no room"},
+    [IDLE_LOST] = {"lost", "samples that failed, or found no room"},
     [IDLE_SHARED] = {"shared", "other processes used the GPU, and the launch is not timed"},
     [IDLE_OF_GPU] = {"gpu", "the GPU itself, between two kernels"},
     [IDLE_OF_PROFILER] = {"profiler", "the profiler"},
