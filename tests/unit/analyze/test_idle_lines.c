@@ -1,8 +1,6 @@
 /* test_idle_lines.c - idle time by line: whole ns for every rule, from rows made by hand. */
 #include "analyze/model/idle/idle.h"
 #include "analyze/model/idle/table.h"
-#include "base/alloc.h"
-#include "base/err.h"
 #include "tests/test.h"
 
 #include "tests/unit/support/program.h"
@@ -464,147 +462,17 @@ TEST(test_without_rows)
     model_fini(&m);
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
-
-static unsigned chance(unsigned *seed, unsigned of)
-{
-    *seed = *seed * 1103515245 + 12345;
-    return (*seed >> 12) % of;
-}
-
-static void random_step(struct program *p, unsigned *seed, const int64_t *stacks)
-{
-    int64_t thread = 1 + chance(seed, 3), ns = chance(seed, 400000);
-    int64_t stack = stacks[chance(seed, 5)];
-    switch (chance(seed, 6)) {
-    case 0:
-        captured(p, 1 + chance(seed, 2), thread, stack, ns / 8);
-        break;
-    case 1:
-        program_launch(p, (struct program_kernel){.ns = ns / 8, .thread = thread});
-        break;
-    case 2:
-        program_sync(p, 1 + chance(seed, 8), stack, thread);
-        break;
-    case 3:
-        program_processes(p, 1 + chance(seed, 2));
-        p->gpu += chance(seed, 2) * ns;
-        break;
-    default:
-        for (unsigned k = chance(seed, 4); k--;)
-            program_look(p, p->now + chance(seed, (unsigned)ns + 1), 1 + chance(seed, 4),
-                         stacks[chance(seed, 5)], chance(seed, 5));
-        program_work(p, ns);
-    }
-}
-
-/* Whatever the rows say, the parts sum up to the idle time of their cause to the ns, whatever the
- * order in which they come, in a session and in merged ones. */
-TEST(test_sums)
-{
-    unsigned seed = 11;
-    for (int round = 0; round < 60; round++) {
-        struct program p;
-        struct model m, all;
-        program_init(&p, "random");
-        p.told = round & 1;
-        int64_t stacks[5] = {
-            0, program_python(&p, 0, "a.py", "f", 5), program_python(&p, 0, "b.py", "g", 6),
-            program_native(&p, 0, "/usr/lib/libx.so", 64, NULL), program_mark(&p, "<truncated>")};
-        for (int i = 0; i < 300; i++)
-            random_step(&p, &seed, stacks);
-        read_program(&p, &m, round & 3);
-        model_init(&all, names);
-        assert_int_equal(model_merge(&all, &m), 0);
-        assert_int_equal(model_merge(&all, &m), 0);
-        assert_int_equal(model_settle(&all), 0);
-        int64_t one = all_at(&m, "a.py:5");
-        assert_int_equal(all_at(&all, "a.py:5"), 2 * one);
-        model_fini(&m);
-        model_fini(&all);
-    }
-}
-
-/* ---- without memory ---------------------------------------------------------------------- */
-
-static int take_header(void *arg, const struct wire_header *h)
-{
-    return model_header(arg, h);
-}
-
-static int take_name(void *arg, uint32_t id, const char *text, size_t len)
-{
-    return model_name(arg, id, text, len);
-}
-
-static int take_batch(void *arg, const struct wire_batch *b)
-{
-    return model_batch(arg, b);
-}
-
-/* Reads the program while the allocation of that number fails; makes the table, too. */
-static int read_failing(struct program *p, int64_t fail, bool *done)
-{
-    struct model m;
-    struct decoder *d;
-    struct idle_table t = {0};
-    struct wire_visitor v = {
-        .arg = &m, .header = take_header, .name = take_name, .batch = take_batch};
-    char *copy = strdup(buf_cstr(&p->log.lines)), *at = copy;
-    assert_non_null(copy);
-    model_init(&m, names);
-    mem_fail_at(fail);
-    int rc = decoder_open(&d);
-    bool open = !rc;
-    for (char *end; !rc && (end = strchr(at, '\n')); at = end + 1) {
-        *end = '\0';
-        rc = decoder_feed(d, at, (size_t)(end - at), &v);
-    }
-    rc = rc ? rc : decoder_finish(d, &v);
-    rc = rc ? rc : model_finish(&m);
-    rc = rc ? rc : idle_table_make(&m, &t);
-    *done = mem_count() <= fail;
-    mem_fail_at(-1);
-    idle_table_fini(&t);
-    if (open)
-        decoder_close(d);
-    model_fini(&m);
-    free(copy);
-    return rc;
-}
-
-TEST(test_without_memory)
-{
-    struct program p;
-    unsigned seed = 5;
-    program_init(&p, "memory");
-    int64_t stacks[5] = {
-        0, program_python(&p, 0, "a.py", "f", 5), program_python(&p, 0, "b.py", "g", 6),
-        program_native(&p, 0, "/usr/lib/libx.so", 64, NULL), program_mark(&p, "<truncated>")};
-    for (int i = 0; i < 60; i++)
-        random_step(&p, &seed, stacks);
-    program_end(&p);
-    bool done;
-    assert_int_equal(read_failing(&p, -1, &done), 0); /* all names are known from here on */
-    done = false;
-    for (int64_t fail = 0; !done; fail++) {
-        int rc = read_failing(&p, fail, &done);
-        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
-    }
-    program_fini(&p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_divide),         cmocka_unit_test(test_own_and_launching),
-        cmocka_unit_test(test_few_looks),      cmocka_unit_test(test_summed),
-        cmocka_unit_test(test_small_classes),  cmocka_unit_test(test_queued),
-        cmocka_unit_test(test_under_way),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_shared_own),     cmocka_unit_test(test_inherited),
-        cmocka_unit_test(test_edges),          cmocka_unit_test(test_lost_and_calls),
-        cmocka_unit_test(test_without_rows),   cmocka_unit_test(test_scope),
-        cmocka_unit_test(test_without_memory), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_divide),        cmocka_unit_test(test_own_and_launching),
+        cmocka_unit_test(test_few_looks),     cmocka_unit_test(test_summed),
+        cmocka_unit_test(test_small_classes), cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_under_way),     cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared_own),    cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_edges),         cmocka_unit_test(test_lost_and_calls),
+        cmocka_unit_test(test_without_rows),  cmocka_unit_test(test_scope),
+
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
