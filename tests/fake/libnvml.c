@@ -6,7 +6,8 @@
  *   FAKE_NVML=missing    nvmlInit_v2 fails as without a driver
  *   FAKE_NVML=unknown    nvmlInit_v2 fails as where the driver does not answer
  *   FAKE_NVML=lost       devices fall off the bus after a few samples
- *   FAKE_NVML=calm       nothing holds the clocks down; =hot: heat does; otherwise the power limit
+ *   FAKE_NVML=calm       nothing holds the clocks down, and one process uses the GPU, not three;
+ *                        =hot: heat does; otherwise the power limit
  *   FAKE_NVML_DEVICES=8  so many devices, all like the first one
  *   FAKE_NVML_US=20      a query keeps a core busy for so long, as a real one does in the driver */
 #include "backend/nvidia/abi/nvml.h"
@@ -245,7 +246,7 @@ EXPORT int nvmlDeviceGetTotalEccErrors(nvml_device d, int type, int counter,
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *count, void *infos)
 {
     (void)infos;
-    *count = 3;
+    *count = script_is("calm") ? 1 : 3;
     take_time();
     return is_full(d) ? NVML_E_SIZE : NVML_E_NOT_SUPPORTED;
 }
