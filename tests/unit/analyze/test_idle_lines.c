@@ -319,8 +319,9 @@ TEST(test_shared_own)
     model_fini(&m);
 }
 
-/* A thread without Python has the looks of the only one that is blocked meanwhile. */
-static void check_inherited(int waiting, bool gil)
+/* A thread without Python has the looks of the only one that is blocked meanwhile, and its own,
+ * where it was in Python after all. */
+static void check_inherited(int waiting, bool gil, int hooks)
 {
     struct program p;
     struct model m;
@@ -328,7 +329,8 @@ static void check_inherited(int waiting, bool gil)
     p.told = true;
     int64_t native = program_native(&p, 0, "/usr/lib/libtorch.so", 64, NULL),
             backward = program_python(&p, 0, "train.py", "backward", 7),
-            other = program_python(&p, 0, "load.py", "get", 9);
+            other = program_python(&p, 0, "load.py", "get", 9),
+            hook = program_python(&p, 0, "hook.py", "hook", 2);
     captured(&p, LONG, 5, native, 1000);
     for (int i = 0; i < 10; i++) {
         p.now = p.gpu;
@@ -337,13 +339,16 @@ static void check_inherited(int waiting, bool gil)
                      waiting > 1 ? IDLE_BLOCKED
                      : gil       ? IDLE_WAITS_FOR_GIL
                                  : IDLE_RUNNING);
+        if (i < hooks)
+            program_look(&p, p.now + 500000, 5, hook, IDLE_RUNNING);
         program_work(&p, 1000000);
         captured(&p, LONG, 5, native, 1000);
     }
     read_program(&p, &m, 0);
     assert_int_equal(sums[IDLE_LATE].time, 10 * 1005000);
     assert_int_equal(at(&m, "train.py:7", IDLE_LATE, IDLE_INHERITED).estimated,
-                     waiting == 1 ? 10 * 1000000 : 0);
+                     waiting == 1 ? (10 - hooks) * 1000000 : 0);
+    assert_int_equal(at(&m, "hook.py:2", IDLE_LATE, 0).estimated, hooks * 1000000);
     assert_int_equal(none(&m, IDLE_LATE, IDLE_SEVERAL), waiting > 1 ? 10 * 1000000 : 0);
     assert_int_equal(all_at(&m, "load.py:9"), 0);
     model_fini(&m);
@@ -351,9 +356,10 @@ static void check_inherited(int waiting, bool gil)
 
 TEST(test_inherited)
 {
-    check_inherited(1, false);
-    check_inherited(1, true);
-    check_inherited(2, false);
+    check_inherited(1, false, 0);
+    check_inherited(1, true, 0);
+    check_inherited(1, true, 2);
+    check_inherited(2, false, 0);
 }
 
 /* The main thread is looked at before the first work and after the last. */

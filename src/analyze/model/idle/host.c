@@ -93,14 +93,18 @@ static bool is_away(const struct idle_gap *g, int64_t t)
            idle_engines_within(&g->m->idle.engines, g->thread, t, t + 1) > 0;
 }
 
-/* Adds the looks at the thread. */
-static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end)
+/* Adds the looks at the thread. *any: there are some, though it was in a call. */
+static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end, bool *any)
 {
     const struct idle_looks *l = &g->m->idle.looks;
     int rc = 0;
-    for (size_t i = from; !rc && i < l->sorted && l->rows[i].time < end; i++)
-        if (l->rows[i].thread == g->thread && !is_away(g, l->rows[i].time))
+    for (size_t i = from; !rc && i < l->sorted && l->rows[i].time < end; i++) {
+        if (l->rows[i].thread != g->thread)
+            continue;
+        *any = true;
+        if (!is_away(g, l->rows[i].time))
             rc = idle_parts_look(&g->m->idle.parts, own, &l->rows[i], false);
+    }
     return rc;
 }
 
@@ -147,8 +151,8 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
     struct idle_own own = {
         .thread = g->thread, .stack = stack, .cause = c, .scope = g->after ? g->after->scope : 0};
     uint32_t at;
-    bool looked = idle_looks_at(l, g->thread);
-    if (!stack && (!l->sorted || (!looked && !g->after))) {
+    bool any = false;
+    if (!stack && (!l->sorted || (!g->after && !idle_looks_at(l, g->thread)))) {
         blame_none(g, c, IDLE_FEW, ns);
         return 0;
     }
@@ -156,7 +160,8 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
     if (rc || !at || !l->sorted)
         return rc;
     size_t from = idle_looks_from(l, g->start);
-    return looked ? add_looks(g, at, from, end) : inherit_looks(g, at, from, end);
+    rc = add_looks(g, at, from, end, &any);
+    return rc || any || !g->after ? rc : inherit_looks(g, at, from, end);
 }
 
 void idle_gap_blame_host(struct idle_gap *g)

@@ -14,8 +14,8 @@
 
 enum pool_kind {
     POOL_CLASS,  /* one class with looks enough */
-    POOL_SMALL,  /* classes with few, of a thread that runs Python */
-    POOL_NATIVE, /* all classes of one that does not: it has the looks of who waits for it */
+    POOL_SMALL,  /* classes with few, of a thread that was in Python */
+    POOL_NATIVE, /* launches that no Python made: looks at who waits for the thread count, too */
 };
 
 struct pool {
@@ -95,14 +95,15 @@ static int judge(struct pools *p, uint64_t (*looks)[2])
         rc = put(&p->classes, own_at(p, i), POOL_CLASS, looks[i][0], 0, &at);
     for (size_t i = 1; !rc && i < n; i++) {
         const struct idle_own *own = own_at(p, i);
-        bool python = idle_looks_at(&p->m->idle.looks, own->thread) ||
-                      has_python(p->m, stacks_node_of(&p->m->stacks, own->stack));
+        bool python = own->stack ? has_python(p->m, stacks_node_of(&p->m->stacks, own->stack))
+                                 : idle_looks_at(&p->m->idle.looks, own->thread);
         struct pool key = {.thread = own->thread, .stack = own->stack, .cause = own->cause};
         const struct pool *class = keyed_at(&p->classes, keyed_find(&p->classes, &key));
         enum pool_kind kind = !python                           ? POOL_NATIVE
                               : class->looks < IDLE_LOOKS_LEAST ? POOL_SMALL
                                                                 : POOL_CLASS;
-        rc = put(&p->pools, own, kind, looks[i][!python], own->time, &p->of[i]);
+        rc = put(&p->pools, own, kind, looks[i][0] + (python ? 0 : looks[i][1]), own->time,
+                 &p->of[i]);
     }
     return rc;
 }
@@ -139,7 +140,7 @@ static int list(struct pools *p)
                             .doing = s->doing,
                             .inherited = s->inherited,
                             .count = s->count};
-        if (!one.pool || (pool->kind == POOL_NATIVE) != (s->inherited != 0))
+        if (!one.pool || (pool->kind != POOL_NATIVE && s->inherited))
             continue;
         rc = scope_path_name(m, own_at(p, s->own)->scope, &one.scope);
         rc = rc ? rc : stacks_find_place(m, one.node, &one.place);
