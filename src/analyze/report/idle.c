@@ -180,6 +180,21 @@ static void put_rows(struct page *p, const struct idle_table *t)
     put_unknown(p, t, by_reason);
 }
 
+/* Says where many samples came late: a thread that loses its core is then seen too often. */
+static void put_late(struct page *p)
+{
+    enum { MANY = 5 /* % */ };
+    char a[UNITS_TEXT];
+    const struct ledger_row *l = &p->model->ledger.row;
+    double late = (double)l->host_samples_late, all = (double)l->host_samples;
+    if (p->model->ledger.any && l->host_samples > 0 && l->host_samples_late > 0 &&
+        late * 100 > MANY * all)
+        page_text(p,
+                  "%s of the samples came more than 1 ms late, as on a busy machine: shares may be "
+                  "off by several points more than ± says.",
+                  units_percent(a, late, all));
+}
+
 /* What the table rests on. */
 static void put_grounds(struct page *p, const struct idle_table *t)
 {
@@ -253,6 +268,7 @@ static void put_lines(struct page *p)
         page_heading(p, "Idle time by line");
         put_rows(p, &t);
         put_grounds(p, &t);
+        put_late(p);
         put_fork(p, &t);
     }
     idle_table_fini(&t);

@@ -128,6 +128,30 @@ TEST(test_lines)
     finder_end();
 }
 
+/* A thread that could not run is a finding of its own, at whatever lines that was. */
+TEST(test_states)
+{
+    finder_begin("states");
+    int64_t step = finder_python("a.py", "step", 9), stacks[30];
+    for (int i = 0; i < 30; i++)
+        stacks[i] = finder_python("wide.py", "f", 100 + i);
+    program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    for (int i = 0; i < 30; i++)
+        at_line(2, stacks[i], step, 3000000, 1, i < 20 ? 4 : 2);
+    finder_look();
+    const struct insight *gil = NULL, *core = NULL;
+    for (size_t i = 0; i < finder.found.count; i++) {
+        gil = strstr(finder.found.items[i].title, "GIL") ? &finder.found.items[i] : gil;
+        core = strstr(finder.found.items[i].title, "No core") ? &finder.found.items[i] : core;
+    }
+    assert_int_equal(finder_fact(gil, "samples"), 40);
+    assert_int_equal(gil->gives_back, 2 * core->gives_back);
+    assert_int_equal(core->gives_back, 20 * 3000000);
+    assert_non_null(strstr(core->next, "OMP_NUM_THREADS"));
+    finder_only("idle_cause", "late_launch"); /* late: no line has 5 % of the run */
+    finder_end();
+}
+
 /* What was launched before the gap is another process's on a shared GPU, never the host's. */
 TEST(test_shared)
 {
@@ -161,8 +185,8 @@ TEST(test_shared)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_storm), cmocka_unit_test(test_late),
-                                       cmocka_unit_test(test_idle), cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_shared)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_storm), cmocka_unit_test(test_late),   cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_lines), cmocka_unit_test(test_states), cmocka_unit_test(test_shared)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

@@ -34,7 +34,8 @@ static void expect(const char *text, const char *part)
         fail_msg("missing: %s\nin: %s", part, text);
 }
 
-static void write_lines(void)
+/* late: samples that came late. */
+static void write_lines(int64_t late)
 {
     struct program p;
     program_init(&p, "lines");
@@ -46,13 +47,20 @@ static void write_lines(void)
         gap(&p, json, 3000000, 4, step, 1);
         gap(&p, step, 500000, i % 2, step, 3);
     }
+    struct ledger_row ledger;
+    MAKE_UNKNOWN(ledger);
+    ledger.time = p.now;
+    ledger.host_samples = 90;
+    ledger.host_samples_late = late;
+    make_log_rows(&p.log, RECORD_ledger, &ledger, 1);
     program_write(&p);
 }
 
 TEST(test_text)
 {
-    write_lines();
+    write_lines(4);
     char *text = text_of("lines");
+    assert_null(strstr(text, "ms late"));
     expect(
         text,
         "Idle time by line\n"
@@ -64,6 +72,10 @@ TEST(test_text)
         "  By 90 samples of threads and 40 launches with a stack; ± is at 95 %.\n");
     assert_null(strstr(text, "Below"));
     free(text);
+    write_lines(18);
+    text = text_of("lines");
+    expect(text, "  20.0 % of the samples came more than 1 ms late");
+    free(text);
     /* Without any of these rows there is no such table. */
     report_session("plain", false, true, 10);
     text = text_of("plain");
@@ -73,7 +85,7 @@ TEST(test_text)
 
 TEST(test_json)
 {
-    write_lines();
+    write_lines(0);
     json_t *root = report_parse(report_ok(tmpdir_path("lines"), GPUFL_REPORT_JSON, 0, false));
     json_t *idle = json_object_get(root, "idle"), *rows = json_object_get(idle, "lines"), *row;
     int64_t sum = 0;

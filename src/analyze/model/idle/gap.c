@@ -238,6 +238,7 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
     g.queued = idle_gap_was_submitted(&g);
     if (!g.queued)
         blame_calls(&g);
+    g.queued &= !g.launch || idle_gap_was_submitted(&g); /* the launch's own time says more */
     if (g.left > 0)
         idle_gap_blame_host(&g);
     return g.code;
