@@ -448,6 +448,7 @@ TEST(test_scope)
     check_scope(6, "epoch|load");
     check_scope(3, "epoch|step");
     check_scope(2, "epoch|step");
+    check_scope(5, "epoch|load"); /* just half */
 }
 
 /* Sessions without any of these rows: the launch's own stack ended the time, or nobody knows. */

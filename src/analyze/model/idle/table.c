@@ -190,29 +190,60 @@ static int64_t time_within(const struct model *m, const struct item *items, size
     return ns;
 }
 
-/* Finds the innermost scope with at least half of the time. Two may have half each: the first of
- * them is taken. */
+/* A scope that may have half of the time. */
+struct candidate {
+    const char *path;
+    size_t bytes;
+    int64_t lead; /* ns by which it leads all that is not a candidate */
+};
+
+/* Counts ns for a scope. Of two candidates that are kept so, one is any scope with half of all. */
+static void vote(struct candidate two[2], const char *path, size_t bytes, int64_t ns)
+{
+    for (int i = 0; i < 2; i++)
+        if (two[i].lead && two[i].bytes == bytes && is_within(path, two[i].path, bytes)) {
+            two[i].lead = cells_sum(two[i].lead, ns);
+            return;
+        }
+    int64_t least = two[0].lead < two[1].lead ? two[0].lead : two[1].lead,
+            off = least < ns ? least : ns;
+    two[0].lead -= off;
+    two[1].lead -= off;
+    for (int i = 0; i < 2; i++)
+        if (!two[i].lead && ns > off) {
+            two[i] = (struct candidate){path, bytes, ns - off};
+            return;
+        }
+}
+
+/* Finds the innermost scope with at least half of the time, level by level. */
 static void find_scope(const struct model *m, const struct item *items, size_t n,
                        struct idle_row *row)
 {
-    enum { PATHS_MOST = 256, DEPTH_MOST = 64 };
+    enum { DEPTH_MOST = 64 };
     bool found = true;
-    n = n < PATHS_MOST ? n : PATHS_MOST;
+    const char *path = "";
     for (int level = 0; found && level < DEPTH_MOST; level++) {
-        const char *path = model_text(m, row->scope);
+        struct candidate two[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
         found = false;
-        for (size_t i = 0; i < n && !found; i++) {
+        for (size_t i = 0; i < n; i++) {
             const char *at = model_text(m, items[i].line->scope);
-            size_t bytes = is_within(at, path, row->scope_bytes) || !row->scope_bytes
-                               ? next_level(at, row->scope_bytes)
-                               : 0;
-            if (bytes && 2 * time_within(m, items, n, at, bytes) >= row->ns) {
-                row->scope = items[i].line->scope;
-                row->scope_bytes = bytes;
+            bool here = !row->scope_bytes || is_within(at, path, row->scope_bytes);
+            size_t bytes = here ? next_level(at, row->scope_bytes) : 0;
+            if (bytes)
+                vote(two, at, bytes, items[i].ns);
+        }
+        for (int i = 0; i < 2 && !found; i++)
+            if (two[i].lead && 2 * (double)time_within(m, items, n, two[i].path, two[i].bytes) >=
+                                   (double)row->ns) {
+                path = two[i].path;
+                row->scope_bytes = two[i].bytes;
                 found = true;
             }
-        }
     }
+    for (size_t i = 0; row->scope_bytes && !row->scope && i < n; i++)
+        if (is_within(model_text(m, items[i].line->scope), path, row->scope_bytes))
+            row->scope = items[i].line->scope;
 }
 
 /* ---- the table --------------------------------------------------------------------------- */
