@@ -224,7 +224,7 @@ static void find_scope(const struct model *m, const struct item *items, size_t n
     bool found = true;
     const char *path = "";
     for (int level = 0; found && level < DEPTH_MOST; level++) {
-        struct candidate two[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
+        struct candidate two[2] = {{"", 0, 0}, {"", 0, 0}};
         found = false;
         for (size_t i = 0; i < n; i++) {
             const char *at = model_text(m, items[i].line->scope);
