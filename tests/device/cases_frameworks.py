@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import stalls
 from lab import HERE, NO_NVDISASM, Skipped, case, expect, ledger_closes, nobody_takes_code_apart
@@ -299,6 +300,51 @@ def torch_compile_with_cuda_graphs(lab):
     print(f"      {kernels} kernels of compiled code, {launches} graph launches")
     expect(kernels >= 500, f"{kernels} kernels of the compiled code, which was called 500 times")
     expect(launches > 400, f"{launches} graph launches")
+
+
+# Programs that share one primary context, give it back or unload code in it. Each ends traced as it does alone.
+NUMBA_KERNEL = """
+import numpy
+numpy.row_stack = numpy.vstack
+from numba import cuda
+@cuda.jit
+def k(a): a[0] = 1
+k[1, 1](cuda.to_device(numpy.zeros(2)))
+"""
+CUPY_KERNEL = "import cupy\n(cupy.arange(10) + 1).get()\n"
+SHARED_CONTEXT = {
+    "numba, then cupy": NUMBA_KERNEL + CUPY_KERNEL,
+    "cupy, then numba": CUPY_KERNEL + NUMBA_KERNEL,
+    "numba, modules unloaded, cupy": NUMBA_KERNEL + CUPY_KERNEL + "cuda.current_context().reset()\n" + CUPY_KERNEL,
+}
+
+# Not under SassMetrics and Deep: with CUDA 13.0 it ends with a fault there (ADR 11).
+RESET_CONTEXT = {
+    "numba, reset, numba": NUMBA_KERNEL + "cuda.close()\n" + NUMBA_KERNEL,
+    "numba, cupy, reset": NUMBA_KERNEL + CUPY_KERNEL + "cuda.close()\n",
+}
+
+
+@case
+def a_context_that_is_shared_or_reset(lab):
+    for name, text in {**SHARED_CONTEXT, **RESET_CONTEXT}.items():
+        program = lab.work / "shared.py"
+        program.write_text(text)
+        alone = subprocess.run([sys.executable, program], capture_output=True, text=True)
+        for engine in ("SassMetrics", "Deep", "PcSampling", "RangeProfiler", "PmSampling", "Trace", "Sync", "Monitor"):
+            if name in RESET_CONTEXT and engine in ("SassMetrics", "Deep"):
+                continue
+            out = lab.work / "out"
+            shutil.rmtree(out, ignore_errors=True)
+            traced = subprocess.run([lab.gpufl, "trace", "-q", "--no-report", "-o", out, "-e", engine, "--", sys.executable,
+                                     program], capture_output=True, text=True)
+            expect(traced.returncode == alone.returncode,
+                   f"{name}, {engine}: exit {traced.returncode}, alone {alone.returncode}: {traced.stderr[-500:]}")
+            report = lab.report(out)
+            counted = report["kernels"]["count"] if engine == "Trace" else \
+                len({row["kernel"] for row in report["instructions"]["kernels"]}) if engine == "SassMetrics" else None
+            expect(counted is None or counted > 0, f"{name}, {engine}: no kernel")
+            print(f"      {name}, {engine}: exit {traced.returncode}, {counted} kernels", flush=True)
 
 
 @case

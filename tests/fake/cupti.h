@@ -74,6 +74,7 @@ bool sass_refuses_kernels(bool serialized);
 /* Notes a launch of this thread, which begins after the client's handlers and ends before them. */
 void sass_launching(uint32_t context, bool begins);
 void sass_context_destroyed(uint32_t context);
+void sass_module_gone(uint32_t context);
 
 /* Records, in this order: begin [while the script is read]; add one of work; add one of a call that
  * begins; hand ended records to the client where many wait; switch all kinds off, which drops what

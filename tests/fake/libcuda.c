@@ -352,9 +352,8 @@ EXPORT int cuCtxSetCurrent(cuda_context context)
 
 static void tell_context(uint32_t cbid, uint32_t number)
 {
-    const struct fake_hooks *h = driver_hooks();
-    if (h->context)
-        h->context(cbid, number);
+    if (driver_hooks()->context)
+        driver_hooks()->context(cbid, number);
 }
 
 /* A free number for a context; 0: there are too many. */
@@ -417,11 +416,20 @@ EXPORT int cuCtxDestroy_v2(cuda_context context)
     return call_exit(&c, CUDA_OK);
 }
 
+/* Destroys the primary context. It is there again at once, without what was in it. */
+EXPORT int cuDevicePrimaryCtxReset_v2(int device)
+{
+    struct call c;
+    call_enter(&c, 545, "cuDevicePrimaryCtxReset_v2", &device, NULL);
+    tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_NUMBER);
+    tell_context(CUPTI_RESOURCE_CONTEXT_CREATED, FAKE_CONTEXT_NUMBER);
+    return call_exit(&c, CUDA_OK);
+}
+
 void tell_module(uint32_t cbid, const char *image, size_t size)
 {
-    const struct fake_hooks *h = driver_hooks();
-    if (h->module)
-        h->module(cbid, current, image, size);
+    if (driver_hooks()->module)
+        driver_hooks()->module(cbid, current, image, size);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------ */

@@ -163,6 +163,8 @@ static void on_module(uint32_t cbid, uint32_t context, const char *image, size_t
     struct cupti_module_event m = {.module = 1, .cubin_size = size, .cubin = image};
     if (cbid == CUPTI_RESOURCE_MODULE_LOADED)
         pc_module(image, size);
+    if (cbid == CUPTI_RESOURCE_MODULE_UNLOAD)
+        sass_module_gone(context);
     struct cupti_resource_event r = {.context = FAKE_CONTEXT_OF(context), .detail = &m};
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
 }

@@ -9,6 +9,7 @@
  *                  each
  *     allocate=A   A allocations of 4 KiB, 8 KiB, ... of the device, of which every third is kept
  *     fail=F       F launches by every thread that the driver refuses
+ *     resets=R     KERNELS launches, and the primary context is reset; R times
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
  *     huge=MIB     a module of that size is loaded, runs a kernel and is unloaded
  *     fault        a kernel faults when all else is done; said as "error", the number
@@ -81,6 +82,7 @@ void fake_managed(int kind, uint64_t value);
 void fake_cuda_await_stuck(void);
 int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device);
 int cuCtxDestroy_v2(cuda_context context);
+int cuDevicePrimaryCtxReset_v2(int device);
 int cuCtxGetCurrent(cuda_context *context);
 int cuCtxSetCurrent(cuda_context context);
 int cuModuleLoadData(void **module, const void *image);
@@ -94,7 +96,7 @@ static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int rate = PACE_PER_MS;
 static int huge, error;
-static int contexts, modules, milliseconds, rounds, steps, benches, managed, allocations;
+static int contexts, resets, modules, milliseconds, rounds, steps, benches, managed, allocations;
 static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
@@ -369,6 +371,14 @@ static void work_all(void)
     }
     for (int i = 0; i < contexts; i++)
         work_context();
+    for (int i = 0; i < resets; i++) {
+        launch_all(NULL);
+        cuCtxSynchronize();
+        if (modules)
+            work_module(i);
+        if (cuDevicePrimaryCtxReset_v2(0))
+            exit(BROKEN_EXIT);
+    }
     for (int i = 0; i < modules; i++)
         work_module(i);
     if (huge)
@@ -403,7 +413,8 @@ static void say(void)
 {
     char cupti[512], other[512];
     int cupti_count = maps_libraries("libcupti.so", cupti, sizeof cupti);
-    int launches = kernels * (thread_count + 1 + contexts + rounds) + modules + !!huge + faults;
+    int launches = kernels * (thread_count + 1 + contexts + resets + rounds) + modules +
+                   (modules ? resets : 0) + !!huge + faults;
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
            "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld,"
@@ -429,13 +440,11 @@ static const struct {
     const char *name;
     int *value;
 } numbers[] = {
-    {"threads", &thread_count}, {"graphs", &graphs},
-    {"managed", &managed},      {"allocate", &allocations},
-    {"fail", &failures},        {"steps", &steps},
-    {"benches", &benches},      {"contexts", &contexts},
-    {"modules", &modules},      {"huge", &huge},
-    {"ms", &milliseconds},      {"sessions", &sessions},
-    {"storm", &storm},          {"rate", &rate},
+    {"threads", &thread_count}, {"graphs", &graphs},     {"managed", &managed},
+    {"allocate", &allocations}, {"fail", &failures},     {"steps", &steps},
+    {"benches", &benches},      {"contexts", &contexts}, {"resets", &resets},
+    {"modules", &modules},      {"huge", &huge},         {"ms", &milliseconds},
+    {"sessions", &sessions},    {"storm", &storm},       {"rate", &rate},
     {"exit", &exit_code},
 };
 

@@ -73,6 +73,7 @@ struct kernel {
 
 struct context {
     bool on;
+    bool unloaded; /* code went since then */
     bool alone;    /* the one kernel that counts where the library is not armed has been met */
     bool overlaid; /* concurrent kernels were recorded before: counts are 0 */
     struct kernel *kernels;
@@ -208,8 +209,20 @@ __attribute__((destructor)) static void write_totals(void)
 void sass_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(context >= FAKE_CONTEXTS || !contexts[context].on,
+    must(context >= FAKE_CONTEXTS || !contexts[context].on || contexts[context].unloaded,
          "a context is destroyed while it counts");
+    if (context < FAKE_CONTEXTS && contexts[context].on) {
+        contexts[context].on = false;
+        atomic_fetch_sub(&enabled, 1);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void sass_module_gone(uint32_t context)
+{
+    pthread_mutex_lock(&lock);
+    if (context < FAKE_CONTEXTS)
+        contexts[context].unloaded |= contexts[context].on;
     pthread_mutex_unlock(&lock);
 }
 
@@ -308,6 +321,7 @@ EXPORT int cuptiSassMetricsDisable(struct sass_disable_params *p)
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool on = c && c->on;
+    must(!on || !c->unloaded, "code that was unloaded is written back");
     if (on) { /* where it fails, too: it has been tried */
         p->dropped = waiting(c) + (script.keep ? lost_warps : 0);
         for (size_t i = 0; i < c->count; i++)

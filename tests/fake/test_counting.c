@@ -171,6 +171,31 @@ TEST(contexts_and_modules)
     run_free(&r);
 }
 
+/* A context that is reset counts again. */
+TEST(primary_context_that_is_reset)
+{
+    struct run r;
+    struct given g = count(&r, "FAKE_CUPTI=", LIST("400", "threads=1", "resets=3", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_counts(&r, &g);
+    assert_int_equal(g.warps, warps_of(int_at(r.said, "0.launches")));
+    run_free(&r);
+}
+
+/* Counting does not end where code was unloaded, also where its context is reset then: the library
+ * would write code back that is gone. What was counted is there; a note says what is not known. */
+TEST(code_that_was_unloaded)
+{
+    struct run r;
+    struct given g =
+        count(&r, "FAKE_CUPTI=", LIST("400", "threads=1", "resets=2", "modules=2", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    check_counts(&r, &g);
+    assert_int_equal(g.warps, warps_of(int_at(r.said, "0.launches") - 4) + 4 * 4);
+    assert_non_null(message_of(&r, "sass_metrics.stays"));
+    run_free(&r);
+}
+
 /* Sessions that begin before or after the driver, one after the other: a device is configured
  * once. */
 TEST(sessions_follow_each_other)
@@ -500,6 +525,8 @@ int main(void)
         cmocka_unit_test(findings),
         cmocka_unit_test(metrics_that_a_device_lacks),
         cmocka_unit_test(contexts_and_modules),
+        cmocka_unit_test(primary_context_that_is_reset),
+        cmocka_unit_test(code_that_was_unloaded),
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(scopes_that_cover_a_window),
         cmocka_unit_test(inside_scopes_only),

@@ -38,6 +38,12 @@ const uint8_t call_moments[CALL_IDS] = {
 #undef VALUE
 };
 
+const bool call_unloads[CALL_IDS] = {
+#define VALUE true
+    CUPTI_UNLOAD_CALLS(ROW)
+#undef VALUE
+};
+
 const bool call_loads[CALL_IDS] = {
 #define VALUE true
     CUPTI_KERNEL_CALLS(ROW) CUPTI_GRAPH_CALLS(ROW) CUPTI_INSTANTIATE_CALLS(ROW)

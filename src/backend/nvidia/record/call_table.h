@@ -35,6 +35,7 @@ enum call_moment { MOMENT_NONE, MOMENT_DONE, MOMENT_ENDING };
 CALL_TABLE uint8_t call_roles[CALL_IDS];   /* enum call_role */
 CALL_TABLE uint8_t call_moments[CALL_IDS]; /* enum call_moment */
 CALL_TABLE bool call_loads[CALL_IDS];      /* the call launches, or loads code */
+CALL_TABLE bool call_unloads[CALL_IDS];    /* the call takes code away */
 #undef CALL_TABLE
 
 static inline bool call_launches(uint32_t id)

@@ -92,6 +92,30 @@ void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t num
     c->device = device;
 }
 
+struct sass_context *sass_contexts_find(struct sass_context *all, cuda_context handle)
+{
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
+        if ((all[i].state == SASS_IDLE || all[i].state == SASS_ON) && all[i].handle == handle)
+            return &all[i];
+    return NULL;
+}
+
+bool sass_contexts_count(const struct sass_context *all)
+{
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
+        if (all[i].state == SASS_ON)
+            return true;
+    return false;
+}
+
+struct sass_context *sass_contexts_room(struct sass_context *all)
+{
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
+        if (all[i].state == SASS_FREE)
+            return &all[i];
+    return NULL;
+}
+
 /* Enabled alone, the library instruments the first kernel that is launched and no other, and that
  * only until its counts are taken; asked for kernel records afterwards it instruments every kernel,
  * for good (CUDA 13.0 on an H200, ADR 11). Serialized ones it gives, and they are given back at

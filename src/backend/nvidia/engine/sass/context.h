@@ -19,6 +19,7 @@ struct sass_library { /* functions by name; those that are not required may be N
  * GPUFL_E_UNAVAILABLE with what is missing. [any] */
 int sass_library_open(struct sass_library *out, const struct cupti *c, struct err *e);
 
+enum { SASS_CONTEXTS = 64 };         /* at a time */
 enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that are taken at once; no more */
 
 /* What a device is to count. It is told once a process: a second configuration, after the first was
@@ -39,6 +40,7 @@ enum sass_state {
 struct sass_context {
     enum sass_state state;
     cuda_context handle;     /* the program's; NULL: it is gone */
+    bool unloaded;           /* code was unloaded since it counts: see sass_context_disable */
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
     struct drain_windows kept; /* when the tally's counts were taken; none: it has never counted */
@@ -64,8 +66,16 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
 int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep);
 
 /* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's.
- * As enable. */
+ * As enable. Not to be called once code was unloaded in the context: the library writes the code of
+ * kernels back to where they were, and faults then or at exit (CUDA 13.0, ADR 11). */
 void sass_context_disable(struct sass_context *c, const struct sass_library *l, bool keep);
+
+/* Find the one of SASS_CONTEXTS contexts that is known by the handle, or a free one; NULL: none. */
+struct sass_context *sass_contexts_find(struct sass_context *all, cuda_context handle);
+struct sass_context *sass_contexts_room(struct sass_context *all);
+
+/* True where a context counts: launches have to be kept out where its counts are taken. */
+bool sass_contexts_count(const struct sass_context *all);
 
 /* Frees everything; what was not taken is forgotten: state SASS_FREE. */
 void sass_context_close(struct sass_context *c);

@@ -22,10 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    CONTEXTS = 64,
-    DEVICES = 64,
-};
+enum { DEVICES = 64 };
 
 static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
 /* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
@@ -38,10 +35,11 @@ _Static_assert(DETACH_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
 static struct {
     struct sass_library library; /* constant once it is filled */
     bool opened;                 /* owner's */
-    struct sass_context contexts[CONTEXTS];
+    struct sass_context contexts[SASS_CONTEXTS];
     struct sass_device devices[DEVICES]; /* by the driver's ordinal; for the process */
     uint64_t described;                  /* bit by device: its settings are written */
     bool started;
+    bool stayed;      /* a context counts on: sass_context.unloaded */
     bool resting;     /* between windows no context counts */
     bool keeping;     /* what is counted is wanted: always, or a window is open */
     bool counted;     /* something other than 0 was written in this session */
@@ -59,39 +57,13 @@ static struct {
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-static struct sass_context *context_find(cuda_context handle)
-{
-    for (size_t i = 0; i < CONTEXTS; i++)
-        if ((me.contexts[i].state == SASS_IDLE || me.contexts[i].state == SASS_ON) &&
-            me.contexts[i].handle == handle)
-            return &me.contexts[i];
-    return NULL;
-}
-
-/* With the lock: launches have to be kept out where counts are taken. */
-static bool counts_somewhere(void)
-{
-    for (size_t i = 0; i < CONTEXTS; i++)
-        if (me.contexts[i].state == SASS_ON)
-            return true;
-    return false;
-}
-
-static struct sass_context *context_room(void)
-{
-    for (size_t i = 0; i < CONTEXTS; i++)
-        if (me.contexts[i].state == SASS_FREE)
-            return &me.contexts[i];
-    return NULL;
-}
-
 /* Contexts that are idle count from here; one in whose creation that was too early, from the first
  * launch in it. With the lock, and the gate shut. */
 static int enable_all(struct trace *t, cuda_context launching, struct err *e)
 {
     bool young = false;
     int rc = 0;
-    for (size_t i = 0; !rc && i < CONTEXTS; i++) {
+    for (size_t i = 0; !rc && i < SASS_CONTEXTS; i++) {
         struct sass_context *c = &me.contexts[i];
         struct sass_device *d = &me.devices[c->device];
         if (c->state != SASS_IDLE)
@@ -128,9 +100,9 @@ static bool contexts_begin(struct trace *t, cuda_context launching, int64_t pati
 static void context_add(struct trace *t, cuda_context handle)
 {
     uint32_t device = 0, number = 0;
-    if (context_find(handle))
+    if (sass_contexts_find(me.contexts, handle))
         return;
-    struct sass_context *c = context_room();
+    struct sass_context *c = sass_contexts_room(me.contexts);
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
     if (!c || device >= DEVICES) {
@@ -174,8 +146,8 @@ static void sass_context_gone(struct trace *t, cuda_context context)
     struct sink *s = atomic_load_explicit(&t->live, memory_order_acquire);
     if (!engine_enter(ENGINE_PATIENCE))
         return;
-    struct sass_context *c = context_find(context);
-    if (c && c->state == SASS_ON) {
+    struct sass_context *c = sass_contexts_find(me.contexts, context);
+    if (c && c->state == SASS_ON && !c->unloaded) {
         sass_gate_shut(ENDING_PATIENCE);
         sass_context_disable(c, &me.library, me.keeping);
         sass_gate_open();
@@ -202,7 +174,7 @@ static void count_launch(bool graph)
 static bool take_all(void)
 {
     bool taken = true;
-    for (size_t i = 0; i < CONTEXTS; i++)
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
         if (me.contexts[i].state == SASS_ON)
             taken &= sass_context_drain(&me.contexts[i], &me.library, me.keeping) == CUPTI_OK;
     return taken;
@@ -212,7 +184,7 @@ static bool take_all(void)
 static int64_t next_due(void)
 {
     int64_t next = clock_mono() + PERIOD;
-    for (size_t i = 0; i < CONTEXTS; i++)
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
         if (me.contexts[i].state == SASS_ON && me.contexts[i].due < next)
             next = me.contexts[i].due;
     return next;
@@ -223,7 +195,7 @@ static int64_t next_due(void)
 static void take_own(int64_t time)
 {
     cuda_context current = cuda_current();
-    struct sass_context *c = current ? context_find(current) : NULL;
+    struct sass_context *c = current ? sass_contexts_find(me.contexts, current) : NULL;
     if (!c || c->state != SASS_ON || time < c->due)
         return;
     if (sass_gate_shut(0))
@@ -243,12 +215,15 @@ static void take_done(void)
     engine_leave();
 }
 
-static void take_ending(void)
+/* A call begins that takes code or a context away. */
+static void take_ending(bool code)
 {
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
     bool alone = sass_gate_shut(ENDING_PATIENCE);
     take_all();
+    for (size_t i = 0; code && i < SASS_CONTEXTS; i++)
+        me.contexts[i].unloaded |= me.contexts[i].state == SASS_ON;
     me.beside += !alone && me.keeping;
     sass_gate_open();
     engine_leave();
@@ -263,9 +238,9 @@ static int sass_open(struct trace *t, struct err *e)
     if (rc || !engine_enter(ENGINE_PATIENCE))
         return rc ? rc : err_set(e, GPUFL_E_STATE, "the session before is still ending");
     me.library = l;
-    for (size_t i = 0; i < CONTEXTS; i++)
+    for (size_t i = 0; i < SASS_CONTEXTS; i++)
         sass_context_close(&me.contexts[i]);
-    me.counted = me.lost_said = me.beside_said = me.crowd_said = false;
+    me.stayed = me.counted = me.lost_said = me.beside_said = me.crowd_said = false;
     me.keeping = !t->switched;
     me.described = 0;
     me.resting = false;
@@ -301,7 +276,7 @@ static bool begin_here(struct trace *t)
  * what was; what the library does not hand over when a window closes is lost with it. */
 static int switch_keeping(bool open, struct err *e)
 {
-    for (size_t i = 0; i < CONTEXTS; i++) {
+    for (size_t i = 0; i < SASS_CONTEXTS; i++) {
         struct sass_context *c = &me.contexts[i];
         bool taken =
             c->state != SASS_ON || sass_context_drain(c, &me.library, me.keeping) == CUPTI_OK;
@@ -309,7 +284,7 @@ static int switch_keeping(bool open, struct err *e)
             return err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
         c->dropped += !taken;
     }
-    for (size_t i = 0; i < CONTEXTS && open; i++)
+    for (size_t i = 0; i < SASS_CONTEXTS && open; i++)
         if (me.contexts[i].state == SASS_ON)
             drain_window_open(&me.contexts[i].kept, clock_mono());
     me.keeping = open;
@@ -321,7 +296,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     bool alone = true;
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return err_set(e, GPUFL_E_STATE, "counts are being handed over: try again");
-    bool counts = counts_somewhere();
+    bool counts = sass_contexts_count(me.contexts);
     if (counts)
         alone = sass_gate_shut(PATIENCE);
     int rc = open && nv_engine_failed(t, NV_SASS_METRICS)
@@ -337,16 +312,20 @@ static int sass_window(struct trace *t, bool open, struct err *e)
 }
 
 /* With the lock, and the gate shut. alone: no launch is under way; else contexts go on to count, or
- * the library faults. */
-static void contexts_end(bool alone)
+ * the library faults. So do those whose code was unloaded. ended: the session's end; else they stay
+ * known. */
+static void contexts_end(bool alone, bool ended)
 {
-    for (size_t i = 0; i < CONTEXTS; i++) {
-        if (me.contexts[i].state == SASS_ON && alone)
-            sass_context_disable(&me.contexts[i], &me.library, me.keeping);
-        else if (me.contexts[i].state == SASS_ON)
-            sass_context_drain(&me.contexts[i], &me.library, me.keeping);
-        if (me.contexts[i].state != SASS_FREE)
-            me.contexts[i].state = SASS_GONE;
+    for (size_t i = 0; i < SASS_CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        bool on = c->state == SASS_ON, stays = on && c->unloaded;
+        if (on && alone && !stays)
+            sass_context_disable(c, &me.library, me.keeping);
+        else if (on)
+            sass_context_drain(c, &me.library, me.keeping);
+        me.stayed |= stays;
+        if (c->state != SASS_FREE && (ended || !stays))
+            c->state = SASS_GONE;
     }
 }
 
@@ -356,14 +335,14 @@ static void sass_stop(struct trace *t, bool quiet)
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
     me.started = false;
-    if (counts_somewhere()) {
+    if (sass_contexts_count(me.contexts)) {
         bool alone = sass_gate_shut(PATIENCE);
-        contexts_end(alone);
+        contexts_end(alone, true);
         sass_gate_open();
         if (!alone)
             cupti_fatal_suspect();
     } else { /* calls whose end nobody told while CUPTI was away would be waited for */
-        contexts_end(true);
+        contexts_end(true, true);
     }
     engine_leave();
 }
@@ -375,7 +354,7 @@ static enum suspended sass_suspend(struct trace *t)
         return SUSPEND_LATER;
     bool alone = sass_gate_shut(0);
     if (alone)
-        contexts_end(true);
+        contexts_end(true, false);
     me.resting |= alone;
     sass_gate_open();
     engine_leave();
@@ -386,7 +365,8 @@ static bool counts_anywhere(struct trace *t)
 {
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return false;
-    bool counts = me.started && (!nv_engine_failed(t, NV_SASS_METRICS) || counts_somewhere());
+    bool counts =
+        me.started && (!nv_engine_failed(t, NV_SASS_METRICS) || sass_contexts_count(me.contexts));
     engine_leave();
     return counts;
 }
@@ -430,7 +410,7 @@ static void say_crowd(struct sink *s)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.contexts",
                         "counts of instructions are missing: there were more than %d contexts "
                         "between two looks, or more than %d devices",
-                        CONTEXTS, DEVICES);
+                        SASS_CONTEXTS, DEVICES);
     me.crowd_said = true;
 }
 
@@ -468,6 +448,10 @@ static void conclude(struct trace *t)
                         "kernels of %" PRIu64 " graph launches may be missing among the counts: "
                         "CUPTI does not instrument all graphs",
                         of_graphs);
+    if (me.opened && me.stayed)
+        s->ops->message(s, SEVERITY_NOTE, "sass_metrics.stays",
+                        "kernels stay instrumented until the process ends, and whether CUPTI "
+                        "dropped counts is not known: the program had unloaded code");
     me.opened = false;
 }
 
@@ -476,7 +460,7 @@ static void sass_drain(struct trace *t)
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
         return;
     cubins_drain(me.library.cuptiGetCubinCrc, t->sink);
-    for (size_t i = 0; i < CONTEXTS; i++) {
+    for (size_t i = 0; i < SASS_CONTEXTS; i++) {
         struct sass_context *c = &me.contexts[i];
         if (c->state == SASS_FREE)
             continue;
@@ -533,7 +517,7 @@ static void sass_entered(struct trace *t, uint32_t id, const struct cupti_callba
     if (atomic_load_explicit(&me.deferred, memory_order_acquire))
         return;
     if (call_moments[id] == MOMENT_ENDING)
-        take_ending();
+        take_ending(call_unloads[id]);
     if (call_launches(id)) {
         count_launch(call_roles[id] == ROLE_GRAPH);
         begun(t, begin_pending(t));
