@@ -29,7 +29,9 @@ struct frames_look frames_read(struct frames *f, const struct stack_other_thread
         return out;
     out.stack = (uint32_t)stack_other_walk(f->reader, t, &result);
     out.torn = result == STACK_OTHER_TORN;
-    out.quality = result == STACK_OTHER_NO_INNERMOST ? 1 : result == STACK_OTHER_OUTER ? 2 : 0;
+    out.quality = result == STACK_OTHER_NO_INNERMOST        ? 1
+                  : result == STACK_OTHER_OUTER || out.torn ? 2
+                                                            : 0;
     return out;
 }
 

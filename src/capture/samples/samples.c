@@ -303,7 +303,7 @@ static void write_row(const struct looked *l)
         .stack = stacking_row(capture_sink.writer, l->stack),
         .state = l->state,
         .syscall = l->number,
-        .quality = l->stack ? l->quality : CELL_NULL,
+        .quality = l->stack || l->quality ? l->quality : CELL_NULL,
     };
     ids_thread(&capture_sink.ids, l->tid, *l->name ? l->name : NULL);
     sink_put_whole(RECORD_host_sample, &row);

@@ -71,6 +71,18 @@ static int64_t none(const struct model *m, enum idle_cause c, enum idle_reason r
     return ns;
 }
 
+/* ns of a cause of which only the launch that ended them is known. */
+static int64_t ended(const struct model *m, enum idle_cause c)
+{
+    int64_t ns = 0;
+    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
+        const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
+        if (l->cause == (uint32_t)c && l->flags == IDLE_ENDED_BY)
+            ns += l->exact + l->estimated;
+    }
+    return ns;
+}
+
 /* A launch whose row the log has; its work begins 5 us after the call does. */
 static void captured(struct program *p, int64_t why, int64_t thread, int64_t stack, int64_t ns)
 {
@@ -339,8 +351,7 @@ static void check_inherited(int waiting, bool gil, int hooks)
                      waiting > 1 ? IDLE_BLOCKED
                      : gil       ? IDLE_WAITS_FOR_GIL
                                  : IDLE_RUNNING);
-        if (i < hooks)
-            program_look(&p, p.now + 500000, 5, hook, IDLE_RUNNING);
+        program_look(&p, p.now + 500000, 5, i < hooks ? hook : 0, IDLE_RUNNING);
         program_work(&p, 1000000);
         captured(&p, LONG, 5, native, 1000);
     }
@@ -360,6 +371,41 @@ TEST(test_inherited)
     check_inherited(1, true, 0);
     check_inherited(1, true, 2);
     check_inherited(2, false, 0);
+}
+
+/* A library's threads launch, as JAX's do, while one thread runs Python, whatever that does; where
+ * none does, the launch that ended the time is all that is known. */
+static void check_runtime_threads(bool python)
+{
+    struct program p;
+    struct model m;
+    program_init(&p, "runtime threads");
+    p.told = true;
+    int64_t native = program_native(&p, 0, "/usr/lib/xla.so", 64, NULL),
+            loop = program_python(&p, 0, "train.py", "loop", 4);
+    captured(&p, LONG, 5, native, 1000);
+    for (int i = 0; i < 10; i++) {
+        p.now = p.gpu;
+        if (python)
+            program_look(&p, p.now + 300000, 1, loop, i % 2 ? IDLE_RUNNING : IDLE_BLOCKED);
+        program_look(&p, p.now + 310000, 5, 0, IDLE_BLOCKED);
+        program_look(&p, p.now + 320000, 6, 0, IDLE_BLOCKED);
+        program_work(&p, 1000000);
+        captured(&p, LONG, 5, native, 1000);
+    }
+    read_program(&p, &m, 0);
+    assert_int_equal(at(&m, "train.py:4", IDLE_LATE, IDLE_INHERITED).estimated,
+                     python ? 10 * 1000000 : 0);
+    assert_int_equal(none(&m, IDLE_LATE, IDLE_NO_PYTHON), 0);
+    assert_int_equal(sums[IDLE_LATE].time, 10 * 1005000);
+    assert_int_equal(ended(&m, IDLE_LATE), python ? 0 : 10 * 1000000);
+    model_fini(&m);
+}
+
+TEST(test_runtime_threads)
+{
+    check_runtime_threads(true);
+    check_runtime_threads(false);
 }
 
 /* The main thread is looked at before the first work and after the last. */
@@ -386,7 +432,7 @@ TEST(test_edges)
     model_fini(&m);
 }
 
-/* Looks without a stack are lost time; calls keep their own line and time, and looks in calls do
+/* Looks that were torn are lost time; calls keep their own line and time, and looks in calls do
  * not count. */
 TEST(test_lost_and_calls)
 {
@@ -398,7 +444,8 @@ TEST(test_lost_and_calls)
     for (int i = 0; i < 10; i++) {
         p.now = p.gpu;
         work(&p, 1000000, 1, a, 3);
-        work(&p, 1000000, 1, 0, 1);
+        program_look_torn(&p, p.now + 500000, 1);
+        program_work(&p, 1000000);
         program_look(&p, p.now + 1000, 1, w, IDLE_BLOCKED);
         program_call(&p, (struct wait_row){.duration = 500000, .call = SYNC_ALLOC, .stack = w});
         captured(&p, LONG, 1, a, 1000);
@@ -472,13 +519,14 @@ TEST(test_without_rows)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_divide),        cmocka_unit_test(test_own_and_launching),
-        cmocka_unit_test(test_few_looks),     cmocka_unit_test(test_summed),
-        cmocka_unit_test(test_small_classes), cmocka_unit_test(test_queued),
-        cmocka_unit_test(test_under_way),     cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_shared_own),    cmocka_unit_test(test_inherited),
-        cmocka_unit_test(test_edges),         cmocka_unit_test(test_lost_and_calls),
-        cmocka_unit_test(test_without_rows),  cmocka_unit_test(test_scope),
+        cmocka_unit_test(test_divide),          cmocka_unit_test(test_own_and_launching),
+        cmocka_unit_test(test_few_looks),       cmocka_unit_test(test_summed),
+        cmocka_unit_test(test_small_classes),   cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_under_way),       cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared_own),      cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_runtime_threads), cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_lost_and_calls),  cmocka_unit_test(test_without_rows),
+        cmocka_unit_test(test_scope),
 
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);

@@ -114,8 +114,19 @@ void program_capture(struct program *p, int64_t why, int64_t thread, int64_t sta
 
 void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack, int64_t state)
 {
+    struct host_sample_row row = {.start = time,
+                                  .thread = thread,
+                                  .stack = stack,
+                                  .state = state,
+                                  .syscall = CELL_NULL,
+                                  .quality = stack ? 0 : CELL_NULL};
+    make_log_rows(&p->log, RECORD_host_sample, &row, 1);
+}
+
+void program_look_torn(struct program *p, int64_t time, int64_t thread)
+{
     struct host_sample_row row = {
-        .start = time, .thread = thread, .stack = stack, .state = state, .syscall = CELL_NULL};
+        .start = time, .thread = thread, .state = IDLE_RUNNING, .syscall = CELL_NULL, .quality = 2};
     make_log_rows(&p->log, RECORD_host_sample, &row, 1);
 }
 

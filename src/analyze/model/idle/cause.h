@@ -21,13 +21,14 @@ enum idle_cause {
 
 /* Why a part of the idle time has no line. */
 enum idle_reason {
-    IDLE_KNOWN,    /* it has one */
-    IDLE_FEW,      /* the host's own time, with too few looks at the thread or none */
-    IDLE_SEVERAL,  /* the thread runs no Python, and several that do waited for it */
-    IDLE_NO_STACK, /* the call has no stack */
-    IDLE_LOST,     /* looks without a stack, and parts without room */
-    IDLE_SHARED,   /* other processes used the GPU, and nobody knows when the work was launched */
-    IDLE_OF_GPU,   /* no line's: the GPU itself needs that long between two kernels */
+    IDLE_KNOWN,     /* it has one */
+    IDLE_FEW,       /* the host's own time, with too few looks at the thread or none */
+    IDLE_SEVERAL,   /* the thread runs no Python, and several that do waited for it */
+    IDLE_NO_STACK,  /* the call has no stack */
+    IDLE_NO_PYTHON, /* the thread ran no Python: a library's, or the interpreter ends */
+    IDLE_LOST,      /* looks that failed, and parts without room */
+    IDLE_SHARED,    /* other processes used the GPU, and nobody knows when the work was launched */
+    IDLE_OF_GPU,    /* no line's: the GPU itself needs that long between two kernels */
     IDLE_OF_PROFILER,     /* no line's */
     IDLE_OF_OTHERS,       /* no line's of this program */
     IDLE_PROBABLY_OTHERS, /* as IDLE_OF_OTHERS; told by what ran after the gap */
@@ -37,7 +38,7 @@ enum idle_reason {
 /* A flag says more of a line with a part of the idle time. */
 enum idle_flag {
     IDLE_ENDED_BY = 1,  /* its launch ended the idle time, which it need not have caused */
-    IDLE_INHERITED = 2, /* by looks at the thread that waited for the one that launched */
+    IDLE_INHERITED = 2, /* by looks at the thread that ran Python while another launched */
 };
 
 /* A state (enum idle_state) with the number of the system call + 1 (0: none). */

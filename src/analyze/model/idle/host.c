@@ -93,40 +93,61 @@ static bool is_away(const struct idle_gap *g, int64_t t)
            idle_engines_within(&g->m->idle.engines, g->thread, t, t + 1) > 0;
 }
 
-/* Adds the looks at the thread. *any: there are some, though it was in a call. */
-static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end, bool *any)
+/* Adds the looks at the thread: those that have a stack or were torn, or the others. *any: there
+ * are some, though it was in a call. */
+static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end, bool python,
+                     bool *any)
 {
     const struct idle_looks *l = &g->m->idle.looks;
     int rc = 0;
     for (size_t i = from; !rc && i < l->sorted && l->rows[i].time < end; i++) {
-        if (l->rows[i].thread != g->thread)
+        const struct idle_look *r = &l->rows[i];
+        if (r->thread != g->thread || (r->stack || r->torn) != python)
             continue;
         *any = true;
-        if (!is_away(g, l->rows[i].time))
-            rc = idle_parts_look(&g->m->idle.parts, own, &l->rows[i], false);
+        if (!is_away(g, r->time))
+            rc = idle_parts_look(&g->m->idle.parts, own, r, false);
     }
     return rc;
 }
 
-/* Adds the looks at the only thread that was blocked meanwhile. Where there were several, each
- * round of looks counts as one of which no line is known. */
-static int inherit_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end)
+/* The only other thread that ran Python meanwhile, or, of several, the only one that was blocked;
+ * 0: there is none. *several: threads were, and it is not known which was waited for. */
+static uint32_t find_other_python(const struct idle_gap *g, size_t from, int64_t end, bool *several)
 {
     const struct idle_looks *l = &g->m->idle.looks;
-    uint32_t waiting = 0;
-    bool several = false;
-    int rc = 0;
+    uint32_t only = 0, blocked = 0;
+    bool more = false, more_blocked = false;
     for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
-        if (r->state != IDLE_BLOCKED || r->thread == g->thread)
+        if (!r->stack || r->thread == g->thread)
             continue;
-        several |= waiting && waiting != r->thread;
-        waiting = waiting ? waiting : r->thread;
+        more |= only && only != r->thread;
+        only = only ? only : r->thread;
+        if (r->state != IDLE_BLOCKED)
+            continue;
+        more_blocked |= blocked && blocked != r->thread;
+        blocked = blocked ? blocked : r->thread;
     }
-    for (size_t i = from; !rc && waiting && i < l->sorted && l->rows[i].time < end; i++) {
+    *several = more && (more_blocked || !blocked);
+    return !more ? only : blocked ? blocked : only;
+}
+
+/* Adds the looks at the thread that find_other_python finds. Where it may be one of several, each
+ * look counts as one of which no line is known. *any: there are some. */
+static int inherit_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end,
+                         bool *any)
+{
+    const struct idle_looks *l = &g->m->idle.looks;
+    bool several;
+    uint32_t other = find_other_python(g, from, end, &several);
+    int rc = 0;
+    for (size_t i = from; !rc && other && i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
-        if (r->state == IDLE_BLOCKED && r->thread == waiting)
+        if (r->thread == other && r->stack) {
+            *any = true;
             rc = idle_parts_look(&g->m->idle.parts, own, several ? NULL : r, true);
+        }
     }
     return rc;
 }
@@ -160,8 +181,12 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
     if (rc || !at || !l->sorted)
         return rc;
     size_t from = idle_looks_from(l, g->start);
-    rc = add_looks(g, at, from, end, &any);
-    return rc || any || !g->after ? rc : inherit_looks(g, at, from, end);
+    rc = add_looks(g, at, from, end, true, &any);
+    if (!rc && !any && g->after)
+        rc = inherit_looks(g, at, from, end, &any);
+    if (!rc && !g->after) /* the interpreter begins before its code, and ends after it */
+        rc = add_looks(g, at, from, end, false, &any);
+    return rc;
 }
 
 void idle_gap_blame_host(struct idle_gap *g)

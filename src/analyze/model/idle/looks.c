@@ -49,6 +49,7 @@ int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b)
                               .stack = id_cell(b, COL_host_sample_stack, i)};
         if (!cells_time_ok(r.time) || !r.thread)
             continue;
+        r.torn = !r.stack && cells_or(b, COL_host_sample_quality, i, 0) > 0;
         r.state = state > 0 && state < IDLE_STATES ? (uint16_t)state : IDLE_STATE_UNKNOWN;
         r.syscall = syscall >= 0 && syscall < UINT16_MAX ? (uint16_t)(syscall + 1) : 0;
         if (l->count == IDLE_LOOKS)
@@ -67,6 +68,7 @@ static int compare(const void *a, const void *b)
     int o = ORDER(x->time, y->time);
     o = o ? o : ORDER(x->thread, y->thread);
     o = o ? o : ORDER(x->stack, y->stack);
+    o = o ? o : ORDER(x->torn, y->torn);
     o = o ? o : ORDER(x->state, y->state);
     return o ? o : ORDER(x->syscall, y->syscall);
 }

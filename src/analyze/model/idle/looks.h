@@ -27,9 +27,10 @@ struct wire_batch;
 struct idle_look {
     int64_t time; /* ns */
     uint32_t thread;
-    uint32_t stack;   /* id of the log; 0: lost */
+    uint32_t stack;   /* id of the log; 0: it ran no Python, or torn */
     uint16_t syscall; /* number + 1; 0: none or unknown */
     uint16_t state;   /* enum idle_state */
+    bool torn;        /* its stack could not be read */
 };
 
 struct idle_looks {

@@ -72,6 +72,8 @@ int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *
     if (look && look->stack) {
         key.stack = look->stack;
         key.doing = IDLE_DOING(look->state, look->syscall);
+    } else {
+        key.torn = look && look->torn;
     }
     int rc = keyed_put(&p->seen, &key, &at, NULL);
     if (!rc && at)

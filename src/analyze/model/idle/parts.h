@@ -32,7 +32,8 @@ struct idle_seen {
     uint32_t own; /* index in own */
     uint32_t stack;
     uint32_t doing;     /* IDLE_DOING(state, syscall + 1) */
-    uint32_t inherited; /* 1: of the thread that waited meanwhile; 2: several threads waited */
+    uint32_t inherited; /* 1: of the other thread that ran Python; 2: of one of several */
+    uint32_t torn;      /* the stack could not be read */
     uint64_t count;     /* not of the key */
 };
 

@@ -27,7 +27,7 @@ struct pool {
 
 /* Looks of a pool with equal stacks and scopes. */
 struct share {
-    uint32_t pool, place, node, doing, scope, inherited;
+    uint32_t pool, place, node, doing, scope, inherited, torn;
     uint64_t count;
 };
 
@@ -120,6 +120,7 @@ static int compare(const void *a, const void *b)
     o = o ? o : ORDER(x->node, y->node);
     o = o ? o : ORDER(x->doing, y->doing);
     o = o ? o : ORDER(x->scope, y->scope);
+    o = o ? o : ORDER(x->torn, y->torn);
     return o ? o : ORDER(x->inherited, y->inherited);
 }
 
@@ -139,6 +140,7 @@ static int list(struct pools *p)
                             .node = stacks_node_of(&m->stacks, s->stack),
                             .doing = s->doing,
                             .inherited = s->inherited,
+                            .torn = s->torn,
                             .count = s->count};
         if (!one.pool || (pool->kind != POOL_NATIVE && s->inherited))
             continue;
@@ -161,7 +163,10 @@ static struct idle_line row_of(const struct pool *pool, const struct share *s)
         row.doing = s->doing;
         row.flags = s->inherited ? IDLE_INHERITED : 0;
     } else {
-        row.reason = s->inherited == 2 ? IDLE_SEVERAL : IDLE_LOST;
+        row.reason = s->inherited == 2 ? IDLE_SEVERAL
+                     : s->torn         ? IDLE_LOST
+                     : s->node         ? IDLE_NO_STACK
+                                       : IDLE_NO_PYTHON;
     }
     return row;
 }

@@ -23,6 +23,8 @@ static const struct {
     [IDLE_FEW] = {"no_samples", "the host's own time, with too few samples of its thread or none"},
     [IDLE_SEVERAL] = {"several_waited", "several threads waited for the one that launched"},
     [IDLE_NO_STACK] = {"no_stack", "calls whose stack is not known"},
+    [IDLE_NO_PYTHON] = {"no_python",
+                        "no Python code ran: a library's thread, or the interpreter's end"},
     [IDLE_LOST] = {"lost", "samples that failed, or found no room"},
     [IDLE_SHARED] = {"shared", "other processes used the GPU, and the launch is not timed"},
     [IDLE_OF_GPU] = {"gpu", "the GPU itself, between two kernels"},
