@@ -12,7 +12,8 @@ CUDA activity, and neither; `before` are rounds before either was ever there. `f
 inside one process, rounds under the traced state with rounds in which libgpufl does
 the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
 begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
-(stacks at launches), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
+(stacks at launches), Trace-idle (without stacks of launches and samples of threads for the line behind idle
+time), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
 there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as
 `gpufl trace` does; other options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...).
 Prints one JSON object: ms per step of every round.
@@ -96,9 +97,11 @@ def kernels_of_a_step(step) -> int:
 
 def session_options(state: str) -> dict:
     """The environment that a state stands for."""
+    state, _, without = state.partition("-")
     engine, _, launch = state.partition("+")
     engine, _, collect = engine.partition(":")
     return {"GPUFL_PC_KERNEL_COLLECT": collect or "all", "GPUFL_PROFILING_ENGINE": engine,
+            "GPUFL_IDLE_STACKS": "false" if without else "true", "GPUFL_HOST_SAMPLES_HZ": "0" if without else "200",
             "GPUFL_ENABLE_STACK_TRACE": "true", "GPUFL_LAUNCH_STACKS": "true" if launch else "false"}
 
 

@@ -186,6 +186,28 @@ class Bench:
                 "mean ns": ledger["cost_stacks"] / max(1, ledger["stacks_captured"])}
         return result
 
+    def idle(self):
+        """The same step with what names the line behind idle time (stacks of some launches, samples of threads) over
+        Trace without; sessions alternate inside one process. Of the ledger: what the captures took on the launching
+        threads, and the thread that samples, of a core."""
+        log, states = self.work / "idle", "Trace-idle,Trace"
+        r = self.run(["python3", HERE / "pytorch_step.py", "states", "--library",
+                      self.bin.parent / "lib" / "libgpufl.so", "--states", states, "--rounds", 8 if self.quick else 100],
+                     GPUFL_LOG_PATH=str(log))
+        report, launches = self.report(log), {}
+        for state in ("true", "false"):
+            launches[state] = self.run([self.bin / "bench_launch", "trace", "--rounds", 10 if self.quick else 60,
+                                        "--launches", 20000 if self.quick else 50000], GPUFL_ENABLE_STACK_TRACE="true",
+                                       GPUFL_IDLE_STACKS=state, GPUFL_HOST_SAMPLES_HZ="200" if state == "true" else "0")
+        ledger, seconds = report["ledger"], sum(s["duration_ns"] for s in report["sessions"]) / 2e9
+        return {"trace with idle's lines over floor, ns": versus(launches["true"]["trace"], launches["true"]["floor"]),
+                "trace without idle's lines over floor, ns": versus(launches["false"]["trace"], launches["false"]["floor"]),
+                "trace over trace without idle's lines, ms a step": versus(r["Trace"], r["Trace-idle"]),
+                "captures and samples": {"captured": ledger["launches_captured"], "lost": ledger["captures_lost"],
+                                         "samples": ledger["host_samples"], "late": ledger["host_samples_late"],
+                                         "captures, % of the time": ledger["cost_stacks"] / seconds / 1e7,
+                                         "sampling thread, % of a core": ledger["cost_host_samples"] / seconds / 1e7}}
+
     def scope(self):
         r = self.run([self.bin / "bench_scope"])
         return {"scope on, ns": {"ours": r["on_ns"]}, "scope off, ns": {"ours": r["off_ns"]}}
@@ -380,7 +402,7 @@ def show(name, value):
 
 
 def main():
-    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "graph",
+    names = ["launch", "pairs", "scope", "startup", "memory", "size", "pytorch", "profiler", "stacks", "idle", "graph",
              "graph_modes", "soak", "sampling", "pytorch_sampling", "pytorch_again", "counters", "counting", "between",
              "windows"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

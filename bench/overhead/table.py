@@ -4,7 +4,7 @@ import re
 # Topic, and the measurements of run.py that belong to it.
 TOPICS = (
     ("A launch and a scope", ("pairs", "launch", "scope")),
-    ("A PyTorch step of 931 kernels", ("pytorch", "profiler", "stacks")),
+    ("A PyTorch step of 931 kernels", ("pytorch", "profiler", "stacks", "idle")),
     ("Start, memory, log, graphs", ("startup", "memory", "size", "graph", "soak", "graph_modes")),
     ("Engines beyond Trace", ("sampling", "pytorch_sampling", "pytorch_again", "windows", "counters", "counting", "between")),
 )
@@ -24,6 +24,9 @@ NAMES = {
     "trace over torch.profiler, ms a step": "Trace over torch.profiler",
     "Sync over bare, ms a step": "Sync over bare, the loss read in each step",
     "Trace+launch over Trace, ms a step": "stacks at launches over stacks at waits",
+    "trace with idle's lines over floor, ns": "empty launch, Trace with idle's lines over the floor",
+    "trace without idle's lines over floor, ns": "empty launch, Trace without idle's lines over the floor",
+    "trace over trace without idle's lines, ms a step": "Trace over Trace without idle's lines",
     "trace over floor, ms a process": "start-up and shutdown, Trace over the floor",
     "trace over bare, ms a process": "start-up and shutdown, Trace over bare",
     "trace over floor, MiB resident": "resident memory at 100 000 kernels/s, Trace over the floor",

@@ -84,7 +84,7 @@ PAUSED = ("idle_cause",)  # one of more than 10 ms
 CASES = [
     *moved_sync("sync_loop", "sync-in-loop", "sync-hoisted", "train"),
     *hidden_sync("sync_inline", "sync-in-inline", "settle"),
-    *hidden_sync("sync_lambda", "sync-in-lambda", "{lambda"),
+    *hidden_sync("sync_lambda", "sync-in-lambda", "'lambda'"),
     *hidden_sync("sync_template", "sync-in-template", "Tensor<float>::item"),
     *moved_sync("sync_thread", "sync-in-thread", "sync-after-thread", "load"),
     Case("sync_loop", "fault", {"sync_line": At("sync-in-loop", "train", "HIGH"),
