@@ -129,6 +129,10 @@ struct sink_ops {
      * where only a long one is reported. */
     uint32_t (*stack)(struct sink *s);
 
+    /* [hot] Optional: grows whenever the calling thread's stack is captured, of whose time the sink
+     * keeps count. */
+    uint64_t (*stacks)(struct sink *s);
+
     /* [any] The same for a thread whose stack is not its own but that of a program it simulates:
      * frames, outermost first. The stack's id in a wait may then lie above SINK_STACK_MOST. */
     uint32_t (*told)(struct sink *s, const struct sink_frame *frames, unsigned depth);
@@ -258,6 +262,7 @@ struct trace; /* the backend's own */
 
 struct trace_cost {
     int64_t callbacks_ns; /* time in our callbacks on the program's threads, extrapolated */
+    bool stacks_apart;    /* without the captures of stacks, see sink_ops.stacks */
     bool launches_counted;
     bool graphs_whole; /* graphs have records of whole launches, not of their kernels */
 };

@@ -156,6 +156,7 @@ TEST(rows_say_what_the_program_did)
     assert_true(found[2] > 0);
     assert_int_equal(l.ledger.launches_captured, (int64_t)l.launch_count);
     assert_int_equal(l.ledger.captures_lost, 0);
+    assert_true(l.ledger.cost_stacks > 0 && l.ledger.cost_callbacks >= l.ledger.cost_stacks);
     assert_int_equal(l.ledger.scopes_opened, 0);
     finish(&r, &l);
 }

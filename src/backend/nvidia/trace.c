@@ -376,6 +376,7 @@ static void trace_quiet(struct trace *t)
 static void trace_cost(struct trace *t, struct trace_cost *out)
 {
     out->callbacks_ns = launches_cost(t);
+    out->stacks_apart = true;
     out->launches_counted = !nv_engines_need_no_calls(t);
     out->graphs_whole = activity_kinds_graphs_whole(t);
 }

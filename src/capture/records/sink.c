@@ -47,6 +47,13 @@ static uint32_t op_stack(struct sink *s)
     return stacking_at_wait();
 }
 
+static uint64_t op_stacks(struct sink *s)
+{
+    const struct thread_state *t = thread_here;
+    (void)s;
+    return t ? atomic_load_explicit(&t->counters.stack_ticks, memory_order_relaxed) : 0;
+}
+
 static uint32_t op_told(struct sink *s, const struct sink_frame *frames, unsigned depth)
 {
     (void)s;
@@ -303,6 +310,7 @@ static const struct sink_ops ops = {
     .passed = op_passed,
     .in_scope = op_in_scope,
     .stack = op_stack,
+    .stacks = op_stacks,
     .told = op_told,
     .wait = op_wait,
     .name = op_name,

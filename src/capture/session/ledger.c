@@ -36,7 +36,6 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->graph_kernels = counted ? (int64_t)c.graph_kernels : CELL_NULL;
     r->graph_unknown = counted ? (int64_t)c.graph_unknown : CELL_NULL;
     r->graphs_recorded = cost.graphs_whole ? (int64_t)s->recorded[RECORD_graph_run] : CELL_NULL;
-    r->cost_callbacks = l->trace ? cost.callbacks_ns : 0;
     r->scopes_opened = (int64_t)c.scopes_opened;
     r->scopes_lost = (int64_t)(c.scopes_lost + l->scopes_lost);
     r->joins_lost = (int64_t)(c.joins_lost + s->joins.lost + l->joins_lost);
@@ -46,6 +45,7 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->launches_captured = l->captures ? (int64_t)c.launches_captured : CELL_NULL;
     r->captures_lost = l->captures ? (int64_t)c.captures_lost : CELL_NULL;
     r->cost_stacks = tick_curve_length(l->curve, c.stack_ticks);
+    r->cost_callbacks = l->trace ? cost.callbacks_ns + (cost.stacks_apart ? r->cost_stacks : 0) : 0;
 }
 
 static void read_stacks(struct ledger_row *r)

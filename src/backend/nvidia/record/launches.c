@@ -447,11 +447,14 @@ static __attribute__((noinline)) void launch_timed(struct trace *t, struct sink 
                                                    const struct cupti_callback *c)
 {
     bool apart = engine_time_awaits();
+    uint64_t stacks = s->ops->stacks ? s->ops->stacks(s) : 0;
     int64_t engines = engine_time_total(), begin = clock_mono();
     if (!launch_fast(t, s, id, c))
         launch_slow(t, s, id, c);
     int64_t ns = clock_mono() - begin - t->clock_ns;
-    if (!apart && engine_time_total() == engines) /* that is known: nothing to extrapolate from */
+    bool captured = s->ops->stacks && s->ops->stacks(s) != stacks;
+    /* What engines and captures took is known: nothing to extrapolate from. */
+    if (!apart && !captured && engine_time_total() == engines)
         atomic_fetch_add_explicit(&t->callback_ns, ns, memory_order_relaxed);
 }
 
