@@ -125,8 +125,8 @@ static const struct table_case {
     {60,
      {"sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage4_warpsize2x2x1_kernel",
       "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage3_warpsize2x2x1_kernel"},
-     {"gemm f16f16 f16f32 f32 nn n 96x64x32 sm80 [stage4]",
-      "gemm f16f16 f16f32 f32 nn n 96x64x32 sm80 [stage3]"}},
+     {"gemm f16 f16f32 f32 nn n 96x64x32 sm80 [stage4]",
+      "gemm f16 f16f32 f32 nn n 96x64x32 sm80 [stage3]"}},
     /* Only parameters, or what an odd name adds, is different. */
     {60,
      {"triton_poi_fused_add_0(int)", "triton_poi_fused_add_0(long)",
