@@ -73,6 +73,7 @@ bool range_enabled(void);
 bool sass_refuses_kernels(bool serialized);
 /* Notes a launch of this thread, which begins after the client's handlers and ends before them. */
 void sass_launching(uint32_t context, bool begins);
+void sass_context_destroying(uint32_t context);
 void sass_context_destroyed(uint32_t context);
 void sass_module_gone(uint32_t context);
 

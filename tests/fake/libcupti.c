@@ -148,6 +148,8 @@ static void on_context(uint32_t cbid, uint32_t context)
     struct cupti_resource_event r = {.context = context ? FAKE_CONTEXT_OF(context) : NULL};
     if (library_over())
         return;
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY)
+        sass_context_destroying(context);
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &r);
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY) {
         pc_context_destroyed(context);

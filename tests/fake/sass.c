@@ -209,12 +209,17 @@ __attribute__((destructor)) static void write_totals(void)
 void sass_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(context >= FAKE_CONTEXTS || !contexts[context].on || contexts[context].unloaded,
+    must(context >= FAKE_CONTEXTS || !contexts[context].on,
          "a context is destroyed while it counts");
-    if (context < FAKE_CONTEXTS && contexts[context].on) {
-        contexts[context].on = false;
-        atomic_fetch_sub(&enabled, 1);
-    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* From here to its end counting in the context may be ended, whatever was unloaded. */
+void sass_context_destroying(uint32_t context)
+{
+    pthread_mutex_lock(&lock);
+    if (context < FAKE_CONTEXTS)
+        contexts[context].unloaded = false;
     pthread_mutex_unlock(&lock);
 }
 

@@ -182,8 +182,8 @@ TEST(primary_context_that_is_reset)
     run_free(&r);
 }
 
-/* Counting does not end where code was unloaded, also where its context is reset then: the library
- * would write code back that is gone. What was counted is there; a note says what is not known. */
+/* Counting does not end with the session where code was unloaded: the library would write code back
+ * that is gone. What was counted is there; a note says what is not known. */
 TEST(code_that_was_unloaded)
 {
     struct run r;

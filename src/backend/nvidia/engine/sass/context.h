@@ -65,9 +65,9 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
  * enum cupti_result. */
 int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep);
 
-/* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's.
- * As enable. Not to be called once code was unloaded in the context: the library writes the code of
- * kernels back to where they were, and faults then or at exit (CUDA 13.0, ADR 11). */
+/* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's. No
+ * thread may launch meanwhile. Where code was unloaded, call this only as the context goes away:
+ * the library writes the code of kernels back to where they were, and faults at exit (ADR 11). */
 void sass_context_disable(struct sass_context *c, const struct sass_library *l, bool keep);
 
 /* Find the one of SASS_CONTEXTS contexts that is known by the handle, or a free one; NULL: none. */

@@ -147,7 +147,7 @@ static void sass_context_gone(struct trace *t, cuda_context context)
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     struct sass_context *c = sass_contexts_find(me.contexts, context);
-    if (c && c->state == SASS_ON && !c->unloaded) {
+    if (c && c->state == SASS_ON) {
         sass_gate_shut(ENDING_PATIENCE);
         sass_context_disable(c, &me.library, me.keeping);
         sass_gate_open();
