@@ -16,6 +16,14 @@ static struct span drop_suffix(struct span s)
     return s;
 }
 
+/* How many brackets the character opens, or, below 0, closes; the > of -> is none. */
+static int nesting(struct span s, size_t i)
+{
+    char c = s.at[i];
+    bool closes = (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+    return (c == '<' || c == '(' || c == '[' || c == '{') - closes;
+}
+
 /* Cuts a constraint that follows the name or its parameters. */
 static struct span drop_requires(struct span s)
 {
@@ -26,10 +34,8 @@ static struct span drop_requires(struct span s)
             i = after - 1;
             continue;
         }
-        char c = s.at[i];
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
-        if (c == ' ' && depth == 0 && i && starts(s, i, " requires "))
+        depth += nesting(s, i);
+        if (s.at[i] == ' ' && depth == 0 && i && starts(s, i, " requires "))
             return (struct span){s.at, i};
     }
     return s;
@@ -51,8 +57,7 @@ static struct span drop_parameters(struct span s)
         if (c == '(' && depth == 0 && i && !starts(s, i, "(anonymous namespace)") &&
             !starts(s, i, "({lambda"))
             cut = i;
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+        depth += nesting(s, i);
     }
     return (struct span){s.at, cut};
 }
@@ -88,8 +93,7 @@ static bool is_prose(struct span s)
         if (c == ' ' && depth == 0 && s.at[i + 1] == '(' && i && is_word(s.at[i - 1]) &&
             !starts(s, i + 1, "(anonymous namespace)") && !starts(s, i + 1, "(*"))
             return true;
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
+        depth += nesting(s, i);
     }
     return false;
 }
@@ -115,11 +119,9 @@ bool args_split(struct span s, struct span *head, struct span *args, struct span
             continue;
         }
         char c = s.at[i];
-        bool closes = (c == '>' && !(i && s.at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
         if (c == '<' && depth == 0)
             open = i;
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= closes;
+        depth += nesting(s, i);
         if (c != '>' || depth != 0 || open == SIZE_MAX)
             continue;
         *head = (struct span){s.at, open};
@@ -134,11 +136,8 @@ struct span args_next(struct span *args)
 {
     int depth = 0;
     size_t i = 0;
-    for (; i < args->len && !(args->at[i] == ',' && depth == 0); i++) {
-        char c = args->at[i];
-        depth += c == '<' || c == '(' || c == '[' || c == '{';
-        depth -= (c == '>' && !(i && args->at[i - 1] == '-')) || c == ')' || c == ']' || c == '}';
-    }
+    for (; i < args->len && !(args->at[i] == ',' && depth == 0); i++)
+        depth += nesting(*args, i);
     struct span one = {args->at, i};
     size_t passed = i < args->len ? i + 1 : i;
     *args = (struct span){args->at + passed, args->len - passed};
