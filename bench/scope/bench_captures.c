@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "capture/records/captures.h"
 #include "capture/session/session.h"
+#include "tests/unit/support/still_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,60 +22,16 @@
 
 enum { LAUNCHES = 2000000, CAPTURES = 2000, ROUNDS_MAX = 1000, FAILED = 1 };
 
-static struct sink *sink;
+static const struct trace_ops trace = {.open = still_open,
+                                       .start = still_start,
+                                       .stop = still_stop,
+                                       .flush = still_flush,
+                                       .take = still_nothing,
+                                       .drain = still_nothing,
+                                       .cost = still_cost,
+                                       .close = still_nothing};
 
-static int t_open(struct trace **out, const struct trace_config *c, struct sink *s, struct err *e)
-{
-    (void)c, (void)e;
-    sink = s;
-    *out = (struct trace *)&sink; /* any address: never looked into */
-    return 0;
-}
-
-static int t_start(struct trace *t, struct err *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
-
-static int t_stop(struct trace *t)
-{
-    (void)t;
-    return 0;
-}
-
-static int t_flush(struct trace *t, bool all)
-{
-    (void)t, (void)all;
-    return 0;
-}
-
-static void t_nothing(struct trace *t)
-{
-    (void)t;
-}
-
-static void t_cost(struct trace *t, struct trace_cost *out)
-{
-    (void)t;
-    *out = (struct trace_cost){.launches_counted = true};
-}
-
-static const struct trace_ops trace = {.open = t_open,
-                                       .start = t_start,
-                                       .stop = t_stop,
-                                       .flush = t_flush,
-                                       .take = t_nothing,
-                                       .drain = t_nothing,
-                                       .cost = t_cost,
-                                       .close = t_nothing};
-
-static void probe(struct probe *out)
-{
-    *out = (struct probe){.usable = true};
-}
-
-const struct backend backend_none = {.name = "bench", .probe = probe, .trace = &trace};
+const struct backend backend_none = {.name = "bench", .probe = still_probe, .trace = &trace};
 
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
 {
@@ -93,7 +50,7 @@ static double launches(int n)
 {
     int64_t start = now_ns();
     for (int i = 0; i < n; i++)
-        sink->ops->kernel(sink, (uint32_t)i);
+        still_sink->ops->kernel(still_sink, (uint32_t)i);
     return (double)(now_ns() - start) / n;
 }
 
@@ -114,7 +71,7 @@ static double captures(int n)
     int64_t start = now_ns();
     for (int i = 0; i < n; i++) {
         captures_resume();
-        sink->ops->kernel(sink, (uint32_t)i);
+        still_sink->ops->kernel(still_sink, (uint32_t)i);
         thread_here->rule.left = 0; /* else it is known to be short, before anything else */
     }
     return (double)(now_ns() - start) / n;

@@ -2,6 +2,7 @@
  * file, so that every time is exact. The backend is this file's own, too. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
+#include "tests/unit/support/still_trace.h"
 
 #include "backend/backend.h"
 #include "base/clock.h"
@@ -20,40 +21,8 @@
 
 /* ---- the backend and the clock -------------------------------------------------------------- */
 
-static struct sink *sink; /* what open was given */
 static sem_t held, go_on;
 static _Atomic bool hold; /* the collector, at its next round */
-
-static int t_open(struct trace **out, const struct trace_config *c, struct sink *s, struct err *e)
-{
-    (void)c, (void)e;
-    sink = s;
-    *out = (struct trace *)&sink; /* any address: never looked into */
-    return 0;
-}
-
-static int t_start(struct trace *t, struct err *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
-
-static int t_stop(struct trace *t)
-{
-    (void)t;
-    return 0;
-}
-
-static int t_flush(struct trace *t, bool all)
-{
-    (void)t, (void)all;
-    return 0;
-}
-
-static void t_take(struct trace *t)
-{
-    (void)t;
-}
 
 static void t_drain(struct trace *t)
 {
@@ -64,34 +33,23 @@ static void t_drain(struct trace *t)
     sem_wait(&go_on);
 }
 
-static void t_cost(struct trace *t, struct trace_cost *out)
-{
-    (void)t;
-    *out = (struct trace_cost){.launches_counted = true};
-}
-
 static int t_floor(struct trace *t, bool on)
 {
     (void)t, (void)on;
     return 0;
 }
 
-static const struct trace_ops trace = {.open = t_open,
-                                       .start = t_start,
-                                       .stop = t_stop,
-                                       .flush = t_flush,
-                                       .take = t_take,
+static const struct trace_ops trace = {.open = still_open,
+                                       .start = still_start,
+                                       .stop = still_stop,
+                                       .flush = still_flush,
+                                       .take = still_nothing,
                                        .drain = t_drain,
-                                       .cost = t_cost,
+                                       .cost = still_cost,
                                        .floor = t_floor,
-                                       .close = t_take};
+                                       .close = still_nothing};
 
-static void probe(struct probe *out)
-{
-    *out = (struct probe){.usable = true};
-}
-
-const struct backend backend_none = {.name = "test", .probe = probe, .trace = &trace};
+const struct backend backend_none = {.name = "test", .probe = still_probe, .trace = &trace};
 
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
 {
@@ -141,19 +99,19 @@ static int64_t pass(int64_t ns)
 
 static void kernel(uint32_t correlation)
 {
-    sink->ops->kernel(sink, correlation);
+    still_sink->ops->kernel(still_sink, correlation);
 }
 
 static void launch(enum launch_kind kind, uint32_t correlation, bool async)
 {
-    sink->ops->launch(sink,
-                      &(struct launch){.kind = kind, .correlation = correlation, .async = async});
+    still_sink->ops->launch(
+        still_sink, &(struct launch){.kind = kind, .correlation = correlation, .async = async});
 }
 
 static void wait_for(int64_t start, int64_t duration)
 {
-    sink->ops->wait(sink,
-                    &(struct wait){.call = WAIT_STREAM, .start = start, .duration = duration});
+    still_sink->ops->wait(
+        still_sink, &(struct wait){.call = WAIT_STREAM, .start = start, .duration = duration});
 }
 
 static struct launch_row rows[64];
@@ -243,7 +201,7 @@ TEST(calls_that_are_looked_at)
     int64_t graph = pass(200 * US);
     launch(LAUNCH_GRAPH, 2, false);
     int64_t copy = pass(300 * US);
-    assert_true(sink->ops->in_scope(sink)); /* the backend must report them */
+    assert_true(still_sink->ops->in_scope(still_sink)); /* the backend must report them */
     launch(LAUNCH_OTHER, 3, true);
     pass(50 * US);
     launch(LAUNCH_OTHER, 4, false);
@@ -331,8 +289,8 @@ TEST(told_frames)
     struct session_log log;
     start(GPUFL_ENGINE_TRACE);
     for (uint32_t i = 0; i < 2; i++) {
-        sink->ops->launch(
-            sink, &(struct launch){
+        still_sink->ops->launch(
+            still_sink, &(struct launch){
                       .kind = LAUNCH_KERNEL, .correlation = 1 + i, .frames = frames, .depth = 2});
         pass(MS);
     }
