@@ -51,7 +51,7 @@ static size_t code_head_bytes(const struct python_layout *l)
     return l->code_begin + l->code_bytes - OBJECT_TYPE;
 }
 
-/* As python_view, of a copy that begins at OBJECT_TYPE. */
+/* Does for a copy that begins at OBJECT_TYPE what python_view does. */
 static bool code_view(const struct python_layout *l, const char *copy, uintptr_t code,
                       struct python_view *v)
 {

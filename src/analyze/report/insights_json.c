@@ -26,7 +26,7 @@ void json_place(const struct model *m, struct json_out *j, uint32_t place)
     buf_fini(&text);
 }
 
-/* As json_place, for a line of device code. */
+/* Puts the members of json_place for a line of device code. */
 static void put_code_place(const struct model *m, struct json_out *j, const struct insight *i)
 {
     const char *file = model_text(m, i->file), *slash = strrchr(file, '/');

@@ -1,8 +1,8 @@
 /* captures.h - launches that are captured with their stack: rows of the record launch.
  *
- * They tell which line of the program left the GPU without work. Which launches these are is said
- * by launch_rule.h; the thread that launches takes its own stack and puts one slot into its ring.
- * While nobody asks for stacks at some launches (STACKING_SOME), nothing here is called. */
+ * Their stacks tell which line of the program left the GPU without work. launch_rule.h says which
+ * launches are captured; the thread that launches takes its own stack and puts one slot into its
+ * ring. While nobody asks for stacks at some launches (STACKING_SOME), nothing here is called. */
 #ifndef GPUFL_CAPTURE_RECORDS_CAPTURES_H
 #define GPUFL_CAPTURE_RECORDS_CAPTURES_H
 
@@ -38,7 +38,7 @@ static inline bool captures_on(void)
  * is captured once; 0: none was. [hot] */
 uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t now);
 
-/* The same for any call that is reported: what starts no work, and blocking copies, which are
+/* Looks at any call that is reported. Calls that start no work, and blocking copies, which are
  * waits, are none of these launches. [hot] */
 static inline uint32_t captures_look(struct thread_state *t, const struct launch *l)
 {

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As in schema/records.def, record host_sample. */
+/* What a thread was doing: the numbers of host_sample.state in schema/records.def. */
 enum host_state { HOST_RUNS = 1, HOST_READY = 2, HOST_BLOCKED = 3, HOST_GIL = 4 };
 
 /* What the file `syscall` of a thread says. */

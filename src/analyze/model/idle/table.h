@@ -17,7 +17,7 @@ struct idle_row {
     uint32_t place; /* in model.stacks; 0: no line, for `reason` */
     uint32_t cause, reason;
     bool ended_by;      /* the line launched what ended the time, and need not have taken it */
-    bool inherited;     /* most of it is by looks at a thread that waited for the launching one */
+    bool inherited;     /* most of it is by looks at another thread than the launching one */
     uint32_t node;      /* the stack with most of it */
     uint32_t doing;     /* IDLE_DOING of more than half of the looks; 0: various, or unknown */
     uint32_t scope;     /* name of a path that begins with that of the innermost scope with half */
