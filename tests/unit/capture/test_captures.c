@@ -289,9 +289,10 @@ TEST(told_frames)
     struct session_log log;
     start(GPUFL_ENGINE_TRACE);
     for (uint32_t i = 0; i < 2; i++) {
-        still_sink->ops->launch(
-            still_sink, &(struct launch){
-                      .kind = LAUNCH_KERNEL, .correlation = 1 + i, .frames = frames, .depth = 2});
+        still_sink->ops->launch(still_sink, &(struct launch){.kind = LAUNCH_KERNEL,
+                                                             .correlation = 1 + i,
+                                                             .frames = frames,
+                                                             .depth = 2});
         pass(MS);
     }
     end(&log);

@@ -21,7 +21,8 @@ static const struct {
 } reasons[IDLE_REASONS] = {
     [IDLE_KNOWN] = {"", ""},
     [IDLE_FEW] = {"no_samples", "the host's own time, with too few samples of its thread or none"},
-    [IDLE_SEVERAL] = {"several_waited", "the launching thread ran no Python, and several others did"},
+    [IDLE_SEVERAL] = {"several_waited",
+                      "the launching thread ran no Python, and several others did"},
     [IDLE_NO_STACK] = {"no_stack", "calls whose stack is not known"},
     [IDLE_NO_PYTHON] = {"no_python",
                         "no Python code ran: a library's thread, or the interpreter's end"},
