@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Atomic bool armed;      /* a test called mem_fail_at: stays set */
 static _Atomic int64_t fail_at; /* number of the allocation to fail; -1: none */
@@ -55,6 +56,21 @@ void *mem_array(size_t n, size_t size)
     if (__builtin_mul_overflow(n, size, &product))
         return NULL;
     return mem_refused() ? NULL : calloc(n, size);
+}
+
+void *mem_pages(size_t n, size_t size)
+{
+    size_t product;
+    if (__builtin_mul_overflow(n, size, &product) || product == 0 || mem_refused())
+        return NULL;
+    void *p = mmap(NULL, product, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void mem_pages_free(void *p, size_t n, size_t size)
+{
+    if (p)
+        (void)munmap(p, n * size);
 }
 
 void *mem_realloc(void *p, size_t size)

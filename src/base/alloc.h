@@ -16,6 +16,11 @@ char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);
 
+/* Whole pages of the system's, zeroed at their first use; NULL when out of memory. They go back to
+ * the system with mem_pages_free at once, however the program's malloc keeps its own. */
+void *mem_pages(size_t count, size_t size);              /* checks the product */
+void mem_pages_free(void *p, size_t count, size_t size); /* p may be NULL */
+
 /* Makes the n-th allocation from now (0 = the next) fail, once; -1: none. For tests. */
 void mem_fail_at(int64_t n);
 /* Allocations made since the last mem_fail_at. */

@@ -13,7 +13,7 @@ int ring_init(struct ring *r, uint32_t capacity, uint32_t slot_size)
     uint32_t rounded = 1;
     while (rounded < capacity)
         rounded *= 2;
-    r->slots = mem_array(rounded, slot_size);
+    r->slots = mem_pages(rounded, slot_size);
     if (!r->slots)
         return GPUFL_E_NOMEM;
     r->capacity = rounded;
@@ -23,6 +23,6 @@ int ring_init(struct ring *r, uint32_t capacity, uint32_t slot_size)
 
 void ring_fini(struct ring *r)
 {
-    mem_free(r->slots);
+    mem_pages_free(r->slots, r->capacity, r->slot_size);
     memset(r, 0, sizeof *r);
 }

@@ -2,6 +2,8 @@
  *
  * The producer is an application thread: no lock, no allocation, no system
  * call after ring_init. A full ring refuses; the caller counts the loss.
+ * The slots are pages of their own: a ring that is freed goes back to the system, and making one
+ * writes none of them.
  * head is written by the producer (release) and read by the consumer
  * (acquire); tail the other way round. */
 #ifndef GPUFL_BASE_RING_H
