@@ -12,6 +12,22 @@ enum { EXIT_CODE = 5 };
     LIST("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=" #every,  \
          "--option", "pc_window_for_ms=" #length)
 
+/* Launches between the waits of the line that waits again and again. It need not be the first one
+ * of the report: on a busy machine a thread that waits once may wait longer. */
+static json_t *between_waits(const struct run *r)
+{
+    size_t i;
+    json_t *line, *found = NULL;
+    json_array_foreach(at(r->report, "synchronization_lines.lines"), i, line)
+    {
+        json_t *between = at(line, "launches_between.synchronizations");
+        if (!found || int_at(between, "pairs") > int_at(found, "pairs"))
+            found = between;
+    }
+    assert_non_null(found);
+    return found;
+}
+
 /* Samples cover all the time between windows, kernels all the time in windows; no launch is counted
  * that could not be recorded. */
 TEST(takes_turns)
@@ -38,9 +54,9 @@ TEST(takes_turns)
     pc_check_setting(&r, "ran_as", "PcSampling");
     assert_int_equal(pc_settings_named(&r, "period_cycles"), 1);
     /* Waits are of the whole run, and so is what was launched between them. */
-    json_t *line = at(r.report, "synchronization_lines.lines.0.launches_between.synchronizations");
-    assert_int_equal(int_at(line, "min"), 50);
-    assert_int_equal(int_at(line, "median"), 50);
+    json_t *between = between_waits(&r);
+    assert_int_equal(int_at(between, "min"), 50);
+    assert_int_equal(int_at(between, "median"), 50);
     assert_int_equal(json_array_size(at(r.report, "messages")), 0);
     run_free(&r);
 }
