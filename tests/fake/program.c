@@ -19,6 +19,7 @@
  *     benches=B    B more, each repeated 5 times; early: but left after the first time
  *     left         a scope is open when the session ends
  *     ms=T         goes on with its work for T ms
+ *     detached=N   and until the profiling library was finalized N times, a minute at most
  *     exit=N       ends with exit code N
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
  *     fork=before  forks before cuInit: both processes do all of this
@@ -43,6 +44,7 @@
  *     beside       another thread goes on launching meanwhile
  *     busy         three threads go on launching meanwhile, at the rate */
 #include "hooks.h"
+#include "life.h"
 #include "maps.h"
 #include "pace.h"
 
@@ -95,7 +97,7 @@ static char gemm[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i", relu[] = "_Z9fake_reluPfi";
 static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int rate = PACE_PER_MS;
-static int huge, error;
+static int huge, error, detached;
 static int contexts, resets, modules, milliseconds, rounds, steps, benches, managed, allocations;
 static struct {
     long long count, bytes, frees, freed, peak;
@@ -352,6 +354,16 @@ static void work_bench(void)
     scope_end(bench);
 }
 
+static bool goes_on(int64_t passed_ms)
+{
+    enum { PATIENCE_MS = 60000 };
+    uint64_t now[LIVES];
+    if (passed_ms < milliseconds || detached == 0)
+        return passed_ms < milliseconds;
+    life(now);
+    return now[0] < (uint64_t)detached && passed_ms < PATIENCE_MS;
+}
+
 static void work_all(void)
 {
     pthread_t threads[THREADS];
@@ -383,7 +395,7 @@ static void work_all(void)
         work_module(i);
     if (huge)
         work_huge();
-    for (int64_t end = now_ms() + milliseconds; now_ms() < end; rounds++) {
+    for (int64_t begin = now_ms(); goes_on(now_ms() - begin); rounds++) {
         launch_all(NULL);
         cuCtxSynchronize();
     }
@@ -445,7 +457,7 @@ static const struct {
     {"benches", &benches},      {"contexts", &contexts}, {"resets", &resets},
     {"modules", &modules},      {"huge", &huge},         {"ms", &milliseconds},
     {"sessions", &sessions},    {"storm", &storm},       {"rate", &rate},
-    {"exit", &exit_code},
+    {"exit", &exit_code},       {"detached", &detached},
 };
 
 /* Options that are a word. */

@@ -176,7 +176,7 @@ TEST(windows_by_the_clock_after_a_detach)
                         .options = LIST("-e", resting[i], "--after", "400ms", "--for", "300ms",
                                         "--option", "flush_interval_ms=10", "--option",
                                         "window_rest_ms=20", "--option", "window_let_go=true"),
-                        .program = LIST("200", "threads=2", "ms=1200")});
+                        .program = LIST("200", "threads=2", "ms=1200", "detached=2")});
         check_program(&r, 0);
         print_message("%s\n", resting[i]);
         assert_int_equal(int_at(r.report, "windows.opened"), 1);

@@ -1,21 +1,32 @@
 /* windows.c - a "CUDA program" that opens and closes windows of capture itself, through libgpufl.
+ * At its end it prints one line of JSON: what it did in windows, and what became of the library.
  *
- *   fake_windows CYCLES [threads=T] [contexts|made] [kept] [back]
- *     CYCLES times: a window with 10 launches and a graph; after it launches until the profiling
- *     library has been detached. T threads launch on and on meanwhile; contexts: contexts and
- * graphs come and go, too; made: some contexts are made, and stay. kept: the library is not
- * detached. back: at the end the program waits until the library is attached again. scope: windows
- * are opened by a scope of the name "cycle". fake_windows stay one window; then it waits for a line
- * on stdin, launching on, and opens none fake_windows scopes launches in and outside of scopes
- * named "step" fake_windows again a window in a scope "first", and, when the library has been
- * detached, one in no scope fake_windows elsewhere [kept] after a detach a thread launches in a
- * context of its own in a window that another thread opened, and nobody waits for the device for a
- * while; kept: nobody ever does, and the window stays open fake_windows crowd after a detach CROWD
- * contexts are made, and one launch is made in each of them in a window fake_windows gone after a
- * detach a window is opened by a thread whose context another thread has destroyed slow=MS, with
- * the first and the last: so long in each window, and after it Prints one line of JSON: what it did
- * in windows, and what became of the library. */
+ *   fake_windows CYCLES [option]...
+ *     CYCLES times a window with 10 launches and a graph; after it launches until the profiling
+ *     library has been detached.
+ *     threads=T    T threads launch on and on meanwhile
+ *     contexts     contexts and graphs come and go, too
+ *     made         some contexts are made, and stay
+ *     kept         the library is not detached
+ *     back         at the end the program waits until the library is attached again
+ *     scope        a scope of the name "cycle" opens each window
+ *     slow=MS      so long in each window, and after it
+ *   fake_windows stay
+ *     one window; then it waits for a line on stdin, launching on, and opens none
+ *   fake_windows scopes
+ *     launches in and outside of scopes named "step"
+ *   fake_windows again
+ *     a window in a scope "first", and, when the library has been detached, one in no scope
+ *   fake_windows elsewhere [kept]
+ *     after a detach a thread launches in a context of its own in a window that another thread
+ *     opened, and nobody waits for the device for a while; kept: nobody ever does, and the window
+ *     stays open
+ *   fake_windows crowd
+ *     after a detach CROWD contexts are made, and one launch is made in each of them in a window
+ *   fake_windows gone [slow=MS]
+ *     after a detach a thread opens a window whose context another thread has destroyed */
 #include "hooks.h"
+#include "life.h"
 
 #include <gpufl/gpufl.h>
 
@@ -47,7 +58,7 @@ int cuCtxDestroy_v2(cuda_context context);
 int cuDevicePrimaryCtxRetain(cuda_context *context, int device);
 void fake_cuda_contexts(uint64_t out[3]);
 
-enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, LIVES = 5, PATIENCE_S = 30, BROKEN_EXIT = 99 };
+enum { IN_WINDOW = 10, NODES = 3, THREADS = 16, PATIENCE_S = 30, BROKEN_EXIT = 99 };
 
 static char kernel[] = "_Z9fake_reluPfi", other[] = "_Z9fake_gemmIfEvPKT_S2_PS0_i";
 static _Atomic bool over;
@@ -70,17 +81,6 @@ static void launch(void *function)
 static void pause_ms(int ms)
 {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-}
-
-static void life(uint64_t out[LIVES])
-{
-    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    void (*ask)(uint64_t *) = NULL;
-    memset(out, 0, LIVES * sizeof *out);
-    if (cupti)
-        *(void **)&ask = dlsym(cupti, "fake_cupti_life");
-    if (ask)
-        ask(out);
 }
 
 /* Lets time pass while kernels run. */
