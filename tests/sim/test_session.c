@@ -344,8 +344,8 @@ TEST(seed_makes_the_bytes)
     for (int i = 0; i < 3; i++) {
         char args[128];
         struct run r;
-        snprintf(args, sizeof args, "--kernels 100000 --devices 2 --scopes --seed %d", seeds[i]);
-        run_open(&r, "GPUFL_LOG_ROTATE_BYTES=262144 GPUFL_FLUSH_INTERVAL_MS=10000", args);
+        snprintf(args, sizeof args, "--kernels 30000 --devices 2 --scopes --seed %d", seeds[i]);
+        run_open(&r, "GPUFL_LOG_ROTATE_BYTES=65536 GPUFL_FLUSH_INTERVAL_MS=10000", args);
         assert_true(r.found.parts > 4);
         bytes[i] = readback_channel(json_string_value(json_object_get(r.said, "directory")),
                                     "device", &len[i]);
