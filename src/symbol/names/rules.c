@@ -6,22 +6,12 @@
 #include "symbol/names/rules.h"
 
 #include "symbol/names/args.h"
+#include "symbol/names/match.h"
 #include "symbol/names/rule_parts.h"
 
 #include <stdlib.h>
 
-enum {
-    PATH_MAX_BYTES = 512, /* longer paths fit no rule */
-    NAME_MAX_BYTES = 65536,
-    CAPTURES = 4,
-    MADE_MAX = 4096, /* bytes that a rule makes */
-};
-
-struct match {
-    struct span core; /* the name with its template arguments */
-    struct span caught[CAPTURES];
-    size_t count;
-};
+enum { MADE_MAX = 4096 /* bytes that a rule makes */ };
 
 struct rule {
     const char *path, *within, *form, *source;
@@ -42,79 +32,6 @@ static const struct {
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-/* ---- patterns ---------------------------------------------------------------------------- */
-
-static bool fits(const char *pattern, struct span s, size_t i, struct match *m)
-{
-    for (; *pattern; pattern++) {
-        if (*pattern == '*' || *pattern == '#') {
-            size_t begin = i, slot = m->count;
-            if (slot == CAPTURES)
-                return false;
-            if (*pattern == '#')
-                while (i < s.len && is_digit(s.at[i]))
-                    i++;
-            if (*pattern == '#' && i == begin)
-                return false;
-            for (;; i++) {
-                m->caught[slot] = (struct span){s.at + begin, i - begin};
-                m->count = slot + 1;
-                if (fits(pattern + 1, s, i, m))
-                    return true;
-                m->count = slot;
-                if (*pattern == '#' || i >= s.len)
-                    return false;
-            }
-        }
-        if (i >= s.len || (*pattern != '?' && s.at[i] != *pattern))
-            return false;
-        i++;
-    }
-    return i == s.len;
-}
-
-static bool holds(struct span s, const char *text, size_t len)
-{
-    for (size_t i = 0; i + len <= s.len; i++)
-        if (s.at[i] == text[0] && !memcmp(s.at + i, text, len))
-            return true;
-    return false;
-}
-
-/* True where the text holds all that is between the |. */
-static bool holds_all(struct span s, const char *within)
-{
-    while (*within) {
-        size_t n = strcspn(within, "|");
-        if (!holds(s, within, n))
-            return false;
-        within += n + (within[n] == '|');
-    }
-    return true;
-}
-
-/* The path: without template arguments, unnamed namespaces and ABI tags. False: it is too long. */
-static bool path_of(struct span core, char path[PATH_MAX_BYTES], size_t *len)
-{
-    int depth = 0;
-    *len = 0;
-    for (size_t i = 0; i < core.len; i++) {
-        char c = core.at[i];
-        if (!depth && starts(core, i, "(anonymous namespace)::")) {
-            i += strlen("(anonymous namespace)::") - 1;
-            continue;
-        }
-        bool closes = (c == '>' && !(i && core.at[i - 1] == '-')) || c == ']';
-        depth += c == '<' || c == '[';
-        if (!depth && *len == PATH_MAX_BYTES)
-            return false;
-        if (!depth)
-            path[(*len)++] = c;
-        depth -= closes && depth;
-    }
-    return *len > 0;
 }
 
 /* ---- forms ------------------------------------------------------------------------------- */
@@ -145,7 +62,7 @@ static void put_token(struct buf *out, struct span token, size_t from)
     m.caught[0] = token;
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         struct match one = {.count = 0};
-        if (!fits(tokens[i].token, token, 0, &one))
+        if (!match_fits(tokens[i].token, token, 0, &one))
             continue;
         shown = tokens[i].shown;
         m = one;
@@ -305,18 +222,18 @@ static void put_tidy(struct buf *out, struct span s)
 
 bool rules_put(struct buf *out, const char *demangled)
 {
-    struct span name = {demangled, strnlen(demangled, NAME_MAX_BYTES)};
+    struct span name = {demangled, strnlen(demangled, MATCH_NAME)};
     struct match m = {.core = args_core(name)};
-    char path[PATH_MAX_BYTES];
+    char path[MATCH_PATH];
     size_t len, from = out->len;
     struct buf made;
-    if (!path_of(m.core, path, &len) || buf_error(out))
+    if (!match_path(m.core, path, &len) || buf_error(out))
         return false;
     size_t r = 0;
     for (; r < sizeof rules / sizeof *rules; r++) {
         m.count = 0;
-        if (fits(rules[r].path, (struct span){path, len}, 0, &m) &&
-            holds_all(m.core, rules[r].within))
+        if (match_fits(rules[r].path, (struct span){path, len}, 0, &m) &&
+            match_holds_all(m.core, rules[r].within))
             break;
     }
     if (r == sizeof rules / sizeof *rules)

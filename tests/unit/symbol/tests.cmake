@@ -4,6 +4,7 @@ gpufl_test(demangle_truth DEPS symbol)
 gpufl_test(cubin_lines DEPS symbol)
 gpufl_test(disassemble DEPS symbol)
 gpufl_test(ptx DEPS symbol)
+gpufl_test(kinds DEPS symbol)
 gpufl_test(short_names DEPS symbol)
 gpufl_test(shorten DEPS symbol)
 
