@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/printable.h"
 #include "symbol/names/demangle.h"
+#include "symbol/names/kinds.h"
 #include "symbol/names/shorten.h"
 
 #include <string.h>
@@ -124,6 +125,8 @@ int insight_occupancy(const struct model *m, struct insights *to)
     int rc = 0;
     for (size_t n = 0; !rc && n < k->name_count; n++) {
         struct low low = {0};
+        if (kinds_library(k->names[n].kinds))
+            continue;
         for (uint32_t c = 0; c < k->names[n].configs; c++) {
             const struct kernel_config *config =
                 sum_kernels_config(k, k->by_name[k->names[n].first + c]);
@@ -214,6 +217,8 @@ int insight_spills(const struct model *m, struct insights *to)
     int rc = counted ? profile_spills(m, to) : GPUFL_E_NOMEM;
     for (size_t n = 0; !rc && n < k->name_count; n++) {
         struct spill spill = {0};
+        if (kinds_library(k->names[n].kinds))
+            continue;
         for (uint32_t c = 0; !counted[n] && c < k->names[n].configs; c++) {
             const struct kernel_config *config =
                 sum_kernels_config(k, k->by_name[k->names[n].first + c]);

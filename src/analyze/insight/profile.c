@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "base/err.h"
 #include "base/printable.h"
+#include "symbol/names/kinds.h"
 
 #include <string.h>
 
@@ -60,8 +61,11 @@ int64_t profile_time(const struct model *m, uint32_t function, bool *estimated)
 
 bool profile_worth(const struct model *m, uint32_t function)
 {
+    const struct code_function *f = device_code_at(&m->code, function);
     bool estimated;
     int64_t ns = profile_time(m, function, &estimated);
+    if (f && kinds_library(kinds_of(model_text(m, f->shown))))
+        return false; /* nobody who reads the report can change its source */
     return !ns || insight_is_share(m, ns, INSIGHT_worth, 1000);
 }
 

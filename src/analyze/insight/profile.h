@@ -15,7 +15,7 @@ uint32_t profile_kernel(const struct model *m, uint32_t function);
  * rows, by its share of all samples (*estimated). 0: unknown. */
 int64_t profile_time(const struct model *m, uint32_t function, bool *estimated);
 
-/* True where its time is worth a finding, or is not known. */
+/* True where its time is worth a finding, or is not known, and the kernel is no library's. */
 bool profile_worth(const struct model *m, uint32_t function);
 
 /* Samples of a kernel: all, stalled, and by class. */

@@ -52,6 +52,33 @@ TEST(test_spills)
     }
 }
 
+/* Nobody who reads the report can compile a library's kernel again. */
+TEST(test_libraries)
+{
+    static const struct {
+        const char *name;
+        bool own;
+    } cases[] = {
+        {"gather", true},
+        {"nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN", false},
+        {"_ZN7cutlass7Kernel2I42cutlass_80_simt_sgemm_128x64_8x5_nt_align1EEvNT_6ParamsE", false},
+        {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", false},
+        {"loop_add_fusion_3", false},
+        {"triton_poi_fused_add_relu_0", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        finder_begin("libraries");
+        finder_kernels_of(
+            cases[i].name,
+            (struct config_row){
+                .occ_warps = 8, .occ_max_warps = 64, .registers = 255, .local_per_thread = 256},
+            program_name(&finder.p, "registers"));
+        finder_look();
+        assert_int_equal(finder_find("occupancy", "") != NULL, cases[i].own);
+        assert_int_equal(finder_find("spills", "") != NULL, cases[i].own);
+        finder_end();
+    }
+}
+
 static void metrics(int n, int64_t throttle, int64_t temperature)
 {
     finder_kernels((struct config_row){.occ_warps = 64, .occ_max_warps = 64}, 0);
@@ -96,8 +123,8 @@ TEST(test_throttling)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_occupancy),
-                                       cmocka_unit_test(test_spills),
-                                       cmocka_unit_test(test_throttling)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_occupancy), cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_libraries), cmocka_unit_test(test_throttling)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

@@ -89,6 +89,18 @@ TEST(test_no_stall)
     finder_end();
 }
 
+/* What a library's kernel waits for is its authors' business. */
+TEST(test_library)
+{
+    finder_begin("library");
+    int64_t k = profile_kernel_of(P, "ampere_sgemm_128x64_nn", 80);
+    profile_sample(P, k, 2, "long_scoreboard", 0, 3000);
+    profile_sample(P, k, 4, "wait", 0, 1000);
+    finder_look();
+    assert_null(find("stall"));
+    finder_end();
+}
+
 /* 399 samples are too thin, however clear they look; 400 are not. */
 TEST(test_thin)
 {
@@ -459,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stall),
         cmocka_unit_test(test_no_stall),
+        cmocka_unit_test(test_library),
         cmocka_unit_test(test_thin),
         cmocka_unit_test(test_small_kernel),
         cmocka_unit_test(test_every_reason),

@@ -124,8 +124,13 @@ void finder_gaps(int n, int64_t host, int64_t ns)
 
 void finder_kernels(struct config_row c, int64_t limiter)
 {
+    finder_kernels_of("_Z4gemmPf", c, limiter);
+}
+
+void finder_kernels_of(const char *name, struct config_row c, int64_t limiter)
+{
     c.id = 1;
-    c.name = program_name(&finder.p, "_Z4gemmPf");
+    c.name = program_name(&finder.p, name);
     c.device = 1;
     c.occ_limiter = limiter;
     make_log_rows(&finder.p.log, RECORD_config, &c, 1);

@@ -42,7 +42,8 @@ int64_t finder_python(const char *file, const char *function, int64_t line);
 void finder_steps(int n, int kernels, int64_t stack, bool inside);
 /* n kernels of ns at late.py:33, each launched so long (host) after the one before has ended. */
 void finder_gaps(int n, int64_t host, int64_t ns);
-/* Ten launches of 500 us of a kernel with that configuration. */
+/* Ten launches of 500 us of gemm(float*), or of a kernel of another name, with a configuration. */
 void finder_kernels(struct config_row c, int64_t limiter);
+void finder_kernels_of(const char *name, struct config_row c, int64_t limiter);
 
 #endif

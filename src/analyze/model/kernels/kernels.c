@@ -5,17 +5,29 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "symbol/names/demangle.h"
+#include "symbol/names/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIGS_MAX = 1 << 22 }; /* different launch configurations; further ones are "not known" */
+enum {
+    CONFIGS_MAX = 1 << 22, /* different launch configurations; further ones are "not known" */
+    NAMES_MAX = 1 << 16,   /* names whose kinds are found; further ones are of no kind */
+};
+
+struct name_kinds {
+    uint32_t name;
+    uint32_t kinds; /* not of the key */
+};
 
 void sum_kernels_init(struct model *m)
 {
     histogram_init(&m->kernels.time);
     keyed_init(&m->kernels.configs, sizeof(struct kernel_config), sizeof(struct config_row),
                CONFIGS_MAX);
+    keyed_init(&m->kernels.kinds, sizeof(struct name_kinds), offsetof(struct name_kinds, kinds),
+               NAMES_MAX);
 }
 
 void sum_kernels_fini(struct model *m)
@@ -27,10 +39,35 @@ void sum_kernels_fini(struct model *m)
         histogram_fini(&k->names[i].time);
     histogram_fini(&k->time);
     keyed_fini(&k->configs);
+    keyed_fini(&k->kinds);
     mem_free(k->names);
     mem_free(k->by_name);
     memset(k, 0, sizeof *k);
     sum_kernels_init(m);
+}
+
+/* ---- kinds ----------------------------------------------------------------------------- */
+
+/* *kinds gets those of a name. 0 or GPUFL_E_NOMEM. */
+static int find_kinds(struct model *m, uint32_t name, uint32_t *kinds)
+{
+    uint32_t at;
+    bool added;
+    struct buf full;
+    *kinds = 0;
+    int rc = name ? keyed_put(&m->kernels.kinds, &name, &at, &added) : 0;
+    if (rc || !name || !at)
+        return rc;
+    struct name_kinds *n = keyed_at(&m->kernels.kinds, at);
+    if (added) {
+        buf_init(&full, DEMANGLE_ROOM);
+        demangle_put(&full, model_text(m, name));
+        n->kinds = kinds_of(buf_cstr(&full));
+        rc = buf_error(&full) == GPUFL_E_NOMEM ? GPUFL_E_NOMEM : 0;
+        buf_fini(&full);
+    }
+    *kinds = n->kinds;
+    return rc;
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
@@ -41,7 +78,8 @@ static int take_configs(struct model *m, const struct wire_batch *b)
     for (size_t i = 0; !rc && i < b->rows; i++) {
         struct config_row row;
         int64_t *cells = (int64_t *)&row, id = cells_get(b, COL_config_id, i);
-        uint32_t index;
+        uint32_t index, kinds;
+        bool added;
         for (unsigned c = 0; c < COL_config_COUNT; c++) {
             cells[c] = cells_get(b, c, i);
             if (b->record->columns[c].ref == RECORD_name)
@@ -49,7 +87,11 @@ static int take_configs(struct model *m, const struct wire_batch *b)
         }
         row.id = 0;
         row.device = model_device_cell(m, row.device);
-        rc = keyed_put(&m->kernels.configs, &row, &index, NULL);
+        rc = keyed_put(&m->kernels.configs, &row, &index, &added);
+        if (!rc && index && added) {
+            rc = find_kinds(m, (uint32_t)row.name, &kinds);
+            sum_kernels_config(&m->kernels, index)->kinds = kinds;
+        }
         if (!rc)
             rc = model_ref_put(&m->refs.configs, &m->refs.config_count, &m->refs.config_cap, id,
                                index);
@@ -97,9 +139,12 @@ int sum_kernels_merge(struct model *into, const struct model *from, int64_t shif
             row.device = into->devices.merged[row.device];
             rc = keyed_put(&into->kernels.configs, &row, &at, NULL);
         }
+        uint32_t kinds = 0;
+        rc = rc || !at ? rc : find_kinds(into, (uint32_t)row.name, &kinds);
         if (rc)
             break;
         struct kernel_config *to = sum_kernels_config(&into->kernels, at);
+        to->kinds = kinds;
         to->graph += other->graph;
         rc = histogram_merge(&to->time, &other->time);
     }
@@ -149,7 +194,7 @@ static int add_config(struct sum_kernels *k, uint32_t place)
     bool first = !k->name_count || k->names[k->name_count - 1].name != (uint32_t)c->row.name;
     struct kernel_name *n = &k->names[first ? k->name_count++ : k->name_count - 1];
     if (first) {
-        *n = (struct kernel_name){.name = (uint32_t)c->row.name, .first = place};
+        *n = (struct kernel_name){.name = (uint32_t)c->row.name, .first = place, .kinds = c->kinds};
         histogram_init(&n->time);
     }
     n->configs++;

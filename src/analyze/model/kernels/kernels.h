@@ -21,18 +21,21 @@ struct kernel_config {
     struct config_row row;
     struct histogram time; /* ns on the GPU */
     uint64_t graph;        /* rows that a graph launched */
+    uint32_t kinds;        /* of symbol/names/kinds.h; 0 for item 0 */
 };
 
 struct kernel_name {
     uint32_t name;    /* id of model.names; 0: not known */
     uint32_t first;   /* its first configuration in by_name */
     uint32_t configs; /* how many */
+    uint32_t kinds;   /* of symbol/names/kinds.h */
     uint64_t graph;
     struct histogram time;
 };
 
 struct sum_kernels {
     struct keyed configs; /* of struct kernel_config; item 0: not known */
+    struct keyed kinds;   /* struct name_kinds: a name is looked at once */
     uint64_t invalid;     /* rows without a usable interval, in no sum */
     /* after finish: */
     struct kernel_name *names; /* owned; by total time, descending */
