@@ -17,6 +17,13 @@ enum { TEXT_MAX = 1 << 16 };
     "Move the other threads' Python into processes of their own, or into code that gives up the "  \
     "GIL."
 
+/* Time that an activity (activity.h) has. */
+struct did {
+    int64_t ns;
+    uint64_t looks;
+    double variance; /* ns² at 95 % */
+};
+
 /* The host's own time at a line, and in launches there. */
 struct line {
     uint32_t place;
@@ -27,6 +34,16 @@ struct line {
     uint32_t doing;  /* of that row, as all below */
     enum idle_cause main;
     bool inherited;
+    struct did did[ACTIVITIES];
+    enum idle_activity activity; /* the one with at least half of the time */
+};
+
+/* An activity at all lines that have no finding for it. */
+struct spread {
+    struct did did;
+    uint32_t place; /* with most of it */
+    int64_t most;
+    uint64_t lines;
 };
 
 struct lines {
@@ -35,6 +52,7 @@ struct lines {
     uint32_t *at; /* owned: by place, the item + 1 */
     int64_t none[IDLE_CAUSES][IDLE_REASONS];
     struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
+    struct spread spread[ACTIVITIES];
 };
 
 struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
@@ -84,15 +102,72 @@ static void add_row(struct lines *l, const struct idle_row *r)
     }
 }
 
+/* Adds what the host did at each line. */
+static int add_activities(const struct model *m, const struct insights *to, struct lines *l)
+{
+    uint8_t *nodes = idle_activity_list(m);
+    for (size_t i = 1; nodes && i < m->idle.lines.rows.count; i++) {
+        const struct idle_line *r = keyed_at(&m->idle.lines.rows, i);
+        uint32_t at = r->node ? l->at[stacks_node_at(&m->stacks, r->node)->place] : 0;
+        if (!at || !nodes[r->node] || !r->looks || r->flags & IDLE_ENDED_BY ||
+            !is_host(to, r->cause))
+            continue;
+        struct did *d = &l->items[at - 1].did[nodes[r->node]];
+        d->ns = cells_sum(d->ns, r->estimated);
+        d->looks += r->looks;
+    }
+    int rc = nodes ? 0 : GPUFL_E_NOMEM;
+    mem_free(nodes);
+    return rc;
+}
+
+/* Says how well the activities of a line are known, and which has half of the line's time. */
+static void judge_activities(struct line *l)
+{
+    for (int a = 1; a < ACTIVITIES; a++) {
+        struct did *d = &l->did[a];
+        if (!d->looks || d->looks > l->looks)
+            continue;
+        double share = cells_share((double)d->ns, (double)l->ns),
+               half = idle_lines_half_width(d->looks, l->looks) * (double)l->ns;
+        d->variance = share * share * l->variance + half * half;
+        if (2 * (double)d->ns >= (double)l->ns)
+            l->activity = (enum idle_activity)a;
+    }
+}
+
+/* Adds the activities of a line that its finding does not name. */
+static void add_spread(struct lines *l, const struct line *line, bool kept)
+{
+    for (int a = 1; a < ACTIVITIES; a++) {
+        const struct did *d = &line->did[a];
+        struct spread *s = &l->spread[a];
+        if (!d->ns || (kept && line->activity == (enum idle_activity)a))
+            continue;
+        s->did.ns = cells_sum(s->did.ns, d->ns);
+        s->did.looks += d->looks;
+        s->did.variance += d->variance;
+        s->lines++;
+        if (d->ns > s->most) {
+            s->most = d->ns;
+            s->place = line->place;
+        }
+    }
+}
+
 /* Keeps the lines that are worth a finding. */
 static void keep(const struct model *m, struct lines *l)
 {
     size_t kept = 0;
     int64_t wall = sum_windows_time(m);
     for (size_t i = 0; i < l->count; i++) {
-        int64_t ns = sum_idle_of_run(m, l->items[i].ns);
-        if (ns <= wall && insight_is_share(m, ns, INSIGHT_line_idle, 100))
-            l->items[kept++] = l->items[i];
+        struct line *line = &l->items[i];
+        int64_t ns = sum_idle_of_run(m, line->ns);
+        bool is_kept = ns <= wall && insight_is_share(m, ns, INSIGHT_line_idle, 100);
+        judge_activities(line);
+        add_spread(l, line, is_kept);
+        if (is_kept)
+            l->items[kept++] = *line;
     }
     l->count = kept;
 }
@@ -125,9 +200,42 @@ static int find_lines(const struct model *m, const struct insights *to, struct l
             add_row(l, r);
     }
     idle_table_fini(&t);
+    rc = rc ? rc : add_activities(m, to, l);
     if (!rc)
         keep(m, l);
     return rc;
+}
+
+/* How often an activity began, and when: one that ends with the start of a run costs it once. */
+static void put_stretches(const struct model *m, enum idle_activity a, struct buf *out)
+{
+    const struct idle_stretches *s = &m->idle.stretches[a];
+    char b[UNITS_TEXT], c[UNITS_TEXT];
+    if (s->all > 1)
+        buf_printf(out, " It did so %s times, %s of them after the first %d %% of the run.",
+                   units_count(b, (int64_t)s->all), units_count(c, (int64_t)s->later), IDLE_START);
+    else if (s->all)
+        buf_printf(out, " It did so once, %s the first %d %% of the run.",
+                   s->later ? "after" : "within", IDLE_START);
+}
+
+/* Says what the host did, and takes the step that helps. of: the time of which d is a part. */
+static void put_activity(const struct model *m, struct insight *i, enum idle_activity a,
+                         const struct did *d, int64_t of, struct buf *out)
+{
+    const struct activity_text *t = idle_activity_text(a);
+    char b[UNITS_TEXT], c[UNITS_TEXT], e[UNITS_TEXT];
+    buf_printf(out, " For %s of it (± %s) the host %s, by %s samples.",
+               units_percent(b, (double)d->ns, (double)of),
+               units_time(c, cells_whole(sqrt(d->variance))), t->was,
+               units_count(e, (int64_t)d->looks));
+    put_stretches(m, a, out);
+    buf_printf(out, " %s", t->unless);
+    i->next = t->next;
+    i->gives_back = sum_idle_of_run(m, d->ns);
+    insight_fact(i, "activity_ns", d->ns);
+    insight_fact(i, "activity_samples", (int64_t)d->looks);
+    insight_fact(i, "activity_half_width_ns", cells_whole(sqrt(d->variance)));
 }
 
 /* What the thread did at the line, as a sentence; nothing where it ran, or nobody knows. */
@@ -158,7 +266,8 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    buf_str(&text, l->main == IDLE_SLOW      ? "Slow launches"
+    buf_str(&text, l->activity               ? idle_activity_text(l->activity)->title
+                   : l->main == IDLE_SLOW    ? "Slow launches"
                    : l->main == IDLE_NOTHING ? "Nothing submitted"
                                              : "Late launches");
     int rc = insight_say(&i->title, &text);
@@ -170,7 +279,10 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
         buf_printf(&text, ", by %s samples (± %s)", units_count(a, (int64_t)l->looks),
                    units_time(b, cells_whole(sqrt(l->variance))));
     buf_char(&text, '.');
+    if (l->activity)
+        put_activity(m, i, l->activity, &l->did[l->activity], l->ns, &text);
     put_doing(i, l, &text);
+    i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
@@ -192,12 +304,44 @@ static int add_lines(const struct model *m, const struct lines *l, const char *r
             break;
         i->place = line->place;
         i->gives_back = sum_idle_of_run(m, line->ns);
-        i->severity = insight_by_share(m, i->gives_back);
         insight_fact(i, "gpu_idle_ns", line->ns);
         insight_fact(i, "samples", (int64_t)line->looks);
         insight_fact(i, "half_width_ns", cells_whole(sqrt(line->variance)));
         rc = say_line(m, i, line);
     }
+    return rc;
+}
+
+/* One finding for an activity that no line's finding names, where all lines together have enough
+ * of it. */
+static int add_everywhere(const struct model *m, const struct lines *l, enum idle_activity a,
+                          struct insights *to)
+{
+    const struct spread *s = &l->spread[a];
+    const struct activity_text *t = idle_activity_text(a);
+    int64_t of_run = sum_idle_of_run(m, s->did.ns);
+    struct insight *i;
+    struct buf text;
+    char b[UNITS_TEXT];
+    if (of_run > sum_windows_time(m) || !insight_is_share(m, of_run, INSIGHT_line_idle, 100))
+        return 0;
+    int rc = insight_add(to, "idle_cause", &i);
+    if (rc)
+        return rc;
+    buf_init(&text, TEXT_MAX);
+    i->place = s->place;
+    insight_fact(i, "gpu_idle_ns", s->did.ns);
+    insight_fact(i, "lines", (int64_t)s->lines);
+    buf_str(&text, t->title);
+    rc = insight_say(&i->title, &text);
+    buf_str(&text, "The GPU sat idle for ");
+    sum_idle_put(m, s->did.ns, &text);
+    buf_printf(&text, " at %s line%s together.", units_count(b, (int64_t)s->lines),
+               s->lines == 1 ? "" : "s");
+    put_activity(m, i, a, &s->did, s->did.ns, &text);
+    i->severity = insight_by_share(m, i->gives_back);
+    rc = rc ? rc : insight_say(&i->text, &text);
+    buf_fini(&text);
     return rc;
 }
 
@@ -237,6 +381,20 @@ static void put_gaps(const struct model *m, const struct lines *l, enum idle_cau
     buf_char(out, '.');
 }
 
+/* How often code was loaded, and the step that loads all of it at the start. */
+static void put_loads(const struct model *m, struct insight *i, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    const struct idle_stretches *s = &m->idle.loads;
+    if (s->all)
+        buf_printf(out,
+                   " Code was loaded or unloaded %s times, %s of them after the first %d %% of "
+                   "the run; what is loaded at the start is paid once.",
+                   units_count(a, (int64_t)s->all), units_count(b, (int64_t)s->later), IDLE_START);
+    i->next = "Load all code before the loop: run each kernel once first, or set "
+              "CUDA_MODULE_LOADING=EAGER (by default a kernel is loaded at its first launch).";
+}
+
 /* One finding for what lines leave of a cause. */
 static int add_rest(const struct model *m, const struct lines *l, const char *rule,
                     enum idle_cause c, const char *title, struct insights *to)
@@ -263,6 +421,8 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     buf_str(&text, title);
     rc = insight_say(&i->title, &text);
     put_gaps(m, l, c, &idle, others, &text);
+    if (c == IDLE_CODE)
+        put_loads(m, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
@@ -359,6 +519,8 @@ int insight_idle_cause(const struct model *m, struct insights *to)
     struct lines l;
     int rc = find_lines(m, to, &l);
     rc = rc ? rc : add_lines(m, &l, "idle_cause", true, to);
+    for (int a = 1; !rc && a < ACTIVITIES; a++)
+        rc = add_everywhere(m, &l, (enum idle_activity)a, to);
     rc = rc ? rc : add_states(m, to);
     for (size_t i = 0; !rc && i < sizeof causes / sizeof *causes; i++) {
         struct insight_idle rest = rest_of(m, &l, causes[i].cause);

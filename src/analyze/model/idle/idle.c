@@ -259,6 +259,7 @@ int sum_idle_finish(struct model *m)
         const struct idle_blame *b = keyed_at(&s->calls, i);
         rc = sum_sync_blame(m, b->stack, (int)b->what, b->time);
     }
+    rc = rc ? rc : idle_activity_count(m);
     rc = rc ? rc : idle_lines_finish(m);
     drop_rows(s);
     return rc;
@@ -282,6 +283,12 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
             break;
         s->devices[at].any |= o->devices[i].any;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
+    }
+    s->loads.all += o->loads.all;
+    s->loads.later += o->loads.later;
+    for (int a = 0; a < ACTIVITIES; a++) {
+        s->stretches[a].all += o->stretches[a].all;
+        s->stretches[a].later += o->stretches[a].later;
     }
     rc = rc ? rc : idle_lines_merge(into, from);
     s->doubtful = cells_sum(s->doubtful, o->doubtful);

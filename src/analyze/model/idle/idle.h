@@ -21,6 +21,7 @@
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
+#include "analyze/model/idle/activity.h"
 #include "analyze/model/idle/captured.h"
 #include "analyze/model/idle/cause.h"
 #include "analyze/model/idle/engines.h"
@@ -69,7 +70,9 @@ struct sum_idle {
     struct idle_looks looks;
     struct idle_others others;
     struct idle_parts parts;
-    struct idle_lines lines;     /* after finish */
+    struct idle_lines lines; /* after finish, as the next */
+    struct idle_stretches stretches[ACTIVITIES];
+    struct idle_stretches loads; /* calls that load or unload code */
     struct idle_thread *threads; /* owned: while gaps are blamed */
     size_t thread_count;
     size_t waits;                /* number of waits that the threads were made from */

@@ -1,0 +1,133 @@
+/* activity.c - see activity.h. */
+#include "analyze/model/idle/activity.h"
+
+#include "analyze/model/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "symbol/names/match.h"
+
+#include <string.h>
+
+enum { PAIRS_MAX = 1 << 12 /* of a thread and an activity */ };
+
+static const struct activity_text texts[ACTIVITIES] = {
+#define ACTIVITY(id, title, was, unless, next) [ACTIVITY_##id] = {title, was, unless, next},
+#include "analyze/model/idle/activity.def"
+};
+
+static const struct {
+    enum idle_activity activity;
+    const char *file, *function;
+} frames[] = {
+#define ACTIVITY_FRAME(id, file, function, source) {ACTIVITY_##id, file, function},
+#include "analyze/model/idle/activity.def"
+};
+
+const struct activity_text *idle_activity_text(enum idle_activity a)
+{
+    return &texts[a];
+}
+
+/* ---- stacks ------------------------------------------------------------------------------ */
+
+static bool fits(const char *pattern, const char *text)
+{
+    struct match m = {.count = 0};
+    struct span s = {text, strnlen(text, MATCH_PATH)};
+    return s.len < MATCH_PATH && match_fits(pattern, s, 0, &m);
+}
+
+enum idle_activity idle_activity_of_frame(const char *file, const char *function)
+{
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+        if ((file ? *frames[i].file && fits(frames[i].file, file) : !*frames[i].file) &&
+            fits(frames[i].function, function))
+            return frames[i].activity;
+    return ACTIVITY_NONE;
+}
+
+/* The activity of a frame of the model, innermost function first. */
+static uint8_t of_frame(const struct model *m, const struct stacks_frame *f)
+{
+    enum idle_activity a = ACTIVITY_NONE;
+    if (f->kind == STACKS_PYTHON)
+        return (uint8_t)idle_activity_of_frame(model_text(m, f->file), model_text(m, f->function));
+    for (uint32_t i = 0; f->kind == STACKS_NATIVE && !a && i < f->symbols; i++)
+        a = idle_activity_of_frame(NULL, model_text(m, m->stacks.symbols[f->symbol + i].function));
+    return (uint8_t)a;
+}
+
+uint8_t *idle_activity_list(const struct model *m)
+{
+    const struct stacks *s = &m->stacks;
+    uint8_t *of = mem_array(s->frames.count + 1, 1), *nodes = mem_array(s->nodes.count + 1, 1);
+    if (of && nodes) {
+        for (size_t i = 1; i < s->frames.count; i++)
+            of[i] = of_frame(m, keyed_at(&s->frames, i));
+        for (uint32_t i = 1; i < s->nodes.count; i++) { /* a caller comes before what it calls */
+            const struct stacks_node *n = stacks_node_at(s, i);
+            nodes[i] = of[n->frame] ? of[n->frame] : nodes[n->parent];
+        }
+    } else {
+        mem_free(nodes);
+        nodes = NULL;
+    }
+    mem_free(of);
+    return nodes;
+}
+
+/* ---- stretches --------------------------------------------------------------------------- */
+
+/* When a thread was last seen in an activity. */
+struct seen {
+    uint32_t thread, activity;
+    int64_t last; /* ns; not of the key */
+};
+
+static void count(const struct model *m, struct idle_stretches *to, int64_t time)
+{
+    double length = (double)m->facts.end - (double)m->facts.start;
+    to->all++;
+    to->later += (double)time - (double)m->facts.start > IDLE_START / 100.0 * length;
+}
+
+static int count_look(struct model *m, struct keyed *pairs, const struct idle_look *look, uint8_t a)
+{
+    struct seen key = {.thread = look->thread, .activity = a};
+    uint32_t at;
+    bool added;
+    int rc = keyed_put(pairs, &key, &at, &added);
+    if (rc || !at)
+        return rc;
+    struct seen *s = keyed_at(pairs, at);
+    if (added || look->time - s->last > IDLE_STRETCH_MS * 1000000ll)
+        count(m, &m->idle.stretches[a], look->time);
+    s->last = look->time;
+    return 0;
+}
+
+static int count_loads(struct model *m)
+{
+    const struct sync_list *l = sum_sync_waits(m);
+    for (size_t i = 0; l && i < l->count; i++)
+        if (l->items[i].call == SYNC_CODE)
+            count(m, &m->idle.loads, l->items[i].start);
+    return l ? 0 : GPUFL_E_NOMEM;
+}
+
+int idle_activity_count(struct model *m)
+{
+    struct idle_looks *l = &m->idle.looks;
+    struct keyed pairs;
+    idle_looks_sort(l);
+    uint8_t *nodes = l->count ? idle_activity_list(m) : NULL;
+    int rc = l->count && !nodes ? GPUFL_E_NOMEM : 0;
+    keyed_init(&pairs, sizeof(struct seen), offsetof(struct seen, last), PAIRS_MAX);
+    for (size_t i = 0; !rc && i < l->count; i++) {
+        uint8_t a = nodes[stacks_node_of(&m->stacks, l->rows[i].stack)];
+        rc = a ? count_look(m, &pairs, &l->rows[i], a) : 0;
+    }
+    keyed_fini(&pairs);
+    mem_free(nodes);
+    return rc ? rc : count_loads(m);
+}

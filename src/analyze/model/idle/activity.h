@@ -1,0 +1,48 @@
+/* activity.h - what the host was busy with while the GPU was idle: activity.def, applied to stacks.
+ *
+ * The line of such time is still the user's; this says what the line's time went into. Owner's
+ * thread. */
+#ifndef GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
+#define GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
+
+#include <stdint.h>
+
+struct model;
+
+enum idle_activity {
+    ACTIVITY_NONE,
+#define ACTIVITY(id, title, was, unless, next) ACTIVITY_##id,
+#include "analyze/model/idle/activity.def"
+    ACTIVITIES,
+};
+
+enum {
+    IDLE_STRETCH_MS = 1000, /* samples of an activity farther apart are of two stretches */
+    IDLE_START = 10,        /* % of a session in which it starts */
+};
+
+struct activity_text {
+    const char *title, *was, *unless, *next; /* literals */
+};
+
+/* How often a thread began with an activity, by all samples of the threads; or calls. */
+struct idle_stretches {
+    uint64_t all;
+    uint64_t later; /* of them, after the session's start */
+};
+
+/* Words of an activity other than ACTIVITY_NONE. */
+const struct activity_text *idle_activity_text(enum idle_activity a);
+
+/* The activity that a frame alone stands for. file: of Python; NULL: a native function. */
+enum idle_activity idle_activity_of_frame(const char *file, const char *function);
+
+/* The activity of each node in m->stacks, by node; an owned array of bytes, which the caller frees.
+ * NULL: out of memory. */
+uint8_t *idle_activity_list(const struct model *m);
+
+/* Counts stretches (m->idle.stretches) of the samples that are kept, and loads of code
+ * (m->idle.loads). While the ids of the log are known. 0 or GPUFL_E_NOMEM. */
+int idle_activity_count(struct model *m);
+
+#endif
