@@ -5,6 +5,7 @@
  * rule makes an empty name. */
 #include "symbol/names/rules.h"
 
+#include "base/err.h"
 #include "symbol/names/args.h"
 #include "symbol/names/match.h"
 #include "symbol/names/rule_parts.h"
@@ -241,6 +242,8 @@ bool rules_put(struct buf *out, const char *demangled)
     buf_init(&made, MADE_MAX);
     if (put_form(&made, &m, rules[r].form) && !buf_error(&made))
         put_tidy(out, (struct span){made.data, made.len});
+    if (buf_error(&made) == GPUFL_E_NOMEM)
+        out->error = GPUFL_E_NOMEM;
     buf_fini(&made);
     if (buf_error(out))
         return false;

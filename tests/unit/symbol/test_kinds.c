@@ -66,6 +66,9 @@ static const struct {
     {COPY("bfloat16_copy_kernel_cuda", "float"), "PyTorch", KERNEL_CAST | KERNEL_ELEMENTWISE},
     {COPY("float16_copy_kernel_cuda", "float"), "PyTorch", KERNEL_CAST | KERNEL_ELEMENTWISE},
     {COPY("bfloat16tofloat32_copy_kernel_cuda", "c10::BFloat16"), "PyTorch", KERNEL_ELEMENTWISE},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_25bfloat16_copy_kernel_cuda"
+     "ERNS_18TensorIteratorBaseEEUlfE_St5arrayIPcLm2EEEEviT0_T1_",
+     "PyTorch", KERNEL_CAST | KERNEL_ELEMENTWISE},
     {CAST_TO("c10::BFloat16"), "PyTorch", KERNEL_CAST | KERNEL_ELEMENTWISE},
     {CAST_TO("float"), "PyTorch", KERNEL_ELEMENTWISE},
     {"void (anonymous namespace)::softmax_warp_forward<c10::Half, c10::Half, float, 8, false, "
