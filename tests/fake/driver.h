@@ -21,7 +21,7 @@ enum {
 
 /* A kernel of a loaded module, as the comment before its code describes it. */
 struct fake_kernel {
-    char name[64];
+    char name[256];
     unsigned registers, local, shared; /* per thread, bytes a thread, static bytes a block */
     int64_t ns;                        /* on the GPU; 0: the first argument says */
 };

@@ -98,7 +98,7 @@ static bool describe(const char *text, const char *name, struct fake_kernel *k)
     static const char mark[] = "// fake: ";
     long long ns;
     for (const char *at = strstr(text, mark); at; at = strstr(at + 1, mark)) {
-        if (sscanf(at + strlen(mark), "%63s registers=%u local=%u shared=%u ns=%lld", k->name,
+        if (sscanf(at + strlen(mark), "%255s registers=%u local=%u shared=%u ns=%lld", k->name,
                    &k->registers, &k->local, &k->shared, &ns) == 5 &&
             !strcmp(k->name, name)) {
             k->ns = ns;

@@ -47,9 +47,9 @@ class Case:
         self.needs = needs  # driver, python, torch, fake or nothing: the simulated GPU
 
 
-# PyTorch loads libraries and code when it needs them first, and its libraries' matrix kernels have few
-# warps, and some spill, by design: all true of every program that uses it.
-NOISE = {"torch": ("idle_cause", "occupancy", "spills")}
+# PyTorch loads libraries and code when it needs them first, and computes in eager float32 with products of
+# any size unless it is told otherwise: all true of every program that uses it as it is.
+NOISE = {"torch": ("idle_cause", "float32_products", "elementwise_chains", "unfused_optimizer", "small_products")}
 
 
 def hidden_sync(program, marker, function, needs="driver"):
@@ -126,6 +126,15 @@ CASES = [
     Case("occupancy_registers", "fault", {"occupancy": Kernel("greedy"), "sync_line": At("registers-end", "compute")}),
     Case("occupancy_registers", "clean", {"sync_line": At("registers-end", "compute")}),
 
+    Case("library", "fault", {"float32_products": Kernel("ampere_sgemm_128x64_nn"),
+                              "layout_conversions": Kernel("cudnn::ops::nchwToNhwcKernel"),
+                              "repeated_casts": Kernel("at::native::vectorized_elementwise_kernel"),
+                              "attention_pieces": None, "elementwise_chains": None,
+                              "unfused_optimizer": Kernel("multi_tensor_apply_kernel"),
+                              "small_products": Kernel("nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN"),
+                              "sync_line": At("library-end", "train")}),
+    Case("library", "clean", {"sync_line": At("library-clean-end", "train_well")}),
+
     Case("pipeline", "clean", {"sync_line": At("pipeline-end", "run")}, [At("pipeline-slot", "run")]),
     Case("pipeline", "power", {"throttle_power": None, "sync_line": At("pipeline-end", "run")},
          [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "power"}, needs="fake"),
@@ -157,6 +166,9 @@ CASES = [
          (*NOISE["torch"], *HOST_BOUND), needs="torch",
          scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
 ]
+
+# Rules that no program here plants, and the test that does: the programs make no CUDA graphs.
+ELSEWHERE = {"broken_graphs": "tests/unit/analyze/test_insight_library.c"}
 
 MARK = re.compile(r"PLANTED: ([\w-]+)")
 

@@ -24,6 +24,7 @@ static const struct model_part parts[] = {
      0},
     PART(ledger, SUM_LEDGER_TAKES),
     PART(kernels, SUM_KERNELS_TAKES),
+    PART(order, SUM_ORDER_TAKES),
     PART(transfers, SUM_TRANSFERS_TAKES),
     PART(waits, SUM_WAITS_TAKES),
     PART(memory, SUM_MEMORY_TAKES),

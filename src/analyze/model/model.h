@@ -18,6 +18,7 @@
 #include "analyze/model/kernels/external.h"
 #include "analyze/model/kernels/graphs.h"
 #include "analyze/model/kernels/kernels.h"
+#include "analyze/model/kernels/order.h"
 #include "analyze/model/kernels/samples.h"
 #include "analyze/model/kernels/sass.h"
 #include "analyze/model/kernels/short_names.h"
@@ -60,6 +61,7 @@ struct model {
     struct stacks stacks;       /* before all that refer to stacks */
     struct sum_ledger ledger;
     struct sum_kernels kernels;
+    struct sum_order order; /* after kernels */
     struct sum_transfers transfers;
     struct sum_waits waits;
     struct sum_memory memory;

@@ -95,6 +95,8 @@ void make_log_device(struct make_log *l)
     d.name = 1;
     d.uuid = 2;
     d.sm_count = 4;
+    d.compute_major = 9;
+    d.compute_minor = 0;
     make_log_rows(l, RECORD_device, &d, 1);
     make_log_rows(l, RECORD_stream, &(struct stream_row){1, 1, 1, 7}, 1);
 }

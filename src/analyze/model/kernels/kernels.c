@@ -48,6 +48,12 @@ void sum_kernels_fini(struct model *m)
 
 /* ---- kinds ----------------------------------------------------------------------------- */
 
+uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name)
+{
+    uint32_t at = keyed_find(&k->kinds, &name);
+    return at ? ((const struct name_kinds *)keyed_at(&k->kinds, at))->kinds : 0;
+}
+
 /* *kinds gets those of a name. 0 or GPUFL_E_NOMEM. */
 static int find_kinds(struct model *m, uint32_t name, uint32_t *kinds)
 {

@@ -51,6 +51,9 @@ static inline struct kernel_config *sum_kernels_config(const struct sum_kernels 
     return (struct kernel_config *)k->configs.items + index;
 }
 
+/* Kinds (symbol/names/kinds.h) of a name; 0 where no configuration has the name. */
+uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name);
+
 void sum_kernels_init(struct model *m);
 void sum_kernels_fini(struct model *m);
 int sum_kernels_batch(struct model *m, const struct wire_batch *b);

@@ -1,0 +1,370 @@
+/* test_insight_library.c - what a program can change about libraries' kernels: each rule with a
+ * program that has its fault, and with programs that look alike and have it not. */
+#include "tests/test.h"
+#include "tests/unit/support/finder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ATEN "void at::native::"
+#define ELEMENTWISE(name)                                                                          \
+    ATEN "vectorized_elementwise_kernel<4, at::native::" name ", std::array<char*, 2ul> >(int)"
+#define ADD     ELEMENTWISE("CUDAFunctor_add<float>")
+#define MUL     ELEMENTWISE("MulFunctor<float>")
+#define TO_BF16 ELEMENTWISE("bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}")
+#define TO_FLOAT                                                                                   \
+    ELEMENTWISE("bfloat16tofloat32_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(c10::"       \
+                "BFloat16)#1}")
+#define FOREACH(functor)                                                                           \
+    ATEN "(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous "                \
+         "namespace)::TensorListMetadata<2>, at::native::(anonymous namespace)::" functor          \
+         "<float, 2, 2, 0>, std::plus<float>, float>(int)"
+#define SGEMM "ampere_sgemm_128x64_nn"
+#define BF16  "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN"
+#define TF32  "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x64_16x6_tn_align4>(int)"
+#define SOFTMAX                                                                                    \
+    "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, "             \
+    "false>(float*)"
+#define FLASH                                                                                      \
+    "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>, false>(int)"
+#define NHWC                                                                                       \
+    "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, "                         \
+    "(cudnnKernelDataType_t)0>(int)"
+
+static struct program *const p = &finder.p;
+static int64_t configs;
+
+/* A launch configuration of a kernel. */
+static int64_t kernel(const char *name, int64_t blocks)
+{
+    struct config_row c = {.id = ++configs,
+                           .name = program_name(p, name),
+                           .device = 1,
+                           .grid_x = blocks,
+                           .grid_y = 1,
+                           .grid_z = 1,
+                           .block_x = 128,
+                           .block_y = 1,
+                           .block_z = 1,
+                           .occ_warps = CELL_NULL,
+                           .occ_max_warps = CELL_NULL,
+                           .occ_limiter = CELL_NULL};
+    make_log_rows(&p->log, RECORD_config, &c, 1);
+    return c.id;
+}
+
+/* Runs the kernels one after the other, n times; 100 us each. */
+static void run(int n, const int64_t *list, size_t count, int64_t stack)
+{
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < count; k++)
+            program_launch(
+                p, (struct program_kernel){.ns = 100000, .config = list[k], .stack = stack});
+}
+
+#define RUN(n, stack, ...)                                                                         \
+    run(n, (const int64_t[]){__VA_ARGS__},                                                         \
+        sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), stack)
+
+/* Looks: the rule finds something, and no rule of libraries but it does. */
+static const struct insight *look(const char *rule)
+{
+    finder_look();
+    for (size_t i = 0; i < finder.found.count; i++)
+        if (finder.found.items[i].rule->category == INSIGHT_LIBRARY &&
+            strcmp(finder.found.items[i].rule->id, rule) != 0)
+            fail_msg("%s: %s", finder.found.items[i].rule->id, finder.found.items[i].text);
+    return *rule ? finder_find(rule, "") : NULL;
+}
+
+static void begin(const char *session)
+{
+    configs = 0;
+    finder_begin(session);
+}
+
+TEST(test_float32)
+{
+    begin("float32");
+    int64_t stack = finder_python("/srv/app/train.py", "forward", 12);
+    RUN(40, stack, kernel(SGEMM, 8), kernel(BF16, 8));
+    const struct insight *i = look("float32_products");
+    assert_non_null(i);
+    assert_string_equal(
+        i->text,
+        "40 launches of products of float32 that use no tensor cores took 4.00 ms together, in "
+        "sgemm 128x64 nn ampere; 100.0 % of it was launched at train.py:12 in forward(). TF32 "
+        "keeps "
+        "10 bits of a factor's mantissa: see that the results still hold.");
+    assert_non_null(strstr(i->next, "set_float32_matmul_precision"));
+    assert_int_equal(i->gives_back, 40 * 100000 * 7 / 8);
+    finder_without_memory();
+    finder_end();
+
+    begin("some with TF32");
+    RUN(40, 0, kernel(SGEMM, 8), kernel(TF32, 8));
+    i = look("float32_products");
+    assert_non_null(strstr(i->text, "Other products of the run do use TF32"));
+    finder_end();
+
+    begin("tensor cores");
+    RUN(40, 0, kernel(TF32, 8), kernel(BF16, 8));
+    assert_null(look(""));
+    finder_end();
+
+    begin("own");
+    RUN(40, 0, kernel("my_sgemm_kernel", 8));
+    assert_null(look(""));
+    finder_end();
+}
+
+/* A GPU without tensor cores for TF32, or of which nobody knows. */
+TEST(test_old_device)
+{
+    for (int64_t major = 7; major <= 8; major++) {
+        begin("old");
+        struct device_row d;
+        MAKE_UNKNOWN(d);
+        d.id = 2;
+        d.uuid = program_name(p, "GPU-1");
+        d.sm_count = 4;
+        d.compute_major = major == 7 ? 7 : CELL_NULL;
+        make_log_rows(&p->log, RECORD_device, &d, 1);
+        make_log_rows(&p->log, RECORD_stream, &(struct stream_row){1, 2, 1, 7}, 1);
+        struct config_row c = {.id = 1,
+                               .name = program_name(p, SGEMM),
+                               .device = 2,
+                               .grid_x = 8,
+                               .grid_y = 1,
+                               .grid_z = 1};
+        make_log_rows(&p->log, RECORD_config, &c, 1);
+        RUN(40, 0, 1);
+        assert_null(look(""));
+        finder_end();
+    }
+}
+
+TEST(test_layout)
+{
+    begin("layout");
+    RUN(40, 0, kernel(NHWC, 8), kernel(BF16, 8));
+    const struct insight *i = look("layout_conversions");
+    assert_non_null(i);
+    assert_int_equal(i->gives_back, 4000000);
+    assert_non_null(strstr(i->next, "channels_last"));
+    finder_end();
+
+    begin("few"); /* 0.5 % of the run */
+    RUN(1, 0, kernel(NHWC, 8));
+    RUN(200, 0, kernel(BF16, 8));
+    assert_null(look(""));
+    finder_end();
+}
+
+TEST(test_casts)
+{
+    begin("casts");
+    int64_t cast = kernel(TO_BF16, 8);
+    RUN(40, 0, cast, kernel(BF16, 8));
+    const struct insight *i = look("repeated_casts");
+    assert_non_null(i);
+    assert_int_equal(finder_fact(i, "launches"), 40);
+    assert_int_equal(i->gives_back, 4000000);
+    finder_end();
+
+    begin("once"); /* nine of each shape: a model that is converted at the start */
+    for (int shape = 1; shape <= 5; shape++)
+        RUN(9, 0, kernel(TO_BF16, shape), kernel(BF16, 8));
+    assert_null(look(""));
+    finder_end();
+
+    begin("to float32");
+    RUN(40, 0, kernel(TO_FLOAT, 8), kernel(BF16, 8));
+    assert_null(look(""));
+    finder_end();
+}
+
+TEST(test_attention)
+{
+    begin("pieces");
+    RUN(12, 0, kernel(BF16, 8), kernel(ADD, 8), kernel(SOFTMAX, 8), kernel(BF16, 8));
+    const struct insight *i = look("attention_pieces");
+    assert_non_null(i);
+    assert_int_equal(finder_fact(i, "launches"), 12);
+    assert_int_equal(i->gives_back, 12 * 4 * 100000);
+    assert_non_null(strstr(i->next, "scaled_dot_product_attention"));
+    finder_end();
+
+    begin("whole"); /* a router's softmax stands between products as well */
+    RUN(12, 0, kernel(BF16, 8), kernel(SOFTMAX, 8), kernel(BF16, 8), kernel(FLASH, 8));
+    assert_null(look(""));
+    finder_end();
+
+    begin("loss"); /* nothing is multiplied with the probabilities */
+    RUN(12, 0, kernel(BF16, 8), kernel(SOFTMAX, 8), kernel("a", 8), kernel("b", 8), kernel("c", 8),
+        kernel("d", 8), kernel("e", 8), kernel("f", 8));
+    assert_null(look(""));
+    finder_end();
+}
+
+/* Rows out of order are no sequence. */
+TEST(test_disorder)
+{
+    begin("disorder");
+    int64_t list[] = {kernel(BF16, 8), kernel(SOFTMAX, 8), kernel(BF16, 8)};
+    for (int i = 0; i < 40; i++)
+        for (int k = 0; k < 3; k++) {
+            p->now = p->gpu = 100000000 - (i * 3 + k) * 200000;
+            program_launch(p, (struct program_kernel){.ns = 100000, .config = list[k]});
+        }
+    p->now = p->gpu = 100000000;
+    assert_null(look(""));
+    finder_end();
+}
+
+TEST(test_chains)
+{
+    begin("chains");
+    int64_t stack = finder_python("/srv/app/model.py", "gelu", 7);
+    RUN(40, stack, kernel(ADD, 8), kernel(MUL, 16), kernel(ADD, 8), kernel("own", 8));
+    const struct insight *i = look("elementwise_chains");
+    assert_non_null(i);
+    assert_int_equal(finder_fact(i, "launches"), 120);
+    assert_int_equal(i->gives_back, 40 * 2 * 100000);
+    assert_non_null(strstr(i->text, "at model.py:7 in gelu()"));
+    finder_end();
+
+    begin("two are no chain");
+    RUN(40, 0, kernel(ADD, 8), kernel(MUL, 8), kernel("own", 8));
+    assert_null(look(""));
+    finder_end();
+
+    begin("of other sizes");
+    RUN(40, 0, kernel(ADD, 8), kernel(MUL, 64), kernel(ADD, 512));
+    assert_null(look(""));
+    finder_end();
+
+    begin("fused");
+    RUN(40, 0, kernel("triton_poi_fused_add_mul_0", 8), kernel("triton_poi_fused_add_1", 8),
+        kernel("triton_poi_fused_add_2", 8));
+    assert_null(look(""));
+    finder_end();
+}
+
+TEST(test_optimizer)
+{
+    begin("foreach");
+    RUN(40, 0, kernel(FOREACH("BinaryOpListAlphaFunctor"), 8),
+        kernel(FOREACH("PointwiseOpScalarListFunctor"), 8), kernel(FOREACH("UnaryOpFunctor"), 8));
+    const struct insight *i = look("unfused_optimizer");
+    assert_non_null(i);
+    assert_int_equal(i->gives_back, 40 * 2 * 100000);
+    assert_non_null(strstr(i->next, "fused=True"));
+    finder_end();
+
+    begin("fused");
+    RUN(40, 0, kernel(FOREACH("FusedAdamMathFunctor"), 8), kernel(FOREACH("LpNormFunctor"), 8));
+    assert_null(look(""));
+    finder_end();
+}
+
+TEST(test_small)
+{
+    begin("small"); /* 1 block on 4 SMs */
+    RUN(40, 0, kernel(BF16, 1));
+    const struct insight *i = look("small_products");
+    assert_non_null(i);
+    assert_int_equal(i->gives_back, 40 * 100000 * 3 / 4);
+    finder_end();
+
+    begin("filled");
+    RUN(40, 0, kernel(BF16, 3), kernel("own", 1));
+    assert_null(look(""));
+    finder_end();
+}
+
+/* A launch of a graph with three kernels, then kernels of their own; 5 us each, 30 us apart. */
+static void graph_step(int singles)
+{
+    int64_t graph = ++p->correlation;
+    for (int k = 0; k < 3; k++) {
+        struct kernel_row row = {.start = p->gpu + 30000,
+                                 .duration = 5000,
+                                 .stream = 1,
+                                 .correlation = graph,
+                                 .graph = 7,
+                                 .graph_node = k + 1,
+                                 .thread = CELL_NULL};
+        make_log_rows(&p->log, RECORD_kernel, &row, 1);
+        p->gpu = row.start + row.duration;
+    }
+    for (int k = 0; k < singles; k++) {
+        p->now = p->gpu + 25000;
+        program_launch(p, (struct program_kernel){.ns = 5000});
+    }
+}
+
+TEST(test_graphs)
+{
+    for (int singles = ORDER_SINGLES - 1; singles <= ORDER_SINGLES; singles++) {
+        begin("graphs");
+        for (int i = 0; i < 30; i++)
+            graph_step(singles);
+        look("");
+        const struct insight *i = finder_find("broken_graphs", "");
+        assert_int_equal(i != NULL, singles == ORDER_SINGLES);
+        if (i) {
+            assert_int_equal(finder_fact(i, "graph_launches"), 30);
+            assert_int_equal(finder_fact(i, "single_kernels"), 30 * singles);
+            assert_non_null(strstr(i->next, "TORCH_LOGS=graph_breaks"));
+        }
+        finder_end();
+    }
+    begin("warm"); /* single launches until the graph is there */
+    for (int k = 0; k < 400; k++) {
+        p->now = p->gpu + 25000;
+        program_launch(p, (struct program_kernel){.ns = 5000});
+    }
+    for (int i = 0; i < 30; i++)
+        graph_step(0);
+    look("");
+    assert_null(finder_find("broken_graphs", ""));
+    finder_end();
+}
+
+/* Graphs whose kernels have no rows: how many single kernels follow them on average. */
+TEST(test_whole_graphs)
+{
+    for (int singles = ORDER_SINGLES - 1; singles <= ORDER_SINGLES; singles++) {
+        begin("whole");
+        for (int i = 0; i < 30; i++) {
+            struct graph_run_row row = {.start = p->gpu + 30000,
+                                        .duration = 15000,
+                                        .graph = 7,
+                                        .stream = 1,
+                                        .correlation = ++p->correlation,
+                                        .thread = CELL_NULL};
+            make_log_rows(&p->log, RECORD_graph_run, &row, 1);
+            p->gpu = row.start + row.duration;
+            for (int k = 0; k < singles; k++) {
+                p->now = p->gpu + 25000;
+                program_launch(p, (struct program_kernel){.ns = 5000});
+            }
+        }
+        look("");
+        assert_int_equal(finder_find("broken_graphs", "") != NULL, singles == ORDER_SINGLES);
+        finder_end();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_float32),     cmocka_unit_test(test_old_device),
+        cmocka_unit_test(test_layout),      cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_attention),   cmocka_unit_test(test_disorder),
+        cmocka_unit_test(test_chains),      cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_small),       cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_whole_graphs)};
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}
