@@ -1,5 +1,6 @@
 /* fuzz_names.c - any bytes as the names of a table, a line each: short names fit their width, no
  * two different names are shown alike, and a rule makes one line. The first byte is the width. */
+#include "symbol/names/kinds.h"
 #include "symbol/names/rules.h"
 #include "symbol/names/shorten.h"
 
@@ -37,6 +38,8 @@ static void check_rule(const char *name)
     for (const char *c = text; *c; c++)
         CHECK((unsigned char)*c >= ' ');
     buf_fini(&out);
+    uint32_t kinds = kinds_of(name);
+    CHECK(!(kinds >> 16) == !kinds_library(kinds));
 }
 
 static void check_table(const char *const *names, size_t count, size_t width)

@@ -30,11 +30,21 @@ const struct activity_text *idle_activity_text(enum idle_activity a)
 
 /* ---- stacks ------------------------------------------------------------------------------ */
 
+/* Most patterns have a * at an end or at both, and stacks have many frames. */
 static bool fits(const char *pattern, const char *text)
 {
     struct match m = {.count = 0};
     struct span s = {text, strnlen(text, MATCH_PATH)};
-    return s.len < MATCH_PATH && match_fits(pattern, s, 0, &m);
+    size_t len = strlen(pattern);
+    const char *inner = pattern + 1;
+    if (s.len == MATCH_PATH)
+        return false;
+    if (*pattern == '*' && !inner[strcspn(inner, "*?#")])
+        return s.len + 1 >= len && !strcmp(text + s.len + 1 - len, inner);
+    if (*pattern == '*' && len > 1 && inner + strcspn(inner, "*?#") == pattern + len - 1 &&
+        pattern[len - 1] == '*')
+        return memmem(text, s.len, inner, len - 2) != NULL;
+    return match_fits(pattern, s, 0, &m);
 }
 
 enum idle_activity idle_activity_of_frame(const char *file, const char *function)

@@ -133,7 +133,8 @@ int sum_order_batch(struct model *m, const struct wire_batch *b)
 {
     struct sum_order *o = &m->order;
     const int64_t *start = b->col[COL_kernel_start], *duration = b->col[COL_kernel_duration];
-    int64_t end;
+    int64_t end, before = INT64_MIN;
+    uint32_t at = 0; /* of the stream before */
     int rc = 0;
     if (b->type == RECORD_graph_run) {
         o->graphs += b->rows;
@@ -143,11 +144,12 @@ int sum_order_batch(struct model *m, const struct wire_batch *b)
     for (size_t i = 0; !rc && start && duration && i < b->rows; i++) {
         int64_t id = cells_or(b, COL_kernel_config, i, 0),
                 stream = cells_or(b, COL_kernel_stream, i, 0);
-        uint32_t at,
-            config = id > 0 && (uint64_t)id < m->refs.config_count ? m->refs.configs[id] : 0;
+        uint32_t config = id > 0 && (uint64_t)id < m->refs.config_count ? m->refs.configs[id] : 0;
         if (!cells_interval(start[i], duration[i], &end))
             continue;
-        rc = keyed_put(&o->streams, &stream, &at, NULL);
+        if (stream != before)
+            rc = keyed_put(&o->streams, &stream, &at, NULL);
+        before = stream;
         if (rc || !at)
             continue;
         const struct kernel_config *c = sum_kernels_config(&m->kernels, config);
