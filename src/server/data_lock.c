@@ -38,7 +38,7 @@ static int refuse(int fd, const char *data, struct err *e)
                    data, who);
 }
 
-int data_lock_take(struct data_lock *l, const char *data, struct err *e)
+int data_lock_take_restore(struct data_lock *l, const char *data, struct err *e)
 {
     char path[PATH_MAX], pid[24];
     l->fd = -1;
@@ -58,6 +58,19 @@ int data_lock_take(struct data_lock *l, const char *data, struct err *e)
     ssize_t written = ftruncate(fd, 0) ? -1 : pwrite(fd, pid, (size_t)n, 0);
     (void)written; /* a full disk: the number is missing from the message then */
     return 0;
+}
+
+int data_lock_take(struct data_lock *l, const char *data, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc = data_lock_take_restore(l, data, e);
+    if (rc || path_join(path, sizeof path, data, DATA_LOCK_RESTORE) || !file_exists(path))
+        return rc;
+    data_lock_drop(l);
+    return err_set(e, GPUFL_E_STATE,
+                   "%s holds a part of a backup only: a restore was broken off; run the same "
+                   "`gpufl-server restore` again",
+                   data);
 }
 
 void data_lock_drop(struct data_lock *l)

@@ -17,8 +17,14 @@ struct data_lock {
         .fd = -1                                                                                   \
     }
 
-/* The folder must be there. BUSY: another process holds it, and *e says which. */
+/* The folder of DATA in which a restore gathers its files. While the folder exists, DATA holds a
+ * part of a backup only, and every command except restore refuses DATA. */
+#define DATA_LOCK_RESTORE "restore.part"
+
+/* The folder must be there. BUSY: another process holds it, and *e says which. STATE: a restore
+ * into the folder was not finished. */
 int data_lock_take(struct data_lock *l, const char *data, struct err *e);
+int data_lock_take_restore(struct data_lock *l, const char *data, struct err *e); /* no STATE */
 void data_lock_drop(struct data_lock *l); /* also of one that is not held */
 
 #endif

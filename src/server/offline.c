@@ -6,9 +6,11 @@
 #include "server/data_lock.h"
 #include "server/server.h"
 #include "store/copy.h"
+#include "wire/record.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -66,23 +68,117 @@ static bool is_backup(const char *from)
     return backup;
 }
 
+/* Says whether the folder holds nothing, or only what a restore that was broken off left there. */
+static int check_target(const char *data, struct err *e)
+{
+    static const char *const ours[] = {".", "..", "lock", "lost+found"};
+    const struct dirent *entry;
+    char part[PATH_MAX];
+    bool other = false;
+    if (path_join(part, sizeof part, data, DATA_LOCK_RESTORE))
+        return err_set(e, GPUFL_E_INVAL, "--data is too long");
+    DIR *d = file_exists(part) ? NULL : opendir(data);
+    while (d && !other && (entry = readdir(d))) {
+        other = true;
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+            other &= strcmp(entry->d_name, ours[i]) != 0;
+    }
+    if (d)
+        closedir(d);
+    return other ? err_set(e, GPUFL_E_STATE,
+                           "%s is there and not empty: restore to a folder that is not", data)
+                 : 0;
+}
+
+/* Does something to an entry of the backup's folder below the data folder. */
+typedef int (*entry_step)(const char *part, const char *data, const char *name, struct err *e);
+
+static int remove_entry(const char *part, const char *data, const char *name, struct err *e)
+{
+    char path[PATH_MAX];
+    (void)part;
+    if (path_join(path, sizeof path, data, name))
+        return err_set(e, GPUFL_E_INVAL, "--data is too long");
+    if (unlink(path) && errno != ENOENT)
+        file_remove_tree(path);
+    return 0;
+}
+
+static int move_entry(const char *part, const char *data, const char *name, struct err *e)
+{
+    char source[PATH_MAX], target[PATH_MAX];
+    if (path_join(source, sizeof source, part, name) ||
+        path_join(target, sizeof target, data, name))
+        return err_set(e, GPUFL_E_INVAL, "--data is too long");
+    return rename(source, target) ? err_set_vendor(e, err_from_errno(errno), errno,
+                                                   "cannot move %s to %s", source, target)
+                                  : 0;
+}
+
+static int each_entry(const char *folder, const char *part, const char *data, entry_step step,
+                      struct err *e)
+{
+    const struct dirent *entry;
+    DIR *d = opendir(folder);
+    if (!d)
+        return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", folder);
+    int rc = 0;
+    while (rc == 0 && (entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, "lock") != 0)
+            rc = step(part, data, entry->d_name, e);
+    closedir(d);
+    return rc;
+}
+
+/* Writes the file system's directories and files to the disk. */
+static int sync_disk(const char *folder, struct err *e)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 || syncfs(fd) ? err_set_vendor(e, err_from_errno(errno), errno,
+                                                   "cannot write %s to the disk", folder)
+                                  : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* Copies the backup below DATA/restore.part and moves the entries into DATA at the end.
+ * restore.part goes last: a restore that was killed at any moment is recognized. [data locked] */
+static int restore_parts(const char *from, const struct options *o, int64_t *bytes, struct err *e)
+{
+    char part[PATH_MAX];
+    struct options inner = *o;
+    if (path_join(part, sizeof part, o->data, DATA_LOCK_RESTORE))
+        return err_set(e, GPUFL_E_INVAL, "--data is too long");
+    int rc = file_exists(part) ? each_entry(from, part, o->data, remove_entry, e) : 0;
+    if (rc)
+        return rc;
+    file_remove_tree(part);
+    rc = file_tree_copy(from, part, bytes, e);
+    inner.data = part;
+    if (rc == 0 && o->columns)
+        rc = copy_in(&inner, e);
+    if (rc || (rc = sync_disk(part, e)) || (rc = each_entry(part, part, o->data, move_entry, e)) ||
+        (rc = sync_disk(o->data, e)))
+        return rc;
+    file_remove_tree(part);
+    return sync_disk(o->data, e);
+}
+
 int offline_restore(const char *from, const struct options *o, struct err *e)
 {
     int64_t bytes = 0;
+    struct data_lock lock = DATA_LOCK_INIT;
     if (!is_backup(from))
         return err_set(e, GPUFL_E_NOENT,
                        "%s is no backup: it has no columns; backups are below DATA/backups", from);
-    if (rmdir(o->data) && errno != ENOENT)
-        return err_set(e, GPUFL_E_STATE,
-                       "%s is there and not empty: restore to a folder that is not", o->data);
-    struct data_lock lock = DATA_LOCK_INIT;
-    int rc = file_mkdirs(o->data, 0700, e);
+    int rc = check_target(o->data, e);
+    if (rc || (rc = file_mkdirs(o->data, 0700, e)))
+        return rc;
+    rc = data_lock_take_restore(&lock, o->data, e);
     if (rc == 0)
-        rc = data_lock_take(&lock, o->data, e);
-    if (rc == 0)
-        rc = file_tree_copy(from, o->data, &bytes, e);
-    if (rc == 0 && o->columns)
-        rc = copy_in(o, e);
+        rc = restore_parts(from, o, &bytes, e);
     data_lock_drop(&lock);
     if (rc == 0)
         printf("restored %" PRId64 " bytes to %s\n", bytes, o->data);
@@ -95,10 +191,11 @@ int offline_restore(const char *from, const struct options *o, struct err *e)
 static int open_meta(struct meta **out, const struct options *o, bool migrate,
                      struct data_lock *lock, struct err *e)
 {
-    char path[PATH_MAX];
-    if (path_join(path, sizeof path, o->data, "meta.db"))
+    char path[PATH_MAX], part[PATH_MAX];
+    if (path_join(path, sizeof path, o->data, "meta.db") ||
+        path_join(part, sizeof part, o->data, DATA_LOCK_RESTORE))
         return err_set(e, GPUFL_E_INVAL, "--data is too long");
-    if (!o->meta && !file_exists(path))
+    if (!o->meta && !file_exists(path) && !file_exists(part))
         return err_set(e, GPUFL_E_NOENT, "%s is no server's data folder: it has no meta.db",
                        o->data);
     const struct meta_config c = {.path = path, .url = o->meta, .migrate = migrate};
@@ -119,40 +216,95 @@ int offline_migrate(const struct options *o, struct err *e)
 }
 
 struct tally {
-    uint64_t sessions, damaged, rows;
+    uint64_t sessions, rows;
+    uint64_t damaged;   /* they cannot be read, or have fewer rows than the small tables say */
+    uint64_t unchecked; /* there was no memory, file or time to read them */
+    uint64_t elsewhere; /* without a file here, and another server may have the file */
+    uint64_t unlisted;  /* with a file, and without a row in the small tables */
 };
 
-static int count_rows(void *arg, const struct store_chunk *c)
+/* A check under way. */
+struct check {
+    struct meta *meta;
+    const struct store_ops *ops;
+    struct store *store;
+    const char *workspace;
+    bool alone;      /* no other server keeps columns of these small tables */
+    uint64_t events; /* rows of the session at hand that the small tables count */
+    struct tally tally;
+    struct err *e;
+};
+
+static int count_rows(void *arg, const struct store_chunk *chunk)
 {
-    struct tally *t = arg;
-    for (size_t row = 0; row < c->rows; row++)
-        t->rows += (uint64_t)c->columns[1].ints[row];
+    struct check *c = arg;
+    for (size_t row = 0; row < chunk->rows; row++) {
+        const struct store_text *name = &chunk->columns[0].texts[row];
+        int type = record_find(name->at, name->len);
+        uint64_t rows = (uint64_t)chunk->columns[1].ints[row];
+        c->tally.rows += rows;
+        if (type >= 0 && records[type].kind == RECORD_KIND_EVENT)
+            c->events += rows;
+    }
     return 0;
 }
 
-static void check_session(const struct store_ops *ops, struct store *store, const char *workspace,
-                          const char *session, struct tally *t)
+/* Tells what the check lacked from what the session lacks. */
+static bool is_shortage(int rc)
+{
+    return rc == GPUFL_E_NOMEM || rc == GPUFL_E_FULL || rc == GPUFL_E_TIMEOUT ||
+           rc == GPUFL_E_BUSY || rc == GPUFL_E_PERM || rc == GPUFL_E_UNAVAILABLE;
+}
+
+static void say_session(const struct check *c, const char *session, const char *text)
+{
+    printf("session %s of workspace %s: %s\n", session, c->workspace, text);
+}
+
+/* The session has no columns: nothing of it was committed, another server has it, or it is lost. */
+static void check_absent(struct check *c, const struct meta_session *row)
+{
+    if (row->records <= 0)
+        return;
+    c->tally.elsewhere += !c->alone;
+    if (!c->alone)
+        return;
+    c->tally.damaged++;
+    say_session(c, row->id,
+                "its rows are lost: the small tables count them, and the store has "
+                "nothing of the session");
+}
+
+static void check_session(struct check *c, const struct meta_session *row)
 {
     struct store_session *ss = NULL;
     struct err e = {0};
-    const struct store_visitor v = {.arg = t, .chunk = count_rows};
-    int rc = ops->get(store, workspace, session, false, &ss, &e);
-    t->sessions++;
-    if (rc == GPUFL_E_NOENT)
-        return; /* nothing of it was committed */
+    const struct store_visitor v = {.arg = c, .chunk = count_rows};
+    int rc = c->ops->get(c->store, c->workspace, row->id, false, &ss, &e);
+    c->tally.sessions++;
+    c->events = 0;
+    if (rc == GPUFL_E_NOENT) {
+        check_absent(c, row);
+        return;
+    }
     if (rc == 0) {
-        rc = ops->query(store, &(struct store_question){workspace, ss, QUERY_counts, NULL}, &v, &e);
-        ops->put(ss);
+        const struct store_question q = {c->workspace, ss, QUERY_counts, NULL};
+        rc = c->ops->query(c->store, &q, &v, &e);
+        c->ops->put(ss);
     }
-    if (rc) {
-        t->damaged++;
-        printf("session %s of workspace %s: %s\n", session, workspace,
-               e.text[0] ? e.text : err_text(rc));
-    }
+    if (rc == 0 && (int64_t)c->events < row->records)
+        rc = err_set(&e, GPUFL_E_CORRUPT,
+                     "%" PRIu64 " of %" PRId64 " rows are there: the others are lost", c->events,
+                     row->records);
+    if (rc == 0)
+        return;
+    c->tally.damaged += !is_shortage(rc);
+    c->tally.unchecked += is_shortage(rc);
+    printf("session %s of workspace %s%s: %s\n", row->id, c->workspace,
+           is_shortage(rc) ? " could not be checked" : "", e.text[0] ? e.text : err_text(rc));
 }
 
-static int check_workspace(struct meta *m, const struct store_ops *ops, struct store *store,
-                           const char *workspace, struct tally *t, struct err *e)
+static int check_listed(struct check *c)
 {
     const struct meta_session_query all = {0};
     struct meta_page page = {.limit = PAGE};
@@ -163,10 +315,10 @@ static int check_workspace(struct meta *m, const struct store_ops *ops, struct s
         struct region mem;
         size_t count = 0;
         region_init(&mem, MEMORY);
-        const struct meta_ask ask = {m, workspace, &mem, e};
+        const struct meta_ask ask = {c->meta, c->workspace, &mem, c->e};
         rc = meta_session_list(&ask, &all, &page, &rows, &count);
         for (size_t i = 0; i < count && rc == 0; i++)
-            check_session(ops, store, workspace, rows[i].id, t);
+            check_session(c, &rows[i]);
         snprintf(after, sizeof after, "%s", rc == 0 && page.next ? page.next : "");
         region_fini(&mem);
         page.after = after;
@@ -174,42 +326,81 @@ static int check_workspace(struct meta *m, const struct store_ops *ops, struct s
     return rc;
 }
 
-static int check_columns(struct meta *m, const struct options *o, struct tally *t, struct err *e)
+/* A session of the store: the small tables name it, or have dropped it, or know nothing of it. */
+static int check_known(void *arg, const char *session)
+{
+    struct check *c = arg;
+    struct meta_session row;
+    struct region mem;
+    bool dropped = false;
+    region_init(&mem, MEMORY);
+    const struct meta_ask ask = {c->meta, c->workspace, &mem, c->e};
+    int rc = meta_session_get(&ask, session, &row);
+    if (rc == GPUFL_E_NOENT) {
+        rc = meta_session_is_dropped(c->meta, c->workspace, session, &dropped, c->e);
+        c->tally.unlisted += rc == 0 && !dropped;
+        if (rc == 0 && !dropped)
+            say_session(c, session,
+                        "the store has rows of it, and the small tables do not list it");
+    }
+    region_fini(&mem);
+    return rc;
+}
+
+static int check_columns(struct check *c, const struct options *o)
 {
     struct meta_workspace *rows;
-    const struct store_ops *ops;
-    struct store *store = NULL;
     struct region mem;
     size_t count = 0;
-    int rc = server_open_columns(o, NULL, &ops, &store, e);
+    int rc = server_open_columns(o, NULL, &c->ops, &c->store, c->e);
     if (rc)
         return rc;
+    c->alone = !o->meta || o->columns;
     region_init(&mem, MEMORY);
-    const struct meta_ask ask = {m, NULL, &mem, e};
+    const struct meta_ask ask = {c->meta, NULL, &mem, c->e};
     rc = meta_workspace_list(&ask, &rows, &count);
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = check_workspace(m, ops, store, rows[i].id, t, e);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        c->workspace = rows[i].id;
+        rc = check_listed(c);
+        if (rc == 0)
+            rc = c->ops->sessions(c->store, c->workspace, check_known, c, c->e);
+    }
     region_fini(&mem);
-    ops->close(store);
+    c->ops->close(c->store);
     return rc;
+}
+
+static int say_tally(const struct tally *t, struct err *e)
+{
+    printf("%" PRIu64 " sessions, %" PRIu64 " rows, %" PRIu64 " damaged\n", t->sessions, t->rows,
+           t->damaged);
+    if (t->elsewhere)
+        printf("%" PRIu64
+               " sessions have no file here: other servers have them, or they are lost\n",
+               t->elsewhere);
+    if (t->unlisted)
+        printf("%" PRIu64 " sessions are not in the small tables: they appear when something "
+               "is sent to them again\n",
+               t->unlisted);
+    if (t->damaged)
+        return err_set(e, GPUFL_E_CORRUPT, "%" PRIu64 " sessions are damaged", t->damaged);
+    if (t->unchecked)
+        return err_set(e, GPUFL_E_NOMEM,
+                       "%" PRIu64 " sessions could not be checked, which says nothing about them",
+                       t->unchecked);
+    return 0;
 }
 
 int offline_check(const struct options *o, struct err *e)
 {
-    struct meta *m = NULL;
-    struct tally t = {0};
+    struct check c = {.e = e};
     struct data_lock lock = DATA_LOCK_INIT;
-    int rc = open_meta(&m, o, false, &lock, e);
+    int rc = open_meta(&c.meta, o, false, &lock, e);
     if (rc == 0)
-        rc = meta_check(m, e);
+        rc = meta_check(c.meta, e);
     if (rc == 0)
-        rc = check_columns(m, o, &t, e);
-    meta_close(m);
+        rc = check_columns(&c, o);
+    meta_close(c.meta);
     data_lock_drop(&lock);
-    if (rc)
-        return rc;
-    printf("%" PRIu64 " sessions, %" PRIu64 " rows, %" PRIu64 " damaged\n", t.sessions, t.rows,
-           t.damaged);
-    return t.damaged ? err_set(e, GPUFL_E_CORRUPT, "%" PRIu64 " sessions are damaged", t.damaged)
-                     : 0;
+    return rc ? rc : say_tally(&c.tally, e);
 }

@@ -8,11 +8,13 @@
 #include "server/options.h"
 
 /* Copies a backup (backup.h) to a data folder that does not exist yet, or is empty; its columns to
- * the ClickHouse server that the options name, if they do. A restore that was interrupted is run
- * again with a new folder, and passes over sessions that the server has. */
+ * the ClickHouse server that the options name, if they do. The folder counts as a data folder once
+ * everything is there. A restore that was interrupted is run again, and passes over sessions that
+ * the ClickHouse server has. */
 int offline_restore(const char *from, const struct options *o, struct err *e);
 
-/* Opens everything below the data folder and prints what is damaged. CORRUPT: something is. */
+/* Opens everything below the data folder, compares the small tables with it, and prints what is
+ * damaged or lost. CORRUPT: something is; NOMEM: something could not be checked. */
 int offline_check(const struct options *o, struct err *e);
 
 /* Brings the small tables up to date; columns follow when they are opened. */

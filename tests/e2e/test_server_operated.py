@@ -1,0 +1,130 @@
+"""gpufl-server as its operator sees it: restores that are killed, files that are lost or damaged.
+
+Usage: test_server_operated.py gpufl-server gpufl SOURCE_DIR"""
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import postgres
+from served import PATIENCE, Server
+
+PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
+FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
+SESSION = os.path.basename(FOLDER)
+AT = f"/api/v1/sessions/{SESSION}"
+
+
+def command(*words, **options):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
+
+
+def files_of(data):
+    return [os.path.join(at, name) for at, _, files in os.walk(os.path.join(data, "columns")) for name in files
+            if name.startswith(SESSION)]
+
+
+@unittest.skipIf(postgres.URL, "PostgreSQL has backups of its own")
+class Restored(unittest.TestCase):
+    def test_a_killed_restore_is_no_data_folder(self):
+        with Server(PROGRAM) as server, tempfile.TemporaryDirectory() as folder:
+            server.set_up()
+            server.load(server.make_key(), FOLDER)
+            made = server.as_user("POST", "/api/v1/backups")
+            backup = os.path.join(server.data, "backups", made.json()["name"])
+            target = os.path.join(folder, "again")
+            small = 64 << 10  # the first larger file kills the restore
+            killed = command("restore", backup, "--data", target,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)))
+            self.assertEqual(killed.returncode, -signal.SIGXFSZ, killed)
+            for words in (["check"], ["migrate"], ["serve", "--listen", "127.0.0.1:0"]):
+                out = command(*words, "--data", target)
+                self.assertEqual(out.returncode, 1, out)
+                self.assertIn("a restore was broken off", out.stderr)
+            os.rename(os.path.join(target, "restore.part"), os.path.join(target, "moved"))
+            os.mkdir(os.path.join(target, "restore.part"))  # killed while the entries got their names
+            os.mkdir(os.path.join(target, "columns"))
+            self.assertEqual(command("restore", backup, "--data", target).returncode, 0)
+            out = command("check", "--data", target)
+            self.assertEqual(out.returncode, 0, out)
+            self.assertRegex(out.stdout, r"^1 sessions, 25\d+ rows, 0 damaged\n$")
+            self.assertEqual(sorted(os.listdir(target)), sorted(["lock", "moved", *os.listdir(backup)]))
+            self.assertIn("not empty", command("restore", backup, "--data", target).stderr)
+
+
+class Lost(unittest.TestCase):
+    def setUp(self):
+        self.server = Server(PROGRAM)
+        self.addCleanup(self.server.__exit__)
+        self.server.set_up()
+        self.key = self.server.make_key()
+        self.server.load(self.key, FOLDER)
+        self.server.stop()
+
+    def check(self, *more):
+        return command("check", "--data", self.server.data, *self.server.options, *more)
+
+    def ask(self):
+        self.server.start()
+        return self.server.ask("GET", AT + "/kernels", Authorization=self.key)
+
+    def test_a_lost_file(self):
+        for path in files_of(self.server.data):
+            os.unlink(path)
+        out, answer = self.check(), self.ask()
+        if postgres.URL:  # another server may have the file
+            self.assertEqual(out.returncode, 0, out)
+            self.assertIn("1 sessions have no file here", out.stdout)
+            self.assertEqual(answer.status, 421, answer)
+            return
+        self.assertEqual(out.returncode, 1, out)
+        self.assertIn(f"session {SESSION} of workspace", out.stdout)
+        self.assertIn("its rows are lost", out.stdout)
+        self.assertIn("1 sessions, 0 rows, 1 damaged\n", out.stdout)
+        self.assertEqual(answer.status, 500, answer)
+        self.assertIn("lost", answer.json()["detail"])
+
+    def test_a_damaged_file(self):
+        with open(files_of(self.server.data)[0], "r+b") as file:
+            file.write(b"\0" * 8192)
+        self.assertEqual(self.check().returncode, 1)
+        answer = self.ask()
+        self.assertEqual(answer.status, 500, answer)
+        self.assertIn("session is damaged", answer.json()["detail"])
+        self.assertNotIn("DuckDB", answer.json()["detail"])
+
+    @unittest.skipIf(postgres.URL, "the rows of the small tables are changed")
+    def test_rows_that_are_missing(self):
+        tables = sqlite3.connect(os.path.join(self.server.data, "meta.db"))
+        with tables:
+            tables.execute("UPDATE sessions SET records = records + 7")
+        tables.close()
+        out = self.check()
+        self.assertEqual(out.returncode, 1, out)
+        self.assertRegex(out.stdout, r"(\d+) of (\d+) rows are there: the others are lost")
+
+    @unittest.skipIf(postgres.URL, "the rows of the small tables are changed")
+    def test_a_session_that_no_table_lists(self):
+        tables = sqlite3.connect(os.path.join(self.server.data, "meta.db"))
+        tables.execute("PRAGMA foreign_keys = ON")
+        with tables:
+            tables.execute("DELETE FROM sessions")
+        tables.close()
+        out = self.check()
+        self.assertEqual(out.returncode, 0, out)
+        self.assertIn("1 sessions are not in the small tables", out.stdout)
+
+    def test_too_little_memory_is_no_damage(self):
+        out = self.check("--memory", "300k")
+        self.assertEqual(out.returncode, 1, out)
+        self.assertNotIn(" 1 damaged", out.stdout)
+        self.assertIn("could not be checked", out.stdout + out.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
