@@ -7,9 +7,12 @@
 
 #include <gpufl/gpufl.h>
 
+/* In vendor: the text has words of a database, which are for the log and not for a client. */
+#define ERR_ENGINE (-1L)
+
 struct err {
     int code;       /* enum gpufl_error */
-    long vendor;    /* errno, CUresult, CUptiResult, nvmlReturn_t; 0: none */
+    long vendor;    /* errno, CUresult, CUptiResult, nvmlReturn_t, ERR_ENGINE; 0: none */
     char text[384]; /* one sentence that says what happened and what to do */
 };
 

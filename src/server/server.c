@@ -94,6 +94,7 @@ static void fill_parts(struct server *s)
                               .body_max = s->options.body_max,
                               .reach = (enum webhooks_reach)s->options.webhooks,
                               .local = s->options.local,
+                              .alone = !s->options.meta || s->options.columns,
                               .began = s->began,
                               .ready = &s->ready,
                               .ending = &s->ending,

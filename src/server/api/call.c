@@ -50,9 +50,14 @@ void call_fail(struct call *c, int rc, const char *what, const struct err *e)
         {GPUFL_E_TIMEOUT, 503, "The %s took too long; try again in a moment."},
         {GPUFL_E_NOMEM, 503, "The server is out of memory; try again later."},
         {GPUFL_E_FULL, 507, "The server has no room for the %s."},
+        {GPUFL_E_CORRUPT, 500,
+         "What the server has stored for the %s is damaged; its log says what, under this "
+         "request's "
+         "id. A backup has the rows, or the log on the host that sent them."},
         {GPUFL_E_UNAVAILABLE, 503, "The store of the %s cannot be reached; try again in a moment."},
     };
-    for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++)
+    bool words = e && e->vendor == ERR_ENGINE;
+    for (size_t i = 0; i < sizeof fits / sizeof fits[0] && !words; i++)
         if (fits[i].error == rc) {
             if (fits[i].status >= 500)
                 log_failure(c, fits[i].status, what, rc, e);

@@ -31,6 +31,7 @@ struct parts {
     int64_t body_max;          /* bytes of an uploaded body */
     enum webhooks_reach reach; /* where alerts may post to */
     bool local;                /* `gpufl view`: one user on this machine */
+    bool alone;                /* no other server keeps columns of these small tables */
     int64_t began;             /* CLOCK_MONOTONIC, ns */
 
     /* State. */

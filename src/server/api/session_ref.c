@@ -3,6 +3,7 @@
 
 #include "base/intern.h"
 #include "server/api/parts.h"
+#include "server/common/logs.h"
 #include "server/intake/loader.h"
 
 #include "base/alloc.h"
@@ -103,6 +104,25 @@ static int start_search(struct call *c, struct session_ref *s, struct err *e)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* The small tables count rows of the session, and the store has none. */
+static void say_absent(struct call *c, const char *session)
+{
+    if (!c->parts->alone) {
+        http_problem(
+            c->http, 421,
+            "The rows of this session are not with this server: it was sent to another one "
+            "that shares its small tables. Ask that one.");
+        return;
+    }
+    logs_say(LOG_ERROR, "request",
+             "request %s: session %s of workspace %s is lost: the store has no rows of it, and the "
+             "small tables count some; `gpufl-server check` lists all such sessions",
+             c->http->id, session, c->who.workspace);
+    http_problem(c->http, 500,
+                 "The rows of this session are lost: they are no longer in the server's store. A "
+                 "backup has them, or the log on the host that sent them.");
+}
+
 bool session_ref_open(struct call *c, const char *session, struct session_ref *s)
 {
     const struct parts *server = c->parts;
@@ -124,10 +144,7 @@ bool session_ref_open(struct call *c, const char *session, struct session_ref *s
         call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
     } else if (!s->columns && s->row.records > 0) {
         rc = GPUFL_E_NOENT;
-        http_problem(
-            c->http, 421,
-            "The rows of this session are not with this server: it was sent to another one "
-            "that shares its small tables. Ask that one.");
+        say_absent(c, session);
     }
     return rc == 0;
 }

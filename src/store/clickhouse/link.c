@@ -300,6 +300,8 @@ static int explain(unsigned host, int status, struct buf *body, struct err *e)
             advice ? advice : "", n, len, text);
     if (e && rc == GPUFL_E_BUSY)
         e->vendor = n; /* itself, and not another writer */
+    else if (e && (rc == GPUFL_E_STATE || rc == GPUFL_E_PERM || rc == GPUFL_E_NOENT))
+        e->vendor = ERR_ENGINE;
     return rc;
 }
 

@@ -126,6 +126,13 @@ static int foreign(const struct store_session *ss, const char *why, struct err *
                    ss->at.id, why, ss->at.workspace, ss->at.id);
 }
 
+/* Says whether an error is the process's or the machine's, and says nothing about the file. */
+static bool is_shortage(int rc, const struct err *why)
+{
+    return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_PERM ||
+           rc == GPUFL_E_TIMEOUT || strstr(why->text, "Too many open files");
+}
+
 /* A file without the table is new (a crash came before) or not one of ours. */
 static int check_empty(struct store_session *ss, struct connection *c, bool *empty, struct err *e)
 {
@@ -173,6 +180,8 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     buf_fini(&text);
     if (rc && !*why.text)
         return rc;
+    if (is_shortage(rc ? rc : more, &why))
+        return err_set_vendor(e, rc ? rc : more, why.vendor, "%s", why.text);
     if (!rc && more == 0) {
         ss->have[TABLE_about] = (unsigned char)store_table(TABLE_about)->column_count;
         return 0;
@@ -215,8 +224,8 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     buf_fini(&text);
     if (!rc)
         return 0;
-    if (rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_PERM)
-        return err_set(e, rc, "%s", why.text);
+    if (is_shortage(rc, &why))
+        return err_set_vendor(e, rc == GPUFL_E_IO ? GPUFL_E_NOMEM : rc, why.vendor, "%s", why.text);
     if (rc == GPUFL_E_BUSY)
         return err_set(e, rc, "the file of session %s is open elsewhere: %.250s", ss->at.id,
                        why.text);

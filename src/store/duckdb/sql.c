@@ -39,7 +39,10 @@ int sql_fail(struct err *e, const char *message)
             rc = meanings[i].code;
             break;
         }
-    return err_set(e, rc, "DuckDB: %.360s", message);
+    err_set(e, rc, "DuckDB: %.360s", message);
+    if (e && (rc == GPUFL_E_STATE || rc == GPUFL_E_PERM))
+        e->vendor = ERR_ENGINE;
+    return rc;
 }
 
 int sql_run(const struct duck *d, struct duck_connection *c, const char *text, struct err *e)
