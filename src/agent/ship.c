@@ -11,7 +11,7 @@
 
 enum { TRIES = 8, NAP_MS = 100, STUCK_MOST = 3 };
 
-static const int64_t SECOND = 1000000000, MILLI = 1000000;
+static const int64_t SECOND = 1000000000, MILLI = 1000000, PATIENCE = 3600 * 1000000000LL;
 static const int64_t PIECE = 256 << 20, PIECE_SMALLER = 32 << 20, PIECE_LEAST = 1 << 20;
 
 static int64_t now(void)
@@ -58,6 +58,12 @@ void shipping_progress(struct shipping *s, int64_t done)
     s->shown = done;
     if (s->config->watch.progress)
         s->config->watch.progress(s->config->watch.arg, done);
+}
+
+void shipping_got_on(struct shipping *s)
+{
+    backoff_reset(&s->backoff);
+    s->waited = 0;
 }
 
 static bool stopped(const struct shipping *s)
@@ -114,6 +120,40 @@ static int64_t wait_reachable(const struct shipping *s, int64_t wait)
     return wait < left ? wait : left;
 }
 
+/* Says whether the answer asks for a wait and is no failure. */
+static bool is_not_now(int rc, const struct remote_answer *a)
+{
+    return !rc && (a->status == 429 || (a->status == 503 && a->retry_after >= 0));
+}
+
+/* The wait for a server that says "not now", within the caller's patience. */
+static int64_t wait_patiently(struct shipping *s, const struct remote_answer *a)
+{
+    int64_t patience = s->config->patience ? s->config->patience : PATIENCE;
+    s->waited = s->waited ? s->waited : now();
+    int64_t wait = backoff_wait(&s->backoff, a->retry_after);
+    int64_t left = s->waited + patience - now();
+    if (left <= 0 || (a->retry_after >= 0 && a->retry_after > left / SECOND))
+        return BACKOFF_GIVE_UP;
+    return wait < left ? wait : left;
+}
+
+/* The sentence of the end of trying, after a wait or after failures. */
+static void say_given_up(struct shipping *s, const char *why, const struct remote_answer *a)
+{
+    int64_t patience = s->config->patience ? s->config->patience : PATIENCE;
+    if (a && a->retry_after >= 0)
+        shipping_end(s, SHIP_REFUSED,
+                     "%s; it asks for another %lld s, and a wait may take %lld s in a row", why,
+                     (long long)a->retry_after, (long long)(patience / SECOND));
+    else if (a)
+        shipping_end(s, SHIP_REFUSED, "%s; given up after a wait of %lld s", why,
+                     (long long)(patience / SECOND));
+    else
+        shipping_end(s, SHIP_REFUSED, "%s; given up after %u %s", why, s->backoff.tries,
+                     s->backoff.tries == 1 ? "try" : "tries");
+}
+
 enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
                               const struct remote_answer *a)
 {
@@ -138,12 +178,13 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
         snprintf(why, sizeof why, "%s answers %d%s%.200s", remote_asked(s->config->remote),
                  a->status, *a->detail ? ": " : "", a->detail);
     s->silent = rc ? s->silent : now();
-    int64_t wait = backoff_next(&s->backoff, rc ? -1 : a->retry_after);
+    bool not_now = is_not_now(rc, a);
+    int64_t wait =
+        not_now ? wait_patiently(s, a) : backoff_next(&s->backoff, rc ? -1 : a->retry_after);
     if (rc && wait != BACKOFF_GIVE_UP)
         wait = wait_reachable(s, wait);
     if (wait == BACKOFF_GIVE_UP) {
-        shipping_end(s, SHIP_REFUSED, "%s; given up after %u %s", why, s->backoff.tries,
-                     s->backoff.tries == 1 ? "try" : "tries");
+        say_given_up(s, why, not_now ? a : NULL);
         return SHIP_STEP_END;
     }
     if (s->config->watch.waiting)
@@ -271,7 +312,7 @@ static bool steer(struct shipping *s, struct course *c, const struct ship_part *
     }
     if (c->at > before) {
         c->stuck = 0;
-        backoff_reset(&s->backoff);
+        shipping_got_on(s);
     } else if (a->status == 409 && c->at == before) {
         shipping_refused(s, p, a); /* no gap: another reason, which it says */
         return false;
@@ -323,7 +364,7 @@ static bool send_rest(struct shipping *s, struct course *c, const struct ship_pa
         if (!ask_position(s, p->channel, &c->at))
             return false;
         if (c->at > before)
-            backoff_reset(&s->backoff);
+            shipping_got_on(s);
         return true;
     }
     case SHIP_STEP_ANSWER:

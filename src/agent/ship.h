@@ -7,7 +7,9 @@
  * is simply started again; it keeps no notes.
  *
  * Requests that fail for the moment are tried again (backoff.h) until there was no progress for
- * a while. Memory does not grow with the session. One thread at a time. */
+ * a while. A server that says "not now" (429, or 503 with Retry-After) is waited for, which is
+ * no failure and ends with the caller's patience.
+ * Memory does not grow with the session. One thread at a time. */
 #ifndef GPUFL_AGENT_SHIP_H
 #define GPUFL_AGENT_SHIP_H
 
@@ -37,7 +39,7 @@ struct ship_watch {
     /* Bytes on disk that are dealt with; never less than before in a session. */
     void (*progress)(void *arg, int64_t done);
     void (*rejected)(void *arg, const struct ship_part *p, const struct remote_error *line);
-    /* A request failed and is tried again in ns. */
+    /* A request failed, or the server says "not now"; the request is made again in ns. */
     void (*waiting)(void *arg, int64_t ns, const char *why);
 };
 
@@ -49,6 +51,7 @@ struct ship_config {
     int64_t wait_least;  /* ns before the second try, at most; 0: 0.5 s */
     int64_t wait_most;   /* ns before any; 0: 60 s */
     int64_t deadline;    /* CLOCK_MONOTONIC ns; 0: none */
+    int64_t patience;    /* ns of waiting in a row for a server that says "not now"; 0: 1 h */
     int64_t unreachable; /* ns until a server that never answered is given up; 0: tries count */
     int64_t piece; /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
     const volatile sig_atomic_t *stop;

@@ -13,6 +13,7 @@ struct shipping {
     struct ship_result *result;
     struct backoff backoff;
     int64_t silent; /* CLOCK_MONOTONIC ns since which no request was answered; 0: the last was */
+    int64_t waited; /* CLOCK_MONOTONIC ns since which the server says "not now"; 0: it does not */
     int64_t done;   /* bytes on disk before the part at hand */
     int64_t shown;  /* progress that was shown last */
     struct part_stream *stream; /* of the body at hand */
@@ -36,6 +37,9 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
 /* Sends b with the stream as its body: as remote_send. Counts, and reports lines left out. */
 int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_body *b,
                   struct remote_answer *a, struct err *e);
+
+/* Called after progress: failures and waits count anew. */
+void shipping_got_on(struct shipping *s);
 
 /* Bytes on disk that are dealt with. */
 void shipping_progress(struct shipping *s, int64_t done);

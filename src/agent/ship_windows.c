@@ -87,7 +87,7 @@ static bool send_window(struct shipping *s, const struct ship_part *p)
     } while (step == SHIP_STEP_AGAIN);
     if (step == SHIP_STEP_END)
         return s->result->end == SHIP_SOME;
-    backoff_reset(&s->backoff);
+    shipping_got_on(s);
     if (a.status < 200 || a.status > 299)
         shipping_refused(s, p, &a);
     else if (a.repeated)

@@ -157,7 +157,25 @@ class Odd(Case):
         self.server.script = [{"status": 429, "headers": {"Retry-After": "86400"}}] * 9
         run = self.upload()
         self.assertEqual(run.returncode, 2)
-        self.assertIn("given up after 1 try", run.stderr)
+        self.assertIn("it asks for another 86400 s, and a wait may take 3600 s in a row", run.stderr)
+
+    def test_not_now_is_no_failure(self):
+        folder = self.session(kernels=100)
+        self.server.script = [{"status": 429, "headers": {"Retry-After": "0"}}] * 20 + [
+            {"status": 503, "headers": {"Retry-After": "0"}}]
+        run = self.upload()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertLess(run.stderr.count("again in"), 4)  # the same reason is said every 10 s
+        self.assert_arrived(folder)
+
+    def test_waiting_has_an_end_that_an_option_sets(self):
+        self.session(kernels=100)
+        self.server.script = [{"status": 429, "headers": {"Retry-After": "0"}}] * 1000
+        run = self.upload("--wait", "1s")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("429", run.stderr)
+        self.assertIn("a wait may take 1 s in a row", run.stderr)
+        self.assertEqual(self.upload("--wait", "0s").returncode, 2)
 
     def test_a_server_that_cannot_be_reached_is_given_up(self):
         self.session(kernels=100)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 10, DRAW_MS = 200, LINES_MS = 5000 };
+enum { TOLD_MOST = 10, DRAW_MS = 200, LINES_MS = 5000, WAIT_MS = 10000 };
 
 static const int64_t MILLI = 1000000, SECOND = 1000000000;
 
@@ -99,8 +99,12 @@ static void on_waiting(void *arg, int64_t ns, const char *why)
 {
     struct upload_show *s = arg;
     char wait[UNITS_TEXT];
-    if (!s->quiet)
-        say(s, "%s; again in %s", why, units_time(wait, ns));
+    int64_t at = clock_mono();
+    if (s->quiet || (s->waited && at - s->waited < WAIT_MS * MILLI && strcmp(s->why, why) == 0))
+        return;
+    say(s, "%s; again in %s", why, units_time(wait, ns));
+    snprintf(s->why, sizeof s->why, "%s", why);
+    s->waited = at;
 }
 
 struct ship_watch upload_show_watch(struct upload_show *s)
@@ -118,6 +122,7 @@ void upload_show_begin(struct upload_show *s, const struct upload_session *sessi
     s->began = clock_mono();
     s->drawn = 0;
     s->told = 0;
+    s->waited = 0;
 }
 
 /* ---- results ------------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@ struct upload_show {
     size_t index, of;
     int64_t began, drawn; /* CLOCK_MONOTONIC ns */
     int64_t first;        /* bytes that were there before the first that was sent */
+    int64_t waited;       /* when a wait was said last; 0: not in this session */
+    char why[416];        /* for what, then: the same reason is said every 10 s only */
     uint64_t told;        /* lines left out that were reported */
     bool open;            /* a line stands on the terminal */
 };

@@ -46,7 +46,7 @@ static const struct cmd_text text = {
 struct arguments {
     const char *server, *key_file, *ca_file, *api_path;
     bool all, force, complete, insecure, quiet, json, progress, no_names;
-    int64_t timeout, limit, unreachable;
+    int64_t timeout, limit, unreachable, wait;
     struct opt_list wanted;
     const char *wanted_items[WANTED_MAX];
 };
@@ -152,6 +152,7 @@ static int connect_remote(struct upload *u, struct err *e)
     u->ship = (struct ship_config){.remote = u->remote,
                                    .force = a->force,
                                    .deadline = deadline,
+                                   .patience = a->wait,
                                    .unreachable = a->unreachable,
                                    .stop = &stop};
     return 0;
@@ -308,6 +309,8 @@ static int check(const struct arguments *a, int operands, char **argv)
         return cmd_usage("upload", "to which server? --server URL, or GPUFL_BACKEND_URL");
     if (a->unreachable <= 0)
         return cmd_usage("upload", "--unreachable must be longer than 0");
+    if (a->wait <= 0)
+        return cmd_usage("upload", "--wait must be longer than 0");
     return CMD_OK;
 }
 
@@ -316,6 +319,7 @@ int cmd_upload(int argc, char **argv)
     static struct arguments a;
     static struct upload u;
     a = (struct arguments){.unreachable = 15 * SECOND,
+                           .wait = 3600 * SECOND,
                            .wanted = {.items = a.wanted_items, .max = WANTED_MAX}};
     const struct opt table[] = {
         {"server", 0, OPT_STRING, &a.server, "URL", NULL,
@@ -334,7 +338,9 @@ int cmd_upload(int argc, char **argv)
         {"timeout", 0, OPT_DURATION, &a.timeout, "TIME", NULL,
          "A request that stands still for so long is tried again (60s)."},
         {"time-limit", 0, OPT_DURATION, &a.limit, "TIME", NULL,
-         "End after so long, whatever is left."},
+         "End after so long, whatever is left (no limit)."},
+        {"wait", 0, OPT_DURATION, &a.wait, "TIME", NULL,
+         "Wait so long in a row for a server that says 'not now' (1h)."},
         {"unreachable", 0, OPT_DURATION, &a.unreachable, "TIME", NULL,
          "Give up a server that cannot be reached after so long (15s)."},
         {"ca-file", 0, OPT_STRING, &a.ca_file, "FILE", NULL,

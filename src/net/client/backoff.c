@@ -23,16 +23,22 @@ static uint64_t next_random(struct backoff *b)
     return z ^ (z >> 31);
 }
 
+/* A wait that doubles with each one in a row, from half of its bound to the bound. */
+static int64_t doubled(struct backoff *b, unsigned in_a_row)
+{
+    int64_t bound = b->least;
+    for (unsigned i = 1; i < in_a_row && bound < b->limit; i++)
+        bound *= 2;
+    if (bound > b->limit)
+        bound = b->limit;
+    return bound / 2 + (int64_t)(next_random(b) % (uint64_t)(bound / 2 + 1));
+}
+
 int64_t backoff_next(struct backoff *b, int64_t retry_after)
 {
     if (++b->tries > b->most)
         return BACKOFF_GIVE_UP;
-    int64_t bound = b->least;
-    for (unsigned i = 1; i < b->tries && bound < b->limit; i++)
-        bound *= 2;
-    if (bound > b->limit)
-        bound = b->limit;
-    int64_t wait = bound / 2 + (int64_t)(next_random(b) % (uint64_t)(bound / 2 + 1));
+    int64_t wait = doubled(b, b->tries);
     if (retry_after < 0)
         return wait;
     if (retry_after > b->limit / SECOND)
@@ -42,7 +48,18 @@ int64_t backoff_next(struct backoff *b, int64_t retry_after)
     return asked + (int64_t)(next_random(b) % (uint64_t)(b->least + 1));
 }
 
+int64_t backoff_wait(struct backoff *b, int64_t retry_after)
+{
+    static const int64_t most = 1000000; /* s: no server means more, and it fits ns */
+    if (retry_after < 0)
+        return doubled(b, ++b->waits);
+    int64_t asked = (retry_after < most ? retry_after : most) * SECOND;
+    int64_t more = asked / 4 > b->least ? asked / 4 : b->least;
+    return asked + (int64_t)(next_random(b) % (uint64_t)(more + 1));
+}
+
 void backoff_reset(struct backoff *b)
 {
+    b->waits = 0;
     b->tries = 0;
 }

@@ -3,7 +3,9 @@
  * What failed for the moment is tried again: no answer, 408, 425, 429, 5xx. The wait
  * doubles, with jitter over all of it, so that many senders that were cut off
  * together do not come back together; a server that says Retry-After is
- * believed, up to a limit. Whatever got on resets it. Pure; owner's thread. */
+ * believed, up to a limit. Whatever got on resets it. Pure; owner's thread.
+ *
+ * A server that answers "not now" works and says so: backoff_wait counts no failure. */
 #ifndef GPUFL_NET_CLIENT_BACKOFF_H
 #define GPUFL_NET_CLIENT_BACKOFF_H
 
@@ -13,6 +15,7 @@
 struct backoff {
     unsigned tries; /* failures in a row */
     unsigned most;  /* of them before giving up */
+    unsigned waits; /* waits in a row that were no failures */
     int64_t least;  /* ns: the first wait's upper bound */
     int64_t limit;  /* ns: no wait is longer */
     uint64_t random;
@@ -29,6 +32,11 @@ bool backoff_transient(int status);
 /* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not given. A server
  * that asks for more than the limit is given up at once: it wants to be left alone. */
 int64_t backoff_next(struct backoff *b, int64_t retry_after);
+
+/* After a "not now": ns to wait, which is at least what the server asks for, and up to a quarter
+ * more, so that many senders do not come back together; without retry_after as backoff_next waits.
+ * Never BACKOFF_GIVE_UP: the caller says how long waiting may take. */
+int64_t backoff_wait(struct backoff *b, int64_t retry_after);
 
 /* Called after progress. */
 void backoff_reset(struct backoff *b);

@@ -51,6 +51,21 @@ TEST(test_a_server_that_says_when_is_believed)
     assert_int_equal(backoff_next(&b, INT64_MAX), BACKOFF_GIVE_UP);
 }
 
+TEST(test_waiting_is_not_failing)
+{
+    struct backoff b;
+    backoff_init(&b, 2, SECOND, 60 * SECOND, 7);
+    for (int i = 0; i < 100; i++)
+        assert_in_range(backoff_wait(&b, 40), 40 * SECOND, 50 * SECOND);
+    assert_in_range(backoff_wait(&b, 0), 0, SECOND);
+    assert_in_range(backoff_wait(&b, 86400), 86400 * SECOND, 108000 * SECOND);
+    assert_true(backoff_wait(&b, INT64_MAX) > 0);
+    assert_in_range(backoff_wait(&b, -1), SECOND / 2, SECOND);
+    for (int i = 0; i < 100; i++)
+        assert_in_range(backoff_wait(&b, -1), SECOND, 60 * SECOND);
+    assert_in_range(backoff_next(&b, -1), SECOND / 2, SECOND); /* the first failure */
+}
+
 TEST(test_which_answers_may_change)
 {
     const int again[] = {0, 408, 425, 429, 500, 502, 503, 504},
@@ -68,6 +83,7 @@ int main(void)
         cmocka_unit_test(test_what_gets_on_starts_anew),
         cmocka_unit_test(test_senders_do_not_come_back_together),
         cmocka_unit_test(test_a_server_that_says_when_is_believed),
+        cmocka_unit_test(test_waiting_is_not_failing),
         cmocka_unit_test(test_which_answers_may_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
