@@ -108,6 +108,7 @@ static void fill_parts(struct server *s)
                               .webhooks = s->webhooks,
                               .auth = &s->auth,
                               .origin = &s->origin,
+                              .proxies = &s->proxies,
                               .counters = &s->counters,
                               .sql_gate = &s->sql_gate,
                               .readers = s->readers,
@@ -363,7 +364,8 @@ int server_open(struct server *s, const struct options *o, struct err *e)
     sql_gate_init(&s->sql_gate, (unsigned)o->selects);
     int rc = check(o, e);
     if (rc || (rc = options_listen(o->listen, s->address, sizeof s->address, &s->port, e)) ||
-        (rc = check_local(s, e)) || (rc = open_tls(s, e)) || (rc = open_workers(s, e)) ||
+        (rc = check_local(s, e)) || (rc = proxies_init(&s->proxies, o->trusted_proxy, e)) ||
+        (rc = open_tls(s, e)) || (rc = open_workers(s, e)) ||
         (rc = http_hub_open(&s->hub, &hub, e)) || (rc = open_stores(s, e)) ||
         (rc = open_http(s, e)) || (rc = open_auth(s, e)))
         goto done;

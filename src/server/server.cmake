@@ -38,6 +38,7 @@ gpufl_module(server
     api/openapi.c
     options.c
     common/origin.c
+    common/proxies.c
     common/gzip_doc.c
     common/pages.c
     api/param.c

@@ -14,6 +14,7 @@
 #include "server/api/session_ref.h"
 #include "server/auth/auth.h"
 #include "server/common/origin.h"
+#include "server/common/proxies.h"
 #include "server/common/sql_gate.h"
 #include "server/data_lock.h"
 #include "server/intake/fleet.h"
@@ -35,6 +36,7 @@ struct server {
     atomic_bool ending;       /* relaxed: a hint */
     char *tls_cert, *tls_key; /* owned: PEM texts */
     struct origin origin;
+    struct proxies proxies; /* whose word about clients' addresses counts */
     struct counters counters;
     struct data_lock lock;       /* of the data folder */
     struct meta *meta;           /* small tables */

@@ -126,5 +126,47 @@ class Lost(unittest.TestCase):
         self.assertIn("could not be checked", out.stdout + out.stderr)
 
 
+class Guessed(unittest.TestCase):
+    RIGHT = {"email": "ada@example.org", "password": "correct horse battery"}
+
+    def login(self, server, password=None, **fields):
+        said = dict(self.RIGHT, **({"password": password} if password else {}))
+        return server.ask("POST", "/api/v1/auth/login", said, **fields)
+
+    def test_behind_a_proxy(self):
+        with Server(PROGRAM, "--trusted-proxy", "10.0.0.0/8,127.0.0.1") as server:
+            server.set_up()
+            for i in range(10):
+                wrong = self.login(server, "wrong", X_Forwarded_For=f"203.0.113.{i}, 192.0.2.1, 10.0.0.7")
+                self.assertEqual(wrong.status, 401, wrong)
+            locked = self.login(server, X_Forwarded_For="203.0.113.99, 192.0.2.1")
+            self.assertEqual(locked.status, 429, locked)
+            self.assertEqual(self.login(server, X_Forwarded_For="192.0.2.2").status, 200)
+            self.assertEqual(self.login(server, Forwarded="for=192.0.2.3").status, 200)
+            server.stop()
+            said = [line["from"] for line in server.lines() if line.get("route") == "login"]
+            self.assertEqual(said[-3:], ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
+        out = command("--trusted-proxy", "proxy.example.org", "--listen", "127.0.0.1:0")
+        self.assertEqual(out.returncode, 2, out)
+
+    def test_who_is_no_proxy_is_not_believed(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            for i in range(10):
+                self.login(server, "wrong", X_Forwarded_For=f"192.0.2.{i}")
+            self.assertEqual(self.login(server, X_Forwarded_For="192.0.2.99").status, 429)
+
+    def test_a_browser_that_is_known_gets_in(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            cookies = self.login(server).fields.get_all("Set-Cookie")
+            device = next(c for c in cookies if c.startswith("gpufl_device="))
+            self.assertRegex(device, "; HttpOnly; SameSite=Strict; Max-Age=31536000$")
+            while self.login(server, "wrong").status == 401:
+                pass
+            self.assertEqual(self.login(server).status, 429)
+            self.assertEqual(self.login(server, Cookie=device.split(";")[0]).status, 200)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

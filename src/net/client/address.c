@@ -121,3 +121,49 @@ bool address_parse(const char *text, enum address_kind *kind)
         return false;
     return true;
 }
+
+/* ---- networks that somebody names ------------------------------------------------------------ */
+
+enum { MAPPED = 12 /* bytes before an IPv4 address that is mapped */ };
+
+bool address_bytes(const char *text, size_t len, uint8_t out[16])
+{
+    char plain[INET6_ADDRSTRLEN];
+    if (len >= sizeof plain)
+        return false;
+    memcpy(plain, text, len);
+    plain[len] = '\0';
+    memset(out, 0, 16);
+    if (inet_pton(AF_INET6, plain, out) == 1)
+        return true;
+    out[10] = out[11] = 0xff;
+    return inet_pton(AF_INET, plain, out + MAPPED) == 1;
+}
+
+bool address_net_has(const struct address_net *net, const uint8_t address[16])
+{
+    return lies_in(address, net->net, net->bits);
+}
+
+bool address_net_parse(const char *text, size_t len, struct address_net *out)
+{
+    const char *slash = memchr(text, '/', len);
+    size_t n = slash ? (size_t)(slash - text) : len;
+    unsigned most = memchr(text, ':', n) ? 128 : 32, bits = 0;
+    if (!address_bytes(text, n, out->net))
+        return false;
+    if (slash && (slash + 1 == text + len || len - n > 4))
+        return false;
+    for (const char *c = slash ? slash + 1 : text + len; c < text + len; c++) {
+        if (*c < '0' || *c > '9')
+            return false;
+        bits = bits * 10 + (unsigned)(*c - '0');
+    }
+    if (bits > most)
+        return false;
+    out->bits = (slash ? bits : most) + (most == 32 ? 8 * MAPPED : 0);
+    for (unsigned i = out->bits; i < 128; i++)
+        if (out->net[i / 8] >> (7 - i % 8) & 1)
+            return false;
+    return true;
+}

@@ -8,6 +8,8 @@
 #define GPUFL_NET_CLIENT_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 enum address_kind {
@@ -23,5 +25,19 @@ enum address_kind address_kind(const struct sockaddr *a, socklen_t len);
 /* The kind of a numeric address as text, with or without brackets, in the old forms of IPv4 as
  * well ("127.1"); false: it is no address. */
 bool address_parse(const char *text, enum address_kind *kind);
+
+/* A network: the first bits of an IPv6 address, or of an IPv4 address mapped into one. */
+struct address_net {
+    uint8_t net[16];
+    unsigned bits;
+};
+
+/* "10.0.0.0/8", "2001:db8::/32", or an address alone; false: it is none, or has bits after the
+ * network's. len: of the text. */
+bool address_net_parse(const char *text, size_t len, struct address_net *out);
+
+/* The address as 16 bytes, an IPv4 address mapped; false: it is no numeric address. */
+bool address_bytes(const char *text, size_t len, uint8_t out[16]);
+bool address_net_has(const struct address_net *net, const uint8_t address[16]);
 
 #endif

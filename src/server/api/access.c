@@ -39,7 +39,10 @@ struct auth_ask access_ask(const struct call *c, struct err *e)
     return (struct auth_ask){
         .auth = c->parts->auth,
         .by = &c->who,
-        .from = {.address = c->http->peer, .agent = agent ? agent : "", .now = clock_real()},
+        .from = {.address = c->http->peer,
+                 .agent = agent ? agent : "",
+                 .now = clock_real(),
+                 .device = http_cookie(c->http, c->parts->auth->device)},
         .e = e,
     };
 }

@@ -7,6 +7,7 @@
 #include "server/api/parts.h"
 #include "server/common/logs.h"
 #include "server/common/pages.h"
+#include "server/common/proxies.h"
 
 #include <string.h>
 
@@ -96,6 +97,7 @@ static void begin(void *arg, struct http_request *r)
         http_problem(r, 503, "The server is starting.");
         return;
     }
+    proxies_client(s->proxies, r);
     if (!origin_ok(s->origin, r, &why)) {
         http_problem(r, 403, "%s", why);
         return;

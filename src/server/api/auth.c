@@ -26,6 +26,10 @@ static void entered(struct call *c, int rc, const struct auth_entry *entry, cons
     c->http->answer.cacheable = false;
     auth_cookie_set(c->parts->auth, entry, clock_real(), cookie);
     http_set(c->http, "Set-Cookie", cookie);
+    if (!*entry->device)
+        return;
+    auth_cookie_device(c->parts->auth, entry, cookie);
+    http_set(c->http, "Set-Cookie", cookie);
 }
 
 void api_login(struct call *c)

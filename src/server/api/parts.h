@@ -51,6 +51,7 @@ struct parts {
     struct webhooks *webhooks; /* posts what alerts say */
     struct auth *auth;
     const struct origin *origin;
+    const struct proxies *proxies;
     struct counters *counters;
     struct sql_gate *sql_gate;
 

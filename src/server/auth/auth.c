@@ -23,10 +23,11 @@ int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, st
     a->config.idle_ns = c->idle_ns ? c->idle_ns : 7 * DAY_NS;
     /* __Host-: browsers take it from TLS only, and for this host only. */
     const char *begin = c->secure ? "__Host-" : "";
+    char end[16] = "";
     if (c->port)
-        snprintf(a->cookie, sizeof a->cookie, "%s" AUTH_COOKIE_NAME "_%u", begin, c->port);
-    else
-        snprintf(a->cookie, sizeof a->cookie, "%s" AUTH_COOKIE_NAME, begin);
+        snprintf(end, sizeof end, "_%u", c->port);
+    snprintf(a->cookie, sizeof a->cookie, "%s" AUTH_COOKIE_NAME "%s", begin, end);
+    snprintf(a->device, sizeof a->device, "%s" AUTH_DEVICE_NAME "%s", begin, end);
     if (auth_secret_init())
         return err_set(e, GPUFL_E_UNAVAILABLE, "the system gives no random numbers");
     if (auth_limit_init(&a->limit))
@@ -245,19 +246,58 @@ int auth_email(const char *said, char out[256], struct err *e)
     return 0;
 }
 
+/* The buckets of a try: the browser's own where the browser is known, else the address's and the
+ * account's. */
+struct tries {
+    enum limit_kind kinds[2];
+    const char *names[2];
+    unsigned count;
+    char address[64], device[SECRET_ID];
+};
+
+static void tries_of(const struct auth_ask *ask, const struct meta_user *user, const char *email,
+                     struct tries *t)
+{
+    *t = (struct tries){0};
+    if (auth_device_known(user, ask->from.device, t->device)) {
+        t->kinds[t->count] = LIMIT_DEVICE;
+        t->names[t->count++] = t->device;
+        return;
+    }
+    auth_limit_address(ask->from.address, t->address, sizeof t->address);
+    t->kinds[t->count] = LIMIT_ADDRESS;
+    t->names[t->count++] = t->address;
+    t->kinds[t->count] = LIMIT_ACCOUNT;
+    t->names[t->count++] = email;
+}
+
+static void tries_give(struct auth *a, const struct tries *t, unsigned count, int64_t now)
+{
+    for (unsigned i = 0; i < count; i++)
+        auth_limit_give(&a->limit, t->kinds[i], t->names[i], now);
+}
+
+/* Takes a token of each; ns to wait where one has none, and then none is taken. */
+static int64_t tries_take(struct auth *a, const struct tries *t, int64_t now)
+{
+    for (unsigned i = 0; i < t->count; i++) {
+        int64_t wait = auth_limit_take(&a->limit, t->kinds[i], t->names[i], now);
+        if (wait) {
+            tries_give(a, t, i, now);
+            return wait;
+        }
+    }
+    return 0;
+}
+
 int auth_try(const struct auth_ask *ask, const struct meta_user *user, const char *email,
              const char *password, int64_t *wait)
 {
     struct auth *a = ask->auth;
-    char address[64];
+    struct tries t;
     int64_t now = clock_mono();
-    auth_limit_address(ask->from.address, address, sizeof address);
-    *wait = auth_limit_take(&a->limit, LIMIT_ADDRESS, address, now);
-    if (!*wait) {
-        *wait = auth_limit_take(&a->limit, LIMIT_ACCOUNT, email, now);
-        if (*wait)
-            auth_limit_give(&a->limit, LIMIT_ADDRESS, address, now);
-    }
+    tries_of(ask, user, email, &t);
+    *wait = tries_take(a, &t, now);
     if (*wait)
         return err_set(ask->e, GPUFL_E_TIMEOUT, "too many wrong passwords: try again in %lld s",
                        (long long)*wait / 1000000000 + 1);
@@ -266,9 +306,23 @@ int auth_try(const struct auth_ask *ask, const struct meta_user *user, const cha
         auth_note_user(ask, user ? user->id : "", "", "login.failed", email);
         return err_set(ask->e, GPUFL_E_PERM, "the address or the password is wrong");
     }
-    auth_limit_give(&a->limit, LIMIT_ADDRESS, address, now);
-    auth_limit_give(&a->limit, LIMIT_ACCOUNT, email, now);
+    tries_give(a, &t, t.count, now);
     return 0;
+}
+
+/* The browser of a login becomes known. Without the user's row it stays unknown, which costs a
+ * user nothing but the bucket. */
+static void device_renew(const struct auth_ask *ask, const char *user, struct auth_entry *out)
+{
+    struct meta_user row;
+    struct region mem;
+    struct err e = {0};
+    region_init(&mem, 1 << 20);
+    const struct meta_ask rows = {ask->auth->meta, NULL, &mem, &e};
+    out->device[0] = '\0';
+    if (meta_user_get(&rows, user, &row) == 0 && row.password && *row.password)
+        auth_device_make(&row, out->device);
+    region_fini(&mem);
 }
 
 int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *out)
@@ -292,9 +346,11 @@ int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *
                                      .address = ask->from.address,
                                      .agent = agent};
     int rc = meta_login_add(a->meta, &login, ask->e);
-    if (rc == 0)
-        auth_note_user(ask, user, "", "login", "");
-    return rc;
+    if (rc)
+        return rc;
+    device_renew(ask, user, out);
+    auth_note_user(ask, user, "", "login", "");
+    return 0;
 }
 
 /* A password whose hash is of an older cost gets a new one, now that it is known. */
@@ -350,6 +406,12 @@ void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64
     snprintf(out, AUTH_COOKIE, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
              a->cookie, entry->token, (long long)((entry->expires - now) / 1000000000),
              a->config.secure ? "; Secure" : "");
+}
+
+void auth_cookie_device(const struct auth *a, const struct auth_entry *entry, char out[AUTH_COOKIE])
+{
+    snprintf(out, AUTH_COOKIE, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s", a->device,
+             entry->device, 365 * 86400, a->config.secure ? "; Secure" : "");
 }
 
 void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE])

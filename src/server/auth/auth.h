@@ -22,6 +22,10 @@
 
 #define AUTH_COOKIE_NAME "gpufl_login"
 
+#define AUTH_DEVICE_NAME "gpufl_device"
+
+enum { AUTH_DEVICE = 67 }; /* bytes of a device's token with its NUL: an id, a dot, a signature */
+
 enum { AUTH_COOKIE = 256 }; /* bytes of a Set-Cookie value */
 
 struct auth_config {
@@ -38,7 +42,8 @@ struct auth {
     struct auth_config config;
     struct auth_limit limit;
     struct auth_password password;
-    char cookie[40]; /* its name */
+    char cookie[40]; /* name of the login's cookie */
+    char device[40]; /* name of the cookie by which a browser is known again */
 };
 
 int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, struct err *e);
@@ -79,6 +84,7 @@ int auth_may(const struct auth_who *w, enum rights right, const char *session, s
 struct auth_from {
     const char *address, *agent; /* where it comes from; never NULL */
     int64_t now;                 /* ns since the Unix epoch */
+    const char *device;          /* value of the cookie a->device; NULL: none */
 };
 
 /* Names who does something, and from where: the first argument of every function that changes
@@ -97,6 +103,7 @@ struct auth_person {
 struct auth_entry {
     char token[SECRET_TOKEN]; /* for the cookie, nowhere else */
     char csrf[SECRET_TOKEN];
+    char device[AUTH_DEVICE]; /* for the browser's other cookie; "" : none */
     int64_t expires;
     int64_t wait; /* TIMEOUT: ns until the next try */
 };
@@ -108,6 +115,8 @@ int auth_logout(struct auth *a, const char *cookie, struct err *e); /* also of n
 /* Values of Set-Cookie. */
 void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64_t now,
                      char out[AUTH_COOKIE]);
+void auth_cookie_device(const struct auth *a, const struct auth_entry *entry,
+                        char out[AUTH_COOKIE]);
 void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE]);
 
 /* ---- links that work once (tickets.c) ------------------------------------------------- */
@@ -155,6 +164,16 @@ int auth_share_revoke(const struct auth_ask *ask, const char *id);
  * the one with this cookie stays. */
 int auth_password_change(const struct auth_ask *ask, const char *cookie, const char *old,
                          const char *password, int64_t *wait);
+
+/* ---- browsers that are known (device.c) ----------------------------------------------------- */
+
+/* Makes the token of a browser in which the user has just logged in. Its signature depends on the
+ * hash of the password, so that a new password ends all tokens, and servers that share the small
+ * tables know each other's. */
+void auth_device_make(const struct meta_user *user, char out[AUTH_DEVICE]);
+
+/* Says whether the token was made for this user; id gets the browser's name in limits. */
+bool auth_device_known(const struct meta_user *user, const char *token, char id[SECRET_ID]);
 
 /* ---- for the files of auth ------------------------------------------------------------------ */
 

@@ -23,6 +23,15 @@ void auth_limit_fini(struct auth_limit *l)
     pthread_mutex_destroy(&l->lock);
 }
 
+static const struct {
+    int64_t every; /* ns */
+    int64_t tries;
+} kinds[] = {
+    [LIMIT_ADDRESS] = {ADDRESS_EVERY, ADDRESS_TRIES},
+    [LIMIT_ACCOUNT] = {ACCOUNT_EVERY, ACCOUNT_TRIES},
+    [LIMIT_DEVICE] = {DEVICE_EVERY, DEVICE_TRIES},
+};
+
 static uint64_t key_of(const struct auth_limit *l, enum limit_kind kind, const char *name)
 {
     unsigned char text[256] = {(unsigned char)kind};
@@ -49,8 +58,7 @@ static struct limit_bucket *bucket_find(struct auth_limit *l, uint64_t key)
 
 int64_t auth_limit_take(struct auth_limit *l, enum limit_kind kind, const char *name, int64_t now)
 {
-    int64_t every = kind == LIMIT_ADDRESS ? ADDRESS_EVERY : ACCOUNT_EVERY;
-    int64_t most = every * (kind == LIMIT_ADDRESS ? ADDRESS_TRIES : ACCOUNT_TRIES);
+    int64_t every = kinds[kind].every, most = every * kinds[kind].tries;
     uint64_t key = key_of(l, kind, name);
     int64_t wait = 0;
     pthread_mutex_lock(&l->lock);
@@ -72,7 +80,7 @@ void auth_limit_give(struct auth_limit *l, enum limit_kind kind, const char *nam
     pthread_mutex_lock(&l->lock);
     struct limit_bucket *b = bucket_find(l, key);
     if (b->key == key && b->until > now)
-        b->until -= kind == LIMIT_ADDRESS ? ADDRESS_EVERY : ACCOUNT_EVERY;
+        b->until -= kinds[kind].every;
     pthread_mutex_unlock(&l->lock);
 }
 

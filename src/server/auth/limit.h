@@ -3,7 +3,9 @@
  * The limits are buckets in a table of fixed size. A failed try costs a token, which comes back
  * with time; without a token one waits. An address may fail ADDRESS_TRIES times at once and then
  * once ADDRESS_EVERY; an account, whatever the address, ACCOUNT_TRIES and ACCOUNT_EVERY: enough
- * for a person, hopeless for a list of words.
+ * for a person, hopeless for a list of words. A browser in which the account's user has logged in
+ * before (device.c) has a bucket of its own in place of both, so that strangers, who share the
+ * address or know the account's name, cannot lock that user out.
  *
  * The table cannot be filled up to get rid of somebody's debt: a bucket is looked for in four
  * places by a hash that nobody outside can compute, and where all are taken the one with the
@@ -18,9 +20,17 @@
 #define ADDRESS_EVERY 30000000000  /* ns */
 #define ACCOUNT_EVERY 120000000000 /* ns */
 
-enum { ADDRESS_TRIES = 10, ACCOUNT_TRIES = 20, LIMIT_BUCKETS = 8192, LIMIT_PLACES = 4 };
+#define DEVICE_EVERY 30000000000 /* ns */
 
-enum limit_kind { LIMIT_ADDRESS, LIMIT_ACCOUNT };
+enum {
+    ADDRESS_TRIES = 10,
+    ACCOUNT_TRIES = 20,
+    DEVICE_TRIES = 10,
+    LIMIT_BUCKETS = 8192,
+    LIMIT_PLACES = 4
+};
+
+enum limit_kind { LIMIT_ADDRESS, LIMIT_ACCOUNT, LIMIT_DEVICE };
 
 struct limit_bucket {
     uint64_t key;  /* hash of kind and name; 0: none */

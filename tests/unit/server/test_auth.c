@@ -48,7 +48,7 @@ static int fresh(void **state)
     OK(meta_open(&f->m, &(struct meta_config){.path = f->path, .migrate = true, .relaxed = true},
                  &f->e));
     OK(auth_init(&f->a, f->m, &c, &f->e));
-    f->from = (struct auth_from){"192.0.2.1", "test \x1b[31m agent", NOW};
+    f->from = (struct auth_from){"192.0.2.1", "test \x1b[31m agent", NOW, NULL};
     *state = f;
     return 0;
 }
@@ -352,7 +352,7 @@ static void test_guessing(void **state)
     for (int i = 0; tried < 50; tried++, i++) { /* from many addresses: the account's own limit */
         char address[32];
         snprintf(address, sizeof address, "198.51.100.%d", i);
-        const struct auth_from from = {address, "", NOW};
+        const struct auth_from from = {address, "", NOW, NULL};
         rc = auth_login(&(struct auth_ask){&f->a, NULL, from, &f->e}, "ada@example.org",
                         "wrong password", &entry);
         if (rc != GPUFL_E_PERM)
@@ -361,6 +361,34 @@ static void test_guessing(void **state)
     assert_int_equal(tried, ACCOUNT_TRIES);
     assert_int_equal(rc, GPUFL_E_TIMEOUT);
     assert_string_equal(who_of(f, &f->ada).kind, "user"); /* who is in stays in */
+}
+
+/* Strangers who guess, from the same address and from everywhere, do not lock out the user's own
+ * browser, which has its own limit. */
+static void test_a_known_browser_is_not_locked_out(void **state)
+{
+    struct fixture *f = *state;
+    struct auth_entry entry;
+    struct auth_ask known = *AS(f, NULL), other = known;
+    char mine[AUTH_DEVICE], forged[AUTH_DEVICE];
+    memcpy(mine, f->ada.device, sizeof mine);
+    memcpy(forged, mine, sizeof forged);
+    forged[AUTH_DEVICE - 3] = (char)(forged[AUTH_DEVICE - 3] == 'x' ? 'y' : 'x');
+    known.from.device = mine;
+    other.from.device = forged;
+    int rc;
+    while ((rc = auth_login(&other, "ada@example.org", "wrong password", &entry)) == GPUFL_E_PERM)
+        ;
+    assert_int_equal(rc, GPUFL_E_TIMEOUT);
+    OK(auth_login(&known, "ada@example.org", PASSWORD, &entry));
+    assert_int_equal(strlen(entry.device), AUTH_DEVICE - 1);
+    assert_string_not_equal(entry.device, mine);
+    int tried = 0;
+    while ((rc = auth_login(&known, "ada@example.org", "wrong password", &entry)) == GPUFL_E_PERM)
+        tried++;
+    assert_int_equal(rc, GPUFL_E_TIMEOUT);
+    assert_int_equal(tried, DEVICE_TRIES);
+    FAILS(TIMEOUT, auth_login(&known, "bob@example.org", PASSWORD, &entry)); /* not his */
 }
 
 static void test_local(void **state)
@@ -490,6 +518,7 @@ int main(void)
         SETUP(test_invitations),
         SETUP(test_passwords_change),
         SETUP(test_guessing),
+        SETUP(test_a_known_browser_is_not_locked_out),
         FRESH(test_local),
         SETUP(test_local_beside_accounts),
         SETUP(test_purposes),
