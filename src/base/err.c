@@ -98,6 +98,12 @@ int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     return code;
 }
 
+bool err_disk_full(const struct err *e)
+{
+    return e && (e->code == GPUFL_E_IO || e->code == GPUFL_E_FULL) &&
+           (e->vendor == ENOSPC || e->vendor == EDQUOT);
+}
+
 int err_from_errno(int errnum)
 {
     switch (errnum) {

@@ -7,6 +7,8 @@
 
 #include <gpufl/gpufl.h>
 
+#include <stdbool.h>
+
 /* In vendor: the text has words of a database, which are for the log and not for a client. */
 #define ERR_ENGINE (-1L)
 
@@ -36,6 +38,9 @@ static inline int err_nomem(struct err *e)
     (void)err_set(e, GPUFL_E_NOMEM, "%s", err_text(GPUFL_E_NOMEM));
     return GPUFL_E_NOMEM;
 }
+
+/* Says whether the error is a full disk's, whatever its code. [any] */
+bool err_disk_full(const struct err *e);
 
 /* The gpufl code that fits an errno. [any] */
 int err_from_errno(int errnum);

@@ -58,6 +58,7 @@ static const struct state_row STATES[] = {
     {"23503", GPUFL_E_NOENT, "what it belongs to is not there"},
     {"23", GPUFL_E_INVAL, NULL},
     {"22", GPUFL_E_INVAL, NULL},
+    {"53100", GPUFL_E_FULL, "PostgreSQL's disk is full"},
     {"53", GPUFL_E_FULL, NULL},
     {"42501", GPUFL_E_PERM, NULL},
     {"28", GPUFL_E_PERM, NULL},

@@ -23,6 +23,12 @@ static struct meta_args hash_at(const char *hash, int64_t now)
     return a;
 }
 
+/* When a secret was used last is a remark: on a full disk questions are answered without it. */
+static int touched(int rc)
+{
+    return rc == GPUFL_E_FULL ? 0 : rc;
+}
+
 int meta_login_use(const struct meta_ask *ask, const char *hash, int64_t now, int64_t idle,
                    struct meta_login *login, struct meta_user *user)
 {
@@ -34,7 +40,7 @@ int meta_login_use(const struct meta_ask *ask, const char *hash, int64_t now, in
     if (rc || now - login->used < MINUTE_NS)
         return rc;
     login->used = now;
-    return meta_change(ask->m, NULL, META_S_login_touch, &touch, NULL, ask->e);
+    return touched(meta_change(ask->m, NULL, META_S_login_touch, &touch, NULL, ask->e));
 }
 
 int meta_login_remove(struct meta *m, const char *hash, struct err *e)
@@ -75,7 +81,7 @@ int meta_key_use(const struct meta_ask *ask, const char *hash, int64_t now, cons
         return rc;
     out->used = now;
     struct meta_args touch = hash_at(out->id, now);
-    return meta_change(ask->m, *workspace, META_S_key_touch, &touch, NULL, ask->e);
+    return touched(meta_change(ask->m, *workspace, META_S_key_touch, &touch, NULL, ask->e));
 }
 
 /* ---- links to sessions -------------------------------------------------------------------- */

@@ -74,6 +74,9 @@ static int failed(sqlite3 *db, struct err *e)
     if (rc == GPUFL_E_NOENT)
         return err_set(e, rc, "what it belongs to is not there");
     const char *file = sqlite3_db_filename(db, "main");
+    int why = sqlite3_system_errno(db);
+    if (rc == GPUFL_E_FULL || (rc == GPUFL_E_IO && (why == ENOSPC || why == EDQUOT)))
+        return err_set_vendor(e, GPUFL_E_FULL, ENOSPC, "the small tables in %s", file ? file : "?");
     return err_set(e, rc, "the small tables in %s: %s", file ? file : "?", said);
 }
 

@@ -126,6 +126,54 @@ class Lost(unittest.TestCase):
         self.assertIn("could not be checked", out.stdout + out.stderr)
 
 
+class Full(unittest.TestCase):
+    """The data folder is a file system of its own, which nobody else sees."""
+
+    def small_disk(self, size):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        data, program = os.path.join(folder.name, "data"), os.path.join(folder.name, "server")
+        os.mkdir(data)
+        with open(program, "w", encoding="utf-8") as script:
+            script.write(f"#!/bin/sh\nexec unshare -Urm sh -c 'mount -t tmpfs -o size={size}m none {data} && "
+                         f"exec {os.path.abspath(PROGRAM)} \"$@\"' sh \"$@\"\n")
+        os.chmod(program, 0o700)
+        if subprocess.run(["unshare", "-Urm", "mount", "-t", "tmpfs", "none", data], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no mount namespace here")
+        return program, data
+
+    def test_it_says_so(self):
+        program, data = self.small_disk(400)
+        with Server(program, data=data) as server:
+            server.set_up()
+            key = server.make_key()
+            server.load(key, FOLDER)
+            inside = f"/proc/{server.process.pid}/root{data}"
+            disk = os.statvfs(inside)
+            with open(os.path.join(inside, "ballast"), "wb") as ballast:
+                os.posix_fallocate(ballast.fileno(), 0, disk.f_bavail * disk.f_bsize)
+            answers = [server.ask("GET", AT + "/kernels", Authorization=key),
+                       server.as_user("GET", "/api/v1/auth/me")]
+            self.assertEqual([a.status for a in answers], [200, 200], answers)
+            if postgres.URL:  # another disk
+                return
+            login = {"email": "ada@example.org", "password": "correct horse battery"}
+            for _ in range(2000):  # the tables' log has pages that are used again
+                answer = server.ask("POST", "/api/v1/auth/login", login)
+                if answer.status != 200:
+                    break
+            self.assertEqual(answer.status, 503, answer)
+            self.assertIn("The server's disk is full", answer.json()["detail"])
+
+    def test_what_a_start_needs(self):
+        program, data = self.small_disk(300)
+        out = subprocess.run([program, "--data", data, "--listen", "127.0.0.1:0"], capture_output=True, text=True,
+                             timeout=PATIENCE, check=False)
+        self.assertEqual(out.returncode, 1, out)
+        self.assertIn("the journal needs", out.stderr)
+
+
 class Guessed(unittest.TestCase):
     RIGHT = {"email": "ada@example.org", "password": "correct horse battery"}
 

@@ -36,6 +36,16 @@ static void log_failure(const struct call *c, int status, const char *what, int 
              what, e && e->text[0] ? e->text : err_text(rc));
 }
 
+bool call_disk_full(struct call *c, const struct err *e)
+{
+    if (!err_disk_full(e))
+        return false;
+    log_failure(c, 503, "disk", e->code, e);
+    http_problem(c->http, 503,
+                 "The server's disk is full: nothing can be stored until its operator makes room.");
+    return true;
+}
+
 void call_fail(struct call *c, int rc, const char *what, const struct err *e)
 {
     static const struct {
@@ -56,6 +66,8 @@ void call_fail(struct call *c, int rc, const char *what, const struct err *e)
          "id. A backup has the rows, or the log on the host that sent them."},
         {GPUFL_E_UNAVAILABLE, 503, "The store of the %s cannot be reached; try again in a moment."},
     };
+    if (call_disk_full(c, e))
+        return;
     bool words = e && e->vendor == ERR_ENGINE;
     for (size_t i = 0; i < sizeof fits / sizeof fits[0] && !words; i++)
         if (fits[i].error == rc) {

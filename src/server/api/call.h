@@ -41,6 +41,9 @@ void call_json_send(struct call *c, struct json_out *j, int status);
 /* True where the client has the document with this tag: 304 is the answer. */
 bool call_unchanged(struct call *c, const char *tag);
 
+/* Answers with 503 where the error is a full disk's, and logs the error; false: another error. */
+bool call_disk_full(struct call *c, const struct err *e);
+
 /* The problem that fits a code of base/err.h; what: of which thing ("session"). What is the
  * server's own failure is logged under the request's id. */
 void call_fail(struct call *c, int rc, const char *what, const struct err *e);

@@ -62,7 +62,7 @@ static void refuse(struct ingest_answer *a, int status, const char *fmt, va_list
 {
     a->status = status;
     vsnprintf(a->text, sizeof a->text, fmt, args);
-    a->retry_after = status == 429 || status == 503 || status == 507 ? RETRY_S : 0;
+    a->retry_after = status == 429 || status == 503 ? RETRY_S : 0;
 }
 
 static int refuse_answer(struct ingest_answer *a, int status, const char *fmt, ...)
@@ -91,12 +91,19 @@ int ingest_refuse(struct ingest_body *b, int status, const char *fmt, ...)
 /* The HTTP status of a failure that is the server's own. */
 static int status_of(int rc, const struct err *e)
 {
-    return rc == GPUFL_E_FULL ? 429 : rc == GPUFL_E_IO && e && e->vendor == ENOSPC ? 507 : 503;
+    return rc == GPUFL_E_FULL && !err_disk_full(e) ? 429 : 503;
+}
+
+static const char *text_of(int rc, const struct err *e)
+{
+    if (err_disk_full(e))
+        return "the server's disk is full";
+    return e && *e->text ? e->text : err_text(rc);
 }
 
 int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e)
 {
-    return ingest_refuse(b, status_of(rc, e), "%s", e && *e->text ? e->text : err_text(rc));
+    return ingest_refuse(b, status_of(rc, e), "%s", text_of(rc, e));
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -443,7 +450,7 @@ void ingest_complete(struct ingest *in, const char *workspace, const char *sessi
     if (rc == 0)
         rc = journal_wait(in->config.journal, f.number, &e);
     if (rc)
-        refuse_answer(a, status_of(rc, &e), "%s", e.text);
+        refuse_answer(a, status_of(rc, &e), "%s", text_of(rc, &e));
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -454,9 +461,8 @@ static const char *title_of(int status)
         int status;
         const char *title;
     } titles[] = {
-        {400, "Bad Request"},         {409, "Conflict"},          {410, "Gone"},
-        {413, "Content Too Large"},   {429, "Too Many Requests"}, {503, "Service Unavailable"},
-        {507, "Insufficient Storage"}};
+        {400, "Bad Request"},       {409, "Conflict"},          {410, "Gone"},
+        {413, "Content Too Large"}, {429, "Too Many Requests"}, {503, "Service Unavailable"}};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (titles[i].status == status)
             return titles[i].title;

@@ -74,7 +74,7 @@ struct ingest_error {
 };
 
 struct ingest_answer {
-    int status;     /* of HTTP: 200, 400, 409, 410, 413, 415, 429, 503, 507 */
+    int status;     /* of HTTP: 200, 400, 409, 410, 413, 415, 429, 503 */
     char text[512]; /* a sentence, where it is no 200 */
     char session[STORE_ID_MAX], channel[JOURNAL_CHANNEL_MAX];
     uint64_t accepted; /* lines, including those that the session had already */

@@ -39,6 +39,11 @@ TEST(test_vendor_appends_errno_text)
     assert_int_equal(e.vendor, ENOENT);
     err_set_vendor(&e, GPUFL_E_FULL, ENOSPC, "cannot write");
     assert_string_equal(e.text, "cannot write: No space left on device");
+    assert_true(err_disk_full(&e));
+    err_set_vendor(&e, GPUFL_E_IO, EDQUOT, "cannot write");
+    assert_true(err_disk_full(&e));
+    err_set(&e, GPUFL_E_FULL, "too large an answer");
+    assert_false(err_disk_full(&e) || err_disk_full(NULL));
     err_set_vendor(&e, GPUFL_E_VENDOR, 35, "CUPTI says 35");
     assert_string_equal(e.text, "CUPTI says 35");
     assert_int_equal(e.vendor, 35);
