@@ -2,7 +2,9 @@
 
 Usage: test_server_operated.py gpufl-server gpufl SOURCE_DIR"""
 import os
+import re
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -172,6 +174,43 @@ class Full(unittest.TestCase):
                              timeout=PATIENCE, check=False)
         self.assertEqual(out.returncode, 1, out)
         self.assertIn("the journal needs", out.stderr)
+
+
+class Watched(unittest.TestCase):
+    def test_metrics_pass_the_lint(self):
+        """The rules of `promtool check metrics`, which runs as well where it is installed."""
+        with Server(PROGRAM) as server:
+            server.set_up()
+            server.load(server.make_key(), FOLDER)
+            text = server.ask("GET", "/metrics").body.decode()
+        types, helps, done = {}, set(), set()
+        family = None
+        for line in text.splitlines():
+            words = line.split(" ", 3)
+            if line.startswith("# HELP "):
+                self.assertNotIn(words[2], helps, line)
+                helps.add(words[2])
+            elif line.startswith("# TYPE "):
+                self.assertNotIn(words[2], types, line)
+                types[words[2]] = words[3]
+            else:
+                name = re.match(r"[a-z_]+", line).group()
+                base = re.sub("_(bucket|sum|count)$", "", name) if name not in types else name
+                self.assertIn(base, types, line)
+                self.assertIn(base, helps, line)
+                if base != family:  # samples of a metric stand together
+                    self.assertNotIn(base, done, line)
+                    done.add(base)
+                    family = base
+        self.assertEqual(set(types), helps)
+        for name, kind in types.items():
+            self.assertEqual(name.endswith("_total"), kind == "counter", name)
+            self.assertNotRegex(name, "_(ns|us|ms|milliseconds|minutes|hours|kb|mb|mib|kib|gib|percent)(_|$)")
+            self.assertNotRegex(name, "(counter|gauge|histogram)")
+        if shutil.which("promtool"):
+            lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+            self.assertEqual((lint.returncode, lint.stdout + lint.stderr), (0, ""))
 
 
 class Guessed(unittest.TestCase):

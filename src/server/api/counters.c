@@ -50,7 +50,7 @@ static uint64_t row_total(struct counters_row *row)
     return n;
 }
 
-static void head(struct buf *out, const char *name, const char *type, const char *help)
+void counters_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -58,8 +58,9 @@ static void head(struct buf *out, const char *name, const char *type, const char
 static void put_statuses(struct counters *c, struct buf *out)
 {
     static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
-    head(out, "gpufl_http_requests_total", "counter",
-         "Requests by route and class of status; class none: the client left before an answer.");
+    counters_head(
+        out, "gpufl_http_requests_total", "counter",
+        "Requests by route and class of status; class none: the client left before an answer.");
     for (unsigned slot = 0; slot <= COUNTERS_OTHER; slot++)
         for (unsigned i = 0; i < 6; i++) {
             uint64_t n = get(&c->rows[slot].status[i]);
@@ -72,8 +73,8 @@ static void put_statuses(struct counters *c, struct buf *out)
 
 static void put_times(struct counters *c, struct buf *out)
 {
-    head(out, "gpufl_http_request_seconds", "histogram",
-         "From the request's first line to the end of its answer.");
+    counters_head(out, "gpufl_http_request_seconds", "histogram",
+                  "From the request's first line to the end of its answer.");
     for (unsigned slot = 0; slot <= COUNTERS_OTHER; slot++) {
         struct counters_row *row = &c->rows[slot];
         uint64_t sum = 0;
@@ -94,7 +95,8 @@ static void put_times(struct counters *c, struct buf *out)
 
 static void put_bytes(struct counters *c, struct buf *out)
 {
-    head(out, "gpufl_http_bytes_total", "counter", "Bytes of bodies, as they went over the wire.");
+    counters_head(out, "gpufl_http_bytes_total", "counter",
+                  "Bytes of bodies, as they went over the wire.");
     for (unsigned slot = 0; slot <= COUNTERS_OTHER; slot++) {
         struct counters_row *row = &c->rows[slot];
         if (row_total(row) == 0)
@@ -116,6 +118,6 @@ void counters_put(struct counters *c, struct buf *out)
 void counters_number(struct buf *out, const char *name, const char *type, const char *help,
                      double value)
 {
-    head(out, name, type, help);
+    counters_head(out, name, type, help);
     buf_printf(out, "%s %.17g\n", name, value);
 }

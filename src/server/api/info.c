@@ -76,12 +76,34 @@ static bool metrics_allowed(struct call *c)
     return false;
 }
 
-static void put_pool(struct buf *b, const char *name, struct workers *w)
+static void put_pools(struct buf *b, const struct parts *s)
 {
-    struct workers_load load = workers_load(w);
-    buf_printf(b, "gpufl_workers_threads{pool=\"%s\"} %u\n", name, load.threads);
-    buf_printf(b, "gpufl_workers_busy{pool=\"%s\"} %u\n", name, load.busy);
-    buf_printf(b, "gpufl_workers_waiting{pool=\"%s\"} %zu\n", name, load.waiting);
+    const struct {
+        const char *name;
+        struct workers *workers;
+    } pools[] = {{"readers", s->readers},
+                 {"uploads", s->uploads},
+                 {"exports", s->exports},
+                 {"sql", s->selects}};
+    enum { POOLS = sizeof pools / sizeof *pools };
+    struct workers_load loads[POOLS] = {0};
+    for (size_t i = 0; i < POOLS; i++)
+        if (pools[i].workers)
+            loads[i] = workers_load(pools[i].workers);
+    counters_head(b, "gpufl_workers_threads", "gauge", "Threads of a pool of workers.");
+    for (size_t i = 0; i < POOLS; i++)
+        if (pools[i].workers)
+            buf_printf(b, "gpufl_workers_threads{pool=\"%s\"} %u\n", pools[i].name,
+                       loads[i].threads);
+    counters_head(b, "gpufl_workers_busy", "gauge", "Of these, threads at work.");
+    for (size_t i = 0; i < POOLS; i++)
+        if (pools[i].workers)
+            buf_printf(b, "gpufl_workers_busy{pool=\"%s\"} %u\n", pools[i].name, loads[i].busy);
+    counters_head(b, "gpufl_workers_waiting", "gauge", "Requests that wait for the pool.");
+    for (size_t i = 0; i < POOLS; i++)
+        if (pools[i].workers)
+            buf_printf(b, "gpufl_workers_waiting{pool=\"%s\"} %zu\n", pools[i].name,
+                       loads[i].waiting);
 }
 
 static void put_intake(struct buf *b, const struct parts *s)
@@ -141,11 +163,7 @@ void api_metrics(struct call *c)
     counters_number(b, "gpufl_log_lines_lost_total", "counter",
                     "Lines of the log that nobody read in time.", (double)logs_lost());
     put_intake(b, s);
-    put_pool(b, "readers", s->readers);
-    put_pool(b, "uploads", s->uploads);
-    put_pool(b, "exports", s->exports);
-    if (s->selects)
-        put_pool(b, "sql", s->selects);
+    put_pools(b, s);
     counters_put(s->counters, b);
     http_send(c->http, 200, "text/plain; version=0.0.4");
     c->http->answer.cacheable = false;
