@@ -92,7 +92,6 @@ static void fill_parts(struct server *s)
     s->parts = (struct parts){.data = s->options.data,
                               .metrics_key = s->options.metrics_key,
                               .body_max = s->options.body_max,
-                              .reach = (enum webhooks_reach)s->options.webhooks,
                               .local = s->options.local,
                               .alone = !s->options.meta || s->options.columns,
                               .began = s->began,
@@ -284,15 +283,17 @@ static void wake_hooks(void *arg)
 
 static int open_alerts(struct server *s, struct err *e)
 {
-    const struct webhooks_config hooks = {.meta = s->meta,
-                                          .reach = (enum webhooks_reach)s->options.webhooks};
+    struct webhooks_config hooks = {.meta = s->meta,
+                                    .reach = (enum webhooks_reach)s->options.webhooks};
     const struct alerts_config alerts = {.meta = s->meta,
                                          .holder = s->janitor.holder,
                                          .arg = s,
                                          .told = tell_alert,
                                          .posts = wake_hooks};
-    int rc = webhooks_open(&s->webhooks, &hooks, e);
-    return rc ? rc : alerts_open(&s->alerts, &alerts, e);
+    int rc = webhooks_targets_read(&hooks.targets, s->options.webhooks_allow, e);
+    if (rc || (rc = webhooks_open(&s->webhooks, &hooks, e)))
+        return rc;
+    return alerts_open(&s->alerts, &alerts, e);
 }
 
 static int open_janitor(struct server *s, struct err *e)

@@ -171,6 +171,26 @@ class Reach(unittest.TestCase):
                 self.assertEqual((row["state"], row["status"]), ("failed", 0), f"{host}: {row}")
             self.assertTrue(receiver.got.empty())
 
+    def test_what_the_operator_names(self):
+        with contextlib.closing(Receiver()) as receiver, socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            ports = [receiver.server_address[1], closed.getsockname()[1]]
+            allow = ",".join(f"127.0.0.1:{port}" for port in ports)
+            with Server(PROGRAM, "--webhooks-allow", allow) as server:
+                server.set_up()
+                rule = {"name": "x", "kind": "metric", "subject": "host.cpu", "threshold": 1, "enabled": False}
+                rows = []
+                for port in ports:
+                    made = server.as_user("POST", "/api/v1/alerts", {**rule, "url": f"http://127.0.0.1:{port}/"})
+                    self.assertEqual(made.status, 200, made)
+                    test = server.as_user("POST", f"/api/v1/alerts/{made.json()['id']}/test").json()["id"]
+                    rows.append(until(lambda: [d for d in server.as_user("GET", "/api/v1/deliveries").json()["rows"]
+                                               if d["id"] == test and d["state"] != "waiting"], "it is over")[0])
+                other = server.as_user("POST", "/api/v1/alerts", {**rule, "url": "http://127.0.0.1:9/"})
+                self.assertEqual(other.status, 400, other)
+            self.assertEqual([row["state"] for row in rows], ["sent", "failed"])
+            self.assertEqual(rows[1]["error"], "no answer came; the server's log says why")
+
     def test_off(self):
         with Server(PROGRAM, "--webhooks", "off") as server:
             server.set_up()

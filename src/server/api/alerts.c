@@ -3,6 +3,7 @@
 #include "server/api/parts.h"
 #include "server/api/rows.h"
 #include "server/auth/secret.h"
+#include "server/watch/webhooks.h"
 
 #include "base/clock.h"
 
@@ -85,7 +86,7 @@ static void put_rule(struct call *c, const struct meta_alert *r, const char *act
     struct err e = {0};
     int rc = alerts_check(r, &e);
     if (rc == 0)
-        rc = webhooks_check(r->url, s->reach, &e);
+        rc = webhooks_check(webhooks_config_of(s->webhooks), r->url, &e);
     if (rc == 0)
         rc = meta_alert_put(s->meta, c->who.workspace, r, &e);
     if (rc) {

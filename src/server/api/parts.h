@@ -19,20 +19,18 @@
 #include "server/intake/intake.h"
 #include "server/watch/alerts.h"
 #include "server/watch/janitor.h"
-#include "server/watch/webhooks.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
 
 struct parts {
     /* Settings. */
-    const char *data;          /* the data folder */
-    const char *metrics_key;   /* NULL or "": /metrics needs none */
-    int64_t body_max;          /* bytes of an uploaded body */
-    enum webhooks_reach reach; /* where alerts may post to */
-    bool local;                /* `gpufl view`: one user on this machine */
-    bool alone;                /* no other server keeps columns of these small tables */
-    int64_t began;             /* CLOCK_MONOTONIC, ns */
+    const char *data;        /* the data folder */
+    const char *metrics_key; /* NULL or "": /metrics needs none */
+    int64_t body_max;        /* bytes of an uploaded body */
+    bool local;              /* `gpufl view`: one user on this machine */
+    bool alone;              /* no other server keeps columns of these small tables */
+    int64_t began;           /* CLOCK_MONOTONIC, ns */
 
     /* State. */
     const atomic_bool *ready;  /* release in server_open; acquire in begin (app.c) */

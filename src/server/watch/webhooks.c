@@ -10,10 +10,12 @@
 #include "net/client/http_client.h"
 #include "server/common/logs.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -73,36 +75,105 @@ static bool reaches(enum webhooks_reach reach, enum address_kind kind)
            (kind == ADDRESS_PRIVATE && reach == WEBHOOKS_PRIVATE);
 }
 
+static bool is_target(const struct webhooks_targets *t, const uint8_t address[16], uint16_t port)
+{
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->items[i].port == port && address_net_has(&t->items[i].net, address))
+            return true;
+    return false;
+}
+
 static bool allow(void *arg, const struct sockaddr *to, unsigned len)
 {
     const struct webhooks *h = arg;
-    return reaches(h->config.reach, address_kind(to, len));
+    char text[INET6_ADDRSTRLEN] = "";
+    uint8_t address[16];
+    uint16_t port = 0;
+    if (reaches(h->config.reach, address_kind(to, len)))
+        return true;
+    if (to->sa_family == AF_INET && len >= sizeof(struct sockaddr_in)) {
+        const struct sockaddr_in *in = (const void *)to;
+        inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+        port = ntohs(in->sin_port);
+    } else if (to->sa_family == AF_INET6 && len >= sizeof(struct sockaddr_in6)) {
+        const struct sockaddr_in6 *in6 = (const void *)to;
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
+        port = ntohs(in6->sin6_port);
+    }
+    return h->config.reach != WEBHOOKS_OFF && address_bytes(text, strlen(text), address) &&
+           is_target(&h->config.targets, address, port);
 }
 
-int webhooks_check(const char *url, enum webhooks_reach reach, struct err *e)
+int webhooks_targets_read(struct webhooks_targets *t, const char *list, struct err *e)
+{
+    *t = (struct webhooks_targets){0};
+    for (const char *s = list ? list : ""; *s;) {
+        s += strspn(s, ", ");
+        size_t n = strcspn(s, ", "), host = n;
+        long port = 0;
+        if (!n)
+            break;
+        while (host > 0 && s[host - 1] != ':')
+            host--;
+        for (size_t i = host; host && i < n && port <= UINT16_MAX; i++)
+            port = s[i] >= '0' && s[i] <= '9' ? port * 10 + s[i] - '0' : UINT16_MAX + 1L;
+        bool bracketed = host > 2 && *s == '[' && s[host - 2] == ']';
+        if (t->count == WEBHOOKS_TARGETS || host < 2 || port < 1 || port > UINT16_MAX ||
+            !address_net_parse(s + bracketed, host - 1 - 2 * (size_t)bracketed,
+                               &t->items[t->count].net))
+            return err_set(e, GPUFL_E_INVAL,
+                           "--webhooks-allow '%.*s': write at most %d networks with a port, like "
+                           "10.0.0.5:9093, 10.1.0.0/16:443 or [fd00::/8]:443",
+                           (int)n, s, WEBHOOKS_TARGETS);
+        t->items[t->count++].port = (uint16_t)port;
+        s += n;
+    }
+    return 0;
+}
+
+const struct webhooks_config *webhooks_config_of(const struct webhooks *h)
+{
+    return &h->config;
+}
+
+/* The port that a URL names, or that of its scheme. */
+static uint16_t port_of(const char *url, const char *after_host)
+{
+    long port = *after_host == ':' ? strtol(after_host + 1, NULL, 10) : 0;
+    if (port <= 0 || port > UINT16_MAX)
+        port = strncmp(url, "https:", 6) == 0 ? 443 : 80;
+    return (uint16_t)port;
+}
+
+int webhooks_check(const struct webhooks_config *c, const char *url, struct err *e)
 {
     char host[URL_MAX] = "";
+    uint8_t address[16];
     enum address_kind kind;
     size_t n = base_of(url);
     const char *at = strstr(url, "://") ? strstr(url, "://") + 3 : url;
     n -= (size_t)(at - url);
     if (!*url)
         return 0;
-    if (reach == WEBHOOKS_OFF)
+    if (c->reach == WEBHOOKS_OFF)
         return err_set(e, GPUFL_E_INVAL, "this server makes no posts: 'url' must be left out");
     if (n >= sizeof host)
         return err_set(e, GPUFL_E_INVAL, "'url' is too long");
     memcpy(host, at, n);
-    if (host[0] == '[')
-        host[strcspn(host, "]") + 1] = '\0';
-    else
-        host[strcspn(host, ":")] = '\0';
+    size_t bracket = host[0] == '[' ? strcspn(host, "]") : 0;
+    size_t len = bracket ? bracket + (host[bracket] == ']') : strcspn(host, ":");
+    uint16_t port = port_of(url, host + len);
+    host[len] = '\0';
     bool local = strcasecmp(host, "localhost") == 0;
+    const char *number = local ? "127.0.0.1" : host + (bracket > 0);
+    size_t digits = bracket ? bracket - 1 : strlen(number);
+    if (address_bytes(number, digits, address) && is_target(&c->targets, address, port))
+        return 0;
     if (local || address_parse(host, &kind))
-        if (!reaches(reach, local ? ADDRESS_SPECIAL : kind))
+        if (!reaches(c->reach, local ? ADDRESS_SPECIAL : kind))
             return err_set(e, GPUFL_E_INVAL,
-                           "'url': posts may not go to %s; --webhooks of the "
-                           "server says where they may",
+                           "'url': posts may not go to %s; --webhooks and "
+                           "--webhooks-allow of the server say where they may",
                            host);
     return 0;
 }
@@ -189,6 +260,15 @@ static int64_t wait_of(const struct webhooks *h, const struct meta_due *d, const
     return backoff_next(&b, o->retry_after);
 }
 
+/* The reason that members see. Whether a port is closed, silent or speaks another protocol would
+ * be a map of the networks that the server is in: only the log has these words. */
+static const char *why_of(const struct outcome *o)
+{
+    bool unreached = o->why.code == GPUFL_E_UNAVAILABLE || o->why.code == GPUFL_E_TIMEOUT ||
+                     o->why.code == GPUFL_E_IO;
+    return unreached ? "no answer came; the server's log says why" : o->why.text;
+}
+
 static void settle(struct webhooks *h, const struct meta_due *d, const struct outcome *o)
 {
     char text[sizeof o->why.text] = "";
@@ -200,7 +280,7 @@ static void settle(struct webhooks *h, const struct meta_due *d, const struct ou
     if (!sent && o->status)
         snprintf(text, sizeof text, "it answered %d", o->status);
     else if (!sent)
-        snprintf(text, sizeof text, "%s", o->why.text);
+        snprintf(text, sizeof text, "%s", why_of(o));
     const char *state = sent ? "sent" : wait == BACKOFF_GIVE_UP ? "failed" : "waiting";
     const struct meta_attempt attempt = {
         .state = state, .next = now + wait, .status = o->status, .error = text, .now = now};
@@ -209,7 +289,7 @@ static void settle(struct webhooks *h, const struct meta_due *d, const struct ou
     logs_say(sent ? LOG_NOTE : LOG_WARN, "webhook",
              "delivery %s of workspace %s to %.*s, attempt %" PRId64 ": %s%s%s", d->id,
              d->workspace, (int)base_of(d->url), d->url, d->attempts, state, *text ? ": " : "",
-             text);
+             sent || o->status ? text : o->why.text);
 }
 
 static void deliver(struct webhooks *h, const struct meta_due *d)
@@ -221,7 +301,7 @@ static void deliver(struct webhooks *h, const struct meta_due *d)
     const struct meta_ask ask = {h->config.meta, d->workspace, &mem, &o.why};
     int rc = meta_alert_get(&ask, d->alert, &rule);
     if (rc == 0)
-        rc = webhooks_check(d->url, h->config.reach, &o.why);
+        rc = webhooks_check(&h->config, d->url, &o.why);
     if (rc == 0)
         post(h, d, rule.secret, &o);
     region_fini(&mem);

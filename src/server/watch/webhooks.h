@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "meta/meta.h"
+#include "net/client/address.h"
 
 #include <stdint.h>
 
@@ -23,9 +24,24 @@ enum { WEBHOOKS_TRIES = 12 };
 /* The reach of posts, in the order of --webhooks. */
 enum webhooks_reach { WEBHOOKS_OFF, WEBHOOKS_PUBLIC, WEBHOOKS_PRIVATE, WEBHOOKS_ANY };
 
+enum { WEBHOOKS_TARGETS = 32 };
+
+/* Where posts may go in addition to what the reach allows: a network and a port. */
+struct webhooks_targets {
+    struct {
+        struct address_net net;
+        uint16_t port;
+    } items[WEBHOOKS_TARGETS];
+    unsigned count;
+};
+
+/* list: "10.0.0.5:9093,[fd00::/8]:443"; NULL or "": none. INVAL with a sentence. */
+int webhooks_targets_read(struct webhooks_targets *t, const char *list, struct err *e);
+
 struct webhooks_config {
     struct meta *meta;
     enum webhooks_reach reach;
+    struct webhooks_targets targets;
     int64_t least_ns; /* the first wait's bound; 0: 10 s */
 };
 
@@ -36,7 +52,8 @@ void webhooks_close(struct webhooks *h); /* NULL: nothing */
 void webhooks_wake(struct webhooks *h);  /* something is due [any] */
 
 /* INVAL and a sentence where the URL's text alone shows that posts to it are refused. */
-int webhooks_check(const char *url, enum webhooks_reach reach, struct err *e);
+int webhooks_check(const struct webhooks_config *c, const char *url, struct err *e);
+const struct webhooks_config *webhooks_config_of(const struct webhooks *h);
 
 enum { WEBHOOKS_SIGNATURE = 72 }; /* "sha256=", 64 digits, NUL */
 void webhooks_sign(char out[WEBHOOKS_SIGNATURE], const char *secret, const char *timestamp,

@@ -317,10 +317,40 @@ TEST(test_where_posts_go)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (enum webhooks_reach reach = WEBHOOKS_OFF; reach <= WEBHOOKS_ANY; reach++) {
             struct err e = {0};
-            int rc = webhooks_check(cases[i].url, reach, &e);
+            int rc = webhooks_check(&(struct webhooks_config){.reach = reach}, cases[i].url, &e);
             if ((rc == 0) != (reach >= cases[i].least))
                 fail_msg("%s, %d: %s", cases[i].url, (int)reach, e.text);
         }
+}
+
+TEST(test_targets_that_the_operator_names)
+{
+    struct webhooks_config c = {.reach = WEBHOOKS_PUBLIC};
+    static const struct {
+        const char *url;
+        bool ok;
+    } cases[] = {
+        {"http://10.0.0.5:9093/x", true},   {"http://10.0.0.5/x", false},
+        {"http://10.0.0.6:9093/x", false},  {"https://10.1.2.3/x", true},
+        {"https://10.1.2.3:8443/x", false}, {"http://[fd00::7]:443/x", true},
+        {"http://[fd00::7]/x", false},      {"http://localhost:9/x", true},
+        {"http://localhost:10/x", false},   {"https://example.org/x", true},
+    };
+    struct err e;
+    assert_int_equal(
+        webhooks_targets_read(&c.targets,
+                              "10.0.0.5:9093, 10.1.0.0/16:443,[fd00::/8]:443,127.0.0.1:9", &e),
+        0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if ((webhooks_check(&c, cases[i].url, &e) == 0) != cases[i].ok)
+            fail_msg("%s", cases[i].url);
+    c.reach = WEBHOOKS_OFF;
+    assert_int_equal(webhooks_check(&c, "http://10.0.0.5:9093/x", &e), GPUFL_E_INVAL);
+    static const char *const bad[] = {"10.0.0.5",   "10.0.0.5:",     "10.0.0.5:0", "10.0.0.5:65536",
+                                      "node:80",    "10.0.0.1/8:80", ":80",        "10.0.0.5:80x",
+                                      "[fd00::7:80"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(webhooks_targets_read(&c.targets, bad[i], &e), GPUFL_E_INVAL);
 }
 
 /* The signature that Python's hmac computes. */
@@ -342,6 +372,7 @@ int main(void)
         CASE(test_insights),
         cmocka_unit_test(test_rules_are_checked),
         cmocka_unit_test(test_where_posts_go),
+        cmocka_unit_test(test_targets_that_the_operator_names),
         cmocka_unit_test(test_signature),
     };
     return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);
