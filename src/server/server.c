@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "net/server/http_tls.h"
 #include "server/api/api.h"
 #include "server/backup/backup.h"
 #include "server/common/logs.h"
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +32,8 @@ enum { PEM_MAX = 1 << 20, READERS_QUEUE = 512, STREAM_QUEUE = 256 << 10 };
 static const int64_t CUT_NS = 20000000000;
 
 static const int64_t LOCK_NS = 10000000000;
+
+static const int64_t TLS_LOOK_NS = 2000000000; /* between looks whether the files changed */
 
 /* A listener that has gone is noticed two beats later; local mode ends with its last one. */
 static const int64_t BEAT_NS = 15000000000, LOCAL_BEAT_NS = 1000000000, JANITOR_NS = 60000000000;
@@ -51,6 +55,43 @@ static int read_pem(const char *path, char **out, struct err *e)
     return file_read_all(path, PEM_MAX, out, &len, e);
 }
 
+/* What changes where one of the files is written or replaced. */
+static int64_t tls_stamp(const struct options *o)
+{
+    const char *const paths[] = {o->tls_cert, o->tls_key};
+    int64_t stamp = 0;
+    struct stat st;
+    for (size_t i = 0; i < 2; i++)
+        if (paths[i] && stat(paths[i], &st) == 0)
+            stamp = stamp * 31 + (int64_t)st.st_ino * 7 + st.st_mtim.tv_sec * 1000000000 +
+                    st.st_mtim.tv_nsec;
+    return stamp;
+}
+
+/* Reads the certificate and its key anew for the connections to come. What cannot be used changes
+ * nothing. */
+static void reload_tls(struct server *s)
+{
+    const struct options *o = &s->options;
+    char *cert = NULL, *key = NULL;
+    struct err e = {0};
+    s->tls_stamp = tls_stamp(o);
+    int rc = read_pem(o->tls_cert, &cert, &e);
+    if (rc == 0)
+        rc = read_pem(o->tls_key, &key, &e);
+    if (rc == 0)
+        rc = http_tls_load(cert, key, &e);
+    if (rc)
+        logs_say(LOG_ERROR, "tls", "the certificate stays as it was: %s", e.text);
+    else
+        logs_say(LOG_NOTE, "tls", "new connections get the certificate that is in %s now",
+                 o->tls_cert);
+    if (key)
+        explicit_bzero(key, strlen(key));
+    mem_free(cert);
+    mem_free(key);
+}
+
 static int open_tls(struct server *s, struct err *e)
 {
     const struct options *o = &s->options;
@@ -58,8 +99,15 @@ static int open_tls(struct server *s, struct err *e)
         return err_set(e, GPUFL_E_INVAL, "--tls-cert and --tls-key go together");
     if (!o->tls_cert)
         return 0;
+    s->tls_stamp = tls_stamp(o);
     int rc = read_pem(o->tls_cert, &s->tls_cert, e);
-    return rc ? rc : read_pem(o->tls_key, &s->tls_key, e);
+    if (rc || (rc = read_pem(o->tls_key, &s->tls_key, e)))
+        return rc;
+    struct err why = {0};
+    rc = http_tls_load(s->tls_cert, s->tls_key, &why);
+    if (rc == GPUFL_E_NOT_BUILT || rc == 0)
+        return 0; /* without GnuTLS libmicrohttpd reads them once */
+    return err_set(e, GPUFL_E_STATE, "--tls-cert and --tls-key (PEM files): %s", why.text);
 }
 
 static int in_range(int64_t value, int64_t least, int64_t most, const char *name, struct err *e)
@@ -377,13 +425,15 @@ done:
     return rc;
 }
 
-/* Waits for a signal that ends the server; 0: none within the time. */
-static int wait_signal(int64_t ns)
+/* Waits for a signal; 0: none within the time. */
+static int wait_signal(int64_t ns, bool ends_only)
 {
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
+    if (!ends_only)
+        sigaddset(&ends, SIGHUP);
     const struct timespec until = {ns / 1000000000, ns % 1000000000};
     int n = ns < 0 ? sigwaitinfo(&ends, NULL) : sigtimedwait(&ends, NULL, &until);
     return n > 0 ? n : 0;
@@ -396,7 +446,7 @@ static bool wait_for_requests(struct server *s, int64_t ns, bool *signalled)
     int64_t until = clock_mono() + ns;
     *signalled = false;
     while (!http_wait(s->http, step)) {
-        *signalled = wait_signal(0) != 0;
+        *signalled = wait_signal(0, true) != 0;
         if (*signalled || clock_mono() > until)
             return false;
     }
@@ -435,8 +485,15 @@ static int drain(struct server *s)
 int server_run(struct server *s)
 {
     int signal = 0;
-    while (!signal)
-        signal = wait_signal(-1);
+    while (!signal) {
+        signal = wait_signal(TLS_LOOK_NS, false);
+        bool hangup = signal == SIGHUP && !s->options.local;
+        if (hangup && !s->options.tls_cert)
+            logs_say(LOG_NOTE, "reload", "SIGHUP: there is no certificate to read again");
+        if (s->options.tls_cert && (hangup || (!signal && tls_stamp(&s->options) != s->tls_stamp)))
+            reload_tls(s);
+        signal = hangup ? 0 : signal;
+    }
     logs_say(LOG_NOTE, "end", "%s: no new connections; requests in work finish",
              signal == SIGINT ? "interrupted" : "told to end");
     return drain(s);
@@ -447,6 +504,7 @@ void server_close(struct server *s)
     if (s->hub)
         http_hub_end(s->hub);
     http_close(s->http);
+    http_tls_unload();
     workers_close(s->selects);
     workers_close(s->exports);
     workers_close(s->uploads);

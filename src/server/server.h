@@ -35,6 +35,7 @@ struct server {
     atomic_bool ready;        /* requests can be answered; release, read with acquire */
     atomic_bool ending;       /* relaxed: a hint */
     char *tls_cert, *tls_key; /* owned: PEM texts */
+    int64_t tls_stamp;        /* of their files when they were read */
     struct origin origin;
     struct proxies proxies; /* whose word about clients' addresses counts */
     struct counters counters;
@@ -68,9 +69,10 @@ int server_open(struct server *s, const struct options *o, struct err *e);
 int server_open_columns(const struct options *o, const struct store_turns *turns,
                         const struct store_ops **ops, struct store **out, struct err *e);
 
-/* Until SIGTERM or SIGINT: drains then, at most options.drain long, or until a second signal; what
- * is in work then is cut off. Signals must be blocked in all threads. 0; TIMEOUT: requests were cut
- * off, and have ended; STATE: they have not, so that server_close must not be called. */
+/* Until SIGTERM or SIGINT, in local mode SIGHUP as well: drains then, at most options.drain long,
+ * or until a second signal; what is in work then is cut off. Before that, SIGHUP or a changed file
+ * has the certificate read again. Signals must be blocked in all threads. 0; TIMEOUT: requests were
+ * cut off, and have ended; STATE: they have not, so that server_close must not be called. */
 int server_run(struct server *s);
 void server_close(struct server *s);
 

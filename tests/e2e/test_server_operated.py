@@ -7,13 +7,14 @@ import resource
 import shutil
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import postgres
-from served import PATIENCE, Server
+from served import PATIENCE, Server, until
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
@@ -211,6 +212,45 @@ class Watched(unittest.TestCase):
             lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
                                   timeout=PATIENCE, check=False)
             self.assertEqual((lint.returncode, lint.stdout + lint.stderr), (0, ""))
+
+
+class Reloaded(unittest.TestCase):
+    def test_a_hangup_ends_nothing(self):
+        with Server(PROGRAM) as server:
+            server.process.send_signal(signal.SIGHUP)
+            until(lambda: "SIGHUP: there is no certificate" in server.errors(), "the log says nothing")
+            self.assertEqual(server.ask("GET", "/healthz").status, 200)
+            self.assertEqual(server.stop(), 0)
+
+    def certificate(self, folder, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-subj", f"/CN={name}", "-days", "2", "-keyout", os.path.join(folder, "new.key"),
+                        "-out", os.path.join(folder, "new.pem")], check=True, capture_output=True)
+        for end in ("key", "pem"):
+            os.rename(os.path.join(folder, f"new.{end}"), os.path.join(folder, f"tls.{end}"))
+
+    def shown(self, server):
+        text = ssl.get_server_certificate(("localhost", server.port), timeout=PATIENCE)
+        return subprocess.run(["openssl", "x509", "-noout", "-subject"], input=text, capture_output=True, text=True,
+                              check=True).stdout.strip()[-3:]
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl makes the certificates, and is not here")
+    def test_certificates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.certificate(folder, "one")
+            cert, key = os.path.join(folder, "tls.pem"), os.path.join(folder, "tls.key")
+            with Server(PROGRAM, "--tls-cert", cert, "--tls-key", key) as server:
+                self.assertEqual(self.shown(server), "one")
+                self.certificate(folder, "two")
+                server.process.send_signal(signal.SIGHUP)
+                until(lambda: self.shown(server) == "two", server.errors)
+                self.certificate(folder, "six")  # without a signal
+                until(lambda: self.shown(server) == "six", server.errors)
+                with open(key, "w", encoding="utf-8") as file:
+                    file.write("no key\n")
+                until(lambda: "the certificate stays as it was" in server.errors(), server.errors)
+                self.assertEqual(self.shown(server), "six")
+                self.assertEqual(server.stop(), 0)
 
 
 class Guessed(unittest.TestCase):

@@ -4,6 +4,7 @@
  * a sentence. At the end http_quiesce takes it away: new connections are refused by the kernel
  * while those there finish. */
 #include "net/server/http_inside.h"
+#include "net/server/http_tls.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -126,8 +127,12 @@ static int daemon_open(struct http_server *s, const struct http_config *c, struc
                                    {MHD_OPTION_HTTPS_PRIORITIES, 0,
                                     (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:"
                                                         "+VERS-TLS1.2"},
+                                   {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, NULL},
                                    {MHD_OPTION_END, 0, NULL}};
     if (c->tls_cert) {
+        tls[3].ptr_value = http_tls_callback();
+        if (!tls[3].ptr_value)
+            tls[3].option = MHD_OPTION_END;
         if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
             return err_set(e, GPUFL_E_UNAVAILABLE,
                            "this system's libmicrohttpd knows no TLS: leave --tls-cert out and put "
