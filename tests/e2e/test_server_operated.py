@@ -6,6 +6,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import ssl
 import subprocess
@@ -251,6 +252,25 @@ class Reloaded(unittest.TestCase):
                 until(lambda: "the certificate stays as it was" in server.errors(), server.errors)
                 self.assertEqual(self.shown(server), "six")
                 self.assertEqual(server.stop(), 0)
+
+
+class Absolute(unittest.TestCase):
+    def first_line(self, server, request):
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
+            client.sendall(request.encode())
+            return client.makefile("rb").readline().split()[1]
+
+    def test_targets_with_a_host(self):
+        with Server(PROGRAM) as server:
+            own = f"127.0.0.1:{server.port}"
+            for target, host, status in ((f"http://{own}/healthz", own, b"200"), (f"HTTP://{own}/healthz", own, b"200"),
+                                         (f"http://{own}/api/v1/sessions?limit=0", own, b"400"),
+                                         (f"http://{own}/api/v1/nothing", own, b"404"), (f"http://{own}", own, b"200"),
+                                         ("http://other.example.org/healthz", own, b"400"),
+                                         (f"http://u@{own}/healthz", own, b"400"), ("http:///healthz", own, b"400"),
+                                         ("ftp://x/healthz", own, b"400")):
+                got = self.first_line(server, f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+                self.assertEqual(got, status, target)
 
 
 class Guessed(unittest.TestCase):

@@ -148,6 +148,33 @@ static void refuse(struct http_request *r, int status)
         http_problem(r, 503, "The server has more to do than it can; try again in a moment.");
 }
 
+/* Brings an absolute target (RFC 9112, 3.2.2) into the form of a path. What it says about the host
+ * must be what Host says: two readers could take either. */
+static void shorten_target(struct http_request *r)
+{
+    const char *host = http_field(r, "Host"), *at = r->target;
+    size_t scheme = strncasecmp(at, "http://", 7) == 0    ? 7
+                    : strncasecmp(at, "https://", 8) == 0 ? 8
+                                                          : 0;
+    if (!scheme)
+        return;
+    at += scheme;
+    size_t n = strcspn(at, "/?#");
+    if (!n || !host || strlen(host) != n || strncasecmp(host, at, n) != 0) {
+        http_problem(r, 400, "The host in the request's target is not the one in Host.");
+        return;
+    }
+    const char *slash = at[n] == '/' ? "" : "/";
+    size_t size = strlen(slash) + strlen(at + n) + 1;
+    char *path = region_take(&r->memory, size);
+    if (!path) {
+        http_problem(r, 503, "The server is out of memory; try again later.");
+        return;
+    }
+    snprintf(path, size, "%s%s", slash, at + n);
+    r->target = path;
+}
+
 /* Refuses what is wrong with any request; else the application begins. */
 static void begin(struct http_request *r, const char *method, const char *version)
 {
@@ -161,6 +188,8 @@ static void begin(struct http_request *r, const char *method, const char *versio
         http_problem(r, 503, "The server is out of memory; try again later.");
     } else {
         http_header_read(r, version);
+        if (!http_answered(r))
+            shorten_target(r);
         if (!http_answered(r) && uri_parse(&r->uri, r->target, &r->memory, &e))
             http_problem(r, e.code == GPUFL_E_NOMEM ? 503 : 400, "Not understood: %s.", e.text);
     }
