@@ -22,7 +22,7 @@ export const sessions = {
   following: "The newest live session is shown as it starts.",
   share: "Share",
   shareTitle: "Share this session",
-  shareText: "Makes a link that shows this session, and nothing else, to whoever has it, without a login.",
+  shareText: "Makes a link that shows this session, and nothing else, to whoever has it, without a login. That includes the text of source files that were kept with the session.",
   shareEnds: "It ends",
   shareDays: (days: number) => (days === 1 ? "after a day" : `after ${days} days`),
   shareMake: "Make the link",
