@@ -158,6 +158,7 @@ static void fill_parts(struct server *s)
                               .proxies = &s->proxies,
                               .counters = &s->counters,
                               .sql_gate = &s->sql_gate,
+                              .quotas = &s->quotas,
                               .readers = s->readers,
                               .uploads = s->uploads,
                               .exports = s->exports,
@@ -411,8 +412,9 @@ int server_open(struct server *s, const struct options *o, struct err *e)
     raise_files();
     starts_init(&s->starts);
     sql_gate_init(&s->sql_gate, (unsigned)o->selects);
-    int rc = check(o, e);
-    if (rc || (rc = options_listen(o->listen, s->address, sizeof s->address, &s->port, e)) ||
+    int rc = quotas_init(&s->quotas, o->workspace_quota, o->key_quota, e);
+    if (rc || (rc = check(o, e)) ||
+        (rc = options_listen(o->listen, s->address, sizeof s->address, &s->port, e)) ||
         (rc = check_local(s, e)) || (rc = proxies_init(&s->proxies, o->trusted_proxy, e)) ||
         (rc = open_tls(s, e)) || (rc = open_workers(s, e)) ||
         (rc = http_hub_open(&s->hub, &hub, e)) || (rc = open_stores(s, e)) ||
@@ -520,6 +522,7 @@ void server_close(struct server *s)
     s->http = NULL;
     s->hub = NULL;
     sql_gate_fini(&s->sql_gate);
+    quotas_fini(&s->quotas);
     s->uploads = s->readers = s->exports = s->selects = NULL;
     s->tls_cert = s->tls_key = NULL;
 }

@@ -17,6 +17,7 @@ gpufl_module(server
     api/ingest.c
     api/people.c
     api/query.c
+    api/quota.c
     api/series.c
     api/report.c
     api/sessions.c

@@ -11,6 +11,7 @@
 #include "server/analysis/analysis.h"
 #include "server/api/counters.h"
 #include "server/api/parts.h"
+#include "server/api/quota.h"
 #include "server/api/session_ref.h"
 #include "server/auth/auth.h"
 #include "server/common/origin.h"
@@ -58,6 +59,7 @@ struct server {
     struct workers *exports; /* what makes downloads */
     struct workers *selects; /* what waits for SQL; NULL: none is taken */
     struct sql_gate sql_gate;
+    struct quotas quotas; /* of what may be sent in a day */
     struct http_hub *hub; /* live data */
     struct http_server *http;
     struct parts parts; /* what handlers use of the above */

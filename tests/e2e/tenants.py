@@ -115,7 +115,7 @@ class Tenants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-tenants-"))
-        cls.server = live_server.Server(SERVER, cls.dir / "server")
+        cls.server = live_server.Server(SERVER, cls.dir / "server", "--webhooks-allow", "192.168.255.254:9")
         cls.routes = {r.id: r for r in routes()}
         cls.worked = collections.Counter()
         cls.ours, cls.theirs = Workspace("alphaville"), Workspace("betatown")

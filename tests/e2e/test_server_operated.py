@@ -254,6 +254,50 @@ class Reloaded(unittest.TestCase):
                 self.assertEqual(server.stop(), 0)
 
 
+class Quota(unittest.TestCase):
+    def used(self, server, key):
+        answer = server.ask("GET", "/api/v1/quota", Authorization=key)
+        self.assertEqual(answer.status, 200, answer)
+        return {(row["of"], row["what"]): (row["used"], row["limit"]) for row in answer.json()["limits"]}
+
+    def send(self, server, key, host):
+        with open(os.path.join(FOLDER, "scope.1.log.gz"), "rb") as part:
+            return server.ask("POST", "/api/v1/events/stream", part.read(), Authorization=key, Content_Encoding="gzip",
+                              X_GpuFlight_Session_Id=SESSION, X_GpuFlight_Hostname=host)
+
+    def assert_over(self, answer, words):
+        self.assertEqual(answer.status, 429, answer)
+        self.assertIn(words, answer.json()["detail"])
+        self.assertTrue(0 < int(answer.fields["Retry-After"]) <= 86400)
+
+    def test_a_day(self):
+        size = os.path.getsize(os.path.join(FOLDER, "scope.1.log.gz"))
+        with Server(PROGRAM, "--workspace-quota", "sessions=1,hosts=1", "--key-quota", f"bytes={2 * size}") as server:
+            server.set_up()
+            key, other = server.make_key(), server.make_key()
+            self.assertEqual(self.send(server, key, "node-a").status, 200)
+            self.assertEqual(self.used(server, key), {("workspace", "sessions"): (1, 1), ("workspace", "hosts"): (1, 1),
+                                                      ("key", "bytes"): (size, 2 * size)})
+            self.assert_over(self.send(server, key, "node-b"), "its 1 hosts of this day")
+            new = server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=key,
+                             X_GpuFlight_Session_Id="5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34")
+            self.assert_over(new, "its 1 sessions of this day")
+            self.assert_over(server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=key),
+                             "goes on with X-GpuFlight-Session-Id")
+            self.assertEqual(self.send(server, key, "node-a").status, 200)  # what was begun goes on
+            self.assert_over(self.send(server, key, "node-a"), f"key has sent its {2 * size} bytes")
+            self.assertEqual(self.send(server, other, "node-a").status, 200)  # the limit is the key's
+
+    def test_none(self):
+        with Server(PROGRAM) as server:
+            server.set_up()
+            self.assertEqual(self.used(server, server.make_key()), {})
+        for bad in ("sessions", "sessions=x", "kernels=1", "hosts=-1", "bytes=", "sessions=1;hosts=2"):
+            out = command("--key-quota", bad, "--listen", "127.0.0.1:0")
+            self.assertEqual(out.returncode, 2, out)
+            self.assertIn("--key-quota", out.stderr)
+
+
 class Absolute(unittest.TestCase):
     def first_line(self, server, request):
         with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:

@@ -4,6 +4,9 @@
  * accepted, and what is answered. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
+#include "server/api/quota.h"
+
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 /* The body of a call: open, or what was answered instead. */
 struct intake_body {
     struct ingest_body *body;
+    int64_t bytes; /* as they came */
     bool refused;
     struct ingest_answer answer;
 };
@@ -60,6 +64,44 @@ static void answer(struct call *c, const struct ingest_answer *a)
     }
 }
 
+static struct quota_body quota_of(const struct call *c)
+{
+    return (struct quota_body){.workspace = c->who.workspace,
+                               .key = strcmp(c->who.kind, "key") == 0 ? c->who.actor : "",
+                               .session = ARG(c, events_stream, session)->text,
+                               .host = http_field(c->http, "X-GpuFlight-Hostname"),
+                               .now = clock_real()};
+}
+
+/* A body beyond the limits of the day is not read. */
+static bool within_quota(struct call *c)
+{
+    const struct quota_body q = quota_of(c);
+    struct err e = {0};
+    int64_t wait = 0;
+    if (quota_admit(c->parts->quotas, &q, &wait, &e) == 0)
+        return true;
+    access_fail(c, GPUFL_E_TIMEOUT, &e, wait * 1000000000);
+    return false;
+}
+
+void api_quota(struct call *c)
+{
+    struct json_out j;
+    char resets[24];
+    const struct quota_body q = {.workspace = c->who.workspace,
+                                 .key = strcmp(c->who.kind, "key") == 0 ? c->who.actor : "",
+                                 .now = clock_real()};
+    snprintf(resets, sizeof resets, "%lld", (long long)quota_resets(q.now));
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "resets", resets);
+    quota_json(c->parts->quotas, &q, &j);
+    json_out_close_object(&j);
+    call_json_send(c, &j, 200);
+    c->http->answer.cacheable = false;
+}
+
 /* Opens the body; false: the answer is made. */
 static bool body_open(struct call *c)
 {
@@ -78,6 +120,8 @@ static bool body_open(struct call *c)
         http_problem(c->http, 415, "Content-Encoding may be gzip, zstd or identity.");
         return false;
     }
+    if (!within_quota(c))
+        return false;
     bool by_offset = ARG(c, events_stream, offset)->given;
     const char *size = http_field(c->http, "Content-Length");
     const struct ingest_request r = {
@@ -104,6 +148,7 @@ int api_events_stream_take(struct call *c, const char *data, size_t n)
     if (!body_open(c))
         return GPUFL_E_STATE;
     struct intake_body *b = c->state;
+    b->bytes += (int64_t)n;
     if (ingest_data(b->body, data, n) == 0)
         return 0;
     api_events_stream(c); /* it knows enough */
@@ -116,6 +161,11 @@ void api_events_stream(struct call *c)
         return;
     struct intake_body *b = c->state;
     ingest_finish(b->body, &b->answer);
+    if (b->answer.status == 200) {
+        struct quota_body q = quota_of(c);
+        q.session = b->answer.session;
+        quota_count(c->parts->quotas, &q, b->bytes);
+    }
     answer(c, &b->answer);
 }
 

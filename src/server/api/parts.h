@@ -52,6 +52,7 @@ struct parts {
     const struct proxies *proxies;
     struct counters *counters;
     struct sql_gate *sql_gate;
+    struct quotas *quotas; /* of what may be sent */
 
     /* Transport. */
     struct workers *readers; /* answer questions */

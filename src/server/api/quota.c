@@ -1,0 +1,230 @@
+/* quota.c - see quota.h. Names are kept as hashes, at most as many as the limit allows: memory is
+ * bounded by the limits and by the number of workspaces and keys. */
+#include "server/api/quota.h"
+
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "base/opt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { USES_MAX = 1 << 16, NAMES_MAX = 1 << 20, TEXT_MAX = 64 };
+
+static const int64_t DAY_NS = 86400000000000, SECOND_NS = 1000000000;
+
+static const char *const whats[] = {"sessions", "bytes", "hosts"};
+static const char *const ofs[] = {"workspace", "key"};
+
+struct names {
+    uint64_t *hashes; /* owned */
+    size_t count, cap;
+};
+
+/* The use of a day by a workspace or a key. */
+struct quota_use {
+    enum quota_of of;
+    char id[TEXT_MAX];
+    int64_t bytes;
+    struct names sessions, hosts;
+};
+
+static void forget(struct quotas *q)
+{
+    for (size_t i = 0; i < q->count; i++) {
+        mem_free(q->uses[i].sessions.hashes);
+        mem_free(q->uses[i].hosts.hashes);
+    }
+    q->count = 0;
+}
+
+static int read_limit(int64_t limits[QUOTA_WHATS], const char *option, const char *item, size_t n,
+                      struct err *e)
+{
+    char text[TEXT_MAX];
+    int64_t value = 0;
+    if (n < sizeof text) {
+        memcpy(text, item, n);
+        text[n] = '\0';
+        char *equals = strchr(text, '=');
+        for (size_t i = 0; equals && i < QUOTA_WHATS; i++) {
+            bool named = strncmp(text, whats[i], (size_t)(equals - text)) == 0 &&
+                         strlen(whats[i]) == (size_t)(equals - text);
+            bool read = named && !(i == QUOTA_BYTES ? opt_size(equals + 1, &value)
+                                                    : opt_int(equals + 1, &value));
+            if (!read || value < 0 || (i != QUOTA_BYTES && value > NAMES_MAX))
+                continue;
+            limits[i] = value;
+            return 0;
+        }
+    }
+    return err_set(
+        e, GPUFL_E_INVAL,
+        "--%s '%.*s': write sessions=N, bytes=SIZE and hosts=N (N up to %d), with commas "
+        "between",
+        option, (int)n, item, NAMES_MAX);
+}
+
+static int read_limits(int64_t limits[QUOTA_WHATS], const char *option, const char *text,
+                       struct err *e)
+{
+    int rc = 0;
+    for (const char *s = text ? text : ""; *s && rc == 0;) {
+        size_t n = strcspn(s, ",");
+        rc = read_limit(limits, option, s, n, e);
+        s += n + (s[n] == ',');
+    }
+    return rc;
+}
+
+int quotas_init(struct quotas *q, const char *workspace, const char *key, struct err *e)
+{
+    *q = (struct quotas){0};
+    pthread_mutex_init(&q->lock, NULL);
+    int rc = read_limits(q->limits[QUOTA_WORKSPACE], "workspace-quota", workspace, e);
+    return rc ? rc : read_limits(q->limits[QUOTA_KEY], "key-quota", key, e);
+}
+
+void quotas_fini(struct quotas *q)
+{
+    forget(q);
+    mem_free(q->uses);
+    q->uses = NULL;
+    pthread_mutex_destroy(&q->lock);
+}
+
+static bool is_limited(const struct quotas *q, enum quota_of of)
+{
+    return q->limits[of][QUOTA_SESSIONS] || q->limits[of][QUOTA_BYTES] ||
+           q->limits[of][QUOTA_HOSTS];
+}
+
+/* The use of this day; NULL: nothing is limited, or there is no memory. [lock held] */
+static struct quota_use *use_of(struct quotas *q, enum quota_of of, const struct quota_body *b)
+{
+    const char *id = of == QUOTA_KEY ? b->key : b->workspace;
+    if (!is_limited(q, of) || !*id)
+        return NULL;
+    if (q->day != b->now / DAY_NS)
+        forget(q);
+    q->day = b->now / DAY_NS;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->uses[i].of == of && strcmp(q->uses[i].id, id) == 0)
+            return &q->uses[i];
+    if (mem_grow(&q->uses, &q->cap, q->count + 1, sizeof *q->uses, USES_MAX))
+        return NULL;
+    struct quota_use *u = &q->uses[q->count++];
+    *u = (struct quota_use){.of = of};
+    snprintf(u->id, sizeof u->id, "%s", id);
+    return u;
+}
+
+static uint64_t hash_of(const char *name)
+{
+    return intern_hash(name, strlen(name));
+}
+
+static bool has(const struct names *n, const char *name)
+{
+    uint64_t hash = hash_of(name);
+    for (size_t i = 0; i < n->count; i++)
+        if (n->hashes[i] == hash)
+            return true;
+    return false;
+}
+
+static void note(struct names *n, const char *name, int64_t limit)
+{
+    if (!limit || !name || !*name || has(n, name) ||
+        mem_grow(&n->hashes, &n->cap, n->count + 1, sizeof *n->hashes, NAMES_MAX))
+        return;
+    n->hashes[n->count++] = hash_of(name);
+}
+
+/* What the use lacks for the body; QUOTA_WHATS: nothing. */
+static enum quota_what lacks(const struct quotas *q, const struct quota_use *u,
+                             const struct quota_body *b)
+{
+    const int64_t *limits = q->limits[u->of];
+    if (limits[QUOTA_BYTES] && u->bytes >= limits[QUOTA_BYTES])
+        return QUOTA_BYTES;
+    if (limits[QUOTA_SESSIONS] && (int64_t)u->sessions.count >= limits[QUOTA_SESSIONS] &&
+        !(b->session && has(&u->sessions, b->session)))
+        return QUOTA_SESSIONS;
+    if (limits[QUOTA_HOSTS] && b->host && (int64_t)u->hosts.count >= limits[QUOTA_HOSTS] &&
+        !has(&u->hosts, b->host))
+        return QUOTA_HOSTS;
+    return QUOTA_WHATS;
+}
+
+int64_t quota_resets(int64_t now)
+{
+    return (now / DAY_NS + 1) * DAY_NS;
+}
+
+int quota_admit(struct quotas *q, const struct quota_body *b, int64_t *wait, struct err *e)
+{
+    int rc = 0;
+    *wait = (quota_resets(b->now) - b->now + SECOND_NS - 1) / SECOND_NS;
+    pthread_mutex_lock(&q->lock);
+    for (enum quota_of of = 0; of < QUOTA_OFS && rc == 0; of++) {
+        const struct quota_use *u = use_of(q, of, b);
+        enum quota_what what = u ? lacks(q, u, b) : QUOTA_WHATS;
+        if (what != QUOTA_WHATS)
+            rc = err_set(e, GPUFL_E_TIMEOUT,
+                         "the %s has sent its %" PRId64 " %s of this day (UTC)%s", ofs[of],
+                         q->limits[of][what], whats[what],
+                         what == QUOTA_SESSIONS && !b->session
+                             ? "; a session that was begun goes on with X-GpuFlight-Session-Id"
+                             : "");
+    }
+    pthread_mutex_unlock(&q->lock);
+    return rc;
+}
+
+void quota_count(struct quotas *q, const struct quota_body *b, int64_t bytes)
+{
+    pthread_mutex_lock(&q->lock);
+    for (enum quota_of of = 0; of < QUOTA_OFS; of++) {
+        struct quota_use *u = use_of(q, of, b);
+        if (!u)
+            continue;
+        u->bytes += bytes;
+        note(&u->sessions, b->session, q->limits[of][QUOTA_SESSIONS]);
+        note(&u->hosts, b->host, q->limits[of][QUOTA_HOSTS]);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void put_use(const struct quotas *q, const struct quota_use *u, struct json_out *out)
+{
+    const int64_t used[] = {
+        [QUOTA_SESSIONS] = (int64_t)u->sessions.count,
+        [QUOTA_BYTES] = u->bytes,
+        [QUOTA_HOSTS] = (int64_t)u->hosts.count,
+    };
+    for (size_t i = 0; i < QUOTA_WHATS; i++) {
+        if (!q->limits[u->of][i])
+            continue;
+        json_out_object(out, NULL);
+        json_out_text(out, "of", ofs[u->of]);
+        json_out_text(out, "what", whats[i]);
+        json_out_int(out, "limit", q->limits[u->of][i]);
+        json_out_int(out, "used", used[i]);
+        json_out_close_object(out);
+    }
+}
+
+void quota_json(struct quotas *q, const struct quota_body *b, struct json_out *out)
+{
+    pthread_mutex_lock(&q->lock);
+    json_out_array(out, "limits");
+    for (enum quota_of of = 0; of < QUOTA_OFS; of++) {
+        const struct quota_use *u = use_of(q, of, b);
+        if (u)
+            put_use(q, u, out);
+    }
+    json_out_close_array(out);
+    pthread_mutex_unlock(&q->lock);
+}

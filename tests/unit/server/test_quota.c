@@ -1,0 +1,67 @@
+/* test_quota.c - what a day allows, what goes on, and the day after. */
+#include "server/api/quota.h"
+#include "tests/test.h"
+
+#include <string.h>
+
+#define DAY 86400000000000LL
+
+static struct quotas q;
+static struct err e;
+
+static int admit(const char *workspace, const char *key, const char *session, const char *host,
+                 int64_t now)
+{
+    int64_t wait = 0;
+    const struct quota_body b = {workspace, key, session, host, now};
+    int rc = quota_admit(&q, &b, &wait, &e);
+    assert_in_range(wait, 1, 86400);
+    return rc;
+}
+
+static void sent(const char *workspace, const char *key, const char *session, const char *host,
+                 int64_t now, int64_t bytes)
+{
+    assert_int_equal(admit(workspace, key, session, host, now), 0);
+    quota_count(&q, &(struct quota_body){workspace, key, session, host, now}, bytes);
+}
+
+TEST(test_sessions_and_hosts)
+{
+    assert_int_equal(quotas_init(&q, "sessions=2,hosts=1", NULL, &e), 0);
+    sent("w", "k", "one", "a", DAY, 10);
+    sent("w", "k", "one", "a", DAY, 10);
+    sent("w", "other", "two", NULL, DAY, 10);
+    assert_int_equal(admit("w", "k", "three", "a", DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "the workspace has sent its 2 sessions"));
+    assert_int_equal(admit("w", "k", NULL, "a", DAY), GPUFL_E_TIMEOUT);
+    assert_int_equal(admit("w", "k", "two", "b", DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "1 hosts"));
+    sent("v", "k", "three", "b", DAY, 10); /* another workspace */
+    sent("w", "k", "one", "a", 2 * DAY - 1, 10);
+    sent("w", "k", "three", "b", 2 * DAY, 10); /* the next day */
+    quotas_fini(&q);
+}
+
+TEST(test_bytes_of_a_key)
+{
+    assert_int_equal(quotas_init(&q, NULL, "bytes=1k", &e), 0);
+    sent("w", "k", "one", NULL, DAY, 1000);
+    sent("w", "k", "one", NULL, DAY, 1000); /* a body that was begun is taken */
+    assert_int_equal(admit("w", "k", "one", NULL, DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "the key has sent its 1024 bytes"));
+    sent("w", "other", "one", NULL, DAY, 1000);
+    sent("w", "", "one", NULL, DAY, 5000); /* a person has no key */
+    sent("w", "", "one", NULL, DAY, 5000);
+    assert_int_equal(quota_resets(DAY + 5), 2 * DAY);
+    quotas_fini(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sessions_and_hosts),
+        cmocka_unit_test(test_bytes_of_a_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
