@@ -16,7 +16,7 @@ export async function startServer(bin) {
   let gone;
   async function start(listen) {
     said = "";
-    child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", listen], { stdio: ["ignore", "pipe", openSync(log, "a")] });
+    child = spawn(path.join(bin, "gpufl-server"), ["--data", path.join(folder, "data"), "--listen", listen, "--webhooks-allow", "10.255.255.1:9"], { stdio: ["ignore", "pipe", openSync(log, "a")] });
     const address = await new Promise((resolve, reject) => {
       child.stdout.on("data", (piece) => {
         said += piece;
