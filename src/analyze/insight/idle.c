@@ -206,11 +206,14 @@ static int find_lines(const struct model *m, const struct insights *to, struct l
     return rc;
 }
 
-/* How often an activity began, and when: one that ends with the start of a run costs it once. */
+/* How often an activity began, and when: one that ends with the start of a run costs it once. Input
+ * comes at every step; where nothing else is seen between, its steps are one stretch. */
 static void put_stretches(const struct model *m, enum idle_activity a, struct buf *out)
 {
     const struct idle_stretches *s = &m->idle.stretches[a];
     char b[UNITS_TEXT], c[UNITS_TEXT];
+    if (a == ACTIVITY_INPUT_WAIT || a == ACTIVITY_INPUT_WORK)
+        return;
     if (s->all > 1)
         buf_printf(out, " It did so %s times, %s of them after the first %d %% of the run.",
                    units_count(b, (int64_t)s->all), units_count(c, (int64_t)s->later), IDLE_START);
