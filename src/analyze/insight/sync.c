@@ -32,15 +32,15 @@ static bool is_driver(const struct model *m, const struct sync_line *l)
            strcmp(model_text(m, p->mark), "<driver-internal>") == 0;
 }
 
-/* The most that the line could give back: GPU time that was idle because of it, and not more than
- * was spent in its calls. */
-static int64_t gives_back(const struct model *m, const struct sync_line *l, int64_t blocked)
+/* The most that calls of a line could give back: GPU time that was idle because of these calls,
+ * and not more than was spent in them. idle: of all devices. */
+static int64_t gives_back(const struct model *m, int64_t idle, int64_t blocked)
 {
     struct idle_sum causes[IDLE_CAUSES];
     int64_t all;
     if (!sum_idle_total(m, causes, &all))
         return blocked;
-    int64_t idle = sum_windows_of_whole(m, l->idle);
+    idle = sum_windows_of_whole(m, idle);
     return idle < blocked ? idle : blocked;
 }
 
@@ -57,6 +57,7 @@ struct waiting {
     uint64_t calls;
     uint64_t sure;       /* those of them that wait by themselves */
     int64_t ns;          /* ns blocked in them: at most what the line was blocked */
+    int64_t idle;        /* ns that GPUs were idle because of them, all devices */
     enum sync_call most; /* the kind with most of it */
     uint64_t most_calls;
 };
@@ -87,6 +88,7 @@ static struct waiting waiting(const struct model *m, const struct sync_line *l)
         w.calls += calls;
         w.sure += l->calls[c] - l->slow[c].calls;
         w.ns = cells_sum(w.ns, ns);
+        w.idle = cells_sum(w.idle, l->idle_in[c]);
         if (calls && ns > most) {
             w.most = c;
             w.most_calls = calls;
@@ -110,13 +112,13 @@ static const struct {
     [SYNC_FREE] = {"Free", "free that waits", "frees that wait"},
 };
 
-static void put_idle(const struct model *m, const struct sync_line *l, struct buf *out)
+static void put_idle(const struct model *m, const struct waiting *w, struct buf *out)
 {
     struct idle_sum causes[IDLE_CAUSES];
     int64_t all, wall = sum_windows_time(m);
     unsigned devices = sum_idle_total(m, causes, &all);
     char a[UNITS_TEXT];
-    int64_t idle = sum_idle_of_run(m, l->idle);
+    int64_t idle = sum_idle_of_run(m, w->idle);
     if (!devices || wall <= 0)
         return;
     if (idle >= wall / 1000)
@@ -126,12 +128,12 @@ static void put_idle(const struct model *m, const struct sync_line *l, struct bu
         buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
 }
 
-static void add_facts(const struct model *m, const struct sync_line *l, uint64_t calls, int64_t ns,
+static void add_facts(const struct model *m, const struct sync_line *l, const struct waiting *w,
                       struct insight *i)
 {
-    insight_fact(i, "calls", (int64_t)calls);
-    insight_fact(i, "blocked_ns", ns);
-    insight_fact(i, "gpu_idle_ns", l->idle);
+    insight_fact(i, "calls", (int64_t)w->calls);
+    insight_fact(i, "blocked_ns", w->ns);
+    insight_fact(i, "gpu_idle_ns", w->idle);
     insight_fact(i, "threads", l->threads);
     insight_fact(i, "first_ns", sum_sync_first(m, l));
     insight_fact(i, "longest_ns", l->longest.end - l->longest.start);
@@ -192,8 +194,8 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w->ns);
     i->place = l->place;
-    i->gives_back = gives_back(m, l, w->ns);
-    add_facts(m, l, w->calls, w->ns, i);
+    i->gives_back = gives_back(m, w->idle, w->ns);
+    add_facts(m, l, w, i);
     buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
     buf_printf(&text, " · %s (%s of %s)", units_time_short(a, w->ns),
@@ -202,7 +204,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     rc = insight_say(&i->title, &text);
     put_blocked(m, l, w, &text);
     buf_str(&text, ".");
-    put_idle(m, l, &text);
+    put_idle(m, w, &text);
     if (is_driver(m, l)) {
         i->next = "Nothing in the program calls these: the driver waits by itself, as where a "
                   "context goes away or code is loaded.";
@@ -218,11 +220,11 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
 /* Whether a line's waits are worth a word. Where none of its calls need wait, only the time in
  * which the GPU was idle counts: while the GPU was busy its queue was full, and that delays
  * launches as well. */
-static bool is_worth(const struct model *m, const struct sync_line *l, const struct waiting *w)
+static bool is_worth(const struct model *m, const struct waiting *w)
 {
     if (w->sure)
         return insight_is_share(m, w->ns, INSIGHT_worth, 1000);
-    return w->calls && insight_is_share(m, gives_back(m, l, w->ns), INSIGHT_slow_share, 1000);
+    return w->calls && insight_is_share(m, gives_back(m, w->idle, w->ns), INSIGHT_slow_share, 1000);
 }
 
 /* A synchronization is reported however long it took, other waits only where they can be seen. */
@@ -233,7 +235,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
         const struct sync_line *l = sum_sync_line(&m->sync, i);
         struct waiting w = waiting(m, l);
         if ((insight_line_is_known(m, l) || is_driver(m, l)) &&
-            (explicit_calls(l) || is_worth(m, l, &w)))
+            (explicit_calls(l) || is_worth(m, &w)))
             rc = add_line(m, l, &w, to);
     }
     return rc;
@@ -277,9 +279,9 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w.ns);
     i->place = l->place;
-    i->gives_back = gives_back(m, l, w.ns);
+    i->gives_back = gives_back(m, w.idle, w.ns);
     insight_fact(i, "launches_between_median", median);
-    add_facts(m, l, w.calls, w.ns, i);
+    add_facts(m, l, &w, i);
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
                (unsigned long long)calls);
     rc = insight_say(&i->title, &text);
@@ -289,7 +291,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     buf_printf(&text, ", %s of %s.",
                units_percent_short(a, (double)w.ns, (double)sum_windows_time(m)),
                sum_windows_any(m) ? sum_windows_whole(m) : "session");
-    put_idle(m, l, &text);
+    put_idle(m, &w, &text);
     tell_library(m, l, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
@@ -343,9 +345,11 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
     const char *api = frees && allocates ? "cudaMalloc and cudaFree"
                       : frees            ? "cudaFree"
                                          : "cudaMalloc";
-    uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
     int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
-            all = sum_sync_blocked(m, l), blocked = all < spent ? all : spent;
+            all = sum_sync_blocked(m, l);
+    struct waiting w = {.calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC],
+                        .ns = all < spent ? all : spent,
+                        .idle = cells_sum(l->idle_in[SYNC_FREE], l->idle_in[SYNC_ALLOC])};
     struct insight *i;
     struct buf text;
     int rc = insight_add(to, "memory_alloc_loop", &i);
@@ -353,12 +357,12 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
         return rc;
     buf_init(&text, TEXT_MAX);
     i->place = l->place;
-    i->gives_back = gives_back(m, l, blocked);
+    i->gives_back = gives_back(m, w.idle, w.ns);
     i->severity = insight_by_share(m, i->gives_back);
-    add_facts(m, l, calls, blocked, i);
-    buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)calls);
+    add_facts(m, l, &w, i);
+    buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)w.calls);
     rc = insight_say(&i->title, &text);
-    buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)calls), api);
+    buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), api);
     insight_put_where(m, l->place, &text);
     buf_printf(&text, " with launches between took %s; cudaFree also waits for the GPU.",
                units_time(b, spent));

@@ -109,6 +109,29 @@ TEST(test_sync_pipelined)
     finder_end();
 }
 
+/* A line that loads code and synchronizes: its waits own the idle time of the waits alone. */
+TEST(test_sync_owns_its_calls)
+{
+    const int64_t ms = 1000000;
+    finder_begin("owns");
+    int64_t stack = finder_python("a.py", "f", 5);
+    program_launch(&finder.p, (struct program_kernel){.ns = 10 * ms});
+    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    program_call(&finder.p,
+                 (struct wait_row){
+                     .duration = 400 * ms, .call = SYNC_CODE, .stack = stack, .bytes = CELL_NULL});
+    program_launch(&finder.p, (struct program_kernel){.ns = 10 * ms});
+    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    program_launch(&finder.p, (struct program_kernel){.ns = 10 * ms});
+    finder_look();
+    const struct insight *i = finder_find("sync_line", "a.py:5");
+    assert_non_null(i);
+    assert_true(finder_fact(i, "blocked_ns") < 40 * ms);
+    assert_true(finder_fact(i, "gpu_idle_ns") < 40 * ms);
+    assert_true(sum_sync_line(&finder.m.sync, 1)->idle >= 300 * ms);
+    finder_end();
+}
+
 /* Waits that the driver makes by itself surface under its mark, and are in no loop of the program;
  * other marks and waits without a stack are no line. */
 TEST(test_sync_no_line)
@@ -383,20 +406,14 @@ TEST(test_slowed)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sync_loop),
-                                       cmocka_unit_test(test_sync_hoisted),
-                                       cmocka_unit_test(test_sync_no_loop),
-                                       cmocka_unit_test(test_sync_severity),
-                                       cmocka_unit_test(test_sync_pipelined),
-                                       cmocka_unit_test(test_sync_no_line),
-                                       cmocka_unit_test(test_other_calls),
-                                       cmocka_unit_test(test_first_step),
-                                       cmocka_unit_test(test_slow_calls),
-                                       cmocka_unit_test(test_slow_share),
-                                       cmocka_unit_test(test_slow_beside_a_copy),
-                                       cmocka_unit_test(test_slow_beside),
-                                       cmocka_unit_test(test_library),
-                                       cmocka_unit_test(test_copy_loop),
-                                       cmocka_unit_test(test_slowed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sync_loop),      cmocka_unit_test(test_sync_hoisted),
+        cmocka_unit_test(test_sync_no_loop),   cmocka_unit_test(test_sync_severity),
+        cmocka_unit_test(test_sync_pipelined), cmocka_unit_test(test_sync_owns_its_calls),
+        cmocka_unit_test(test_sync_no_line),   cmocka_unit_test(test_other_calls),
+        cmocka_unit_test(test_first_step),     cmocka_unit_test(test_slow_calls),
+        cmocka_unit_test(test_slow_share),     cmocka_unit_test(test_slow_beside_a_copy),
+        cmocka_unit_test(test_slow_beside),    cmocka_unit_test(test_library),
+        cmocka_unit_test(test_copy_loop),      cmocka_unit_test(test_slowed)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

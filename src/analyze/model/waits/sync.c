@@ -445,6 +445,7 @@ int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
     if (!rc) {
         struct sync_line *l = keyed_at(&m->sync.lines, line);
         l->idle = cells_sum(l->idle, ns);
+        l->idle_in[known(call)] = cells_sum(l->idle_in[known(call)], ns);
     }
     return rc;
 }
@@ -472,6 +473,7 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
     for (int c = 0; c < SYNC_CALLS; c++) {
         l->calls[c] += o->calls[c];
         l->time[c] = cells_sum(l->time[c], o->time[c]);
+        l->idle_in[c] = cells_sum(l->idle_in[c], o->idle_in[c]);
         add_slow(&l->slow[c], o->slow[c].calls, o->slow[c].time, o->slow[c].longest);
     }
     rc = rc ? rc : histogram_merge(&l->wait, &o->wait);

@@ -65,10 +65,11 @@ struct sync_line {
     uint64_t small;                         /* copies of at most SYNC_SMALL bytes */
     int64_t small_time;                     /* ns, of these */
     int64_t rest;                           /* ns of calls that were only counted, in no union */
-    int64_t idle;             /* ns of GPU idle time blamed on it, all devices (sum_idle) */
-    int64_t first;            /* ns, start of the first call */
-    struct sync_wait longest; /* stack: of the log, meaningless after finish */
-    uint32_t thread;          /* name of the thread that made it; 0: unknown */
+    int64_t idle;                /* ns of GPU idle time blamed on it, all devices (sum_idle) */
+    int64_t idle_in[SYNC_CALLS]; /* … by the call that is to blame; they sum up to idle */
+    int64_t first;               /* ns, start of the first call */
+    struct sync_wait longest;    /* stack: of the log, meaningless after finish */
+    uint32_t thread;             /* name of the thread that made it; 0: unknown */
 };
 
 struct sync_stack {
