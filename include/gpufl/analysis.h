@@ -31,7 +31,7 @@ struct gpufl_report_options {
     bool color;    /* ANSI colours in text */
     int width;     /* columns of text; default 100 */
     bool progress; /* say on stderr how far long reads are, where it is a terminal */
-    bool brief;    /* text: the findings and the summary only */
+    bool brief;    /* text: where the time went in sentences, and the session */
     bool stacks;   /* text: the stacks of lines that wait */
     /* Text: only the instructions of the kernels that have this in their names, next to their
      * source; JSON: these, too (member code). NULL or "": not asked for. Read during the call. */
@@ -39,17 +39,25 @@ struct gpufl_report_options {
     /* Receives true where damage of the log makes kernels, copies or another kind unknown: the
      * report is written, and says so. NULL: not asked for. Written during the call. */
     bool *damaged;
+    bool full; /* text: the first screen and all sections */
+    /* Text: these sections alone; JSON: the answer and these members. Names with commas between;
+     * NULL or "": not asked for. An unknown name is INVAL, with a sentence that has all names. Read
+     * during the call. */
+    const char *sections;
+    /* Text: the path as a shell takes it, for the next command below the first screen. NULL or "":
+     * no such line. Read during the call. */
+    const char *shown;
 };
 
 /* Fills *o with the defaults. size: sizeof *o as the caller compiled it. */
 GPUFL_API void gpufl_report_options_init(struct gpufl_report_options *o, size_t size);
 
 /* Writes the report over path to out: a session directory, a part of one, or a
- * directory of sessions (a list, then the run merged). o: NULL for defaults. out is
- * flushed, not closed. error: receives a sentence on failure, NUL-terminated and
- * cut at error_size bytes (may be NULL). 0 also where lines were damaged: the
- * report counts them, and where all of a kind is unknown since, o->damaged is set and
- * error says which. */
+ * directory of sessions (merged). Text is one screen unless the options ask for
+ * more. o: NULL for defaults. out is flushed, not closed. error: receives a
+ * sentence on failure, NUL-terminated and cut at error_size bytes (may be NULL).
+ * 0 also where lines were damaged: the report counts them, and where all of a kind
+ * is unknown since, o->damaged is set and error says which. */
 GPUFL_API int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out,
                            char *error, size_t error_size);
 

@@ -60,6 +60,8 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     }
     if (o)
         memcpy(&options, o, o->size < sizeof options ? o->size : sizeof options);
+    if (report_check_sections(&options, &e))
+        return fail(&e, error, error_size);
     if (report_open(&r, path, &options, &e))
         return fail(&e, error, error_size);
     bool kernel = options.kernel && *options.kernel;

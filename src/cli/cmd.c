@@ -176,6 +176,11 @@ bool cmd_color(FILE *out)
     return isatty(fileno(out)) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
 }
 
+const char *cmd_quote(const char *path)
+{
+    return strpbrk(path, " \t'\"\\$`&|;<>()*?[]#~!{}") && !strchr(path, '\'') ? "'" : "";
+}
+
 int cmd_width(FILE *out)
 {
     struct winsize w;

@@ -75,6 +75,8 @@ void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
 /* Colours: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
+/* The quotes that a shell needs around a path; "" where none would help either. */
+const char *cmd_quote(const char *path);
 /* Columns of the terminal out is, between 60 and 200; 100 where it is none. */
 int cmd_width(FILE *out);
 

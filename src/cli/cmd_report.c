@@ -1,22 +1,27 @@
 /* cmd_report.c - `gpufl report`: arguments in, the report out. */
 #include "cli/cmd.h"
 
+#include "base/buf.h"
+
 #include <gpufl/analysis.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 static const struct cmd_text text = {
     "report",
     "[options] PATH",
-    "Says where the time of recorded sessions went. PATH is a session's directory,\n"
+    "Says where the time of recorded sessions went and what to change first, on one\n"
+    "screen; --full and --section say more. PATH is a session's directory,\n"
     "one part of its log, or a directory of sessions: these are listed and then\n"
     "reported together. Sessions of the public GPUFlight client are read as well, and\n"
     "every part may be plain or compressed. A damaged line costs that line and is\n"
     "counted.\n",
     "Examples:\n"
     "  gpufl report run1                 where the time of the sessions in run1/ went\n"
-    "  gpufl report --top 30 run1        with longer tables\n"
+    "  gpufl report --full run1          all of it\n"
+    "  gpufl report --section kernels,idle --top 30 run1   these tables, and longer\n"
     "  gpufl report --stacks run1        with the stacks of the lines that wait\n"
     "  gpufl report --flame run1 > run1.txt   for speedscope or flamegraph.pl\n"
     "  gpufl report --json run1 | jq .   for programs; docs/report.md has the keys\n"
@@ -26,10 +31,15 @@ static const struct cmd_text text = {
     "says which); 2 bad usage.\n",
 };
 
+enum { SECTIONS_MAX = 64, TEXT_MAX = 1 << 16 };
+
 struct arguments {
-    bool json, flame, stacks, color, no_color, brief;
+    bool json, flame, stacks, color, no_color, brief, full;
     int64_t top; /* rows; negative: not given */
     const char *output, *kernel;
+    const char *names[SECTIONS_MAX]; /* of sections, as they were given */
+    struct opt_list sections;
+    struct buf all; /* these names, commas between */
 };
 
 static int check(const struct arguments *a, int operands, char **argv)
@@ -41,6 +51,10 @@ static int check(const struct arguments *a, int operands, char **argv)
         return cmd_usage("report", "--json and --flame exclude each other");
     if (a->kernel && a->flame)
         return cmd_usage("report", "--kernel and --flame exclude each other");
+    if (a->brief + a->full + (a->sections.count > 0) > 1)
+        return cmd_usage("report", "--brief, --full and --section exclude each other");
+    if (a->sections.count && (a->kernel || a->flame))
+        return cmd_usage("report", "--section goes with neither --kernel nor --flame");
     if (a->color && a->no_color)
         return cmd_usage("report", "--color and --no-color exclude each other");
     if (a->top > 1000000000)
@@ -49,7 +63,7 @@ static int check(const struct arguments *a, int operands, char **argv)
 }
 
 /* The rows of tables: JSON has all of them unless --top says otherwise; text has its default. */
-static void fill(const struct arguments *a, FILE *out, struct gpufl_report_options *o)
+static void fill(struct arguments *a, FILE *out, struct gpufl_report_options *o)
 {
     gpufl_report_options_init(o, sizeof *o);
     o->format = a->json ? GPUFL_REPORT_JSON : a->flame ? GPUFL_REPORT_FLAME : GPUFL_REPORT_TEXT;
@@ -61,25 +75,37 @@ static void fill(const struct arguments *a, FILE *out, struct gpufl_report_optio
     o->width = cmd_width(out);
     o->progress = true;
     o->brief = a->brief;
+    o->full = a->full;
+    for (size_t i = 0; i < a->sections.count; i++)
+        buf_printf(&a->all, "%s%s", i ? "," : "", a->names[i]);
+    o->sections = buf_cstr(&a->all);
     o->stacks = a->stacks;
     o->kernel = a->kernel;
 }
 
-static int write_report(const struct arguments *a, const char *path, FILE *out)
+static int write_report(struct arguments *a, const char *path, FILE *out)
 {
     struct gpufl_report_options o;
     char error[512] = "";
     bool damaged = false;
+    char shown[PATH_MAX + 2];
+    const char *q = cmd_quote(path);
+    buf_init(&a->all, TEXT_MAX);
     fill(a, out, &o);
+    snprintf(shown, sizeof shown, "%s%s%s", q, path, q);
+    o.shown = shown;
     o.damaged = &damaged;
-    if (gpufl_report(path, &o, out, error, sizeof error) || damaged)
-        return cmd_fail("report", "%s", error);
-    return CMD_OK;
+    int rc = gpufl_report(path, &o, out, error, sizeof error);
+    buf_fini(&a->all);
+    if (rc == GPUFL_E_INVAL && a->sections.count)
+        return cmd_usage("report", "--section: %s", error);
+    return rc || damaged ? cmd_fail("report", "%s", error) : CMD_OK;
 }
 
 int cmd_report(int argc, char **argv)
 {
     struct arguments a = {.top = -1};
+    a.sections = (struct opt_list){.items = a.names, .max = SECTIONS_MAX};
     const struct opt table[] = {
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with exact integers."},
         {"flame", 0, OPT_FLAG, &a.flame, NULL, NULL,
@@ -90,6 +116,9 @@ int cmd_report(int argc, char **argv)
          "The instructions of kernels with NAME in theirs: SASS beside source, with samples."},
         {"top", 0, OPT_INT, &a.top, "N", NULL,
          "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
+        {"full", 0, OPT_FLAG, &a.full, NULL, NULL, "Text: the first screen and all sections."},
+        {"section", 0, OPT_LIST, &a.sections, "NAME", NULL,
+         "This section alone: kernels, idle, ...; several by commas or by repeating."},
         {"brief", 'b', OPT_FLAG, &a.brief, NULL, NULL,
          "Text: only where the time went, and the session's summary."},
         {"output", 'o', OPT_STRING, &a.output, "FILE", NULL, "Write to FILE instead of stdout."},

@@ -155,10 +155,10 @@ class CommandLine(unittest.TestCase):
     def test_the_same_by_the_librarys_names(self):
         """--app-name and the others are what --name and the others are."""
         self.run_it("gpufl sim --kernels 10 --app-name here --log-path run1 --profiling-engine Sync", 0)
-        self.assertIn("program here,", self.run_it("gpufl report run1", 0))
+        self.assertIn("program here,", self.run_it("gpufl report --full run1", 0))
         self.run_it(f"GPUFL_BACKEND=Sim gpufl trace -q --log-path run2 --app-name there --system-sample-rate-ms=77 "
                     f"--enable-memory-tracking --profiling-engine Trace -- {BUILD}/tests/e2e-program exit 0", 0)
-        text = self.run_it("gpufl report run2", 0)
+        text = self.run_it("gpufl report --full run2", 0)
         for word in ("program there,", "system_sample_rate_ms=77 (trace)", "enable_memory_tracking=true (trace)", "engine Trace,"):
             self.assertIn(word, text)
 

@@ -226,7 +226,7 @@ TEST(no_device_is_called_idle)
     struct child c;
     world_open(&w);
     simulate(&w, foreign_settings, "max", "theirs");
-    RUN(&w, &c, NULL, "report", "theirs");
+    RUN(&w, &c, NULL, "report", "--full", "theirs");
     const char *text = c.text[CHILD_OUT].data;
     assert_non_null(strstr(text, "GPU 1 GPUFlight Simulated GPU"));
     assert_non_null(strstr(text, "GPU (unknown): kernels ran "));

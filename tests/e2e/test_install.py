@@ -113,7 +113,7 @@ class Installed(unittest.TestCase):
 
     def test_it_traces_and_reports(self):
         self.assertIn("gpufl: 1 session in ", self.traced.stderr)
-        self.assertRegex(self.traced.stderr, r"next: gpufl report \S+   or: gpufl view ")
+        self.assertRegex(self.traced.stderr, r"next: gpufl view \S+   or: gpufl report \S+ --full")
         self.assertRegex(self.gpufl("info").stdout, rf"library +{re.escape(str(self.lib))}/libgpufl\.so")
         report = json.loads(self.gpufl("report", "--json", self.top / "run1").stdout)
         self.assertGreaterEqual(report["kernels"]["count"], 300)

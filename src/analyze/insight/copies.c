@@ -113,9 +113,9 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
-    i->place = where.place;
     i->gives_back = gain;
-    i->severity = insight_by_share(m, gain);
+    insight_own(i, &where);
+    i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "copies", (int64_t)t->count);
     insight_fact(i, "bytes", t->bytes);
     insight_fact(i, "gpu_ns", t->time);

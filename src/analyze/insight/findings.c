@@ -416,6 +416,18 @@ void findings_caveats(const struct model *m, struct buf *out)
     say_engine(m, out);
 }
 
+void findings_put_first(const struct model *m, struct buf *out)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    findings_caveats(m, out);
+    say_ended(m, out);
+    say_known_in_part(m, out);
+    if (!sum_idle_total(m, sums, &all))
+        say_busy(m, out);
+    say_windows(m, out);
+}
+
 void findings_put(const struct model *m, struct buf *out)
 {
     findings_caveats(m, out);

@@ -8,6 +8,10 @@
 /* Appends one to seven sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
+/* The sentences that a reader needs before any share: what the engine did to the run, what is not
+ * known, and what the GPU did where no kernel was recorded. */
+void findings_put_first(const struct model *m, struct buf *out);
+
 /* The sentences among those of findings_put that say which waits and idle time are not the
  * program's own. Empty: all are its own. */
 void findings_caveats(const struct model *m, struct buf *out);

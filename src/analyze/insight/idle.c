@@ -236,6 +236,7 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
     buf_printf(out, " %s", t->unless);
     i->next = t->next;
     i->gives_back = sum_idle_of_run(m, d->ns);
+    i->half_width = sum_idle_of_run(m, cells_whole(sqrt(d->variance)));
     insight_fact(i, "activity_ns", d->ns);
     insight_fact(i, "activity_samples", (int64_t)d->looks);
     insight_fact(i, "activity_half_width_ns", cells_whole(sqrt(d->variance)));
@@ -307,6 +308,7 @@ static int add_lines(const struct model *m, const struct lines *l, const char *r
             break;
         i->place = line->place;
         i->gives_back = sum_idle_of_run(m, line->ns);
+        i->half_width = sum_idle_of_run(m, cells_whole(sqrt(line->variance)));
         insight_fact(i, "gpu_idle_ns", line->ns);
         insight_fact(i, "samples", (int64_t)line->looks);
         insight_fact(i, "half_width_ns", cells_whole(sqrt(line->variance)));
@@ -413,6 +415,7 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
         others |= l->items[k].by_cause[c] > 0;
     buf_init(&text, TEXT_MAX);
     i->place = l->ended[c].place;
+    i->ended_by = i->place != 0;
     i->gives_back = idle.time;
     i->severity = insight_by_share(m, idle.time);
     insight_fact(i, "gpu_idle_ns", idle.all);

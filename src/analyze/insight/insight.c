@@ -130,6 +130,15 @@ struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *s
     return h;
 }
 
+void insight_own(struct insight *i, const struct insight_heaviest *h)
+{
+    if (!h->place || h->all <= 0 || h->part < h->all - h->part)
+        return;
+    i->place = h->place;
+    i->gives_back =
+        cells_whole((double)i->gives_back * cells_share((double)h->part, (double)h->all));
+}
+
 void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
                           struct buf *out)
 {
@@ -145,10 +154,10 @@ void insight_put_heaviest(const struct model *m, const struct insight_heaviest *
 static int compare(const void *a, const void *b)
 {
     const struct insight *x = a, *y = b;
-    if (x->severity != y->severity)
+    if (x->band != y->band)
+        return x->band > y->band ? -1 : 1;
+    if (!x->band && x->severity != y->severity)
         return x->severity > y->severity ? -1 : 1;
-    if (!x->gives_back != !y->gives_back)
-        return x->gives_back ? -1 : 1; /* waits that the profiler made long give nothing back */
     if (x->rule->bound != y->rule->bound)
         return x->rule->bound < y->rule->bound ? -1 : 1;
     if (x->gives_back != y->gives_back)
@@ -176,18 +185,54 @@ static void keep_most(struct insights *in, size_t first)
         drop(&in->items[--in->count]);
 }
 
-/* Bounds what findings give back: no run gets shorter than nothing, and the profiler's own cost
- * is none of the program's. */
-static void bound_all(const struct model *m, bool slowed, struct insights *in)
+static unsigned band_of(const struct model *m, int64_t ns)
+{
+    enum insight_severity s = insight_by_share(m, ns);
+    return !ns                                                   ? INSIGHT_BAND_NONE
+           : !insight_is_share(m, ns, INSIGHT_worth_first, 1000) ? INSIGHT_BAND_LITTLE
+           : s == INSIGHT_HIGH                                   ? INSIGHT_BAND_MOST
+           : s == INSIGHT_MEDIUM                                 ? INSIGHT_BAND_MORE
+                                                                 : INSIGHT_BAND_WORTH;
+}
+
+/* Bounds what findings from `first` on give back: no run gets shorter than nothing, and the
+ * profiler's own cost is none of the program's. */
+static void bound_all(const struct model *m, bool slowed, struct insights *in, size_t first)
 {
     int64_t wall = sum_windows_time(m);
-    for (size_t i = 0; i < in->count; i++) {
-        int64_t *ns = &in->items[i].gives_back;
-        *ns = *ns < 0 ? 0 : *ns > wall ? wall : *ns;
-        if (slowed && in->items[i].rule->bound == INSIGHT_MEASURED) {
-            in->items[i].severity = INSIGHT_LOW;
-            *ns = 0;
-        }
+    for (size_t k = first; k < in->count; k++) {
+        struct insight *i = &in->items[k];
+        int64_t ns = i->gives_back;
+        i->gives_back = ns < 0 ? 0 : ns > wall ? wall : ns;
+        if (i->rule->bound == INSIGHT_ESTIMATED)
+            i->half_width = CELL_NULL;
+        else if (slowed)
+            i->severity = INSIGHT_LOW, i->gives_back = i->half_width = 0;
+        i->band = band_of(m, i->gives_back);
+    }
+}
+
+/* True for rules about calls at a line: such a finding has the time of the line's waits. */
+static bool has_waits(const struct insight_rule *r)
+{
+    static const char *const ids[] = {"sync_loop", "memory_alloc_loop", "pageable_copies",
+                                      "small_copies"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (!strcmp(r->id, ids[i]))
+            return true;
+    return false;
+}
+
+/* One card a line and cause: what sync_line says of a line is a part of another finding about the
+ * line's calls, if that one gives back as much. */
+static void join_cards(struct insights *in)
+{
+    for (size_t k = 0; k < in->count; k++) {
+        struct insight *i = &in->items[k];
+        for (size_t n = 0; !strcmp(i->rule->id, "sync_line") && n < in->count; n++)
+            if (!i->part_of && in->items[n].place == i->place && has_waits(in->items[n].rule) &&
+                in->items[n].gives_back >= i->gives_back)
+                i->part_of = n + 1;
     }
 }
 
@@ -211,16 +256,18 @@ int insights_find(const struct model *m, struct insights *out)
         for (size_t i = first; !rc && i < out->count; i++)
             if (!out->items[i].title || !out->items[i].text)
                 rc = GPUFL_E_NOMEM;
-        if (!rc)
-            keep_most(out, first);
+        if (rc)
+            break;
+        bound_all(m, slowed, out, first);
+        keep_most(out, first);
     }
     if (rc) {
         insights_fini(out);
         return GPUFL_E_NOMEM;
     }
-    bound_all(m, slowed, out);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, compare);
+    join_cards(out);
     return 0;
 }
 

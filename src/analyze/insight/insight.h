@@ -5,8 +5,10 @@
  * answers for one session and for many merged. A finding says which line or kernel, how much of
  * the run it could give back at most by its rule's bound, from which numbers, and what to do.
  *
- * Findings are in order: those with a measured bound before those with an estimated one, each by
- * what they could give back. Owner's thread. */
+ * Findings are in the order of what fixing each alone would give back: by bands (more than 25 %,
+ * more than 5 %, 1 % of the run or more, less, nothing), in a band those with a measured bound
+ * before those with an estimated one, then by ns. A finding whose time another one at its line has
+ * already is no card of its own (part_of). Owner's thread. */
 #ifndef GPUFL_ANALYZE_INSIGHT_INSIGHT_H
 #define GPUFL_ANALYZE_INSIGHT_INSIGHT_H
 
@@ -68,6 +70,10 @@ struct insight {
     uint32_t scope;     /* name of its path: the finding is about what ran there; 0: none */
     uint32_t device;    /* index in model.devices; 0: none */
     int64_t gives_back; /* ns of the run, at most; by the rule's bound */
+    int64_t half_width; /* ns of it at 95 %; 0: all of it was measured; CELL_NULL: unknown */
+    bool ended_by;      /* the line launched what ended the time, and need not have taken it */
+    unsigned band;      /* of gives_back: 0 is nothing */
+    size_t part_of;     /* index + 1 of the finding at this line that has its time; 0: none */
     struct insight_fact facts[INSIGHT_EVIDENCE];
     unsigned fact_count;
 };
@@ -82,6 +88,15 @@ extern const struct insight_rule insight_rules[];
 extern const size_t insight_rule_count;
 extern const struct insight_limit insight_limits[];
 extern const size_t insight_limit_count;
+
+/* Bands of what a finding gives back. The first screen has those from INSIGHT_BAND_WORTH on. */
+enum {
+    INSIGHT_BAND_NONE,
+    INSIGHT_BAND_LITTLE,
+    INSIGHT_BAND_WORTH,
+    INSIGHT_BAND_MORE,
+    INSIGHT_BAND_MOST
+};
 
 /* Runs every rule over a finished (or settled) model. 0 or GPUFL_E_NOMEM. */
 int insights_find(const struct model *m, struct insights *out);
@@ -108,16 +123,21 @@ bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t 
  * devices, the whole sum cannot be given back. */
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
 
-/* A line that a person can go to, where the host waited. */
-bool insight_line_is_known(const struct model *m, const struct sync_line *l);
-/* True where sync_loop reports the line. */
-bool insight_line_loops(const struct model *m, const struct sync_line *l);
-
 /* The place with most of a sum, where it is a line that a person can go to; 0: none. */
 struct insight_heaviest {
     uint32_t place;
     int64_t part, all;
+    int64_t half_width; /* of the part at 95 %; CELL_NULL: unknown */
 };
+
+/* Gives a finding about a whole time the line that has at least half of it, and only that line's
+ * part of the time; without such a line the finding stays whole and has none. */
+void insight_own(struct insight *i, const struct insight_heaviest *h);
+
+/* A line that a person can go to, where the host waited. */
+bool insight_line_is_known(const struct model *m, const struct sync_line *l);
+/* True where sync_loop reports the line. */
+bool insight_line_loops(const struct model *m, const struct sync_line *l);
 
 /* sums: by place. all: their total, unknown places included. */
 struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all);

@@ -63,6 +63,7 @@ static int slow_line(const struct model *m, struct insight_heaviest *out, uint64
         if (r->looks && r->ns > out->part && !stacks_place_at(&m->stacks, r->place)->mark) {
             out->place = r->place;
             out->part = r->ns;
+            out->half_width = r->half_width;
             *looks = r->looks;
         }
     }
@@ -70,13 +71,24 @@ static int slow_line(const struct model *m, struct insight_heaviest *out, uint64
     return rc;
 }
 
+/* Gives the finding its line: by looks at the host, else by the launches that have a stack. */
+static void own(const struct model *m, struct insight *i, const struct insight_heaviest *launcher,
+                const struct insight_heaviest *line, int64_t idle)
+{
+    struct insight_heaviest of_all = *line; /* looks tell of slow launches only */
+    of_all.all = idle;
+    insight_own(i, line->place ? &of_all : launcher);
+    if (i->place && line->place)
+        i->half_width =
+            line->half_width == CELL_NULL ? CELL_NULL : sum_idle_of_run(m, line->half_width);
+}
+
 /* Names the line: by looks at the host, else by the launches that have a stack. */
-static void put_line(const struct model *m, struct insight *i,
-                     const struct insight_heaviest *launcher, const struct insight_heaviest *line,
-                     uint64_t looks, int64_t idle, struct buf *out)
+static void put_line(const struct model *m, const struct insight_heaviest *launcher,
+                     const struct insight_heaviest *line, uint64_t looks, int64_t idle,
+                     struct buf *out)
 {
     char a[UNITS_TEXT];
-    i->place = line->place ? line->place : launcher->place;
     if (!line->place)
         insight_put_heaviest(m, launcher, " of all launches", out);
     buf_printf(out, "; the GPU was idle for %s between them, for launches take longer",
@@ -112,7 +124,8 @@ int insight_launch_storm(const struct model *m, struct insights *to)
         return rc;
     buf_init(&text, TEXT_MAX);
     i->gives_back = idle;
-    i->severity = insight_by_share(m, idle);
+    own(m, i, &launcher, &line, cells_sum(slow.all, between.all));
+    i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "launches", (int64_t)s.tiny);
     insight_fact(i, "all_launches", (int64_t)s.all);
     insight_fact(i, "launch_configurations", (int64_t)s.kernels);
@@ -122,7 +135,7 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
-    put_line(m, i, &launcher, &line, looks, cells_sum(slow.all, between.all), &text);
+    put_line(m, &launcher, &line, looks, cells_sum(slow.all, between.all), &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

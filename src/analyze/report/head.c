@@ -21,17 +21,29 @@ void page_simulated(struct page *p)
             p->color ? "\033[0m" : "");
 }
 
-void page_summary(struct page *p)
+/* first: the findings that come first are in it; else their section has them. */
+static void put_summary(struct page *p, const char *title, bool first)
 {
     struct buf text;
     buf_init(&text, 1 << 20);
     findings_put(p->model, &text);
-    page_heading(p, "Where the time went");
-    page_first_lines(p);
+    page_heading(p, title);
+    if (first)
+        page_first_lines(p);
     page_sentences(p, "  ", buf_cstr(&text));
     if (buf_error(&text))
         p->code = GPUFL_E_NOMEM;
     buf_fini(&text);
+}
+
+void page_summary(struct page *p)
+{
+    put_summary(p, "Summary", false);
+}
+
+void page_brief(struct page *p)
+{
+    put_summary(p, "Where the time went", true);
 }
 
 /* Lists the files that could give no names to their frames. */
@@ -156,6 +168,18 @@ static void put_engine(const struct page *p)
         page_fact(p, "engine", "%s%s%s%s%s", f->engine ? model_text(m, f->engine) : "?",
                   f->backend ? ", backend " : "", model_text(m, f->backend),
                   f->version ? ", gpufl " : "", model_text(m, f->version));
+}
+
+void page_flaws(struct page *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    struct facts_stand_in s = {0};
+    if (f->partial || f->unclean || f->cut_short)
+        put_end(p);
+    if (f->sessions == 1)
+        s = sum_facts_stand_in(p->model);
+    put_stand_in(p, "engine", &s);
+    put_damage(p);
 }
 
 void page_session(struct page *p)

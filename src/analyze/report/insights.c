@@ -23,25 +23,13 @@ enum {
 
 /* ---- findings ---------------------------------------------------------------------------- */
 
-/* True where a finding of the same line above says more. */
-static bool is_repeated(const struct insights *in, size_t at)
-{
-    const struct insight *i = &in->items[at];
-    if (strcmp(i->rule->id, "sync_line") != 0)
-        return false;
-    for (size_t k = 0; k < in->count; k++)
-        if (in->items[k].place == i->place && !strcmp(in->items[k].rule->id, "sync_loop"))
-            return true;
-    return false;
-}
-
 static bool is_first(const struct page *p, size_t at)
 {
     const struct insights *in = &p->report->insights;
     size_t before = 0;
     for (size_t k = 0; k < at; k++)
-        before += !is_repeated(in, k) && in->items[k].rule->bound == INSIGHT_MEASURED;
-    return before < FIRST_LINES && !is_repeated(in, at) &&
+        before += !in->items[k].part_of && in->items[k].rule->bound == INSIGHT_MEASURED;
+    return before < FIRST_LINES && !in->items[at].part_of &&
            in->items[at].rule->bound == INSIGHT_MEASURED &&
            insight_is_share(p->model, in->items[at].gives_back, FIRST_WORTH, 1000);
 }
@@ -60,16 +48,32 @@ void page_first_lines(struct page *p)
     buf_fini(&text);
 }
 
-static void put_insight(struct page *p, const struct insight *i, bool said)
+/* A wait that holds nothing up: the GPU had work meanwhile. */
+static bool is_vain(const struct insight *i)
+{
+    return i->rule->category == INSIGHT_SYNCHRONIZATION && !i->gives_back;
+}
+
+/* True where a finding above has the same next step: nobody reads a step twice. */
+static bool step_is_above(const struct insights *in, const struct insight *i)
+{
+    for (const struct insight *a = in->items; a < i; a++)
+        if (!a->part_of && !is_vain(a) && !strcmp(a->next, i->next))
+            return true;
+    return false;
+}
+
+static void put_insight(struct page *p, const struct insight *i)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    buf_printf(&text, "%s %s: %s", insight_severity_name(i->severity),
-               insight_category_name(i->rule->category), i->title);
-    if (i->place)
-        insight_put_where(p->model, i->place, &text);
-    if (i->gives_back > 0)
+    buf_printf(&text, "%s %s: ", insight_severity_name(i->severity),
+               insight_category_name(i->rule->category));
+    page_put_headline(p->model, i, &text);
+    if (is_vain(i))
+        buf_str(&text, ". Nothing to win here");
+    else if (i->gives_back > 0)
         buf_printf(&text, ". %s %s (%s of %s)%s",
                    i->rule->bound == INSIGHT_ESTIMATED ? "Estimate: gives back at most"
                                                        : "Gives back at most",
@@ -78,11 +82,12 @@ static void put_insight(struct page *p, const struct insight *i, bool said)
                    sum_windows_whole(p->model),
                    i->rule->bound == INSIGHT_ESTIMATED ? ", if that is what holds it up" : "");
     page_item(p, "  ", &text);
-    if (!said)
-        buf_str(&text, i->text);
+    buf_str(&text, i->text);
     page_evidence(p, i, &text);
     page_item(p, "      ", &text);
-    buf_printf(&text, "Next: %s", i->next);
+    if (!is_vain(i))
+        buf_printf(&text, "Next: %s",
+                   step_is_above(&p->report->insights, i) ? "as above." : i->next);
     page_item(p, "      ", &text);
     buf_fini(&text);
 }
@@ -92,7 +97,7 @@ static size_t same_rule(const struct insights *in, size_t at)
 {
     size_t n = 0;
     for (size_t k = 0; k < at; k++)
-        n += in->items[k].rule == in->items[at].rule && !is_repeated(in, k);
+        n += in->items[k].rule == in->items[at].rule && !in->items[k].part_of;
     return n;
 }
 
@@ -118,7 +123,7 @@ void page_insights(struct page *p)
     for (size_t i = 0; i < in->count; i++) {
         const struct insight *f = &in->items[i];
         bool worth = insight_is_share(p->model, f->gives_back, FIRST_WORTH, 1000);
-        if (is_repeated(in, i))
+        if (f->part_of)
             continue;
         if (shown >= top || (!worth && small >= LOW_SHOWN) || same_rule(in, i) >= RULE_SHOWN) {
             left++;
@@ -126,7 +131,7 @@ void page_insights(struct page *p)
         }
         if (!shown)
             page_heading(p, "Insights");
-        put_insight(p, f, is_first(p, i));
+        put_insight(p, f);
         small += !worth;
         shown++;
     }

@@ -26,8 +26,7 @@ void json_place(const struct model *m, struct json_out *j, uint32_t place)
     buf_fini(&text);
 }
 
-/* Puts the members of json_place for a line of device code. */
-static void put_code_place(const struct model *m, struct json_out *j, const struct insight *i)
+void json_code_place(const struct model *m, struct json_out *j, const struct insight *i)
 {
     const char *file = model_text(m, i->file), *slash = strrchr(file, '/');
     struct buf text;
@@ -57,8 +56,11 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_number(j, "gives_back_share",
                     cells_share((double)i->gives_back, (double)sum_windows_time(m)));
     json_out_text(j, "bound", i->rule->bound == INSIGHT_MEASURED ? "measured" : "estimated");
+    json_out_int(j, "half_width_ns", i->half_width);
+    json_out_int(j, "part_of", i->part_of ? (int64_t)i->part_of - 1 : CELL_NULL);
+    json_out_bool(j, "ended_by", i->ended_by);
     if (i->file)
-        put_code_place(m, j, i);
+        json_code_place(m, j, i);
     else
         json_place(m, j, i->place);
     json_out_text_or_null(j, "scope", model_text(m, i->scope));

@@ -167,6 +167,7 @@ static const struct {
     const char *name;
     void (*put)(const struct report *r, struct json_out *j);
 } sections[] = {
+    {"time", json_time},
     {"summary", put_summary},
     {"caveats", put_caveats},
     {"insights", json_insights},
@@ -201,16 +202,23 @@ static const struct {
     {"scopes", json_scopes},
 };
 
+const char *report_json_section(size_t i)
+{
+    return i < sizeof sections / sizeof *sections ? sections[i].name : NULL;
+}
+
 int report_json(const struct report *r, FILE *out)
 {
     struct json_out j;
     json_out_init(&j, out);
     json_out_object(&j, NULL);
+    json_answer(r, &j);
     json_out_int(&j, "format", JSON_FORMAT);
     json_out_text(&j, "gpufl", GPUFL_VERSION);
     json_out_bool(&j, "simulated", r->model.facts.simulated);
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        sections[i].put(r, &j);
+        if (!report_has_sections(r) || report_has_section(r, sections[i].name))
+            sections[i].put(r, &j);
     json_out_close_object(&j);
     return json_out_finish(&j);
 }

@@ -234,6 +234,22 @@ static void put_cost(const struct page *p)
                   "launch and kernel. Time the program with and without gpufl to know.");
 }
 
+void page_cost(struct page *p)
+{
+    const struct ledger_row *l = &p->model->ledger.row;
+    const int64_t costs[] = {l->cost_callbacks, l->cost_start, l->cost_stop};
+    char share[2 * UNITS_TEXT];
+    int64_t inside = 0;
+    bool any = false;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        any |= costs[i] != CELL_NULL;
+        inside = costs[i] == CELL_NULL ? inside : cells_sum(inside, costs[i]);
+    }
+    if (any && p->model->ledger.any)
+        page_fact(p, "our cost", "on the program's own threads: %s",
+                  put_inside(p->model, inside, share));
+}
+
 void page_ledger(struct page *p)
 {
     struct buf text;

@@ -39,7 +39,12 @@ void page_grid(struct page *p, struct grid *g);
 
 /* ---- sections, in the order of the page ---- */
 
-void page_simulated(struct page *p); /* head.c */
+void page_simulated(struct page *p);      /* head.c */
+void page_head(struct page *p);           /* first.c: what ran, and what is wrong with it */
+void page_few_sessions(struct page *p);   /* first.c */
+void page_time(struct page *p);           /* time.c: one bar */
+void page_first_findings(struct page *p); /* first.c: what to change first */
+void page_next(struct page *p);           /* first.c: the next command */
 void page_passes(
     struct page *p); /* passes_tables.c: the passes, what each gives, and if they were alike */
 void page_sessions(struct page *p);   /* head.c */
@@ -59,7 +64,12 @@ void page_messages(struct page *p);   /* ledger.c */
 
 /* ---- parts of sections ---- */
 
-void page_first_lines(struct page *p);   /* insights.c: the findings that come first */
+void page_first_lines(struct page *p); /* insights.c: the findings that come first */
+void page_brief(struct page *p);       /* head.c: the summary with these findings */
+void page_cost(struct page *p);        /* ledger.c: what capturing cost the program, in a line */
+/* A finding's title and where; what the title itself says of the line is left out. */
+void page_put_headline(const struct model *m, const struct insight *i, struct buf *out);
+void page_flaws(struct page *p);         /* head.c: no clean end, damage, another engine */
 void page_occupancy(struct page *p);     /* occupancy.c */
 void page_scope_samples(struct page *p); /* samples.c */
 void page_shared(struct page *p);        /* shared.c: whose samples they are */

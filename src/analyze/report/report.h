@@ -74,6 +74,18 @@ int report_open_source(struct report *r, const struct report_source *s,
 int report_text(const struct report *r, FILE *out);
 int report_json(const struct report *r, FILE *out);
 
+/* The names of sections, in their order; NULL at the end: those that text has, and those that JSON
+ * has. */
+const char *report_text_section(size_t i);
+const char *report_json_section(size_t i);
+
+/* Checks the names in options.sections. 0, or GPUFL_E_INVAL and a sentence. */
+int report_check_sections(const struct gpufl_report_options *o, struct err *e);
+
+/* True where options.sections has names; and where this name is one of them. */
+bool report_has_sections(const struct report *r);
+bool report_has_section(const struct report *r, const char *name);
+
 /* The session is one of several, did no work on a GPU while others did, and is in no sum. */
 static inline bool report_is_apart(const struct report *r, const struct report_session *s)
 {

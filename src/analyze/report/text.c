@@ -120,37 +120,61 @@ int report_width(const struct report *r)
     return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
 }
 
-/* What happened comes first, then the evidence. A section that json.c has, too, has the same
- * name there. */
+/* Pages of the report: the first screen, the short one in sentences, and the one with all. */
+enum { FIRST = 1, BRIEF = 2, FULL = 4 };
+
+/* What ran and what to change come first, then the evidence. A section that json.c has, too, has
+ * the same name there; a row without a name cannot be asked for. */
 static const struct {
     const char *name;
-    bool brief; /* also in the short report */
+    unsigned pages;
     void (*put)(struct page *p);
 } sections[] = {
-    {"simulated", true, page_simulated},
-    {"groups", true, page_passes},
-    {"sessions", true, page_sessions},
-    {"summary", true, page_summary},
-    {"insights", false, page_insights},
-    {"session", true, page_session},
-    {"ledger", false, page_ledger},
-    {"kernels", false, page_kernels},
-    {"samples", false, page_profile},
-    {"copies", false, page_transfers},
-    {"synchronization_lines", false, page_sync_lines},
-    {"idle", false, page_idle},
-    {"synchronizations", false, page_waits},
-    {"scopes", false, page_scopes},
-    {"devices", false, page_metrics},
-    {"messages", false, page_messages},
+    {NULL, FIRST | BRIEF | FULL, page_simulated},
+    {"groups", FIRST | BRIEF | FULL, page_passes},
+    {NULL, FIRST, page_few_sessions},
+    {"sessions", BRIEF | FULL, page_sessions},
+    {NULL, FIRST, page_head},
+    {NULL, BRIEF, page_brief},
+    {"session", BRIEF | FULL, page_session},
+    {"time", FIRST | FULL, page_time},
+    {NULL, FIRST, page_first_findings},
+    {"insights", FULL, page_insights},
+    {"summary", FULL, page_summary},
+    {"ledger", FULL, page_ledger},
+    {"kernels", FULL, page_kernels},
+    {"samples", FULL, page_profile},
+    {"copies", FULL, page_transfers},
+    {"synchronization_lines", FULL, page_sync_lines},
+    {"idle", FULL, page_idle},
+    {"synchronizations", FULL, page_waits},
+    {"scopes", FULL, page_scopes},
+    {"devices", FULL, page_metrics},
+    {"messages", FULL, page_messages},
+    {NULL, FIRST, page_next},
 };
+
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+const char *report_text_section(size_t i)
+{
+    for (size_t k = 0; k < SECTIONS; k++)
+        if (sections[k].name && !i--)
+            return sections[k].name;
+    return NULL;
+}
 
 int report_text(const struct report *r, FILE *out)
 {
-    struct page p = {.report = r, .model = &r->model, .out = out, .color = r->options.color};
+    const struct gpufl_report_options *o = &r->options;
+    struct page p = {.report = r, .model = &r->model, .out = out, .color = o->color};
+    unsigned pages = o->brief ? BRIEF : o->full ? FULL : FIRST;
     p.width = report_width(r);
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        if (sections[i].brief || !r->options.brief)
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (!report_has_sections(r)
+                ? sections[i].pages & pages
+                : sections[i].put == page_simulated ||
+                      (sections[i].name && report_has_section(r, sections[i].name)))
             sections[i].put(&p);
     return p.code ? p.code : ferror(out) ? GPUFL_E_IO : 0;
 }

@@ -75,6 +75,7 @@ static int print_report(const struct finish *f, const struct sessions *s)
     o.format = r->json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
     if (r->top != TRACE_TOP_DEFAULT || r->json)
         o.top = r->top > 0 ? (int)r->top : 0;
+    o.full = out != stderr || r->top != TRACE_TOP_DEFAULT; /* a file, or tables of that length */
     o.color = cmd_color(out);
     o.width = cmd_width(out);
     o.progress = !r->quiet;
@@ -87,12 +88,6 @@ static int print_report(const struct finish *f, const struct sessions *s)
         return CMD_OK;
     return cmd_fail("trace", "%s%s%s; `gpufl report` makes it again from the logs",
                     out == stderr ? "" : r->report_file, out == stderr ? "" : ": ", error);
-}
-
-/* The quotes that a shell needs around the path; "" where none would help either. */
-static const char *quote_for(const char *path)
-{
-    return strpbrk(path, " \t'\"\\$`&|;<>()*?[]#~!{}") && !strchr(path, '\'') ? "'" : "";
 }
 
 static bool have_server(void)
@@ -142,7 +137,7 @@ static void print_open(const struct finish *f, const struct sessions *s)
 /* Says where the data is and what to run next. in_file: the report is in its file. */
 static void print_next(const struct finish *f, const struct sessions *s, bool in_file)
 {
-    const char *shown = f->place->shown, *q = quote_for(shown);
+    const char *shown = f->place->shown, *q = cmd_quote(shown);
     fprintf(stderr, "gpufl: %zu session%s in %s\n", s->ours, s->ours == 1 ? "" : "s", shown);
     if (s->open && f->ended)
         print_open(f, s);
@@ -155,10 +150,10 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
                 f->evidence->marks.failed_pid, f->evidence->marks.why);
     if (in_file)
         fprintf(stderr, "gpufl: the report is in %s\n", f->request->report_file);
-    fprintf(stderr, "gpufl: next: gpufl report %s%s%s", q, shown, q);
+    fputs("gpufl: next: ", stderr);
     if (have_server())
-        fprintf(stderr, "   or: gpufl view %s%s%s", q, shown, q);
-    fputc('\n', stderr);
+        fprintf(stderr, "gpufl view %s%s%s   or: ", q, shown, q);
+    fprintf(stderr, "gpufl report %s%s%s --full\n", q, shown, q);
 }
 
 /* Removes the folder of a session that ended before its first record, where nobody can still be

@@ -37,7 +37,7 @@ enum {
     PROMPT_SHARE = 8,
     MEMORY = 512 << 20, /* of one session's rows for tables */
     MISSING_AT_ONCE = 64,
-    RULES_BY_HAND = 2, /* raised when a rule's code changes its findings */
+    RULES_BY_HAND = 3, /* raised when a rule's code changes its findings */
 };
 
 struct candidate {

@@ -21,12 +21,13 @@ enum { DOCUMENT_MAX = 256 << 20, PACKED_MEMORY = META_BODY_MAX + (1 << 20) };
 static const struct {
     const char *name, *keys;
 } SECTIONS[] = {
-    {"summary", "simulated summary session run sessions idle kernels-by_name copies fills memory "
-                "managed_memory graphs devices host windows"},
+    {"summary",
+     "answer simulated time summary session run sessions idle kernels-by_name copies fills memory "
+     "managed_memory graphs devices host windows"},
     {"ledger", "ledger log settings capabilities known options messages vendor_overhead windows"},
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
-    {"insights", "caveats insights insights_left_out"},
+    {"insights", "answer caveats time insights insights_left_out"},
     {"kernels", "kernels devices"},
     {"profile", "samples instructions counters code code_left_out external_correlation"},
 };

@@ -78,11 +78,15 @@ TEST(test_text)
     assert_int_equal(code, 0);
     static const char *const parts[] = {
         "Where the time went\n"
-        "  8.04ms blocked across 20 calls at train.py:90 in train_step(), 60.8% of session. The "
-        "GPU sat idle",
+        "  Kernels or copies ran for 60.5 % of 13.2 ms; nothing ran for 5.22 ms.\n"
+        "  ███",
+        "  █ kernels 60.5 %   = host waits 23.1 %   > after the last work 8.8 %\n",
         "Insights\n"
         "  HIGH SYNCHRONIZATION: In-loop sync × 20 — likely blocking GPU pipelining at train.py:90 "
         "in\n",
+        "      8.04ms blocked across 20 calls at train.py:90 in train_step(), 60.8% of session. "
+        "The "
+        "GPU sat\n",
         "Synchronization by line\n",
         "     20  8.04 ms  60.8 %  context  train.py:90  train_step()\n",
         "Streams that wait for an event; the host goes on:\n",

@@ -27,8 +27,8 @@ TEST(test_clean)
     finder_end();
 }
 
-/* High comes before medium before low. Within a severity, measured findings come before estimated
- * ones, each by what it gives back. */
+/* Bands of what findings give back fall; in a band measured findings come before estimated ones,
+ * each by what it gives back. */
 TEST(test_order)
 {
     finder_begin("order");
@@ -41,9 +41,9 @@ TEST(test_order)
     unsigned changes = 0;
     for (size_t i = 1; i < finder.found.count; i++) {
         const struct insight *a = &finder.found.items[i - 1], *b = &finder.found.items[i];
-        bool same = a->severity == b->severity;
+        bool same = a->band == b->band;
         changes += !same;
-        assert_true(a->severity >= b->severity);
+        assert_true(a->band >= b->band);
         assert_true(!same || a->rule->bound < b->rule->bound || !b->gives_back ||
                     (a->rule->bound == b->rule->bound && a->gives_back >= b->gives_back));
     }

@@ -25,6 +25,85 @@ TEST(test_golden)
     free(text);
 }
 
+/* Columns of a line: characters of UTF-8. */
+static size_t columns(const char *line, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)line[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The first screen, at its least width: what ran, the bar, what to change, the next command. */
+TEST(test_first_screen)
+{
+    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
+    size_t len;
+    struct err e = {0};
+    char *expected;
+    o.full = false;
+    o.width = 80;
+    o.shown = "run1";
+    char *text = report_with(report_data("sessions/train"), &o, 0);
+    assert_int_equal(
+        file_read_all(report_data("reports/train_first.txt"), 1 << 20, &expected, &len, &e), 0);
+    assert_string_equal(text, expected);
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(columns(line, strcspn(line, "\n")) <= 80);
+    mem_free(expected);
+    free(text);
+}
+
+/* Sections are what was asked for, and nothing else; a name that is none is refused by name. */
+TEST(test_sections)
+{
+    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
+    char error[REPORT_ERROR];
+    int code;
+    o.sections = "copies,kernels";
+    char *text = report_with(report_data("sessions/train"), &o, 0);
+    assert_ptr_equal(strstr(text, "Kernels\n"), text);
+    assert_non_null(strstr(text, "\nCopies and fills\n"));
+    assert_null(strstr(text, "Scopes\n"));
+    assert_null(strstr(text, "Insights\n"));
+    free(text);
+    o.sections = "kernels,no_such";
+    free(report_run(report_data("sessions/train"), &o, error, &code));
+    assert_int_equal(code, GPUFL_E_INVAL);
+    assert_non_null(strstr(error, "no section 'no_such'; there are: groups, sessions, session,"));
+    o.format = GPUFL_REPORT_JSON;
+    o.sections = "known";
+    json_t *root = report_parse(report_with(report_data("sessions/train"), &o, 0));
+    assert_int_equal(json_object_size(root), 5); /* answer format gpufl simulated known */
+    assert_non_null(json_object_get(root, "answer"));
+    json_decref(root);
+}
+
+/* The answer is the first member, and the first finding; the parts of the time add up. */
+TEST(test_answer)
+{
+    char *text = report_ok(report_data("sessions/train"), GPUFL_REPORT_JSON, 100, false);
+    assert_ptr_equal(strstr(text, "\"answer\""), strchr(text, '"'));
+    json_t *root = report_parse(text), *answer = json_object_get(root, "answer"), *part;
+    assert_string_equal(json_string_value(json_object_get(answer, "cause")), "late_launch");
+    assert_int_equal(report_number(answer, "insight"), 0);
+    assert_int_equal(report_number(answer, "gives_back_ns"),
+                     report_number(root, "insights/0/gives_back_ns"));
+    assert_true(json_is_null(json_object_get(answer, "line")));
+    size_t at;
+    int64_t ns = 0, permille = 0, idle = 0;
+    json_array_foreach(json_object_get(json_object_get(root, "time"), "parts"), at, part)
+    {
+        ns += report_number(part, "ns");
+        permille += report_number(part, "permille");
+        idle += json_is_true(json_object_get(part, "idle")) ? report_number(part, "ns") : 0;
+    }
+    assert_int_equal(ns, report_number(root, "time/whole_ns"));
+    assert_int_equal(idle, report_number(root, "idle/idle_ns"));
+    assert_int_equal(permille, 1000);
+    json_decref(root);
+}
+
 /* Is it said that the engine held the program up (NULL: that any did)? */
 static bool engine_is_told(const json_t *root, const char *engine)
 {
@@ -172,7 +251,7 @@ TEST(test_pages)
         assert_null(strstr(text, "inf "));
         assert_null(strchr(text, '\033'));
         for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-            if (strcspn(line, "\n") > page)
+            if (columns(line, strcspn(line, "\n")) > page)
                 fail_msg("width %d: %.*s", width, (int)strcspn(line, "\n"), line);
         free(text);
     }
@@ -327,15 +406,12 @@ TEST(test_no_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_slowed),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_one_part),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_export),
-        cmocka_unit_test(test_export_failures),
+        cmocka_unit_test(test_golden),    cmocka_unit_test(test_first_screen),
+        cmocka_unit_test(test_sections),  cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_slowed),    cmocka_unit_test(test_json),
+        cmocka_unit_test(test_pages),     cmocka_unit_test(test_several),
+        cmocka_unit_test(test_one_part),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_export),    cmocka_unit_test(test_export_failures),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);

@@ -23,6 +23,7 @@ static void look(const char *name, struct seen *s)
     struct err e = {0};
     bool counter;
     gpufl_report_options_init(&o, sizeof o);
+    o.full = true;
     if (report_open(&r, tmpdir_path(name), &o, &e))
         fail_msg("%s", e.text);
     const struct sum_metrics *m = &r.model.metrics;

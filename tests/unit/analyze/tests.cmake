@@ -16,7 +16,7 @@ foreach(name sum_sync sum_idle idle_activity idle_lines idle_planted idle_random
 endforeach()
 gpufl_test(shared DEPS analyze)
 gpufl_test(merge DEPS analyze)
-foreach(name insights insight_sync insight_library insight_memory insight_launch insight_kernels)
+foreach(name answer insights insight_sync insight_library insight_memory insight_launch insight_kernels)
   gpufl_test(${name} DEPS analyze)
 endforeach()
 gpufl_test(report_occupancy DEPS analyze)

@@ -312,8 +312,7 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
     return devices;
 }
 
-/* How long sessions observed the devices that worked, summed as the idle time is. */
-static int64_t watched_all(const struct model *m)
+int64_t sum_idle_watched(const struct model *m)
 {
     int64_t watched = 0;
     for (size_t i = 0; i < m->idle.device_count; i++)
@@ -324,13 +323,13 @@ static int64_t watched_all(const struct model *m)
 int64_t sum_idle_of_run(const struct model *m, int64_t ns)
 {
     return cells_whole((double)ns *
-                       cells_share((double)sum_windows_time(m), (double)watched_all(m)));
+                       cells_share((double)sum_windows_time(m), (double)sum_idle_watched(m)));
 }
 
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    int64_t watched = watched_all(m);
+    int64_t watched = sum_idle_watched(m);
     buf_printf(out, "%s (%s of ", units_time(a, ns), units_percent(b, (double)ns, (double)watched));
     if (watched == sum_windows_time(m))
         buf_printf(out, "%s)", sum_windows_whole(m));

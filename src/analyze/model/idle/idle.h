@@ -94,6 +94,9 @@ const char *sum_idle_text(enum idle_cause c); /* for people */
  * ran at the same time count each on its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
+/* How long sessions observed the devices that worked, summed as the idle time is: ns. */
+int64_t sum_idle_watched(const struct model *m);
+
 /* Appends an idle time and its share of the observed time: "9.54 s (71.2 % of the run)". */
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);
 

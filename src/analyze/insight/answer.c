@@ -1,0 +1,111 @@
+/* answer.c - from findings in order to one answer; see answer.h. */
+#include "analyze/insight/answer.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/findings.h"
+
+#include <stdio.h>
+
+enum { BUSY_ENOUGH = 90 /* % of the run: what is idle beyond it is not worth looking for */ };
+
+#define SAMPLE_KERNELS                                                                             \
+    "Sample the kernels (gpufl trace -e PcSampling) to see what their instructions wait for."
+#define LOOK_AT_IDLE "Read where the idle time lies (gpufl report --section idle)."
+
+const char *answer_error(const struct model *m, int64_t half_width, char *text, size_t size)
+{
+    double share = half_width == CELL_NULL
+                       ? 0
+                       : 100 * cells_share((double)half_width, (double)sum_windows_time(m));
+    *text = '\0';
+    if (share > 0)
+        snprintf(text, size, " ± %.1f", share);
+    return text;
+}
+
+/* The cause with most of the idle time. */
+static enum idle_cause largest(const struct idle_sum sums[IDLE_CAUSES])
+{
+    int most = 0;
+    for (int c = 1; c < IDLE_CAUSES; c++)
+        if (sums[c].time > sums[most].time)
+            most = c;
+    return (enum idle_cause)most;
+}
+
+static void put_top_kernel(const struct model *m, struct answer *a, struct buf *out)
+{
+    const struct sum_kernels *k = &m->kernels;
+    char share[UNITS_TEXT];
+    if (!k->name_count || k->time.total <= 0)
+        return;
+    a->kernel = k->names[0].name;
+    buf_str(out, " Most of the kernel time is in ");
+    insight_put_kernel(m, a->kernel, out);
+    buf_printf(out, " (%s).",
+               units_percent(share, (double)k->names[0].time.total, (double)k->time.total));
+}
+
+/* No finding is worth 1 %: the answer is how busy the GPU was. */
+static void put_nothing(const struct model *m, struct answer *a, struct buf *out)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all, wall = sum_windows_time(m);
+    char share[UNITS_TEXT];
+    unsigned devices = sum_idle_total(m, sums, &all);
+    int64_t idle = sum_idle_of_run(m, all);
+    const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_windows_whole(m);
+    if (!devices || wall <= 0) {
+        a->next = "Read what was recorded and what is missing (gpufl report --section ledger).";
+        bool known = sum_known_is(m, KNOWN_KERNELS);
+        a->cause = known ? "no_gpu_work" : "unknown";
+        buf_str(out, known ? "Nothing to win here: the GPU had no work (" : "Kernels: ");
+        if (known)
+            buf_printf(out, "%s)", findings_why_none(m, "kernels"));
+        else
+            findings_put_none(m, "kernels", out);
+        buf_char(out, '.');
+    } else if (findings_slowed(m)) {
+        a->cause = "unknown";
+        a->next = "Trace the program with engine Trace for its own waits and idle time.";
+        buf_str(out, "Nothing is known of the program's own idle time: the engine slows kernels.");
+    } else if ((double)(wall - idle) * 100 >= BUSY_ENOUGH * (double)wall) {
+        a->cause = "nothing_to_win";
+        a->next = SAMPLE_KERNELS;
+        buf_printf(out,
+                   "Nothing to win here: the %s busy for %s of %s, and no finding gives back 1 %% "
+                   "of it.",
+                   gpus, units_percent(share, (double)(wall - idle), (double)wall), whole);
+        put_top_kernel(m, a, out);
+    } else {
+        enum idle_cause c = largest(sums);
+        a->cause = sum_idle_key(c);
+        a->next = LOOK_AT_IDLE;
+        buf_printf(out, "No line is known that gives back 1 %% of %s. The %s idle for %s of it",
+                   whole, gpus, units_percent(share, (double)idle, (double)wall));
+        buf_printf(out, ", %s of that for one cause: %s.",
+                   units_percent(share, (double)sums[c].time, (double)all), sum_idle_text(c));
+    }
+}
+
+void answer_find(const struct model *m, const struct insights *in, struct answer *a,
+                 struct buf *statement)
+{
+    *a = (struct answer){0};
+    for (size_t i = 0; i < in->count && !a->insight; i++)
+        if (!in->items[i].part_of && in->items[i].band >= INSIGHT_BAND_WORTH)
+            a->insight = &in->items[i];
+    if (!a->insight) {
+        put_nothing(m, a, statement);
+        return;
+    }
+    const struct insight *i = a->insight;
+    a->cause = i->rule->id;
+    a->next = i->next;
+    a->gives_back = i->gives_back;
+    a->half_width = i->half_width;
+    a->place = i->ended_by ? 0 : i->place;
+    a->kernel = i->kernel;
+    buf_str(statement, i->text);
+}

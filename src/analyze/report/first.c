@@ -1,0 +1,349 @@
+/* first.c - the first screen of the text report, except the bar (time.c): what ran, what to
+ * change first, and the next command.
+ *
+ * A finding takes two lines, cut at the page's width; its section has all of it. */
+#include "analyze/common/units.h"
+#include "analyze/insight/answer.h"
+#include "analyze/insight/findings.h"
+#include "analyze/report/page.h"
+#include "base/printable.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 20, FINDINGS = 5, OF_A_RULE = 3, SHARE_COLUMNS = 14, SESSIONS_LISTED = 8 };
+
+/* ---- what ran ---------------------------------------------------------------------------- */
+
+/* "GPU 0 NVIDIA H200", or how many GPUs worked. */
+static const char *worked_on(const struct model *m, char *text, size_t size)
+{
+    uint32_t only = 0;
+    unsigned used = sum_devices_used(m, &only);
+    *text = '\0';
+    if (used == 1)
+        findings_device(m, only, text, size);
+    else if (used > 1)
+        snprintf(text, size, "%u GPUs", used);
+    return text;
+}
+
+static void put_program(const struct page *p)
+{
+    const struct model *m = p->model;
+    const struct sum_facts *f = &m->facts;
+    char a[UNITS_TEXT], device[160], which[96] = "";
+    worked_on(m, device, sizeof device);
+    if (f->sessions > 1)
+        snprintf(which, sizeof which, "%s%u sessions, ", f->app ? ", " : "", f->sessions);
+    else if (f->app)
+        snprintf(which, sizeof which, ", ");
+    page_fact(p, "program", "%s%s%s%s%s%s%s", model_text(m, f->app), which,
+              units_time(a, sum_facts_duration(m)), *device ? " on " : "", device,
+              f->engine ? ", engine " : "", model_text(m, f->engine));
+    if (f->command)
+        page_fact(p, "command", "%s", model_text(m, f->command));
+}
+
+/* Length of the first of some sentences, without what it says of the section that it is of. */
+static int first_words(const char *text)
+{
+    size_t len = strcspn(text, "\n");
+    const char *see = strstr(text, ": see ");
+    len = see && see < text + len ? (size_t)(see - text) : len;
+    return (int)(len && text[len - 1] == '.' ? len - 1 : len);
+}
+
+/* The ledger has a word here only where something is missing. */
+static void put_ledger(struct page *p)
+{
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    if (sum_ledger_judge(p->model, &text) == LEDGER_INCOMPLETE)
+        page_fact(p, "ledger", "INCOMPLETE: %.*s (--section ledger)", first_words(buf_cstr(&text)),
+                  buf_cstr(&text));
+    if (buf_error(&text))
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&text);
+}
+
+static void put_errors(const struct page *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    for (size_t i = 0; i < f->message_count; i++)
+        if (f->messages[i].severity == 3) {
+            page_fact(p, "error", "%s", model_text(p->model, f->messages[i].text));
+            return;
+        }
+}
+
+void page_head(struct page *p)
+{
+    struct buf text;
+    if (p->begun)
+        fputc('\n', p->out);
+    p->begun = true;
+    put_program(p);
+    page_cost(p);
+    page_flaws(p);
+    put_ledger(p);
+    put_errors(p);
+    buf_init(&text, TEXT_MAX);
+    findings_put_first(p->model, &text);
+    page_sentences(p, "  note      ", buf_cstr(&text));
+    if (buf_error(&text))
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&text);
+}
+
+/* Many sessions are a section of their own; the first screen has the list of a few. */
+void page_few_sessions(struct page *p)
+{
+    if (p->report->count <= SESSIONS_LISTED)
+        page_sessions(p);
+}
+
+/* ---- lines of a given width ---------------------------------------------------------------- */
+
+static size_t columns_of(const char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* Where a text of at most `most` bytes ends well: after a clause, or before a parenthesis; else
+ * after a word. */
+static size_t good_end(const char *line, size_t most)
+{
+    size_t clause = 0, word = 0;
+    int depth = 0;
+    for (size_t i = 1; i <= most; i++) {
+        depth += line[i - 1] == '(';
+        depth -= line[i - 1] == ')';
+        if (line[i] != ' ')
+            continue;
+        word = i;
+        if (!depth && (strchr(",;.", line[i - 1]) || line[i + 1] == '('))
+            clause = i;
+    }
+    size_t end = clause * 5 >= most * 2 ? clause : word ? word : most;
+    while (end && strchr(" ,;:", line[end - 1]))
+        end--;
+    return end;
+}
+
+/* Prints a line after its lead, cut where it is wider than the page. */
+static void put_cut(struct page *p, const char *lead, struct buf *text)
+{
+    const char *line = buf_cstr(text);
+    size_t len = strlen(line), room = (size_t)p->width - columns_of(lead, strlen(lead)), at = len;
+    if (buf_error(text)) {
+        p->code = GPUFL_E_NOMEM;
+        return;
+    }
+    printable_clean(text->data, len);
+    if (columns_of(line, len) > room) {
+        for (at = 0; columns_of(line, at + 1) < room;)
+            at++;
+        at = good_end(line, at - 1);
+    }
+    fprintf(p->out, "%s%.*s%s\n", lead, (int)at, line, at < len ? " …" : "");
+    buf_clear(text);
+}
+
+/* ---- findings ---------------------------------------------------------------------------- */
+
+void page_put_headline(const struct model *m, const struct insight *i, struct buf *out)
+{
+    const char *at = strstr(i->title, " @ ");
+    buf_put(out, i->title, at ? (size_t)(at - i->title) : strlen(i->title));
+    if (i->place && i->ended_by)
+        buf_str(out, ", ended by launches");
+    if (i->place)
+        insight_put_where(m, i->place, out);
+    if (i->kernel) {
+        buf_str(out, ": ");
+        insight_put_kernel(m, i->kernel, out);
+    }
+}
+
+/* The line comes first, so that no cut takes the line away. */
+static void put_where_and_what(const struct model *m, const struct insight *i, struct buf *out)
+{
+    const char *at = strstr(i->title, " @ ");
+    if (!i->place || i->ended_by) {
+        page_put_headline(m, i, out);
+        return;
+    }
+    struct buf where;
+    buf_init(&where, TEXT_MAX);
+    insight_put_where(m, i->place, &where);
+    const char *text = buf_cstr(&where);
+    buf_printf(out, "%s: ", strncmp(text, " at ", 4) == 0 ? text + 4 : text + 1);
+    buf_put(out, i->title, at ? (size_t)(at - i->title) : strlen(i->title));
+    if (buf_error(&where))
+        out->error = buf_error(&where);
+    buf_fini(&where);
+}
+
+/* The last of the findings that are listed. A step that stands above is not read again. */
+static void put_finding(struct page *p, const struct insight **listed, unsigned number)
+{
+    const struct insight *i = listed[number - 1];
+    char share[UNITS_TEXT], error[16], lead[64];
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    units_percent(share, (double)i->gives_back, (double)sum_windows_time(p->model));
+    answer_error(p->model, i->half_width, error, sizeof error);
+    int n = snprintf(lead, sizeof lead, "  %u. %s%s%s", number,
+                     i->rule->bound == INSIGHT_ESTIMATED ? "≤ " : "", share, error);
+    int used = (int)columns_of(lead, (size_t)n) - 5, fill = SHARE_COLUMNS - used;
+    snprintf(lead + n, sizeof lead - (size_t)n, "%*s", fill > 1 ? fill : 1, "");
+    put_where_and_what(p->model, i, &text);
+    put_cut(p, lead, &text);
+    unsigned same = 1;
+    while (strcmp(listed[same - 1]->next, i->next) != 0)
+        same++;
+    if (same < number)
+        buf_printf(&text, "As for %u.", same);
+    else
+        buf_str(&text, i->next);
+    put_cut(p, "     ", &text);
+    buf_fini(&text);
+}
+
+/* The longest wait that costs nothing: readers look there first, in vain. */
+static const struct insight *vain(const struct insights *in)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        const struct insight *f = &in->items[i];
+        if (!f->part_of && f->rule->category == INSIGHT_SYNCHRONIZATION &&
+            f->severity > INSIGHT_LOW && f->band < INSIGHT_BAND_WORTH)
+            return f;
+    }
+    return NULL;
+}
+
+static size_t same_rule(const struct insights *in, size_t at)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < at; k++)
+        n += in->items[k].rule == in->items[at].rule && !in->items[k].part_of;
+    return n;
+}
+
+static void put_vain(struct page *p, const struct insight *i)
+{
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    buf_str(&text, "Nothing to win here: ");
+    put_where_and_what(p->model, i, &text);
+    put_cut(p, "  -  ", &text);
+    buf_str(&text, "The host waited, and the GPU had work meanwhile.");
+    put_cut(p, "     ", &text);
+    buf_fini(&text);
+}
+
+static void put_answer(struct page *p, const struct answer *a, struct buf *statement)
+{
+    struct buf next;
+    buf_init(&next, TEXT_MAX);
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    bool known = sum_idle_total(p->model, sums, &all) > 0; /* else page_head has said why */
+    page_heading(p, known ? "What to change first" : "What to do next");
+    if (known)
+        page_item(p, "  ", statement);
+    buf_str(&next, a->next);
+    page_item(p, "  ", &next);
+    buf_fini(&next);
+}
+
+/* Findings of a rule beyond a few would hide the others. */
+static bool is_listed(const struct insights *in, size_t at)
+{
+    const struct insight *f = &in->items[at];
+    return !f->part_of && f->band >= INSIGHT_BAND_WORTH && same_rule(in, at) < OF_A_RULE;
+}
+
+static void put_list(struct page *p, const struct insights *in)
+{
+    const struct insight *listed[FINDINGS], *idle = vain(in);
+    unsigned shown = 0, left = 0, most = idle ? FINDINGS - 1 : FINDINGS;
+    bool estimates = false;
+    for (size_t i = 0; i < in->count; i++)
+        if (shown < most && is_listed(in, i)) {
+            estimates |= in->items[i].rule->bound == INSIGHT_ESTIMATED;
+            listed[shown++] = &in->items[i];
+        } else {
+            left += !in->items[i].part_of && &in->items[i] != idle;
+        }
+    page_heading(p, estimates
+                        ? "What to change first (what it alone gives back of the run; ≤: by theory)"
+                        : "What to change first (what it alone gives back of the run)");
+    for (unsigned n = 1; n <= shown; n++)
+        put_finding(p, listed, n);
+    if (idle)
+        put_vain(p, idle);
+    if (left)
+        page_text(p, "… and %u more: --section insights", left);
+}
+
+void page_first_findings(struct page *p)
+{
+    const struct insights *in = &p->report->insights;
+    struct answer a;
+    struct buf statement;
+    buf_init(&statement, TEXT_MAX);
+    answer_find(p->model, in, &a, &statement);
+    if (a.insight)
+        put_list(p, in);
+    else
+        put_answer(p, &a, &statement);
+    if (!a.insight && vain(in))
+        put_vain(p, vain(in));
+    if (buf_error(&statement))
+        p->code = GPUFL_E_NOMEM;
+    buf_fini(&statement);
+}
+
+/* ---- the next command ---------------------------------------------------------------------- */
+
+/* The section that says more of the answer. */
+static const char *next_section(const struct answer *a)
+{
+    if (!a->insight)
+        return !strcmp(a->cause, "unknown") ? "ledger" : a->kernel ? "kernels" : "idle";
+    switch (a->insight->rule->category) {
+    case INSIGHT_SYNCHRONIZATION:
+    case INSIGHT_MEMORY_ALLOC:
+        return "synchronization_lines";
+    case INSIGHT_LAUNCH:
+    case INSIGHT_IDLE:
+        return "idle";
+    case INSIGHT_THROTTLING:
+        return "devices";
+    case INSIGHT_STALL:
+    case INSIGHT_DIVERGENCE:
+        return "samples";
+    case INSIGHT_MEMORY:
+        return a->kernel ? "kernels" : "copies";
+    default:
+        return "kernels";
+    }
+}
+
+void page_next(struct page *p)
+{
+    const char *path = p->report->options.shown;
+    struct answer a;
+    struct buf statement;
+    if (!path || !*path)
+        return;
+    buf_init(&statement, TEXT_MAX);
+    answer_find(p->model, &p->report->insights, &a, &statement);
+    buf_fini(&statement);
+    fprintf(p->out, "\nNext: gpufl report %s --section %s (--full: everything)\n", path,
+            next_section(&a));
+}

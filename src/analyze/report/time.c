@@ -1,0 +1,223 @@
+/* time.c - the parts of the GPUs' time, as one bar and for programs; see time.h. */
+#include "analyze/report/time.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/report/json.h"
+#include "analyze/report/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAR_MOST = 100, SMALL = 5 /* permille: less is summed up in the legend */ };
+
+/* A glyph tells parts apart without colours; with colours all are blocks. */
+static const struct {
+    const char *name, *glyph, *color;
+} looks[TIME_PARTS] = {
+    [TIME_KERNELS] = {"kernels", "█", "32"},
+    [TIME_COPIES] = {"copies alone", "▒", "36"},
+    [TIME_UNKNOWN] = {"not known", "?", "97"},
+    [TIME_IDLE + IDLE_SYNC] = {"host waits", "=", "31"},
+    [TIME_IDLE + IDLE_COPY] = {"blocking copies", ":", "91"},
+    [TIME_IDLE + IDLE_MEMORY] = {"allocating, freeing", "+", "95"},
+    [TIME_IDLE + IDLE_CODE] = {"loading code", "%", "94"},
+    [TIME_IDLE + IDLE_QUEUED] = {"held up by other work", "|", "93"},
+    [TIME_IDLE + IDLE_BETWEEN] = {"between kernels", "'", "92"},
+    [TIME_IDLE + IDLE_SLOW] = {"slow launches", "~", "34"},
+    [TIME_IDLE + IDLE_LATE] = {"late launches", "-", "33"},
+    [TIME_IDLE + IDLE_NOTHING] = {"nothing submitted", ".", "35"},
+    [TIME_IDLE + IDLE_BEFORE] = {"before the first work", "<", "90"},
+    [TIME_IDLE + IDLE_AFTER] = {"after the last work", ">", "37"},
+    [TIME_IDLE + IDLE_ENGINE] = {"profiler's engine", "!", "96"},
+    [TIME_IDLE + IDLE_OTHER] = {"other processes", "@", "37"},
+};
+
+const char *time_part_name(int part)
+{
+    return looks[part].name;
+}
+
+const char *time_part_key(int part)
+{
+    return part == TIME_KERNELS  ? "kernels"
+           : part == TIME_COPIES ? "copies"
+           : part < TIME_IDLE    ? "unknown"
+                                 : sum_idle_key((enum idle_cause)(part - TIME_IDLE));
+}
+
+/* ---- parts ------------------------------------------------------------------------------- */
+
+static void add(struct time_parts *t, int part, int64_t ns)
+{
+    if (ns <= 0)
+        return;
+    t->items[t->count++] = (struct time_part){.part = part, .ns = ns};
+    t->whole = cells_sum(t->whole, ns);
+}
+
+static int compare_part(const void *a, const void *b)
+{
+    const struct time_part *x = a, *y = b;
+    bool busy = x->part < TIME_UNKNOWN || y->part < TIME_UNKNOWN;
+    if (busy || x->ns == y->ns)
+        return x->part < y->part ? -1 : x->part > y->part;
+    return x->ns > y->ns ? -1 : 1;
+}
+
+void time_parts_spread(const struct time_parts *t, int all, int cells[TIME_PARTS])
+{
+    double left[TIME_PARTS];
+    int given = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        double exact = (double)all * cells_share((double)t->items[i].ns, (double)t->whole);
+        cells[i] = (int)exact;
+        left[i] = exact - cells[i];
+        given += cells[i];
+    }
+    while (t->count && given < all) {
+        size_t most = 0;
+        for (size_t i = 1; i < t->count; i++)
+            if (left[i] > left[most])
+                most = i;
+        cells[most]++;
+        left[most] = -1;
+        given++;
+    }
+}
+
+/* What GPUs did while they were not idle. kernels: the part of it in which a kernel ran. Sessions
+ * that ran at the same time count each on its own, as their idle time does; and of windows, nothing
+ * is known of what lies before the first work in one and after the last. */
+static void add_busy(const struct model *m, struct time_parts *t, int64_t watched)
+{
+    int64_t compute = 0, any = 0, busy = watched - t->idle;
+    for (uint32_t i = 0; i < m->devices.count; i++) {
+        struct busy_result r;
+        busy_result(&m->devices.items[i].compute, &r);
+        compute = cells_sum(compute, r.busy);
+        busy_result(&m->devices.items[i].any, &r);
+        any = cells_sum(any, r.busy);
+    }
+    busy = busy < 0 ? 0 : busy;
+    int64_t known = sum_windows_gpu_any(m) && any < busy ? any : busy,
+            kernels = cells_whole((double)known * cells_share((double)compute, (double)any));
+    add(t, TIME_KERNELS, kernels);
+    add(t, TIME_COPIES, known - kernels);
+    add(t, TIME_UNKNOWN, busy - known);
+}
+
+void time_parts_make(const struct model *m, struct time_parts *t)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int permille[TIME_PARTS];
+    memset(t, 0, sizeof *t);
+    t->devices = sum_idle_total(m, sums, &t->idle);
+    if (!t->devices)
+        return;
+    add_busy(m, t, sum_idle_watched(m));
+    for (int c = 0; c < IDLE_CAUSES; c++)
+        add(t, TIME_IDLE + c, sums[c].time);
+    if (!t->count)
+        t->devices = 0;
+    if (t->count)
+        qsort(t->items, t->count, sizeof *t->items, compare_part);
+    time_parts_spread(t, 1000, permille);
+    for (size_t i = 0; i < t->count; i++)
+        t->items[i].permille = permille[i];
+}
+
+/* ---- the bar ----------------------------------------------------------------------------- */
+
+static void put_glyph(const struct page *p, int part, int n)
+{
+    if (n <= 0)
+        return;
+    if (p->color)
+        fprintf(p->out, "\033[%sm", looks[part].color);
+    for (int i = 0; i < n; i++)
+        fputs(p->color ? "█" : looks[part].glyph, p->out);
+    if (p->color)
+        fputs("\033[0m", p->out);
+}
+
+/* Columns of the legend's line so far, after an entry of so many more. */
+static int place_entry(const struct page *p, int at, int columns)
+{
+    if (at && at + 3 + columns > p->width) {
+        fputc('\n', p->out);
+        at = 0;
+    }
+    fprintf(p->out, "%*s", at ? 3 : 2, "");
+    return (at ? at + 3 : 2) + columns;
+}
+
+static void put_legend(const struct page *p, const struct time_parts *t)
+{
+    int at = 0, small = 0;
+    char text[64];
+    for (size_t i = 0; i < t->count; i++) {
+        const struct time_part *part = &t->items[i];
+        if (part->part > TIME_KERNELS && part->permille < SMALL) {
+            small += part->permille;
+            continue;
+        }
+        int n = snprintf(text, sizeof text, " %s %d.%d %%", looks[part->part].name,
+                         part->permille / 10, part->permille % 10);
+        at = place_entry(p, at, n + 1);
+        put_glyph(p, part->part, 1);
+        fputs(text, p->out);
+    }
+    if (small) {
+        int n = snprintf(text, sizeof text, "others %d.%d %%", small / 10, small % 10);
+        place_entry(p, at, n);
+        fputs(text, p->out);
+    }
+    fputc('\n', p->out);
+}
+
+/* One bar of the whole time, and what its parts are. */
+void page_time(struct page *p)
+{
+    struct time_parts t;
+    int cells[TIME_PARTS], width = p->width - 4 < BAR_MOST ? p->width - 4 : BAR_MOST;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], of[32] = "";
+    time_parts_make(p->model, &t);
+    if (!t.devices)
+        return;
+    if (t.devices > 1)
+        snprintf(of, sizeof of, " of %u GPUs together", t.devices);
+    page_heading(p, "Where the time went");
+    page_text(p, "Kernels or copies ran for %s of %s%s; nothing ran for %s.",
+              units_percent(a, (double)(t.whole - t.idle), (double)t.whole), units_time(b, t.whole),
+              of, units_time(c, t.idle));
+    time_parts_spread(&t, width, cells);
+    fputs("  ", p->out);
+    for (size_t i = 0; i < t.count; i++)
+        put_glyph(p, t.items[i].part, cells[i]);
+    fputc('\n', p->out);
+    put_legend(p, &t);
+}
+
+/* ---- for programs ------------------------------------------------------------------------ */
+
+void json_time(const struct report *r, struct json_out *j)
+{
+    struct time_parts t;
+    time_parts_make(&r->model, &t);
+    json_out_object(j, "time");
+    json_out_int(j, "whole_ns", t.devices ? t.whole : CELL_NULL);
+    json_out_count(j, "devices", t.devices);
+    json_out_array(j, "parts");
+    for (size_t i = 0; i < t.count; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "part", time_part_key(t.items[i].part));
+        json_out_text(j, "name", time_part_name(t.items[i].part));
+        json_out_bool(j, "idle", t.items[i].part >= TIME_IDLE);
+        json_out_int(j, "ns", t.items[i].ns);
+        json_out_int(j, "permille", t.items[i].permille);
+        json_out_close_object(j);
+    }
+    json_out_close_array(j);
+    json_out_close_object(j);
+}

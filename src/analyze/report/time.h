@@ -1,0 +1,35 @@
+/* time.h - the whole time of the GPUs in parts that add up: busy, and idle by cause.
+ *
+ * The whole is the time in which sessions watched the GPUs that worked. Shares are permille that
+ * sum up to 1000, by largest remainder, so that what a reader sees adds up to 100 %. Owner's
+ * thread. */
+#ifndef GPUFL_ANALYZE_REPORT_TIME_H
+#define GPUFL_ANALYZE_REPORT_TIME_H
+
+#include "analyze/model/model.h"
+
+enum { TIME_KERNELS, TIME_COPIES, TIME_UNKNOWN, TIME_IDLE, TIME_PARTS = TIME_IDLE + IDLE_CAUSES };
+
+struct time_part {
+    int part; /* TIME_KERNELS, …; TIME_IDLE + an idle cause */
+    int64_t ns;
+    int permille;
+};
+
+struct time_parts {
+    struct time_part items[TIME_PARTS]; /* kernels, copies, then the others by their time */
+    size_t count;
+    int64_t whole, idle; /* ns, of all GPUs */
+    unsigned devices;    /* 0: nothing is known of the GPUs' time */
+};
+
+void time_parts_make(const struct model *m, struct time_parts *t);
+
+/* Distributes `all` cells over the parts by largest remainder: they sum up to `all`. */
+void time_parts_spread(const struct time_parts *t, int all, int cells[TIME_PARTS]);
+
+/* "kernels", "copies", "unknown", or an idle cause's key; and the same for people, in few words. */
+const char *time_part_key(int part);
+const char *time_part_name(int part);
+
+#endif

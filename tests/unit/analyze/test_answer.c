@@ -1,0 +1,113 @@
+/* test_answer.c - the one answer: the line that owns the time, or that there is nothing to win. */
+#include "analyze/insight/answer.h"
+#include "tests/test.h"
+#include "tests/unit/support/finder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct answer answer;
+static char said[1 << 12];
+
+static void ask(void)
+{
+    struct buf text;
+    finder_look();
+    buf_init(&text, sizeof said);
+    answer_find(&finder.m, &finder.found, &answer, &text);
+    snprintf(said, sizeof said, "%s", buf_cstr(&text));
+    assert_int_equal(buf_error(&text), 0);
+    buf_fini(&text);
+}
+
+/* The loop's wait is the answer; what sync_line says of the line is a part of that card. */
+TEST(test_line)
+{
+    finder_begin("line");
+    finder_steps(50, 4, finder_python("/srv/app/train.py", "train_step", 90), true);
+    ask();
+    assert_string_equal(answer.cause, "sync_loop");
+    assert_ptr_equal(answer.insight, &finder.found.items[0]);
+    assert_int_equal(answer.place, answer.insight->place);
+    assert_int_equal(answer.half_width, 0);
+    const struct insight *line = finder_find("sync_line", "train.py:90");
+    assert_ptr_equal(&finder.found.items[line->part_of - 1], finder_find("sync_loop", ""));
+    assert_int_equal(answer.insight->part_of, 0);
+    finder_end();
+}
+
+/* A long wait that holds nothing up is no answer, however long it is. */
+TEST(test_nothing_to_win)
+{
+    finder_begin("busy");
+    for (int i = 0; i < 300; i++)
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+    program_sync(&finder.p, SYNC_CONTEXT, finder_python("a.py", "main", 50), 1);
+    ask();
+    assert_int_equal(finder_find("sync_line", "a.py:50")->severity, INSIGHT_HIGH);
+    assert_null(answer.insight);
+    assert_string_equal(answer.cause, "nothing_to_win");
+    assert_int_equal(answer.gives_back, 0);
+    assert_int_equal(answer.place, 0);
+    assert_ptr_equal(strstr(said, "Nothing to win here: the GPU was busy for "), said);
+    assert_non_null(strstr(said, " Most of the kernel time is in "));
+    finder_end();
+}
+
+/* Idle time that is nobody's line: the answer says which cause has most of it. */
+TEST(test_no_line)
+{
+    finder_begin("start");
+    program_work(&finder.p, 900000000);
+    finder_gaps(5, 0, 2000000);
+    ask();
+    assert_null(answer.insight);
+    assert_string_equal(answer.cause, "before_first");
+    assert_non_null(
+        strstr(said, "No line is known that gives back 1 % of the run. The GPU was idle"));
+    finder_end();
+    finder_begin("empty");
+    ask();
+    assert_string_equal(answer.cause, "unknown");
+    finder_end();
+}
+
+/* The line whose launches ended the idle time does not own the time. */
+TEST(test_ended_by)
+{
+    finder_begin("ended");
+    finder_gaps(20, 3000000, 2000000);
+    ask();
+    assert_string_equal(answer.cause, "late_launch");
+    assert_true(answer.insight->ended_by);
+    assert_int_equal(answer.place, 0);
+    finder_end();
+}
+
+/* A line is named for its own part, and not at all where it has less than half. */
+TEST(test_own)
+{
+    static const struct {
+        int64_t part;
+        bool named;
+        int64_t gives_back;
+    } cases[] = {{100, true, 4000}, {75, true, 3000}, {50, true, 2000}, {49, false, 4000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct insight f = {.gives_back = 4000};
+        insight_own(&f, &(struct insight_heaviest){.place = 7, .part = cases[i].part, .all = 100});
+        assert_int_equal(f.place, cases[i].named ? 7 : 0);
+        assert_int_equal(f.gives_back, cases[i].gives_back);
+    }
+    struct insight f = {.gives_back = 4000};
+    insight_own(&f, &(struct insight_heaviest){0});
+    assert_int_equal(f.gives_back, 4000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_line),
+                                       cmocka_unit_test(test_nothing_to_win),
+                                       cmocka_unit_test(test_no_line),
+                                       cmocka_unit_test(test_ended_by), cmocka_unit_test(test_own)};
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}
