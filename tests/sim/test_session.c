@@ -263,6 +263,17 @@ static const json_t *line_of(const json_t *report, const char *function)
     return NULL;
 }
 
+/* Is a wait among the findings; first: before all others? With records of kernels the GPU is known
+ * to be busy meanwhile, so that the waits give back less than other findings. */
+static bool finds_waits(const json_t *report, bool first)
+{
+    const json_t *all = json_object_get(report, "insights"), *one;
+    bool found = false;
+    for (size_t i = 0; !found && (one = json_array_get(all, i)) && (!first || !i); i++)
+        found = !strcmp(json_string_value(json_object_get(one, "category")), "SYNCHRONIZATION");
+    return found;
+}
+
 /* The simulated program's lines wait, and the report says which: with all records, and with
  * engine Sync alone. */
 TEST(lines_that_wait)
@@ -285,9 +296,7 @@ TEST(lines_that_wait)
         assert_true(number(step, "calls") > 10);
         assert_int_equal(number(main, "calls"), 1);
         assert_int_equal(r.found.rows[RECORD_kernel] == 0, sync);
-        const json_t *first = json_array_get(json_object_get(report, "insights"), 0);
-        assert_string_equal(json_string_value(json_object_get(first, "category")),
-                            "SYNCHRONIZATION");
+        assert_true(finds_waits(report, sync));
         json_decref(report);
         run_close(&r);
     }
