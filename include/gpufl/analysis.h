@@ -78,6 +78,7 @@ struct gpufl_symbolized {
 enum {
     GPUFL_SYMBOLIZE_ENDED = 1,    /* the programs are over, whatever their logs say */
     GPUFL_SYMBOLIZE_STATUS = 2,   /* their wait status, of waitpid, is known: */
+    GPUFL_SYMBOLIZE_PROGRESS = 4, /* say on stderr how far it is, where that is a terminal */
     GPUFL_SYMBOLIZE_STATUS_AT = 8 /* … status << GPUFL_SYMBOLIZE_STATUS_AT, 16 bits */
 };
 

@@ -128,6 +128,8 @@ int load_session(struct model *m, const struct discover_session *s, const struct
         return err_set(e, rc, "%s", err_text(rc));
     rc = symbolize_open(&l.symbols, s, false);
     struct symbolize *symbols = l.symbols;
+    if (!rc && o->progress)
+        symbolize_progress(symbols);
     rc = rc ? rc : feed_session(s, &f, &stats->files);
     rc = rc ? rc : decoder_finish(l.decoder, &l.visitor);
     m->facts.damaged |= stats->files.damaged | s->gaps;

@@ -319,6 +319,7 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
     for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
         e = (struct err){0};
         r.object = z->objects.rows + (size_t)i * z->objects.width;
+        symbolize_progress_say(z, "module of device code", i, z->objects.row_count);
         if (!run_object(&r, have ? program : NULL, deadline, &e)) {
             note_missing(z, r.object);
             continue;

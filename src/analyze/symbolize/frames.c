@@ -164,6 +164,7 @@ static int look_up_all(struct symbolize *z, int64_t **open, size_t count, char *
     if (!rc && !g.frames)
         rc = GPUFL_E_NOMEM;
     for (size_t i = 0; i < count && !rc && !z->code; i++) {
+        symbolize_progress_say(z, "frame", i, count);
         rc = look_up(z, s, &g, open[i]);
         if (g.frame_count == GROUP_FRAMES)
             put_group(z, &g);

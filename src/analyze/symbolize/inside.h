@@ -54,6 +54,10 @@ struct symbolize {
     size_t end_count, end_cap;
     int code; /* of the first line that could not be put */
     struct symbolize_stats stats;
+    struct {
+        bool on;
+        int64_t begun, said; /* ns; said 0: nothing is on the terminal */
+    } progress;
 };
 
 /* Number of a text; 0: out of memory or too many. */
@@ -73,6 +77,12 @@ int64_t symbolize_put_piece(struct symbolize *z, const char *text, size_t len);
 
 /* Ends a batch of lines where it is large enough, or at the end. */
 void symbolize_end_batch(struct symbolize *z, bool last);
+
+/* Say on the terminal what is done of a kind of things, if symbolize_progress was called and all
+ * of it takes over a second. Begin and end are of all kinds together. */
+void symbolize_progress_begin(struct symbolize *z);
+void symbolize_progress_say(struct symbolize *z, const char *what, size_t done, size_t all);
+void symbolize_progress_end(struct symbolize *z);
 
 /* Marks the file of that name as one whose text is wanted. */
 void symbolize_want(struct symbolize *z, uint32_t number, enum fold_language language);

@@ -368,6 +368,7 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     char lacks[sizeof z->stats.note] = "", code_lacks[sizeof z->stats.note] = "";
     bool here = is_this_host(z);
     z->over |= here && has_died(z);
+    symbolize_progress_begin(z);
     int rc = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
     symbolize_end_batch(z, true);
     size_t frames_end = z->end_count;
@@ -394,6 +395,7 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
         note(&z->stats, code_lacks);
         write_answers(z, here, *lacks ? frames_end : 0);
     }
+    symbolize_progress_end(z);
     *stats = z->stats;
     if (lines)
         *lines = &z->lines;
@@ -466,6 +468,8 @@ int symbolize_session(const struct discover_session *s, int flags, struct symbol
     int rc = symbolize_open(&a.z, s, flags & GPUFL_SYMBOLIZE_ENDED);
     if (!rc)
         a.z->flags = flags;
+    if (!rc && (flags & GPUFL_SYMBOLIZE_PROGRESS))
+        symbolize_progress(a.z);
     rc = rc ? rc : decoder_open(&a.decoder);
     rc = rc ? rc : feed_session(s, &f, &read);
     if (!rc)

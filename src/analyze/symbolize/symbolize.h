@@ -48,6 +48,10 @@ struct symbolize;
 int symbolize_open(struct symbolize **out, const struct discover_session *s, bool over);
 void symbolize_close(struct symbolize *z);
 
+/* Says on stderr, where that is a terminal, how far symbolize_finish is; it does so from its first
+ * second on. */
+void symbolize_progress(struct symbolize *z);
+
 /* The session's decoder calls these. */
 int symbolize_header(struct symbolize *z, const struct wire_header *h);
 int symbolize_name(struct symbolize *z, uint32_t id, const char *text, size_t len);

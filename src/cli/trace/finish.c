@@ -243,6 +243,7 @@ static void symbolize_sessions(const struct finish *f, const struct sessions *s)
     for (size_t i = 0; f->ended && i < s->count; i++) {
         const struct session *one = &s->items[i];
         int flags = is_over(f, one) ? GPUFL_SYMBOLIZE_ENDED : 0;
+        flags |= f->request->quiet ? 0 : GPUFL_SYMBOLIZE_PROGRESS;
         if (one->pid == f->child)
             flags |= GPUFL_SYMBOLIZE_STATUS | (f->status & 0xffff) << GPUFL_SYMBOLIZE_STATUS_AT;
         if (!one->ours || gpufl_symbolize(one->dir, flags, &r, NULL, 0) || said || !*r.note)

@@ -125,7 +125,7 @@ if(GPUFL_LIBDW_INCLUDE)
 endif()
 
 # Sessions that are looked up, with these programs.
-foreach(name symbolize symbolize_code symbolize_ptx symbolize_sources)
+foreach(name symbolize symbolize_code symbolize_progress symbolize_ptx symbolize_sources)
   gpufl_test(${name} DEPS analyze)
   add_dependencies(test-unit-symbol-${name} unit-symbol-programs)
 endforeach()
