@@ -1,6 +1,6 @@
 // The parts of the report that say what was captured.
 import { expect, it } from "vitest";
-import { caveatsOf, enginesOf, isSet, launchedOf, messagesOf, optionsOf, windowsOf } from "../src/api/report";
+import { answerOf, caveatsOf, enginesOf, isSet, launchedOf, messagesOf, optionsOf, timeOf, windowsOf } from "../src/api/report";
 
 it("kernels of graphs were launched, too; of graphs as a whole no kernels are recorded", () => {
   const ledger = { launches: 10, graph_kernels: 90, kernels_written: 100, graphs_recorded: null };
@@ -23,6 +23,17 @@ it("caveats: those there are; a report of before has none", () => {
   expect(caveatsOf({ caveats: ["a", 1, "b"] })).toEqual(["a", "b"]);
   expect(caveatsOf({})).toEqual([]);
   expect(caveatsOf(undefined)).toEqual([]);
+});
+
+it("answer and time: as the report has them; a report of before has neither", () => {
+  const answer = { cause: "late_launch", place: "a.py:5", function: "f", statement: "The GPU sat idle.", share: 0.3, share_error: null, next: "Launch earlier." };
+  const parts = [{ part: "kernels", name: "kernels", idle: false, ns: 7, permille: 700 }, { part: "late_launch", name: "late launches", idle: true, ns: 3, permille: 300 }];
+  expect(answerOf({ answer, time: { parts } })).toEqual(answer);
+  expect(timeOf({ answer, time: { parts } })).toEqual(parts);
+  for (const older of [{}, undefined, { answer: null, time: null }, { answer: "", time: { parts: 1 } }]) {
+    expect(answerOf(older)).toBeNull();
+    expect(timeOf(older)).toEqual([]);
+  }
 });
 
 it("options that somebody set", () => {

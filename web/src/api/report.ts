@@ -55,12 +55,50 @@ export interface Case {
   id: string; // of the rule
   next: string;
   evidence: Record<string, number | null>;
+  part_of?: number | null; // the finding that has this one's line and time; null: a card of its own
+}
+
+/** What to change first, or that there is nothing to win. */
+export interface Answer {
+  cause: string;
+  place: string | null; // of the line that owns the time
+  function: string | null;
+  statement: string;
+  share: number; // of the run, that fixing it alone gives back; 0: nothing
+  share_error: number | null; // half the width of the 95 % interval
+  next: string;
+}
+
+/** A part of the GPUs' time; all of them add up to 1000. */
+export interface TimePart {
+  part: string;
+  name: string;
+  idle: boolean;
+  ns: number;
+  permille: number;
 }
 
 /** What of the waits and the idle time is not the program's own, in sentences; an older report has none. */
 export function caveatsOf(part: unknown): string[] {
   const told = typeof part === "object" && part !== null ? (part as Record<string, unknown>).caveats : undefined;
   return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
+}
+
+const objectAt = (part: unknown, key: string): Record<string, unknown> | null => {
+  const at = typeof part === "object" && part !== null ? (part as Record<string, unknown>)[key] : undefined;
+  return typeof at === "object" && at !== null ? (at as Record<string, unknown>) : null;
+};
+
+/** An older report has no answer. */
+export function answerOf(part: unknown): Answer | null {
+  const answer = objectAt(part, "answer");
+  return answer && typeof answer.statement === "string" && typeof answer.share === "number" ? (answer as unknown as Answer) : null;
+}
+
+/** Kernels, copies, then idle time by cause; none where nothing is known of the GPUs' time. */
+export function timeOf(part: unknown): TimePart[] {
+  const parts = objectAt(part, "time")?.parts;
+  return Array.isArray(parts) ? (parts as TimePart[]) : [];
 }
 
 /** In the order of the findings. */

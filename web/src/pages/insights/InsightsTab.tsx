@@ -1,8 +1,8 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { Fragment, useEffect, useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { onSession, useApi } from "../../api/use";
-import { casesOf, caveatsOf, type Case } from "../../api/report";
+import { answerOf, casesOf, caveatsOf, timeOf, type Answer, type Case, type TimePart } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { baseName, count, duration, exact, percent, sentence } from "../../format/format";
@@ -129,6 +129,58 @@ function Finding({ finding: f, next, onLine }: { finding: RowFinding; next: stri
   );
 }
 
+/** The whole time in one bar, and what its parts are. */
+function Time({ parts }: { parts: TimePart[] }) {
+  let at = 0;
+  return (
+    <figure className="time-bar">
+      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+        {parts.map((part, n) => {
+          const from = at;
+          at += part.permille;
+          return <rect key={part.part} className={`time-${n % 12}`} x={from} width={part.permille} height="10" />;
+        })}
+      </svg>
+      <figcaption>
+        {parts
+          .filter((part) => part.permille > 0)
+          .map((part) => (
+            <span key={part.part} title={exact(part.ns, "ns")}>
+              <svg viewBox="0 0 10 10" aria-hidden="true">
+                <rect className={`time-${parts.indexOf(part) % 12}`} width="10" height="10" />
+              </svg>
+              {part.name} <span className="number">{percent(part.permille / 1000)}</span>
+            </span>
+          ))}
+      </figcaption>
+    </figure>
+  );
+}
+
+/** The one answer of the report, as gpufl report and its JSON give it. */
+function First({ answer, parts }: { answer: Answer; parts: TimePart[] }) {
+  return (
+    <Panel title={answer.share > 0 ? text.answer : text.answerNone}>
+      <div className="panel-body stack">
+        {parts.length > 0 && <Time parts={parts} />}
+        <p>
+          {answer.share > 0 && (
+            <strong>
+              {percent(answer.share)}
+              {answer.share_error ? ` ± ${percent(answer.share_error)}` : ""}
+              {answer.place ? ` ${answer.place}` : ""}:{" "}
+            </strong>
+          )}
+          {sentence(answer.statement)}
+        </p>
+        <p className="finding-next">
+          <strong>{text.next}:</strong> {sentence(answer.next)}
+        </p>
+      </div>
+    </Panel>
+  );
+}
+
 /** No finding: why, as far as what was recorded tells. */
 function Nothing({ session }: TabProps) {
   const runs = useGraphRuns(session, true);
@@ -139,7 +191,11 @@ function Nothing({ session }: TabProps) {
 export function InsightsTab({ session }: TabProps) {
   const pending = session.state === "live" || !session.analyzed;
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
-  const report = useApi("section_insights", pending ? null : { session: session.id });
+  // A live session has a report as soon as it has findings.
+  const made = !pending || (asked.data?.rows.length ?? 0) > 0;
+  const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  const answer = useMemo(() => answerOf(report.data), [report.data]);
+  const parts = useMemo(() => timeOf(report.data), [report.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
@@ -155,27 +211,25 @@ export function InsightsTab({ session }: TabProps) {
   const [line, setAt] = useQuery("line");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
-  const rows = inOrder(asked.data.rows);
-  if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : <Nothing session={session} />;
+  // One card a line and cause: what is part of another finding has none.
+  const rows = inOrder(asked.data.rows).filter((f) => typeof caseOf(f)?.part_of !== "number");
+  const first = answer && <First answer={answer} parts={parts} />;
+  if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ?? <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
-    <Panel title={text.heading} aside={text.doNotAdd}>
-      {caveats.map((line) => (
-        <p key={line} className="panel-body">
-          {sentence(line)}
-        </p>
-      ))}
-      {rows.map((f, at) => (
-        <Fragment key={`${f.rule} ${f.number}`}>
-          {f.measured !== rows[at - 1]?.measured && (
-            <p className="finding-kind">
-              <strong>{f.measured ? text.kinds.measured : text.kinds.estimated}</strong> <span className="quiet">{f.measured ? text.measuredText : text.estimatedText}</span>
-            </p>
-          )}
-          <Finding finding={f} next={caseOf(f)?.next || RULES[f.rule]?.next} onLine={() => setAt(`${f.rule}:${f.number}`)} />
-        </Fragment>
-      ))}
-      {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
-    </Panel>
+    <>
+      {first}
+      <Panel title={text.heading} aside={text.doNotAdd}>
+        {caveats.map((line) => (
+          <p key={line} className="panel-body">
+            {sentence(line)}
+          </p>
+        ))}
+        {rows.map((f) => (
+          <Finding key={`${f.rule} ${f.number}`} finding={f} next={caseOf(f)?.next || RULES[f.rule]?.next} onLine={() => setAt(`${f.rule}:${f.number}`)} />
+        ))}
+        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
+      </Panel>
+    </>
   );
 }
