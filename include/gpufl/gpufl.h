@@ -166,7 +166,8 @@ GPUFL_API const char *gpufl_session_id(void);
 GPUFL_API const char *gpufl_session_dir(void);
 
 /* Writes the text report of the running or last session to the file
- * output_path, or to stdout where it is NULL or "": the one call that prints.
+ * output_path with all its sections, or its first screen to stdout where that is NULL or "":
+ * the one call that prints.
  * GPUFL_E_STATE, with a sentence on stderr, before the first session, GPUFL_E_UNAVAILABLE without
  * libgpufl-analysis.so; IO, PERM, NOENT or FULL where the file cannot be written. */
 GPUFL_API int gpufl_generate_report(const char *output_path);

@@ -67,6 +67,7 @@ int report_write(const char *dir, const char *output_path)
         return err_from_errno(errno);
     }
     a.options_init(&o, sizeof o);
+    o.full = file; /* a terminal gets the first screen */
     rc = a.report(dir, &o, out, error, sizeof error);
     if (rc)
         log_error("no report: %s", error);

@@ -269,7 +269,7 @@ TEST(duration)
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("--duration", "300ms"),
                                       .program = LIST("500", "threads=2", "wait", "exit=3")});
-    child_expect(&r.c, CHILD_ERR, "Capture ledger"); /* the program is still there */
+    child_expect(&r.c, CHILD_ERR, "What to change first"); /* the program is still there */
     child_send(&r.c, "go\n", 3);
     run_end(&r);
     check_program(&r, 3);
