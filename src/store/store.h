@@ -217,6 +217,10 @@ struct store_ops {
      * within the engine's limit. [any] */
     void (*hurry)(struct store *s);
 
+    /* Sessions that may be written at the same time; one more would take the memory of the others.
+     * NULL: the engine has no such limit. */
+    unsigned (*room)(struct store *s);
+
     /* Opens a session, creating it where create says so; NOENT where it does not exist. After an
      * error of writing (a full disk) an engine may refuse all that follows: put the session, and
      * get it again. */
@@ -274,6 +278,10 @@ struct store_ops {
     int (*size)(struct store *s, const char *workspace, const char *session, int64_t *bytes,
                 struct err *e);
     int (*drop)(struct store *s, const char *workspace, const char *session, struct err *e);
+
+    /* Keeps a session that cannot be read (CORRUPT) under another name, which no question finds, so
+     * that it can be written anew. BUSY: somebody has it open. NULL: this engine cannot. */
+    int (*put_apart)(struct store *s, const char *workspace, const char *session, struct err *e);
 
     /* Writes all that is committed in its final form (checkpoint). */
     int (*settle)(struct store_session *ss, struct err *e);

@@ -252,7 +252,7 @@ TEST(test_full)
  * comes after, which must heal by itself once nobody has a session any more. */
 static int settle_when_full(void)
 {
-    struct store_session *ss;
+    struct store_session *ss, *other;
     struct err e = {0};
     const struct store_config config = {.data = folder, .threads = 2};
     struct rlimit limit;
@@ -272,6 +272,11 @@ static int settle_when_full(void)
         return 3;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit);
+    if (ops->get(s, "w", "other", true, &other, &e) || write_some(other, 100, 1, &e)) {
+        fprintf(stderr, "beside it: %s\n", e.text); /* a new session has nothing to do with it */
+        return 6;
+    }
+    ops->put(other);
     ops->put(ss);
     if (ops->get(s, "w", "settled", false, &ss, &e)) {
         fprintf(stderr, "after it: %s\n", e.text);

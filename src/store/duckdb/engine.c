@@ -16,11 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8 };
+enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8, ROOM_LEAST = 4 };
 
 #define DEFAULT_QUERY  30000000000ll /* ns */
 #define DEFAULT_MEMORY (INT64_C(192) << 20)
-#define SESSION_MEMORY (INT64_C(3) << 20)
+#define SESSION_MEMORY (INT64_C(6) << 20)  /* of one that is written; measured: up to 5 MiB */
+#define QUERY_MEMORY   (INT64_C(64) << 20) /* left to questions and checkpoints */
 #define MEMORY_STEP    (INT64_C(64) << 20)
 
 /* ---- connections --------------------------------------------------------------------------- */
@@ -51,6 +52,12 @@ void engine_give(struct store *s, struct connection *c)
     c->next = s->idle;
     s->idle = c;
     pthread_mutex_unlock(&s->open.lock);
+}
+
+void engine_discard(struct store *s, struct connection *c)
+{
+    s->duck->disconnect(&c->handle);
+    mem_free(c);
 }
 
 void engine_undo(struct store *s, struct connection *c)
@@ -87,8 +94,8 @@ void engine_fit(struct store *s, struct connection *c)
 {
     char text[64];
     pthread_mutex_lock(&s->open.lock);
-    int64_t more = s->open.count > s->open.most ? s->open.count - s->open.most : 0;
-    int64_t fit = s->memory_base + more * SESSION_MEMORY;
+    int64_t fit = QUERY_MEMORY + s->open.count * SESSION_MEMORY;
+    fit = fit > s->memory_base ? fit : s->memory_base;
     fit = fit < s->memory_most ? fit : s->memory_most;
     bool change = fit > s->memory || fit <= s->memory - MEMORY_STEP ||
                   (fit == s->memory_base && fit < s->memory);
@@ -98,6 +105,12 @@ void engine_fit(struct store *s, struct connection *c)
     snprintf(text, sizeof text, "SET memory_limit='%" PRId64 "KiB'", fit / 1024 + 1);
     if (change)
         sql_run(s->duck, c->handle, text, NULL); /* less than is in use now: the next time */
+}
+
+unsigned engine_room(struct store *s)
+{
+    int64_t room = (s->memory_most - QUERY_MEMORY) / SESSION_MEMORY;
+    return room > ROOM_LEAST ? (unsigned)room : ROOM_LEAST;
 }
 
 static int open_instance(struct store *s, const struct store_config *c, struct err *e)

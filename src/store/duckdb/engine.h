@@ -15,6 +15,7 @@
 #include "store/session_list.h"
 #include "store/tables.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -65,6 +66,10 @@ struct store_session {
 int engine_take(struct store *s, struct connection **out, struct err *e);
 void engine_give(struct store *s, struct connection *c);
 
+/* Closes a connection whose transaction failed. Nobody knows what the library still keeps of that
+ * transaction, and the next user of the connection would fail for it. [any] */
+void engine_discard(struct store *s, struct connection *c);
+
 /* Ends a transaction without keeping anything; for error paths. */
 void engine_undo(struct store *s, struct connection *c);
 
@@ -72,6 +77,9 @@ void engine_undo(struct store *s, struct connection *c);
  * and not yet in its final form is in memory, 16 KiB a column at least, so that each session that
  * is written takes some MiB. Not with store.lock. */
 void engine_fit(struct store *s, struct connection *c);
+
+/* Sessions that the greatest memory limit has room for while all of them are written. */
+unsigned engine_room(struct store *s);
 
 int engine_open(struct store **out, const struct store_config *c, struct err *e);
 void engine_close(struct store *s);
@@ -96,6 +104,14 @@ int session_size(struct store *s, const char *workspace, const char *session, in
                  struct err *e);
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int session_settle(struct store_session *ss, struct err *e);
+
+/* ---- session_files.c ----------------------------------------------------------------------- */
+
+/* "<root>/<workspace>/<id>.duckdb", its folder made where asked for. */
+int session_path(struct store *s, const char *workspace, const char *id, bool make,
+                 char path[PATH_MAX], struct err *e);
+int session_remove_files(const char *path, struct err *e);
+int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e);
 
 /* Called by the list of open sessions (session_list.h). */
 void session_close(struct listed *at);

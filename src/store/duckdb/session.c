@@ -186,6 +186,9 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
         ss->have[TABLE_about] = (unsigned char)store_table(TABLE_about)->column_count;
         return 0;
     }
+    rc = rc ? rc : more;
+    if (rc != GPUFL_E_STATE && rc != GPUFL_E_CORRUPT)
+        return err_set(e, rc, "%s", why.text); /* for now: that says nothing of the file */
     bool empty = false;
     rc = check_empty(ss, c, &empty, e);
     if (rc)
@@ -224,12 +227,10 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     buf_fini(&text);
     if (!rc)
         return 0;
-    if (is_shortage(rc, &why))
-        return err_set_vendor(e, rc == GPUFL_E_IO ? GPUFL_E_NOMEM : rc, why.vendor, "%s", why.text);
     if (rc == GPUFL_E_BUSY)
         return err_set(e, rc, "the file of session %s is open elsewhere: %.250s", ss->at.id,
                        why.text);
-    return foreign(ss, why.text, e);
+    return rc == GPUFL_E_CORRUPT ? foreign(ss, why.text, e) : err_set(e, rc, "%s", why.text);
 }
 
 static int detach(struct store_session *ss, struct connection *c, struct err *e)
@@ -239,19 +240,6 @@ static int detach(struct store_session *ss, struct connection *c, struct err *e)
     return sql_run(ss->store->duck, c->handle, text, e);
 }
 
-/* The log first: a file alone is a session, a log alone would go to the next one of its name. */
-static int remove_files(const char *path, struct err *e)
-{
-    static const char *const suffixes[] = {".wal.checkpoint", ".wal.recovery", ".wal", ""};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char name[PATH_MAX + 32];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        if (unlink(name) && errno != ENOENT)
-            return err_set_vendor(e, err_from_errno(errno), errno, "cannot delete %s", name);
-    }
-    return 0;
-}
-
 /* A file of which the library has written only a part cannot be opened again, and nobody can
  * distinguish it from one that was cut later. So it is made under another name, and gets its name
  * when it is whole; what a crash leaves under the other name is replaced when it is made again. */
@@ -259,7 +247,7 @@ static int create_file(struct store_session *ss, struct connection *c, struct er
 {
     char made[PATH_MAX + 8];
     snprintf(made, sizeof made, "%s.new", ss->path);
-    int rc = remove_files(made, e);
+    int rc = session_remove_files(made, e);
     if (rc == 0)
         rc = attach(ss, made, c, e);
     if (rc == 0)
@@ -276,15 +264,19 @@ static int open_file(struct store_session *ss, struct err *e)
     if (rc)
         return rc;
     engine_fit(ss->store, c);
-    rc = file_exists(ss->path) ? 0 : create_file(ss, c, e);
+    bool made = !file_exists(ss->path);
+    rc = made ? create_file(ss, c, e) : 0;
     if (rc == 0)
         rc = attach(ss, ss->path, c, e);
-    if (!rc) {
-        rc = read_about(ss, c, e);
+    if (!rc) { /* to ask whether it is empty would ask all that are attached, sound or not */
+        rc = made ? make_file(ss, c, e) : read_about(ss, c, e);
         if (rc)
             detach(ss, c, NULL);
     }
-    engine_give(ss->store, c);
+    if (rc)
+        engine_discard(ss->store, c);
+    else
+        engine_give(ss->store, c);
     return rc;
 }
 
@@ -313,18 +305,6 @@ void session_close(struct listed *at)
 }
 
 /* ---- get and put ---------------------------------------------------------------------------- */
-
-/* "<root>/<workspace>/<id>.duckdb", its folder made where asked for. */
-static int file_of(struct store *s, const char *workspace, const char *id, bool make,
-                   char path[PATH_MAX], struct err *e)
-{
-    char folder[PATH_MAX], name[STORE_ID_MAX + 16];
-    snprintf(name, sizeof name, "%s.duckdb", id);
-    if (path_join(folder, sizeof folder, s->root, workspace) ||
-        path_join(path, PATH_MAX, folder, name))
-        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", s->root);
-    return make ? file_mkdirs(folder, 0700, e) : 0;
-}
 
 /* Puts a session into the list, as being opened, with one reference; NULL: out of memory.
  * [store.open.lock held] */
@@ -428,7 +408,7 @@ static int get(struct store *s, const char *workspace, const char *session, bool
     struct store_session *ss;
     bool again;
     *out = NULL;
-    int rc = file_of(s, workspace, session, create, path, e);
+    int rc = session_path(s, workspace, session, create, path, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&s->open.lock);
@@ -483,7 +463,7 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
     char path[PATH_MAX];
     struct store_session *ss;
     *out = NULL;
-    int rc = file_of(s, workspace, id, false, path, e);
+    int rc = session_path(s, workspace, id, false, path, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&s->open.lock);
@@ -516,65 +496,4 @@ void session_let_go(struct store_session *ss)
     session_list_remove(&s->open, &ss->at);
     pthread_mutex_unlock(&s->open.lock);
     session_free(&ss->at);
-}
-
-/* ---- size, deletion, final form -------------------------------------------------------------- */
-
-int session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
-                 struct err *e)
-{
-    char path[PATH_MAX], log[PATH_MAX + 8];
-    *bytes = 0;
-    int rc = session_check_ids(workspace, session, e);
-    if (rc == 0)
-        rc = file_of(s, workspace, session, false, path, e);
-    if (rc)
-        return rc;
-    int64_t size = file_size(path);
-    if (size < 0)
-        return session_absent(session, e);
-    snprintf(log, sizeof log, "%s.wal", path);
-    int64_t more = file_size(log);
-    *bytes = size + (more > 0 ? more : 0);
-    return 0;
-}
-
-int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
-{
-    char path[PATH_MAX];
-    int rc = session_check_ids(workspace, session, e);
-    if (rc == 0)
-        rc = file_of(s, workspace, session, false, path, e);
-    if (rc)
-        return rc;
-    pthread_mutex_lock(&s->open.lock);
-    struct store_session *ss =
-        (struct store_session *)session_list_find_settled(&s->open, workspace, session);
-    if ((ss && ss->dropped) || !file_exists(path))
-        rc = session_absent(session, e);
-    else
-        rc = remove_files(path, e);
-    if (!rc && ss) {
-        ss->dropped = true;
-        if (!ss->at.refs)
-            session_list_close(&s->open, &ss->at);
-    }
-    pthread_mutex_unlock(&s->open.lock);
-    return rc;
-}
-
-int session_settle(struct store_session *ss, struct err *e)
-{
-    struct connection *c;
-    char text[64];
-    if (pthread_mutex_trylock(&ss->write_lock)) /* who copies or selects wants the file as it is */
-        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
-    int rc = engine_take(ss->store, &c, e);
-    if (!rc) {
-        snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);
-        rc = sql_run(ss->store->duck, c->handle, text, e);
-        engine_give(ss->store, c);
-    }
-    pthread_mutex_unlock(&ss->write_lock);
-    return rc;
 }

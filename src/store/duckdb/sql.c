@@ -16,6 +16,8 @@ static const struct meaning {
     {"No space left", GPUFL_E_FULL},
     {"File too large", GPUFL_E_FULL},
     {"Disk quota exceeded", GPUFL_E_FULL},
+    {"Too many open files", GPUFL_E_UNAVAILABLE},
+    {"Could not read enough bytes", GPUFL_E_CORRUPT},
     {"Corrupt", GPUFL_E_CORRUPT},
     {"checksum", GPUFL_E_CORRUPT},
     {"not a valid DuckDB database file", GPUFL_E_CORRUPT},
@@ -23,6 +25,9 @@ static const struct meaning {
     {"Could not set lock", GPUFL_E_BUSY},
     {"Unique file handle conflict", GPUFL_E_BUSY},
     {"Permission", GPUFL_E_PERM},
+    {"has been invalidated", GPUFL_E_UNAVAILABLE}, /* until it is attached again */
+    {"transaction is aborted", GPUFL_E_UNAVAILABLE},
+    {"within a transaction", GPUFL_E_UNAVAILABLE},
     {"IO Error", GPUFL_E_IO},
 };
 

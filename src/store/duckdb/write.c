@@ -252,7 +252,7 @@ static int begin_locked(struct store_session *ss, struct err *e)
     if (!rc) {
         rc = begin(ss, c, e);
         if (rc)
-            engine_give(ss->store, c);
+            engine_discard(ss->store, c);
     }
     if (rc)
         pthread_mutex_unlock(&ss->write_lock);
@@ -272,8 +272,8 @@ int write_begin_waiting(struct store_session *ss, struct err *e)
     return begin_locked(ss, e);
 }
 
-/* Called after COMMIT or ROLLBACK. */
-static void end(struct store_session *ss)
+/* Called after COMMIT or ROLLBACK; failed: the connection is not used again. */
+static void end(struct store_session *ss, bool failed)
 {
     struct writer *w = ss->writer;
     for (unsigned i = 0; i < TABLE_COUNT; i++)
@@ -283,7 +283,10 @@ static void end(struct store_session *ss)
             w->tables[i] = NULL;
         }
     memset(w->made, 0, sizeof w->made);
-    engine_give(ss->store, w->connection);
+    if (failed)
+        engine_discard(ss->store, w->connection);
+    else
+        engine_give(ss->store, w->connection);
     w->connection = NULL;
     ss->at.append = NULL;
     pthread_mutex_unlock(&ss->write_lock);
@@ -296,7 +299,7 @@ void write_rollback(struct store_session *ss)
         return;
     append_rollback(&w->append);
     engine_undo(ss->store, w->connection);
-    end(ss);
+    end(ss, true);
 }
 
 static int put_positions(struct store_session *ss, const struct store_position *p, unsigned n,
@@ -354,7 +357,7 @@ int write_commit(struct store_session *ss, const struct store_position *p, unsig
         if (w->made[i])
             ss->have[i] = (unsigned char)store_table(i)->column_count;
     append_commit(&w->append);
-    end(ss);
+    end(ss, false);
     return 0;
 }
 

@@ -1,0 +1,140 @@
+/* session_files.c - the files of a session: their names, their size, how they go.
+ *
+ * A file that cannot be read is put apart under a name that no session has: what is sent of the
+ * session from then on makes a new file, and whoever wants the old rows has them. Deleting the
+ * session deletes both. */
+#include "store/duckdb/engine.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define APART ".damaged" /* behind the name of the file */
+
+int session_path(struct store *s, const char *workspace, const char *id, bool make,
+                 char path[PATH_MAX], struct err *e)
+{
+    char folder[PATH_MAX], name[STORE_ID_MAX + 16];
+    snprintf(name, sizeof name, "%s.duckdb", id);
+    if (path_join(folder, sizeof folder, s->root, workspace) ||
+        path_join(path, PATH_MAX, folder, name))
+        return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", s->root);
+    return make ? file_mkdirs(folder, 0700, e) : 0;
+}
+
+/* The log first: a file alone is a session, a log alone would go to the next one of its name. */
+int session_remove_files(const char *path, struct err *e)
+{
+    static const char *const suffixes[] = {
+        ".wal.checkpoint", ".wal.recovery", ".wal", "", APART ".wal", APART};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_MAX + 32];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (unlink(name) && errno != ENOENT)
+            return err_set_vendor(e, err_from_errno(errno), errno, "cannot delete %s", name);
+    }
+    return 0;
+}
+
+/* ---- size, deletion, final form -------------------------------------------------------------- */
+
+int session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
+                 struct err *e)
+{
+    char path[PATH_MAX], log[PATH_MAX + 8];
+    *bytes = 0;
+    int rc = session_check_ids(workspace, session, e);
+    if (rc == 0)
+        rc = session_path(s, workspace, session, false, path, e);
+    if (rc)
+        return rc;
+    int64_t size = file_size(path);
+    if (size < 0)
+        return session_absent(session, e);
+    snprintf(log, sizeof log, "%s.wal", path);
+    int64_t more = file_size(log);
+    *bytes = size + (more > 0 ? more : 0);
+    return 0;
+}
+
+int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc = session_check_ids(workspace, session, e);
+    if (rc == 0)
+        rc = session_path(s, workspace, session, false, path, e);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&s->open.lock);
+    struct store_session *ss =
+        (struct store_session *)session_list_find_settled(&s->open, workspace, session);
+    if ((ss && ss->dropped) || !file_exists(path))
+        rc = session_absent(session, e);
+    else
+        rc = session_remove_files(path, e);
+    if (!rc && ss) {
+        ss->dropped = true;
+        if (!ss->at.refs)
+            session_list_close(&s->open, &ss->at);
+    }
+    pthread_mutex_unlock(&s->open.lock);
+    return rc;
+}
+
+int session_settle(struct store_session *ss, struct err *e)
+{
+    struct connection *c;
+    char text[64];
+    if (pthread_mutex_trylock(&ss->write_lock)) /* who copies or selects wants the file as it is */
+        return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
+    int rc = engine_take(ss->store, &c, e);
+    if (!rc) {
+        snprintf(text, sizeof text, "CHECKPOINT %s", ss->alias);
+        rc = sql_run(ss->store->duck, c->handle, text, e);
+        engine_give(ss->store, c);
+    }
+    pthread_mutex_unlock(&ss->write_lock);
+    return rc;
+}
+
+/* Renames what is there of a session's file and its log. The log first: a log that is left alone
+ * would go to the next file of its name. */
+static int rename_apart(const char *path, struct err *e)
+{
+    static const char *const suffixes[] = {".wal", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char from[PATH_MAX + 8], to[PATH_MAX + 32];
+        snprintf(from, sizeof from, "%s%s", path, suffixes[i]);
+        snprintf(to, sizeof to, "%s" APART "%s", path, suffixes[i]);
+        if (rename(from, to) && errno != ENOENT)
+            return err_set_vendor(e, err_from_errno(errno), errno, "cannot rename %s", from);
+    }
+    return 0;
+}
+
+int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc = session_check_ids(workspace, session, e);
+    if (rc == 0)
+        rc = session_path(s, workspace, session, false, path, e);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&s->open.lock);
+    struct store_session *ss =
+        (struct store_session *)session_list_find_settled(&s->open, workspace, session);
+    if (ss && ss->at.refs) {
+        rc = err_set(e, GPUFL_E_BUSY, "session %s is damaged and still read; try again", session);
+    } else {
+        if (ss) {
+            ss->broken = true; /* nothing more is written to it */
+            session_list_close(&s->open, &ss->at);
+        }
+        rc = rename_apart(path, e);
+    }
+    pthread_mutex_unlock(&s->open.lock);
+    return rc;
+}
