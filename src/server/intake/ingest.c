@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/log.h"
 #include "server/intake/ingest_inside.h"
 #include "wire/encode.h"
 
@@ -15,8 +16,9 @@
 #define BODY_MAX  ((int64_t)4 << 30)
 #define PLAIN_MAX ((int64_t)32 << 30)
 #define LAG_MAX   30000000000 /* ns */
+#define WAIT_MAX  ((int64_t)1 << 30)
 
-enum { RATIO_MAX = 400, RETRY_S = 2 };
+enum { RATIO_MAX = 400, RETRY_S = 2, RETRY_LATE_S = 5, SESSIONS_MAX = 512 };
 
 int ingest_start(struct ingest **out, const struct ingest_config *c, struct err *e)
 {
@@ -30,6 +32,8 @@ int ingest_start(struct ingest **out, const struct ingest_config *c, struct err 
     in->config.ratio_max = c->ratio_max ? c->ratio_max : RATIO_MAX;
     in->config.fill_max = c->fill_max > 0 ? c->fill_max : 0.9;
     in->config.lag_max = c->lag_max > 0 ? c->lag_max : LAG_MAX;
+    in->config.backlog_sessions = c->backlog_sessions ? c->backlog_sessions : SESSIONS_MAX;
+    in->config.backlog_bytes = c->backlog_bytes > 0 ? c->backlog_bytes : WAIT_MAX;
     return 0;
 }
 
@@ -108,8 +112,49 @@ int ingest_refuse_code(struct ingest_body *b, int rc, const struct err *e)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Refuses where the journal is too full or the loader too late. */
-static int check_pressure(struct ingest *in, struct ingest_answer *a)
+static int refuse_late(struct ingest_answer *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int refuse_late(struct ingest_answer *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    refuse(a, 429, fmt, args);
+    va_end(args);
+    a->retry_after = RETRY_LATE_S;
+    return 429;
+}
+
+/* Three quarters of a bound: what one workspace may take of it. */
+static int64_t share_of(int64_t bound)
+{
+    return bound - bound / 4;
+}
+
+/* Refuses what could not be loaded soon. A session of which something waits already may go on, so
+ * that it gets ready. */
+static int check_backlog(struct ingest *in, const struct ingest_request *r, struct ingest_answer *a)
+{
+    const struct ingest_config *c = &in->config;
+    struct ingest_backlog b = {0};
+    int64_t most = c->backlog_sessions;
+    if (!c->backlog)
+        return 0;
+    c->backlog(c->backlog_arg, r->workspace, r->session, &b);
+    if (b.own_lag > c->lag_max)
+        return refuse_late(a, "what the workspace sent waits to be loaded for %lld s",
+                           (long long)(b.own_lag / 1000000000));
+    if (b.bytes >= c->backlog_bytes || b.own_bytes >= share_of(c->backlog_bytes))
+        return refuse_late(a, "%lld MiB wait to be loaded, %lld of them of this workspace",
+                           (long long)(b.bytes >> 20), (long long)(b.own_bytes >> 20));
+    if (!b.waits && ((int64_t)b.sessions >= most || (int64_t)b.own_sessions >= share_of(most)))
+        return refuse_late(a, "%lld sessions wait to be loaded, %lld of them of this workspace",
+                           (long long)b.sessions, (long long)b.own_sessions);
+    return 0;
+}
+
+/* Refuses where the journal is too full. */
+static int check_journal(struct ingest *in, struct ingest_answer *a)
 {
     const struct ingest_config *c = &in->config;
     struct journal_stats st;
@@ -120,9 +165,6 @@ static int check_pressure(struct ingest *in, struct ingest_answer *a)
     if (fill > c->fill_max)
         return refuse_answer(a, 429, "%d %% of the journal are waiting to be loaded",
                              (int)(fill * 100));
-    int64_t lag = c->lag ? c->lag(c->lag_arg) : 0;
-    if (lag > c->lag_max)
-        return refuse_answer(a, 429, "the loader is %lld s late", (long long)(lag / 1000000000));
     return 0;
 }
 
@@ -139,7 +181,8 @@ static int check_request(struct ingest *in, const struct ingest_request *r, stru
             JOURNAL_CHANNEL_MAX - 1);
     if (r->size > in->config.body_max)
         return refuse_answer(a, 413, "a body may have %lld bytes", (long long)in->config.body_max);
-    return check_pressure(in, a);
+    int refused = check_journal(in, a);
+    return refused ? refused : check_backlog(in, r, a);
 }
 
 /* The identity of a window that is known before its content; 0: none. */
@@ -164,6 +207,10 @@ static int look_at_session(struct ingest_body *b)
     uint64_t identity = request_identity(&b->request);
     pthread_mutex_lock(&s->lock);
     int rc = sessions_take_in(b->in->config.sessions, s, &e);
+    if (rc == GPUFL_E_CORRUPT) { /* a damaged session is replaced by sending it again */
+        log_error("%s; it begins anew, and what was stored of it is put apart", e.text);
+        rc = sessions_replace(b->in->config.sessions, s, &e);
+    }
     bool dropped = s->dropped, there = !rc && identity && sessions_has_window(s, identity);
     pthread_mutex_unlock(&s->lock);
     snprintf(b->answer.session, sizeof b->answer.session, "%s", s->session);

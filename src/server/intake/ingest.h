@@ -34,6 +34,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What was acknowledged and is not loaded, of all and of the workspace that is asked about. */
+struct ingest_backlog {
+    uint64_t sessions, own_sessions;
+    int64_t bytes, own_bytes; /* in the journal */
+    int64_t own_lag;          /* ns */
+    bool waits;               /* the session that is asked about is among them */
+};
+
 struct ingest_config {
     struct journal *journal;
     struct sessions *sessions;
@@ -41,10 +49,13 @@ struct ingest_config {
     int64_t plain_max;  /* inflated; 0: 32 GiB */
     unsigned ratio_max; /* inflated bytes for one sent; 0: 400 */
     double fill_max;    /* part of the journal's ceiling above which bodies are refused; 0: 0.9 */
-    /* The loader's lag, ns; more than lag_max (0: 30 s) refuses bodies. NULL: never. */
-    int64_t (*lag)(void *arg);
-    void *lag_arg;
-    int64_t lag_max;
+    /* What waits to be loaded; bodies are refused where that is too much for soon. NULL: never. */
+    void (*backlog)(void *arg, const char *workspace, const char *session,
+                    struct ingest_backlog *out);
+    void *backlog_arg;
+    unsigned backlog_sessions; /* that may wait; 0: 512 */
+    int64_t backlog_bytes;     /* that may wait; 0: 1 GiB */
+    int64_t lag_max;           /* ns that a workspace's oldest frame may have waited; 0: 30 s */
     /* The pieces of a window that will never be sealed. */
     void (*abandon)(void *arg, struct intake_session *s, uint64_t body);
     void *abandon_arg;

@@ -2,9 +2,13 @@
 #include "server/intake/intake.h"
 
 #include "base/file.h"
+#include "base/log.h"
+#include "server/intake/aside.h"
 
 #include <limits.h>
 #include <string.h>
+
+enum { OPEN_MOST = 512 /* of a store that states no room */ };
 
 static int open_sessions(struct intake *in, const struct intake_config *c, struct err *e)
 {
@@ -21,17 +25,20 @@ static int open_sessions(struct intake *in, const struct intake_config *c, struc
     int rc = sessions_open(&in->sessions, &sessions, e);
     if (rc)
         return rc;
-    const struct loader_config loader = {.sessions = in->sessions,
-                                         .aside = aside,
-                                         .commit_ns = c->commit_ns,
-                                         .commit_rows = c->commit_rows,
-                                         .quiet_ns = c->quiet_ns,
-                                         .silence_ns = c->silence_ns,
-                                         .idle_ns = c->idle_ns,
-                                         .retry_ns = c->retry_ns,
-                                         .fleet = c->fleet,
-                                         .arg = c->arg,
-                                         .news = c->news};
+    unsigned most = c->ops->room ? c->ops->room(c->store) : OPEN_MOST;
+    const struct loader_config loader = {
+        .sessions = in->sessions,
+        .open_most = c->open_most && c->open_most < most ? c->open_most : most,
+        .aside = aside,
+        .commit_ns = c->commit_ns,
+        .commit_rows = c->commit_rows,
+        .quiet_ns = c->quiet_ns,
+        .silence_ns = c->silence_ns,
+        .idle_ns = c->idle_ns,
+        .retry_ns = c->retry_ns,
+        .fleet = c->fleet,
+        .arg = c->arg,
+        .news = c->news};
     return loader_open(&in->loader, &loader, e);
 }
 
@@ -50,6 +57,22 @@ static int open_journal(struct intake *in, const struct intake_config *c, struct
     return rc ? rc : loader_start(in->loader, in->journal, e);
 }
 
+/* What could not be loaded is tried once more at each start. A journal or a disk that is full is no
+ * reason not to start: the rest waits for the next one. */
+static void load_aside(struct intake *in, const struct intake_config *c)
+{
+    char aside[PATH_MAX];
+    struct aside_loaded loaded = {0};
+    struct err e = {0};
+    if (path_join(aside, sizeof aside, c->data, "aside"))
+        return;
+    if (aside_load(aside, in->sessions, in->journal, &loaded, &e))
+        log_warn("frames stay set aside: %s", e.text);
+    if (loaded.sessions)
+        log_warn("%llu frames of %llu sessions that were set aside are loaded now",
+                 (unsigned long long)loaded.frames, (unsigned long long)loaded.sessions);
+}
+
 int intake_open(struct intake *in, const struct intake_config *c, struct err *e)
 {
     memset(in, 0, sizeof *in);
@@ -59,12 +82,15 @@ int intake_open(struct intake *in, const struct intake_config *c, struct err *e)
     if (rc == 0)
         rc = open_journal(in, c, e);
     if (!rc) {
+        load_aside(in, c);
         const struct ingest_config ingest = {.journal = in->journal,
                                              .sessions = in->sessions,
                                              .body_max = c->body_max,
                                              .plain_max = c->plain_max,
-                                             .lag = loader_lag,
-                                             .lag_arg = in->loader,
+                                             .backlog = loader_backlog,
+                                             .backlog_arg = in->loader,
+                                             .backlog_sessions = c->backlog_sessions,
+                                             .backlog_bytes = c->backlog_bytes,
                                              .abandon = loader_abandon,
                                              .abandon_arg = in->loader};
         rc = ingest_start(&in->ingest, &ingest, e);

@@ -15,13 +15,17 @@ struct intake_config {
     const char *data; /* folder, created */
     const struct store_ops *ops;
     struct store *store;
-    struct meta *meta;                                          /* NULL: nothing is registered */
-    unsigned threads;                                           /* of the loader; 0: 1 */
-    bool shared;                                                /* as of sessions_config */
-    int64_t journal_most;                                       /* bytes; 0: default */
-    int64_t segment_bytes;                                      /* 0: default */
-    int64_t keep_free;                                          /* 0: default */
-    int64_t body_max, plain_max;                                /* 0: default */
+    struct meta *meta;           /* NULL: nothing is registered */
+    unsigned threads;            /* of the loader; 0: 1 */
+    bool shared;                 /* as of sessions_config */
+    int64_t journal_most;        /* bytes; 0: default */
+    int64_t segment_bytes;       /* 0: default */
+    int64_t keep_free;           /* 0: default */
+    int64_t body_max, plain_max; /* 0: default */
+    unsigned backlog_sessions;   /* of ingest_config; 0: default */
+    int64_t backlog_bytes;       /* of ingest_config; 0: default */
+    unsigned
+        open_most; /* sessions open in the store at the same time; 0: as many as it has room for */
     int64_t commit_ns, quiet_ns, silence_ns, idle_ns, retry_ns; /* 0: default */
     uint64_t commit_rows;                                       /* 0: default */
     struct fleet *fleet; /* takes what hosts and GPUs do; NULL: nobody asks */

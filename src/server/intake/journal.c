@@ -469,6 +469,20 @@ uint64_t journal_id(const struct journal *j)
     return j->id;
 }
 
+uint64_t journal_last(struct journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    uint64_t last = j->next - 1;
+    pthread_mutex_unlock(&j->lock);
+    return last;
+}
+
+int64_t journal_free_bytes(struct journal *j, int64_t *needs)
+{
+    *needs = j->config.keep_free + j->config.segment_bytes;
+    return file_free_bytes(j->folder);
+}
+
 void journal_stats(struct journal *j, struct journal_stats *out)
 {
     pthread_mutex_lock(&j->lock);

@@ -94,9 +94,15 @@ int journal_append(struct journal *j, struct journal_frame *f, const void *paylo
 /* Waits until the frame of that number, and all before it, are durable. 0: all appended. */
 int journal_wait(struct journal *j, uint64_t number, struct err *e);
 
+/* The number of the last frame appended; 0: none ever was. */
+uint64_t journal_last(struct journal *j);
+
 void journal_release(struct journal *j, struct journal_place p);
 
 void journal_stats(struct journal *j, struct journal_stats *out);
+
+/* Bytes that are free on the journal's disk, -1: unknown, and those that it needs to go on. */
+int64_t journal_free_bytes(struct journal *j, int64_t *needs);
 
 /* Says whether the ceiling would refuse an append, and how full the journal is (0 to 1). */
 double journal_fill(struct journal *j);

@@ -1,13 +1,15 @@
 /* loader.c - the threads that load: which session is next, when to commit, what to try again.
  *
- * A queue a thread: frames come in the journal's order, each with its session. A thread looks at
- * all its sessions a few dozen times a second: commits those that are due, retries, ends,
- * closes. A session that fails costs others only the time of its retries. */
+ * A queue a thread (loader_queue.h), which keeps the order of the journal within a session. A
+ * thread looks at all its sessions a few dozen times a second: commits those that are due, retries
+ * a few that failed, ends, closes. A session that fails costs others only the time of its retries.
+ * */
 #include "server/intake/loader.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/intake/aside.h"
 #include "server/intake/loader_inside.h"
 
 #include <errno.h>
@@ -24,31 +26,14 @@
 #define TICK_NS    40000000
 #define SLOW_NS    30000000000 /* between looks at the small tables */
 
-enum { COMMIT_ROWS = 500000, ITEMS_MAX = 1 << 24, LIST_MEMORY = 1 << 24 };
+enum { COMMIT_ROWS = 500000, LIST_MEMORY = 1 << 24, OPEN_MOST = 64, OPEN_LEAST = 2 };
 
 /* ---- queues ---------------------------------------------------------------------------------- */
-
-static int queue_grow(struct loader_thread *t)
-{
-    size_t cap = t->cap ? 2 * t->cap : 256;
-    struct item *items = cap <= ITEMS_MAX ? mem_array(cap, sizeof *items) : NULL;
-    if (!items)
-        return GPUFL_E_NOMEM;
-    for (size_t i = 0, at = t->first; i < t->count; i++, at = at + 1 < t->cap ? at + 1 : 0)
-        items[i] = t->items[at];
-    mem_free(t->items);
-    t->items = items;
-    t->first = 0;
-    t->cap = cap;
-    return 0;
-}
 
 static void queue_push(struct loader_thread *t, const struct item *item)
 {
     pthread_mutex_lock(&t->lock);
-    bool room = t->count < t->cap || !queue_grow(t);
-    if (room)
-        t->items[(t->first + t->count++) % t->cap] = *item;
+    bool room = !loader_queue_push(&t->queue, item);
     pthread_cond_signal(&t->some);
     pthread_mutex_unlock(&t->lock);
     if (!room) {
@@ -97,32 +82,69 @@ static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, 
 {
     struct timespec at = {until / 1000000000, until % 1000000000};
     pthread_mutex_lock(&t->lock);
-    while (!t->count && !t->stop && (t->drain_asked == t->drain_done || t->drain_waits))
+    while (!t->queue.items && !t->stop && (t->drain_asked == t->drain_done || t->drain_waits))
         if (pthread_cond_timedwait(&t->some, &t->lock, &at) == ETIMEDOUT)
             break;
     *stop = t->stop;
-    t->behind = t->count > 1;
-    bool some = t->count > 0 && !t->stop;
-    if (some) {
-        *out = t->items[t->first];
-        t->first = (t->first + 1) % t->cap;
-        t->count--;
-    }
+    t->behind = t->queue.items > 1;
+    bool some = !t->stop && loader_queue_pop(&t->queue, clock_mono(), out);
     pthread_mutex_unlock(&t->lock);
     return some;
 }
 
-int64_t loader_thread_lag(struct loader_thread *t)
+static struct loader_queue_load queue_load(struct loader_thread *t, const char *workspace)
 {
+    struct loader_queue_load load = {.since = INT64_MAX};
     pthread_mutex_lock(&t->lock);
-    int64_t lag = t->count ? clock_mono() - t->items[t->first].frame.queued : 0;
+    loader_queue_load(&t->queue, workspace, &load);
     pthread_mutex_unlock(&t->lock);
-    return lag;
+    return load;
 }
 
-int64_t loader_lag(void *arg)
+static int64_t age_of(int64_t since)
+{
+    return since == INT64_MAX ? 0 : clock_mono() - since;
+}
+
+int64_t loader_thread_lag(struct loader_thread *t)
+{
+    return age_of(queue_load(t, NULL).since);
+}
+
+/* Says whether frames of the session wait. */
+static bool waits(struct loader *l, const char *workspace, const char *session)
+{
+    struct intake_session *s = sessions_find(l->config.sessions, workspace, session);
+    if (!s)
+        return false;
+    struct loader_thread *t = &l->threads[s->thread % l->thread_count];
+    pthread_mutex_lock(&t->lock);
+    bool waiting = s->waiting != NULL;
+    pthread_mutex_unlock(&t->lock);
+    sessions_put(l->config.sessions, s);
+    return waiting;
+}
+
+void loader_backlog(void *arg, const char *workspace, const char *session,
+                    struct ingest_backlog *out)
 {
     struct loader *l = arg;
+    *out = (struct ingest_backlog){.waits = session && waits(l, workspace, session)};
+    for (unsigned i = 0; i < l->thread_count; i++) {
+        struct loader_thread *t = &l->threads[i];
+        struct loader_queue_load all = queue_load(t, NULL), own = queue_load(t, workspace);
+        int64_t lag = age_of(own.since);
+        out->sessions +=
+            all.sessions + atomic_load_explicit(&t->held.failing, memory_order_relaxed);
+        out->bytes += all.bytes + atomic_load_explicit(&t->held.bytes, memory_order_relaxed);
+        out->own_sessions += own.sessions;
+        out->own_bytes += own.bytes;
+        out->own_lag = lag > out->own_lag ? lag : out->own_lag;
+    }
+}
+
+int64_t loader_lag(struct loader *l)
+{
     int64_t most = 0;
     for (unsigned i = 0; i < l->thread_count; i++) {
         int64_t lag = loader_thread_lag(&l->threads[i]);
@@ -136,13 +158,25 @@ int64_t loader_lag(void *arg)
 static void look_at_all(struct loader_thread *t)
 {
     int64_t now = clock_mono();
+    struct loader_queue_load held = {.since = INT64_MAX};
+    uint64_t failing = 0, columns = 0;
+    t->retried = 0;
     for (struct loading **at = &t->list; *at;) {
         struct loading *g = *at, *next = g->next;
-        if (loader_look_at(t, g, now))
+        if (loader_look_at(t, g, now)) {
             *at = next;
-        else
-            at = &g->next;
+            continue;
+        }
+        loader_hold(g, &held);
+        failing += g->failures > 0;
+        columns += g->open;
+        at = &g->next;
     }
+    atomic_store_explicit(&t->held.sessions, held.sessions, memory_order_relaxed);
+    atomic_store_explicit(&t->held.failing, failing, memory_order_relaxed);
+    atomic_store_explicit(&t->held.columns, columns, memory_order_relaxed);
+    atomic_store_explicit(&t->held.bytes, held.bytes, memory_order_relaxed);
+    atomic_store_explicit(&t->held.since, held.since, memory_order_relaxed);
     t->looked = clock_mono();
 }
 
@@ -184,11 +218,6 @@ static void slow_work(struct loader *l)
 
 static void handle(struct loader_thread *t, const struct item *i)
 {
-    if (i->kind == ITEM_REPLAYED) { /* windows of before the start will not be sealed */
-        for (struct loading *g = t->list; g; g = g->next)
-            loading_abandon(g, 0);
-        return;
-    }
     struct loading *g = loader_session(t, i->s);
     if (!g) {
         log_error("loader: out of memory: a frame waits for the next start");
@@ -222,7 +251,7 @@ static bool waits_for_turn(const struct loader_thread *t)
 static void answer_drain(struct loader_thread *t)
 {
     pthread_mutex_lock(&t->lock);
-    bool asked = t->drain_asked != t->drain_done && !t->count;
+    bool asked = t->drain_asked != t->drain_done && !t->queue.items;
     uint64_t upto = t->drain_asked;
     pthread_mutex_unlock(&t->lock);
     if (!asked)
@@ -269,6 +298,9 @@ static int thread_init(struct loader_thread *t, struct loader *l)
     t->loader = l;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->drained, NULL);
+    atomic_init(&t->held.since, INT64_MAX);
+    unsigned most = l->config.open_most / l->thread_count;
+    t->open_most = most > OPEN_LEAST ? most : OPEN_LEAST;
     if (pthread_condattr_init(&attr))
         return GPUFL_E_NOMEM;
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -295,6 +327,7 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
     l->config.silence_ns = c->silence_ns > 0 ? c->silence_ns : SILENCE_NS;
     l->config.retry_ns = c->retry_ns > 0 ? c->retry_ns : RETRY_NS;
     l->config.idle_ns = c->idle_ns > 0 ? c->idle_ns : IDLE_NS;
+    l->config.open_most = c->open_most ? c->open_most : OPEN_MOST;
     l->thread_count = threads < LOADER_THREADS_MAX ? threads : LOADER_THREADS_MAX;
     for (unsigned i = 0; i < l->thread_count; i++)
         if (thread_init(&l->threads[i], l)) {
@@ -315,8 +348,11 @@ int loader_start(struct loader *l, struct journal *j, struct err *e)
         struct loader_thread *t = &l->threads[i];
         char name[] = "gpufl-load-a";
         name[sizeof name - 2] = (char)('a' + i);
-        queue_push(t, &(struct item){.kind = ITEM_REPLAYED, .frame.queued = clock_mono()});
-        rc = journal_reader_open(&t->reader, j);
+        pthread_mutex_lock(&t->lock); /* windows of before the start will not be sealed */
+        rc = loader_queue_abandon_all(&t->queue, l->config.sessions);
+        pthread_mutex_unlock(&t->lock);
+        if (rc == 0)
+            rc = journal_reader_open(&t->reader, j);
         if (rc == 0)
             rc = thread_start(&t->thread, name, 0, loader_main, t);
     }
@@ -342,9 +378,9 @@ void loader_close(struct loader *l)
         return;
     for (unsigned i = 0; i < l->thread_count; i++) {
         struct loader_thread *t = &l->threads[i];
-        for (size_t k = 0; k < t->count; k++)
-            sessions_put(l->config.sessions, t->items[(t->first + k) % t->cap].s);
-        mem_free(t->items);
+        struct item item;
+        while (loader_queue_pop(&t->queue, 0, &item))
+            sessions_put(l->config.sessions, item.s);
         journal_reader_close(t->reader);
         pthread_cond_destroy(&t->some);
         pthread_cond_destroy(&t->drained);
@@ -375,9 +411,25 @@ bool loader_drain(struct loader *l, int64_t timeout_ns)
     return done;
 }
 
+/* Adds what waits for a thread, and what its sessions hold. */
+static void add_backlog(struct loader_thread *t, struct loader_stats *out)
+{
+    struct loader_queue_load queue = queue_load(t, NULL);
+    const struct loader_held *h = &t->held;
+    int64_t since = atomic_load_explicit(&h->since, memory_order_relaxed);
+    int64_t age = age_of(since < queue.since ? since : queue.since);
+    out->backlog_sessions +=
+        queue.sessions + atomic_load_explicit(&h->sessions, memory_order_relaxed);
+    out->backlog_bytes += queue.bytes + atomic_load_explicit(&h->bytes, memory_order_relaxed);
+    out->backlog_age = age > out->backlog_age ? age : out->backlog_age;
+    out->failing_sessions += atomic_load_explicit(&h->failing, memory_order_relaxed);
+    out->columns += (unsigned)atomic_load_explicit(&h->columns, memory_order_relaxed);
+}
+
 void loader_stats(struct loader *l, struct loader_stats *out)
 {
     memset(out, 0, sizeof *out);
+    out->aside_sessions = aside_count(l->aside);
     out->frames = atomic_load_explicit(&l->frames, memory_order_relaxed);
     for (unsigned i = 0; i < l->thread_count; i++) {
         struct loader_thread *t = &l->threads[i];
@@ -391,8 +443,9 @@ void loader_stats(struct loader *l, struct loader_stats *out)
         out->set_aside += atomic_load_explicit(&t->set_aside, memory_order_relaxed);
         out->open += atomic_load_explicit(&t->open, memory_order_relaxed);
         pthread_mutex_lock(&t->lock);
-        out->waiting += t->count;
+        out->waiting += t->queue.items;
         pthread_mutex_unlock(&t->lock);
+        add_backlog(t, out);
     }
     out->lag = loader_lag(l);
 }

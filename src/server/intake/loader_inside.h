@@ -5,16 +5,15 @@
 
 #include "base/thread.h"
 #include "server/intake/loader.h"
-#include "server/intake/loading.h"
+#include "server/intake/loader_queue.h"
 
 enum { LOADER_THREADS_MAX = 16 };
 
-enum item_kind { ITEM_FRAME, ITEM_ABANDON, ITEM_REPLAYED };
-
-struct item {
-    enum item_kind kind;
-    struct intake_session *s; /* reference; NULL with REPLAYED */
-    struct loading_frame frame;
+/* What a thread's sessions hold that is not committed; written by the thread: relaxed. */
+struct loader_held {
+    _Atomic uint64_t sessions, failing, columns;
+    _Atomic int64_t bytes;
+    _Atomic int64_t since; /* CLOCK_MONOTONIC ns; INT64_MAX: nothing */
 };
 
 struct loader_thread {
@@ -23,8 +22,7 @@ struct loader_thread {
     pthread_mutex_t lock; /* of the members down to drain_done */
     pthread_cond_t some;
     pthread_cond_t drained;
-    struct item *items; /* owned; a ring */
-    size_t first, count, cap;
+    struct loader_queue queue;
     bool stop;
     uint64_t drain_asked, drain_done;
     bool drain_waits; /* it cannot be answered yet; the thread's own */
@@ -33,6 +31,10 @@ struct loader_thread {
     struct loading *list; /* owned */
     int64_t looked;       /* CLOCK_MONOTONIC ns, at all sessions */
     bool behind;          /* frames are waiting */
+    unsigned open_most;   /* sessions with columns; less after memory was short */
+    bool shedding;        /* sessions are being closed because memory was short */
+    unsigned retried;     /* sessions, in this look at all */
+    struct loader_held held;
     struct loading_totals totals;
     _Atomic uint64_t retries, set_aside; /* relaxed */
     _Atomic unsigned open;               /* relaxed */
@@ -66,6 +68,9 @@ void loader_end(struct loader_thread *t, struct loading *g);
 
 /* Commits, retries, ends or closes what is due. True: the session was released. */
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
+
+/* Adds what the session holds that is not committed. */
+void loader_hold(const struct loading *g, struct loader_queue_load *sum);
 
 /* Puts the frame that ends a session into the journal, so that it has its place in the order. */
 void loader_ask_end(struct loader *l, const char *workspace, const char *session, bool silent);

@@ -13,11 +13,14 @@
 
 #define GROW_NS    5000000000
 #define RETRY_MOST 60000000000
-#define TURN_NS    100000000 /* between looks whether another server is done */
+#define RETRY_SOON 5000000000    /* where the reason goes by */
+#define HOPE_NS    3600000000000 /* after which frames are set aside that nothing has helped */
+#define TURN_NS    100000000     /* between looks whether another server is done */
 
 enum {
     BEHIND = 5, /* times the usual time of a transaction */
     FIRST_ROWS = 65536,
+    RETRIES_AT_ONCE = 4,
     TURNS_SAID = 50 /* looks in vain until it is said */
 };
 
@@ -61,8 +64,63 @@ static void discard(struct loading *g)
     g->failures = 0;
 }
 
-/* A lack of room goes by, and so does a store that is not reached; others may have to do with this
- * session alone. */
+/* ---- room ------------------------------------------------------------------------------------ */
+
+/* The open session that was used longest ago, those that have ended first; NULL: none but g. */
+static struct loading *longest_ago(struct loader_thread *t, const struct loading *g)
+{
+    struct loading *found = NULL;
+    for (struct loading *at = t->list; at; at = at->next) {
+        if (!at->open || at == g)
+            continue;
+        bool ended = at->complete && !at->begun;
+        bool found_ended = found && found->complete && !found->begun;
+        if (!found || (ended && !found_ended) || (ended == found_ended && at->used < found->used))
+            found = at;
+    }
+    return found;
+}
+
+/* Commits and closes open sessions until no more than `most` are left. */
+static void close_down_to(struct loader_thread *t, const struct loading *g, unsigned most)
+{
+    unsigned open = 0;
+    struct loading *last;
+    for (const struct loading *at = t->list; at; at = at->next)
+        open += at->open;
+    for (; open > most && (last = longest_ago(t, g)); open--) {
+        loader_commit(t, last); /* one that fails is closed by that */
+        loader_end(t, last);
+        loading_shut(last);
+    }
+}
+
+/* Memory was short: fewer sessions are open until commits succeed again. */
+static void shed(struct loader_thread *t, const struct loading *g)
+{
+    if (t->shedding) /* a commit of those that are closed failed as well: it is closed by that */
+        return;
+    t->shedding = true;
+    t->open_most = t->open_most > 3 ? t->open_most / 2 : t->open_most;
+    close_down_to(t, g, t->open_most);
+    t->shedding = false;
+}
+
+static void grow(struct loader_thread *t)
+{
+    const struct loader *l = t->loader;
+    t->open_most += t->open_most < l->config.open_most / l->thread_count;
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* Other tries would end the same: the session's columns or frames are not what they should be. */
+static bool is_damage(int rc)
+{
+    return rc == GPUFL_E_CORRUPT || rc == GPUFL_E_STATE || rc == GPUFL_E_INVAL;
+}
+
+/* A lack of room goes by, and so does a store that is not reached. */
 static bool goes_by(int rc, const struct err *e)
 {
     return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_BUSY ||
@@ -83,10 +141,46 @@ static int copy_aside(struct loading *g, struct session_frames *k, const struct 
     return rc;
 }
 
+/* Frames that wait for the thread follow those that are set aside. */
+static void take_waiting(struct loader_thread *t, struct loading *g)
+{
+    struct item item;
+    bool some = true;
+    while (some) {
+        pthread_mutex_lock(&t->lock);
+        some = loader_queue_pop_of(&t->queue, g->s, &item);
+        pthread_mutex_unlock(&t->lock);
+        if (!some)
+            return;
+        int rc = 0;
+        if (item.kind == ITEM_ABANDON)
+            loading_abandon(g, item.frame.body);
+        else if (item.frame.kind == JOURNAL_PIECE)
+            rc = loading_piece(g, &item.frame);
+        else
+            rc = loading_push(&g->backlog, &item.frame);
+        if (rc)
+            log_error("loader: out of memory: a frame waits for the next start");
+        sessions_put(t->loader->config.sessions, item.s);
+    }
+}
+
+/* What was accepted and is set aside is expected from the sender again. Frames up to here follow,
+ * those after it are the sender's next try. */
+static void expect_again(struct loader_thread *t, struct loading *g, bool damaged)
+{
+    pthread_mutex_lock(&g->s->lock);
+    g->aside_upto = journal_last(t->loader->journal);
+    g->s->damaged |= damaged;
+    sessions_forget(g->s);
+    pthread_mutex_unlock(&g->s->lock);
+}
+
 static void set_aside(struct loader_thread *t, struct loading *g, const char *why)
 {
     struct session_frames *k;
     struct err e = {0};
+    take_waiting(t, g);
     size_t n = g->backlog.count;
     int rc = session_frames_open(&k, t->loader->aside, g->s->workspace, g->s->session, true, &e);
     for (size_t i = 0; !rc && i < g->window_count; i++)
@@ -109,23 +203,35 @@ static void set_aside(struct loader_thread *t, struct loading *g, const char *wh
     g->failures = 0;
 }
 
+static int64_t wait_after(const struct loader_thread *t, const struct loading *g, bool soon)
+{
+    int64_t wait = t->loader->config.retry_ns << (g->failures < 7 ? g->failures : 7);
+    int64_t most = g->turn ? TURN_NS : soon ? RETRY_SOON : RETRY_MOST;
+    return wait < most ? wait : most;
+}
+
 static void note_failure(struct loader_thread *t, struct loading *g, int rc, const struct err *e)
 {
     if (rc == GPUFL_E_NOENT) {
         discard(g);
         return;
     }
-    int64_t wait = t->loader->config.retry_ns << (g->failures < 7 ? g->failures : 7);
+    int64_t now = clock_mono();
     g->turn = rc == GPUFL_E_BUSY && !e->vendor;
-    wait = g->turn && wait > TURN_NS ? TURN_NS : wait;
-    g->retry_at = clock_mono() + (wait < RETRY_MOST ? wait : RETRY_MOST);
+    g->retry_at = now + wait_after(t, g, goes_by(rc, e));
+    g->failing_since = g->failures ? g->failing_since : now;
     g->failures++;
     atomic_fetch_add_explicit(&t->retries, 1, memory_order_relaxed);
+    if (rc == GPUFL_E_NOMEM)
+        shed(t, g);
     if (!g->turn || g->failures % TURNS_SAID == 0)
         log_warn("session %s cannot be loaded now, and will be tried again: %s", g->s->session,
                  e->text);
-    if (g->failures >= LOADER_TRIES && !goes_by(rc, e))
+    bool hopeless = is_damage(rc) || (!goes_by(rc, e) && now - g->failing_since > HOPE_NS);
+    if (g->failures >= LOADER_TRIES && hopeless) {
+        expect_again(t, g, rc == GPUFL_E_CORRUPT);
         set_aside(t, g, e->text);
+    }
 }
 
 static void tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels,
@@ -162,6 +268,7 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     }
     if (begun) {
         g->failures = 0;
+        grow(t);
         newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
                             g->s->session, clock_real());
         tell(t, g, rows, kernels, false);
@@ -193,18 +300,30 @@ static uint64_t rows_at_once(const struct loader_thread *t, const struct loading
     return rows < t->loader->config.commit_rows ? rows : t->loader->config.commit_rows;
 }
 
+/* The frame, or the window that it seals, came before the session's frames were set aside. */
+static bool follows_aside(const struct loading *g, const struct loading_frame *f)
+{
+    return f->number <= g->aside_upto ||
+           (f->kind == JOURNAL_SEAL && f->body && f->body <= g->aside_upto);
+}
+
 void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f)
 {
     struct err e = {0};
-    if (g->failures) {
+    bool aside = g->aside_upto && f->kind != JOURNAL_PIECE && follows_aside(g, f);
+    if (g->failures || aside) {
         if (loading_push(&g->backlog, f))
             log_error("loader: out of memory: a frame waits for the next start");
+        if (aside)
+            set_aside(t, g, "earlier ones of it were set aside");
         return;
     }
+    if (!g->open && f->kind != JOURNAL_PIECE)
+        close_down_to(t, g, t->open_most - 1);
     int rc = loading_give(g, f, &e);
     if (rc)
         note_failure(t, g, rc, &e);
-    else if (g->rows >= rows_at_once(t, g))
+    else if (g->rows >= rows_at_once(t, g) || (g->begun && f->kind == JOURNAL_END))
         loader_commit(t, g);
 }
 
@@ -213,6 +332,7 @@ static void retry(struct loader_thread *t, struct loading *g)
     struct loading_list again = g->backlog;
     struct err e = {0};
     int rc = 0;
+    close_down_to(t, g, t->open_most - 1);
     g->backlog = (struct loading_list){0};
     for (size_t i = 0; i < again.count; i++) {
         if (!rc)
@@ -276,6 +396,20 @@ static void let_go(struct loader_thread *t, struct loading *g)
     loader_session_free(t, g);
 }
 
+void loader_hold(const struct loading *g, struct loader_queue_load *sum)
+{
+    const struct loading_list *lists[] = {&g->taken, &g->backlog};
+    bool some = false;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (size_t k = 0; k < lists[i]->count; k++) {
+            const struct loading_frame *f = &lists[i]->items[k];
+            sum->bytes += f->place.size;
+            sum->since = f->queued < sum->since ? f->queued : sum->since;
+            some = true;
+        }
+    sum->sessions += some;
+}
+
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
 {
     const struct loader_config *c = &t->loader->config;
@@ -285,7 +419,7 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
     }
     if (is_due(t, g, now))
         loader_commit(t, g);
-    if (g->failures && now >= g->retry_at)
+    if (g->failures && now >= g->retry_at && t->retried++ < RETRIES_AT_ONCE)
         retry(t, g);
     loader_end(t, g);
     if (g->registry.ended && !g->complete && !g->end_asked && is_idle(g) &&
@@ -296,7 +430,8 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
     if (g->open && now - g->registry.told >= GROW_NS && g->registry.records &&
         now - g->used < GROW_NS)
         put_growth(t, g);
-    if (!is_idle(g) || now - g->used < c->idle_ns)
+    bool done = g->complete && !g->aside_upto; /* others want its room */
+    if (!is_idle(g) || (!done && now - g->used < c->idle_ns))
         return false;
     shut_session(t, g);
     return true;

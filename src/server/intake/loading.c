@@ -267,7 +267,7 @@ static struct loading_window *find_window(struct loading *l, uint64_t body)
     return NULL;
 }
 
-static int add_piece(struct loading *l, const struct loading_frame *f)
+int loading_piece(struct loading *l, const struct loading_frame *f)
 {
     struct loading_window *w = find_window(l, f->body);
     if (!w) {
@@ -393,8 +393,8 @@ static bool ends_nothing(struct loading *l, const struct loading_frame *f)
     if (f->kind != JOURNAL_END || l->open)
         return false;
     pthread_mutex_lock(&l->s->lock);
-    bool nothing = !sessions_take_in(l->sessions, l->s, NULL) && !l->s->columns &&
-                   !sessions_look_again(l->sessions, l->s, NULL) && !l->s->columns;
+    bool nothing = !sessions_take_in(l->sessions, l->s, NULL) && !l->s->stored &&
+                   !sessions_look_again(l->sessions, l->s, NULL) && !l->s->stored;
     pthread_mutex_unlock(&l->s->lock);
     if (nothing) {
         l->complete = true;
@@ -409,7 +409,7 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
     if (ends_nothing(l, f))
         return 0;
     if (f->kind == JOURNAL_PIECE) {
-        int rc = add_piece(l, f);
+        int rc = loading_piece(l, f);
         return rc ? fail(l, f, rc, e) : 0;
     }
     int rc = loading_open(l, e);

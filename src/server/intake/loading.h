@@ -83,8 +83,9 @@ struct loading {
     struct loading_list backlog; /* frames that wait for a retry */
     unsigned failures;
     bool turn; /* the last one: another server is writing it */
-    int64_t retry_at, used;
-    bool announce_end; /* it has ended, which the small tables and others do not know yet */
+    int64_t retry_at, used, failing_since;
+    uint64_t aside_upto; /* frames up to this one follow those that were set aside; 0: none were */
+    bool announce_end;   /* it has ended, which the small tables and others do not know yet */
 };
 
 /* Prepares; opens nothing. */
@@ -103,6 +104,9 @@ int loading_commit(struct loading *l, struct err *e);
 
 /* Closes what is open; only where nothing is begun. */
 void loading_shut(struct loading *l);
+
+/* Adds a piece to its window: 0 or NOMEM. */
+int loading_piece(struct loading *l, const struct loading_frame *f);
 
 /* Pieces of a window that will not be sealed: released. body 0: of all that are not. */
 void loading_abandon(struct loading *l, uint64_t body);

@@ -168,15 +168,26 @@ static int open_columns(struct loading *l, bool *were, struct err *e)
     struct intake_session *s = l->s;
     pthread_mutex_lock(&s->lock);
     int rc = sessions_take_in(l->sessions, s, e);
-    if (!rc && !s->dropped && !s->columns) /* since then another server may have made it */
+    if (!rc && !s->dropped && !s->stored) /* since then another server may have made it */
         rc = sessions_look_again(l->sessions, s, e);
-    *were = s->columns != NULL;
+    *were = s->stored;
     if (!rc && s->dropped)
         rc = err_set(e, GPUFL_E_NOENT, "session %s was deleted", s->session);
     if (!rc && !s->columns)
         rc = c->ops->get(c->store, s->workspace, s->session, true, &s->columns, e);
+    s->stored |= !rc;
     pthread_mutex_unlock(&s->lock);
     return rc;
+}
+
+/* The store may close the session now, and opens it again where it gave it up. */
+static void let_columns_go(struct loading *l)
+{
+    const struct sessions_config *c = sessions_config(l->sessions);
+    struct store_session *ss = l->s->columns;
+    l->s->columns = NULL;
+    if (ss)
+        c->ops->put(ss);
 }
 
 int loading_open(struct loading *l, struct err *e)
@@ -226,4 +237,5 @@ void loading_shut(struct loading *l)
     l->decoder = NULL;
     l->tiles = NULL;
     l->frames = NULL;
+    let_columns_go(l);
 }

@@ -99,13 +99,14 @@ static struct intake_session **bucket_of(struct sessions *t, const char *workspa
     return &t->buckets[hash % BUCKETS];
 }
 
-struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session)
+static struct intake_session *take(struct sessions *t, const char *workspace, const char *session,
+                                   bool create)
 {
     pthread_mutex_lock(&t->lock);
     struct intake_session **at = bucket_of(t, workspace, session), *s = *at;
     while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
         s = s->next;
-    if (!s && (s = session_new(t, workspace, session))) {
+    if (!s && create && (s = session_new(t, workspace, session))) {
         s->next = *at;
         *at = s;
     }
@@ -115,6 +116,16 @@ struct intake_session *sessions_get(struct sessions *t, const char *workspace, c
     }
     pthread_mutex_unlock(&t->lock);
     return s;
+}
+
+struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session)
+{
+    return take(t, workspace, session, true);
+}
+
+struct intake_session *sessions_find(struct sessions *t, const char *workspace, const char *session)
+{
+    return take(t, workspace, session, false);
 }
 
 void sessions_put(struct sessions *t, struct intake_session *s)
@@ -305,22 +316,23 @@ static void take_positions(struct intake_session *s, const struct store_position
     }
 }
 
+/* What the store has is looked at and let go: senders keep no session open. */
 static int take_columns(struct sessions *t, struct intake_session *s, struct err *e)
 {
     const struct store_ops *ops = t->config.ops;
-    int rc = ops->get(t->config.store, s->workspace, s->session, false, &s->columns, e);
-    if (rc) {
-        s->columns = NULL;
+    struct store_session *ss;
+    if (s->damaged)
+        return err_set(e, GPUFL_E_CORRUPT, "what is stored of session %s is damaged", s->session);
+    int rc = ops->get(t->config.store, s->workspace, s->session, false, &ss, e);
+    if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
-    }
     s->loaded_count = STORE_POSITIONS_MAX;
-    rc = ops->peek(s->columns, s->loaded, &s->loaded_count, e);
-    if (!rc)
+    rc = ops->peek(ss, s->loaded, &s->loaded_count, e);
+    if (!rc) {
         take_positions(s, s->loaded, s->loaded_count);
-    if (rc) {
-        ops->put(s->columns);
-        s->columns = NULL;
+        s->stored = true;
     }
+    ops->put(ss);
     return rc;
 }
 
@@ -336,12 +348,11 @@ int sessions_look_again(struct sessions *t, struct intake_session *s, struct err
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
     rc = ops->peek(ss, now, &n, e);
-    if (!rc)
+    if (!rc) {
         take_positions(s, now, n);
-    if (s->columns)
-        ops->put(ss);
-    else
-        s->columns = ss;
+        s->stored = true;
+    }
+    ops->put(ss);
     return rc;
 }
 
@@ -373,4 +384,27 @@ int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e
         rc = take_windows(t, s, e);
     s->taken_in = !rc;
     return rc;
+}
+
+void sessions_forget(struct intake_session *s)
+{
+    s->taken_in = s->stored = false;
+    s->channel_count = 0;
+    s->window_count = 0;
+    s->loaded_count = 0;
+}
+
+int sessions_replace(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    const struct store_ops *ops = t->config.ops;
+    if (!ops->put_apart)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "session %s is damaged: delete it", s->session);
+    int rc = ops->put_apart(t->config.store, s->workspace, s->session, e);
+    if (!rc)
+        rc = session_frames_remove(t->config.folder, s->workspace, s->session, e);
+    if (rc)
+        return rc;
+    s->damaged = false;
+    sessions_forget(s);
+    return sessions_take_in(t, s, e);
 }

@@ -36,7 +36,8 @@ struct session_owner {
     char host[SESSION_HOST_MAX]; /* "": unknown */
 };
 
-struct loading; /* loader.c: what the loader knows of it */
+struct loading;       /* loader.c: what the loader knows of it */
+struct queue_session; /* loader_queue.c: its frames that wait */
 
 struct intake_session {
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
@@ -51,12 +52,15 @@ struct intake_session {
     size_t window_count, window_cap;
     struct store_position loaded[STORE_POSITIONS_MAX]; /* of the store, when it was taken in */
     unsigned loaded_count;
-    struct store_session *columns; /* NULL: it has none yet; the loader's, once taken in */
+    bool stored;                   /* the store has something of it */
+    bool damaged;                  /* the loader found that what the store has cannot be read */
+    struct store_session *columns; /* while the loader has it open, else NULL; the loader's */
     /* Guarded by the table's lock. */
     unsigned users;
     int64_t used; /* CLOCK_MONOTONIC ns, of the last use */
     struct intake_session *next;
-    struct loading *loading; /* the loader's thread alone */
+    struct loading *loading;       /* the loader's thread alone */
+    struct queue_session *waiting; /* guarded by the lock of the loader's thread */
 };
 
 struct sessions_config {
@@ -76,10 +80,21 @@ const struct sessions_config *sessions_config(const struct sessions *t);
 
 /* The session, made where it is new. NULL: out of memory. Ids must be sound. */
 struct intake_session *sessions_get(struct sessions *t, const char *workspace, const char *session);
+/* The session where it is in the table, else NULL. */
+struct intake_session *sessions_find(struct sessions *t, const char *workspace,
+                                     const char *session);
 void sessions_put(struct sessions *t, struct intake_session *s);
 
 /* Reads what the stores know of it, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
+
+/* Forgets what of it was accepted, so that the stores are asked again: what they do not have is
+ * then expected from its sender once more. Caller holds s->lock. */
+void sessions_forget(struct intake_session *s);
+
+/* Puts what the store has of a damaged session apart, and begins the session anew. UNAVAILABLE:
+ * this store cannot. Caller holds s->lock. */
+int sessions_replace(struct sessions *t, struct intake_session *s, struct err *e);
 
 /* Reads the session's positions once more, where other servers load the session as well. Caller
  * holds s->lock. */

@@ -387,6 +387,62 @@ TEST(test_pressure)
     free(text);
 }
 
+static struct ingest_backlog waiting;
+
+static void tell_waiting(void *arg, const char *workspace, const char *session,
+                         struct ingest_backlog *out)
+{
+    (void)arg;
+    assert_string_equal(workspace, "w");
+    assert_string_equal(session, S);
+    *out = waiting;
+}
+
+/* The status of a body while so much waits; its answer says when to try again, and why. */
+static int status_while(struct ingest *in, struct ingest_backlog b, const char *why)
+{
+    struct ingest_request r = fixture_request(S, "device", 0);
+    struct ingest_answer a;
+    struct ingest_body *body;
+    waiting = b;
+    int status = ingest_open(in, &r, &body, &a);
+    ingest_close(body);
+    assert_true(!status || (a.retry_after > 0 && strstr(a.text, why)));
+    return status;
+}
+
+/* More is not acknowledged than can be loaded soon. One workspace does not take all the room, and a
+ * session of which something waits may go on. */
+TEST(test_backlog)
+{
+    struct ingest *in;
+    const struct ingest_config c = {.journal = fix.intake.journal,
+                                    .sessions = fix.intake.sessions,
+                                    .backlog = tell_waiting,
+                                    .backlog_sessions = 100,
+                                    .backlog_bytes = 1000,
+                                    .lag_max = 5000000000};
+    assert_int_equal(ingest_start(&in, &c, NULL), 0);
+    assert_int_equal(status_while(in, (struct ingest_backlog){.sessions = 99}, ""), 0);
+    assert_int_equal(status_while(in, (struct ingest_backlog){.sessions = 100}, "sessions"), 429);
+    assert_int_equal(status_while(in, (struct ingest_backlog){.sessions = 100, .waits = true}, ""),
+                     0);
+    assert_int_equal(
+        status_while(in, (struct ingest_backlog){.sessions = 80, .own_sessions = 74}, ""), 0);
+    assert_int_equal(
+        status_while(in, (struct ingest_backlog){.sessions = 80, .own_sessions = 75}, "sessions"),
+        429);
+    assert_int_equal(status_while(in, (struct ingest_backlog){.bytes = 999}, ""), 0);
+    assert_int_equal(status_while(in, (struct ingest_backlog){.bytes = 1000, .waits = true}, "MiB"),
+                     429);
+    assert_int_equal(
+        status_while(in, (struct ingest_backlog){.bytes = 900, .own_bytes = 750}, "MiB"), 429);
+    assert_int_equal(
+        status_while(in, (struct ingest_backlog){.own_lag = 6000000000, .waits = true}, "6 s"),
+        429);
+    ingest_stop(in);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
@@ -394,7 +450,7 @@ int main(void)
         T(test_encodings), T(test_header_tells), T(test_header_lies),  T(test_repeated),
         T(test_gap),       T(test_broken_off),   T(test_windows),      T(test_window_broken),
         T(test_owner),     T(test_bad_requests), T(test_ids_in_lines), T(test_deleted),
-        T(test_pressure),
+        T(test_pressure),  T(test_backlog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

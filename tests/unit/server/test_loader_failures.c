@@ -24,11 +24,11 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* A session whose file is no database is tried again, and loaded once the file is sound. Others are
- * not held up. */
-TEST(test_retry)
+/* A session whose file is no database is replaced by what is sent of the session again, from its
+ * begin: a sender that goes on is told where. The file is put apart. Others are not held up. */
+TEST(test_replaced)
 {
-    int64_t offset = 0, other = 0;
+    int64_t other = 0;
     fix.config.idle_ns = 20000000;
     fixture_up(&fix, tmpdir);
     fixture_send_rows("well", 0, 1, &other);
@@ -39,10 +39,12 @@ TEST(test_retry)
     struct ingest_answer a;
     char *text = fixture_lines("sick", 0, 10, true, &n);
     struct ingest_request r = fixture_request("sick", "device", 0);
+    r.offset = 4000;
     fixture_send(&fix, &r, text, n, 0, &a);
-    assert_int_equal(a.status, 503); /* nothing is accepted for what cannot be opened */
-    assert_true(a.retry_after > 0);
-    unlink(path);
+    assert_int_equal(a.status, 409);
+    assert_int_equal(a.offset, 0);
+    assert_true(file_exists(tmpdir_path("columns/w/sick.duckdb.damaged")));
+    r.offset = 0;
     fixture_send(&fix, &r, text, n, 0, &a);
     assert_int_equal(a.status, 200);
     fixture_send_rows("well", 10, 1, &other);
@@ -50,7 +52,8 @@ TEST(test_retry)
     assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
     assert_int_equal(fixture_kernels(&fix, "well").count, 20);
     free(text);
-    (void)offset;
+    assert_int_equal(store_duckdb.drop(fix.store, "w", "sick", NULL), 0);
+    assert_false(file_exists(tmpdir_path("columns/w/sick.duckdb.damaged")));
     fixture_down(&fix);
 }
 
@@ -191,6 +194,95 @@ TEST(test_set_aside)
     fixture_down(&fix);
 }
 
+static bool has_no_aside(const struct loader_stats *st)
+{
+    return st->aside_sessions == 0;
+}
+
+/* What was set aside is loaded by the next start with a sound file, once, and the file with the
+ * frames goes. A start at which the session is still broken leaves everything as it is. */
+TEST(test_aside_comes_back)
+{
+    struct loader_stats st;
+    accept_and_crash("sick");
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
+    write_file(path, "this is no database");
+    fix.config.retry_ns = 2000000;
+    fixture_up(&fix, tmpdir);
+    wait_for(has_set_aside);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
+    loader_stats(fix.intake.loader, &st);
+    assert_int_equal(st.aside_sessions, 1);
+    fixture_down(&fix);
+    unlink(path);
+    for (int round = 0; round < 2; round++) {
+        fixture_up(&fix, tmpdir);
+        wait_for(has_no_aside);
+        fixture_drain(&fix);
+        assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
+        fixture_down(&fix);
+    }
+}
+
+/* The sender sends again what was set aside; later the frames that lie there count no second
+ * time. */
+TEST(test_sent_again_after_aside)
+{
+    struct ingest_answer a;
+    size_t n;
+    accept_and_crash("sick");
+    const char *path = tmpdir_path("columns/w/sick.duckdb");
+    unlink(tmpdir_path("columns/w/sick.duckdb.wal"));
+    write_file(path, "this is no database");
+    fix.config.retry_ns = 2000000;
+    fixture_up(&fix, tmpdir);
+    wait_for(has_set_aside);
+    char *text = fixture_lines("sick", 0, 10, true, &n);
+    struct ingest_request r = fixture_request("sick", "device", (int64_t)n);
+    fixture_send(&fix, &r, "\n", 1, 0, &a); /* it goes on where it was */
+    assert_int_equal(a.status, 409);
+    assert_int_equal(a.offset, 0);
+    r.offset = 0;
+    fixture_send(&fix, &r, text, n, 0, &a);
+    assert_int_equal(a.status, 200);
+    fixture_drain(&fix);
+    free(text);
+    fixture_down(&fix);
+    fixture_up(&fix, tmpdir);
+    wait_for(has_no_aside);
+    fixture_drain(&fix);
+    assert_int_equal(fixture_kernels(&fix, "sick").correlation, 100 * 99 / 2);
+    fixture_down(&fix);
+}
+
+/* Many more sessions at the same time than the store has memory for: all of them are loaded, and
+ * few are open. */
+TEST(test_more_than_memory)
+{
+    enum { SESSIONS = 40 };
+    struct loader_stats st;
+    unsigned room;
+    fix.memory = 80 << 20;
+    fixture_up(&fix, tmpdir);
+    room = store_duckdb.room(fix.store);
+    for (int i = 0; i < SESSIONS; i++) {
+        char name[32];
+        int64_t offset = 0;
+        snprintf(name, sizeof name, "small-%d", i);
+        fixture_send_rows(name, 0, 100, &offset);
+        loader_stats(fix.intake.loader, &st);
+        assert_true(st.columns <= room);
+    }
+    fixture_drain(&fix);
+    loader_stats(fix.intake.loader, &st);
+    assert_int_equal(st.kernels, SESSIONS * 1000);
+    assert_int_equal(st.failing_sessions, 0);
+    assert_int_equal(st.set_aside, 0);
+    fixture_down(&fix);
+}
+
 static _Atomic int away; /* enum gpufl_error: why nobody can write; 0: one can */
 
 static int begin_unless_away(struct store_session *ss, struct err *e)
@@ -241,8 +333,14 @@ int main(int argc, char **argv)
         accept_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_retry), T(test_breaks_later), T(test_set_aside), T(test_heard_and_not_committed),
+        T(test_replaced),
+        T(test_breaks_later),
+        T(test_set_aside),
+        T(test_aside_comes_back),
+        T(test_sent_again_after_aside),
+        T(test_heard_and_not_committed),
         T(test_away),
+        T(test_more_than_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

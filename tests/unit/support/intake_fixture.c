@@ -31,7 +31,7 @@ void fixture_up(struct fixture *f, const char *dir)
     char db[512];
     struct err e = {0};
     snprintf(db, sizeof db, "%s/meta.db", dir);
-    const struct store_config store = {.data = dir};
+    const struct store_config store = {.data = dir, .memory_limit = f->memory};
     const struct meta_config meta = {.path = db, .migrate = true};
     if (store_duckdb.open(&f->store, &store, &e) || meta_open(&f->meta, &meta, &e))
         fail_msg("%s", e.text);

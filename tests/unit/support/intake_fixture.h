@@ -9,6 +9,7 @@ struct fixture {
     struct meta *meta;
     struct store *store;
     struct intake intake;
+    int64_t memory;              /* of the store, bytes; 0: its default */
     struct intake_config config; /* of the intake; may be changed between fixture_down and _up */
 };
 
