@@ -209,6 +209,8 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
         rc = open_instance(s, c, e);
     if (rc == 0)
         rc = confine(s, e);
+    unsigned room = engine_room(s); /* what is committed to an idle one is in memory as well */
+    s->open.most = s->open.most < room ? s->open.most : room;
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     if (!rc && c->program && !(s->program = mem_strdup(c->program)))
         rc = err_nomem(e);

@@ -13,6 +13,8 @@ static const struct meaning {
 } meanings[] = {
     {"INTERRUPT Error", GPUFL_E_TIMEOUT},
     {"Out of Memory Error", GPUFL_E_NOMEM},
+    {"could not allocate", GPUFL_E_NOMEM}, /* as the appender says it */
+    {"failed to allocate", GPUFL_E_NOMEM},
     {"No space left", GPUFL_E_FULL},
     {"File too large", GPUFL_E_FULL},
     {"Disk quota exceeded", GPUFL_E_FULL},
