@@ -6,7 +6,10 @@
 #include "base/clock.h"
 #include "server/common/logs.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static const int64_t STUCK_NS = 120000000000; /* that acknowledged data may wait */
 
 void api_healthz(struct call *c)
 {
@@ -15,15 +18,42 @@ void api_healthz(struct call *c)
     c->http->answer.cacheable = false;
 }
 
+/* Why what is sent now is not loaded soon; false: it is. */
+static bool is_stuck(const struct parts *s, char *why, size_t size)
+{
+    struct loader_stats loader;
+    struct journal_stats journal;
+    int64_t needs, left = journal_free_bytes(s->intake->journal, &needs);
+    loader_stats(s->intake->loader, &loader);
+    journal_stats(s->intake->journal, &journal);
+    if (journal.failed)
+        snprintf(why, size, "The journal could not be synced to the disk; start the server again.");
+    else if (left >= 0 && left < needs)
+        snprintf(why, size, "The disk of the data folder is full: %lld MiB are free, %lld needed.",
+                 (long long)(left >> 20), (long long)(needs >> 20));
+    else if (loader.backlog_age > STUCK_NS)
+        snprintf(why, size,
+                 "What was acknowledged waits to be loaded for %lld s, of %llu sessions; the log "
+                 "says why.",
+                 (long long)(loader.backlog_age / 1000000000),
+                 (unsigned long long)loader.backlog_sessions);
+    else
+        return false;
+    return true;
+}
+
 void api_readyz(struct call *c)
 {
     const struct parts *s = c->parts;
+    char why[256];
     struct err e = {0};
     if (atomic_load_explicit(s->ending, memory_order_relaxed)) {
         http_problem(c->http, 503, "The server is ending.");
     } else if (meta_ping(s->meta, &e)) {
         http_problem(c->http, 503, "The small tables cannot be reached.");
         logs_say(LOG_ERROR, "ready", "%s", e.text);
+    } else if (is_stuck(s, why, sizeof why)) {
+        http_problem(c->http, 503, "%s", why);
     } else {
         static const char ready[] = "{\"status\":\"ready\"}\n";
         http_send_static(c->http, 200, "application/json", ready, sizeof ready - 1);
@@ -111,6 +141,7 @@ static void put_intake(struct buf *b, const struct parts *s)
     struct ingest_counts in;
     struct loader_stats loader;
     struct journal_stats journal;
+    int64_t needs;
     ingest_counts(s->intake->ingest, &in);
     loader_stats(s->intake->loader, &loader);
     journal_stats(s->intake->journal, &journal);
@@ -134,8 +165,24 @@ static void put_intake(struct buf *b, const struct parts *s)
         {"gpufl_loader_lag_seconds", "gauge", "For how long the oldest of them waits.",
          (double)loader.lag / 1e9},
         {"gpufl_loader_sessions", "gauge", "Sessions being loaded.", loader.open},
+        {"gpufl_loader_open_sessions", "gauge", "Sessions open in the column store for it.",
+         loader.columns},
+        {"gpufl_loader_retries_total", "counter", "Sessions that were to be tried again.",
+         (double)loader.retries},
         {"gpufl_loader_set_aside_total", "counter", "Frames that could not be loaded.",
          (double)loader.set_aside},
+        {"gpufl_backlog_sessions", "gauge", "Sessions with data that is acknowledged, not loaded.",
+         (double)loader.backlog_sessions},
+        {"gpufl_backlog_failing_sessions", "gauge", "Those of them that are tried again.",
+         (double)loader.failing_sessions},
+        {"gpufl_backlog_bytes", "gauge", "Bytes of it in the journal.",
+         (double)loader.backlog_bytes},
+        {"gpufl_backlog_age_seconds", "gauge", "For how long the oldest of it waits.",
+         (double)loader.backlog_age / 1e9},
+        {"gpufl_aside_sessions", "gauge", "Sessions of which frames are set aside now.",
+         (double)loader.aside_sessions},
+        {"gpufl_disk_free_bytes", "gauge", "Free on the disk of the data folder; -1: unknown.",
+         (double)journal_free_bytes(s->intake->journal, &needs)},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         counters_number(b, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
