@@ -20,13 +20,14 @@ static const char ABOUT[] =
     "Usage: gpufl-server [serve] [options]\n"
     "       gpufl-server check | migrate [--data DIR]\n"
     "       gpufl-server restore BACKUP --data DIR\n"
+    "       gpufl-server aside list | load [--data DIR]\n"
     "       gpufl-server openapi\n"
     "       gpufl-server version\n"
     "\n"
     "Receives sessions from many hosts, stores them, and answers questions about them.\n"
     "`check` opens everything that is stored and says what is damaged, `migrate` brings the\n"
-    "small tables up to date, `restore` makes a data folder from a backup, `openapi`\n"
-    "prints the description of the API.\n";
+    "small tables up to date, `restore` makes a data folder from a backup, `aside` lists\n"
+    "or loads what could not be loaded before, `openapi` prints the description of the API.\n";
 
 static int say_usage(const char *text)
 {
@@ -147,6 +148,16 @@ static int finish(int rc, const struct err *e)
     return say_failure(rc, e);
 }
 
+static int command_aside(const char *what, const struct options *o)
+{
+    struct err e = {0};
+    if (strcmp(what, "list") == 0)
+        return finish(offline_aside_list(o, &e), &e);
+    if (strcmp(what, "load") == 0)
+        return finish(offline_aside_load(o, &e), &e);
+    return say_usage("aside takes list or load");
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
@@ -164,9 +175,10 @@ int main(int argc, char **argv)
         options_help(stdout);
         return finish_output();
     }
-    bool restore = strcmp(command, "restore") == 0;
-    if (operands != (restore ? 2 : 1) && operands)
+    bool restore = strcmp(command, "restore") == 0, aside = strcmp(command, "aside") == 0;
+    if (operands != (restore || aside ? 2 : 1) && operands)
         return say_usage(restore ? "restore takes a backup's folder"
+                         : aside ? "aside takes list or load"
                                  : "one command at a time, please");
     if (strcmp(command, "serve") == 0)
         return serve(&o);
@@ -176,12 +188,14 @@ int main(int argc, char **argv)
         return finish(offline_migrate(&o, &e), &e);
     if (restore)
         return finish(offline_restore(argv[2], &o, &e), &e);
+    if (aside)
+        return command_aside(argv[2], &o);
     if (strcmp(command, "openapi") == 0)
         return command_openapi();
     if (strcmp(command, "version") == 0) {
         printf("gpufl-server %s\n", GPUFL_VERSION);
         return finish_output();
     }
-    return say_usage(
-        "unknown command; the commands are serve, check, migrate, restore, openapi and version");
+    return say_usage("unknown command; the commands are serve, check, migrate, restore, aside, "
+                     "openapi and version");
 }

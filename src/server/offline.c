@@ -1,9 +1,11 @@
-/* offline.c - restores a backup, and walks over all sessions for a check. */
+/* offline.c - restores a backup, walks over all sessions for a check, loads what was set aside. */
 #include "server/offline.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "server/backup/file_tree.h"
 #include "server/data_lock.h"
+#include "server/intake/aside.h"
 #include "server/server.h"
 #include "store/copy.h"
 #include "wire/record.h"
@@ -15,6 +17,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MEMORY = 64 << 20, PAGE = 500 };
@@ -403,4 +406,94 @@ int offline_check(const struct options *o, struct err *e)
     meta_close(c.meta);
     data_lock_drop(&lock);
     return rc ? rc : say_tally(&c.tally, e);
+}
+
+/* ---- what was set aside ---------------------------------------------------------------------- */
+
+static const int64_t ASIDE_NS = 600000000000; /* until what is loaded must be there */
+
+static int print_aside(void *arg, const struct aside_session *s)
+{
+    char when[32] = "?";
+    time_t seconds = (time_t)(s->received / 1000000000);
+    struct tm at;
+    if (s->received && gmtime_r(&seconds, &at))
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &at);
+    printf("%s  %s  %" PRIu64 " frames, %" PRId64 " bytes, received since %s\n", s->workspace,
+           s->session, s->frames, s->bytes, when);
+    ++*(uint64_t *)arg;
+    return 0;
+}
+
+int offline_aside_list(const struct options *o, struct err *e)
+{
+    char aside[PATH_MAX];
+    uint64_t n = 0;
+    if (path_join(aside, sizeof aside, o->data, "aside"))
+        return err_set(e, GPUFL_E_INVAL, "--data is too long");
+    if (!file_exists(o->data))
+        return err_set(e, GPUFL_E_NOENT, "there is no data folder %s", o->data);
+    int rc = aside_list(aside, print_aside, &n, e);
+    if (!rc)
+        printf("%" PRIu64 " sessions are set aside\n", n);
+    return rc;
+}
+
+/* Waits until all is committed or set aside again. */
+static int wait_loaded(struct intake *in, uint64_t *left, struct err *e)
+{
+    const struct timespec step = {0, 50000000};
+    int64_t until = clock_mono() + ASIDE_NS;
+    struct loader_stats st;
+    for (;;) {
+        bool drained = loader_drain(in->loader, ASIDE_NS);
+        loader_stats(in->loader, &st);
+        *left = st.aside_sessions;
+        if (drained && !st.backlog_sessions)
+            return 0;
+        if (clock_mono() > until)
+            return err_set(e, GPUFL_E_TIMEOUT,
+                           "%" PRIu64 " sessions are not loaded yet: the server goes on with them",
+                           st.backlog_sessions);
+        nanosleep(&step, NULL);
+    }
+}
+
+static int load_all(struct meta *m, const struct options *o, struct err *e)
+{
+    struct intake_config c = {.data = o->data, .meta = m, .threads = (unsigned)o->loaders};
+    struct intake in = {0};
+    uint64_t left = 0;
+    int rc = server_open_columns(o, NULL, &c.ops, &c.store, e);
+    if (rc)
+        return rc;
+    rc = intake_open(&in, &c, e); /* which gives what is aside to the loader */
+    if (rc == 0) {
+        rc = wait_loaded(&in, &left, e);
+        intake_close(&in);
+    }
+    c.ops->close(c.store);
+    if (rc)
+        return rc;
+    return left
+               ? err_set(e, GPUFL_E_CORRUPT, "%" PRIu64 " sessions cannot be loaded and stay", left)
+               : 0;
+}
+
+int offline_aside_load(const struct options *o, struct err *e)
+{
+    struct meta *m = NULL;
+    struct data_lock lock = DATA_LOCK_INIT;
+    char aside[PATH_MAX];
+    if (path_join(aside, sizeof aside, o->data, "aside"))
+        return err_set(e, GPUFL_E_INVAL, "--data is too long");
+    uint64_t n = aside_count(aside);
+    int rc = open_meta(&m, o, false, &lock, e);
+    if (rc == 0)
+        rc = load_all(m, o, e);
+    meta_close(m);
+    data_lock_drop(&lock);
+    if (rc == 0)
+        printf("%" PRIu64 " sessions that were set aside are loaded\n", n);
+    return rc;
 }

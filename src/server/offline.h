@@ -1,6 +1,7 @@
-/* offline.h - the commands that need no running server, and refuse one: restore, check, migrate.
+/* offline.h - the commands that need no running server: restore, check, migrate, aside.
  *
- * Each locks the data folder first. Results go to stdout. */
+ * Each locks the data folder first, and so refuses a running server, except for the list of what is
+ * set aside. Results go to stdout. */
 #ifndef GPUFL_SERVER_OFFLINE_H
 #define GPUFL_SERVER_OFFLINE_H
 
@@ -19,5 +20,10 @@ int offline_check(const struct options *o, struct err *e);
 
 /* Brings the small tables up to date; columns follow when they are opened. */
 int offline_migrate(const struct options *o, struct err *e);
+
+/* Lists the sessions of which frames are set aside (intake/aside.h); loads them. CORRUPT: some
+ * cannot be loaded, and stay. */
+int offline_aside_list(const struct options *o, struct err *e);
+int offline_aside_load(const struct options *o, struct err *e);
 
 #endif

@@ -27,6 +27,15 @@
 
 enum { PEM_MAX = 1 << 20, READERS_QUEUE = 512, STREAM_QUEUE = 256 << 10 };
 
+enum {
+    FILES_ENOUGH = 1 << 20,
+    FILES_RESERVED = 64, /* stores, journal, threads' own */
+    FILES_OF_SESSION = 4,
+    SESSIONS_LEAST = 4,
+    ATTACHED_LEAST = 4, /* sessions that stay open for questions */
+    ATTACHED_MOST = 32,
+};
+
 /* Handlers need time to notice that they are cut off; an SQL statement's child may take ten
  * seconds. */
 static const int64_t CUT_NS = 20000000000;
@@ -47,6 +56,30 @@ static void raise_files(void)
         l.rlim_cur = l.rlim_max;
         setrlimit(RLIMIT_NOFILE, &l);
     }
+}
+
+/* Descriptors that this process may have. */
+static int64_t files_most(void)
+{
+    struct rlimit l;
+    return getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur > FILES_ENOUGH ? FILES_ENOUGH
+                                                                     : (int64_t)l.rlim_cur;
+}
+
+/* Half of the descriptors at most are for connections, so that sessions can be opened whoever
+ * connects; and the other way round, so that health checks are answered. */
+static int64_t connections_most(const struct options *o)
+{
+    int64_t half = files_most() / 2;
+    return o->connections < half ? o->connections : half;
+}
+
+/* Sessions that the loader may have open: a file, its log, the one that replaces it, and frames. */
+static unsigned sessions_most(const struct options *o)
+{
+    int64_t room = files_most() - connections_most(o) - FILES_RESERVED - 2 * files_most() / 16;
+    int64_t most = room / FILES_OF_SESSION;
+    return most > SESSIONS_LEAST ? (unsigned)most : SESSIONS_LEAST;
 }
 
 static int read_pem(const char *path, char **out, struct err *e)
@@ -128,6 +161,7 @@ static int check(const struct options *o, struct err *e)
         (rc = in_range(o->streams, 1, 1 << 16, "max-streams", e)) ||
         (rc = in_range(o->exports, 1, 64, "exports", e)) ||
         (rc = in_range(o->loaders, 1, 64, "loaders", e)) ||
+        (rc = in_range(o->backlog, 1, 1 << 20, "max-backlog", e)) ||
         (rc = in_range(o->selects, 0, SQL_GATE_MAX, "sql", e)))
         return rc;
     return in_range(o->drain, 0, INT64_C(3600000000000), "drain", e);
@@ -176,7 +210,11 @@ static int open_http(struct server *s, struct err *e)
     c.tls_cert = s->tls_cert;
     c.tls_key = s->tls_key;
     c.threads = (unsigned)o->threads;
-    c.connections = (unsigned)o->connections;
+    c.connections = (unsigned)connections_most(o);
+    if (c.connections < o->connections)
+        logs_say(LOG_WARN, "start",
+                 "connections are limited to %u: the process may have %lld descriptors",
+                 c.connections, (long long)files_most());
     c.connections_per_address = (unsigned)o->connections_per_address;
     fill_parts(s);
     const struct http_app app = app_of(&s->parts);
@@ -225,7 +263,11 @@ static int open_meta(struct server *s, struct err *e)
 int server_open_columns(const struct options *o, const struct store_turns *turns,
                         const struct store_ops **ops, struct store **out, struct err *e)
 {
+    int64_t attached = files_most() / 32;
+    attached = attached > ATTACHED_MOST ? ATTACHED_MOST : attached;
     const struct store_config c = {.data = o->data,
+                                   .attached_most = attached > ATTACHED_LEAST ? (unsigned)attached
+                                                                              : ATTACHED_LEAST,
                                    .url = o->columns,
                                    .select_login = o->columns_sql,
                                    .memory_limit = o->memory,
@@ -298,6 +340,8 @@ static int open_intake(struct server *s, struct err *e)
                                     .threads = (unsigned)s->options.loaders,
                                     .shared = s->write_lease.meta && s->options.columns,
                                     .body_max = s->options.body_max,
+                                    .backlog_sessions = (unsigned)s->options.backlog,
+                                    .open_most = sessions_most(&s->options),
                                     .fleet = s->fleet,
                                     .arg = s,
                                     .news = tell_news};
