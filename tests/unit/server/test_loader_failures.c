@@ -1,6 +1,7 @@
 /* test_loader_failures.c - sessions whose store fails: their rows are loaded once it is well, or
  * set aside where it stays broken, and other sessions are not held up. */
 #include "base/file.h"
+#include "server/intake/aside.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
@@ -199,6 +200,15 @@ static bool has_no_aside(const struct loader_stats *st)
     return st->aside_sessions == 0;
 }
 
+static int count_aside(void *arg, const struct aside_session *s)
+{
+    assert_string_equal(s->workspace, "w");
+    assert_string_equal(s->session, "sick");
+    assert_true(s->bytes > 0 && s->received > 0);
+    *(uint64_t *)arg += s->frames;
+    return 0;
+}
+
 /* What was set aside is loaded by the next start with a sound file, once, and the file with the
  * frames goes. A start at which the session is still broken leaves everything as it is. */
 TEST(test_aside_comes_back)
@@ -215,6 +225,9 @@ TEST(test_aside_comes_back)
     fixture_up(&fix, tmpdir);
     loader_stats(fix.intake.loader, &st);
     assert_int_equal(st.aside_sessions, 1);
+    uint64_t frames = 0;
+    assert_int_equal(aside_list(tmpdir_path("aside"), count_aside, &frames, NULL), 0);
+    assert_true(frames > 0);
     fixture_down(&fix);
     unlink(path);
     for (int round = 0; round < 2; round++) {
