@@ -4,6 +4,7 @@ import http.client
 import json
 import pathlib
 import re
+import resource
 import subprocess
 import time
 
@@ -18,10 +19,11 @@ class Refused(RuntimeError):
 class Server:
     """gpufl-server on a folder. A folder without accounts gets one, whose key is kept in `key`."""
 
-    def __init__(self, build, folder, *options, key=None):
+    def __init__(self, build, folder, *options, key=None, program=None, files=0):
+        limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None
         self.process = subprocess.Popen(
-            [f"{build}/bin/gpufl-server", "--data", folder, "--listen", "127.0.0.1:0", "--log-level", "warning", *options],
-            stdout=subprocess.PIPE, text=True)
+            [program or f"{build}/bin/gpufl-server", "--data", folder, "--listen", "127.0.0.1:0", "--log-level", "warning", *options],
+            stdout=subprocess.PIPE, text=True, preexec_fn=limit)
         atexit.register(self.process.kill)
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline().strip()).group(1))
         self.owner = None  # header of the first user, who may do all

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Many small sessions at once, on a machine that is busy with other things: how long until each is loaded.
+
+--sessions sessions of one workspace are sent by --senders threads as fast as the server takes them, their ends
+included, while --busy loops keep the processors busy; --others sessions of another workspace follow at once.
+A 429 or 503 is waited out as Retry-After says. Then the server is looked at until all that it acknowledged
+is loaded, or --patience is over. Several --server are measured in turn, so that two builds stand beside
+each other. Prints JSON: waits of bodies, answers by status, seconds until the last session of each
+workspace was loaded, how many never were, frames set aside, the slowest /healthz, descriptors, memory.
+
+--live N keeps N sessions open meanwhile, without an end. With --check it ends with 1 where a session that was
+acknowledged is not loaded, is loaded with other rows than it has, or was set aside, and where the
+other workspace had to wait for all of the first.
+
+  bench/server/burst.py [--build DIR] [--server FILE ...] [--sessions N] [--others N] [--busy N] [--check]
+"""
+import argparse
+import atexit
+import collections
+import http.client
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from served import Server, milliseconds  # noqa: E402
+
+LOOK_S = 0.25  # between looks at what is loaded
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=str(ROOT / "build"), help="build folder")
+    parser.add_argument("--server", action="append", default=[], metavar="FILE", help="gpufl-server; else that of the build")
+    parser.add_argument("--sessions", type=int, default=150)
+    parser.add_argument("--others", type=int, default=20, help="of the other workspace")
+    parser.add_argument("--live", type=int, default=0, help="sessions that stay open meanwhile")
+    parser.add_argument("--kernels", type=int, default=350, help="of each session")
+    parser.add_argument("--memory", help="of the server's column store; else its default")
+    parser.add_argument("--backlog", type=int, default=0, help="sessions that may wait; 0: the server's default")
+    parser.add_argument("--files", type=int, default=0, help="descriptors of the server; 0: as many as there may be")
+    parser.add_argument("--loaders", type=int, default=0, help="threads of the server that load; 0: its default")
+    parser.add_argument("--senders", type=int, default=16)
+    parser.add_argument("--busy", type=int, default=os.cpu_count(), help="loops that keep processors busy")
+    parser.add_argument("--patience", type=float, default=120, metavar="S", help="until all is loaded")
+    parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
+    return parser.parse_args()
+
+
+# ---- what is sent --------------------------------------------------------------------------------
+
+
+def record(build, folder, kernels):
+    """Text of a simulated session by channel; its id."""
+    told = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
+                                      "--output", folder], capture_output=True, text=True, check=True).stdout)
+    return told["session"], {p.name.split(".")[0]: p.read_bytes() for p in pathlib.Path(told["directory"]).glob("*.log")}
+
+
+class Sender(threading.Thread):
+    """Takes sessions from a queue, and sends each with its end on one connection."""
+
+    def __init__(self, server, work, counts):
+        super().__init__(daemon=True)
+        self.server, self.work, self.counts = server, work, counts
+        self.connection = None
+
+    def ask(self, path, key, session, body=b"", **more):
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson",
+                   "X-GpuFlight-Session-Id": session, **more}
+        while True:
+            began = time.monotonic()
+            if not self.connection:
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=600)
+            self.connection.request("POST", path, body, headers)
+            answer = self.connection.getresponse()
+            text = answer.read()
+            self.counts[f"{answer.status}"] += 1
+            self.counts.waits.append(time.monotonic() - began)
+            if answer.status == 200:
+                self.counts.last[key] = time.monotonic()
+                return
+            self.connection.close()
+            self.connection = None
+            if answer.status not in (429, 503):
+                raise RuntimeError(f"{path}: {answer.status} {text[:300]!r}")
+            self.counts.reasons.add(json.loads(text)["detail"])
+            time.sleep(float(answer.headers["Retry-After"]))
+
+    def run(self):
+        while True:
+            try:
+                key, session, channels, ends = self.work.get_nowait()
+            except queue.Empty:
+                return
+            for channel, text in channels.items():
+                self.ask("/api/v1/events/stream", key, session, text,
+                         **{"X-GpuFlight-Channel": channel, "X-GpuFlight-Offset": "0"})
+            if ends:
+                self.ask("/api/v1/events/session-complete", key, session)
+
+
+class Counts(collections.Counter):
+    def __init__(self):
+        super().__init__()
+        self.waits, self.reasons = [], set()
+        self.last = {}  # when the last answer 200 came, by key
+
+
+def renamed(number, session, channels):
+    other = f"{number:08x}" + session[8:]
+    return other, {c: text.replace(session.encode(), other.encode()) for c, text in channels.items()}
+
+
+# ---- what is looked at ---------------------------------------------------------------------------
+
+
+def listed(server, key):
+    """The sessions of a workspace that are loaded to their end: kernels by id."""
+    answer, _ = server.ask("GET", "/api/v1/sessions?limit=1000", headers={"Authorization": f"Bearer {key}"})
+    return {row["id"]: row["kernels"] for row in answer["rows"] if row["state"] == "ended"}
+
+
+class Healthz(threading.Thread):
+    """Asks on a connection of its own each time, as a balancer does, until it is told to stop."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.waits, self.failed, self.done = server, [], 0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.done.wait(LOOK_S):
+            began = time.monotonic()
+            try:
+                self.server.ask("GET", "/healthz")
+            except (OSError, RuntimeError):
+                self.failed += 1
+            self.waits.append(time.monotonic() - began)
+
+
+def busy(count):
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    for loop in loops:
+        atexit.register(loop.kill)
+    return loops
+
+
+def other_workspace(server):
+    made, _ = server.ask("POST", "/api/v1/workspaces", {"name": "other"}, server.owner)
+    key, _ = server.ask("POST", f"/api/v1/keys?workspace={made['id']}", {"name": "bench", "scopes": "ingest,read"}, server.owner)
+    return key["key"]
+
+
+def wait_for_all(server, wanted, began, patience):
+    """Seconds at which each session of each key was loaded; what never was is missing."""
+    at = {key: {} for key in wanted}
+    while any(len(at[key]) < len(wanted[key]) for key in wanted) and time.monotonic() - began < patience:
+        for key in wanted:
+            for session, kernels in listed(server, key).items():
+                at[key].setdefault(session, (time.monotonic() - began, kernels))
+        time.sleep(LOOK_S)
+    return at
+
+
+def send_all(server, o, mine, other, recorded):
+    """Sends everything; (sessions of each key, counts, seconds until the last answer)."""
+    work, counts, wanted = queue.Queue(), Counts(), {mine: [], other: []}
+    for i in range(o.live + o.sessions + o.others):
+        key = other if i >= o.live + o.sessions else mine
+        session, channels = renamed(i + 1, *recorded)
+        work.put((key, session, channels, i >= o.live))
+        if i >= o.live:
+            wanted[key].append(session)
+    began = time.monotonic()
+    senders = [Sender(server, work, counts) for _ in range(o.senders)]
+    for sender in senders:
+        sender.start()
+    return wanted, counts, began, senders
+
+
+def last(times):
+    return round(max((t for t, _ in times.values()), default=0), 2)
+
+
+def measure(o, program, recorded, folder):
+    given = {"--loaders": o.loaders, "--memory": o.memory, "--max-backlog": o.backlog}
+    server = Server(o.build, folder, *[str(word) for pair in given.items() if pair[1] for word in pair], program=program,
+                    files=o.files)
+    other, looked = other_workspace(server), Healthz(server)
+    loops = busy(o.busy)
+    wanted, counts, began, senders = send_all(server, o, server.key, other, recorded)
+    at = wait_for_all(server, wanted, began, o.patience)
+    looked.done.set()
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+    whole = collections.Counter(kernels for times in at.values() for _, kernels in times.values())
+    result = {
+        "server": program, "sent": sum(len(w) for w in wanted.values()),
+        "answers": dict(counts), "reasons": sorted(re.sub(r"\d+", "N", r) for r in counts.reasons),
+        "body": milliseconds(counts.waits),
+        "loaded": len(at[server.key]), "loaded_s": last(at[server.key]),
+        "acknowledged_s": round(counts.last[server.key] - began, 2),
+        "others_loaded": len(at[other]), "others_loaded_s": last(at[other]),
+        "others_acknowledged_s": round(counts.last.get(other, began) - began, 2),
+        "missing": sum(len(wanted[k]) - len(at[k]) for k in wanted), "kernels": dict(whole),
+        "set_aside": server.metric("gpufl_loader_set_aside_total"),
+        "cpu_s": round(server.cpu(), 2), "healthz": milliseconds(looked.waits), "healthz_failed": looked.failed,
+        "descriptors": len(list(pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir())),
+        "peak_rss_mib": round(server.peak() / 2**20)}
+    for sender in senders:
+        sender.join(o.patience)
+    server.close()
+    columns = sum(p.stat().st_size for p in pathlib.Path(folder).rglob("*.duckdb*"))
+    result["columns_mib"] = round(columns / 2**20, 1)
+    return result
+
+
+def wrong(o, r):
+    return [text for bad, text in (
+        (r["missing"], f"{r['missing']} sessions were acknowledged and are not loaded"),
+        (r["kernels"] != {o.kernels: r["sent"]}, f"sessions have {r['kernels']} kernels, not {o.kernels}"),
+        (r["set_aside"], f"{r['set_aside']} frames were set aside"),
+        (r["healthz_failed"], f"/healthz failed {r['healthz_failed']} times"),
+        (o.others and o.sessions and r["others_loaded_s"] > r["loaded_s"], "the other workspace waited for all of the first"),
+    ) if bad]
+
+
+def main():
+    o = options()
+    folder, failed = tempfile.mkdtemp(prefix="gpufl-bench-"), []
+    try:
+        recorded = record(o.build, f"{folder}/sim", o.kernels)
+        for i, program in enumerate(o.server or [f"{o.build}/bin/gpufl-server"]):
+            result = measure(o, program, recorded, f"{folder}/data-{i}")
+            print(json.dumps(result, indent=2), flush=True)
+            failed += wrong(o, result) if o.check else []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for text in failed:
+        print(f"burst: {text}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

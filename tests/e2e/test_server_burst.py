@@ -1,0 +1,90 @@
+"""gpufl-server when more comes than it can load at once: all of it is loaded, in turns, or refused in time.
+
+Usage: test_server_burst.py gpufl-server gpufl SOURCE_DIR"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from served import PATIENCE, Server, until
+
+PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
+BUILD = os.path.dirname(os.path.dirname(PROGRAM))
+RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
+FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
+SESSION = os.path.basename(FOLDER)
+
+
+def metric(server, name):
+    return float(re.search(rf"^{name} (\S+)$", server.ask("GET", "/metrics").body.decode(), re.M).group(1))
+
+
+class Burst(unittest.TestCase):
+    def burst(self, *options):
+        """The program that measures the burst, and checks it: all is loaded, nothing is set aside."""
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "server", "burst.py"), "--build", BUILD, "--check",
+                               "--patience", str(20 * PATIENCE), *options],
+                              capture_output=True, text=True, timeout=40 * PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_more_sessions_than_memory(self):
+        """With 96 MiB five sessions can be open at the same time."""
+        self.burst("--sessions", "20", "--others", "3", "--memory", "96M")
+
+    def test_refused_in_time(self):
+        """More than may wait get 429, with when to try again and why, and are loaded in the end."""
+        self.assertIn('"429"', self.burst("--sessions", "30", "--others", "4", "--busy", "0", "--backlog", "4"))
+
+    def test_more_sessions_than_descriptors(self):
+        """Health checks are answered while 40 live sessions share 192 descriptors."""
+        self.burst("--sessions", "0", "--others", "2", "--live", "40", "--busy", "0", "--files", "192", "--senders", "4")
+
+
+class Aside(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="gpufl-aside-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.data = os.path.join(self.folder, "data")
+
+    def command(self, *words):
+        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=4 * PATIENCE, check=False)
+
+    def test_commands(self):
+        """Where nothing is set aside both commands say so; other words are refused."""
+        with Server(PROGRAM, data=self.data) as server:
+            server.set_up()
+            key = server.make_key()
+            server.send(key, FOLDER)
+            server.complete(key, SESSION)
+            until(lambda: metric(server, "gpufl_backlog_sessions") == 0, "it is not loaded")
+            workspace = server.as_user("GET", "/api/v1/auth/me").json()["workspace"]
+            self.assertEqual(server.stop(), 0)
+            columns = os.path.join(self.data, "columns", workspace, SESSION + ".duckdb")
+            self.assertTrue(os.path.exists(columns))
+            listed = self.command("aside", "list", "--data", self.data)
+            self.assertEqual((listed.returncode, listed.stdout), (0, "0 sessions are set aside\n"))
+        for words in (["aside"], ["aside", "drop"], ["aside", "load", "more"]):
+            self.assertEqual(self.command(*words, "--data", self.data).returncode, 2, words)
+        self.assertEqual(self.command("aside", "list", "--data", self.data + "-none").returncode, 1)
+        loaded = self.command("aside", "load", "--data", self.data)
+        self.assertEqual((loaded.returncode, loaded.stdout), (0, "0 sessions that were set aside are loaded\n"))
+
+    def test_what_waits_is_told(self):
+        """/metrics has what waits and what is free; /readyz is 200 while nothing is wrong."""
+        with Server(PROGRAM, data=self.data) as server:
+            text = server.ask("GET", "/metrics").body.decode()
+            for name in ("backlog_sessions", "backlog_bytes", "backlog_age_seconds", "backlog_failing_sessions", "aside_sessions",
+                         "loader_open_sessions", "loader_retries_total"):
+                self.assertRegex(text, rf"(?m)^gpufl_{name} 0$")
+            free = metric(server, "gpufl_disk_free_bytes")
+            disk = os.statvfs(self.data)
+            self.assertLess(abs(free - disk.f_bavail * disk.f_frsize), 1 << 30)
+            self.assertEqual(server.ask("GET", "/readyz").status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
