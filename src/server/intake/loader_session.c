@@ -430,7 +430,9 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
     if (g->open && now - g->registry.told >= GROW_NS && g->registry.records &&
         now - g->used < GROW_NS)
         put_growth(t, g);
-    bool done = g->complete && !g->aside_upto; /* others want its room */
+    /* Others want the room of what has ended; the public client may still send a late window, and
+     * then its decoder must know the names. */
+    bool done = g->complete && !g->aside_upto && !g->frames;
     if (!is_idle(g) || (!done && now - g->used < c->idle_ns))
         return false;
     shut_session(t, g);

@@ -115,6 +115,8 @@ static int recall_entry(struct loading *l, struct err *e)
     region_init(&memory, 1 << 20);
     const struct meta_ask ask = {m, l->s->workspace, &memory, e};
     int rc = meta_session_get(&ask, l->s->session, &row);
+    if (!rc && strcmp(row.format, "gpuflight") == 0) /* what it heard is gone where it had ended */
+        l->registry.foreign = true;
     if (!rc && strcmp(row.state, "ended") == 0 && !l->registry.ended) {
         l->registry.ended = true;
         l->registry.end = CELL_NULL;
@@ -215,7 +217,7 @@ int loading_open(struct loading *l, struct err *e)
     rc = !rc && were ? recall(l, e) : rc;
     if (!rc) {
         l->counted = *decoder_stats(l->decoder);
-        l->registry.foreign = l->counted.foreign > 0;
+        l->registry.foreign |= l->counted.foreign > 0;
         l->open = true;
     } else {
         l->open = true;
