@@ -227,6 +227,8 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     buf_fini(&text);
     if (!rc)
         return 0;
+    if (is_shortage(rc, &why))
+        return err_set_vendor(e, rc == GPUFL_E_IO ? GPUFL_E_NOMEM : rc, why.vendor, "%s", why.text);
     if (rc == GPUFL_E_BUSY)
         return err_set(e, rc, "the file of session %s is open elsewhere: %.250s", ss->at.id,
                        why.text);
