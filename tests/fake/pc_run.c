@@ -8,6 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+const struct engine_case pc_refusals[PC_REFUSALS] = {
+    {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-privileges",
+     .sentence = "NVreg_RestrictProfilingToAdminUsers=0"},
+    {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-old",
+     .sentence = "compute capability 7.0"},
+    {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-held",
+     .sentence = "another process or tool holds"},
+};
+
 struct pc_given pc_run(struct run *r, const char *script, struct run_setup s)
 {
     char path[] = "/tmp/gpufl-fake-pc-XXXXXX", totals[64];
@@ -35,15 +44,7 @@ struct pc_given pc_run(struct run *r, const char *script, struct run_setup s)
 
 void pc_check_setting(const struct run *r, const char *name, const char *value)
 {
-    size_t i;
-    json_t *row;
-    const char *found = NULL;
-    json_array_foreach(at(r->report, "settings"), i, row)
-    {
-        if (!strcmp(text_at(row, "name"), name) && !strcmp(text_at(row, "engine"), "PcSampling"))
-            found = text_at(row, "value");
-    }
-    check_contains(r, found, value);
+    check_contains(r, setting_of_engine(r, "PcSampling", name), value);
 }
 
 void pc_check_samples(const struct run *r, const struct pc_given *g)

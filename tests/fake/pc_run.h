@@ -21,6 +21,7 @@ struct pc_given pc_sample(struct run *r, const char *script, const char *extra,
 
 /* The engine's last setting of that name has this in it. */
 void pc_check_setting(const struct run *r, const char *name, const char *value);
+
 /* How many settings have that name. */
 int64_t pc_settings_named(const struct run *r, const char *name);
 
@@ -30,5 +31,9 @@ void pc_check_samples(const struct run *r, const struct pc_given *g);
 /* The claim on the fake device that this process's programs see (runner.c); a group's teardown. */
 void pc_claim_path(char *out, size_t size);
 int pc_remove_claim(void **state);
+
+/* What keeps PcSampling from a device: rights, an old device, another tool. */
+enum { PC_REFUSALS = 3 };
+extern const struct engine_case pc_refusals[PC_REFUSALS];
 
 #endif

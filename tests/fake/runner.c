@@ -286,7 +286,14 @@ const char *setting_of_engine(const struct run *r, const char *engine, const cha
     return found;
 }
 
-void check_refused(const struct run *r, const struct engine_case *c, int exit_code)
+void check_every_kernel(const struct run *r)
+{
+    assert_int_equal(int_at(r->report, "kernels.count"), int_at(r->said, "0.launches"));
+    assert_int_equal(int_at(r->report, "ledger.kernels_recorded"), int_at(r->said, "0.launches"));
+    assert_string_equal(capability_of(r, "kernels", "status"), "collected");
+}
+
+void check_instead(const struct run *r, const struct engine_case *c, int exit_code)
 {
     char code[64];
     snprintf(code, sizeof code, "%s.unavailable", c->code ? c->code : c->feature);
@@ -294,10 +301,26 @@ void check_refused(const struct run *r, const struct engine_case *c, int exit_co
     check_contains(r, message_of(r, code), c->sentence);
     check_contains(r, capability_of(r, c->feature, "reason"), c->sentence);
     check_contains(r, setting_of_engine(r, c->engine, "why"), c->sentence);
-    assert_string_equal(setting_of_engine(r, c->engine, "ran_as"), "Trace");
-    assert_int_equal(int_at(r->report, "kernels.count"), int_at(r->said, "0.launches"));
-    assert_int_equal(int_at(r->report, "ledger.kernels_recorded"), int_at(r->said, "0.launches"));
-    assert_string_equal(capability_of(r, "kernels", "status"), "collected");
+    assert_string_equal(setting_of_engine(r, c->engine, "ran_as"),
+                        c->instead ? c->instead : "Trace");
+}
+
+void check_refused(const struct run *r, const struct engine_case *c, int exit_code)
+{
+    check_instead(r, c, exit_code);
+    check_every_kernel(r);
+}
+
+void each_fault(const char *const *functions, int last, void (*one)(const char *script))
+{
+    enum { ERROR = 999 };
+    for (; *functions; functions++)
+        for (int nth = 0; nth <= last; nth++) {
+            char script[128];
+            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", *functions, nth, ERROR);
+            print_message("%s\n", script);
+            one(script);
+        }
 }
 
 static void check_equal(const struct run *r, const char *path, int64_t expected)

@@ -73,18 +73,32 @@ void check_program(const struct run *r, int code);
 /* Checks that the capture is complete, and that every number is the program's own. */
 void check_complete(const struct run *r);
 
-/* An engine that was asked for and is not available, so that Trace runs instead. */
+/* Checks that kernels were recorded, as many as the program launched. */
+void check_every_kernel(const struct run *r);
+
+/* An engine that was asked for and is not available, so that another one runs instead. */
 struct engine_case {
     const char *engine;   /* "PcSampling" */
     const char *feature;  /* its capability */
     const char *code;     /* of its message, before ".unavailable"; NULL: as the feature */
     const char *script;   /* the variable or option that makes it so: "FAKE_CUPTI=…" */
     const char *sentence; /* in the message, the capability's reason and the setting "why" */
+    const char *instead;  /* the engine that runs; NULL: Trace */
 };
 
 /* Checks that the program ended with that exit code, that the session says why the engine is not
- * available, and that Trace ran instead and has every kernel. */
+ * available, and which engine ran instead. */
+void check_instead(const struct run *r, const struct engine_case *c, int exit_code);
+
+/* check_instead, and Trace has every kernel. */
 void check_refused(const struct run *r, const struct engine_case *c, int exit_code);
+
+/* The name of a row of a table of CUPTI's functions, as in CUPTI_PC_FUNCTIONS(FUNCTION_NAME). */
+#define FUNCTION_NAME(required, result, name, arguments) #name,
+
+/* Calls one(script) for each of the functions, up to NULL, and for each of its calls that fails:
+ * call 1 to last, and then all calls (0). */
+void each_fault(const char *const *functions, int last, void (*one)(const char *script));
 
 /* A file of the build directory; one of 8 buffers in turn. */
 const char *built_file(const char *name);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_CODE = 5, ERROR = 999, OPTIONS_MOST = 16 };
+enum { EXIT_CODE = 5, OPTIONS_MOST = 16 };
 
 /* A run with engine PmSampling. options: "NAME=VALUE" of `gpufl trace --option`, or NULL. */
 static struct pm_given count(struct run *r, const char *script, const char *const *options,
@@ -472,26 +472,22 @@ TEST(goes_on_with_less)
     run_free(&r);
 }
 
+static void run_with_fault(const char *script)
+{
+    struct run r;
+    count(&r, script, LIST("flush_interval_ms=20"), LIST("300", "ms=100", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    run_free(&r);
+}
+
 /* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
 TEST(every_function_fails)
 {
-    static const char *const functions[] = {
-#define NAME(required, result, name, arguments) #name,
-        CUPTI_PROFILER_FUNCTIONS(NAME) CUPTI_PM_FUNCTIONS(NAME)
-#undef NAME
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        for (int nth = 0; nth <= 2; nth++) {
-            struct run r;
-            char script[128];
-            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
-            print_message("%s\n", script);
-            count(&r, script, LIST("flush_interval_ms=20"), LIST("300", "ms=100", "exit=5"));
-            check_program(&r, EXIT_CODE);
-            assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
-            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-            run_free(&r);
-        }
+    static const char *const functions[] = {CUPTI_PROFILER_FUNCTIONS(FUNCTION_NAME)
+                                                CUPTI_PM_FUNCTIONS(FUNCTION_NAME) NULL};
+    each_fault(functions, 2, run_with_fault);
 }
 
 /* A forked child is silent, and its parent goes on. */

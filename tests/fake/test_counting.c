@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_CODE = 5, ERROR = 999, INSTRUCTIONS = 3 };
+enum { EXIT_CODE = 5, INSTRUCTIONS = 3 };
 
 /* What the library says it gave and what it never gave, of all contexts. */
 struct given {
@@ -280,9 +280,10 @@ TEST(windows_of_kernels_instead)
                                     .env = LIST("FAKE_CUPTI=sass-old"),
                                     .options = LIST("-e", "SassMetrics", "--in-scope", "step"),
                                     .program = LIST("scopes")});
-    check_program(&r, 0);
-    check_contains(&r, message_of(&r, "sass_metrics.unavailable"), "compute capability 7.0");
-    assert_string_equal(setting_of_engine(&r, "SassMetrics", "ran_as"), "Trace");
+    check_instead(
+        &r,
+        &(struct engine_case){"SassMetrics", "sass_metrics", .sentence = "compute capability 7.0"},
+        0);
     assert_in_range(int_at(r.report, "kernels.count"), 1, int_at(r.said, "0.in_windows"));
     run_free(&r);
 }
@@ -399,30 +400,25 @@ TEST(an_older_library)
     run_free(&r);
 }
 
+static void run_with_fault(const char *script)
+{
+    struct run r;
+    count(&r, script, LIST("300", "contexts=1", "modules=2", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
+    if (!sum_of(&r, "smsp__sass_inst_executed") &&
+        strcmp(setting_of_engine(&r, "SassMetrics", "ran_as"), "Trace") == 0)
+        assert_non_null(message_of(&r, "sass_metrics.unavailable"));
+    run_free(&r);
+}
+
 /* Every call fails once, twice, always: the program runs to its end, and where nothing was counted
  * its kernels are recorded. */
 TEST(every_function_fails)
 {
-    static const char *const functions[] = {
-#define NAME(required, result, name, arguments) #name,
-        CUPTI_SASS_FUNCTIONS(NAME)
-#undef NAME
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        for (int nth = 0; nth <= 2; nth++) {
-            struct run r;
-            char script[128];
-            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
-            print_message("%s\n", script);
-            count(&r, script, LIST("300", "contexts=1", "modules=2", "exit=5"));
-            check_program(&r, EXIT_CODE);
-            assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
-            assert_int_equal(int_at(r.report, "ledger.launches"), int_at(r.said, "0.launches"));
-            if (!sum_of(&r, "smsp__sass_inst_executed") &&
-                strcmp(setting_of_engine(&r, "SassMetrics", "ran_as"), "Trace") == 0)
-                assert_non_null(message_of(&r, "sass_metrics.unavailable"));
-            run_free(&r);
-        }
+    static const char *const functions[] = {CUPTI_SASS_FUNCTIONS(FUNCTION_NAME) NULL};
+    each_fault(functions, 2, run_with_fault);
 }
 
 /* ---- Deep ------------------------------------------------------------------------------------ */
@@ -498,18 +494,22 @@ TEST(deep_that_ends_before)
 /* Nothing can be sampled: every kernel is recorded, from the first launch on. */
 TEST(deep_without_samples)
 {
-    static const char *const scripts[] = {"FAKE_CUPTI=pc-privileges", "FAKE_CUPTI=pc-old",
-                                          "FAKE_CUPTI=pc-held", "FAKE_CUPTI=pc-held,sass-old"};
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+    static const struct engine_case cases[] = {
+        {"Deep", "pc_sampling", .script = "FAKE_CUPTI=pc-privileges",
+         .sentence = "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"Deep", "pc_sampling", .script = "FAKE_CUPTI=pc-old",
+         .sentence = "compute capability 7.0"},
+        {"Deep", "pc_sampling", .script = "FAKE_CUPTI=pc-held",
+         .sentence = "another process or tool holds"},
+        {"Deep", "pc_sampling", .script = "FAKE_CUPTI=pc-held,sass-old",
+         .sentence = "another process or tool holds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        count_deep(&r, scripts[i], "Deep", "GPUFL_DEEP_SAMPLE_MS=50",
+        count_deep(&r, cases[i].script, "Deep", "GPUFL_DEEP_SAMPLE_MS=50",
                    LIST("2000", "contexts=2", "threads=2", "ms=300", "exit=5"));
-        check_program(&r, EXIT_CODE);
-        assert_string_equal(setting_of_engine(&r, "Deep", "ran_as"), "Trace");
+        check_refused(&r, &cases[i], EXIT_CODE);
         assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
-        assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-        assert_string_equal(capability_of(&r, "kernels", "status"), "collected");
-        assert_non_null(message_of(&r, "pc_sampling.unavailable"));
         check_contains(&r, message_of(&r, "deep.recorded"), "-e SassMetrics");
         assert_null(message_of(&r, "deep.sampled_only"));
         assert_null(message_of(&r, "sass_metrics.nothing"));

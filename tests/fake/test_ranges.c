@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ERROR = 999 };
-
 /* The library's own totals: ranges that it gave, kernels in them, and whether its context was
  * freed. */
 struct given {
@@ -432,77 +430,59 @@ TEST(its_begin_is_its_own)
 TEST(refusals)
 {
     static const struct {
-        const char *metrics;
-        struct engine_case engine;
+        const char *metrics, *script, *sentence;
     } cases[] = {
-        {"overview",
-         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=range-privileges",
-          "NVreg_RestrictProfilingToAdminUsers=0"}},
-        {"overview",
-         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=range-old",
-          "compute capability 7.0"}},
-        {"overview",
-         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=range-held",
-          "another process or tool holds"}},
-        {"no__such.sum",
-         {"RangeProfiler", "range_counters", "range_profiler",
-          "FAKE_CUPTI=", "no__such.sum: a GH100 has no such metric"}},
-        {"nothing",
-         {"RangeProfiler", "range_counters", "range_profiler", "FAKE_CUPTI=", "neither a set"}},
+        {"overview", "FAKE_CUPTI=range-privileges", "NVreg_RestrictProfilingToAdminUsers=0"},
+        {"overview", "FAKE_CUPTI=range-old", "compute capability 7.0"},
+        {"overview", "FAKE_CUPTI=range-held", "another process or tool holds"},
+        {"no__such.sum", "FAKE_CUPTI=", "no__such.sum: a GH100 has no such metric"},
+        {"nothing", "FAKE_CUPTI=", "neither a set"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        count(&r, cases[i].engine.script, cases[i].metrics, LIST("300", "steps=3", "ranged"));
-        check_refused(&r, &cases[i].engine, 0);
+        struct engine_case c = {"RangeProfiler", "range_counters", "range_profiler",
+                                .sentence = cases[i].sentence};
+        count(&r, cases[i].script, cases[i].metrics, LIST("300", "steps=3", "ranged"));
+        check_refused(&r, &c, 0);
         run_free(&r);
     }
+}
+
+static void run_with_fault(const char *script)
+{
+    struct run r;
+    count(&r, script, "overview,sm__d.sum",
+          LIST("20", "threads=1", "steps=100", "benches=2", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    run_free(&r);
 }
 
 /* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
 TEST(every_function_fails)
 {
-    static const char *const functions[] = {
-#define NAME(required, result, name, arguments) #name,
-        CUPTI_PROFILER_FUNCTIONS(NAME) CUPTI_RANGE_FUNCTIONS(NAME)
-#undef NAME
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        for (int nth = 0; nth <= 2; nth++) {
-            struct run r;
-            char script[128];
-            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
-            print_message("%s\n", script);
-            count(&r, script, "overview,sm__d.sum",
-                  LIST("20", "threads=1", "steps=100", "benches=2", "ranged"));
-            check_program(&r, 0);
-            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-            run_free(&r);
-        }
+    static const char *const functions[] = {CUPTI_PROFILER_FUNCTIONS(FUNCTION_NAME)
+                                                CUPTI_RANGE_FUNCTIONS(FUNCTION_NAME) NULL};
+    each_fault(functions, 2, run_with_fault);
+}
+
+static void run_kernels_with_fault(const char *script)
+{
+    struct run r;
+    count_as(&r, "GPUFL_RANGE_MODE=kernels", "GPUFL_RANGE_KERNEL_LAUNCHES=5", script, "overview",
+             LIST("20", "threads=2", "graphs=1", "ranged"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "kernels.count") + int_at(r.report, "ledger.lost_time"),
+                     int_at(r.said, "0.launches") + int_at(r.said, "0.graph_kernels"));
+    run_free(&r);
 }
 
 /* Every call fails with kernels as ranges: a repeated kernel that could not be read has no
  * times. */
 TEST(every_function_fails_for_kernels)
 {
-    static const char *const functions[] = {
-#define NAME(required, result, name, arguments) #name,
-        CUPTI_RANGE_FUNCTIONS(NAME)
-#undef NAME
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        for (int nth = 0; nth <= 2; nth++) {
-            struct run r;
-            char script[128];
-            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
-            print_message("%s\n", script);
-            count_as(&r, "GPUFL_RANGE_MODE=kernels", "GPUFL_RANGE_KERNEL_LAUNCHES=5", script,
-                     "overview", LIST("20", "threads=2", "graphs=1", "ranged"));
-            check_program(&r, 0);
-            assert_int_equal(int_at(r.report, "kernels.count") +
-                                 int_at(r.report, "ledger.lost_time"),
-                             int_at(r.said, "0.launches") + int_at(r.said, "0.graph_kernels"));
-            run_free(&r);
-        }
+    static const char *const functions[] = {CUPTI_RANGE_FUNCTIONS(FUNCTION_NAME) NULL};
+    each_fault(functions, 2, run_kernels_with_fault);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_CODE = 5, ERROR = 999 };
+enum { EXIT_CODE = 5 };
 
 /* The time that sampling takes from the program at its begin is not the program's idle time, and is
  * part of the cost. */
@@ -252,47 +252,35 @@ TEST(a_full_buffer_is_counted)
 /* Where sampling is not available kernels are traced; without kernel records Sync is left. */
 TEST(refusals)
 {
-    static const struct engine_case cases[] = {
-        {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-privileges",
-         .sentence = "NVreg_RestrictProfilingToAdminUsers=0"},
-        {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-old",
-         .sentence = "compute capability 7.0"},
-        {"PcSampling", "pc_sampling", .script = "FAKE_CUPTI=pc-held",
-         .sentence = "another process or tool holds"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (int i = 0; i < PC_REFUSALS; i++) {
         struct run r;
-        pc_sample(&r, cases[i].script, NULL, LIST("500", "exit=5"));
-        check_refused(&r, &cases[i], EXIT_CODE);
+        struct engine_case sync = {"PcSampling", "pc_sampling", .instead = "Sync",
+                                   .sentence = pc_refusals[i].sentence};
+        pc_sample(&r, pc_refusals[i].script, NULL, LIST("500", "exit=5"));
+        check_refused(&r, &pc_refusals[i], EXIT_CODE);
         run_free(&r);
-        pc_sample(&r, cases[i].script, "pc_kernel_collect=none", LIST("500", "exit=5"));
-        check_program(&r, EXIT_CODE);
-        pc_check_setting(&r, "ran_as", "Sync");
+        pc_sample(&r, pc_refusals[i].script, "pc_kernel_collect=none", LIST("500", "exit=5"));
+        check_instead(&r, &sync, EXIT_CODE);
         check_contains(&r, message_of(&r, "pc_sampling.unavailable"), "were not asked for");
         run_free(&r);
     }
 }
 
+static void run_with_fault(const char *script)
+{
+    struct run r;
+    pc_sample(&r, script, NULL, LIST("300", "contexts=1", "modules=2", "exit=5"));
+    check_program(&r, EXIT_CODE);
+    assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    run_free(&r);
+}
+
 /* Every call fails once, twice, always: the program runs to its end, and kernels are traced. */
 TEST(every_function_fails)
 {
-    static const char *const functions[] = {
-#define NAME(required, result, name, arguments) #name,
-        CUPTI_PC_FUNCTIONS(NAME)
-#undef NAME
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        for (int nth = 0; nth <= 3; nth++) {
-            struct run r;
-            char script[128];
-            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", functions[i], nth, ERROR);
-            print_message("%s\n", script);
-            pc_sample(&r, script, NULL, LIST("300", "contexts=1", "modules=2", "exit=5"));
-            check_program(&r, EXIT_CODE);
-            assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
-            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
-            run_free(&r);
-        }
+    static const char *const functions[] = {CUPTI_PC_FUNCTIONS(FUNCTION_NAME) NULL};
+    each_fault(functions, 3, run_with_fault);
 }
 
 /* Attributes that only tune may be refused. */
@@ -450,11 +438,8 @@ TEST(one_process_at_a_time)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
     run_all(&r, &(struct run_setup){.options = LIST("-e", "PcSampling"), .program = LIST("500")});
-    check_program(&r, 0);
     snprintf(holder, sizeof holder, "process %d samples", (int)getpid());
-    check_contains(&r, message_of(&r, "pc_sampling.unavailable"), holder);
-    pc_check_setting(&r, "ran_as", "Trace");
-    assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+    check_refused(&r, &(struct engine_case){"PcSampling", "pc_sampling", .sentence = holder}, 0);
     assert_int_equal(int_at(r.report, "ledger.samples_recorded"), 0);
     close(fd);
 
