@@ -9,40 +9,11 @@
 
 enum { IDS_MAX = 1 << 24 }; /* largest id of a name or stream that is taken */
 
-#define PART(part, records) PART_OF(part, records, 0)
-#define PART_OF(part, records, kind)                                                               \
-    {                                                                                              \
-#part, records, sum_##part##_init, sum_##part##_fini, sum_##part##_batch,                  \
-            sum_##part##_merge, sum_##part##_finish, kind                                          \
-    }
-
 static const struct model_part parts[] = {
-    PART(facts, UINT64_MAX),
-    PART(known, SUM_KNOWN_TAKES),
-    PART(devices, SUM_DEVICES_TAKES),
-    {"stacks", STACKS_TAKES, stacks_init, stacks_fini, stacks_batch, stacks_merge, stacks_finish,
-     0},
-    PART(ledger, SUM_LEDGER_TAKES),
-    PART(kernels, SUM_KERNELS_TAKES),
-    PART(order, SUM_ORDER_TAKES),
-    PART(transfers, SUM_TRANSFERS_TAKES),
-    PART(waits, SUM_WAITS_TAKES),
-    PART(memory, SUM_MEMORY_TAKES),
-    PART(managed, SUM_MANAGED_TAKES),
-    PART(graphs, SUM_GRAPHS_TAKES),
-    PART(external, SUM_EXTERNAL_TAKES),
-    PART(windows, SUM_WINDOWS_TAKES),
-    PART(scopes, SUM_SCOPES_TAKES),
-    PART(shared, SUM_SHARED_TAKES),
-    PART(metrics, SUM_METRICS_TAKES),
-    PART(sync, SUM_SYNC_TAKES),
-    PART(idle, SUM_IDLE_TAKES),
-    PART(work, SUM_WORK_TAKES),
-    {"code", DEVICE_CODE_TAKES, device_code_init, device_code_fini, device_code_batch,
-     device_code_merge, device_code_finish, 0},
-    PART_OF(samples, SUM_SAMPLES_TAKES, MODEL_SAMPLES),
-    PART_OF(sass, SUM_SASS_TAKES, MODEL_INSTRUCTIONS),
-    PART_OF(counters, SUM_COUNTERS_TAKES, MODEL_COUNTERS),
+#define PART(name, prefix, takes, gives)                                                           \
+    {#name,          takes,          prefix##_init,   prefix##_fini,                               \
+     prefix##_batch, prefix##_merge, prefix##_finish, gives},
+#include "analyze/model/parts.def"
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };

@@ -2,7 +2,7 @@
  *
  * There is one model per session, and one for the sessions of a directory together. Each sum_*.c
  * has one part: which records it takes, how it adds a batch, how two are merged, and what remains
- * to be computed at the end. The parts are rows of one table and know nothing of files. Memory is
+ * to be computed at the end. The parts are rows of parts.def and know nothing of files. Memory is
  * bounded by what is distinct (kernels, launch configurations, scope paths), not by how often it
  * happened.
  *
@@ -55,30 +55,8 @@ struct refs {
 struct model {
     struct intern *names; /* the caller's, shared by all models */
     struct refs refs;     /* empty after model_finish */
-    struct sum_facts facts;
-    struct sum_known known;     /* after facts, before all that ask whether 0 is none */
-    struct sum_devices devices; /* before all that refer to devices */
-    struct stacks stacks;       /* before all that refer to stacks */
-    struct sum_ledger ledger;
-    struct sum_kernels kernels;
-    struct sum_order order; /* after kernels */
-    struct sum_transfers transfers;
-    struct sum_waits waits;
-    struct sum_memory memory;
-    struct sum_managed managed;
-    struct sum_graphs graphs;
-    struct sum_external external;
-    struct sum_windows windows;
-    struct sum_scopes scopes;
-    struct sum_shared shared; /* after devices */
-    struct sum_metrics metrics;
-    struct sum_sync sync;
-    struct sum_idle idle; /* after the parts that it blames */
-    struct sum_work work;
-    struct device_code code;    /* after kernels and before the parts that refer to it */
-    struct sum_samples samples; /* as all below: after scopes */
-    struct sum_sass sass;
-    struct sum_counters counters;
+#define PART(name, prefix, takes, gives) struct prefix name;
+#include "analyze/model/parts.def"
     struct sum_short_names short_names; /* empty until sum_short_names_make */
 };
 

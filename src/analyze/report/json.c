@@ -1,7 +1,7 @@
 /* json.c - the report for programs: its sections in their order, and the sessions' own facts.
  *
  * docs/report.md describes the keys. Times are ns, sizes bytes, unknown values null. Keys are
- * added, never renamed. A new section is a function and a row of the table at the end. */
+ * added, never renamed. A new section is a function and a row of sections.def. */
 #include "analyze/report/json.h"
 
 #include "analyze/common/cells.h"
@@ -49,19 +49,19 @@ static void put_sentences(const struct report *r, struct json_out *j, const char
     buf_fini(&text);
 }
 
-static void put_summary(const struct report *r, struct json_out *j)
+void json_summary(const struct report *r, struct json_out *j)
 {
     put_sentences(r, j, "summary", findings_put);
 }
 
-static void put_caveats(const struct report *r, struct json_out *j)
+void json_caveats(const struct report *r, struct json_out *j)
 {
     put_sentences(r, j, "caveats", findings_caveats);
 }
 
 /* ---- sessions -------------------------------------------------------------------------- */
 
-static void put_facts(const struct report *r, struct json_out *j)
+void json_facts(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
     const struct sum_facts *f = &m->facts;
@@ -92,7 +92,7 @@ static void put_facts(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-static void put_sessions(const struct report *r, struct json_out *j)
+void json_sessions(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
     json_out_array(j, "sessions");
@@ -126,7 +126,7 @@ static void put_sessions(const struct report *r, struct json_out *j)
     json_out_close_array(j);
 }
 
-static void put_log(const struct report *r, struct json_out *j)
+void json_log(const struct report *r, struct json_out *j)
 {
     const struct load_stats *s = &r->stats;
     json_out_object(j, "log");
@@ -147,7 +147,7 @@ static void put_log(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-static void put_windows(const struct report *r, struct json_out *j)
+void json_windows(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
     const struct sum_windows *s = &m->windows;
@@ -162,44 +162,12 @@ static void put_windows(const struct report *r, struct json_out *j)
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-/* In the order of the members. A name is that of the section's first member. */
 static const struct {
-    const char *name;
+    const char *name; /* of the section's first member */
     void (*put)(const struct report *r, struct json_out *j);
 } sections[] = {
-    {"time", json_time},
-    {"summary", put_summary},
-    {"caveats", put_caveats},
-    {"insights", json_insights},
-    {"idle", json_idle},
-    {"synchronization_lines", json_sync_lines},
-    {"samples", json_samples},
-    {"instructions", json_instructions},
-    {"counters", json_counters},
-    {"code", json_code},
-    {"session", put_facts},
-    {"sessions", put_sessions},
-    {"groups", json_passes},
-    {"log", put_log},
-    {"ledger", json_ledger},
-    {"settings", json_settings},
-    {"capabilities", json_capabilities},
-    {"options", json_options},
-    {"messages", json_messages},
-    {"known", json_known},
-    {"devices", json_devices},
-    {"host", json_host},
-    {"shared_samples", json_shared},
-    {"kernels", json_kernels},
-    {"copies", json_transfers},
-    {"synchronizations", json_waits},
-    {"vendor_overhead", json_overhead},
-    {"graphs", json_graphs},
-    {"memory", json_memory},
-    {"managed_memory", json_managed},
-    {"external_correlation", json_external},
-    {"windows", put_windows},
-    {"scopes", json_scopes},
+#define SECTION(name, put) {#name, put},
+#include "analyze/report/sections.def"
 };
 
 const char *report_json_section(size_t i)
