@@ -23,6 +23,19 @@ static int64_t now(void)
 
 /* ---- what both ways share ------------------------------------------------------------------ */
 
+const struct ship_words ship_words_command = {
+    .server = "--server URL, or GPUFL_BACKEND_URL",
+    .key = "--api-key-file or GPUFL_API_KEY",
+    .ca = "--ca-file names the authority that signed it",
+    .again = "the same command goes on from there",
+};
+
+const struct ship_words ship_words_code = {
+    .server = "set backend_url, or GPUFL_BACKEND_URL",
+    .key = "api_key or GPUFL_API_KEY",
+    .again = "the next call goes on from there",
+};
+
 void shipping_init(struct shipping *s, const struct ship_config *c,
                    const struct ship_session *session, struct ship_result *out)
 {
@@ -85,6 +98,11 @@ static bool wait_for(const struct shipping *s, int64_t ns)
     return false;
 }
 
+static const struct ship_words *words(const struct shipping *s)
+{
+    return s->config->words ? s->config->words : &ship_words_command;
+}
+
 /* Says whether no second try and no other session would change the answer. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
@@ -95,10 +113,8 @@ static bool refuses_all(struct shipping *s, const struct remote_answer *a)
                      "in the environment's variable: http://NAME:PASSWORD@HOST:PORT",
                      proxy);
     else if (a->status == 401 || a->status == 403)
-        shipping_end(s, SHIP_REFUSED,
-                     "%s answers %d%s%s; a key that may send is named by --api-key-file or "
-                     "GPUFL_API_KEY",
-                     url, a->status, *a->detail ? ": " : "", a->detail);
+        shipping_end(s, SHIP_REFUSED, "%s answers %d%s%s; a key that may send is named by %s", url,
+                     a->status, *a->detail ? ": " : "", a->detail, words(s)->key);
     else if (a->status >= 300 && a->status < 400)
         shipping_end(s, SHIP_REFUSED,
                      "%s%s%s answers %d, which sends elsewhere; name the server's own address", url,
@@ -160,8 +176,8 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
     char why[416];
     if (stopped(s) || (rc == GPUFL_E_STATE)) {
         bool late = !(s->config->stop && *s->config->stop);
-        shipping_end(s, SHIP_STOPPED, "%s; the same command goes on from there",
-                     late ? "no time left" : "interrupted");
+        shipping_end(s, SHIP_STOPPED, "%s; %s", late ? "no time left" : "interrupted",
+                     words(s)->again);
         return SHIP_STEP_END;
     }
     if (rc && rc != GPUFL_E_UNAVAILABLE) {

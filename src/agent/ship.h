@@ -43,14 +43,26 @@ struct ship_watch {
     void (*waiting)(void *arg, int64_t ns, const char *why);
 };
 
+/* How sentences name what the reader can set, and what to do next. */
+struct ship_words {
+    const char *server; /* "--server URL, or GPUFL_BACKEND_URL" */
+    const char *key;    /* "--api-key-file or GPUFL_API_KEY" */
+    const char *ca;     /* http_client_config.ca_advice; NULL: the system's */
+    const char *again;  /* "the same command goes on from there" */
+};
+
+/* For who typed `gpufl upload`, and for who called gpufl_upload_logs. */
+extern const struct ship_words ship_words_command, ship_words_code;
+
 struct ship_config {
     struct remote *remote;
-    bool force;          /* from the start, whatever the server has */
-    bool near;           /* on this machine: sending costs less than packing */
-    unsigned tries;      /* failures in a row; 0: 8 */
-    int64_t wait_least;  /* ns before the second try, at most; 0: 0.5 s */
-    int64_t wait_most;   /* ns before any; 0: 60 s */
-    int64_t deadline;    /* CLOCK_MONOTONIC ns; 0: none */
+    const struct ship_words *words; /* NULL: the command's */
+    bool force;                     /* from the start, whatever the server has */
+    bool near;                      /* on this machine: sending costs less than packing */
+    unsigned tries;                 /* failures in a row; 0: 8 */
+    int64_t wait_least;             /* ns before the second try, at most; 0: 0.5 s */
+    int64_t wait_most;              /* ns before any; 0: 60 s */
+    int64_t deadline;               /* CLOCK_MONOTONIC ns; 0: none */
     int64_t patience;    /* ns of waiting in a row for a server that says "not now"; 0: 1 h */
     int64_t unreachable; /* ns until a server that never answered is given up; 0: tries count */
     int64_t piece; /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */

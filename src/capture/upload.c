@@ -128,9 +128,8 @@ static int start(struct run *r, const struct gpufl_upload_options *o, const char
                  struct err *e)
 {
     char cli[PATH_MAX], limit[32], unreachable[32];
-    char *argv[] = {"gpufl", "upload",        "--json",    "--progress", "--time-limit",
-                    limit,   "--unreachable", unreachable, "--",         (char *)path,
-                    NULL};
+    char *argv[] = {"gpufl", "upload",        "--for-code", "--json", "--progress", "--time-limit",
+                    limit,   "--unreachable", unreachable,  "--",     (char *)path, NULL};
     struct buf text;
     struct spawn child = {.program = cli, .argv = argv, .fds = {SPAWN_NULL, -1, -1}};
     int to[2] = {-1, -1}, ends[2], rc = 0;
@@ -181,48 +180,12 @@ static void take(struct run *r, int i)
         close_fd(&r->from[i]);
 }
 
-/* The command's names of its options, and the names they have in code. */
-static const struct {
-    const char *theirs, *ours;
-} words[] = {
-    {"--server URL, or GPUFL_BACKEND_URL", "set backend_url, or GPUFL_BACKEND_URL"},
-    {"a key that may send is named by --api-key-file or GPUFL_API_KEY",
-     "a key that may send is named by api_key or GPUFL_API_KEY"},
-    {"--ca-file names the authority that signed it",
-     "the system has to trust the authority that signed it"},
-    {"the same command goes on from there", "the next call goes on from there"},
-    {"--server", "backend_url"},
-    {"--api-key-file", "api_key"},
-    {"--api-path", "api_path"},
-    {"--time-limit", "timeout_ms"},
-    {"--unreachable", "unreachable_ms"},
-};
-
-void upload_reword(const char *text, char *out, size_t size)
-{
-    size_t n = 0;
-    while (*text && n + 1 < size) {
-        size_t i = 0, all = sizeof words / sizeof *words;
-        while (i < all && strncmp(text, words[i].theirs, strlen(words[i].theirs)) != 0)
-            i++;
-        if (i == all) {
-            out[n++] = *text++;
-            continue;
-        }
-        n += (size_t)snprintf(out + n, size - n, "%s", words[i].ours);
-        n = n < size ? n : size - 1;
-        text += strlen(words[i].theirs);
-    }
-    out[n] = '\0';
-}
-
-/* Says the next whole lines of the command's stderr, with the option names of code. */
+/* Says the next whole lines of the command's stderr. */
 static void relay(struct run *r)
 {
     static const char lead[] = "gpufl upload: ";
     struct buf *text = &r->texts[1];
     for (;;) {
-        char line[512], said[512];
         const char *at = text->data + r->relayed;
         const char *lf = text->len > r->relayed ? memchr(at, '\n', text->len - r->relayed) : NULL;
         if (!lf)
@@ -230,9 +193,7 @@ static void relay(struct run *r)
         r->relayed += (size_t)(lf - at) + 1;
         if ((size_t)(lf - at) > sizeof lead && strncmp(at, lead, sizeof lead - 1) == 0)
             at += sizeof lead - 1;
-        snprintf(line, sizeof line, "%.*s", (int)(lf - at), at);
-        upload_reword(line, said, sizeof said);
-        log_each(LOG_NOTE, "upload: %s", said);
+        log_each(LOG_NOTE, "upload: %.*s", (int)(lf - at), at);
     }
 }
 
@@ -329,7 +290,7 @@ static void first_line(struct buf *text, char *out, size_t size)
 static int judge(struct run *r, bool in_time, int exit_code, struct said *s, struct err *e)
 {
     enum { EXIT_NOT_BUILT = 69 };
-    char line[320], why[320];
+    char line[320];
     read_said(&r->texts[0], s);
     if (exit_code == 0 || (in_time && exit_code < 0 && strcmp(s->result, "all") == 0))
         return 0;
@@ -338,9 +299,11 @@ static int judge(struct run *r, bool in_time, int exit_code, struct said *s, str
                        "the upload did not end in time; `gpufl upload` goes on "
                        "where it stopped");
     first_line(&r->texts[1], line, sizeof line);
-    upload_reword(*s->message ? s->message : *line ? line : "gpufl upload failed", why, sizeof why);
     return err_set(e, exit_code == EXIT_NOT_BUILT ? GPUFL_E_NOT_BUILT : GPUFL_E_IO, "%s%s",
-                   strcmp(s->result, "partly") == 0 ? "sent in part: " : "", why);
+                   strcmp(s->result, "partly") == 0 ? "sent in part: " : "",
+                   *s->message ? s->message
+                   : *line     ? line
+                               : "gpufl upload failed");
 }
 
 /* ---- the call ------------------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
  * The child gets no descriptor of the program's, its own signals, and the key in its
  * environment, where other users of the machine do not see it. The caller waits for the
  * child for a limited time, then kills it; what the child says while it waits or sends is
- * said on stderr, with the option names of code. The child's end also shows in its
+ * said on stderr; --for-code has it name the options of code. The child's end also shows in its
  * output, so a program that reaps every child does no harm. [any] */
 #ifndef GPUFL_CAPTURE_UPLOAD_H
 #define GPUFL_CAPTURE_UPLOAD_H
@@ -13,9 +13,6 @@
 
 /* last_dir: of the last session, "" for none. */
 int upload_run(const struct gpufl_upload_options *opts, const char *last_dir);
-
-/* The command's sentence with the options of code in place of its own. [any] */
-void upload_reword(const char *text, char *out, size_t size);
 
 /* Capture is switched off: success, nothing sent, nobody asked. */
 int upload_nothing(const struct gpufl_upload_options *opts);

@@ -246,7 +246,8 @@ class Odd(Case):
         self.server.key = KEY
         run = self.upload(env={"GPUFL_API_KEY": "gpfl_wrong"})
         self.assertEqual(run.returncode, 2)
-        self.assertIn("401: the key is not known", run.stderr)
+        self.assertIn("401: the key is not known; a key that may send is named by --api-key-file or GPUFL_API_KEY\n",
+                      run.stderr)
         self.assertIn("1 of 2 sessions were not tried", run.stderr)
         self.assertEqual(len(self.server.requests), 1)
 
@@ -518,6 +519,18 @@ class FromTheProgram(Case):
         run = self.run_program(GPUFL_CLI="/nowhere/gpufl")
         self.assertEqual(run.returncode, 0)
         self.assertIn("upload: cannot run /nowhere/gpufl", run.stdout)
+
+    def test_it_names_what_code_can_set(self):
+        cli = self.dir / "cli"
+        cli.write_text(f"#!/bin/sh\nGPUFL_BACKEND_URL={self.server.url} exec {GPUFL} \"$@\"\n")
+        cli.chmod(0o700)
+        self.server.key = KEY
+        run = self.run_program(GPUFL_CLI=str(cli), GPUFL_API_KEY="gpfl_wrong")
+        self.assertIn("401: the key is not known; a key that may send is named by api_key or GPUFL_API_KEY\n", run.stdout)
+        cli.write_text(f"#!/bin/sh\nGPUFL_BACKEND_URL= exec {GPUFL} \"$@\"\n")
+        run = self.run_program(GPUFL_CLI=str(cli))
+        self.assertEqual(run.stdout, "upload: to which server? set backend_url, or GPUFL_BACKEND_URL\n")
+        self.assertNotIn("--server", run.stderr)
 
     def test_off_it_does_nothing(self):
         run = self.run_program(GPUFL_DISABLED="1", GPUFL_CLI="/nowhere/gpufl")

@@ -45,7 +45,7 @@ static const struct cmd_text text = {
 
 struct arguments {
     const char *server, *key_file, *ca_file, *api_path;
-    bool all, force, complete, insecure, quiet, json, progress, no_names;
+    bool all, force, complete, insecure, quiet, json, progress, no_names, for_code;
     int64_t timeout, limit, unreachable, wait;
     struct opt_list wanted;
     const char *wanted_items[WANTED_MAX];
@@ -120,6 +120,11 @@ static const char *server_of(const struct arguments *a)
     return server && *server ? server : NULL;
 }
 
+static const struct ship_words *words_of(const struct arguments *a)
+{
+    return a->for_code ? &ship_words_code : &ship_words_command;
+}
+
 static int connect_remote(struct upload *u, struct err *e)
 {
     const struct arguments *a = u->a;
@@ -129,6 +134,7 @@ static int connect_remote(struct upload *u, struct err *e)
         .http = {.url = server_of(a),
                  .key = u->key,
                  .ca_file = a->ca_file,
+                 .ca_advice = words_of(a)->ca,
                  .insecure = a->insecure,
                  .agent = "gpufl/" GPUFL_VERSION,
                  .connect_timeout = a->unreachable < CONNECT_MOST ? a->unreachable : CONNECT_MOST,
@@ -150,6 +156,7 @@ static int connect_remote(struct upload *u, struct err *e)
                 "gpufl upload: the key goes to %s unencrypted%s%s; https:// would hide it\n",
                 remote_url(u->remote), *proxy ? ", through the proxy " : "", proxy);
     u->ship = (struct ship_config){.remote = u->remote,
+                                   .words = words_of(a),
                                    .force = a->force,
                                    .deadline = deadline,
                                    .patience = a->wait,
@@ -306,7 +313,7 @@ static int check(const struct arguments *a, int operands, char **argv)
     if (a->all && a->wanted.count)
         return cmd_usage("upload", "--all-sessions and --session-id exclude each other");
     if (!server_of(a))
-        return cmd_usage("upload", "to which server? --server URL, or GPUFL_BACKEND_URL");
+        return cmd_usage("upload", "to which server? %s", words_of(a)->server);
     if (a->unreachable <= 0)
         return cmd_usage("upload", "--unreachable must be longer than 0");
     if (a->wait <= 0)
@@ -354,6 +361,8 @@ int cmd_upload(int argc, char **argv)
          "Say every few seconds how far it is, also where stderr is no terminal."},
         {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Nothing but what went wrong."},
         {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
+        /* gpufl_upload_logs runs the command: its caller reads the sentences. */
+        {"for-code", 0, OPT_FLAG, &a.for_code, NULL, NULL, NULL},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
     int operands = 0, rc = cmd_parse(&text, table, 0, argc, argv, &operands);

@@ -403,10 +403,10 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
         return err_set(e, GPUFL_E_FULL, "%s: the answer is longer than any of a gpufl-server",
                        c->place);
     if (certificate_refused(code))
-        return err_set(e, GPUFL_E_PERM,
-                       "%s: its certificate is not trusted (%s); --ca-file names the authority "
-                       "that signed it",
-                       c->place, why);
+        return err_set(
+            e, GPUFL_E_PERM, "%s: its certificate is not trusted (%s); %s", c->place, why,
+            c->config.ca_advice ? c->config.ca_advice
+                                : "the system has to trust the authority that signed it");
     if (code == CURLE_OUT_OF_MEMORY)
         return err_nomem(e);
     if (code == CURLE_URL_MALFORMAT)

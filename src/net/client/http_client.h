@@ -29,6 +29,7 @@ struct http_client_config {
     const char *url;         /* "https://host[:port][/prefix]"; no scheme: https */
     const char *key;         /* sent as Bearer; NULL or "": none */
     const char *ca_file;     /* PEM with the authorities to trust; NULL: the system's */
+    const char *ca_advice;   /* ends the sentence on an untrusted certificate; NULL: the system's */
     bool insecure;           /* certificates are not checked */
     bool direct;             /* the environment's proxies are not for this */
     const char *agent;       /* "gpufl/0.1.0" */

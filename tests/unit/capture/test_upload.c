@@ -76,22 +76,25 @@ TEST(test_what_the_command_gets)
     command("echo \"$@\" > $TEST_DIR/args\n"
             "echo $GPUFL_BACKEND_URL $GPUFL_API_KEY $GPUFL_API_PATH > $TEST_DIR/env\n" ALL);
     assert_int_equal(upload("", 0), 0);
-    expect_file("args", "upload --json --progress --time-limit 300000ms --unreachable 15000ms -- "
-                        "/last/session\n");
+    expect_file(
+        "args",
+        "upload --for-code --json --progress --time-limit 300000ms --unreachable 15000ms -- "
+        "/last/session\n");
     expect_file("env", "https://gpufl.test gpfl_secret\n");
     assert_int_equal(result.lines, 7);
     assert_string_equal(result.message, "");
     setenv("GPUFL_API_KEY", "another", 1);
     assert_int_equal(upload("-odd", 5000), 0);
-    expect_file("args",
-                "upload --json --progress --time-limit 5000ms --unreachable 15000ms -- -odd\n");
+    expect_file(
+        "args",
+        "upload --for-code --json --progress --time-limit 5000ms --unreachable 15000ms -- -odd\n");
     expect_file("env", "https://gpufl.test gpfl_secret\n");
 }
 
 TEST(test_a_path_as_init_takes_it)
 {
     char path[4096];
-    command("echo \"$9\" > $TEST_DIR/path\n" ALL);
+    command("echo \"${10}\" > $TEST_DIR/path\n" ALL);
     snprintf(path, sizeof path, "%s.log", tmpdir_path("logs"));
     assert_int_equal(upload(path, 0), 0);
     path[strlen(path) - 4] = '\n';
@@ -149,19 +152,15 @@ static void hear(enum log_level level, const char *line)
     snprintf(heard + n, sizeof heard - n, "%s\n", line);
 }
 
-/* While it waits it is not silent, and speaks of what the code can set. */
+/* While it waits it is not silent. */
 TEST(test_it_says_why_it_waits)
 {
     heard[0] = '\0';
     log_set_sink(hear);
-    command("echo 'gpufl upload: http://x: connection refused; again in 1 s' >&2\n"
-            "echo 'gpufl upload: to which server? --server URL, or GPUFL_BACKEND_URL' >&2; exit 2");
+    command("echo 'gpufl upload: http://x: connection refused; again in 1 s' >&2; exit 2");
     assert_int_equal(upload("", 0), GPUFL_E_IO);
     log_set_sink(NULL);
     assert_non_null(strstr(heard, "gpufl: upload: http://x: connection refused; again in 1 s\n"));
-    command("echo 'gpufl upload: to which server? --server URL, or GPUFL_BACKEND_URL' >&2; exit 2");
-    assert_int_equal(upload("", 0), GPUFL_E_IO);
-    assert_string_equal(result.message, "to which server? set backend_url, or GPUFL_BACKEND_URL");
 }
 
 /* Debug output has a line for what is sent and one for what became of it. */
@@ -177,29 +176,6 @@ TEST(test_debug_lines)
     assert_non_null(strstr(heard, "debug: upload: /last/session to https://gpufl.test\n"));
     assert_non_null(strstr(heard, "debug: upload: done: 7 lines sent\n"));
     assert_null(strstr(heard, "gpfl_secret"));
-}
-
-/* Every option of the command that its messages name has its word in code. */
-TEST(test_words_of_code)
-{
-    static const char *const pairs[][2] = {
-        {"x answers 401; a key that may send is named by --api-key-file or GPUFL_API_KEY",
-         "x answers 401; a key that may send is named by api_key or GPUFL_API_KEY"},
-        {"x: its certificate is not trusted (y); --ca-file names the authority that signed it",
-         "x: its certificate is not trusted (y); the system has to trust the authority that "
-         "signed it"},
-        {"no time left; the same command goes on from there",
-         "no time left; the next call goes on from there"},
-        {"--time-limit and --unreachable", "timeout_ms and unreachable_ms"},
-    };
-    char out[256];
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        upload_reword(pairs[i][0], out, sizeof out);
-        assert_string_equal(out, pairs[i][1]);
-        assert_null(strstr(out, "--"));
-    }
-    upload_reword("--server", out, 5);
-    assert_string_equal(out, "back");
 }
 
 TEST(test_no_command_and_no_session)
@@ -274,7 +250,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nothing_is_inherited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_it_says_of_failures, setup, teardown),
         cmocka_unit_test_setup_teardown(test_it_says_why_it_waits, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_words_of_code, setup, teardown),
         cmocka_unit_test_setup_teardown(test_debug_lines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_command_and_no_session, setup, teardown),
         cmocka_unit_test_setup_teardown(test_it_is_not_waited_for_without_end, setup, teardown),
