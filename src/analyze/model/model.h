@@ -11,33 +11,12 @@
 #ifndef GPUFL_ANALYZE_MODEL_MODEL_H
 #define GPUFL_ANALYZE_MODEL_MODEL_H
 
-#include "analyze/model/facts.h"
-#include "analyze/model/idle/idle.h"
-#include "analyze/model/kernels/counters.h"
-#include "analyze/model/kernels/device_code.h"
-#include "analyze/model/kernels/external.h"
-#include "analyze/model/kernels/graphs.h"
-#include "analyze/model/kernels/kernels.h"
-#include "analyze/model/kernels/order.h"
-#include "analyze/model/kernels/samples.h"
-#include "analyze/model/kernels/sass.h"
 #include "analyze/model/kernels/short_names.h"
-#include "analyze/model/known.h"
-#include "analyze/model/ledger.h"
-#include "analyze/model/scopes/scopes.h"
-#include "analyze/model/stacks.h"
-#include "analyze/model/system/devices.h"
-#include "analyze/model/system/managed.h"
-#include "analyze/model/system/memory.h"
-#include "analyze/model/system/metrics.h"
-#include "analyze/model/system/shared.h"
-#include "analyze/model/system/transfers.h"
-#include "analyze/model/waits/sync.h"
-#include "analyze/model/waits/waits.h"
-#include "analyze/model/windows.h"
-#include "analyze/model/work.h"
 #include "base/intern.h"
 #include "wire/decode.h"
+
+#define PART(name, prefix, takes, gives)
+#include "analyze/model/parts.def"
 
 /* The meaning of a log's ids, while it is read. Grown on demand. */
 struct refs {
