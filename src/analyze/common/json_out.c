@@ -132,6 +132,17 @@ void json_out_number(struct json_out *j, const char *key, double v)
     buf_put(&j->buf, text, len);
 }
 
+void json_out_small(struct json_out *j, const char *key, double v)
+{
+    char text[40];
+    if (!isfinite(v)) {
+        json_out_null(j, key);
+        return;
+    }
+    int n = snprintf(text, sizeof text, "%.4g", v);
+    json_out_raw(j, key, text, (size_t)n);
+}
+
 void json_out_bool(struct json_out *j, const char *key, bool v)
 {
     begin(j, key);

@@ -7,7 +7,6 @@
 #include "symbol/names/shorten.h"
 #include "wire/record.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,18 +49,6 @@ static void put_facts(const struct comparison *c, struct json_out *j)
     json_out_close_array(j);
 }
 
-/* A p-value may be far below what six decimals show. */
-static void put_small(struct json_out *j, const char *key, double v)
-{
-    char text[40];
-    if (isnan(v)) {
-        json_out_null(j, key);
-        return;
-    }
-    int n = snprintf(text, sizeof text, "%.4g", v);
-    json_out_raw(j, key, text, (size_t)n);
-}
-
 static void put_totals(const struct comparison *c, struct json_out *j)
 {
     json_out_array(j, "totals");
@@ -77,7 +64,7 @@ static void put_totals(const struct comparison *c, struct json_out *j)
         json_out_number(j, "ratio", t->ratio);
         json_out_number(j, "ratio_low", t->low);
         json_out_number(j, "ratio_high", t->high);
-        put_small(j, "p", t->p);
+        json_out_small(j, "p", t->p);
         json_out_close_object(j);
     }
     json_out_close_array(j);
@@ -137,8 +124,8 @@ static void put_row(struct json_out *j, const struct compare_row *r, const char 
     json_out_number(j, "ratio_low", r->low);
     json_out_number(j, "ratio_high", r->high);
     json_out_number(j, "longer", r->better);
-    put_small(j, "p", r->p);
-    put_small(j, "q", r->q);
+    json_out_small(j, "p", r->p);
+    json_out_small(j, "q", r->q);
     json_out_number(j, "difference_per_session_ns", r->difference);
     put_side(j, "a", &r->sides[0], kernel);
     put_side(j, "b", &r->sides[1], kernel);

@@ -24,17 +24,6 @@ struct answering {
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-static void put_small(struct json_out *j, const char *key, double v)
-{
-    char text[40];
-    if (isnan(v)) {
-        json_out_null(j, key);
-        return;
-    }
-    int n = snprintf(text, sizeof text, "%.4g", v);
-    json_out_raw(j, key, text, (size_t)n);
-}
-
 static void put_epoch(struct json_out *j, const char *key, int64_t ns)
 {
     char text[24];
@@ -50,7 +39,7 @@ static void put_steps(struct answering *a)
         json_out_object(&a->j, NULL);
         json_out_text(&a->j, "session", a->rows->sessions[s->at].session);
         put_epoch(&a->j, "started", a->rows->sessions[s->at].started);
-        put_small(&a->j, "p", s->p);
+        json_out_small(&a->j, "p", s->p);
         json_out_number(&a->j, "before_ns", s->before);
         json_out_number(&a->j, "after_ns", s->after);
         json_out_number(&a->j, "ratio", s->after / s->before);
@@ -69,8 +58,8 @@ static void put_groups(struct answering *a, const char *key, const struct histor
         json_out_text(&a->j, "name", groups[i].name);
         json_out_count(&a->j, "sessions", groups[i].sessions);
         json_out_number(&a->j, "ratio", groups[i].ratio);
-        put_small(&a->j, "p", groups[i].p);
-        put_small(&a->j, "q", groups[i].q);
+        json_out_small(&a->j, "p", groups[i].p);
+        json_out_small(&a->j, "q", groups[i].q);
         json_out_bool(&a->j, "outlying", groups[i].outlying);
         json_out_close_object(&a->j);
     }

@@ -22,13 +22,7 @@ enum { SKIPPED = 77 };
 extern "C" {
 #include "backend/nvidia/abi/profiler.h"
 }
-
-#define SAME(ours, theirs)                                                                         \
-    static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
-
-#define FIELD(ours, member, theirs, their_member)                                                  \
-    SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
-    SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))
+#include "tests/unit/support/abi.h"
 
 #define SIZE(ours, last, theirs)                                                                   \
     FIELD(ours, size, theirs, structSize);                                                         \

@@ -1,12 +1,13 @@
 /* abi.h - for tests that hold our declarations of a library against its own headers: the compiler
- * does the checks. */
+ * does the checks. For C and C++. */
 #ifndef GPUFL_TESTS_ABI_H
 #define GPUFL_TESTS_ABI_H
 
+#include <assert.h>
 #include <stddef.h>
 
 #define SAME(ours, theirs)                                                                         \
-    _Static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
+    static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
 
 /* A field: same offset and size. */
 #define FIELD(ours, member, theirs, their_member)                                                  \
