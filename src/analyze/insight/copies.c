@@ -119,6 +119,7 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     insight_fact(i, "copies", (int64_t)t->count);
     insight_fact(i, "bytes", t->bytes);
     insight_fact(i, "gpu_ns", t->time);
+    insight_fact_longest(m, i, t->at, t->at + t->max);
     buf_printf(&text, "Pageable copies %s × %llu", sum_transfers_kind((int)kind),
                (unsigned long long)t->count);
     rc = insight_say(&i->title, &text);

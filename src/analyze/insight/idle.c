@@ -30,8 +30,9 @@ struct line {
     int64_t ns, by_cause[IDLE_CAUSES];
     uint64_t looks;
     double variance; /* ns² at 95 % */
-    int64_t most;    /* ns of the row with most of it */
-    uint32_t doing;  /* of that row, as all below */
+    struct idle_longest longest;
+    int64_t most;   /* ns of the row with most of it */
+    uint32_t doing; /* of that row, as all below */
     enum idle_cause main;
     bool inherited;
     struct did did[ACTIVITIES];
@@ -52,7 +53,7 @@ struct lines {
     uint32_t *at; /* owned: by place, the item + 1 */
     int64_t none[IDLE_CAUSES][IDLE_REASONS];
     struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
-    struct spread spread[ACTIVITIES];
+    struct idle_longest ended_longest[IDLE_CAUSES];
 };
 
 struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
@@ -63,7 +64,7 @@ struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
     int64_t time = sum_idle_of_run(m, sums[c].time);
     if (time > sum_windows_time(m))
         return (struct insight_idle){.devices = devices};
-    return (struct insight_idle){devices, time, sums[c].time, sums[c].gaps};
+    return (struct insight_idle){devices, time, sums[c].time, sums[c].gaps, sums[c].longest};
 }
 
 /* ---- lines ------------------------------------------------------------------------------- */
@@ -92,6 +93,7 @@ static void add_row(struct lines *l, const struct idle_row *r)
     to->ns = cells_sum(to->ns, r->ns);
     to->by_cause[r->cause] = cells_sum(to->by_cause[r->cause], r->ns);
     to->looks += r->looks;
+    idle_longest_put(&to->longest, &r->longest, 0);
     if (r->half_width != CELL_NULL)
         to->variance += (double)r->half_width * (double)r->half_width;
     if (r->ns > to->most) {
@@ -194,9 +196,10 @@ static int find_lines(const struct model *m, const struct insights *to, struct l
             l->none[r->cause][r->reason] = cells_sum(l->none[r->cause][r->reason], r->ns);
         else if (p->mark)
             continue;
-        else if (r->ended_by && r->ns > l->ended[r->cause].part)
+        else if (r->ended_by && r->ns > l->ended[r->cause].part) {
             l->ended[r->cause] = (struct insight_heaviest){.place = r->place, .part = r->ns};
-        else if (!r->ended_by && is_host(to, r->cause))
+            l->ended_longest[r->cause] = r->longest;
+        } else if (!r->ended_by && is_host(to, r->cause))
             add_row(l, r);
     }
     idle_table_fini(&t);
@@ -312,6 +315,7 @@ static int add_lines(const struct model *m, const struct lines *l, const char *r
         insight_fact(i, "gpu_idle_ns", line->ns);
         insight_fact(i, "samples", (int64_t)line->looks);
         insight_fact(i, "half_width_ns", cells_whole(sqrt(line->variance)));
+        insight_fact_longest(m, i, line->longest.start, line->longest.end);
         rc = say_line(m, i, line);
     }
     return rc;
@@ -386,21 +390,7 @@ static void put_gaps(const struct model *m, const struct lines *l, enum idle_cau
     buf_char(out, '.');
 }
 
-/* How often code was loaded, and the step that loads all of it at the start. */
-static void put_loads(const struct model *m, struct insight *i, struct buf *out)
-{
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    const struct idle_stretches *s = &m->idle.loads;
-    if (s->all)
-        buf_printf(out,
-                   " Code was loaded or unloaded %s times, %s of them after the first %d %% of "
-                   "the run; what is loaded at the start is paid once.",
-                   units_count(a, (int64_t)s->all), units_count(b, (int64_t)s->later), IDLE_START);
-    i->next = "Load all code before the loop: run each kernel once first, or set "
-              "CUDA_MODULE_LOADING=EAGER (by default a kernel is loaded at its first launch).";
-}
-
-/* One finding for what lines leave of a cause. */
+/* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */
 static int add_rest(const struct model *m, const struct lines *l, const char *rule,
                     enum idle_cause c, const char *title, struct insights *to)
 {
@@ -421,6 +411,8 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     insight_fact(i, "gpu_idle_ns", idle.all);
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);
+    struct idle_longest longest = others ? l->ended_longest[c] : idle.longest;
+    insight_fact_longest(m, i, longest.start, longest.end);
     if (c == IDLE_OTHER)
         i->next = "Measure the program alone, or give each process a GPU of its own "
                   "(CUDA_VISIBLE_DEVICES).";

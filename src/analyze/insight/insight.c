@@ -81,6 +81,14 @@ void insight_fact(struct insight *i, const char *key, int64_t value)
         i->facts[i->fact_count++] = (struct insight_fact){key, value};
 }
 
+void insight_fact_longest(const struct model *m, struct insight *i, int64_t start, int64_t end)
+{
+    if (end <= start)
+        return;
+    insight_fact(i, "longest_ns", end - start);
+    insight_fact(i, "longest_start_ns", start - m->facts.start);
+}
+
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of)
 {
     int64_t wall = sum_windows_time(m);

@@ -113,6 +113,10 @@ int insight_add(struct insights *to, const char *id, struct insight **at);
 int insight_say(char **to, struct buf *text); /* takes the text and empties it */
 void insight_fact(struct insight *i, const char *key, int64_t value);
 
+/* Adds where and how long the longest one of a finding's events is: ns of the session's clock. With
+ * end == start there is none, and no fact. */
+void insight_fact_longest(const struct model *m, struct insight *i, int64_t start, int64_t end);
+
 /* Severity by the share of the run that could be given back. */
 enum insight_severity insight_by_share(const struct model *m, int64_t ns);
 
@@ -152,6 +156,7 @@ struct insight_idle {
     int64_t time; /* ns of the run: of a device on average */
     int64_t all;  /* ns, of all devices */
     uint64_t gaps;
+    struct idle_longest longest;
 };
 
 struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c);

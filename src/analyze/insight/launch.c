@@ -131,6 +131,8 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     insight_fact(i, "launch_configurations", (int64_t)s.kernels);
     insight_fact(i, "gpu_ns", s.time);
     insight_fact(i, "gpu_idle_ns", cells_sum(slow.all, between.all));
+    idle_longest_put(&slow.longest, &between.longest, 0);
+    insight_fact_longest(m, i, slow.longest.start, slow.longest.end);
     buf_printf(&text, "Tiny kernels × %llu, launched one by one", (unsigned long long)s.tiny);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",

@@ -25,6 +25,7 @@ TEST(test_storm)
     const struct insight *i = finder_find("launch_storm", "");
     assert_int_equal(finder_fact(i, "launches"), 4000);
     assert_true(i->gives_back > 3900 * 4000);
+    assert_true(finder_fact(i, "longest_ns") >= 2500);
     finder_only("launch_storm", "");
     finder_end();
     finder_begin("few");
@@ -58,6 +59,7 @@ TEST(test_late)
     const struct insight *i = finder_find("late_launch", "late.py:33");
     assert_non_null(i);
     assert_int_equal(finder_fact(i, "gaps"), 19);
+    assert_in_range(finder_fact(i, "longest_ns"), 3000000, 3100000);
     finder_only("late_launch", "");
     finder_end();
     finder_begin("a clock that jumps"); /* more idle than the run was long says nothing */
@@ -111,7 +113,9 @@ TEST(test_lines)
             load = finder_python("io.py", "load", 7), tiny = finder_python("t.py", "t", 2);
     program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
     at_line(40, parse, step, 3000000, 3, 1);
-    at_line(10, load, step, 12000000, 5, 3);
+    at_line(9, load, step, 11500000, 5, 3);
+    int64_t longest = finder.p.gpu > finder.p.now ? finder.p.gpu : finder.p.now;
+    at_line(1, load, step, 16500000, 5, 3);
     at_line(1, tiny, step, 2000000, 5, 1);
     finder_look();
     const struct insight *i = finder_find("late_launch", "data.py:41"),
@@ -122,6 +126,9 @@ TEST(test_lines)
     assert_int_equal(finder_fact(i, "gpu_idle_ns"), i->gives_back);
     assert_non_null(strstr(i->text, "while the host was at data.py:41 in parse(), by 120 samples"));
     assert_int_equal(k->gives_back, 120000000);
+    assert_int_equal(finder_fact(k, "longest_ns"), 16505000); /* of that line, with its launch */
+    assert_int_equal(finder_fact(k, "longest_start_ns"), longest - finder.m.facts.start);
+    assert_in_range(finder_fact(i, "longest_ns"), 3000000, 3100000);
     assert_string_equal(k->title, "Nothing submitted");
     assert_non_null(strstr(k->text, " It was blocked."));
     finder_without_memory();

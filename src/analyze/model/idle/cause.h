@@ -2,6 +2,8 @@
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_CAUSE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_CAUSE_H
 
+#include <stdint.h>
+
 enum idle_cause {
     IDLE_SYNC,    /* the host waited for the GPU */
     IDLE_COPY,    /* … in a copy or fill that returns when done */
@@ -18,6 +20,20 @@ enum idle_cause {
     IDLE_OTHER,   /* work had been launched, and another process used the GPU */
     IDLE_CAUSES,
 };
+
+/* The gap that has the longest part of a sum of idle time. */
+struct idle_longest {
+    int64_t start, end; /* ns: of the whole gap; equal: there is none */
+    int64_t part;       /* ns: what the sum has of the gap */
+};
+
+/* Keeps the longer one. shift: ns, of the times in `one`. */
+static inline void idle_longest_put(struct idle_longest *to, const struct idle_longest *one,
+                                    int64_t shift)
+{
+    if (one->part > to->part)
+        *to = (struct idle_longest){one->start + shift, one->end + shift, one->part};
+}
 
 /* Why a part of the idle time has no line. */
 enum idle_reason {

@@ -47,6 +47,7 @@ void idle_gap_part(struct idle_gap *g, enum idle_cause c, int64_t ns)
     struct idle_sum *s = &g->device->causes[c];
     s->gaps += !(g->seen & 1u << c);
     s->time = cells_sum(s->time, ns);
+    idle_longest_put(&s->longest, &(struct idle_longest){g->start, g->end, ns}, 0);
     g->seen |= 1u << c;
 }
 
@@ -58,8 +59,10 @@ static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns
         return;
     g->left -= ns;
     idle_gap_part(g, cause_of(w->call), ns);
-    struct idle_part part = {
-        .stack = w->stack, .cause = cause_of(w->call), .scope = g->after->scope};
+    struct idle_part part = {.stack = w->stack,
+                             .cause = cause_of(w->call),
+                             .scope = g->after->scope,
+                             .longest = {g->start, g->end, ns}};
     g->code = g->code ? g->code : note(&g->m->idle.calls, w->stack, w->call, ns);
     g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
 }

@@ -33,7 +33,11 @@ static int64_t later(int64_t a, int64_t b)
 static void blame_stack(struct idle_gap *g, enum idle_cause c, uint32_t stack, uint32_t flags,
                         int64_t ns)
 {
-    struct idle_part part = {.stack = stack, .cause = c, .scope = g->after->scope, .flags = flags};
+    struct idle_part part = {.stack = stack,
+                             .cause = c,
+                             .scope = g->after->scope,
+                             .flags = flags,
+                             .longest = {g->start, g->end, ns}};
     g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
 }
 
@@ -93,10 +97,16 @@ static bool is_away(const struct idle_gap *g, int64_t t)
            idle_engines_within(&g->m->idle.engines, g->thread, t, t + 1) > 0;
 }
 
+/* The host's own time in a gap. */
+struct own_time {
+    uint32_t at; /* index in parts.own */
+    struct idle_longest gap;
+};
+
 /* Adds the looks at the thread: those that have a stack or were torn, or the others. *any: there
  * are some, though it was in a call. */
-static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end, bool python,
-                     bool *any)
+static int add_looks(const struct idle_gap *g, struct own_time own, size_t from, int64_t end,
+                     bool python, bool *any)
 {
     const struct idle_looks *l = &g->m->idle.looks;
     int rc = 0;
@@ -106,7 +116,7 @@ static int add_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_
             continue;
         *any = true;
         if (!is_away(g, r->time))
-            rc = idle_parts_look(&g->m->idle.parts, own, r, false);
+            rc = idle_parts_look(&g->m->idle.parts, own.at, r, &own.gap, false);
     }
     return rc;
 }
@@ -135,7 +145,7 @@ static uint32_t find_other_python(const struct idle_gap *g, size_t from, int64_t
 
 /* Adds the looks at the thread that find_other_python finds. Where it may be one of several, each
  * look counts as one of which no line is known. *any: there are some. */
-static int inherit_looks(const struct idle_gap *g, uint32_t own, size_t from, int64_t end,
+static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t from, int64_t end,
                          bool *any)
 {
     const struct idle_looks *l = &g->m->idle.looks;
@@ -146,7 +156,7 @@ static int inherit_looks(const struct idle_gap *g, uint32_t own, size_t from, in
         const struct idle_look *r = &l->rows[i];
         if (r->thread == other && r->stack) {
             *any = true;
-            rc = idle_parts_look(&g->m->idle.parts, own, several ? NULL : r, true);
+            rc = idle_parts_look(&g->m->idle.parts, own.at, several ? NULL : r, &own.gap, true);
         }
     }
     return rc;
@@ -169,23 +179,26 @@ static uint32_t class_stack(const struct idle_gap *g)
 static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int64_t end, int64_t ns)
 {
     const struct idle_looks *l = &g->m->idle.looks;
-    struct idle_own own = {
-        .thread = g->thread, .stack = stack, .cause = c, .scope = g->after ? g->after->scope : 0};
-    uint32_t at;
+    struct idle_own own = {.thread = g->thread,
+                           .stack = stack,
+                           .cause = c,
+                           .scope = g->after ? g->after->scope : 0,
+                           .longest = {g->start, g->end, ns}};
+    struct own_time time = {.gap = own.longest};
     bool any = false;
     if (!stack && (!l->sorted || (!g->after && !idle_looks_at(l, g->thread)))) {
         blame_none(g, c, IDLE_FEW, ns);
         return 0;
     }
-    int rc = idle_parts_own(&g->m->idle.parts, &own, ns, &at);
-    if (rc || !at || !l->sorted)
+    int rc = idle_parts_own(&g->m->idle.parts, &own, ns, &time.at);
+    if (rc || !time.at || !l->sorted)
         return rc;
     size_t from = idle_looks_from(l, g->start);
-    rc = add_looks(g, at, from, end, true, &any);
+    rc = add_looks(g, time, from, end, true, &any);
     if (!rc && !any && g->after)
-        rc = inherit_looks(g, at, from, end, &any);
+        rc = inherit_looks(g, time, from, end, &any);
     if (!rc && !g->after) /* the interpreter begins before its code, and ends after it */
-        rc = add_looks(g, at, from, end, false, &any);
+        rc = add_looks(g, time, from, end, false, &any);
     return rc;
 }
 

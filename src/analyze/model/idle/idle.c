@@ -207,6 +207,7 @@ static int give_to_only(struct model *m)
     for (int c = 0; c < IDLE_CAUSES; c++) {
         s->devices[only].causes[c].gaps += s->devices[0].causes[c].gaps;
         s->devices[only].causes[c].time += s->devices[0].causes[c].time;
+        idle_longest_put(&s->devices[only].causes[c].longest, &s->devices[0].causes[c].longest, 0);
         s->devices[0].causes[c] = (struct idle_sum){0};
     }
     s->devices[only].spans.doubtful += s->devices[0].spans.doubtful;
@@ -226,6 +227,8 @@ static int blame_edge(struct model *m, struct idle_device *d, enum idle_cause c,
     if (end - start <= ns)
         return 0;
     idle_gap_add(&d->causes[c], end - start - ns);
+    idle_longest_put(&d->causes[c].longest, &(struct idle_longest){start, end, end - start - ns},
+                     0);
     return idle_gap_blame_edge(m, c, start, end, end - start - ns);
 }
 
@@ -270,7 +273,6 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
     struct sum_idle *s = &into->idle;
     const struct sum_idle *o = &from->idle;
     int rc = 0;
-    (void)shift;
     for (uint32_t i = 0; !rc && i < o->device_count; i++) {
         uint32_t at = into->devices.merged[i];
         rc = ensure_device(into, at);
@@ -278,19 +280,14 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
             struct idle_sum *to = &s->devices[at].causes[c];
             to->gaps += o->devices[i].causes[c].gaps;
             to->time = cells_sum(to->time, o->devices[i].causes[c].time);
+            idle_longest_put(&to->longest, &o->devices[i].causes[c].longest, shift);
         }
         if (rc)
             break;
         s->devices[at].any |= o->devices[i].any;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
     }
-    s->loads.all += o->loads.all;
-    s->loads.later += o->loads.later;
-    for (int a = 0; a < ACTIVITIES; a++) {
-        s->stretches[a].all += o->stretches[a].all;
-        s->stretches[a].later += o->stretches[a].later;
-    }
-    rc = rc ? rc : idle_lines_merge(into, from);
+    rc = rc ? rc : idle_lines_merge(into, from, shift);
     s->doubtful = cells_sum(s->doubtful, o->doubtful);
     s->unknown_device |= o->unknown_device;
     return rc;
@@ -306,6 +303,7 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
         for (int c = 0; c < IDLE_CAUSES; c++) {
             sums[c].gaps += m->idle.devices[i].causes[c].gaps;
             sums[c].time = cells_sum(sums[c].time, m->idle.devices[i].causes[c].time);
+            idle_longest_put(&sums[c].longest, &m->idle.devices[i].causes[c].longest, 0);
             *all = cells_sum(*all, m->idle.devices[i].causes[c].time);
         }
     }

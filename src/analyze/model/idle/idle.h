@@ -49,6 +49,7 @@ struct wire_batch;
 struct idle_sum {
     uint64_t gaps; /* gaps in which the cause has a part */
     int64_t time;  /* ns */
+    struct idle_longest longest;
 };
 
 struct idle_device {

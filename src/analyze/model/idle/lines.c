@@ -37,6 +37,7 @@ int idle_lines_add(struct model *m, const struct idle_line *row)
     key.exact = key.estimated = 0;
     key.looks = 0;
     key.variance = 0;
+    key.longest = (struct idle_longest){0};
     rc = rc ? rc : keyed_put(&l->rows, &key, &at, NULL);
     if (rc)
         return rc;
@@ -49,6 +50,7 @@ int idle_lines_add(struct model *m, const struct idle_line *row)
     to->estimated = cells_sum(to->estimated, row->estimated);
     to->looks += row->looks;
     to->variance += row->variance;
+    idle_longest_put(&to->longest, &row->longest, 0);
     return 0;
 }
 
@@ -95,7 +97,7 @@ double idle_lines_half_width(uint64_t hits, uint64_t n)
 
 /* ---- two sessions ------------------------------------------------------------------------ */
 
-int idle_lines_merge(struct model *into, const struct model *from)
+int idle_lines_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct idle_lines *l = &into->idle.lines;
     const struct idle_lines *o = &from->idle.lines;
@@ -103,6 +105,8 @@ int idle_lines_merge(struct model *into, const struct model *from)
     for (size_t i = 1; !rc && i < o->rows.count; i++) {
         struct idle_line row = *(const struct idle_line *)keyed_at(&o->rows, i);
         row.node = into->stacks.merged[row.node];
+        row.longest.start += shift;
+        row.longest.end += shift;
         rc = idle_lines_add(into, &row);
     }
     for (int c = 0; c < IDLE_CAUSES; c++)

@@ -30,6 +30,7 @@ struct idle_line {
     int64_t estimated; /* ns by looks, or by the launch that ended them */
     uint64_t looks;
     double variance; /* ns²: squared half-widths at 95 %, summed over pools */
+    struct idle_longest longest;
 };
 
 struct idle_lines {
@@ -50,8 +51,9 @@ int idle_lines_add(struct model *m, const struct idle_line *row);
  * GPUFL_E_NOMEM. */
 int idle_lines_finish(struct model *m);
 
-/* Adds the rows of a finished model whose stacks are merged already. 0 or GPUFL_E_NOMEM. */
-int idle_lines_merge(struct model *into, const struct model *from);
+/* Adds the rows of a finished model whose stacks are merged already. shift: ns, of its times. 0 or
+ * GPUFL_E_NOMEM. */
+int idle_lines_merge(struct model *into, const struct model *from, int64_t shift);
 
 /* Divides ns in the ratio of counts: whole ns by largest remainder, the first of equal ones first.
  * total: their sum, above 0. 0 or GPUFL_E_NOMEM. */

@@ -35,12 +35,14 @@ int idle_parts_known(struct idle_parts *p, const struct idle_part *part, int64_t
     uint32_t at = 0;
     struct idle_part key = *part;
     key.time = 0;
+    key.longest = (struct idle_longest){0};
     int rc = part->stack ? keyed_put(&p->known, &key, &at, NULL) : 0;
     if (rc)
         return rc;
     if (at) {
         struct idle_part *to = keyed_at(&p->known, at);
         to->time = cells_sum(to->time, ns);
+        idle_longest_put(&to->longest, &part->longest, 0);
     } else {
         idle_parts_none(p, (enum idle_cause)part->cause, part->stack ? IDLE_LOST : IDLE_NO_STACK,
                         ns);
@@ -52,12 +54,14 @@ int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns,
 {
     struct idle_own key = *own;
     key.time = 0;
+    key.longest = (struct idle_longest){0};
     int rc = keyed_put(&p->own, &key, at, NULL);
     if (rc)
         return rc;
     if (*at) {
         struct idle_own *to = keyed_at(&p->own, *at);
         to->time = cells_sum(to->time, ns);
+        idle_longest_put(&to->longest, &own->longest, 0);
     } else {
         idle_parts_none(p, (enum idle_cause)own->cause, IDLE_LOST, ns);
     }
@@ -65,7 +69,7 @@ int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns,
 }
 
 int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *look,
-                    bool inherited)
+                    const struct idle_longest *gap, bool inherited)
 {
     struct idle_seen key = {.own = own, .inherited = look ? inherited : 2};
     uint32_t at;
@@ -76,7 +80,10 @@ int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *
         key.torn = look && look->torn;
     }
     int rc = keyed_put(&p->seen, &key, &at, NULL);
-    if (!rc && at)
-        ((struct idle_seen *)keyed_at(&p->seen, at))->count++;
+    if (!rc && at) {
+        struct idle_seen *to = keyed_at(&p->seen, at);
+        to->count++;
+        idle_longest_put(&to->longest, gap, 0);
+    }
     return rc;
 }

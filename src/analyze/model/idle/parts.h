@@ -18,13 +18,17 @@ struct idle_look;
 struct idle_part {
     uint32_t stack, cause, scope; /* scope: a handle; 0: none */
     uint32_t flags;               /* enum idle_flag */
-    int64_t time;                 /* not of the key */
+    /* not of the key: */
+    int64_t time;
+    struct idle_longest longest;
 };
 
 /* ns of the host's own time. */
 struct idle_own {
     uint32_t thread, stack, cause, scope;
-    int64_t time; /* not of the key */
+    /* not of the key: */
+    int64_t time;
+    struct idle_longest longest;
 };
 
 /* Looks of own time with equal stacks. */
@@ -34,7 +38,9 @@ struct idle_seen {
     uint32_t doing;     /* IDLE_DOING(state, syscall + 1) */
     uint32_t inherited; /* 1: of the other thread that ran Python; 2: of one of several */
     uint32_t torn;      /* the stack could not be read */
-    uint64_t count;     /* not of the key */
+    /* not of the key: */
+    uint64_t count;
+    struct idle_longest longest; /* the gap with most own time in which such a look lies */
 };
 
 struct idle_parts {
@@ -50,15 +56,16 @@ void idle_parts_fini(struct idle_parts *p);
 /* ns of a cause for which no line is known. */
 void idle_parts_none(struct idle_parts *p, enum idle_cause c, enum idle_reason r, int64_t ns);
 
-/* ns of a stack; for stack 0 the reason is IDLE_NO_STACK. 0 or GPUFL_E_NOMEM. */
+/* ns of a stack, in the gap part->longest; for stack 0 the reason is IDLE_NO_STACK. 0 or
+ * GPUFL_E_NOMEM. */
 int idle_parts_known(struct idle_parts *p, const struct idle_part *part, int64_t ns);
 
-/* ns of a class. *at gets the index for idle_parts_look; 0: there is no room. 0 or GPUFL_E_NOMEM.
- */
+/* ns of a class, in the gap own->longest. *at gets the index for idle_parts_look; 0: there is no
+ * room. 0 or GPUFL_E_NOMEM. */
 int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns, uint32_t *at);
 
-/* One look in own time more. look NULL: several threads waited. 0 or GPUFL_E_NOMEM. */
+/* One look in own time of a gap more. look NULL: several threads waited. 0 or GPUFL_E_NOMEM. */
 int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *look,
-                    bool inherited);
+                    const struct idle_longest *gap, bool inherited);
 
 #endif

@@ -29,6 +29,7 @@ struct pool {
 struct share {
     uint32_t pool, place, node, doing, scope, inherited, torn;
     uint64_t count;
+    struct idle_longest longest;
 };
 
 struct pools {
@@ -141,7 +142,8 @@ static int list(struct pools *p)
                             .doing = s->doing,
                             .inherited = s->inherited,
                             .torn = s->torn,
-                            .count = s->count};
+                            .count = s->count,
+                            .longest = s->longest};
         if (!one.pool || (pool->kind != POOL_NATIVE && s->inherited))
             continue;
         rc = scope_path_name(m, own_at(p, s->own)->scope, &one.scope);
@@ -197,6 +199,7 @@ static int divide(const struct pools *p, const struct pool *pool, const struct s
         struct idle_line row = row_of(pool, &s[i]);
         row.estimated = ns[i];
         row.looks = s[i].count;
+        row.longest = s[i].longest;
         row.variance = variance_of(pool, s, i, n);
         rc = idle_lines_add(p->m, &row);
     }
@@ -229,7 +232,8 @@ static int give_to_launches(const struct pools *p)
         struct idle_line row = {.node = stacks_node_of(&m->stacks, own->stack),
                                 .cause = own->cause,
                                 .flags = IDLE_ENDED_BY,
-                                .estimated = own->time};
+                                .estimated = own->time,
+                                .longest = own->longest};
         if (pool && pool->looks >= IDLE_LOOKS_LEAST)
             continue;
         if (!row.node) {
@@ -271,7 +275,8 @@ static int add_known(struct model *m)
         struct idle_line row = {.node = stacks_node_of(&m->stacks, part->stack),
                                 .cause = part->cause,
                                 .flags = part->flags,
-                                .exact = part->time};
+                                .exact = part->time,
+                                .longest = part->longest};
         rc = scope_path_name(m, part->scope, &row.scope);
         rc = rc ? rc : idle_lines_add(m, &row);
     }

@@ -265,6 +265,7 @@ static struct idle_row sum_up(const struct model *m, const struct item *items, s
         const struct idle_line *l = items[i].line;
         row.ns = cells_sum(row.ns, items[i].ns);
         row.exact = cells_sum(row.exact, l->exact);
+        idle_longest_put(&row.longest, &l->longest, 0);
         row.estimated = cells_sum(row.estimated, l->estimated);
         row.looks += l->looks;
         variance += l->variance;

@@ -25,6 +25,7 @@ struct idle_row {
     int64_t ns, exact, estimated;
     int64_t half_width; /* ns of the estimate at 95 %; CELL_NULL: unknown */
     uint64_t looks;
+    struct idle_longest longest; /* the gap with the longest part of it */
 };
 
 struct idle_table {

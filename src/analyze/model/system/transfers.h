@@ -16,6 +16,7 @@ struct transfer_sum {
     int64_t bytes; /* of rows that have the number */
     int64_t time;  /* ns on the GPU */
     int64_t max;   /* ns of the longest */
+    int64_t at;    /* its start; meaningless without one */
 };
 
 struct sum_transfers {
