@@ -1,6 +1,9 @@
-/* pages.c - files by their path, types by their ending. */
+/* pages.c - files by their path, types by their ending, bytes by what the browser takes. */
 #include "server/common/pages.h"
 
+#include "base/intern.h"
+
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -60,6 +63,25 @@ static bool is_page(const struct uri *u)
            (u->segment_count > 1 || strchr(top, '.') == NULL);
 }
 
+/* Answers with the smallest form that the client takes. The tag is that of the plain bytes: the
+ * meaning is equal. */
+static void send_file(struct http_request *r, const struct pages_file *f)
+{
+    size_t size = (size_t)(f->plain.end - f->plain.begin);
+    bool brotli = f->brotli.begin && http_field_has(r, "Accept-Encoding", "br");
+    bool gzip = !brotli && f->gzip.begin && http_field_has(r, "Accept-Encoding", "gzip");
+    const struct pages_bytes *b = brotli ? &f->brotli : gzip ? &f->gzip : &f->plain;
+    char tag[32];
+    http_send_static(r, 200, type_of(f->path), b->begin, (size_t)(b->end - b->begin));
+    snprintf(tag, sizeof tag, "W/\"%016llx\"",
+             (unsigned long long)intern_hash((const char *)f->plain.begin, size));
+    http_set(r, "ETag", tag);
+    if (!brotli && !gzip)
+        return; /* http_answer.c adds Vary */
+    http_set(r, "Content-Encoding", brotli ? "br" : "gzip");
+    http_set(r, "Vary", "Accept-Encoding");
+}
+
 bool pages_answer(struct http_request *r)
 {
     if (r->method != HTTP_GET && r->method != HTTP_HEAD)
@@ -74,7 +96,7 @@ bool pages_answer(struct http_request *r)
     }
     if (!f)
         return false;
-    http_send_static(r, 200, type_of(f->path), f->begin, (size_t)(f->end - f->begin));
+    send_file(r, f);
     /* The bundler names what is under /assets by its content. */
     if (strncmp(f->path, "/assets/", 8) == 0)
         http_set(r, "Cache-Control", "public, max-age=31536000, immutable");

@@ -18,7 +18,7 @@ function(pages_table out)
   set(web ${PROJECT_SOURCE_DIR}/web)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${web}/src/* ${web}/public/*)
   list(APPEND sources ${web}/index.html ${web}/package-lock.json ${web}/vite.config.ts ${web}/tsconfig.json
-       ${web}/scripts/types.mjs ${PROJECT_SOURCE_DIR}/docs/openapi.json ${PROJECT_SOURCE_DIR}/src/analyze/insight/insight.def)
+       ${web}/scripts/types.mjs ${web}/scripts/pack.mjs ${PROJECT_SOURCE_DIR}/docs/openapi.json ${PROJECT_SOURCE_DIR}/src/analyze/insight/insight.def)
   set(folder ${PROJECT_BINARY_DIR}/web)
   add_custom_command(
     OUTPUT ${out}

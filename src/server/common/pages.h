@@ -1,16 +1,20 @@
 /* pages.h - the dashboard's files, which are part of the binary.
  *
  * Where the web bundle was there when the server was built, its files are a table
- * in it; else a plain page says so and what there is. Addresses of the dashboard that
- * are no files get its page, so that links into it work. */
+ * in it, plain and compressed; else a plain page says so and what there is. Addresses of the
+ * dashboard that are no files get its page, so that links into it work. */
 #ifndef GPUFL_SERVER_COMMON_PAGES_H
 #define GPUFL_SERVER_COMMON_PAGES_H
 
 #include "net/server/http.h"
 
+struct pages_bytes {
+    const unsigned char *begin, *end; /* NULL: there are none */
+};
+
 struct pages_file {
-    const char *path; /* "/index.html", "/assets/index-1a2b3c.js" */
-    const unsigned char *begin, *end;
+    const char *path;                       /* "/index.html", "/assets/index-1a2b3c.js" */
+    struct pages_bytes plain, brotli, gzip; /* compressed when the server was built */
 };
 
 /* Ended by a row without path; made at build time. */

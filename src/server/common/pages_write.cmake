@@ -1,5 +1,5 @@
 # Run by the build: writes OUT, an assembler file with the files below FOLDER and their table
-# (pages.h); an empty table without FOLDER.
+# (pages.h); an empty table without FOLDER. FILE.br and FILE.gz are FILE, compressed.
 set(table "")
 set(bytes "")
 set(number 0)
@@ -8,7 +8,19 @@ if(FOLDER)
   file(GLOB_RECURSE files RELATIVE ${FOLDER} ${FOLDER}/*)
 endif()
 foreach(file ${files})
-  string(APPEND table "    .quad path_${number}, data_${number}, end_${number}\n")
+  if(file MATCHES "\\.(br|gz)$")
+    continue()
+  endif()
+  set(packed "")
+  foreach(ending br gz)
+    if(EXISTS ${FOLDER}/${file}.${ending})
+      string(APPEND packed ", ${ending}_${number}, ${ending}_end_${number}")
+      string(APPEND bytes "    .balign 16\n${ending}_${number}: .incbin \"${FOLDER}/${file}.${ending}\"\n${ending}_end_${number}: .byte 0\n")
+    else()
+      string(APPEND packed ", 0, 0")
+    endif()
+  endforeach()
+  string(APPEND table "    .quad path_${number}, data_${number}, end_${number}${packed}\n")
   string(APPEND bytes "path_${number}: .asciz \"/${file}\"\n    .balign 16\ndata_${number}: .incbin \"${FOLDER}/${file}\"\nend_${number}: .byte 0\n")
   math(EXPR number "${number} + 1")
 endforeach()
@@ -20,7 +32,7 @@ file(WRITE ${OUT} "/* Made by src/server/common/pages_write.cmake. */
     .hidden pages_files
     .type pages_files, %object
 pages_files:
-${table}    .quad 0, 0, 0
+${table}    .quad 0, 0, 0, 0, 0, 0, 0
     .size pages_files, . - pages_files
     .section .rodata
 ${bytes}")
