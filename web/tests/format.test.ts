@@ -13,7 +13,7 @@ describe("durations", () => {
     [73_580_000_000, "73.6 s"],
     [119_960_000_000, "2.00 min"],
     [2 * 3600e9, "2 h 0 min"],
-    [-1500, "-1.50 µs"],
+    [-1500, "−1.50 µs"],
   ])("%d ns", (ns, text) => expect(duration(ns)).toBe(text));
   it("unknown", () => expect([duration(null), duration(undefined), duration(NaN)]).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]));
 });
@@ -43,6 +43,8 @@ describe("parts", () => {
     [0.237214, "24 %"],
     [0.027598, "2.8 %"],
     [1, "100 %"],
+    [0.9999, "> 99.9 %"],
+    [0.9942, "99.4 %"],
   ])("%d", (part, text) => expect(percent(part)).toBe(text));
 });
 

@@ -21,7 +21,8 @@ interface Step {
 function scaled(value: number, steps: readonly Step[]): string {
   const size = Math.abs(value);
   const step = steps.find((s) => size >= s.from) ?? steps[steps.length - 1]!;
-  return `${step.divide === 1 && Number.isInteger(value) ? value : digits(value / step.divide)} ${step.unit}`;
+  const text = `${step.divide === 1 && Number.isInteger(value) ? value : digits(value / step.divide)} ${step.unit}`;
+  return text.replace("-", "−"); // as percents have a minus
 }
 
 // A step begins where three digits of the one before would round up to a thousand.
@@ -69,6 +70,7 @@ export function percent(part: number | null | undefined): string {
   if (!known(part)) return UNKNOWN;
   const value = part * 100;
   if (value !== 0 && Math.abs(value) < 0.1) return "< 0.1 %";
+  if (value > 99 && value < 100) return value < 99.95 ? `${value.toFixed(1)} %` : "> 99.9 %"; // what is not all of it is not told as 100
   return `${value.toFixed(Math.abs(value) < 9.95 ? 1 : 0)} %`;
 }
 
