@@ -10,7 +10,7 @@ import { change } from "../src/format/format";
 import { idsIn, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
 import { gpuOf, meanUtil } from "../src/pages/fleet/health";
-import { bodyOf, conditionOf, draftOf, newDraft } from "../src/pages/alerts/rules";
+import { bodyOf, conditionOf, draftOf, newDraft, withKind, withMetric } from "../src/pages/alerts/rules";
 import { codeOf, configsOf, hotFirst, stallsOf } from "../src/pages/kernels/deep";
 import { hashToken } from "../src/pages/login/next";
 import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
@@ -229,6 +229,11 @@ describe("alerts", () => {
     expect(conditionOf(row)).toBe("GPU power > 650.5 W for 1.50 s");
     expect(bodyOf({ ...draft, metric: "gpu.memory_share", threshold: "97" })!.threshold).toBe(0.97);
     expect(conditionOf({ ...row, kind: "insight", subject: "", threshold: 0.2 })).toContain("any finding gives back 20 %");
+  });
+  it("a threshold does not go on in another unit", () => {
+    const found = withKind(newDraft(), "insight");
+    expect([found.threshold, withKind(found, "insight"), withKind(found, "metric").threshold]).toEqual(["10", found, "85"]);
+    expect([withMetric(newDraft(), "gpu.power").threshold, withMetric(newDraft(), "gpu.temperature").threshold]).toEqual(["", "85"]);
   });
   it("what is no number is no rule", () => {
     for (const bad of [{ threshold: "" }, { threshold: "x" }, { hold: "-1" }]) expect(bodyOf({ ...newDraft(), name: "n", ...bad })).toBeNull();

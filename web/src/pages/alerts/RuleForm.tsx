@@ -7,7 +7,7 @@ import { useAct } from "../../api/use";
 import { alerts } from "../../text/alerts";
 import { en } from "../../text/en";
 import { Ask, Check, Field, Pick } from "../../ui/forms";
-import { bodyOf, draftOf, METRICS, newDraft, type Draft } from "./rules";
+import { bodyOf, draftOf, METRICS, newDraft, withKind, withMetric, type Draft } from "./rules";
 
 const text = alerts.fields;
 
@@ -28,10 +28,10 @@ export function RuleForm({ row, onClose, onDone }: { row: RowAlert | null; onClo
     <Ask title={row ? alerts.editTitle(row.name) : alerts.make} action={en.forms.save} busy={save.busy} disabled={!body || !draft.name} onDo={() => void save.run()} onClose={onClose}>
       <div className="rule-form">
         <Field name="name" label={text.name} value={draft.name} onChange={set("name")} />
-        <Pick label={text.kind} value={draft.kind} onChange={(kind) => set("kind")(kind as Draft["kind"])} options={[{ value: "metric", label: text.kinds.metric }, { value: "insight", label: text.kinds.insight }]} />
+        <Pick label={text.kind} value={draft.kind} onChange={(kind) => setDraft((now) => withKind(now, kind as Draft["kind"]))} options={[{ value: "metric", label: text.kinds.metric }, { value: "insight", label: text.kinds.insight }]} />
         {draft.kind === "metric" ? (
           <>
-            <Pick label={text.metric} value={draft.metric} onChange={set("metric")} options={metrics.map((value) => ({ value, label: alerts.metrics[value] ?? value }))} />
+            <Pick label={text.metric} value={draft.metric} onChange={(metric) => setDraft((now) => withMetric(now, metric))} options={metrics.map((value) => ({ value, label: alerts.metrics[value] ?? value }))} />
             <Pick label={text.above} value={String(draft.above)} onChange={(above) => set("above")(above === "true")} options={[{ value: "true", label: text.aboves.true }, { value: "false", label: text.aboves.false }]} />
           </>
         ) : (

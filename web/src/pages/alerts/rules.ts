@@ -35,6 +35,14 @@ export interface Draft {
 
 export const newDraft = (): Draft => ({ name: "", enabled: true, kind: "metric", metric: "gpu.temperature", rule: "", above: true, threshold: "85", hold: "30", host: "", app: "", url: "", secret: "" });
 
+const THRESHOLDS = { metric: "85", insight: "10" } as const; // °C, and percent of a run
+
+/** About something else: a threshold in one unit means nothing in another. */
+export function withKind(draft: Draft, kind: Draft["kind"]): Draft {
+  return kind === draft.kind ? draft : { ...draft, kind, metric: newDraft().metric, threshold: THRESHOLDS[kind] };
+}
+export const withMetric = (draft: Draft, metric: string): Draft => ({ ...draft, metric, threshold: METRICS[metric]?.unit === METRICS[draft.metric]?.unit ? draft.threshold : "" });
+
 const clean = (value: number): string => String(Number(value.toPrecision(9)));
 const scaleOf = (kind: string, metric: string): number => (kind === "insight" ? 0.01 : (METRICS[metric]?.scale ?? 1));
 
