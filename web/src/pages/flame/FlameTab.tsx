@@ -16,7 +16,7 @@ import { framesOf, nodeAt, search, stacksOf, treeOf, type Stack } from "./tree";
 const TOP = 15;
 
 function Top({ stacks }: { stacks: readonly Stack[] }) {
-  const frames = useMemo(() => framesOf(stacks).slice(0, TOP), [stacks]);
+  const frames = useMemo(() => framesOf(stacks).filter((frame) => frame.self > 0).slice(0, TOP), [stacks]);
   const all = stacks.reduce((sum, stack) => sum + stack.ns, 0);
   const columns: Column<(typeof frames)[number]>[] = [
     { label: text.frame, className: "mono wrap", show: (frame) => frame.name },
