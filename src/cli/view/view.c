@@ -36,7 +36,7 @@ static const struct cmd_text view_text = {
     "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
     "Ctrl-C. What was loaded is kept beside the sessions, or in the user's cache, so\n"
     "that the next time is quick; what running programs write meanwhile follows, and\n"
-    "so do sessions that begin later.\n",
+    "so do sessions that begin later. One session is opened, several are listed.\n",
     "Examples:\n"
     "  gpufl view run1                    in the browser\n"
     "  gpufl view --no-browser run1       prints the address, for a tunnel\n"
@@ -248,11 +248,24 @@ static void load(struct view *v)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
+/* The page opens the only session there is, and lists several. What follows # stays in the browser:
+ * the page reads it (web/src/pages/fleet/LocalHome.tsx). */
+static void put_link(const struct view *v, char *link, size_t size)
+{
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.";
+    const char *id = v->sessions.count == 1 ? v->sessions.items[0].id : "";
+    bool plain = *id && id[strspn(id, letters)] == '\0';
+    snprintf(link, size, "%s%s%s", v->server.link, plain ? "#session=" : "", plain ? id : "");
+}
+
 static int say(const struct view *v)
 {
-    printf("%s\n", v->server.link);
+    char link[2 * VIEW_URL_SIZE];
+    put_link(v, link, sizeof link);
+    printf("%s\n", link);
     int rc = cmd_finish_output("view");
-    if (v->a->no_browser || view_open_browser(v->server.link))
+    if (v->a->no_browser || view_open_browser(link))
         return rc;
     fputs("gpufl view: no browser to open here; open the address above\n", stderr);
     return rc;
