@@ -7,6 +7,6 @@ const SYNC = { calls: 1000, blocked_ns: 112_000_000, gpu_idle_ns: null, threads:
 it("times, shares and counts have their units, places are no numbers", () =>
   expect(factsOf(SYNC).map(({ label, value }) => `${label}: ${value}`)).toEqual(["Calls: 1\u202f000", "Host blocked: 112 ms", "Threads: 1", "Longest: 300 ns", "share: 25 %", "odd thing: 3"]));
 it("the longest one is in the middle of its part of the timeline", () => {
-  expect(longestOf(SYNC)).toEqual({ at: "700-1600" });
+  expect(longestOf(SYNC)).toEqual({ at: "700-1600", range: "1000-1300" });
   expect(longestOf({ longest_ns: 300 })).toBeNull();
 });

@@ -5,7 +5,7 @@ import { mangledOf, nameOf, rowsOf, shortOf } from "../src/api/columns";
 import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/report";
 import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
-import { excerpt, inOrder, keptPath, onTimeline, textOf } from "../src/pages/insights/source";
+import { boundOf, excerpt, inOrder, keptPath, onTimeline, textOf } from "../src/pages/insights/source";
 import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
@@ -99,7 +99,14 @@ describe("columns", () => {
 
 describe("source lines", () => {
   it("what the timeline can show of a finding", () =>
-    expect([{ kernel: "_Z1fv", category: "KERNEL" }, { kernel: "", category: "SYNCHRONIZATION" }, { kernel: "", category: "MEMORY" }].map(onTimeline)).toEqual([{ find: "_Z1fv" }, { show: "wait" }, null]));
+    expect([
+      onTimeline({ kernel: "_Z1fv" }, {}, true),
+      onTimeline({ kernel: "_Z1fv" }, {}, false),
+      onTimeline({ kernel: "" }, { longest_start_ns: 1000, longest_ns: 300 }, true),
+      onTimeline({ kernel: "" }, {}, true),
+    ]).toEqual([{ find: "_Z1fv" }, null, { at: "700-1600", range: "1000-1300" }, null]));
+  it("a bound that nobody knows is not 0", () =>
+    expect([boundOf({ kernel: "_Z1fv", gives_back: 0 }, false), boundOf({ kernel: "_Z1fv", gives_back: 0 }, true), boundOf({ kernel: "", gives_back: 0 }, false)]).toEqual([null, 0, 0]));
   it("the very path first, else the only file of the name", () => {
     expect(keptPath(["/a/x.py", "/b/x.py"], "/b/x.py")).toBe("/b/x.py");
     expect(keptPath(["/a/x.py"], "/elsewhere/x.py")).toBe("/a/x.py");

@@ -10,20 +10,27 @@ import { who } from "./who";
 export type { LiveEvent } from "./stream";
 type Listener = (event: LiveEvent) => void;
 
+/** The name of the event that says: from here on events come. */
+export const BEGAN = "began";
+
 const listeners = new Set<Listener>();
 const watchers = new Set<() => void>();
 let state: LiveState = "closed";
+let opened = false; // once, at this address
 let url = "";
 let hangUp: (() => void) | null = null;
 
 function heard(message: ToTab): void {
   if ("event" in message) listeners.forEach((listener) => listener(message.event));
   else if (message.state !== state) {
-    // What happened in between is not known: whoever shows something asks again.
-    const again = message.state === "open";
+    // What happened in between is not known: whoever shows something asks again. Before the first
+    // connection that is only what may have changed since it was asked.
+    const name = opened ? "lost" : BEGAN;
     state = message.state;
     watchers.forEach((watcher) => watcher());
-    if (again) listeners.forEach((listener) => listener({ name: "lost", data: {} }));
+    if (state !== "open") return;
+    opened = true;
+    listeners.forEach((listener) => listener({ name, data: {} }));
   }
 }
 
@@ -59,6 +66,7 @@ function connect(): void {
   hangUp?.();
   hangUp = null;
   heard({ state: "closed" });
+  opened = false;
   url = wanted;
   if (wanted) hangUp = shared(wanted);
 }

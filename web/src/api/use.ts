@@ -3,7 +3,7 @@
 // again; where they do not come, a clock does.
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { address, client, Problem, type Answer, type Parameters, type RouteId } from "./client";
-import { subscribe, useLiveState, type LiveEvent } from "./live";
+import { BEGAN, subscribe, useLiveState, type LiveEvent } from "./live";
 import { who } from "./who";
 
 export interface Asked<T> {
@@ -13,10 +13,12 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** When to ask again: every so many ms (0: never), or on those events and then rarely by the clock. */
+/** When to ask again: every so many ms (0: never), or on those events and then rarely by the clock. settled:
+ * what was answered does not change any more by itself, so that it is not asked twice as events begin. */
 export interface Freshness {
   every: number;
   on: (event: LiveEvent) => boolean;
+  settled?: boolean;
 }
 
 const RARELY_MS = 60_000;
@@ -27,16 +29,32 @@ export const onSession =
   ({ name, data }: LiveEvent): boolean =>
     name === "lost" || ((name === "session" || name === "report") && (!session || data.session === session));
 
-function useEvents(on: Freshness["on"] | undefined, url: string | null, again: () => void): void {
-  const newest = useRef(on);
-  newest.current = on;
-  const wants = on !== undefined && url !== null;
+const LOST: LiveEvent = { name: "lost", data: {} };
+
+/** answered: what was asked is there. */
+function useEvents(fresh: Freshness | undefined, url: string | null, answered: boolean, again: () => void): void {
+  const newest = useRef(fresh?.on);
+  newest.current = fresh?.on;
+  const wants = fresh !== undefined && url !== null;
+  // Events began while the answer was under way: it may be older than they are.
+  const began = useRef(false);
+  const here = useRef({ answered, settled: fresh?.settled });
+  here.current = { answered, settled: fresh?.settled };
+  useEffect(() => {
+    if (!answered || !began.current) return;
+    began.current = false;
+    if (!here.current.settled && newest.current?.(LOST)) again();
+  }, [answered, again]);
   useEffect(() => {
     if (!wants) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let last = 0;
     const end = subscribe((event) => {
-      if (timer || !newest.current?.(event)) return;
+      if (event.name === BEGAN) {
+        began.current = !here.current.answered;
+        if (began.current || here.current.settled) return;
+      }
+      if (timer || !newest.current?.(event.name === BEGAN ? LOST : event)) return;
       timer = setTimeout(
         () => {
           timer = undefined;
@@ -78,17 +96,17 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
     return () => stop.abort();
   }, [id, url, round, everything]);
 
+  const current = state.url === url;
   const events = useLiveState() === "open" && typeof fresh === "object";
   const clock = typeof fresh === "number" ? fresh : fresh.every;
   const every = clock && events ? RARELY_MS : clock;
-  useEvents(typeof fresh === "object" ? fresh.on : undefined, url, again);
+  useEvents(typeof fresh === "object" ? fresh : undefined, url, current, again);
   useEffect(() => {
     if (!every || !url) return;
     const timer = setInterval(again, every);
     return () => clearInterval(timer);
   }, [every, url, again]);
 
-  const current = state.url === url;
   const data = state.data ?? (parameters ? client.last(id, parameters) : undefined);
   return { data, problem: current ? state.problem : undefined, loading: !current, again };
 }

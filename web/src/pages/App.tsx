@@ -3,6 +3,7 @@ import { Suspense, useEffect, useState } from "react";
 import { useConnection } from "../api/live";
 import { MeContext } from "../api/may";
 import { useApi } from "../api/use";
+import { who } from "../api/who";
 import { Link } from "../router/Link";
 import { go, href, usePlace, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
@@ -18,14 +19,21 @@ import { viewFrom } from "./session/left";
 import { TABS } from "./session/tabs";
 import { VIEWS } from "./table";
 
-function Page({ place }: { place: Place }) {
+interface PageProps {
+  place: Place;
+  stranger: boolean; // who must log in first
+  unknown: boolean; // nobody has said yet who is here
+}
+
+function Page({ place, stranger, unknown }: PageProps) {
   if (place.page === null)
     return (
       <Empty title={en.states.lostPage} text={en.states.lostPageText}>
         <Link href={href("sessions")}>{en.states.toSessions}</Link>
       </Empty>
     );
-  const View = VIEWS[place.page];
+  if (place.page === "fleet" && unknown) return <Skeleton rows={8} />; // the first page is another one on a server without accounts
+  const View = VIEWS[stranger ? "login" : place.page];
   return (
     <Suspense fallback={<Skeleton rows={8} />}>
       <View path={place.path} />
@@ -78,6 +86,7 @@ export function App() {
   const version = useApi("version", {});
   const outside = OUTSIDE.includes(place.page);
   const me = useApi("me", outside ? null : {});
+  const stranger = me.problem?.status === 401 && !me.data && !who.link;
   useKeys(place, setOpen);
   useEffect(keepFocus, []);
   useConnection(!outside && me.data !== undefined);
@@ -94,7 +103,7 @@ export function App() {
             </svg>
             {en.product}
           </Link>
-          {!outside && <MainNav place={place} me={me.data} />}
+          {!outside && !stranger && <MainNav place={place} me={me.data} />}
           <Crumbs place={place} />
           <button type="button" className="end" onClick={() => setOpen("palette")} aria-keyshortcuts="Control+K">
             {en.nav.commands} <span className="kbd wide">Ctrl K</span>
@@ -109,13 +118,13 @@ export function App() {
         </div>
       </header>
       <main className="page" id="content" tabIndex={-1}>
-        <Boundary key={`${place.page} ${place.path.session ?? ""}`}>
-          <Page place={place} />
+        <Boundary key={`${place.page} ${place.path.session ?? ""} ${stranger}`}>
+          <Page place={place} stranger={stranger} unknown={!outside && !me.data && !me.problem} />
         </Boundary>
       </main>
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
       <Expired />
-      {open === "palette" && <Palette place={place} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
+      {open === "palette" && <Palette place={place} me={me.data} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
       {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={en.shortcuts.rows} onClose={() => setOpen(null)} />}
     </MeContext.Provider>
   );

@@ -7,8 +7,14 @@ import { en } from "../text/en";
 import { useCurrent } from "../ui/current";
 
 const PAGES = ["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings"] as const;
+/** Of a server without accounts, which shows the sessions of a folder (`gpufl view`). */
+const LOCAL: readonly PageId[] = ["sessions", "compare", "trends"];
 
-const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});
+/** The pages in the bar, and among the commands. */
+export const pagesFor = (me: Me | undefined): readonly (typeof PAGES)[number][] => (me?.local ? PAGES.filter((page) => LOCAL.includes(page)) : PAGES);
+
+/** The parts of a page's address. */
+export const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});
 /** Pages that belong to another one in the bar. */
 const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions", host: "fleet" };
 
@@ -19,7 +25,7 @@ export function MainNav({ place, me }: { place: Place; me: Me | undefined }) {
   if (me ? me.kind === "share" : who.link) return null;
   return (
     <nav className="main-nav" ref={bar} aria-label={en.nav.main}>
-      {PAGES.map((page) => (
+      {pagesFor(me).map((page) => (
         <Link key={page} href={href(page, pathOf(page))} aria-current={page === here ? "page" : undefined}>
           {en.nav.pages[page]}
         </Link>

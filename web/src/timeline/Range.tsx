@@ -1,99 +1,160 @@
-// Range.tsx - what happened in the range that is marked, as the server counts it.
+// Range.tsx - what happened in the range that is marked, below the timeline and as wide: sums, and tables of
+// kernels, copies, waits and scopes that can be sorted and copied.
+import { useMemo, useState } from "react";
 import { client } from "../api/client";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../api/columns";
-import { count, duration, exact, percent, bytes } from "../format/format";
+import { bytes, count, duration, exact, percent } from "../format/format";
+import { memory } from "../text/memory";
+import { Link } from "../router/Link";
+import { href, useQuery } from "../router/router";
 import { timelineText as text } from "../text/timeline";
+import { Choices, CopyButton } from "../ui/forms";
+import { Meter } from "../ui/parts";
+import { Table, type ColumnDef, type SortingState } from "../ui/Table";
 import { exactTime } from "./axis";
 import type { Engine } from "./engine";
-import { foundOf, waitsOf } from "./events";
+import { foundOf, waitsOf, type Found } from "./events";
 import { KIND, type Lane } from "./lanes";
+import { byName, csvOf, type RangeRow } from "./rangeRows";
 import { useAsked } from "./use";
 import type { View } from "./view";
 
-const WAITS = 20_000;
-const TOP = 8;
+const EVENTS = 20_000;
+const LANES = 256;
+const TABS = ["kernels", "copies", "waits", "scopes"] as const;
+type Tab = (typeof TABS)[number];
+
+const sum = (values: readonly (number | null)[]): number => values.reduce<number>((a, b) => a + (b ?? 0), 0);
+
+async function eventsOf(session: string, lanes: readonly Lane[], range: View, signal: AbortSignal): Promise<Found[]> {
+  if (lanes.length === 0) return [];
+  const ids = lanes.slice(0, LANES).map((lane) => lane.id);
+  return foundOf(await client.get("events", { session, lanes: ids.join(), from: range.from, to: range.to, limit: EVENTS }, signal));
+}
 
 async function numbersOf(session: string, lanes: readonly Lane[], range: View, signal: AbortSignal) {
   const { from, to } = range;
   // The driver's synchronizations tell the same again as the calls, where there are any.
   const calls = waitsOf(lanes).filter((lane) => lane.kind === KIND.wait);
-  const waits = (calls.length ? calls : waitsOf(lanes)).slice(0, 256);
-  const [kernels, copies, events] = await Promise.all([
+  const [kernels, copies, waits, scopes] = await Promise.all([
     client.get("kernels", { session, from, to, limit: 10_000 }, signal),
     client.get("copies", { session, from, to }, signal),
-    waits.length ? client.get("events", { session, lanes: waits.map((lane) => lane.id).join(), from, to, limit: WAITS }, signal) : null,
+    eventsOf(session, calls.length ? calls : waitsOf(lanes), range, signal),
+    eventsOf(session, lanes.filter((lane) => lane.kind === KIND.scope), range, signal),
   ]);
-  const found = events ? foundOf(events) : [];
-  const inside = found.map((f) => Math.max(0, Math.min(to, f.start + f.duration) - Math.max(from, f.start)));
-  const rows = rowsOf(kernels).map((row) => ({ ...row, text: nameOf(kernels, row.name) ?? "", short: shortOf(kernels, row.name) ?? "", mangled: mangledOf(kernels, row.name) ?? "" }));
   const copied = rowsOf(copies);
-  const sum = (values: readonly (number | null)[]): number => values.reduce<number>((a, b) => a + (b ?? 0), 0);
-  return {
-    rows,
-    calls: sum(rows.map((row) => row.calls)),
-    total: sum(rows.map((row) => row.total)),
-    copies: sum(copied.map((row) => row.calls)),
-    bytes: sum(copied.map((row) => row.bytes)),
-    copyTime: sum(copied.map((row) => row.total)),
-    waits: found.length,
-    waited: sum(inside),
-    cut: found.length >= WAITS,
+  const rows: Record<Tab, RangeRow[]> = {
+    kernels: rowsOf(kernels).map((row) => ({
+      key: mangledOf(kernels, row.name) ?? String(row.name_id),
+      name: shortOf(kernels, row.name) || text.unnamed,
+      full: nameOf(kernels, row.name) || text.unnamed,
+      page: row.name_id,
+      calls: row.calls ?? 0,
+      total: row.total ?? 0,
+      longest: row.longest,
+    })),
+    copies: copied.map((row, at) => {
+      const name = text.copyOf(memory.kinds[row.kind ?? 0] ?? String(row.kind), memory.places[row.src_memory ?? 0] ?? "", memory.places[row.dst_memory ?? 0] ?? "");
+      return { key: String(at), name, full: name, page: null, calls: row.calls ?? 0, total: row.total ?? 0, longest: null };
+    }),
+    waits: byName(waits, range, text.one[KIND.wait]!),
+    scopes: byName(scopes, range, text.unnamed),
   };
+  return { rows, bytes: sum(copied.map((row) => row.bytes)), cut: { kernels: false, copies: false, waits: waits.length >= EVENTS, scopes: scopes.length >= EVENTS } };
+}
+
+const head = text.rangeColumns;
+const number = (id: "calls" | "total" | "longest", show: (value: number | null) => string, unit: string): ColumnDef<RangeRow> => ({
+  id,
+  accessorFn: (row) => row[id] ?? -1,
+  header: head[id],
+  meta: { width: "110px", right: true },
+  cell: ({ row: { original } }) => <span title={exact(original[id], unit)}>{show(original[id])}</span>,
+});
+
+const columnsFor = (session: string, all: number): ColumnDef<RangeRow>[] => [
+  {
+    id: "name",
+    accessorFn: (row) => row.full,
+    header: head.name,
+    sortDescFirst: false,
+    meta: { width: "minmax(240px, 3fr)", lead: true, stays: true },
+    cell: ({ row: { original } }) =>
+      original.page === null ? (
+        <span className="mono" title={original.full}>
+          {original.name}
+        </span>
+      ) : (
+        <Link className="mono" href={href("kernel", { session, name: original.page })} title={original.full}>
+          {original.name}
+        </Link>
+      ),
+  },
+  number("total", duration, "ns"),
+  {
+    id: "share",
+    accessorFn: (row) => row.total,
+    header: head.share,
+    meta: { width: "130px", right: true },
+    cell: ({ row: { original } }) => (
+      <>
+        {percent(all ? original.total / all : null)}
+        <span className="part part-short">
+          <Meter part={all ? original.total / all : null} />
+        </span>
+      </>
+    ),
+  },
+  number("calls", count, ""),
+  { id: "mean", accessorFn: (row) => (row.calls ? row.total / row.calls : -1), header: head.mean, meta: { width: "110px", right: true }, cell: ({ row: { original } }) => duration(original.calls ? original.total / original.calls : null) },
+  number("longest", duration, "ns"),
+];
+
+function Rows({ session, rows, caption }: { session: string; rows: RangeRow[]; caption: string }) {
+  const [sorting, setSorting] = useState<SortingState>([{ id: "total", desc: true }]);
+  const columns = useMemo(() => columnsFor(session, sum(rows.map((row) => row.total))), [session, rows]);
+  return <Table caption={caption} rows={rows} columns={columns} sorting={sorting} onSort={setSorting} sortHere />;
 }
 
 export function Range({ engine, range }: { engine: Engine; range: View }) {
   const asked = useAsked(`${engine.session} ${range.from} ${range.to}`, (signal) => numbersOf(engine.session, engine.scene.lanes, range, signal));
-  const length = range.to - range.from;
+  const [wanted, setTab] = useQuery("of");
   const n = asked.data;
+  const length = range.to - range.from;
+  const tab = TABS.find((one) => one === wanted) ?? TABS.find((one) => n?.rows[one].length) ?? "kernels";
+  const rows = n?.rows[tab] ?? [];
+  const calls = (of: Tab): number => sum(n?.rows[of].map((row) => row.calls) ?? []);
+  const time = (of: Tab): number => sum(n?.rows[of].map((row) => row.total) ?? []);
+  const fact = (label: string, title: string, value: string, note = "") => (
+    <div className="tl-fact">
+      <dt>{label}</dt>
+      <dd title={title}>
+        {n ? value : "…"} {n && note && <span className="quiet">{note}</span>}
+      </dd>
+    </div>
+  );
   return (
     <>
       <h2 className="tl-name" title={exact(length, "ns")}>
-        {text.range} {duration(length)}
+        {text.range} {duration(length)} <span className="quiet small number">{`${exactTime(range.from)} – ${exactTime(range.to)}. ${text.rangeText}`}</span>
       </h2>
-      <p className="quiet small number">{`${exactTime(range.from)} – ${exactTime(range.to)}`}</p>
       {asked.problem && <p role="alert">{asked.problem.message}</p>}
-      <p className="quiet small">{text.rangeText}</p>
       <dl className="tl-facts">
-        <div className="tl-fact">
-          <dt>{text.kernels}</dt>
-          <dd title={exact(n?.calls)}>{n ? count(n.calls) : "…"}</dd>
-        </div>
-        <div className="tl-fact">
-          <dt>{text.kernelTime}</dt>
-          <dd title={exact(n?.total, "ns")}>
-            {n ? duration(n.total) : "…"} <span className="quiet">{n ? text.ofRange(percent(n.total / length)) : ""}</span>
-          </dd>
-        </div>
-        <div className="tl-fact">
-          <dt>{text.copies}</dt>
-          <dd title={exact(n?.bytes, "bytes")}>{n ? (n.copies ? `${count(n.copies)}, ${bytes(n.bytes)}, ${duration(n.copyTime)}` : text.noneHere) : "…"}</dd>
-        </div>
-        <div className="tl-fact">
-          <dt>{text.waits}</dt>
-          <dd title={exact(n?.waited, "ns")}>{n ? (n.waits ? `${n.cut ? text.waitsCut(count(n.waits)) : count(n.waits)}, ${duration(n.waited)}` : text.noneHere) : "…"}</dd>
-        </div>
+        {fact(text.kernels, exact(calls("kernels")), count(calls("kernels")))}
+        {fact(text.kernelTime, exact(time("kernels"), "ns"), duration(time("kernels")), text.ofRange(percent(time("kernels") / length)))}
+        {fact(text.copies, exact(n?.bytes, "bytes"), calls("copies") ? `${count(calls("copies"))}, ${bytes(n?.bytes)}, ${duration(time("copies"))}` : text.noneHere)}
+        {fact(text.waits, exact(time("waits"), "ns"), calls("waits") ? `${n?.cut.waits ? text.waitsCut(count(EVENTS)) : count(calls("waits"))}, ${duration(time("waits"))}` : text.noneHere)}
       </dl>
-      {n && n.rows.length > 0 && (
-        <div className="scroll-x" tabIndex={0} role="region" aria-label={text.top}>
-          <table className="simple">
-            <caption className="hidden-label">{text.top}</caption>
-            <tbody>
-              {n.rows.slice(0, TOP).map((row) => (
-                <tr key={row.mangled}>
-                  <th scope="row" className="mono" title={row.text}>
-                    <span className="tl-cell ellipsis">{row.short}</span>
-                  </th>
-                  <td className="right">{count(row.calls)}</td>
-                  <td className="right" title={exact(row.total, "ns")}>
-                    {duration(row.total)}
-                  </td>
-                  <td className="right">{percent(n.total ? (row.total ?? 0) / n.total : null)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <div className="row">
+        <Choices label={text.rangeOf} value={tab} options={TABS.map((value) => ({ value, label: `${text.rangeTabs[value]}${n ? ` ${count(n.rows[value].length)}` : ""}` }))} onChange={setTab} />
+        {n?.cut[tab] && <span className="quiet small">{text.waitsCut(count(EVENTS))}</span>}
+        {rows.length > 0 && (
+          <span className="end">
+            <CopyButton text={csvOf(rows)} label={text.copyCsv} />
+          </span>
+        )}
+      </div>
+      {n && (rows.length > 0 ? <Rows session={engine.session} rows={rows} caption={tab === "kernels" ? text.top : text.rangeTabs[tab]} /> : <p className="quiet">{text.noneHere}</p>)}
     </>
   );
 }

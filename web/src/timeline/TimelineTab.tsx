@@ -94,27 +94,35 @@ function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
 
 interface Finder {
   message: string;
-  run: (forward: boolean) => void;
+  run: (forward: boolean, text?: string) => void; // text: what the field says, where the address has not got it yet
 }
 
 function useFinder(engine: Engine, pattern: string): Finder {
   const [message, setMessage] = useState("");
   const here = useRef<Found | null>(null);
   const stop = useRef<AbortController | null>(null);
-  useEffect(() => {
-    engine.setSearch(pattern);
-    here.current = null;
-    setMessage("");
-  }, [engine, pattern]);
+  const sought = useRef("");
+  const begin = useCallback(
+    (text: string) => {
+      if (text === sought.current) return;
+      sought.current = text;
+      engine.setSearch(text);
+      here.current = null;
+      setMessage("");
+    },
+    [engine],
+  );
+  useEffect(() => begin(pattern), [begin, pattern]);
   useEffect(() => () => stop.current?.abort(), []);
   const run = useCallback(
-    (forward: boolean) => {
-      if (!pattern) return;
+    (forward: boolean, words = pattern) => {
+      if (!words) return;
+      begin(words);
       stop.current?.abort();
       const now = new AbortController();
       stop.current = now;
       setMessage(text.searching);
-      nextHit(engine.session, pattern.slice(0, 256), here.current, engine.scene.view.from, forward, now.signal).then(
+      nextHit(engine.session, words.slice(0, 256), here.current, engine.scene.view.from, forward, now.signal).then(
         (found) => {
           if (now.signal.aborted) return;
           setMessage(found ? text.hit(found.short ?? "", exactTime(found.start)) : here.current ? text.noMore : text.noHit);
@@ -125,7 +133,7 @@ function useFinder(engine: Engine, pattern: string): Finder {
         (cause: unknown) => !now.signal.aborted && setMessage(cause instanceof Error ? cause.message : String(cause)),
       );
     },
-    [engine, pattern],
+    [begin, engine, pattern],
   );
   return { message, run };
 }
@@ -136,26 +144,15 @@ function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine:
   const { active, pinned } = shown;
   return (
     <div className="tl-tools">
-      <form
-        className="tl-find"
-        onSubmit={(event) => {
-          event.preventDefault();
-          finder.run(true);
-        }}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || !event.shiftKey) return;
-          event.preventDefault();
-          finder.run(false);
-        }}
-      >
-        <Search label={text.search} hint={text.searchHint} value={find} onChange={setFind} />
+      <div className="tl-find" role="search">
+        <Search label={text.search} hint={text.searchHint} value={find} onChange={setFind} onEnter={(words, event) => finder.run(!event.shiftKey, words)} />
         <button type="button" className="button" aria-label={text.previous} title={text.previous} disabled={!find} onClick={() => finder.run(false)}>
           ‹
         </button>
-        <button type="submit" className="button" aria-label={text.next} title={text.next} disabled={!find}>
+        <button type="button" className="button" aria-label={text.next} title={text.next} disabled={!find} onClick={() => finder.run(true)}>
           ›
         </button>
-      </form>
+      </div>
       <span className="tl-message quiet small ellipsis" role="status">
         {finder.message}
       </span>
@@ -195,14 +192,12 @@ function Aside({ engine }: { engine: Engine }) {
     engine.setRange(null);
     engine.rangeDone();
   };
+  if (!selected && !range) return null;
   return (
-    <section className="panel tl-below" aria-label={text.details}>
-      {!selected && !range && <p className="quiet">{text.nothing}</p>}
-      {(selected || range) && (
-        <button type="button" className="button tl-close" onClick={close}>
-          {text.close}
-        </button>
-      )}
+    <section className="panel tl-below" aria-label={text.details} tabIndex={0}>
+      <button type="button" className="button tl-close" onClick={close}>
+        {text.close}
+      </button>
       {selected && <Details key={`${selected.track} ${selected.hit.start}`} engine={engine} picked={selected} />}
       {range && <Range engine={engine} range={range} />}
     </section>
@@ -219,6 +214,7 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
         {text.summary(exactTime(Math.max(shown.bounds.from, view.from)), exactTime(Math.min(shown.bounds.to, view.to)), String(lanes))}
       </span>
       <span className="quiet">{shown.pending > 0 ? text.loading : text.loaded}</span>
+      {!selected && !shown.range && <span className="quiet end">{text.nothing}</span>}
       <span className="hidden-label" aria-live="polite">
         {selected && lane ? `${text.selected(titleOf(engine, selected), exactTime(selected.hit.start), duration(selected.hit.duration))}; ${laneTitle(engine, lane)}` : ""}
       </span>

@@ -8,6 +8,8 @@ import { en } from "../text/en";
 import { rowAfter } from "./rows";
 import { token } from "./theme";
 
+export type { ColumnDef, SortingState } from "@tanstack/react-table";
+
 declare module "@tanstack/react-table" {
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
   interface ColumnMeta<TData, TValue> {

@@ -103,13 +103,14 @@ interface AskProps {
   danger?: boolean;
   disabled?: boolean;
   problem?: { message: string } | undefined; // why it failed
+  done?: boolean; // there is nothing left to do
   onDo: () => void;
   onClose: () => void;
   children?: ReactNode;
 }
 
 /** A question that must be answered before something happens. */
-export function Ask({ title, action, busy, danger, disabled, problem, onDo, onClose, children }: AskProps) {
+export function Ask({ title, action, busy, danger, disabled, problem, done, onDo, onClose, children }: AskProps) {
   const cancel = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (danger) cancel.current?.focus();
@@ -120,7 +121,8 @@ export function Ask({ title, action, busy, danger, disabled, problem, onDo, onCl
         className="panel-body stack"
         onSubmit={(event) => {
           event.preventDefault();
-          onDo();
+          if (done) onClose();
+          else onDo();
         }}
       >
         <h2>{title}</h2>
@@ -131,11 +133,13 @@ export function Ask({ title, action, busy, danger, disabled, problem, onDo, onCl
           </p>
         )}
         <div className="row">
-          <button type="button" ref={cancel} className="button end" onClick={onClose}>
-            {en.forms.cancel}
-          </button>
-          <button type="submit" className={danger ? "button button-danger" : "button button-main"} disabled={busy || disabled}>
-            {action}
+          {!done && (
+            <button type="button" ref={cancel} className="button end" onClick={onClose}>
+              {en.forms.cancel}
+            </button>
+          )}
+          <button type="submit" className={done ? "button button-main end" : danger ? "button button-danger" : "button button-main"} disabled={busy || disabled}>
+            {done ? en.forms.done : action}
           </button>
         </div>
       </form>

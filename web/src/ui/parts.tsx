@@ -1,5 +1,5 @@
 // parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
-import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { tame } from "../format/tame";
 import { en } from "../text/en";
 import { CopyButton } from "./forms";
@@ -130,8 +130,16 @@ export function Select({ label, value, all, choices, onChange }: { label: string
   );
 }
 
-/** A search field that tells what was typed after a pause; "/" goes to it. */
-export function Search({ label, hint, value, onChange }: { label: string; hint: string; value: string; onChange: (value: string) => void }) {
+interface SearchProps {
+  label: string;
+  hint: string;
+  value: string;
+  onChange: (value: string) => void;
+  onEnter?: (text: string, event: KeyboardEvent) => void;
+}
+
+/** A search field that tells what was typed after a pause, and at once with Enter; "/" goes to it. */
+export function Search({ label, hint, value, onChange, onEnter }: SearchProps) {
   const [text, setText] = useState(value);
   const told = useRef(value);
   useEffect(() => {
@@ -146,7 +154,15 @@ export function Search({ label, hint, value, onChange }: { label: string; hint: 
     }, 200);
     return () => clearTimeout(timer);
   }, [text, onChange]);
-  return <input className="field search" type="search" data-search aria-label={label} placeholder={hint} value={text} onChange={(event) => setText(event.target.value)} />;
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.key !== "Enter") return;
+    if (text !== told.current) {
+      told.current = text;
+      onChange(text);
+    }
+    onEnter?.(text, event);
+  }
+  return <input className="field search" type="search" data-search aria-label={label} placeholder={hint} value={text} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} />;
 }
 
 export function Dialog({ title, className, onClose, children }: { title: string; className?: string; onClose: () => void; children: ReactNode }) {

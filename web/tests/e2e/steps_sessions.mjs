@@ -118,7 +118,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     check(!guest.url().includes("gpfs_"), "share: the token is not in the address");
     check((await guest.getByRole("button", { name: "Delete" }).count()) === 0, "share: nothing can be deleted");
     await picture(guest, "shared");
-    for (const [tab, text] of [["kernels", "matmul"], ["raw", "Download"], ["syncs", "train_loop.cu:235"]]) {
+    for (const [tab, text] of [["kernels", "matmul"], ["raw", "Download"], ["waits", "train_loop.cu:235"]]) {
       await guest.getByRole("link", { name: tab, exact: false }).filter({ visible: true }).first().click();
       await see(guest, text);
     }

@@ -147,7 +147,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   // From a kernel, a scope and a session of it; scopes and applications have their own.
   await page.goto(`${server.origin}/sessions/views-night-20/kernels`);
   await page.getByRole("link", { name: "matmul" }).first().click();
-  await page.getByRole("link", { name: "Over sessions and days" }).click();
+  await page.getByRole("link", { name: "Trends of this" }).click();
   await page.locator(".trend-dot").first().waitFor({ state: "attached" });
   check(new URL(page.url()).searchParams.get("name") === MATMUL, "trends: reached from the kernel");
   await page.goto(`${server.origin}/sessions/views-night-20/scopes`);
@@ -155,7 +155,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   await page.locator(".trend-level").first().waitFor({ state: "attached" });
   check(new URL(page.url()).searchParams.get("name") === "epoch|step", "trends: a scope goes by its path");
   await page.goto(`${server.origin}/sessions/views-night-20/raw`);
-  await page.getByRole("link", { name: "Over sessions and days" }).click();
+  await page.getByRole("link", { name: "Trends of this" }).click();
   await see(page, "Runs for now");
   await page.goto(`${server.origin}/trends?kind=app&name=${encodeURIComponent(MARKUP)}`);
   await see(page, "No session has this");
@@ -225,7 +225,7 @@ export async function kernels({ page, server, see, check, picture, bin }) {
   await page.getByRole("button", { name: "*norm*" }).waitFor();
   await page.getByRole("button", { name: "(others)" }).waitFor();
   check(new URL(page.url()).searchParams.get("patterns") === "gemm, *norm*", "kernels: the patterns are in the address");
-  await page.getByRole("link", { name: "Syncs", exact: true }).click();
+  await page.getByRole("link", { name: "Waits", exact: true }).click();
   await page.waitForURL(/syncs/);
   await page.getByRole("link", { name: "Kernels", exact: true }).click();
   await page.getByRole("button", { name: "*norm*" }).waitFor();

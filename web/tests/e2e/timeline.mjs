@@ -96,9 +96,9 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await page.keyboard.press("0");
   await holds(page, () => !new URLSearchParams(location.search).has("at"));
   const stage = await page.locator(".tl-scroll").boundingBox();
-  await page.mouse.move(stage.x + 400, stage.y + 12);
+  await page.mouse.move(stage.x + stage.width * 0.7, stage.y + 12);
   await page.mouse.down();
-  await page.mouse.move(stage.x + 700, stage.y + 14, { steps: 4 });
+  await page.mouse.move(stage.x + stage.width * 0.85, stage.y + 14, { steps: 4 });
   await page.mouse.up();
   await inQuery(page, "range");
   const [a, b] = query(page, "range").split("-").map(Number);

@@ -53,7 +53,7 @@ export function Account({ me }: { me: Me }) {
   if (me.kind === "share") return <span className="small">{en.nav.viaLink}</span>;
   return (
     <details className="menu" ref={box}>
-      <summary aria-label={`${en.nav.account}: ${me.name}`}>
+      <summary aria-label={`${en.nav.account}: ${me.local ? en.nav.local : me.name}`}>
         <span className={live === "open" ? "dot dot-live" : "dot"} title={live === "open" ? en.live.openText : en.live.closedText} />
         <span className="ellipsis">{me.local ? en.nav.local : me.name}</span>
       </summary>

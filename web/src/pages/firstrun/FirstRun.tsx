@@ -1,15 +1,52 @@
-// FirstRun.tsx - nothing is here yet: how to get something in, with this server's own address.
+// FirstRun.tsx - nothing is here yet: how to get something in, with this server's own address and a key that
+// is made here.
+import { useState } from "react";
+import { client } from "../../api/client";
+import { may, useMe } from "../../api/may";
+import { useAct } from "../../api/use";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
 import { en } from "../../text/en";
-import { Command, Panel } from "../../ui/parts";
-import { waysIn } from "./ways";
+import { Command, Panel, ProblemView } from "../../ui/parts";
+import { endAfter } from "../settings/links";
+import { keyFile, waysIn } from "./ways";
+
+const text = en.firstRun;
+
+/** A key that may send, shown once, as the command that keeps it. */
+function Key() {
+  const [key, setKey] = useState("");
+  const make = useAct(async () => setKey((await client.change("key_make", {}, { name: text.keyName, scopes: "ingest", expires: endAfter(0, Date.now()) })).key ?? ""));
+  return (
+    <Panel title={text.key}>
+      <div className="way">
+        <p className="quiet">{key ? text.keyOnce : text.keyText}</p>
+        {key ? (
+          <Command text={keyFile(key)} />
+        ) : (
+          <div>
+            <button type="button" className="button button-main" disabled={make.busy} onClick={() => void make.run()}>
+              {text.makeKey}
+            </button>
+          </div>
+        )}
+        {make.problem && <ProblemView problem={make.problem} />}
+      </div>
+    </Panel>
+  );
+}
 
 export function FirstRun() {
+  const me = useMe();
   return (
     <div className="stack">
       <div>
-        <h1>{en.firstRun.title}</h1>
-        <p className="quiet">{en.firstRun.text}</p>
+        <h1>{text.title}</h1>
+        <p className="quiet">
+          {text.text} <Link href={href("upload")}>{text.drop}</Link>
+        </p>
       </div>
+      {may(me, "OWNER") && !me?.local ? <Key /> : <p className="quiet">{text.keyOfOwner}</p>}
       <div className="ways">
         {waysIn(location.origin).map((way) => (
           <Panel key={way.title} title={way.title}>

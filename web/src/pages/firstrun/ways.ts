@@ -8,6 +8,9 @@ export interface Way {
   commands: string[];
 }
 
+/** key: a key that may send, which was just made; the file that the other lines name gets it. */
+export const keyFile = (key: string): string => `(umask 077; printf '%s\\n' '${key}' >~/.gpufl-key)`;
+
 export const waysIn = (origin: string): Way[] => [
   { title: en.firstRun.trace, text: en.firstRun.traceText, commands: ["gpufl trace --output run1 -- ./my_program", `gpufl upload --server ${origin} --api-key-file ~/.gpufl-key run1`] },
   { title: en.firstRun.upload, text: en.firstRun.uploadText, commands: [`gpufl upload --server ${origin} --api-key-file ~/.gpufl-key DIR`] },

@@ -21,6 +21,7 @@ import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } f
 import { FRESH, LIVE_MS, useNow } from "./fresh";
 import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, type Gpu, type Health } from "./health";
 import { History } from "./History";
+import { LocalHome } from "./LocalHome";
 
 const c = text.columns;
 
@@ -114,8 +115,13 @@ function Filters({ gpus, show, onShow }: { gpus: Gpu[]; show: string; onShow: (s
   return <Choices label={text.show} value={show} options={options} onChange={onShow} />;
 }
 
+/** Without accounts there is no fleet: the sessions of a folder are shown. */
 export function FleetPage() {
   const me = useMe();
+  return me?.local ? <LocalHome /> : <Fleet me={me} />;
+}
+
+function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
   const { query } = usePlace();
   const hosts = useApi("hosts", {}, FRESH);
   const asked = useApi("gpus", {}, FRESH);

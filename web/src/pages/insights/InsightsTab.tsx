@@ -1,6 +1,6 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { onSession, useApi } from "../../api/use";
 import { answerOf, casesOf, caveatsOf, timeOf, type Answer, type Case, type TimePart } from "../../api/report";
 import { RULES } from "../../api/rules";
@@ -9,75 +9,30 @@ import { baseName, count, duration, exact, percent, sentence } from "../../forma
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
-import { Dialog, Empty, Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
-import { factsOf, longestOf } from "./evidence";
-import { excerpt, inOrder, keptPath, onTimeline, textOf } from "./source";
+import { boundOf, inOrder, onTimeline } from "./source";
+import { SourceLine } from "./SourceLine";
 
 const text = en.insights;
 const TONES = ["finding-low", "finding-medium", "finding-high"];
 /** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
 const SHAPES = ["M6 2a4 4 0 1 0 0 8 4 4 0 0 0 0-8", "M6 0l6 6-6 6-6-6z", "M6 0l6 12H0z"];
 
-/** What a finding rests on, in the analysis's own terms; the longest wait leads to itself. */
-function Evidence({ session, evidence }: { session: string; evidence: Case["evidence"] }) {
-  const facts = factsOf(evidence);
-  const place = longestOf(evidence);
-  if (facts.length === 0) return null;
-  return (
-    <>
-      <Stats items={facts} />
-      {place && (
-        <p className="panel-body">
-          <Link className="small" href={href("session", { session, tab: "timeline" }, place)}>
-            {text.longest}
-          </Link>
-        </p>
-      )}
-    </>
-  );
+interface FindingProps {
+  finding: RowFinding;
+  evidence: Case["evidence"];
+  next: string | undefined;
+  launches: boolean; // of kernels are recorded one by one
+  onLine: () => void;
 }
 
-function SourceLine({ session, file, line, evidence, onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; onClose: () => void }) {
-  const sources = useApi("sources", { session });
-  const path = sources.data ? keptPath(sources.data.data.path, file) : null;
-  const source = useApi("source", path ? { session, path } : null);
-  const rows = source.data ? excerpt(textOf(source.data.data.text), line) : [];
-  const missing = sources.data && !path;
-  return (
-    <Dialog title={text.evidence} className="wide-dialog" onClose={onClose}>
-      <div className="panel-head">
-        <h2 className="mono">
-          {baseName(file)}:{line}
-        </h2>
-        <span className="quiet small wrap">{file}</span>
-        <button type="button" className="button end" onClick={onClose}>
-          {en.forms.close}
-        </button>
-      </div>
-      <Evidence session={session} evidence={evidence} />
-      {(sources.problem || source.problem) && <ProblemView problem={(sources.problem ?? source.problem)!} />}
-      {missing && <p className="panel-body quiet">{text.notKept}</p>}
-      {rows.length > 0 && (
-        <pre className="source">
-          {rows.map((row) => (
-            <span key={row.number} className={row.number === line ? "source-row source-here" : "source-row"} aria-current={row.number === line || undefined}>
-              <span className="source-number">{row.number}</span>
-              {row.text}
-              {"\n"}
-            </span>
-          ))}
-        </pre>
-      )}
-    </Dialog>
-  );
-}
-
-function Finding({ finding: f, next, onLine }: { finding: RowFinding; next: string | undefined; onLine: () => void }) {
+function Finding({ finding: f, evidence, next, launches, onLine }: FindingProps) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
-  const place = onTimeline(f);
+  const place = onTimeline(f, evidence, launches);
+  const bound = boundOf(f, launches);
   return (
     <article className={`finding ${TONES[severity] ?? TONES[0]}`}>
       <div className="finding-main">
@@ -111,16 +66,22 @@ function Finding({ finding: f, next, onLine }: { finding: RowFinding; next: stri
       </div>
       <div className="gain" title={rule ? `${text.bound}: ${rule.bound}` : undefined}>
         <span className="small quiet">{text.giveBack}</span>
-        <strong title={exact(f.gives_back, "ns")}>{duration(f.gives_back)}</strong>
-        <Meter part={f.share} warm />
-        <span className="small number">{text.ofRun(percent(f.share))}</span>
+        {bound === null ? (
+          <span title={text.boundUnknownText}>{en.session.unknown}</span>
+        ) : (
+          <>
+            <strong title={exact(bound, "ns")}>{duration(bound)}</strong>
+            <Meter part={f.share} warm />
+            <span className="small number">{text.ofRun(percent(f.share))}</span>
+          </>
+        )}
         {place && (
           <Link className="small" href={href("session", { session: f.session, tab: "timeline" }, place)}>
             {text.timeline}
           </Link>
         )}
         {f.kernel && (
-          <Link className="small" href={href("session", { session: f.session, tab: "kernels" }, { search: f.kernel.slice(0, 256) })}>
+          <Link className="small" href={href("session", { session: f.session, tab: "kernels" }, { symbol: f.kernel })}>
             {text.kernel}
           </Link>
         )}
@@ -190,18 +151,16 @@ function Nothing({ session }: TabProps) {
 
 export function InsightsTab({ session }: TabProps) {
   const pending = session.state === "live" || !session.analyzed;
-  const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id) });
-  // A live session has a report as soon as it has findings.
-  const made = !pending || (asked.data?.rows.length ?? 0) > 0;
-  const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
-  const answer = useMemo(() => answerOf(report.data), [report.data]);
-  const parts = useMemo(() => timeOf(report.data), [report.data]);
+  const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
+  const report = useApi("section_insights", pending ? null : { session: session.id });
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
   const { again } = asked;
+  const was = useRef(pending);
   useEffect(() => {
-    if (!pending) again();
+    if (was.current && !pending) again();
+    was.current = pending;
   }, [pending, again]);
   /** Of an older analysis the finding may be another one. */
   const caseOf = (f: RowFinding): Case | undefined => {
@@ -217,19 +176,17 @@ export function InsightsTab({ session }: TabProps) {
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ?? <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
-    <>
-      {first}
-      <Panel title={text.heading} aside={text.doNotAdd}>
-        {caveats.map((line) => (
-          <p key={line} className="panel-body">
-            {sentence(line)}
-          </p>
-        ))}
-        {rows.map((f) => (
-          <Finding key={`${f.rule} ${f.number}`} finding={f} next={caseOf(f)?.next || RULES[f.rule]?.next} onLine={() => setAt(`${f.rule}:${f.number}`)} />
-        ))}
-        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
-      </Panel>
-    </>
+    <Panel title={text.heading} aside={text.doNotAdd}>
+      {caveats.map((line) => (
+        <p key={line} className="panel-body">
+          {sentence(line)}
+        </p>
+      ))}
+      {rows.map((f) => {
+        const found = caseOf(f);
+        return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
+      })}
+      {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
+    </Panel>
   );
 }

@@ -27,7 +27,8 @@ export function factsOf(evidence: Readonly<Record<string, number | null>>): Fact
   });
 }
 
-/** Where on the timeline the longest one is; null: not told. */
-export function longestOf({ longest_start_ns: start, longest_ns: length }: Readonly<Record<string, number | null>>): { at: string } | null {
-  return typeof start === "number" && typeof length === "number" ? { at: rangeText(around(start, length)) } : null;
+/** Where on the timeline the longest one is, as a marked range; null: not told. */
+export function longestOf({ longest_start_ns: start, longest_ns: length }: Readonly<Record<string, number | null>>): { at: string; range: string } | null {
+  if (typeof start !== "number" || typeof length !== "number") return null;
+  return { at: rangeText(around(start, length)), range: rangeText({ from: start, to: start + Math.max(1, length) }) };
 }

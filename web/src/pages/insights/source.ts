@@ -1,5 +1,7 @@
 // source.ts - the line of a finding in the text that is kept with the session.
+import type { Case } from "../../api/report";
 import { baseName } from "../../format/format";
+import { longestOf } from "./evidence";
 
 /** The kept file that a finding's path means: that very path, else the only one of its name. */
 export function keptPath(kept: readonly (string | null)[], file: string): string | null {
@@ -23,11 +25,14 @@ export function excerpt(text: string, line: number, around = 12): SourceRow[] {
   return lines.slice(from - 1, line + around).map((row, at) => ({ number: from + at, text: row.replace(/\r$/, "") }));
 }
 
-/** What of a finding the timeline can show: its kernel's launches, or the waits. null: nothing. */
-export function onTimeline(finding: { kernel: string; category: string }): Record<string, string> | null {
-  if (finding.kernel) return { find: finding.kernel.slice(0, 256) };
-  return finding.category === "SYNCHRONIZATION" ? { show: "wait" } : null;
+/** What of a finding the timeline can show: the longest of its own events, or its kernel's launches where
+ * these are recorded. null: nothing. */
+export function onTimeline(finding: { kernel: string }, evidence: Case["evidence"], launches: boolean): Record<string, string> | null {
+  return longestOf(evidence) ?? (finding.kernel && launches ? { find: finding.kernel.slice(0, 256) } : null);
 }
+
+/** What it could give back, ns; null: unknown. Without records of kernels nobody knows how long one ran. */
+export const boundOf = (finding: { kernel: string; gives_back: number | null }, launches: boolean): number | null => (finding.kernel && !launches && !finding.gives_back ? null : finding.gives_back);
 
 interface Ranked {
   number: number | null;

@@ -48,7 +48,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
           </Link>
           {!who.link && (
             <Link className="button" href={href("trends", {}, { name: kernel.mangled })}>
-              {trends.link}
+              {trends.linkKernel}
             </Link>
           )}
         </div>

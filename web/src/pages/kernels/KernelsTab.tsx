@@ -1,7 +1,7 @@
 // KernelsTab.tsx - kernels by name, in one table that holds thousands; alone or in groups by their names.
 // Sorted here: the server's order decides only what comes where there are more than asked for.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo } from "react";
 import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
@@ -14,6 +14,7 @@ import { Choices } from "../../ui/forms";
 import { Empty, Meter, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { useGraphRuns } from "../session/graphs";
+import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 import "./deep.css";
 import { CodeAlone } from "./Deep";
@@ -164,7 +165,7 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
  * this page. */
 function useReported(session: RowSession) {
   const configs = useApi("configs", { session: session.id, limit: 100_000 }, session.state === "live" ? LIVE_MS : 0);
-  const profile = useApi("section_profile", profiled(session.engine) ? { session: session.id } : null, { every: 0, on: onSession(session.id) });
+  const profile = useApi("section_profile", profiled(session.engine) ? { session: session.id } : null, { every: 0, on: onSession(session.id), settled: isOver(session) });
   const reported = useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
   // Columns that come late would move the others under somebody's eyes.
   const settled = [configs, ...(profiled(session.engine) ? [profile] : [])].every((asked) => asked.data || asked.problem);
@@ -202,6 +203,13 @@ export function KernelsTab({ session }: TabProps) {
   const open = useMemo(() => openOf(opened), [opened]);
   const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
   const lines = useMemo(() => linesOf(kernels, nameOf, open, order), [kernels, nameOf, open, order]);
+  const [symbol] = useQuery("symbol");
+  useEffect(() => {
+    const answered = named ?? everything.problem ?? asked.problem;
+    if (!symbol || !answered) return;
+    const page = known.get(symbol);
+    go(page ? href("kernel", { session: session.id, name: page.id }) : withQuery(location.pathname, new URLSearchParams(location.search), { symbol: "", lines: symbol }), true);
+  }, [symbol, named, everything.problem, asked.problem, known, session.id]);
   const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
   // A part of the kernels says nothing of the whole.
   const whole = !search && kernels.length < LIMIT;

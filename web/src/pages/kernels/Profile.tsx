@@ -1,7 +1,7 @@
 // Profile.tsx - what engines beside Trace counted, below the table of kernels: hardware counters by scope
 // and kernel, counted instructions, samples by kernel and scope. Of a session without any of it there is nothing here.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
-import { useMemo, type ReactNode } from "react";
+import { useCallback, useMemo, type ReactNode } from "react";
 import { count, exact, percent, UNKNOWN } from "../../format/format";
 import { counterMetric } from "../../format/metrics";
 import { Link } from "../../router/Link";
@@ -31,7 +31,14 @@ function useOrder(key: string, usual: string): [SortingState, (sorting: SortingS
   return [[{ id: ascends ? order.slice(1) : order, desc: !ascends }], ([first]) => first && setOrder(`${first.desc ? "" : "-"}${first.id}`)];
 }
 
-function Kernel({ session, known, symbol, name, short }: { session: string; known: Known; symbol: string; name: string; short: string }) {
+interface KernelProps {
+  session: string;
+  known: Known;
+  of: { symbol: string; name: string; short: string };
+  onOpen: (symbol: string) => void; // where it has no page
+}
+
+function Kernel({ session, known, of: { symbol, name, short }, onOpen }: KernelProps) {
   const found = known.get(symbol);
   const whole = found?.name ?? (name || symbol || text.unknownKernel);
   const shown = found?.short ?? (short || whole);
@@ -40,9 +47,45 @@ function Kernel({ session, known, symbol, name, short }: { session: string; know
       {shown}
     </Link>
   ) : (
-    <span className="mono" title={whole}>
+    <button type="button" className="group-name mono" title={whole} disabled={!symbol} onClick={() => onOpen(symbol)}>
       {shown}
-    </span>
+    </button>
+  );
+}
+
+interface Opened {
+  symbol: string; // of the kernel whose lines are open; "": none
+  toggle: (symbol: string) => void;
+}
+
+/** Which kernel's lines are open, in the address. */
+function useOpened(): Opened {
+  const [symbol, set] = useQuery("lines");
+  const toggle = useCallback((other: string) => set(other === symbol ? "" : other), [set, symbol]);
+  return useMemo(() => ({ symbol, toggle }), [symbol, toggle]);
+}
+
+/** The column with the button that opens a kernel's lines. */
+const linesColumn = <T extends { symbol: string; short: string }>({ symbol, toggle }: Opened): ColumnDef<T> => ({
+  id: "lines",
+  header: text.lines,
+  enableSorting: false,
+  meta: { width: "90px" },
+  cell: ({ row: { original } }) => (
+    <button type="button" className="button small" aria-expanded={symbol === original.symbol} aria-label={text.linesOf(original.short)} onClick={() => toggle(original.symbol)}>
+      {text.lines}
+    </button>
+  ),
+});
+
+/** The lines of a kernel, below the table that names it. */
+function LinesOf({ row, codeOf }: { row: { symbol: string; short: string } | undefined; codeOf: (symbol: string) => ReactNode }) {
+  if (!row) return null;
+  return (
+    <section className="stack" aria-label={text.linesOf(row.short)}>
+      <h3 className="mono ellipsis">{row.short}</h3>
+      {codeOf(row.symbol)}
+    </section>
   );
 }
 
@@ -150,23 +193,33 @@ const figureColumn = (id: "threads" | "needed" | "conflicts"): ColumnDef<Execute
   cell: ({ row: { original } }) => figuresOf(original)[id],
 });
 
-function Instructions({ session, part, known }: { session: string; part: unknown; known: Known }) {
+interface InstructionsProps {
+  session: string;
+  part: unknown;
+  known: Known;
+  codeOf?: (symbol: string) => ReactNode; // undefined: another table has the lines
+}
+
+function Instructions({ session, part, known, codeOf }: InstructionsProps) {
   const all = useMemo(() => instructionsOf(part), [part]);
   const [per, setPer] = useQuery("per");
   const [sorting, onSort] = useOrder("executed", "executed");
   const scoped = all.some((row) => row.scope);
   const byScope = per === "scope" && scoped;
   const rows = useMemo(() => all.filter((row) => Boolean(row.scope) === byScope), [all, byScope]);
+  const opened = useOpened();
+  const lines = codeOf !== undefined && !byScope;
   const columns = useMemo(
     (): ColumnDef<Executed>[] => [
-      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} short={original.short} /> },
+      { id: "kernel", accessorFn: (row) => row.name, header: head.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} of={original} onOpen={opened.toggle} /> },
       ...(byScope ? [{ id: "scope", accessorFn: (row: Executed) => row.scope, header: head.scope, sortDescFirst: false, meta: { width: "minmax(200px, 1fr)" }, cell: ({ row: { original } }: { row: { original: Executed } }) => <span className="mono" title={original.scope}>{original.scope}</span> }] : []),
       { id: "executed", accessorFn: (row) => row.executed ?? undefined, sortUndefined: "last", header: head.executed, meta: { width: "110px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.executed)}>{count(original.executed)}</span> },
       figureColumn("threads"),
       figureColumn("needed"),
       figureColumn("conflicts"),
+      ...(lines ? [linesColumn<Executed>(opened)] : []),
     ],
-    [byScope, known, session],
+    [byScope, known, lines, opened, session],
   );
   if (all.length === 0) return null;
   return (
@@ -177,6 +230,7 @@ function Instructions({ session, part, known }: { session: string; part: unknown
         </div>
       )}
       <Table caption={text.instructions} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
+      {codeOf && <LinesOf row={opened.symbol ? rows.find((row) => row.symbol === opened.symbol) : undefined} codeOf={codeOf} />}
     </Part>
   );
 }
@@ -200,40 +254,24 @@ const shareOf = (share: number, margin: number | null): ReactNode => (
 function SampledKernels({ session, part, known, codeOf }: { session: string; part: unknown; known: Known; codeOf: (symbol: string) => ReactNode }) {
   const rows = useMemo(() => sampledKernelsOf(part), [part]);
   const [sorting, onSort] = useOrder("kernels", "samples");
-  const [opened, setOpened] = useQuery("lines");
+  const opened = useOpened();
   const of = text.sampledColumns;
   const columns = useMemo(
     (): ColumnDef<SampledKernel>[] => [
-      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} symbol={original.symbol} name={original.name} short={original.short} /> },
+      { id: "kernel", accessorFn: (row) => row.name, header: of.kernel, sortDescFirst: false, meta: { width: "minmax(320px, 2fr)", lead: true, stays: true }, cell: ({ row: { original } }) => <Kernel session={session} known={known} of={original} onOpen={opened.toggle} /> },
       { id: "share", accessorFn: (row) => row.share, header: of.share, meta: { width: "170px", right: true }, cell: ({ row: { original } }) => shareOf(original.share, original.margin) },
       { id: "samples", accessorFn: (row) => row.samples, header: of.samples, meta: { width: "100px", right: true }, cell: ({ row: { original } }) => <span title={exact(original.samples)}>{count(original.samples)}</span> },
       { id: "issued", accessorFn: (row) => row.issued, header: of.issued, meta: { width: "90px", right: true }, cell: ({ row: { original } }) => percent(original.issued) },
       { id: "reasons", header: of.reasons, enableSorting: false, meta: { width: "minmax(300px, 2fr)" }, cell: ({ row: { original } }) => reasonsOf(original.reasons) },
-      {
-        id: "lines",
-        header: text.lines,
-        enableSorting: false,
-        meta: { width: "90px" },
-        cell: ({ row: { original } }) => (
-          <button type="button" className="button small" aria-expanded={opened === original.symbol} aria-label={text.linesOf(original.short)} onClick={() => setOpened(opened === original.symbol ? "" : original.symbol)}>
-            {text.lines}
-          </button>
-        ),
-      },
+      linesColumn<SampledKernel>(opened),
     ],
-    [known, of, opened, session, setOpened],
+    [known, of, opened, session],
   );
   if (rows.length === 0) return null;
-  const shown = rows.find((row) => row.symbol === opened && opened !== "");
   return (
     <Part title={text.sampled} about={text.sampledText}>
       <Table caption={text.sampled} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
-      {shown && (
-        <section className="stack" aria-label={text.linesOf(shown.short)}>
-          <h3 className="mono ellipsis">{shown.short}</h3>
-          {codeOf(shown.symbol)}
-        </section>
-      )}
+      <LinesOf row={opened.symbol ? rows.find((row) => row.symbol === opened.symbol) : undefined} codeOf={codeOf} />
     </Part>
   );
 }
@@ -288,10 +326,11 @@ function Part({ title, about, children }: { title: string; about: string; childr
 
 /** part: the report's part `profile`. codeOf: draws a kernel's lines and instructions. */
 export function Profile({ session, part, known, codeOf }: { session: string; part: unknown; known: Known; codeOf: (symbol: string) => ReactNode }) {
+  const sampled = useMemo(() => sampledKernelsOf(part).length > 0, [part]);
   return (
     <>
       <Counters session={session} part={part} known={known} />
-      <Instructions session={session} part={part} known={known} />
+      <Instructions session={session} part={part} known={known} {...(sampled ? {} : { codeOf })} />
       <SampledKernels session={session} part={part} known={known} codeOf={codeOf} />
       <SampledScopes part={part} />
     </>

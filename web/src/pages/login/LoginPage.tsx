@@ -9,12 +9,15 @@ import { Field } from "../../ui/forms";
 import { Panel, ProblemView } from "../../ui/parts";
 import { hashToken, safeNext } from "./next";
 
+/** Pages that are for nothing else. */
+const OUTSIDE: ReadonlySet<string> = new Set(["login", "setup", "invite", "reset"]);
+
 type Fields = Record<string, string>;
 
 function Form({ title, submit, send, children }: { title: string; submit: string; send: (fields: Fields) => Promise<unknown>; children: ReactNode }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
-  const { query } = usePlace();
+  const place = usePlace();
   function submitted(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const fields: Fields = {};
@@ -23,7 +26,7 @@ function Form({ title, submit, send, children }: { title: string; submit: string
     send(fields).then(
       () => {
         who.renewed();
-        go(safeNext(query.get("next")));
+        if (OUTSIDE.has(place.page ?? "")) go(safeNext(place.query.get("next"))); // else who logs in stays where the address leads
       },
       (cause: unknown) => {
         setBusy(false);

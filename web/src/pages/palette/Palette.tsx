@@ -1,12 +1,14 @@
 // Palette.tsx - go anywhere by typing: pages, tabs of this session, other sessions (searched for by
 // the server), and the few commands.
 import { useId, useState } from "react";
+import type { Me } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { date } from "../../format/format";
 import { go, href, type Place } from "../../router/router";
 import { en } from "../../text/en";
 import { Dialog } from "../../ui/parts";
 import { toggle } from "../../ui/theme";
+import { pagesFor, pathOf } from "../Nav";
 import { viewFrom } from "../session/left";
 import { TABS } from "../session/tabs";
 
@@ -19,19 +21,19 @@ interface Entry {
 
 interface Props {
   place: Place;
+  me: Me | undefined;
   onClose: () => void;
   onShortcuts: () => void;
 }
 
-export function Palette({ place, onClose, onShortcuts }: Props) {
+export function Palette({ place, me, onClose, onShortcuts }: Props) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useId();
   const found = useApi("sessions", { text: text.slice(0, 256), limit: 8 });
   const to = (key: string, label: string, note: string, address: string): Entry => ({ key, text: label, note, run: () => go(address) });
   const fixed: Entry[] = [
-    ...(["fleet", "sessions", "compare", "trends", "alerts", "upload"] as const).map((page) => to(page, en.nav.pages[page], en.palette.go, href(page))),
-    to("settings", en.nav.pages.settings, en.palette.go, href("settings", { part: "workspace" })),
+    ...pagesFor(me).map((page) => to(page, en.nav.pages[page], en.palette.go, href(page, pathOf(page)))),
     ...(place.path.session ? TABS.map((tab) => to(tab.id, en.session.tabs[tab.id]!, en.palette.go, viewFrom(place, tab.id))) : []),
     { key: "theme", text: en.palette.theme, note: "t", run: toggle },
     { key: "shortcuts", text: en.palette.shortcuts, note: "?", run: onShortcuts },

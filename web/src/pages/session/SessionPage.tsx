@@ -19,7 +19,7 @@ import { Delete } from "../sessions/Delete";
 import { Share } from "../sessions/Share";
 import { StateChips } from "../sessions/StateChips";
 import { Captured } from "./Captured";
-import { gpuNames, labelsOf, runOf } from "./facts";
+import { gpuNames, isOver, labelsOf, runOf } from "./facts";
 import { leave, viewFrom } from "./left";
 import { TABS } from "./tabs";
 import { Windows } from "./Windows";
@@ -47,20 +47,42 @@ function Actions({ session: s }: { session: RowSession }) {
   );
 }
 
-function Header({ session: s }: { session: RowSession }) {
+/** Views that need the screen: the header is one line there. */
+const WIDE: ReadonlySet<string> = new Set(["timeline", "kernels", "flame"]);
+
+function Header({ session: s, tab }: { session: RowSession; tab: string }) {
   const ran = between(s.started, s.ended ?? s.received);
-  const ledger = useApi("section_ledger", s.analyzed ? { session: s.id } : null, { every: 0, on: onSession(s.id) });
+  const ledger = useApi("section_ledger", s.analyzed ? { session: s.id } : null, { every: 0, on: onSession(s.id), settled: isOver(s) });
   const unknown = s.analyzed ? (unknownOf(ledger.data, "kernels") ?? en.session.unknown) : en.session.busyUnknown;
+  const narrow = WIDE.has(tab);
   return (
-    <header className="stack">
+    <header className={narrow ? "stack session-line" : "stack"}>
       <div className="row">
         <h1 title={s.app}>{s.app || s.id}</h1>
         <StateChips session={s} />
         {labelsOf(s) && <span className="chip">{labelsOf(s)}</span>}
         {!who.link && runOf(s) && <Link href={href("sessions", {}, { label: `run=${runOf(s)}` })}>{en.session.passes}</Link>}
-        <span className="quiet small" title={exactDate(s.started)}>
-          {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
-        </span>
+        {narrow ? (
+          <>
+            <span className="small number" title={exact(ran, "ns")}>
+              {duration(ran)}
+            </span>
+            <span className="small number" title={s.busy === null ? unknown : exact(s.busy)}>
+              {en.session.busy} {s.busy === null ? en.session.unknown : percent(s.busy)}
+            </span>
+            <span className="small number" title={s.kernels === null ? unknown : exact(s.kernels)}>
+              {en.session.kernels} {s.kernels === null ? en.session.unknown : count(s.kernels)}
+            </span>
+            <span className="small session-captured row">
+              {texts.ledger}
+              <Captured session={s} ledger={ledger.data} />
+            </span>
+          </>
+        ) : (
+          <span className="quiet small" title={exactDate(s.started)}>
+            {en.session.where(s.host || UNKNOWN, String(s.pid ?? UNKNOWN))}, {en.session.started} {date(s.started)}
+          </span>
+        )}
         <span className="row end">
           {!who.link && s.app && (
             <Link className="button" href={href("trends", {}, { kind: "app", name: s.app })}>
@@ -70,22 +92,24 @@ function Header({ session: s }: { session: RowSession }) {
           <Actions session={s} />
         </span>
       </div>
-      <Stats
-        items={[
-          { label: en.session.length, value: duration(ran), exact: exact(ran, "ns") },
-          {
-            label: en.session.busy,
-            value: percent(s.busy),
-            exact: exact(s.busy),
-            note: s.busy === null ? unknown : <Meter part={s.busy} />,
-          },
-          { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
-          { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
-          { label: texts.ledger, value: <Captured session={s} ledger={ledger.data} /> },
-          { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
-          { label: en.session.engine, value: s.engine || UNKNOWN },
-        ]}
-      />
+      {!narrow && (
+        <Stats
+          items={[
+            { label: en.session.length, value: duration(ran), exact: exact(ran, "ns") },
+            {
+              label: en.session.busy,
+              value: percent(s.busy),
+              exact: exact(s.busy),
+              note: s.busy === null ? unknown : <Meter part={s.busy} />,
+            },
+            { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
+            { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
+            { label: texts.ledger, value: <Captured session={s} ledger={ledger.data} /> },
+            { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
+            { label: en.session.engine, value: s.engine || UNKNOWN },
+          ]}
+        />
+      )}
       <Windows session={s} part={ledger.data} />
       {s.simulated && <p className="quiet">{en.session.simulated}</p>}
       {s.state === "aborted" && <p className="quiet">{en.session.aborted}</p>}
@@ -94,10 +118,13 @@ function Header({ session: s }: { session: RowSession }) {
 }
 
 export function SessionPage({ id, tab }: { id: string; tab: string }) {
-  const asked = useApi("session", { session: id }, { every: LIVE_MS, on: onSession(id) });
+  const [over, setOver] = useState(false);
+  const asked = useApi("session", { session: id }, { every: LIVE_MS, on: onSession(id), settled: over });
   const place = usePlace();
   const { query } = place;
   const s = asked.data;
+  const isSettled = s !== undefined && isOver(s);
+  if (isSettled !== over) setOver(isSettled);
   const shown = TABS.find((known) => known.id === tab);
   const bar = useCurrent(s && tab);
   useEffect(() => {
@@ -110,7 +137,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
   if (!s) return <Skeleton rows={8} />;
   return (
     <>
-      <Header session={s} />
+      <Header session={s} tab={tab} />
       <nav className="tabs" ref={bar} aria-label={en.session.tabsLabel}>
         {TABS.map((known) => (
           <Link key={known.id} href={viewFrom(place, known.id)} aria-current={known === shown ? "page" : undefined}>

@@ -1,6 +1,9 @@
 // facts.ts - what a session's row says, read with care: its JSON columns hold what a sender wrote.
 import type { RowSession } from "../../api/schema";
 
+/** Everything came, and was analysed: nothing of it changes by itself any more. */
+export const isOver = (session: RowSession): boolean => session.state !== "live" && session.analyzed;
+
 /** Product names, in the order of the devices. */
 export function gpusOf(session: RowSession): string[] {
   if (!Array.isArray(session.gpus)) return [];

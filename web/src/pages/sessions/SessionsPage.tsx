@@ -217,7 +217,6 @@ export function SessionsPage() {
         <ColumnMenu ids={ids} onChange={setIds} />
       </div>
       <Filters query={query} />
-      {chosen.length > 0 && <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={() => setPicked("")} onDelete={() => setLeaving(true)} />}
       {!first.data ? (
         <Skeleton rows={10} />
       ) : rows.length === 0 ? (
@@ -228,6 +227,11 @@ export function SessionsPage() {
         </Empty>
       ) : (
         <Table caption={en.sessions.title} rows={rows} columns={columns} sorting={sorting} onSort={sort} />
+      )}
+      {chosen.length > 0 && (
+        <div className="over-end">
+          <Chosen chosen={chosen} rows={rows} writes={may(me, "WRITE")} onClear={() => setPicked("")} onDelete={() => setLeaving(true)} />
+        </div>
       )}
       {mine?.problem && <ProblemView problem={mine.problem} />}
       {next && (

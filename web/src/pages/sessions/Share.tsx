@@ -20,7 +20,7 @@ export function Share({ session, onClose }: { session: string; onClose: () => vo
   });
   const open = openLinks(before.data?.rows ?? [], Date.now());
   return (
-    <Ask title={text.shareTitle} action={text.shareMake} busy={make.busy} onDo={() => void make.run()} onClose={onClose}>
+    <Ask title={text.shareTitle} action={text.shareMake} busy={make.busy} done={link !== ""} onDo={() => void make.run()} onClose={onClose}>
       <p className="quiet">{text.shareText}</p>
       <Pick label={text.shareEnds} value={days} onChange={setDays} options={DAYS.map((n) => ({ value: String(n), label: text.shareDays(n) }))} />
       {open > 0 && <p className="small quiet">{text.shareOpen(open)}</p>}

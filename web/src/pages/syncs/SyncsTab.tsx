@@ -3,11 +3,13 @@ import { loopLaunches, syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { count, duration, exact, percent } from "../../format/format";
 import { Link } from "../../router/Link";
-import { href } from "../../router/router";
+import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
+import { SourceLine } from "../insights/SourceLine";
+import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 
 const text = en.syncs;
@@ -36,15 +38,26 @@ const longest = (session: string): Column<SyncLine> => ({
   },
 });
 
-const columnsFor = (session: string): Column<SyncLine>[] => [
+/** A line in the address. */
+const keyOf = (line: SyncLine): string => `${line.file}:${line.line}`;
+/** The numbers above the line's text, as a finding has them. */
+const evidenceOf = (line: SyncLine): Record<string, number | null> => ({ calls: line.calls, blocked_ns: line.blocked_ns, gpu_idle_ns: line.gpu_idle_ns, longest_ns: line.longest_ns, longest_start_ns: line.longest_start_ns });
+
+const columnsFor = (session: string, onLine: (line: string) => void): Column<SyncLine>[] => [
   {
     label: head.place,
     show: (line) => (
       <>
-        <span className="place" title={line.file ?? undefined}>
-          {line.place ?? text.noPlace}
-        </span>
-        <div className="quiet small wrap">{line.function}</div>
+        {line.file ? (
+          <button type="button" className="place" title={line.file} onClick={() => onLine(keyOf(line))}>
+            {line.place}
+          </button>
+        ) : (
+          <span className="place">{line.place ?? text.noPlace}</span>
+        )}
+        <div className="quiet small two-lines" title={line.function ?? undefined}>
+          {line.function}
+        </div>
       </>
     ),
   },
@@ -68,14 +81,17 @@ const columnsFor = (session: string): Column<SyncLine>[] => [
 ];
 
 export function SyncsTab({ session }: TabProps) {
-  const asked = useApi("section_sync", { session: session.id }, { every: session.state === "live" ? 5000 : 0, on: onSession(session.id) });
+  const [opened, setOpened] = useQuery("line");
+  const asked = useApi("section_sync", { session: session.id }, { every: session.state === "live" ? 5000 : 0, on: onSession(session.id), settled: isOver(session) });
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={8} />;
   const lines = syncLines(asked.data);
+  const open = lines.find((line) => line.file && keyOf(line) === opened);
   if (lines.length === 0) return <Empty title={text.none} text={text.noneText} />;
   return (
     <Panel title={text.heading}>
-      <Listing label={text.heading} columns={columnsFor(session.id)} rows={lines} keyOf={(_, at) => at} />
+      <Listing label={text.heading} columns={columnsFor(session.id, setOpened)} rows={lines} keyOf={(_, at) => at} />
+      {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
     </Panel>
   );
 }

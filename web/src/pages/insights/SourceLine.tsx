@@ -1,0 +1,68 @@
+// SourceLine.tsx - a line of the program in the text that is kept with the session, in a window; above it the
+// numbers of the finding, or of the waits, that name the line.
+import type { Case } from "../../api/report";
+import { useApi } from "../../api/use";
+import { baseName } from "../../format/format";
+import { Link } from "../../router/Link";
+import { href } from "../../router/router";
+import { en } from "../../text/en";
+import { Dialog, ProblemView, Stats } from "../../ui/parts";
+import { factsOf, longestOf } from "./evidence";
+import { excerpt, keptPath, textOf } from "./source";
+
+const text = en.insights;
+
+/** What a finding rests on, in the analysis's own terms; the longest wait leads to itself. */
+function Evidence({ session, evidence }: { session: string; evidence: Case["evidence"] }) {
+  const facts = factsOf(evidence);
+  const place = longestOf(evidence);
+  if (facts.length === 0) return null;
+  return (
+    <>
+      <Stats items={facts} />
+      {place && (
+        <p className="panel-body">
+          <Link className="small" href={href("session", { session, tab: "timeline" }, place)}>
+            {text.longest}
+          </Link>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The line in its file, with what it rests on. */
+export function SourceLine({ session, file, line, evidence, onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; onClose: () => void }) {
+  const sources = useApi("sources", { session });
+  const path = sources.data ? keptPath(sources.data.data.path, file) : null;
+  const source = useApi("source", path ? { session, path } : null);
+  const rows = source.data ? excerpt(textOf(source.data.data.text), line) : [];
+  const missing = sources.data && !path;
+  return (
+    <Dialog title={text.evidence} className="wide-dialog" onClose={onClose}>
+      <div className="panel-head">
+        <h2 className="mono">
+          {baseName(file)}:{line}
+        </h2>
+        <span className="quiet small wrap">{file}</span>
+        <button type="button" className="button end" onClick={onClose}>
+          {en.forms.close}
+        </button>
+      </div>
+      <Evidence session={session} evidence={evidence} />
+      {(sources.problem || source.problem) && <ProblemView problem={(sources.problem ?? source.problem)!} />}
+      {missing && <p className="panel-body quiet">{text.notKept}</p>}
+      {rows.length > 0 && (
+        <pre className="source">
+          {rows.map((row) => (
+            <span key={row.number} className={row.number === line ? "source-row source-here" : "source-row"} aria-current={row.number === line || undefined}>
+              <span className="source-number">{row.number}</span>
+              {row.text}
+              {"\n"}
+            </span>
+          ))}
+        </pre>
+      )}
+    </Dialog>
+  );
+}

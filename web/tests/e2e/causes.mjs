@@ -1,0 +1,265 @@
+// causes.mjs - the way of somebody who looks for what makes a program slow: into an empty server with a key
+// made there, from a finding to its own event, through a range's tables to the kernel; what is unknown
+// is said to be so; what the first screen costs over the wire; and `gpufl view`.
+//   node tests/e2e/causes.mjs BIN DATA OUT
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { ACCOUNT, startServer } from "./server.mjs";
+import { simulate } from "./sessions.mjs";
+
+const [bin, data, out] = process.argv.slice(2);
+const WIRE_MOST = 120_000; // bytes of the first screen of a session's insights
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const server = await startServer(bin);
+const { origin } = server;
+const { check } = t;
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+
+async function visitor(where = context) {
+  const page = await where.newPage();
+  page.setDefaultTimeout(30_000);
+  t.watch(page, "http://127.0.0.1");
+  return page;
+}
+
+const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
+const query = (page, name) => new URL(page.url()).searchParams.get(name);
+const inQuery = (page, name) => page.waitForFunction((wanted) => new URLSearchParams(location.search).has(wanted), name);
+const drawn = (page) => page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+
+async function shots(page, name) {
+  for (const width of [1280, 1600]) {
+    await page.setViewportSize({ width, height: width === 1280 ? 800 : 900 });
+    for (const theme of ["dark", "light"]) {
+      await t.theme(page, theme);
+      await t.accessible(page, `${name} ${theme} ${width}`);
+      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`) });
+    }
+  }
+}
+
+/** As counting instructions leaves a session on a real GPU: without records of kernels. */
+function withoutKernels(folder) {
+  for (const file of readdirSync(folder, { recursive: true }).filter((name) => /device.*\.log$/.test(name))) {
+    const at = path.join(folder, file);
+    const lines = readFileSync(at, "utf8").split("\n");
+    const kept = lines.filter((line) => !line.includes('"type":"kernel"'));
+    if (kept.length === lines.length) throw new Error(`${file}: no kernels to take out`);
+    writeFileSync(at, kept.join("\n"));
+  }
+}
+
+/** Nobody is sent round: the form stands at the address that was asked for; the first page makes the key. */
+async function firstVisit(page) {
+  await page.goto(`${origin}/trends`);
+  await page.getByLabel("Password").waitFor();
+  check((await page.getByText("Unauthorized").count()) === 0, "first visit: a form, no refusal");
+  await shots(page, "causes-login");
+  await page.goto(await server.printed(/first account at (\S+)/));
+  for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
+  await page.getByRole("button", { name: "Make the account" }).click();
+  await page.getByRole("button", { name: "Make a key" }).click();
+  const line = page.locator(".command pre").filter({ hasText: "gpfl_" });
+  await line.waitFor();
+  await shots(page, "causes-first-run");
+  const key = /'(gpfl_[\w-]+)'/.exec(await line.innerText())?.[1];
+  check(Boolean(key), `first run: a key to paste: ${await line.innerText()}`);
+  server.upload(key, data);
+  simulate(bin, ["--kernels", "2000", "--scopes", "--engine", "SassMetrics", "--plant", "divergence,uncoalesced,conflicts", "--name", "counted"], (folder) => {
+    withoutKernels(folder);
+    server.upload(key, folder);
+  });
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
+  const { rows } = await ask(page, "sessions");
+  return Object.fromEntries(rows.map((row) => [row.app, row.id]));
+}
+
+/** The link of each finding leads to the finding's own longest event, which is marked. */
+async function ownEvents(page, session) {
+  const { insights } = await ask(page, `sessions/${session}/insights`);
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.locator(".finding").first().waitFor();
+  const links = await page.locator(".finding").evaluateAll((all) => all.map((finding) => [...finding.querySelectorAll("a")].find((a) => a.innerText === "On the timeline")?.href ?? null));
+  const place = ({ evidence }) => (Number.isInteger(evidence.longest_start_ns) ? `${evidence.longest_start_ns}-${evidence.longest_start_ns + evidence.longest_ns}` : null);
+  const wanted = insights.map(place);
+  check(wanted.filter(Boolean).length >= 3, `insights: places of findings: ${wanted}`);
+  wanted.forEach((range, at) => range && check(links[at] && new URL(links[at]).searchParams.get("range") === range, `insights: ${insights[at].title} leads to ${links[at]}, not to ${range}`));
+  await shots(page, "causes-insights");
+  const first = wanted.findIndex(Boolean);
+  await page.goto(links[first]);
+  await drawn(page);
+  check(query(page, "range") === wanted[first], "timeline: the finding's event is the range that is marked");
+}
+
+/** The range's tables stand below the timeline, as wide as the timeline. */
+async function range(page, session) {
+  await page.goto(`${origin}/sessions/${session}/timeline?range=0-2000000000`);
+  const table = page.locator(".tl-below .table");
+  await table.locator("tbody tr").first().waitFor();
+  await shots(page, "causes-range");
+  for (const width of [1280, 1600]) {
+    await page.setViewportSize({ width, height: 900 });
+    const seen = await page.evaluate(() => {
+      const table = document.querySelector(".tl-below .table");
+      return { cut: table.scrollWidth - table.clientWidth, panel: document.querySelector(".tl-below").clientWidth, stage: document.querySelector(".tl-stage").clientWidth, top: document.querySelector(".tl-stage").getBoundingClientRect().top };
+    });
+    check(seen.cut <= 0 && seen.panel >= seen.stage - 4, `range: at ${width} px ${seen.cut} px are cut off, ${seen.panel} of ${seen.stage} px wide`);
+    check(seen.top < 240, `timeline: begins at ${seen.top} px`);
+  }
+  await table.getByRole("button", { name: "Calls" }).click();
+  const calls = (await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => Number(row.children[3].innerText.replace(/\D/g, ""))))).slice(0, 5);
+  check(calls.length > 1 && calls.every((n, at) => at === 0 || n <= calls[at - 1]), `range: sorted by calls: ${calls}`);
+  await page.getByRole("button", { name: /^Waits/ }).click();
+  await inQuery(page, "of");
+  await table.locator("tbody tr").first().waitFor();
+  await page.getByRole("button", { name: /^Kernels/ }).click();
+  await table.getByRole("link").first().click();
+  await page.locator(".histogram rect").first().waitFor();
+}
+
+/** Enter counts at once, before what was typed is in the address. */
+async function enter(page, session) {
+  await page.goto(`${origin}/sessions/${session}/timeline`);
+  await drawn(page);
+  const field = page.getByRole("searchbox", { name: "Search events" });
+  await field.focus();
+  await page.keyboard.insertText("matmul");
+  await page.keyboard.press("Enter");
+  await inQuery(page, "sel");
+  const [hit] = (await ask(page, `sessions/${session}/search?pattern=matmul&limit=1`)).data.lane;
+  check(query(page, "sel").startsWith(`${hit}~`), "timeline: Enter at once finds the first hit");
+  await shots(page, "causes-selected");
+}
+
+/** A session that counts instructions and records no kernels: unknown is no 0, and the counts can be reached. */
+async function unknown(page, session) {
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.locator(".finding").first().waitFor();
+  await shots(page, "causes-unknown");
+  const told = await page.locator("main").innerText();
+  check(!/GPU busy\s+0\.0 %|Kernels\s+0\b/.test(told), "unknown: the header tells no 0");
+  const kernel = page.locator(".finding").filter({ has: page.getByRole("link", { name: "Among the kernels" }) }).first();
+  check((await kernel.locator(".gain").innerText()).includes("unknown"), `unknown: what it could give back: ${await kernel.locator(".gain").innerText()}`);
+  check((await kernel.getByRole("link", { name: "On the timeline" }).count()) === 0, "unknown: no link to launches that are not recorded");
+  await kernel.getByRole("link", { name: "Among the kernels" }).click();
+  await page.locator(".sass tbody tr").first().waitFor();
+  check((await page.locator(".sass").innerText()).length > 100, "unknown: the counts stand by line");
+  await shots(page, "causes-counts");
+}
+
+/** What comes when sessions are chosen moves no row from under the pointer. */
+async function choose(page) {
+  await page.goto(`${origin}/sessions`);
+  const rows = page.locator("tbody tr");
+  await rows.nth(1).waitFor();
+  const before = (await rows.nth(1).boundingBox()).y;
+  await rows.first().getByRole("checkbox").click();
+  await page.locator(".chosen").waitFor();
+  check((await rows.nth(1).boundingBox()).y === before, `sessions: a row moves from ${before} to ${(await rows.nth(1).boundingBox()).y}`);
+}
+
+/** No address is asked twice while a page loads; events begin meanwhile. */
+async function once(session) {
+  const page = await visitor();
+  await page.addInitScript(() => delete window.SharedWorker); // so that the connection for events is the page's own
+  const asked = [];
+  const failed = [];
+  page.on("request", (request) => request.url().includes("/api/") && asked.push(request.url().slice(origin.length)));
+  page.on("requestfailed", (request) => failed.push(request.url()));
+  const live = page.waitForResponse((answer) => answer.url().includes("/api/v1/live"));
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.locator(".finding").first().waitFor();
+  await live;
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  const twice = asked.filter((url, at) => asked.indexOf(url) !== at);
+  check(twice.length === 0 && failed.length === 0, `load: asked twice: ${twice.join(", ")}; called off: ${failed.join(", ")}`);
+  await page.close();
+}
+
+/** Bytes over the wire until the insights stand there, in a browser that has nothing yet. */
+async function wire(session) {
+  const fresh = await browser.newContext({ viewport: { width: 1280, height: 800 }, storageState: await context.storageState() });
+  const page = await visitor(fresh);
+  const client = await fresh.newCDPSession(page);
+  await client.send("Network.enable");
+  const files = new Map();
+  const sizes = [];
+  client.on("Network.responseReceived", ({ requestId, response }) => files.set(requestId, { url: response.url, packed: response.headers["content-encoding"] ?? response.headers["Content-Encoding"] ?? "" }));
+  client.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => sizes.push([encodedDataLength, files.get(requestId)]));
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.locator(".finding").first().waitFor();
+  const bytes = sizes.reduce((sum, [size]) => sum + size, 0);
+  const plain = sizes.filter(([size, file]) => /\.(js|css)$/.test(file?.url ?? "") && size > 2000 && !file.packed);
+  check(sizes.length > 3 && bytes <= WIRE_MOST, `first screen: ${bytes} bytes over the wire`);
+  check(plain.length === 0, `first screen: not compressed: ${plain.map(([, file]) => file.url).join(", ")}`);
+  console.log(`first screen of insights: ${(bytes / 1000).toFixed(1)} kB over the wire in ${sizes.length} answers`);
+  await fresh.close();
+  const name = readdirSync(path.join(bin, "../web/assets")).find((file) => /^index-.*\.js$/.test(file));
+  for (const [accept, wanted] of [["br", "br"], ["gzip", "gzip"], ["identity", null], ["gzip;q=0, br;q=0", null]]) {
+    const answer = await context.request.get(`${origin}/assets/${name}`, { headers: { "Accept-Encoding": accept } });
+    const headers = answer.headers();
+    check((headers["content-encoding"] ?? null) === wanted && headers.vary === "Accept-Encoding", `assets: ${accept}: ${headers["content-encoding"]}, Vary ${headers.vary}`);
+    check((await answer.text()).includes("function"), `assets: ${accept}: the script itself`);
+  }
+}
+
+/** `gpufl view`: one session is opened, several are listed; nothing else is there. */
+async function view(folder, then) {
+  const cache = mkdtempSync(path.join(tmpdir(), "gpufl-cache-"));
+  const child = spawn(path.join(bin, "gpufl"), ["view", "--no-browser", "--cache", cache, folder], { stdio: ["ignore", "pipe", "inherit"] });
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  try {
+    const link = await new Promise((resolve) => child.stdout.once("data", (text) => resolve(String(text).trim())));
+    const own = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+    const page = await visitor(own);
+    await page.goto(link);
+    await then(page);
+    const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
+    check(pages.join() === "Sessions,Compare,Trends", `view: pages ${pages}`);
+    await own.close();
+  } finally {
+    child.kill("SIGINT");
+    await gone;
+    rmSync(cache, { recursive: true, force: true });
+  }
+}
+
+async function views(session) {
+  await view(data, async (page) => {
+    await page.waitForURL(`**/sessions/${session}/insights`);
+    await page.locator(".finding").first().waitFor();
+    await shots(page, "causes-view");
+  });
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-two-"));
+  try {
+    cpSync(data, path.join(folder, "one"), { recursive: true });
+    simulate(bin, ["--kernels", "100", "--name", "second"], (made) => cpSync(made, path.join(folder, "two"), { recursive: true }));
+    await view(folder, async (page) => {
+      await page.waitForURL("**/sessions");
+      await page.getByRole("link", { name: "second" }).waitFor();
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+try {
+  const page = await visitor();
+  const { train_loop: whole, counted } = await firstVisit(page);
+  await ownEvents(page, whole);
+  await range(page, whole);
+  await enter(page, whole);
+  await unknown(page, counted);
+  await choose(page);
+  await once(whole);
+  await wire(whole);
+  await views(whole);
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish("causes");
