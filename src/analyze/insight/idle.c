@@ -53,6 +53,7 @@ struct lines {
     uint32_t *at; /* owned: by place, the item + 1 */
     int64_t none[IDLE_CAUSES][IDLE_REASONS];
     struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
+    struct spread spread[ACTIVITIES];
     struct idle_longest ended_longest[IDLE_CAUSES];
 };
 
@@ -388,6 +389,20 @@ static void put_gaps(const struct model *m, const struct lines *l, enum idle_cau
     buf_printf(out, ": %s%s", probably ? "probably " : "", sum_idle_text(c));
     insight_put_heaviest(m, &ended, " of it ended with launches", out);
     buf_char(out, '.');
+}
+
+/* How often code was loaded, and the step that loads all of it at the start. */
+static void put_loads(const struct model *m, struct insight *i, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    const struct idle_stretches *s = &m->idle.loads;
+    if (s->all)
+        buf_printf(out,
+                   " Code was loaded or unloaded %s times, %s of them after the first %d %% of "
+                   "the run; what is loaded at the start is paid once.",
+                   units_count(a, (int64_t)s->all), units_count(b, (int64_t)s->later), IDLE_START);
+    i->next = "Load all code before the loop: run each kernel once first, or set "
+              "CUDA_MODULE_LOADING=EAGER (by default a kernel is loaded at its first launch).";
 }
 
 /* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */

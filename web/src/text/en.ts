@@ -99,6 +99,8 @@ export const en = {
     measuredText: "Idle or waiting time that was recorded.",
     estimated: "estimated",
     estimatedText: "Theory about kernels, not recorded time.",
+    answer: "What to change first",
+    answerNone: "What to change: nothing stands out",
     boundUnknownText: "The session has no records of kernels: how long this one ran is unknown.",
     next: "Next step",
     bound: "How the bound is made",

@@ -287,6 +287,12 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         s->devices[at].any |= o->devices[i].any;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
     }
+    s->loads.all += o->loads.all;
+    s->loads.later += o->loads.later;
+    for (int a = 0; a < ACTIVITIES; a++) {
+        s->stretches[a].all += o->stretches[a].all;
+        s->stretches[a].later += o->stretches[a].later;
+    }
     rc = rc ? rc : idle_lines_merge(into, from, shift);
     s->doubtful = cells_sum(s->doubtful, o->doubtful);
     s->unknown_device |= o->unknown_device;

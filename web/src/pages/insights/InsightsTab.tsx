@@ -152,7 +152,11 @@ function Nothing({ session }: TabProps) {
 export function InsightsTab({ session }: TabProps) {
   const pending = session.state === "live" || !session.analyzed;
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
-  const report = useApi("section_insights", pending ? null : { session: session.id });
+  // A live session has a report as soon as it has findings.
+  const made = !pending || (asked.data?.rows.length ?? 0) > 0;
+  const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  const answer = useMemo(() => answerOf(report.data), [report.data]);
+  const parts = useMemo(() => timeOf(report.data), [report.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
@@ -176,17 +180,20 @@ export function InsightsTab({ session }: TabProps) {
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ?? <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   return (
-    <Panel title={text.heading} aside={text.doNotAdd}>
-      {caveats.map((line) => (
-        <p key={line} className="panel-body">
-          {sentence(line)}
-        </p>
-      ))}
-      {rows.map((f) => {
-        const found = caseOf(f);
-        return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
-      })}
-      {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
-    </Panel>
+    <>
+      {first}
+      <Panel title={text.heading} aside={text.doNotAdd}>
+        {caveats.map((line) => (
+          <p key={line} className="panel-body">
+            {sentence(line)}
+          </p>
+        ))}
+        {rows.map((f) => {
+          const found = caseOf(f);
+          return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
+        })}
+        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
+      </Panel>
+    </>
   );
 }
