@@ -482,6 +482,34 @@ TEST(test_beside_a_session_without_kernels)
     }
 }
 
+/* Where only copies are recorded, what the GPU did between them is unknown: none of it is idle. */
+TEST(test_copies_alone)
+{
+    static const char *const status[] = {"collected", "not_requested"};
+    for (int i = 0; i < 2; i++) {
+        struct program p;
+        struct model m;
+        int64_t all;
+        program_init(&p, status[i]);
+        if (i == 0)
+            program_launch(&p, (struct program_kernel){.ns = 1000});
+        for (int k = 0; k < 10; k++) {
+            struct memcpy_row row = {
+                .start = p.now, .duration = 1000, .bytes = 64, .kind = 1, .stream = 1};
+            make_log_rows(&p.log, RECORD_memcpy, &row, 1);
+            program_work(&p, 1000000);
+        }
+        put_kernels_status(&p, status[i]);
+        program_end(&p);
+        model_init(&m, names);
+        program_read(&p, &m);
+        program_fini(&p);
+        assert_int_equal(sum_idle_total(&m, sums, &all), i == 0);
+        assert_int_equal(all > 0, i == 0);
+        model_fini(&m);
+    }
+}
+
 /* Time after the end of the driver's library is unknown: none of it is idle. */
 TEST(test_ended)
 {
@@ -587,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_far_back),
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_beside_a_session_without_kernels),
+        cmocka_unit_test(test_copies_alone),
         cmocka_unit_test(test_ended),
         cmocka_unit_test(test_open_window),
         cmocka_unit_test(test_engine),

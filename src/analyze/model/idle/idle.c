@@ -251,11 +251,18 @@ static int finish_device(struct model *m, struct idle_device *d)
     return rc;
 }
 
+/* False where work has no rows, for they were lost or not recorded: no time is known to be idle. */
+static bool work_is_known(const struct model *m)
+{
+    enum known copies = sum_known_why(m, KNOWN_COPIES);
+    return sum_known_is(m, KNOWN_KERNELS) && copies != KNOWN_DAMAGED && copies != KNOWN_LOST;
+}
+
 int sum_idle_finish(struct model *m)
 {
     struct sum_idle *s = &m->idle;
     int rc = give_to_only(m);
-    for (size_t i = 0; !rc && i < s->device_count; i++)
+    for (size_t i = 0; !rc && i < s->device_count && work_is_known(m); i++)
         if (i || !s->unknown_device)
             rc = finish_device(m, &s->devices[i]);
     for (size_t i = 1; !rc && i < s->calls.count; i++) {
