@@ -262,6 +262,21 @@ void check_contains(const struct run *r, const char *where, const char *text)
     fail_run(r, what);
 }
 
+void check_section(const struct run *r, const char *section, const char *text)
+{
+    struct child c;
+    const char *const argv[] = {path_gpufl(), "report", "--section", section, r->logs, NULL};
+    child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
+    child_end(&c);
+    char *to = c.text[CHILD_OUT].data;
+    for (const char *from = to; *from; from++) /* lines are joined, with one space */
+        if (!strchr(" \n", *from) || (to > c.text[CHILD_OUT].data && to[-1] != ' '))
+            *to++ = *from == '\n' ? ' ' : *from;
+    *to = '\0';
+    check_contains(r, c.text[CHILD_OUT].data, text);
+    child_free(&c);
+}
+
 void check_program(const struct run *r, int code)
 {
     const char *err = r->c.text[CHILD_ERR].data;
