@@ -194,7 +194,7 @@ def run(work, samples):
     busy(work, samples // 2)
     if refused.startswith("+"):
         refuse(refused[1:])
-    busy(work, samples)
+    busy(work, max(samples, lib.other_samples() + samples // 2))  # some come after the refusal, however late it was
     how = lib.other_stop().decode()
     gc.enable()
     return edges, how

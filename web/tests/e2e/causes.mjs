@@ -80,7 +80,8 @@ async function firstVisit(page) {
 
 /** The link of each finding leads to the finding's own longest event, which is marked. */
 async function ownEvents(page, session) {
-  const { insights } = await ask(page, `sessions/${session}/insights`);
+  const all = (await ask(page, `sessions/${session}/insights`)).insights;
+  const insights = all.filter(({ part_of }) => part_of === null); // what is part of another finding has no card
   await page.goto(`${origin}/sessions/${session}/insights`);
   await page.locator(".finding").first().waitFor();
   const links = await page.locator(".finding").evaluateAll((all) => all.map((finding) => [...finding.querySelectorAll("a")].find((a) => a.innerText === "On the timeline")?.href ?? null));
