@@ -89,15 +89,15 @@ static int read_pem(const char *path, char **out, struct err *e)
 }
 
 /* What changes where one of the files is written or replaced. */
-static int64_t tls_stamp(const struct options *o)
+static uint64_t tls_stamp(const struct options *o)
 {
     const char *const paths[] = {o->tls_cert, o->tls_key};
-    int64_t stamp = 0;
+    uint64_t stamp = 0;
     struct stat st;
     for (size_t i = 0; i < 2; i++)
         if (paths[i] && stat(paths[i], &st) == 0)
-            stamp = stamp * 31 + (int64_t)st.st_ino * 7 + st.st_mtim.tv_sec * 1000000000 +
-                    st.st_mtim.tv_nsec;
+            stamp = stamp * 31 + (uint64_t)st.st_ino * 7 +
+                    (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
     return stamp;
 }
 

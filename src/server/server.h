@@ -36,7 +36,7 @@ struct server {
     atomic_bool ready;        /* requests can be answered; release, read with acquire */
     atomic_bool ending;       /* relaxed: a hint */
     char *tls_cert, *tls_key; /* owned: PEM texts */
-    int64_t tls_stamp;        /* of their files when they were read */
+    uint64_t tls_stamp;       /* of their files when they were read */
     struct origin origin;
     struct proxies proxies; /* whose word about clients' addresses counts */
     struct counters counters;
