@@ -39,6 +39,14 @@ int session_remove_files(const char *path, struct err *e)
     return 0;
 }
 
+/* The path of a session's file, whose ids come from outside. */
+static int checked_path(struct store *s, const char *workspace, const char *session,
+                        char path[PATH_MAX], struct err *e)
+{
+    int rc = session_check_ids(workspace, session, e);
+    return rc ? rc : session_path(s, workspace, session, false, path, e);
+}
+
 /* ---- size, deletion, final form -------------------------------------------------------------- */
 
 int session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
@@ -46,9 +54,7 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 {
     char path[PATH_MAX], log[PATH_MAX + 8];
     *bytes = 0;
-    int rc = session_check_ids(workspace, session, e);
-    if (rc == 0)
-        rc = session_path(s, workspace, session, false, path, e);
+    int rc = checked_path(s, workspace, session, path, e);
     if (rc)
         return rc;
     int64_t size = file_size(path);
@@ -63,9 +69,7 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
-    int rc = session_check_ids(workspace, session, e);
-    if (rc == 0)
-        rc = session_path(s, workspace, session, false, path, e);
+    int rc = checked_path(s, workspace, session, path, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&s->open.lock);
@@ -118,9 +122,7 @@ static int rename_apart(const char *path, struct err *e)
 int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
-    int rc = session_check_ids(workspace, session, e);
-    if (rc == 0)
-        rc = session_path(s, workspace, session, false, path, e);
+    int rc = checked_path(s, workspace, session, path, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&s->open.lock);
