@@ -34,7 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What was acknowledged and is not loaded, of all and of the workspace that is asked about. */
+/* The backlog of all workspaces, and of the one that is asked about: acknowledged, not loaded. */
 struct ingest_backlog {
     uint64_t sessions, own_sessions;
     int64_t bytes, own_bytes; /* in the journal */

@@ -98,7 +98,7 @@ struct loader_stats {
     unsigned open;        /* sessions that a thread looks after */
     unsigned columns;     /* of them, with open columns */
     int64_t lag;          /* ns */
-    /* What was acknowledged and is not committed, whatever it waits for. */
+    /* The backlog: frames that were acknowledged and are not committed, whatever they wait for. */
     uint64_t backlog_sessions, failing_sessions; /* failing: they are tried again */
     int64_t backlog_bytes, backlog_age;          /* ns since the oldest frame came */
     uint64_t aside_sessions;                     /* with frames set aside, now */

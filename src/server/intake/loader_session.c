@@ -165,8 +165,8 @@ static void take_waiting(struct loader_thread *t, struct loading *g)
     }
 }
 
-/* What was accepted and is set aside is expected from the sender again. Frames up to here follow,
- * those after it are the sender's next try. */
+/* The sender is expected to send again what was accepted and is set aside. Frames up to here
+ * follow; frames after them are the sender's next try. */
 static void expect_again(struct loader_thread *t, struct loading *g, bool damaged)
 {
     pthread_mutex_lock(&g->s->lock);

@@ -209,8 +209,8 @@ static int count_aside(void *arg, const struct aside_session *s)
     return 0;
 }
 
-/* What was set aside is loaded by the next start with a sound file, once, and the file with the
- * frames goes. A start at which the session is still broken leaves everything as it is. */
+/* The next start with a sound file loads the frames that were set aside, once, and removes the
+ * file with the frames. A start at which the session is still broken leaves everything as it is. */
 TEST(test_aside_comes_back)
 {
     struct loader_stats st;
