@@ -67,19 +67,20 @@ static bool other_word(struct snapshot *s, uint64_t *to, uintptr_t from)
     return true;
 }
 
-static bool other_find_main(struct snapshot *s, const struct python_layout *l,
-                            struct stack_other_thread *out)
+/* wanted: its thread_id; 0: the main thread's. */
+static bool other_find_in(struct snapshot *s, const struct python_layout *l, uint64_t wanted,
+                          struct stack_other_thread *out)
 {
-    uint64_t interp, state, main, id;
+    uint64_t interp, state, id;
     if (!other_word(s, &interp, l->runtime + l->main_interp) || !interp ||
-        !other_word(s, &main, l->runtime + l->main_thread) || !main ||
+        (!wanted && !other_word(s, &wanted, l->runtime + l->main_thread)) || !wanted ||
         !other_word(s, &state, interp + l->interp_threads))
         return false;
     for (int i = 0; state && i < THREADS_MOST; i++) {
         if (!other_word(s, &id, state + l->thread_id))
             return false;
-        if (id == main) {
-            *out = (struct stack_other_thread){state, main};
+        if (id == wanted) {
+            *out = (struct stack_other_thread){state, wanted};
             return true;
         }
         if (!other_word(s, &state, state + l->thread_next))
@@ -88,7 +89,7 @@ static bool other_find_main(struct snapshot *s, const struct python_layout *l,
     return false;
 }
 
-bool stack_other_main(struct stack_other_thread *out)
+static bool other_find(uint64_t wanted, struct stack_other_thread *out)
 {
     const struct python_layout *l = python_layout();
     struct snapshot s;
@@ -96,9 +97,19 @@ bool stack_other_main(struct stack_other_thread *out)
     if (!l || !l->main_interp || snapshot_open(&s) != 0)
         return false;
     for (int i = 0; i < TRIES && !found; i++) /* the list can change under the walk */
-        found = other_find_main(&s, l, out);
+        found = other_find_in(&s, l, wanted, out);
     snapshot_close(&s);
     return found;
+}
+
+bool stack_other_main(struct stack_other_thread *out)
+{
+    return other_find(0, out);
+}
+
+bool stack_other_find(uint64_t thread_id, struct stack_other_thread *out)
+{
+    return thread_id && other_find(thread_id, out);
 }
 
 int stack_other_open(struct stack_other **out)

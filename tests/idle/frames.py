@@ -1,5 +1,6 @@
 """A Python program over the fake driver: its first thread is in two functions by turns and never calls CUDA, another
-one launches, then blocks. Prints where each was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
+one launches, then blocks. A thread that a library made launches before it is a thread of Python's (late.c), and never
+again. Prints where each was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
 import ctypes
 import json
 import sys
@@ -9,8 +10,10 @@ import time
 END = time.perf_counter_ns() + int(float(sys.argv[1]) * 1e9)
 SECOND = 1_000_000_000
 cuda = ctypes.CDLL("libcuda.so.1")
+late = ctypes.CDLL(sys.argv[2])
 stream = ctypes.c_void_p()
 spans = []
+lingered = []  # the library's thread, from when to when
 
 
 def compute(until):
@@ -48,6 +51,13 @@ def block(gate):
     gate.acquire()
 
 
+@ctypes.CFUNCTYPE(None, ctypes.c_int)
+def linger(tid):
+    begin = time.perf_counter_ns()
+    time.sleep(max(0, END - begin) / SECOND)
+    lingered.extend([tid, begin, END])
+
+
 def main():
     global END
     gate = threading.Lock()
@@ -55,6 +65,7 @@ def main():
     assert cuda.cuInit(0) == 0
     thread = threading.Thread(target=work, args=(gate,))
     thread.start()
+    assert late.late_start(None, linger) == 0
     while time.perf_counter_ns() < END:
         begin = time.perf_counter_ns()
         compute(begin + 30_000_000)
@@ -62,6 +73,7 @@ def main():
         rest(0.02)
         spans.append(["compute", begin, middle])
         spans.append(["rest", middle, time.perf_counter_ns()])
+    assert late.late_join() == 0
     gate.release()
     thread.join()
     rival = threading.Thread(target=compete, args=(gate,))
@@ -72,7 +84,7 @@ def main():
     contend()
     rival.join()
     print(json.dumps({"spans": spans, "first": threading.main_thread().native_id, "other": thread.native_id,
-                      "rival": rival.native_id, "contend": [begin, END]}))
+                      "late": lingered, "rival": rival.native_id, "contend": [begin, END]}))
 
 
 main()

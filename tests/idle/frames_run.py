@@ -1,5 +1,6 @@
 """Traces frames.py over the fake libraries with this interpreter, and holds the stacks of its samples against what the
-program says: which function the first thread was in, and that the other one blocked in block().
+program says: which function the first thread was in, that the other one blocked in block(), and that the library's
+thread lingered.
 
 Usage: frames_run.py BUILD [SECONDS]"""
 import collections
@@ -13,6 +14,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST = 0.95     # right, of those away from the ends of a span
+LATE_NS = 1200000000  # after which a thread is read that became Python's after its launch: looked for once a second
 EDGE_NS = 500000  # a sample so near to the end of a span may be of its neighbour
 KNOWN = range(9, 14)  # CPython 3: versions whose other threads are read
 
@@ -63,22 +65,27 @@ def trace(build, seconds, work):
     env = dict(os.environ, LD_LIBRARY_PATH=fake, GPUFL_CUPTI_PATH=fake, GPUFL_BACKEND="Auto", PYTHONDONTWRITEBYTECODE="1")
     gpufl = os.path.join(build, "bin", "gpufl")
     done = subprocess.run([gpufl, "trace", "--no-report", "-o", work, "--", sys.executable,
-                           os.path.join(HERE, "frames.py"), seconds], env=env, text=True, stdout=subprocess.PIPE, timeout=200)
+                           os.path.join(HERE, "frames.py"), seconds, os.path.join(fake, "libidle_late.so")], env=env, text=True, stdout=subprocess.PIPE, timeout=200)
     if done.returncode:
         sys.exit("the run ended with %d" % done.returncode)
     return json.loads(done.stdout.splitlines()[0])
 
 
 def judge(said, found):
-    """Counts of (function, right) for the first thread and the other one."""
+    """Counts of (function, right) for the first thread, the other one and the library's."""
     count = collections.Counter()
     begin, end = said["spans"][0][1], said["spans"][-1][2]
+    late, late_begin, late_end = said["late"]
     for s in found:
         if not begin <= s["start"] < end:
             continue
         if s["thread"] == said["other"]:
             if s["start"] > begin + 50_000_000:
                 count["block", "block" in s["stack"]] += 1
+            continue
+        if s["thread"] == late:
+            if late_begin + LATE_NS <= s["start"] < late_end - EDGE_NS:
+                count["linger", "linger" in s["stack"]] += 1
             continue
         for function, first, last in said["spans"]:
             if s["thread"] == said["first"] and first + EDGE_NS <= s["start"] < last - EDGE_NS:
@@ -106,7 +113,7 @@ def main():
         found = samples(work)
     count, states = judge(said, found), judge_gil(said, found)
     bad = False
-    for function in ("compute", "rest", "block"):
+    for function in ("compute", "rest", "block", "linger"):
         right, wrong = count[function, True], count[function, False]
         print("%s: %d samples, %d right" % (function, right + wrong, right))
         bad |= right + wrong < 20 or right < LEAST * (right + wrong)

@@ -3,7 +3,8 @@
 
 #include "base/err.h"
 
-#define TRY_NS 1000000000ll
+#define TRY_NS  1000000000ll /* between two looks for the same */
+#define FIND_NS 10000000ll   /* between two looks into the list: one takes some 10 us */
 
 void frames_open(struct frames *f)
 {
@@ -21,13 +22,44 @@ void frames_try(struct frames *f, int64_t now)
         f->main.state = 0;
 }
 
-struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t)
+static struct frames_found *frames_place(struct frames *f, uint64_t thread_id)
+{
+    for (size_t i = 0; i < FRAMES_FOUND; i++)
+        if (f->found[i].thread.thread_id == thread_id)
+            return &f->found[i];
+    struct frames_found *e = &f->found[f->turn++ % FRAMES_FOUND];
+    *e = (struct frames_found){.thread = {.thread_id = thread_id}};
+    return e;
+}
+
+/* The thread as Python's list has it; NULL: not in there, or not looked for yet. */
+static struct frames_found *frames_find(struct frames *f, uint64_t thread_id, int64_t now)
+{
+    struct frames_found *e = frames_place(f, thread_id);
+    if (!e->thread.state && now >= e->due && now >= f->find_due) {
+        e->due = now + TRY_NS;
+        f->find_due = now + FIND_NS;
+        struct stack_other_thread found;
+        if (stack_other_find(thread_id, &found))
+            e->thread.state = found.state;
+    }
+    return e->thread.state ? e : NULL;
+}
+
+struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t, int64_t now)
 {
     struct frames_look out = {0};
-    enum stack_other_result result;
-    if (!f->reader || !t->state)
+    enum stack_other_result result = STACK_OTHER_GONE;
+    if (!f->reader || !t->thread_id)
         return out;
-    out.stack = (uint32_t)stack_other_walk(f->reader, t, &result);
+    if (t->state)
+        out.stack = (uint32_t)stack_other_walk(f->reader, t, &result);
+    struct frames_found *e = result == STACK_OTHER_GONE ? frames_find(f, t->thread_id, now) : NULL;
+    if (e) {
+        out.stack = (uint32_t)stack_other_walk(f->reader, &e->thread, &result);
+        if (result == STACK_OTHER_GONE)
+            e->thread.state = 0;
+    }
     out.torn = result == STACK_OTHER_TORN;
     out.quality = result == STACK_OTHER_NO_INNERMOST        ? 1
                   : result == STACK_OTHER_OUTER || out.torn ? 2

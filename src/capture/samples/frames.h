@@ -2,20 +2,34 @@
  * Python whose other threads can be read (stack/other.h).
  *
  * Python may be loaded late, and the interpreter made later still, so both are looked for again
- * once a second until they are there. All by the thread that looks, which blocks all signals. */
+ * once a second until they are there. A thread can call CUDA before it is a thread of Python, or
+ * before Python is found, and never again: such a thread is looked for in Python's list, too. All
+ * by the thread that looks, which blocks all signals. */
 #ifndef GPUFL_CAPTURE_SAMPLES_FRAMES_H
 #define GPUFL_CAPTURE_SAMPLES_FRAMES_H
 
 #include "stack/other.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+enum { FRAMES_FOUND = 64 };
+
+/* A thread that was looked for in Python's list. */
+struct frames_found {
+    struct stack_other_thread thread; /* state 0: it is not in the list */
+    int64_t due;                      /* of the next look, steady ns */
+};
 
 struct frames {
     struct stack_other *reader;     /* owned; NULL: none yet */
     struct stack_other_thread main; /* of Python; state 0: not known yet */
     int64_t due;                    /* of the next try, steady ns */
     bool never;                     /* this process's other threads cannot be read */
+    struct frames_found found[FRAMES_FOUND];
+    size_t turn;      /* the place in found that is given away next */
+    int64_t find_due; /* of the next look into Python's list, for whatever thread */
 };
 
 /* What a look has found. */
@@ -31,8 +45,9 @@ void frames_open(struct frames *f);
 /* Looks for Python, if it is time to. now: steady ns. */
 void frames_try(struct frames *f, int64_t now);
 
-/* Reads the frames of a thread; t->state 0: the thread has none. */
-struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t);
+/* Reads the frames of a thread. t->state: what the thread itself has noted; 0 or an old one: its
+ * thread_id is looked for in Python's list. now: steady ns. */
+struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t, int64_t now);
 
 void frames_close(struct frames *f); /* `never` stays */
 

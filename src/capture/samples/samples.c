@@ -95,7 +95,7 @@ static void push(const struct looked *l)
 
 static void look_first(size_t i, int64_t due)
 {
-    int64_t late = steady_ns() - due;
+    int64_t now = steady_ns(), late = now - due;
     own.found[i] =
         (struct looked){.start = clock_mono(), .late = late > 0 ? late : 0, .tid = own.seen[i].tid};
     memcpy(own.found[i].name, own.seen[i].name, sizeof own.found[i].name);
@@ -105,7 +105,7 @@ static void look_first(size_t i, int64_t due)
     struct look *k = &own.round[i];
     if (k->state == HOST_BLOCKED && k->number == SYS_futex && stack_other_gil(k->first))
         k->state = HOST_GIL;
-    const struct frames_look f = frames_read(&own.frames, &own.seen[i].python);
+    const struct frames_look f = frames_read(&own.frames, &own.seen[i].python, now);
     own.found[i].stack = f.stack;
     own.found[i].quality = f.quality;
     if (!f.stack)

@@ -98,7 +98,7 @@ void threads_note_python(struct thread_state *t)
 {
     struct stack_other_thread python;
     if (!stack_other_self(&python))
-        python = (struct stack_other_thread){0};
+        python = (struct stack_other_thread){.thread_id = (uint64_t)pthread_self()};
     atomic_store_explicit(&t->python_id, python.thread_id, memory_order_relaxed);
     atomic_store_explicit(&t->python, python.state, memory_order_release);
 }

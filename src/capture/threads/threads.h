@@ -236,7 +236,7 @@ struct thread_seen {
     int32_t tid;
     bool waits;                       /* inside a call that is recorded as a wait */
     char name[16];                    /* when it was first seen */
-    struct stack_other_thread python; /* state 0: not known */
+    struct stack_other_thread python; /* its thread_id; state 0: not known */
 };
 
 /* Copies the session's living threads to `out`, which has room for most + 1: `always` (a kernel id)
