@@ -334,7 +334,8 @@ int64_t windows_clock(int64_t now)
     if (!by_clock.open) {
         switch_or_say(to_launches ? BY_LAUNCHES : BY_CLOCK, true, 0);
         by_clock.open = true;
-        by_clock.due = by_clock.lasts && !to_launches ? now + by_clock.lasts : 0;
+        /* From now on: what opening took is not recorded. */
+        by_clock.due = by_clock.lasts && !to_launches ? steady_ns() + by_clock.lasts : 0;
     } else {
         switch_or_say(BY_CLOCK, false, 0);
         by_clock.open = false;
