@@ -1,5 +1,6 @@
-/* late.c - a library that makes a thread. The thread launches its only kernel while it is no thread of Python's yet, and
- * becomes one then, as threads do that a C++ library makes and that call back into Python. */
+/* late.c - a library that makes a thread. The thread launches its only kernel while it is no thread
+ * of Python's yet, and becomes one then, as threads do that a C++ library makes and that call back
+ * into Python. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
