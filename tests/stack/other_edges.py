@@ -1,6 +1,6 @@
 """Another thread's frames, against call edges that sys.setprofile saw.
 
-Usage: other_edges.py library.so real|flutter SAMPLES [REFUSED | +REFUSED]. Prints one JSON object: samples by result,
+Usage: other_edges.py library.so real|flutter|switches SAMPLES [REFUSED | +REFUSED]. Prints one JSON object: samples by result,
 how many have an edge that no call of the program makes, examples of those. REFUSED: letters of system calls
 that fail (other_forbid), "f": no file may grow; with + from the middle of the run on."""
 import ast
@@ -16,6 +16,11 @@ import resource
 import sys
 import tokenize
 
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
 lib = ctypes.CDLL(os.path.abspath(sys.argv[1]))
 for name, kind in (("other_open", ctypes.c_char_p), ("other_start", ctypes.c_char_p), ("other_stop", ctypes.c_char_p),
                    ("other_samples", ctypes.c_uint64), ("other_result", ctypes.c_uint64),
@@ -23,6 +28,7 @@ for name, kind in (("other_open", ctypes.c_char_p), ("other_start", ctypes.c_cha
     getattr(lib, name).restype = kind
 RESULTS = ["whole", "no_innermost", "outer", "torn", "gone", "no_memory"]
 PERIOD_NS = 250000
+OUTERMOST = ("<module>", "green_shallow", "green_deep")
 TEXT = open(difflib.__file__).read()
 TEXT = TEXT[TEXT.index("\nclass Match") if "\nclass Match" in TEXT else 0:]
 TEXT = TEXT[TEXT.index("\ndef "):][:6000]
@@ -137,6 +143,28 @@ def flutter(n=30):
     return flutter(n - 1) if n > 3 else turns()
 
 
+# ---- greenlets: one thread, several stacks of Python frames that are exchanged while a thread looks ----
+
+def green_back(rounds):
+    for _ in range(rounds):
+        greenlet.getcurrent().parent.switch()
+
+
+def green_shallow(rounds):
+    green_back(rounds)
+
+
+def green_deep(rounds, n=40):
+    return green_deep(rounds, n - 1) if n else green_back(rounds)
+
+
+def switches(rounds=50):
+    shallow, deep = greenlet.greenlet(green_shallow), greenlet.greenlet(green_deep)
+    while not (shallow.dead and deep.dead):
+        shallow.switch(*(() if shallow else (rounds,)))
+        deep.switch(*(() if deep else (rounds,)))
+
+
 # ---- the check ----
 
 def code_of(code):
@@ -209,8 +237,8 @@ def lines_of(function, callee):
 
 def main():
     status = lib.other_open().decode()
-    work, samples = {"real": real, "flutter": flutter}[sys.argv[2]], int(sys.argv[3])
-    if not status.startswith("CPython"):
+    work, samples = {"real": real, "flutter": flutter, "switches": switches}[sys.argv[2]], int(sys.argv[3])
+    if not status.startswith("CPython") or (work is switches and not greenlet):
         print(json.dumps({"status": status}))
         return
     edges, how = run(work, samples)
@@ -226,7 +254,7 @@ def main():
         bad = [(up, f) for f, up in zip(frames, frames[1:]) if (up[:3], f[:3]) not in edges]
         bad += [(up, f) for f, up in zip(frames, frames[1:])
                 if up[0] == "turns" and f[0] in calls and up[3] not in calls[f[0]]]
-        if frames and frames[-1][0] != "<module>":
+        if frames and frames[-1][0] not in OUTERMOST:
             bad.append((("no outermost frame",), frames[-1]))
         if bad:
             impossible += count
