@@ -168,6 +168,42 @@ TEST(two_on_one_core)
     run_roles(LIST("pinned", "pinned", "ms=2000"), 2);
 }
 
+/* Where the kernel says nothing of threads, samples have no state, and the session says why. */
+TEST(kernel_says_nothing)
+{
+    static const struct {
+        const char *program[4], *why;
+    } cases[] = {{{"pipe", "ms=500", "proc=none"}, "/proc/self/task cannot be opened"},
+                 {{"pipe", "ms=500", "proc=bare"}, "/proc/self/task/*/syscall cannot be read"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        struct rows rows;
+        run_all(&r, &(struct run_setup){.options = LIST("--no-report"),
+                                        .program = cases[i].program,
+                                        .binary = "fake/idle_threads"});
+        check_program(&r, 0);
+        if (json_object_get(json_array_get(r.said, 0), "mounts")) {
+            run_free(&r);
+            print_message("skipped: no right to mount\n");
+            skip();
+        }
+        rows_open(&rows, r.logs);
+        size_t seen = 0;
+        for (size_t k = 0; k < rows.count; k++) {
+            seen += rows.samples[k].thread == int_at(r.said, "0.roles.0.tid");
+            assert_true(rows.samples[k].state == CELL_NULL);
+        }
+        assert_true(seen >= LEAST);
+        assert_string_equal(capability_of(&r, "host_samples", "status"), "partial");
+        if (STATES) {
+            check_contains(&r, capability_of(&r, "host_samples", "reason"), cases[i].why);
+            check_contains(&r, message_of(&r, "host_samples_state"), cases[i].why);
+        }
+        rows_close(&rows);
+        run_free(&r);
+    }
+}
+
 /* The first thread has a row although it never launches: it sleeps and joins. */
 TEST(first_thread_is_looked_at)
 {
@@ -192,6 +228,7 @@ int main(void)
         cmocka_unit_test(each_in_its_state),
         cmocka_unit_test(one_that_computes),
         cmocka_unit_test(two_on_one_core),
+        cmocka_unit_test(kernel_says_nothing),
         cmocka_unit_test(first_thread_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

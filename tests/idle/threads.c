@@ -15,7 +15,10 @@
  *     fork         meanwhile a child is forked, which prints a line of its own
  *     exit=N       a thread ends the process with that code, while the others go on
  *     first-ends   the first thread ends, another one ends the process
- *     close        closes all descriptors of the process that it did not open */
+ *     close        closes all descriptors of the process that it did not open
+ *     proc=none    first puts an empty folder in the place of /proc
+ *     proc=bare    first puts a folder in the place of /proc/self/task, in which threads have no
+ *                  files; without the right to mount, both print that alone, and end */
 #include "tests/fake/hooks.h"
 
 #include <dirent.h>
@@ -26,6 +29,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,7 +61,8 @@ struct role {
 
 static struct role roles[ROLES];
 static int role_count, milliseconds = 1000, churn, exit_code = -1;
-static bool forks, first_ends, closes;
+static bool forks, first_ends, closes, no_proc;
+static char task_folder[64]; /* the folder in the place of /proc/self/task; "": none */
 static _Atomic bool over;
 static sem_t ready;
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
@@ -148,10 +154,20 @@ static void wait_often(struct role *r)
     }
 }
 
+/* A folder for the calling thread, where /proc/self/task is ours. */
+static void thread_folder(void)
+{
+    char path[sizeof task_folder + 16];
+    snprintf(path, sizeof path, "%s/%d", task_folder, (int)syscall(SYS_gettid));
+    if (*task_folder && mkdir(path, 0700))
+        _Exit(BROKEN);
+}
+
 static void *role_main(void *arg)
 {
     struct role *r = arg;
     r->tid = (int)syscall(SYS_gettid);
+    thread_folder();
     launch();
     sem_post(&ready);
     r->fn(r);
@@ -299,6 +315,22 @@ static void take(const char *arg)
     forks |= !strcmp(arg, "fork");
     first_ends |= !strcmp(arg, "first-ends");
     closes |= !strcmp(arg, "close");
+    no_proc |= !strcmp(arg, "proc=none");
+    if (!strcmp(arg, "proc=bare"))
+        snprintf(task_folder, sizeof task_folder, "/proc/%d/task", (int)getpid());
+}
+
+/* Hides what the kernel says of threads. Only this process sees the mount. */
+static void proc_hide(void)
+{
+    const char *place = *task_folder ? task_folder : "/proc";
+    int spaces = geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS;
+    if (unshare(spaces) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", place, "tmpfs", 0, NULL)) {
+        printf("{\"mounts\":false}\n");
+        exit(0);
+    }
+    thread_folder();
 }
 
 int main(int argc, char **argv)
@@ -306,6 +338,8 @@ int main(int argc, char **argv)
     pthread_t thread;
     for (int i = 1; i < argc; i++)
         take(argv[i]);
+    if (no_proc || *task_folder)
+        proc_hide();
     if (sem_init(&ready, 0, 0) || cuInit(0) || cuStreamCreate(&stream, 0))
         return BROKEN;
     for (int fd = STDERR_FILENO + 1; closes && fd < 1024; fd++)

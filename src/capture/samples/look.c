@@ -88,6 +88,15 @@ static struct look_thread *entry_of(struct looks *l, int32_t tid)
     return oldest;
 }
 
+/* A kernel without these files has the thread's folder all the same. */
+static bool thread_is_gone(const struct looks *l, int32_t tid)
+{
+    char path[16];
+    snprintf(path, sizeof path, "%d", tid);
+    return faccessat(l->dir, path, F_OK, 0) && errno == ENOENT &&
+           faccessat(l->dir, ".", F_OK, 0) == 0;
+}
+
 /* The thread's entry, with its files open. gone: there is no such thread. NULL also where its files
  * are refused, or where all of its places have been used in this round. */
 static struct look_thread *thread_find(struct looks *l, int32_t tid, bool *gone)
@@ -100,7 +109,7 @@ static struct look_thread *thread_find(struct looks *l, int32_t tid, bool *gone)
         thread_drop(t);
         int call = file_of(l, tid, "syscall");
         if (call < 0) {
-            *gone = errno == ENOENT && faccessat(l->dir, ".", F_OK, 0) == 0;
+            *gone = errno == ENOENT && thread_is_gone(l, tid);
             return NULL;
         }
         *t = (struct look_thread){
