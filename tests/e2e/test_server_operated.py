@@ -138,13 +138,16 @@ class Full(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         data, program = os.path.join(folder.name, "data"), os.path.join(folder.name, "server")
         os.mkdir(data)
+        for spaces in ("-m", "-Urm"):  # with a user namespace, root is a stranger to PostgreSQL's socket
+            if not subprocess.run(["unshare", spaces, "mount", "-t", "tmpfs", "none", data], check=False,
+                                  stderr=subprocess.DEVNULL).returncode:
+                break
+        else:
+            self.skipTest("no mount namespace here")
         with open(program, "w", encoding="utf-8") as script:
-            script.write(f"#!/bin/sh\nexec unshare -Urm sh -c 'mount -t tmpfs -o size={size}m none {data} && "
+            script.write(f"#!/bin/sh\nexec unshare {spaces} sh -c 'mount -t tmpfs -o size={size}m none {data} && "
                          f"exec {os.path.abspath(PROGRAM)} \"$@\"' sh \"$@\"\n")
         os.chmod(program, 0o700)
-        if subprocess.run(["unshare", "-Urm", "mount", "-t", "tmpfs", "none", data], check=False,
-                          stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("no mount namespace here")
         return program, data
 
     def test_it_says_so(self):
