@@ -11,7 +11,7 @@
 #ifndef GPUFL_STACK_MODULES_H
 #define GPUFL_STACK_MODULES_H
 
-#include "stack/stack.h"
+#include "stack/place.h"
 
 #include <stdbool.h>
 #include <stddef.h>

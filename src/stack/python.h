@@ -7,7 +7,7 @@
 #ifndef GPUFL_STACK_PYTHON_H
 #define GPUFL_STACK_PYTHON_H
 
-#include "stack/stack.h"
+#include "stack/place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
