@@ -13,7 +13,7 @@
  * and no address (3.9), they are matched by count, if the counts agree. */
 #include "stack/join.h"
 
-#include "stack/modules.h"
+#include "stack/native/modules.h"
 
 #include <stdatomic.h>
 

@@ -6,8 +6,8 @@
 #ifndef GPUFL_STACK_JOIN_H
 #define GPUFL_STACK_JOIN_H
 
-#include "stack/python.h"
-#include "stack/unwind.h"
+#include "stack/native/unwind.h"
+#include "stack/python/python.h"
 
 enum join_mark { JOIN_TRUNCATED, JOIN_DRIVER, JOIN_UNKNOWN };
 

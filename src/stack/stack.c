@@ -12,15 +12,15 @@
 
 #include "base/alloc.h"
 #include "stack/arena.h"
-#include "stack/cfi.h"
+#include "stack/common/safe.h"
 #include "stack/join.h"
-#include "stack/modules.h"
-#include "stack/python.h"
-#include "stack/rows.h"
-#include "stack/safe.h"
+#include "stack/native/cfi.h"
+#include "stack/native/modules.h"
+#include "stack/native/rows.h"
+#include "stack/native/unwind.h"
+#include "stack/python/python.h"
 #include "stack/simulated.h"
 #include "stack/stack_table.h"
-#include "stack/unwind.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -9,13 +9,13 @@
  * at any time, also while a session ends: ids stay valid across sessions.
  *
  * The hot side takes no lock, makes no system call after warm-up (a page not seen before is
- * probed with one) and reads foreign memory only through stack/safe.h. A stack that cannot be
+ * probed with one) and reads foreign memory only through common/safe.h. A stack that cannot be
  * walked further ends with a mark; one that finds no room is counted as lost. */
 #ifndef GPUFL_STACK_STACK_H
 #define GPUFL_STACK_STACK_H
 
 #include "base/err.h"
-#include "stack/place.h"
+#include "stack/common/place.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include "stack/stack_table.h"
 
 #include "stack/arena.h"
-#include "stack/modules.h"
+#include "stack/native/modules.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * ctypes releases the GIL around functions of a CDLL, as CUDA's waits do, and keeps it
  * around those of a PyDLL: both are tested. What the reader finds goes back as text, so that
  * Python compares it with its own frames. */
-#include "stack/python.h"
-#include "stack/safe.h"
+#include "stack/common/safe.h"
+#include "stack/python/python.h"
 
 #include "base/clock.h"
 

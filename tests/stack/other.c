@@ -2,7 +2,7 @@
  *
  * The thread walks every registered thread at each tick, or without a pause, and counts stacks by
  * number and results by kind. A thread that is gone is no longer read. */
-#include "stack/other.h"
+#include "stack/other/other.h"
 #include "base/err.h"
 #include "stack/stack.h"
 

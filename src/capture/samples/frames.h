@@ -1,5 +1,5 @@
 /* frames.h - stacks of other threads for the samples: Python's frames, where the process has a
- * Python whose other threads can be read (stack/other.h).
+ * Python whose other threads can be read (stack/other/other.h).
  *
  * Python may be loaded late, and the interpreter made later still, so both are looked for again
  * once a second until they are there. A thread can call CUDA before it is a thread of Python, or
@@ -8,7 +8,7 @@
 #ifndef GPUFL_CAPTURE_SAMPLES_FRAMES_H
 #define GPUFL_CAPTURE_SAMPLES_FRAMES_H
 
-#include "stack/other.h"
+#include "stack/other/other.h"
 
 #include <stdbool.h>
 #include <stddef.h>

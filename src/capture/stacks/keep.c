@@ -18,8 +18,8 @@
 #include "capture/log/messages.h"
 #include "capture/stacks/keep_elf.h"
 #include "monitor/steady.h"
-#include "stack/modules_file.h"
-#include "stack/safe.h"
+#include "stack/common/safe.h"
+#include "stack/native/modules_file.h"
 #include "wire/kept_module.h"
 
 #include <dirent.h>

@@ -7,7 +7,7 @@
 #include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"
-#include "stack/safe.h"
+#include "stack/common/safe.h"
 
 #include <elf.h>
 #include <string.h>

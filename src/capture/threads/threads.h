@@ -14,7 +14,7 @@
 #include "base/ring.h"
 #include "capture/threads/gate.h"
 #include "capture/threads/launch_rule.h"
-#include "stack/other.h"
+#include "stack/other/other.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

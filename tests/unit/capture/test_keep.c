@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "capture/log/messages.h"
-#include "stack/modules.h"
+#include "stack/native/modules.h"
 #include "symbol/elf/symbols.h"
 #include "symbol/symbolizer.h"
 #include "tests/unit/support/writer_fixture.h"

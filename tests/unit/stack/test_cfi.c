@@ -1,5 +1,5 @@
 /* test_cfi.c - call frame programs: written by hand, of real libraries, and damaged. */
-#include "stack/cfi.h"
+#include "stack/native/cfi.h"
 #include "tests/test.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* test_dynsym.c - symbols of what is loaded, and a loader that is busy. */
-#include "stack/dynsym.h"
-#include "stack/python.h"
+#include "stack/python/dynsym.h"
+#include "stack/python/python.h"
 #include "tests/test.h"
 
 #include <dlfcn.h>

@@ -6,7 +6,7 @@
 #include "tests/test.h"
 
 #include "base/err.h"
-#include "stack/modules.h"
+#include "stack/native/modules.h"
 #include "tests/unit/stack/captured.h"
 
 #include <dlfcn.h>

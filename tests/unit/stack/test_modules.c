@@ -1,5 +1,5 @@
 /* test_modules.c - files of code by address: what is known of them, and when they change. */
-#include "stack/modules.h"
+#include "stack/native/modules.h"
 #include "tests/test.h"
 
 #include "base/alloc.h"

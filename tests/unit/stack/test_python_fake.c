@@ -1,11 +1,11 @@
 /* The Python reader against an interpreter made here: this program exports its symbols.
  *
- * Objects are laid out by the rows of python_layout.def, so that each version's way of
+ * Objects are laid out by the rows of layout.def, so that each version's way of
  * hanging frames together is walked, also where the memory is not what it says: other
  * versions and builds, wrong types, cycles, pointers to nowhere. What was found is kept for the
  * life of a process, so each test is a child of its own. */
-#include "stack/python_inside.h"
-#include "stack/safe.h"
+#include "stack/common/safe.h"
+#include "stack/python/inside.h"
 #include "tests/test.h"
 
 #include <stdatomic.h>
@@ -35,7 +35,7 @@ EXPORT _Alignas(16) char PyBytes_Type[TYPE_BYTES];
 
 static const struct python_layout layouts[] = {
 #define ROW(...) {__VA_ARGS__},
-#include "stack/python_layout.def"
+#include "stack/python/layout.def"
 };
 
 static const struct {
@@ -44,7 +44,7 @@ static const struct {
 } published[] = {
 #define PUBLISHED(minor, word, plus, field)                                                        \
     {minor, word, plus, offsetof(struct python_layout, field)},
-#include "stack/python_layout.def"
+#include "stack/python/layout.def"
 };
 
 struct member {

@@ -11,7 +11,7 @@
  * 9             y()
  * 160   return [
  * 161       x] */
-#include "stack/python_inside.h"
+#include "stack/python/inside.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_safe.c - memory that is there, that is not, and that ceases to be. */
-#include "stack/safe.h"
+#include "stack/common/safe.h"
 #include "tests/test.h"
 
 #include <errno.h>

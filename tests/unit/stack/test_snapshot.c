@@ -1,6 +1,6 @@
 /* Copies of memory that may not be there: pages that end, descriptors that are closed, forks. */
 #include "base/err.h"
-#include "stack/snapshot.h"
+#include "stack/other/snapshot.h"
 #include "tests/test.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* test_unwind.c - frames of every kind against libgcc's unwinder, and stacks that are none. */
-#include "stack/modules.h"
+#include "stack/native/modules.h"
+#include "stack/native/unwind.h"
 #include "stack/stack.h"
-#include "stack/unwind.h"
 #include "tests/stack/shapes.h"
 #include "tests/test.h"
 

@@ -61,10 +61,10 @@ stack_library(long stack-long.so 1 0x${long_id})
 stack_library(driver stack-driver/libcuda.so.1 3 sha1)
 
 # The Python reader without an interpreter; with real ones: tests/python.
-foreach(name dynsym python python_code python_find python_lines safe)
+foreach(name common/safe python/code python/dynsym python/find python/lines python/python)
   list(APPEND reader ${PROJECT_SOURCE_DIR}/src/stack/${name}.c)
 endforeach()
-gpufl_test(python_lines DEPS base SOURCES ${PROJECT_SOURCE_DIR}/src/stack/python_lines.c)
+gpufl_test(python_lines DEPS base SOURCES ${PROJECT_SOURCE_DIR}/src/stack/python/lines.c)
 gpufl_test(python_fake DEPS base SOURCES ${reader})
 set_target_properties(test-unit-stack-python_fake PROPERTIES ENABLE_EXPORTS ON) # it is the interpreter
 

@@ -1,0 +1,27 @@
+/* modules_file.h - what a mapped file of code is: its build id, path and tables. */
+#ifndef GPUFL_STACK_NATIVE_MODULES_FILE_H
+#define GPUFL_STACK_NATIVE_MODULES_FILE_H
+
+#include "stack/native/modules.h"
+
+enum { MODULE_PAGE = 4096 };
+
+/* Fills all members except number and role from the mapping and from the file. False: the mapping
+ * is no ELF file with its header in memory. [hot, first sight] */
+bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
+
+/* A line of /proc/self/maps, by the address it begins with. */
+struct module_mapping {
+    uintptr_t end; /* of that line's pages, not of the whole file */
+    unsigned int major, minor;
+    unsigned long inode;
+    char path[sizeof((struct stack_module *)0)->path];
+};
+
+/* Reads the mapping that begins at that address; false: none does. [any] */
+bool module_file_mapping(uintptr_t begin, struct module_mapping *out);
+
+/* A hash of the loader's name, never 0. [hot] */
+uint64_t module_file_name_hash(const char *name);
+
+#endif

@@ -1,0 +1,463 @@
+/* read.c - looks at the frames of a thread that runs on.
+ *
+ * One call copies, in this order: the thread's state, the innermost KiB of its frames where they
+ * were at the look before, the top pointer, that KiB again, the top pointer again, then the rest.
+ * Where all top pointers are equal, the frame lies in the copy and both copies show the same calls,
+ * nobody moved the top meanwhile; else the look is taken again at the new place. (The second copy
+ * is for a function that calls two others by turns: their frames take one address, and so top
+ * pointers alone are equal after a return and a call, too.) All pieces outside the newest chunk
+ * (generators, records on the C stack, frame objects of 3.9 and 3.10) are remembered by address
+ * and come with the same call, since a chain that is followed frame by frame costs a call each.
+ *
+ * Of a look that was taken in vain to the end, the outer frames count that both copies show alike,
+ * and that no look at the top pointer found left.
+ *
+ * An address is a guess and nothing more: only what the chain of this look leads to counts. */
+#include "stack/other/read.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+enum {
+    LOOKS_MOST = 6,
+    WALK_MOST = 4096, /* records visited: ends a chain that is a ring */
+    WINDOW_BELOW = 768,
+    WINDOW_ABOVE = 256,
+    REST_MOST = 16 * 1024, /* bytes of a chunk that are copied at once */
+    UNSURE = 2,            /* innermost frames that one copy alone does not prove */
+    EARLY_EXTRAS = 8,      /* extras copied before the second look at the top */
+    INNER_MOST = 64,       /* frames in them */
+    STATE_EXECUTING = 0,   /* of 3.10's frames */
+    STATE_UNWINDING = 2,
+    OWNER_GENERATOR = 1,
+    PAGE = 4096,
+    PART_MOST = 1024, /* a version whose parts of frame, code or state are larger is not read */
+    CHUNK_MOST = 1 << 30,
+    OBJECT_PART = 1024, /* bytes read together with a frame of another chunk */
+};
+
+static bool other_direct(void *with, void *to, uintptr_t from, size_t n)
+{
+    struct other_reader *r = with;
+    struct iovec piece = {(void *)from, n};
+    size_t at = SNAPSHOT_BYTES - OTHER_SCRATCH;
+    if (n > OTHER_SCRATCH || snapshot_copy(&r->snap, at, &piece, 1) != n)
+        return false;
+    memcpy(to, r->snap.data + at, n);
+    return true;
+}
+
+int other_read_init(struct other_reader *r)
+{
+    const struct python_layout *l = python_layout();
+    r->l = l;
+    r->snap = (struct snapshot){.kind = SNAPSHOT_NONE, .file = {.fd = -1}, .out = {.fd = -1}};
+    if (!l || !l->main_interp)
+        return GPUFL_E_UNAVAILABLE;
+    uint32_t top = l->thread_top + 8, id = l->thread_id + 8;
+    uint32_t stack = l->data_stack ? l->data_stack + 24 : 0;
+    r->state_bytes = top > id ? top : id;
+    r->state_bytes = r->state_bytes > stack ? r->state_bytes : stack;
+    if (r->state_bytes > PART_MOST || l->frame_bytes > PART_MOST ||
+        l->code_begin + l->code_bytes > PART_MOST)
+        return GPUFL_E_UNAVAILABLE;
+    r->direct = (struct python_reader){other_direct, r};
+    r->content.table = mem_alloc(PYTHON_TABLE_MOST);
+    return r->content.table ? snapshot_open(&r->snap) : GPUFL_E_NOMEM;
+}
+
+void other_read_fini(struct other_reader *r)
+{
+    snapshot_close(&r->snap);
+    mem_free(r->content.table);
+}
+
+int other_read_here(struct other_reader *r)
+{
+    if (!snapshot_is_here(&r->snap)) { /* the thread that was in the middle of this stayed behind */
+        memset(r->guess, 0, sizeof(r->guess));
+        memset(r->codes, 0, sizeof(r->codes));
+    }
+    return snapshot_here(&r->snap);
+}
+
+void other_begin(struct other_reader *r)
+{
+    r->pieces = r->blocks = r->last = 0;
+    r->used = 0;
+}
+
+int other_ask(struct other_reader *r, uintptr_t begin, size_t bytes)
+{
+    if (r->pieces == SNAPSHOT_PIECES || bytes > SNAPSHOT_BYTES - OTHER_SCRATCH - r->used)
+        return -1;
+    r->piece[r->pieces] = (struct iovec){(void *)begin, bytes};
+    r->at[r->pieces] = (uint32_t)r->used;
+    r->got[r->pieces] = 0;
+    r->used += bytes;
+    return (int)r->pieces++;
+}
+
+/* A piece that faults is asked for once more alone, since a pipe says page by page how far it
+ * came; those behind it are copied by another call. */
+void other_run(struct other_reader *r)
+{
+    for (unsigned i = 0; i < r->pieces;) {
+        size_t got = snapshot_copy(&r->snap, r->at[i], &r->piece[i], (int)(r->pieces - i));
+        for (; i < r->pieces && got >= r->piece[i].iov_len; i++) {
+            r->got[i] = (uint32_t)r->piece[i].iov_len;
+            got -= r->piece[i].iov_len;
+        }
+        if (i < r->pieces) {
+            r->got[i] = (uint32_t)snapshot_copy(&r->snap, r->at[i], &r->piece[i], 1);
+            i++;
+        }
+    }
+}
+
+const char *other_piece(const struct other_reader *r, int piece)
+{
+    return piece >= 0 && r->got[piece] == r->piece[piece].iov_len ? r->snap.data + r->at[piece]
+                                                                  : NULL;
+}
+
+static uintptr_t other_word(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return (uintptr_t)word;
+}
+
+/* From now on the piece, or the part of it that is readable, is found by address. */
+static void other_block(struct other_reader *r, int piece)
+{
+    if (piece < 0 || !r->got[piece] || r->blocks == SNAPSHOT_PIECES)
+        return;
+    r->block[r->blocks++] = (struct other_block){
+        .begin = (uintptr_t)r->piece[piece].iov_base,
+        .bytes = r->got[piece],
+        .at = r->at[piece],
+    };
+}
+
+/* The index of the block with these bytes; -1: none. Chains lead from block to block in order. */
+static int other_find(struct other_reader *r, uintptr_t from, size_t n)
+{
+    for (unsigned i = 0; i < r->blocks; i++) {
+        unsigned at = r->last + i < r->blocks ? r->last + i : r->last + i - r->blocks;
+        const struct other_block *b = &r->block[at];
+        if (from - b->begin <= b->bytes && b->bytes - (from - b->begin) >= n) {
+            r->last = at;
+            return (int)at;
+        }
+    }
+    return -1;
+}
+
+/* Copies memory that no block has, with its surroundings: inside the chunk, else in its page. */
+static int other_fetch(struct other_reader *r, const struct other_guess *g, uintptr_t from,
+                       size_t n)
+{
+    uintptr_t begin = from;
+    if (from - g->chunk < g->limit - g->chunk)
+        begin = from - g->chunk > REST_MOST / 2 ? from - REST_MOST / 2 : g->chunk;
+    else if (r->l->chain != CHAIN_OBJECTS)
+        begin = from % PAGE > OBJECT_PART ? from - OBJECT_PART : from - from % PAGE;
+    unsigned before = r->pieces;
+    int piece = other_ask(r, begin, from + n - begin);
+    if (piece < 0)
+        return -1;
+    r->got[piece] = (uint32_t)snapshot_copy(&r->snap, r->at[piece], &r->piece[before], 1);
+    other_block(r, piece);
+    return other_find(r, from, n);
+}
+
+/* A frame's part that is read; NULL: unreadable. What lies outside the newest chunk is noted for
+ * the next look. */
+static const char *other_frame(struct other_reader *r, struct other_guess *g, uintptr_t frame)
+{
+    uintptr_t from = frame + r->l->frame_begin;
+    int i = other_find(r, from, r->l->frame_bytes);
+    if (i < 0)
+        i = other_fetch(r, g, from, r->l->frame_bytes);
+    if (i < 0)
+        return NULL;
+    struct other_block *b = &r->block[i];
+    if (!b->noted && !(frame - g->chunk < g->limit - g->chunk) && g->extras < OTHER_EXTRAS) {
+        b->noted = true;
+        g->extra[g->extras].begin = b->begin;
+        g->extra[g->extras++].bytes = b->bytes;
+    }
+    return r->snap.data + b->at + (from - b->begin);
+}
+
+static struct other_guess *other_guess(struct other_reader *r, uintptr_t state)
+{
+    struct other_guess *g = &r->guess[(state >> 6 ^ state >> 12) % OTHER_THREADS];
+    if (g->state != state) {
+        g->state = state;
+        g->loop = g->top = g->chunk = g->limit = g->used = g->base = 0;
+        g->extras = 0;
+    }
+    return g;
+}
+
+enum { TOPS = 3 }; /* looks at the top pointer */
+
+/* The pieces of a look that have a meaning of their own; -1: not asked for. The innermost frames
+ * are in the pieces from `inner` on, and copied again in as many pieces from `again` on. */
+struct asked {
+    int state, loop, inner, inners, again, between, loop_again, top_again;
+    uintptr_t tops[TOPS]; /* the answers: the top frame, 0: none or not copied */
+};
+
+/* Asks for the innermost frames. A top frame outside of the chunk is a generator's, or the record
+ * of a loop that ends: those that it was called by are the newest of the chunk. Returns where the
+ * rest of the chunk ends. */
+static uintptr_t other_ask_inner(struct other_reader *r, const struct other_guess *g)
+{
+    const struct python_layout *l = r->l;
+    uint32_t part = l->frame_begin + l->frame_bytes;
+    uintptr_t from = g->top + l->frame_begin, begin, end, rest_end;
+    bool inside = g->top - g->chunk < g->limit - g->chunk;
+    uintptr_t at = inside ? g->top : g->used;
+    begin = at - g->chunk > WINDOW_BELOW ? at - WINDOW_BELOW : g->chunk;
+    rest_end = begin + part; /* a frame may lie across */
+    if (inside) {
+        end = g->limit - at > WINDOW_ABOVE ? at + WINDOW_ABOVE : g->limit;
+        other_ask(r, begin, (end > at + part ? end : at + part) - begin);
+    } else {
+        other_ask(r, from, l->frame_bytes);
+        if (at > begin)
+            other_ask(r, begin, at - begin);
+    }
+    for (unsigned i = 0; i < g->extras && i < EARLY_EXTRAS; i++)
+        other_ask(r, g->extra[i].begin, g->extra[i].bytes);
+    return rest_end;
+}
+
+/* Asks for a look in the order in which the parts change. */
+static struct asked other_ask_all(struct other_reader *r, const struct stack_other_thread *t,
+                                  const struct other_guess *g)
+{
+    const struct python_layout *l = r->l;
+    bool loops = l->chain != CHAIN_OBJECTS && l->cframe;
+    struct asked a = {.loop = -1, .loop_again = -1};
+    uintptr_t rest_end = g->used;
+    other_begin(r);
+    a.state = other_ask(r, t->state, r->state_bytes);
+    if (loops && g->loop)
+        a.loop = other_ask(r, g->loop + l->cframe_top, 8);
+    a.inner = (int)r->pieces;
+    if (g->top)
+        rest_end = other_ask_inner(r, g);
+    a.inners = (int)r->pieces - a.inner;
+    a.between = other_ask(r, loops ? g->loop + l->cframe_top : t->state + l->thread_top, 8);
+    a.again = (int)r->pieces;
+    if (g->top)
+        other_ask_inner(r, g);
+    if (loops && g->loop)
+        a.loop_again = other_ask(r, g->loop + l->cframe_top, 8);
+    a.top_again = other_ask(r, t->state + l->thread_top, 8);
+    if (rest_end > g->chunk && rest_end <= g->limit) {
+        uintptr_t begin = rest_end - g->chunk > REST_MOST ? rest_end - REST_MOST : g->chunk;
+        other_ask(r, begin, rest_end - begin);
+    }
+    for (unsigned i = EARLY_EXTRAS; i < g->extras; i++)
+        other_ask(r, g->extra[i].begin, g->extra[i].bytes);
+    return a;
+}
+
+static void other_blocks(struct other_reader *r, const struct asked *a)
+{
+    for (int i = a->inner; i < (int)r->pieces; i++)
+        if (i < a->inner + a->inners || i > a->top_again)
+            other_block(r, i);
+}
+
+/* The thread's newest chunk of frames, where the version has one and its bounds make sense. */
+static void other_chunk(const struct other_reader *r, struct other_guess *g, const char *state)
+{
+    if (!r->l->data_stack)
+        return;
+    g->chunk = other_word(state + r->l->data_stack);
+    g->used = other_word(state + r->l->data_stack + 8);
+    g->limit = other_word(state + r->l->data_stack + 16);
+    if (g->limit < g->chunk || g->limit - g->chunk > CHUNK_MOST || g->used < g->chunk ||
+        g->used > g->limit)
+        g->chunk = g->limit = g->used = 0;
+}
+
+/* Where a frame lies in one of these pieces; NULL: in none. *piece: in which. */
+static const char *other_inner(const struct other_reader *r, const struct asked *a, uintptr_t frame,
+                               int *piece)
+{
+    for (int i = a->inner; i < a->inner + a->inners; i++) {
+        uintptr_t into = frame + r->l->frame_begin - (uintptr_t)r->piece[i].iov_base;
+        if (into <= r->got[i] && r->got[i] - into >= r->l->frame_bytes) {
+            *piece = i;
+            return r->snap.data + r->at[i] + into - r->l->frame_begin;
+        }
+    }
+    return NULL;
+}
+
+enum twice { ONCE, SAME, RAN_ON, OTHER_CALL };
+
+/* Compares both copies of an innermost frame. */
+static enum twice other_twice(const struct other_reader *r, const struct asked *a, uintptr_t frame)
+{
+    const struct python_layout *l = r->l;
+    int i;
+    const char *one = other_inner(r, a, frame, &i);
+    if (!one)
+        return ONCE;
+    int again = a->again + i - a->inner;
+    const char *two = one - r->at[i] + r->at[again];
+    if (r->got[again] != r->got[i] || memcmp(one + l->frame_code, two + l->frame_code, 8) != 0 ||
+        memcmp(one + l->frame_up, two + l->frame_up, 8) != 0)
+        return OTHER_CALL;
+    return memcmp(one + l->frame_at, two + l->frame_at, 4) != 0 ? RAN_ON : SAME;
+}
+
+/* Notes how far a frame of the chain, the next of the list, can be trusted. The top pointer that
+ * stood at a frame further out says that those further in had returned. */
+static void other_trust(const struct other_reader *r, const struct asked *a, uintptr_t frame,
+                        struct other_look *to)
+{
+    enum twice twice = other_twice(r, a, frame);
+    bool top = frame == a->tops[0], contiguous = to->proved == to->n;
+    if (twice == OTHER_CALL || (twice == ONCE && to->from == to->n && to->n < UNSURE))
+        to->from = to->n + 1;
+    else if (twice == RAN_ON && !top)
+        to->from = to->n;
+    for (int k = 1; k < TOPS; k++)
+        if (!top && a->tops[k] == frame)
+            to->from = to->n;
+    if (contiguous && (twice == SAME || twice == RAN_ON))
+        to->proved = to->n + 1;
+}
+
+/* Copies everything once, and finds the top frame. *still: it did not move. False: the thread's
+ * state is gone. */
+static bool other_copy(struct other_reader *r, const struct stack_other_thread *t,
+                       struct other_guess *g, struct asked *a, bool *still)
+{
+    const struct python_layout *l = r->l;
+    *a = other_ask_all(r, t, g);
+    other_run(r);
+    const char *state = other_piece(r, a->state), *top_again = other_piece(r, a->top_again);
+    const char *loop = other_piece(r, a->loop), *loop_again = other_piece(r, a->loop_again);
+    const char *between = other_piece(r, a->between);
+    if (!state || other_word(state + l->thread_id) != t->thread_id)
+        return false;
+    other_blocks(r, a);
+    uintptr_t top = other_word(state + l->thread_top);
+    a->tops[0] = top;
+    a->tops[1] = between ? other_word(between) : 0;
+    a->tops[2] = top_again ? other_word(top_again) : 0;
+    *still = between && top_again;
+    if (l->chain != CHAIN_OBJECTS && l->cframe) { /* state -> loop -> frame */
+        *still = *still && loop && loop_again && top == g->loop && a->tops[2] == top;
+        a->tops[0] = top == g->loop && loop ? other_word(loop) : g->top;
+        a->tops[2] = loop_again ? other_word(loop_again) : 0;
+        g->loop = top;
+    }
+    other_chunk(r, g, state);
+    g->top = a->tops[0];
+    *still = *still && a->tops[1] == g->top && a->tops[2] == g->top;
+    return true;
+}
+
+/* True where a frame that has called another one can be as it is copied. */
+static bool other_runs(const struct python_layout *l, const char *frame)
+{
+    unsigned state = l->frame_state ? (unsigned char)frame[l->frame_state] : 0;
+    if (!l->frame_state)
+        return true;
+    return l->cframe ? state == STATE_EXECUTING || state == STATE_UNWINDING : state == 1;
+}
+
+/* True where a chain can end with this record: a popped frame and a generator that waits name no
+ * caller either. */
+static bool other_ends(const struct python_layout *l, const char *frame, unsigned owner)
+{
+    if (l->chain == CHAIN_OBJECTS)
+        return other_runs(l, frame);
+    return l->chain == CHAIN_ENTRIES ? owner >= l->entry_owner : owner != OWNER_GENERATOR;
+}
+
+/* Follows the chain from the top frame through the copies. A chain with another outermost record
+ * than the one before counts only where the next one has the same. */
+static void other_chain(struct other_reader *r, struct other_guess *g, const struct asked *a,
+                        struct other_look *to)
+{
+    const struct python_layout *l = r->l;
+    unsigned records = 0;
+    to->n = to->from = to->proved = 0;
+    to->cut = false;
+    to->broken = g->top != 0;
+    g->extras = 0;
+    r->last = 0;
+    for (uintptr_t frame = g->top; frame && to->n < STACK_DEPTH;) {
+        const char *p = other_frame(r, g, frame);
+        if (!p || ++records > WALK_MOST)
+            return;
+        p -= l->frame_begin;
+        unsigned owner = l->frame_owner ? (unsigned char)p[l->frame_owner] : 0;
+        uintptr_t at = other_word(p + l->frame_at);
+        if (to->n && !other_runs(l, p))
+            return;
+        if (!l->entry_owner || owner < l->entry_owner) {
+            other_trust(r, a, frame, to);
+            to->frames[to->n++] = (struct other_frame){
+                .frame = frame,
+                .code = other_word(p + l->frame_code) & ~(uintptr_t)7,
+                .at = l->chain == CHAIN_OBJECTS ? (uint32_t)at : at,
+                .owner = (uint8_t)owner,
+            };
+        }
+        uintptr_t up = other_word(p + l->frame_up);
+        if (!up && other_ends(l, p, owner)) {
+            to->broken = frame != g->base;
+            g->base = frame;
+        }
+        if (up == frame)
+            return;
+        frame = up;
+        if (frame && to->n == STACK_DEPTH)
+            to->cut = true, to->broken = false;
+    }
+}
+
+/* 3.11 and 3.12: a loop that begins is in the list before it has a frame, and its memory on the C
+ * stack still has an older loop's. Then the frames of the loop around that one are taken. */
+static void other_outer_loop(struct other_reader *r, struct other_guess *g, const struct asked *a,
+                             struct other_look *to)
+{
+    const struct python_layout *l = r->l;
+    uint64_t up, top;
+    if (l->chain == CHAIN_OBJECTS || !l->cframe ||
+        !other_direct(r, &up, g->loop + l->cframe_up, sizeof(up)) || !up ||
+        !other_direct(r, &top, up + l->cframe_top, sizeof(top)))
+        return;
+    g->top = top;
+    other_chain(r, g, a, to);
+}
+
+bool other_look(struct other_reader *r, const struct stack_other_thread *t, struct other_look *to)
+{
+    struct other_guess *g = other_guess(r, t->state);
+    struct asked a;
+    to->settled = to->broken = false;
+    for (int i = 0; i < LOOKS_MOST && !to->settled; i++) {
+        bool still;
+        if (!other_copy(r, t, g, &a, &still))
+            return false;
+        other_chain(r, g, &a, to);
+        to->settled = still && !to->from && !to->broken && (to->proved || !g->top);
+    }
+    if (to->broken)
+        other_outer_loop(r, g, &a, to);
+    return true;
+}

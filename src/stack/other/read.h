@@ -1,0 +1,110 @@
+/* read.h - one look at another thread's frames, in copies of its memory.
+ *
+ * A look is not proof: the thread runs meanwhile. other.c looks twice and keeps what agrees. One
+ * thread at a time uses a reader. */
+#ifndef GPUFL_STACK_OTHER_READ_H
+#define GPUFL_STACK_OTHER_READ_H
+
+#include "stack/other/other.h"
+#include "stack/other/snapshot.h"
+#include "stack/python/inside.h"
+
+enum {
+    OTHER_THREADS = 32,        /* threads whose last look is remembered */
+    OTHER_EXTRAS = 512,        /* pieces outside the newest chunk that a look remembers */
+    OTHER_CODES = 4096,        /* code objects remembered; a power of two */
+    OTHER_SCRATCH = 64 * 1024, /* the end of the snapshot's room: for reads one by one */
+};
+
+/* A frame as it lies in memory; the rest is found out from its code object. */
+struct other_frame {
+    uintptr_t frame, code, at; /* at: the instruction, as the version stores it */
+    uint8_t owner;
+    /* Filled by other_codes: */
+    uint8_t bad;    /* no code object there, or a place outside of it */
+    uint8_t fresh;  /* its code object was not known before this look */
+    uint8_t hidden; /* the interpreter's own: a trampoline, or a frame that has not begun */
+    uint8_t early;  /* has not begun: only an innermost frame may be so */
+    int64_t place;
+    uint64_t key;
+};
+
+struct other_look {
+    struct other_frame frames[STACK_DEPTH]; /* innermost first */
+    size_t n;
+    size_t from;   /* frames further in may be of another moment */
+    size_t proved; /* frames further in were copied twice, and both copies agree */
+    bool settled;  /* nobody moved the top meanwhile, and `from` is 0 */
+    bool cut;      /* there were more frames */
+    bool broken;   /* the chain led nowhere */
+};
+
+/* Where a thread's frames were at the look before. */
+struct other_guess {
+    uintptr_t state; /* 0: unused */
+    uintptr_t loop, top, chunk, limit, used;
+    uintptr_t base; /* the outermost record */
+    unsigned extras;
+    struct {
+        uintptr_t begin;
+        uint32_t bytes;
+    } extra[OTHER_EXTRAS];
+};
+
+/* A code object seen before, with what proves that it is the same one. */
+struct other_code {
+    uintptr_t code; /* 0: unused */
+    uint64_t print, key;
+    struct python_view view;
+    uint32_t file_bytes, table_bytes; /* how much of these objects belongs to the print */
+    uint32_t round;                   /* the batch that asked for this one last */
+    uint32_t learned;                 /* the pair of looks behind which it was read in full */
+    bool good, fresh;                 /* in that batch; learned behind this pair of looks */
+};
+
+struct other_block {
+    uintptr_t begin;
+    uint32_t bytes, at; /* at: in the snapshot */
+    bool noted;         /* is among the extras of this look */
+};
+
+struct other_reader {
+    const struct python_layout *l;
+    struct snapshot snap;
+    struct python_reader direct; /* reads one by one, through the snapshot */
+    uint32_t state_bytes;
+    unsigned pieces, blocks, last; /* last: the block that answered last */
+    size_t used;                   /* bytes of the snapshot */
+    uint32_t round, pair;          /* of the batches of code objects; of looks: other.c counts */
+    struct iovec piece[SNAPSHOT_PIECES];
+    uint32_t at[SNAPSHOT_PIECES], got[SNAPSHOT_PIECES];
+    struct other_block block[SNAPSHOT_PIECES];
+    struct other_guess guess[OTHER_THREADS];
+    struct other_code codes[OTHER_CODES];
+    struct other_code *entry[STACK_DEPTH]; /* of the frames of a look */
+    struct python_content content;
+};
+
+/* 0; GPUFL_E_UNAVAILABLE: this interpreter's other threads are not read, or nothing can be
+ * copied; GPUFL_E_NOMEM. other_read_fini also after an error. [owner] */
+int other_read_init(struct other_reader *r);
+void other_read_fini(struct other_reader *r);
+
+/* Before the first look of a walk: makes the reader a forked child's own. As other_read_init. */
+int other_read_here(struct other_reader *r);
+
+/* Looks once. False: the thread's state is gone. [owner] */
+bool other_look(struct other_reader *r, const struct stack_other_thread *t, struct other_look *to);
+
+/* Finds out what the frames of a look run. True: every code object was known before. [owner] */
+bool other_codes(struct other_reader *r, struct other_look *look);
+
+/* The parts that both files use: pieces are asked for, and then copied by as few calls as their
+ * faults allow. other_ask returns a piece's number, or -1 where there is no room. other_piece is
+ * NULL where the piece could not be copied whole. [owner] */
+void other_begin(struct other_reader *r);
+int other_ask(struct other_reader *r, uintptr_t begin, size_t bytes);
+void other_run(struct other_reader *r);
+const char *other_piece(const struct other_reader *r, int piece);
+
+#endif

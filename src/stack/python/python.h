@@ -1,0 +1,61 @@
+/* python.h - the frames of the CPython interpreter, read from its memory.
+ *
+ * No GIL, no C API: the calling thread's own frames do not change while it is in our callback,
+ * and offsets are those of the version. A version that has not been tested with a real
+ * interpreter, or whose start-up check fails, is switched off with a reason. See python.c for the
+ * versions. */
+#ifndef GPUFL_STACK_PYTHON_PYTHON_H
+#define GPUFL_STACK_PYTHON_PYTHON_H
+
+#include "stack/common/place.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct python_frame {
+    const void *code; /* address of the code object; NULL: it cannot be read in place */
+    uint64_t key;     /* of its content: two equal keys are the same function and file */
+    uint32_t place;   /* instruction, in bytes from the code's start; UINT32_MAX: before
+                         the first instruction */
+    uintptr_t native; /* address on the C stack inside the native frame of the interpreter loop
+                          that runs this frame and those after it up to the next one with an
+                          address; 0: the loop of the frame before runs this one too, or unknown.
+                          PYTHON_OWN_LOOP (3.9): a call of the loop runs this frame alone, at an
+                          address that nobody wrote down: the k-th such frame goes with the k-th
+                          call of the loop in the native stack, counted from the outermost */
+};
+
+enum { PYTHON_OWN_LOOP = 1 };
+
+/* Looks for an interpreter in this process and checks it. True: frames can be read from now on.
+ * Cheap where nothing changed. python_status says "none seen yet" until a walk has found whole
+ * frames; if the first walks find none where they should be, Python is switched off. [any] */
+bool python_find(void);
+
+/* Sentence for capabilities: "CPython 3.12.3" or why not. Static. [any] */
+const char *python_status(void);
+
+/* The calling thread's frames, innermost first; 0: none, or it is no thread of Python. [hot] */
+size_t python_walk(struct python_frame *frames, size_t most);
+
+/* The code object of a frame just walked on this thread, copied at first sight; NULL: no room or
+ * unreadable. [hot, first sight] */
+const struct stack_code *python_code(const struct python_frame *f);
+
+/* The line of an instruction, from the line table kept with the code; 0: unknown. [hot, first
+ * sight] */
+int python_line(const struct stack_code *code, uint32_t place);
+
+/* For folding: true where this address is in the interpreter's loop, or in another part of the
+ * interpreter between its loop and C functions. All code of a file that is an interpreter
+ * (python3.x, libpython3.x) counts; in a program that contains one, the loop and the functions
+ * that lead from it to C functions, where the program exports them. [hot] */
+bool python_is_interpreter(uintptr_t pc);
+
+/* Memory that the copies of code objects have taken. [any] */
+size_t python_bytes(void);
+
+void python_forget(void); /* in a forked child */
+
+#endif
