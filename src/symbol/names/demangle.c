@@ -1,8 +1,8 @@
 /* demangle.c - the demangler for a name: C++ after the Itanium ABI, Rust's two schemes. */
 #include "symbol/names/demangle.h"
 
-#include "symbol/names/itanium.h"
-#include "symbol/names/rust.h"
+#include "symbol/names/itanium/itanium.h"
+#include "symbol/names/rust/rust.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* parse_names.c - <encoding>, <name>, <nested-name>, <local-name> and <special-name>. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <string.h>
 

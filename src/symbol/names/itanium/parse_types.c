@@ -1,5 +1,5 @@
 /* parse_types.c - <type>. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* parse_templates.c - template arguments, template parameters, closures. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <limits.h>
 #include <string.h>

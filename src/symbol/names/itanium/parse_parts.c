@@ -1,5 +1,5 @@
 /* parse_parts.c - <unqualified-name> and <substitution>: identifiers, operators, constructors. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <string.h>
 

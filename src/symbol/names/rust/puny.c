@@ -1,5 +1,5 @@
-/* rust_puny.c - identifiers of Rust that are not ASCII: Punycode (RFC 3492) with _ as its dash. */
-#include "symbol/names/rust_v0.h"
+/* puny.c - identifiers of Rust that are not ASCII: Punycode (RFC 3492) with _ as its dash. */
+#include "symbol/names/rust/v0.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* itanium.c - a mangled name as a whole: _Z, its encoding, and a compiler's suffix. */
-#include "symbol/names/itanium.h"
+#include "symbol/names/itanium/itanium.h"
 
 #include "base/err.h"
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <string.h>
 

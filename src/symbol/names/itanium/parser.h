@@ -2,10 +2,10 @@
  *
  * Every parse_… function takes its production off the text at the cursor; NULL where the text is
  * not of the grammar, memory runs out (error is set) or the nesting is too deep (error is set). */
-#ifndef GPUFL_SYMBOL_NAMES_PARSER_H
-#define GPUFL_SYMBOL_NAMES_PARSER_H
+#ifndef GPUFL_SYMBOL_NAMES_ITANIUM_PARSER_H
+#define GPUFL_SYMBOL_NAMES_ITANIUM_PARSER_H
 
-#include "symbol/names/node.h"
+#include "symbol/names/itanium/node.h"
 
 enum {
     PARSE_DEPTH = 400,      /* productions inside each other; a frame has about 200 bytes */

@@ -1,7 +1,7 @@
-/* rust_v0.c - names of Rust's v0 scheme are written while they are read: a reference to an earlier
+/* v0.c - names of Rust's v0 scheme are written while they are read: a reference to an earlier
  * part (B<offset>_) reads that part again, so that budgets on the text, the steps and the nesting
  * bound the work. */
-#include "symbol/names/rust_v0.h"
+#include "symbol/names/rust/v0.h"
 
 #include "base/err.h"
 

@@ -2,8 +2,8 @@
  *
  * The text is what llvm-cxxfilt 14 gives. Time and memory follow budgets on the text, the parts of
  * the name and their nesting: there is no bound on the length of the mangled name itself. [any] */
-#ifndef GPUFL_SYMBOL_NAMES_ITANIUM_H
-#define GPUFL_SYMBOL_NAMES_ITANIUM_H
+#ifndef GPUFL_SYMBOL_NAMES_ITANIUM_ITANIUM_H
+#define GPUFL_SYMBOL_NAMES_ITANIUM_ITANIUM_H
 
 #include "base/buf.h"
 

@@ -2,7 +2,7 @@
  *
  * A type like int (*)[3] surrounds the name that it declares: print_left() writes what is before
  * the name and print_right() what is after it. */
-#include "symbol/names/printer.h"
+#include "symbol/names/itanium/printer.h"
 
 static void print_left(struct printer *p, const struct node *n);
 static void print_right(struct printer *p, const struct node *n);

@@ -1,5 +1,5 @@
 /* parse_primaries.c - <expr-primary> and <unresolved-name>. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  *
  * Nodes live in the arena of the parser and die with it; one node may have several parents, and a
  * forward reference may make a cycle, which the printer's budgets end. [any] */
-#ifndef GPUFL_SYMBOL_NAMES_NODE_H
-#define GPUFL_SYMBOL_NAMES_NODE_H
+#ifndef GPUFL_SYMBOL_NAMES_ITANIUM_NODE_H
+#define GPUFL_SYMBOL_NAMES_ITANIUM_NODE_H
 
 #include "base/buf.h"
 

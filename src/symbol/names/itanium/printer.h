@@ -1,10 +1,10 @@
 /* printer.h - what node_print.c and node_parts.c share: the cursor of the text that is written, and
  * the parts of a tree that are the same on the left and the right side of a name. */
-#ifndef GPUFL_SYMBOL_NAMES_PRINTER_H
-#define GPUFL_SYMBOL_NAMES_PRINTER_H
+#ifndef GPUFL_SYMBOL_NAMES_ITANIUM_PRINTER_H
+#define GPUFL_SYMBOL_NAMES_ITANIUM_PRINTER_H
 
 #include "base/err.h"
-#include "symbol/names/node.h"
+#include "symbol/names/itanium/node.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* rust.c - Rust's legacy scheme, and the choice between the two. */
-#include "symbol/names/rust.h"
+#include "symbol/names/rust/rust.h"
 
 #include "base/err.h"
-#include "symbol/names/rust_v0.h"
+#include "symbol/names/rust/v0.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* parser.c - the arena and the small change of the Itanium parser. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

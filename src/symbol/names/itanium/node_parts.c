@@ -1,5 +1,5 @@
 /* node_parts.c - writes the nodes that have no right side: lists, literals, folds, closures. */
-#include "symbol/names/printer.h"
+#include "symbol/names/itanium/printer.h"
 
 #include <stdio.h>
 

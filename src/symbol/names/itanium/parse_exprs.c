@@ -1,5 +1,5 @@
 /* parse_exprs.c - <expression>: operators, calls, casts, initializers, folds. */
-#include "symbol/names/parser.h"
+#include "symbol/names/itanium/parser.h"
 
 #include <string.h>
 
