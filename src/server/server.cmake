@@ -2,7 +2,7 @@
 set(pages ${CMAKE_CURRENT_BINARY_DIR}/pages_table.S)
 include(common/pages.cmake)
 pages_table(${pages})
-gpufl_module(server
+gpufl_module(server-parts
   SOURCES
     api/access.c
     watch/alerts.c
@@ -55,6 +55,7 @@ gpufl_module(server
 
 add_executable(gpufl-server-main main.c)
 set_target_properties(gpufl-server-main PROPERTIES OUTPUT_NAME gpufl-server)
-target_link_libraries(gpufl-server-main PRIVATE gpufl-server)
+target_link_libraries(gpufl-server-main PRIVATE gpufl-server-parts)
+add_custom_target(gpufl-server DEPENDS gpufl-server-main) # by the program's name
 
 install(TARGETS gpufl-server-main RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

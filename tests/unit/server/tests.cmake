@@ -1,6 +1,6 @@
 # The server's tables and what reads them.
 foreach(name alerts columns openapi origin param proxies quota route)
-  gpufl_test(${name} DEPS server)
+  gpufl_test(${name} DEPS server-parts)
 endforeach()
 
 # Who asks, and what they may.
@@ -22,7 +22,7 @@ if(TARGET gpufl-intake)
   foreach(name ingest ingest_damage loader loader_failures loader_queue)
     gpufl_test(${name} DEPS intake)
   endforeach()
-  gpufl_test(janitor DEPS server intake)
+  gpufl_test(janitor DEPS server-parts intake)
   gpufl_test(columns_report DEPS server-analysis PkgConfig::JANSSON)
   gpufl_test(analysis DEPS server-analysis PkgConfig::JANSSON)
   add_dependencies(test-unit-server-columns_report gpufl-main)
