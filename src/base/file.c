@@ -180,6 +180,19 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len, struct
     return rc;
 }
 
+bool file_read_at(int fd, uint64_t at, void *to, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(fd, (char *)to + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
 int64_t file_size(const char *path)
 {
     struct stat st;

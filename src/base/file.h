@@ -33,7 +33,8 @@ int file_write_shielded(int fd, const void *data, size_t n); /* file_write_all, 
 
 int file_read_all(const char *path, size_t max, char **data, size_t *len,
                   struct err *e); /* caller frees; ends in NUL; never waits for a pipe's writer */
-int64_t file_size(const char *path); /* bytes, or -1 */
+bool file_read_at(int fd, uint64_t at, void *to, size_t n); /* all n bytes, or false */
+int64_t file_size(const char *path);                        /* bytes, or -1 */
 bool file_exists(const char *path);
 void file_remove_tree(const char *path); /* a folder with all below it, as far as that goes */
 

@@ -5,12 +5,11 @@
 #include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     SECTIONS_MOST = 4096,
@@ -33,17 +32,7 @@ struct source {
 
 static bool copy_from(const struct source *f, uint64_t at, void *to, size_t n)
 {
-    if (at > f->size || n > f->size - at)
-        return false;
-    for (size_t done = 0; done < n;) {
-        ssize_t got = pread(f->fd, (char *)to + done, n - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
+    return at <= f->size && n <= f->size - at && file_read_at(f->fd, at, to, n);
 }
 
 static int read_sections(struct source *f)

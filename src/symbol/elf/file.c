@@ -2,6 +2,7 @@
 #include "symbol/elf/file.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,17 +34,7 @@ bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len)
 
 bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n)
 {
-    if (!elf_file_inside(f, offset, n))
-        return false;
-    for (size_t done = 0; done < n;) {
-        ssize_t got = pread(f->fd, (char *)to + done, n - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
+    return elf_file_inside(f, offset, n) && file_read_at(f->fd, offset, to, n);
 }
 
 /* Reads bytes into new memory, with a NUL after them. */

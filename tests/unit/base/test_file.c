@@ -122,6 +122,21 @@ TEST(test_read_all)
     mem_fail_at(-1);
 }
 
+TEST(test_read_at)
+{
+    char text[10];
+    const char *path = tmpdir_write("at", "0123456789", 10);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(file_read_at(fd, 6, text, 4));
+    assert_memory_equal(text, "6789", 4);
+    assert_false(file_read_at(fd, 7, text, 4)); /* a byte too many */
+    assert_true(file_read_at(fd, 100, text, 0));
+    assert_false(file_read_at(fd, UINT64_MAX, text, 1));
+    close(fd);
+    assert_false(file_read_at(fd, 0, text, 1));
+}
+
 TEST(test_free_bytes)
 {
     assert_true(file_free_bytes(tmpdir) > 0);
@@ -258,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_append),
         cmocka_unit_test(test_a_limit_of_sizes_is_an_error),
         cmocka_unit_test(test_read_all),
+        cmocka_unit_test(test_read_at),
         cmocka_unit_test(test_read_all_does_not_wait),
         cmocka_unit_test(test_free_bytes),
         cmocka_unit_test(test_gzip_round_trip),
