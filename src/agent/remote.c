@@ -117,40 +117,39 @@ static void take_text(struct json_value v, char *out, size_t size)
     printable_clean(out, strlen(out));
 }
 
-static void read_error(struct json *j, struct remote_error *out)
+static bool take_error(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[32];
-    for (;;) {
-        struct json_value v = json_key(j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        if (strcmp(key, "line") == 0 && v.type == JSON_INT)
-            out->line = (uint64_t)v.integer;
-        else if (strcmp(key, "type") == 0)
-            take_text(v, out->type, sizeof out->type);
-        else if (strcmp(key, "reason") == 0)
-            take_text(v, out->reason, sizeof out->reason);
-        else if (!json_skip(j, v))
-            return;
-    }
+    struct remote_error *out = to;
+    if (strcmp(key, "line") == 0 && v.type == JSON_INT)
+        out->line = (uint64_t)v.integer;
+    else if (strcmp(key, "type") == 0)
+        take_text(v, out->type, sizeof out->type);
+    else if (strcmp(key, "reason") == 0)
+        take_text(v, out->reason, sizeof out->reason);
+    else
+        return json_skip(j, v);
+    return true;
 }
 
-static void read_errors(struct json *j, struct remote_answer *a)
+/* Reads the objects of an array into items, as many as there is room for, and passes over the rest.
+ * Adds to count. */
+static void read_objects(struct json *j, json_take *take, void *items, size_t size, unsigned room,
+                         unsigned *count)
 {
     for (;;) {
         struct json_value v = json_next(j);
         if (v.type == JSON_END || v.type == JSON_ERROR)
             return;
-        if (v.type == JSON_OBJECT && a->error_count < REMOTE_ERRORS)
-            read_error(j, &a->errors[a->error_count++]);
+        if (v.type == JSON_OBJECT && *count < room)
+            json_members(j, take, (char *)items + (*count)++ * size);
         else if (!json_skip(j, v))
             return;
     }
 }
 
-static bool take_member(struct json *j, const char *key, struct json_value v,
-                        struct remote_answer *a)
+static bool take_member(struct json *j, const char *key, struct json_value v, void *to)
 {
+    struct remote_answer *a = to;
     int64_t n = v.type == JSON_INT && v.integer > 0 ? v.integer : 0;
     if (strcmp(key, "accepted") == 0)
         a->accepted = (uint64_t)n;
@@ -165,7 +164,7 @@ static bool take_member(struct json *j, const char *key, struct json_value v,
     else if (strcmp(key, "detail") == 0)
         take_text(v, a->detail, sizeof a->detail);
     else if (strcmp(key, "errors") == 0 && v.type == JSON_ARRAY)
-        read_errors(j, a);
+        read_objects(j, take_error, a->errors, sizeof *a->errors, REMOTE_ERRORS, &a->error_count);
     else
         return json_skip(j, v);
     return true;
@@ -173,65 +172,35 @@ static bool take_member(struct json *j, const char *key, struct json_value v,
 
 void remote_read_answer(const char *json, size_t len, struct remote_answer *a)
 {
-    struct json j;
-    char key[32];
     a->offset = -1;
-    json_init(&j, json, len);
-    if (!len || json_read(&j).type != JSON_OBJECT)
-        return;
-    for (;;) {
-        struct json_value v = json_key(&j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR || !take_member(&j, key, v, a))
-            return;
-    }
+    json_document(json, len, take_member, a);
 }
 
-static void read_position(struct json *j, struct remote_position *p)
+static bool take_position(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[32];
-    for (;;) {
-        struct json_value v = json_key(j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        if (strcmp(key, "channel") == 0)
-            take_text(v, p->channel, sizeof p->channel);
-        else if (strcmp(key, "offset") == 0 && v.type == JSON_INT)
-            p->offset = v.integer;
-        else if (!json_skip(j, v))
-            return;
-    }
+    struct remote_position *p = to;
+    if (strcmp(key, "channel") == 0)
+        take_text(v, p->channel, sizeof p->channel);
+    else if (strcmp(key, "offset") == 0 && v.type == JSON_INT)
+        p->offset = v.integer;
+    else
+        return json_skip(j, v);
+    return true;
 }
 
-static void read_position_list(struct json *j, struct remote_positions *p)
+static bool take_channels(struct json *j, const char *key, struct json_value v, void *to)
 {
-    for (;;) {
-        struct json_value v = json_next(j);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        if (v.type == JSON_OBJECT && p->count < REMOTE_CHANNELS)
-            read_position(j, &p->items[p->count++]);
-        else if (!json_skip(j, v))
-            return;
-    }
+    struct remote_positions *p = to;
+    if (strcmp(key, "channels") != 0 || v.type != JSON_ARRAY)
+        return json_skip(j, v);
+    read_objects(j, take_position, p->items, sizeof *p->items, REMOTE_CHANNELS, &p->count);
+    return true;
 }
 
 void remote_read_positions(const char *json, size_t len, struct remote_positions *p)
 {
-    struct json j;
-    char key[32];
     *p = (struct remote_positions){0};
-    json_init(&j, json, len);
-    if (!len || json_read(&j).type != JSON_OBJECT)
-        return;
-    for (;;) {
-        struct json_value v = json_key(&j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        if (strcmp(key, "channels") == 0 && v.type == JSON_ARRAY)
-            read_position_list(&j, p);
-        else if (!json_skip(&j, v))
-            return;
-    }
+    json_document(json, len, take_channels, p);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */

@@ -21,20 +21,16 @@ struct sidecar {
     int64_t crc32; /* -1: it does not say */
 };
 
-static void read_members(struct json *j, struct sidecar *out)
+static bool take_member(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[32];
-    for (;;) {
-        struct json_value v = json_key(j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        if (strcmp(key, "window_id") == 0 && v.type == JSON_STRING)
-            json_text(v, out->id, sizeof out->id);
-        else if (strcmp(key, "payload_crc32") == 0 && v.type == JSON_INT)
-            out->crc32 = v.integer;
-        else if (!json_skip(j, v))
-            return;
-    }
+    struct sidecar *out = to;
+    if (strcmp(key, "window_id") == 0 && v.type == JSON_STRING)
+        json_text(v, out->id, sizeof out->id);
+    else if (strcmp(key, "payload_crc32") == 0 && v.type == JSON_INT)
+        out->crc32 = v.integer;
+    else
+        return json_skip(j, v);
+    return true;
 }
 
 /* Leaves the sidecar empty where the file is missing or unreadable. */
@@ -43,16 +39,13 @@ static void read_sidecar(const struct ship_part *p, struct sidecar *out)
     char path[PATH_MAX];
     char *text = NULL;
     size_t len = 0;
-    struct json j;
     *out = (struct sidecar){.crc32 = -1};
     int dir = (int)(path_base(p->path) - p->path);
     int n = snprintf(path, sizeof path, "%.*s.gpufl-window.%s.%lld.json", dir, p->path, p->channel,
                      (long long)p->number);
     if (n < 0 || (size_t)n >= sizeof path || file_read_all(path, SIDECAR_MAX, &text, &len, NULL))
         return;
-    json_init(&j, text, len);
-    if (json_read(&j).type == JSON_OBJECT)
-        read_members(&j, out);
+    json_document(text, len, take_member, out);
     mem_free(text);
 }
 

@@ -47,6 +47,17 @@ struct json_value json_read(struct json *j);
  * value; JSON_END after the last, JSON_ERROR when malformed. */
 struct json_value json_key(struct json *j, char *key, size_t size);
 
+/* One member of an object: takes the value into `to`, or passes over it (json_skip). False ends the
+ * walk. */
+typedef bool json_take(struct json *j, const char *key, struct json_value v, void *to);
+
+/* Inside an object: gives each member to `take`, with at most 31 bytes of its key. Ends with the
+ * object, at what is malformed, and where take says so. */
+void json_members(struct json *j, json_take *take, void *to);
+
+/* The members of the object that a text is; none where the text is no object. */
+void json_document(const char *text, size_t len, json_take *take, void *to);
+
 /* Inside an array: the next element. */
 struct json_value json_next(struct json *j);
 

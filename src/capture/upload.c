@@ -237,44 +237,36 @@ struct said {
     uint64_t lines;
 };
 
-static void read_session(struct json *j, struct said *s)
+static bool take_session(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[32];
-    for (;;) {
-        struct json_value v = json_key(j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        bool note = strcmp(key, "message") == 0 || strcmp(key, "note") == 0;
-        if (note && v.type == JSON_STRING && !*s->message)
-            json_text(v, s->message, sizeof s->message);
-        else if (strcmp(key, "lines_accepted") == 0 && v.type == JSON_INT && v.integer > 0)
-            s->lines += (uint64_t)v.integer;
-        else if (!json_skip(j, v))
-            return;
-    }
+    struct said *s = to;
+    bool note = strcmp(key, "message") == 0 || strcmp(key, "note") == 0;
+    if (note && v.type == JSON_STRING && !*s->message)
+        json_text(v, s->message, sizeof s->message);
+    else if (strcmp(key, "lines_accepted") == 0 && v.type == JSON_INT && v.integer > 0)
+        s->lines += (uint64_t)v.integer;
+    else
+        return json_skip(j, v);
+    return true;
+}
+
+static bool take_said(struct json *j, const char *key, struct json_value v, void *to)
+{
+    struct said *s = to;
+    if (strcmp(key, "result") == 0 && v.type == JSON_STRING)
+        json_text(v, s->result, sizeof s->result);
+    else if (strcmp(key, "sessions") == 0 && v.type == JSON_ARRAY)
+        while (json_next(j).type == JSON_OBJECT)
+            json_members(j, take_session, s);
+    else
+        return json_skip(j, v);
+    return true;
 }
 
 static void read_said(const struct buf *text, struct said *s)
 {
-    struct json j;
-    char key[32];
     *s = (struct said){0};
-    json_init(&j, text->data, text->len);
-    if (!text->len || json_read(&j).type != JSON_OBJECT)
-        return;
-    for (;;) {
-        struct json_value v = json_key(&j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return;
-        if (strcmp(key, "result") == 0 && v.type == JSON_STRING) {
-            json_text(v, s->result, sizeof s->result);
-        } else if (strcmp(key, "sessions") == 0 && v.type == JSON_ARRAY) {
-            while (json_next(&j).type == JSON_OBJECT)
-                read_session(&j, s);
-        } else if (!json_skip(&j, v)) {
-            return;
-        }
-    }
+    json_document(text->data, text->len, take_said, s);
 }
 
 /* The first line on the command's stderr, without the program's name before it. */

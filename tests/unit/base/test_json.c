@@ -231,6 +231,31 @@ TEST(test_skip)
     assert_int_equal(json_next(&j).type, JSON_ERROR); /* nothing is open */
 }
 
+/* Counts members; ends the walk at "stop". */
+static bool count_member(struct json *j, const char *key, struct json_value v, void *to)
+{
+    ++*(int *)to;
+    return strcmp(key, "stop") != 0 && json_skip(j, v);
+}
+
+TEST(test_members)
+{
+    static const struct {
+        const char *text;
+        int members;
+    } rows[] = {{"{\"a\":1,\"b\":{\"c\":2},\"d\":[3,{\"e\":4}]}", 3},
+                {"{\"a\":1,\"stop\":2,\"b\":3}", 2},
+                {"{\"a\":1,\"b\"", 1},
+                {"{}", 0},
+                {"[1]", 0},
+                {"", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int members = 0;
+        json_document(rows[i].text, strlen(rows[i].text), count_member, &members);
+        assert_int_equal(members, rows[i].members);
+    }
+}
+
 TEST(test_text_is_cut_at_a_character)
 {
     static const char text[] = "\"ab\\u20ac\xf0\x9f\x98\x80z\"";
@@ -348,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_skip),
+        cmocka_unit_test(test_members),
         cmocka_unit_test(test_text_is_cut_at_a_character),
         cmocka_unit_test(test_error_sticks_with_its_place),
         cmocka_unit_test(test_long_number),
