@@ -6,16 +6,16 @@
 
 #include <string.h>
 
-enum { BATCH_ROWS = 65536 };
-
-int batches_open(struct batches *b, enum record_type type, const struct wire_visitor *v)
+int batches_open(struct batches *b, enum record_type type, size_t room,
+                 const struct wire_visitor *v)
 {
     *b = (struct batches){.batch = {.type = type, .record = &records[type]}, .visitor = v};
-    b->cells = mem_array(records[type].column_count, BATCH_ROWS * sizeof *b->cells);
+    b->room = room < BATCHES_ROWS ? room : BATCHES_ROWS;
+    b->cells = mem_array(records[type].column_count, b->room * sizeof *b->cells);
     if (!b->cells)
         return GPUFL_E_NOMEM;
     for (unsigned i = 0; i < records[type].column_count; i++)
-        b->batch.col[i] = b->cells + (size_t)i * BATCH_ROWS;
+        b->batch.col[i] = b->cells + (size_t)i * b->room;
     return 0;
 }
 
@@ -37,17 +37,17 @@ int batches_take(void *arg, const struct page *p)
     struct batches *b = arg;
     int rc = 0;
     for (size_t from = 0, n; !rc && from < p->rows; from += n) {
-        n = BATCH_ROWS - b->batch.rows;
+        n = b->room - b->batch.rows;
         n = n < p->rows - from ? n : p->rows - from;
         for (unsigned c = 0; c < p->columns; c++) {
-            int64_t *to = b->cells + (size_t)c * BATCH_ROWS + b->batch.rows;
+            int64_t *to = b->cells + (size_t)c * b->room + b->batch.rows;
             memcpy(to, (const int64_t *)p->data[c] + from, n * sizeof *to);
             for (size_t i = 0; p->valid[c] && i < n; i++)
                 if (!page_known(p, c, from + i))
                     to[i] = CELL_NULL;
         }
         b->batch.rows += n;
-        if (b->batch.rows == BATCH_ROWS)
+        if (b->batch.rows == b->room)
             rc = batches_end(b);
     }
     return rc;

@@ -5,14 +5,19 @@
 
 #include "store/page.h"
 
+enum { BATCHES_ROWS = 65536 /* of a batch at most */ };
+
 struct batches {
     struct wire_batch batch;
     int64_t *cells; /* owned */
+    size_t room;    /* rows */
     const struct wire_visitor *visitor;
 };
 
-/* 0 or GPUFL_E_NOMEM. */
-int batches_open(struct batches *b, enum record_type type, const struct wire_visitor *v);
+/* room: of rows, where the caller knows that there are no more than that; BATCHES_ROWS else. 0 or
+ * GPUFL_E_NOMEM. */
+int batches_open(struct batches *b, enum record_type type, size_t room,
+                 const struct wire_visitor *v);
 void batches_close(struct batches *b);
 
 /* Takes a page of the record's columns (an ask_take; arg: struct batches); hands over what is left.

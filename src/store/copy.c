@@ -109,7 +109,7 @@ static int end_record(struct copying *c)
 static int put_rows(struct copying *c, enum record_type type, const struct page *p)
 {
     int rc = c->batches.cells && c->batches.batch.type != type ? end_record(c) : 0;
-    if (!rc && !c->batches.cells && batches_open(&c->batches, type, &c->visitor))
+    if (!rc && !c->batches.cells && batches_open(&c->batches, type, BATCHES_ROWS, &c->visitor))
         return err_nomem(c->e);
     if (rc == 0)
         rc = batches_take(&c->batches, p);

@@ -1,6 +1,7 @@
 """gpufl-server as its operator sees it: restores that are killed, files that are lost or damaged.
 
 Usage: test_server_operated.py gpufl-server gpufl SOURCE_DIR"""
+import json
 import os
 import re
 import resource
@@ -128,6 +129,70 @@ class Lost(unittest.TestCase):
         self.assertEqual(out.returncode, 1, out)
         self.assertNotIn(" 1 damaged", out.stdout)
         self.assertIn("could not be checked", out.stdout + out.stderr)
+
+
+class Small(unittest.TestCase):
+    """Sessions that share a file."""
+
+    def setUp(self):
+        self.server = Server(PROGRAM)
+        self.addCleanup(self.server.__exit__)
+        self.server.set_up()
+        self.key = self.server.make_key()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.sessions = folder.name, []
+        for _ in range(3):
+            told = subprocess.run([GPUFL, "sim", "--kernels", "300", "--rate", "max", "--output", folder.name],
+                                  capture_output=True, text=True, check=True, timeout=PATIENCE)
+            self.sessions.append(self.server.load(self.key, json.loads(told.stdout)["directory"]))
+
+    def packs(self, data):
+        return [os.path.join(at, name) for at, _, files in os.walk(os.path.join(data, "columns")) for name in files
+                if name.endswith(".pack")]
+
+    def ask(self, session):
+        return self.server.ask("GET", f"/api/v1/sessions/{session}/kernels", Authorization=self.key)
+
+    def check(self, data):
+        return command("check", "--data", data, *self.server.options)
+
+    @unittest.skipIf(postgres.URL, "PostgreSQL has backups of its own")
+    def test_backup_restore_check(self):
+        self.assertEqual(len(self.packs(self.server.data)), 1)
+        made = self.server.as_user("POST", "/api/v1/backups")
+        self.assertEqual(made.status, 200, made)
+        target = os.path.join(self.folder, "again")
+        backup = os.path.join(self.server.data, "backups", made.json()["name"])
+        self.assertEqual(command("restore", backup, "--data", target).returncode, 0)
+        out = self.check(target)
+        self.assertEqual(out.returncode, 0, out)
+        self.assertRegex(out.stdout, r"^3 sessions, \d+ rows, 0 damaged\n$")
+        kernels = self.ask(self.sessions[0]).json()["data"]
+        with Server(PROGRAM, data=target) as restored:
+            answer = restored.ask("GET", f"/api/v1/sessions/{self.sessions[0]}/kernels", Authorization=self.key)
+            self.assertEqual(answer.json()["data"], kernels)
+
+    def test_damage_is_one_session_s(self):
+        self.server.stop()
+        with open(self.packs(self.server.data)[0], "r+b") as file:  # the last one could be a crash's
+            file.seek(512)
+            file.write(b"\0" * 64)
+        out = self.check(self.server.data)
+        self.assertEqual(out.returncode, 1, out)
+        self.assertIn("1 damaged", out.stdout)
+        self.server.start()
+        answers = {session: self.ask(session) for session in self.sessions}
+        self.assertEqual(sorted(a.status for a in answers.values()), [200, 200, 500])
+        bad = next(s for s, a in answers.items() if a.status == 500)
+        self.assertIn("session is damaged", answers[bad].json()["detail"])
+        self.assertIn(f"session {bad} of workspace", out.stdout)
+
+    def test_deleted(self):
+        for session in self.sessions:
+            self.assertEqual(self.server.as_user("DELETE", f"/api/v1/sessions/{session}").status, 204)
+            self.assertEqual(self.ask(session).status, 404)
+        until(lambda: not self.packs(self.server.data), "their columns are still on the disk")
 
 
 class Full(unittest.TestCase):

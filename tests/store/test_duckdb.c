@@ -1,5 +1,5 @@
-/* test_duckdb.c - the conformance suite on DuckDB. Skipped, with a message, where the library is
- * not available. */
+/* test_duckdb.c - the conformance suite on DuckDB: as sessions come, which are small at first, and
+ * with a file for each. Skipped, with a message, where the library is not available. */
 #include "suite.h"
 
 #include "store/duckdb/duck.h"
@@ -18,5 +18,7 @@ int main(void)
         return 0;
     }
     suite.ops = &store_duckdb;
-    return cmocka_run_group_tests(cases, suite_setup, suite_teardown);
+    int failed = cmocka_run_group_tests_name("small", cases, suite_setup, suite_teardown);
+    suite = (struct suite){.ops = &store_duckdb, .config = {.small_most = -1}};
+    return failed + cmocka_run_group_tests_name("files", cases, suite_setup, suite_teardown);
 }

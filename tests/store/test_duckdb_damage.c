@@ -55,7 +55,7 @@ static const char *file_of(const char *id)
 
 static struct store *open_store(void)
 {
-    const struct store_config config = {.data = folder, .threads = 2};
+    const struct store_config config = {.data = folder, .threads = 2, .small_most = -1};
     struct store *s;
     OK(ops->open(&s, &config, e));
     return s;
@@ -176,7 +176,7 @@ TEST(test_other_versions)
 
 TEST(test_killed)
 {
-    const struct store_config config = {.data = folder, .threads = 2};
+    const struct store_config config = {.data = folder, .threads = 2, .small_most = -1};
     damage_killed_writer(ops, &config, 12, 7);
 }
 
@@ -188,7 +188,7 @@ static int write_until_full(void)
 {
     struct store_session *ss, *other;
     struct err e = {0};
-    const struct store_config config = {.data = folder, .threads = 2};
+    const struct store_config config = {.data = folder, .threads = 2, .small_most = -1};
     struct rlimit limit;
     struct store *s;
     int64_t good = 0;
@@ -254,7 +254,7 @@ static int settle_when_full(void)
 {
     struct store_session *ss, *other;
     struct err e = {0};
-    const struct store_config config = {.data = folder, .threads = 2};
+    const struct store_config config = {.data = folder, .threads = 2, .small_most = -1};
     struct rlimit limit;
     struct store *s;
     signal(SIGXFSZ, SIG_IGN);
@@ -337,7 +337,8 @@ TEST(test_settled_when_full)
 
 TEST(test_too_long)
 {
-    const struct store_config config = {.data = folder, .threads = 2, .query_limit = 1};
+    const struct store_config config = {
+        .data = folder, .threads = 2, .small_most = -1, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.i = 0},       {.i = 10},
                                        {.i = 0}};

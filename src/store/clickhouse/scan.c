@@ -89,7 +89,7 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
                     const struct wire_visitor *v, struct err *e)
 {
     struct batches b;
-    if (batches_open(&b, type, v))
+    if (batches_open(&b, type, BATCHES_ROWS, v))
         return err_nomem(e);
     int rc = scan_records(&b, ss, from, to, e);
     batches_close(&b);

@@ -2,6 +2,7 @@
 #include "store/append.h"
 #include "store/duckdb/ask.h"
 #include "store/duckdb/select.h"
+#include "store/duckdb/small.h"
 
 const struct store_ops store_duckdb = {
     .name = "duckdb",
@@ -11,16 +12,16 @@ const struct store_ops store_duckdb = {
     .room = engine_room,
     .get = session_get,
     .put = session_put,
-    .positions = write_positions,
-    .peek = write_positions,
-    .begin = write_begin,
+    .positions = small_positions,
+    .peek = small_positions,
+    .begin = small_begin,
     .names = append_names,
     .append = append_batch,
     .tiles = append_tiles,
     .spans = append_spans,
     .unknown = append_unknown,
-    .commit = write_commit,
-    .rollback = write_rollback,
+    .commit = small_commit,
+    .rollback = small_rollback,
     .scan = scan_rows,
     .scan_names = scan_all_names,
     .scan_unknown = scan_all_unknown,
@@ -30,7 +31,7 @@ const struct store_ops store_duckdb = {
     .size = session_size,
     .drop = session_drop,
     .put_apart = session_put_apart,
-    .settle = session_settle,
+    .settle = small_settle,
     .backup = keep_backup,
     .sessions = keep_sessions,
     .walk = scan_walk,

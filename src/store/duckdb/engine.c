@@ -4,6 +4,7 @@
  * extensions, the network, other files. The folder is the one place where files may be opened,
  * for good. */
 #include "store/duckdb/engine.h"
+#include "store/duckdb/pack.h"
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
@@ -20,6 +21,7 @@ enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8, ROOM_LEAST = 4 };
 
 #define DEFAULT_QUERY  30000000000ll /* ns */
 #define DEFAULT_MEMORY (INT64_C(192) << 20)
+#define SMALL_MOST     (INT64_C(2) << 20)
 #define SESSION_MEMORY (INT64_C(6) << 20)  /* of one that is written; measured: up to 5 MiB */
 #define QUERY_MEMORY   (INT64_C(64) << 20) /* left to questions and checkpoints */
 #define MEMORY_STEP    (INT64_C(64) << 20)
@@ -205,6 +207,9 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     session_list_init(&s->open, session_close, session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int rc = open_folder(s, c->data, e);
+    s->small_most = c->small_most < 0 ? 0 : c->small_most ? c->small_most : SMALL_MOST;
+    if (rc == 0)
+        rc = packs_open(&s->packs, s->root, e);
     if (rc == 0)
         rc = open_instance(s, c, e);
     if (rc == 0)
@@ -248,6 +253,7 @@ void engine_close(struct store *s)
     if (s->db)
         s->duck->close(&s->db);
     session_list_fini(&s->open);
+    packs_close(s->packs);
     mem_free(s->root);
     mem_free(s->program);
     mem_free(s);

@@ -1,9 +1,10 @@
 /* engine.h - the part that the files of the DuckDB engine share: the instance, its connections,
  * and the sessions that are attached to it.
  *
- * One instance in memory serves all; a session is a separate database file, attached under an
- * alias when somebody gets it, and detached when others need the room. So deleting a session is
- * unlinking a file, and one memory limit holds for all.
+ * One instance in memory serves all; a large session is a separate database file, attached under
+ * an alias when somebody gets it, and detached when others need the room. So deleting it is
+ * unlinking a file, and one memory limit holds for all. Small sessions share files of ours
+ * (small.h).
  *
  * Lock order: a session's write_lock, then the store's lock. Neither is held while a statement
  * runs, except for write_lock by the writer and by a backup. */
@@ -37,6 +38,8 @@ struct store {
     atomic_uint copies;       /* made for select; numbers them */
     atomic_uint held;         /* times that the library had not released a file yet; relaxed */
     struct watch watch;
+    struct packs *packs; /* owned: of small sessions */
+    int64_t small_most;  /* bytes of a small session's rows in memory; 0: none is small */
 
     struct session_list open;
     struct connection *idle; /* guarded by open.lock */
@@ -44,12 +47,15 @@ struct store {
 };
 
 struct writer;
+struct small;
 
 struct store_session {
     struct listed at; /* first */
     struct store *store;
     char alias[24];       /* of its file in the instance: s1, s2, … */
-    char *path;           /* owned: its file */
+    char *path;           /* owned: its file; of a small session: that it may get */
+    struct small *small;  /* owned; NULL: it had a file when it was opened */
+    bool memory;          /* it has no file: a view of a small session */
     unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by open.lock */
     bool broken;          /* does not answer: to be attached again; guarded by open.lock */
     _Atomic bool dropped; /* deleted for everybody who has no reference; relaxed */
@@ -105,12 +111,21 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int session_settle(struct store_session *ss, struct err *e);
 
+/* Opens a file for the rows of a small session, made anew, or a database in memory (path NULL), as
+ * a session that nobody else knows: session_close, then session_free. */
+int session_open_own(struct store_session *small, const char *path, struct store_session **out,
+                     struct err *e);
+
+/* Says whether there is a session: in a pack, or with a file at path. */
+bool session_exists(struct store *s, const char *workspace, const char *id, const char *path);
+
 /* ---- session_files.c ----------------------------------------------------------------------- */
 
 /* "<root>/<workspace>/<id>.duckdb", its folder made where asked for. */
 int session_path(struct store *s, const char *workspace, const char *id, bool make,
                  char path[PATH_MAX], struct err *e);
 int session_remove_files(const char *path, struct err *e);
+int session_remove_current(const char *path, struct err *e); /* but not those put apart */
 int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e);
 
 /* Called by the list of open sessions (session_list.h). */
@@ -139,6 +154,10 @@ void write_rollback(struct store_session *ss);
 void write_close(struct store_session *ss); /* frees the writer */
 
 int write_begin_waiting(struct store_session *ss, struct err *e); /* for the present writer */
+
+/* A transaction of a session that nobody else knows, whose rows are all given by the caller: what
+ * struct append remembers is neither read nor asked. */
+int write_begin_alone(struct store_session *ss, struct err *e);
 
 /* ---- keep.c ---------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "store/duckdb/small.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -181,7 +182,9 @@ int keep_parquet(struct store_session *ss, enum record_type type, const char *pa
     snprintf(name, sizeof name, ".export-%u.parquet", ++number);
     if (path_join(made, sizeof made, ss->store->root, name))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
-    int rc = engine_take(ss->store, &c, e);
+    int rc = small_readable(ss, &ss, e);
+    if (rc == 0)
+        rc = engine_take(ss->store, &c, e);
     if (rc)
         return rc;
     buf_init(&text, SQL_TEXT_MAX);
@@ -267,7 +270,10 @@ int keep_backup(struct store *s, const char *folder, struct err *e)
     DIR *d = opendir(s->root);
     if (!d)
         return io_failed("read", s->root, e);
+    /* Packs first: a session that gets a file meanwhile is in both then, and the pack counts. */
     int rc = file_mkdirs(to, 0700, e);
+    if (rc == 0)
+        rc = packs_backup(s->packs, to, e);
     while (!rc && (entry = readdir(d)))
         if (store_id_ok(entry->d_name))
             rc = backup_workspace(s, entry->d_name, to, e);
@@ -280,15 +286,19 @@ int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg,
 {
     char folder[PATH_MAX], id[STORE_ID_MAX + 16];
     const struct dirent *entry;
-    int rc = 0;
+    struct packed_state state;
     if (!store_id_ok(workspace) || path_join(folder, sizeof folder, s->root, workspace))
         return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a workspace", workspace);
+    int rc = packs_list(s->packs, workspace, take, arg, e);
+    if (rc)
+        return rc;
     DIR *d = opendir(folder);
     if (!d)
         return errno == ENOENT ? 0 : io_failed("read", folder, e);
     while (!rc && (entry = readdir(d)))
         if (session_of(entry->d_name, id) &&
-            store_id_ok(id)) /* the history's file is not a session's */
+            store_id_ok(id) && /* the history's file is not a session's */
+            !packs_find(s->packs, workspace, id, &state))
             rc = take(arg, id);
     closedir(d);
     return rc;

@@ -2,6 +2,7 @@
 #include "store/duckdb/engine.h"
 
 #include "store/batches.h"
+#include "store/duckdb/small.h"
 
 #include <string.h>
 
@@ -49,22 +50,79 @@ static int run(struct store_session *ss, const struct sql_bound *s, ask_take tak
     return rc;
 }
 
+/* All columns of an image's table. */
+static int put_image(const struct image *image, struct image_ask *ask, ask_take take, void *arg)
+{
+    unsigned columns[RECORD_MAX_COLUMNS];
+    ask->columns = columns;
+    ask->column_count = store_table(ask->table)->column_count;
+    for (unsigned i = 0; i < ask->column_count; i++)
+        columns[i] = i;
+    return image_pages(image, ask, take, arg);
+}
+
+static int scan_image(struct store_session *ss, struct image_ask *ask, ask_take take, void *arg,
+                      struct err *e)
+{
+    const struct image *image;
+    int rc = small_hold_image(ss, &image, e);
+    if (rc)
+        return rc;
+    rc = put_image(image, ask, take, arg);
+    small_let_go(ss);
+    return rc;
+}
+
+static int scan_statement(struct store_session *ss, enum record_type type, struct image_ask *ask,
+                          struct batches *b, struct err *e)
+{
+    const struct sql_arg bounds[] = {SQL_INT(ask->from), SQL_INT(ask->to)};
+    struct buf text;
+    buf_init(&text, SQL_TEXT_MAX);
+    scan_text(&text, ss, type, ask->time >= 0);
+    const struct sql_bound s = {buf_cstr(&text), bounds, ask->time >= 0 ? 2 : 0};
+    int rc = run(ss, &s, batches_take, b, e);
+    buf_fini(&text);
+    return rc;
+}
+
+/* Rows of a small session. */
+static int scan_small(struct store_session *ss, struct image_ask *ask, const struct wire_visitor *v,
+                      struct err *e)
+{
+    const struct image *image;
+    struct batches b;
+    int rc = small_hold_image(ss, &image, e);
+    if (rc)
+        return rc;
+    size_t rows = image_rows(image, ask->table);
+    if (rows && batches_open(&b, (enum record_type)ask->table, rows, v)) {
+        rc = err_nomem(e);
+    } else if (rows) {
+        rc = put_image(image, ask, batches_take, &b);
+        if (rc == 0)
+            rc = batches_end(&b);
+        batches_close(&b);
+    }
+    small_let_go(ss);
+    return rc;
+}
+
 int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
               const struct wire_visitor *v, struct err *e)
 {
-    const struct sql_arg bounds[] = {SQL_INT(from), SQL_INT(to)};
-    bool bounded = (from != INT64_MIN || to != INT64_MAX) && batches_time(type) >= 0;
+    struct store_session *file = small_file(ss);
+    bool bounded = from != INT64_MIN || to != INT64_MAX;
+    struct image_ask ask = {
+        .table = type, .time = bounded ? batches_time(type) : -1, .from = from, .to = to};
     struct batches b;
-    struct buf text;
-    if (batches_open(&b, type, v))
+    if (!file)
+        return scan_small(ss, &ask, v, e);
+    if (batches_open(&b, type, BATCHES_ROWS, v))
         return err_nomem(e);
-    buf_init(&text, SQL_TEXT_MAX);
-    scan_text(&text, ss, type, bounded);
-    const struct sql_bound s = {buf_cstr(&text), bounds, bounded ? 2 : 0};
-    int rc = run(ss, &s, batches_take, &b, e);
+    int rc = scan_statement(file, type, &ask, &b, e);
     if (rc == 0)
         rc = batches_end(&b);
-    buf_fini(&text);
     batches_close(&b);
     return rc;
 }
@@ -72,11 +130,16 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
 static int walk(struct store_session *ss, unsigned table, const char *columns, ask_take take,
                 void *arg, struct err *e)
 {
+    struct store_session *file = small_file(ss);
     struct buf text;
+    if (!file) {
+        struct image_ask ask = {.table = table, .time = -1};
+        return scan_image(ss, &ask, take, arg, e);
+    }
     buf_init(&text, SQL_TEXT_MAX);
     buf_printf(&text, "SELECT %s FROM ", columns);
-    session_table(&text, ss, table);
-    int rc = run(ss, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
+    session_table(&text, file, table);
+    int rc = run(file, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);
     return rc;
 }
@@ -153,15 +216,36 @@ static int walk_tables(struct store_session *ss, struct connection *c, const str
     return rc;
 }
 
+static int walk_image(struct store_session *ss, const struct store_walk *w, struct err *e)
+{
+    struct walking each = {w, 0};
+    const struct image *image;
+    int rc = small_hold_image(ss, &image, e);
+    if (rc)
+        return rc;
+    if (image->position_count)
+        rc = w->positions(w->arg, image->positions, image->position_count);
+    for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
+        each.table = (unsigned)i;
+        rc = image_table_pages(image, each.table, store_table(each.table)->column_count, take_page,
+                               &each);
+    }
+    small_let_go(ss);
+    return rc;
+}
+
 int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e)
 {
     struct connection *c;
+    struct store_session *file = small_file(ss);
+    if (!file)
+        return walk_image(ss, w, e);
     int rc = engine_take(ss->store, &c, e);
     if (rc)
         return rc;
     rc = sql_run(ss->store->duck, c->handle, "BEGIN TRANSACTION READ ONLY", e);
     if (rc == 0)
-        rc = walk_tables(ss, c, w, e);
+        rc = walk_tables(file, c, w, e);
     engine_undo(ss->store, c); /* nothing was written */
     engine_give(ss->store, c);
     return rc;

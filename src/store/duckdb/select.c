@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process/spawn.h"
+#include "store/duckdb/small.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -99,9 +100,13 @@ static int copy(struct asking *a, struct store_session *ss, size_t number, char 
     snprintf(name, sizeof name, "%zu.duckdb", number);
     if (path_join(to, sizeof to, a->folder, name))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
-    pthread_mutex_lock(&ss->write_lock);
-    rc = keep_copy(ss->path, to, COPY_MOST, e);
-    pthread_mutex_unlock(&ss->write_lock);
+    if (!small_file(ss)) {
+        rc = small_copy(ss, to, e);
+    } else {
+        pthread_mutex_lock(&ss->write_lock);
+        rc = keep_copy(ss->path, to, COPY_MOST, e);
+        pthread_mutex_unlock(&ss->write_lock);
+    }
     snprintf(file, PATH_MAX, "%s", to + strlen(a->s->root) + 1);
     return rc;
 }
@@ -133,7 +138,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     struct store_session *ss = x->columns;
     char file[PATH_MAX];
     int rc = 0;
-    if (x->live)
+    if (x->live || !small_file(ss))
         rc = copy(a, ss, place, file, e);
     else
         snprintf(file, sizeof file, "%s", ss->path + strlen(a->s->root) + 1);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "store/duckdb/small.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -221,7 +222,7 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     struct err why = {0};
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "ATTACH ");
-    sql_literal(&text, path);
+    sql_literal(&text, ss->memory ? ":memory:" : path);
     buf_printf(&text, " AS %s", ss->alias);
     int rc = run_attach(ss, c, buf_cstr(&text), &why);
     buf_fini(&text);
@@ -266,8 +267,8 @@ static int open_file(struct store_session *ss, struct err *e)
     if (rc)
         return rc;
     engine_fit(ss->store, c);
-    bool made = !file_exists(ss->path);
-    rc = made ? create_file(ss, c, e) : 0;
+    bool made = ss->memory || !file_exists(ss->path);
+    rc = made && !ss->memory ? create_file(ss, c, e) : 0;
     if (rc == 0)
         rc = attach(ss, ss->path, c, e);
     if (!rc) { /* to ask whether it is empty would ask all that are attached, sound or not */
@@ -288,6 +289,7 @@ void session_free(struct listed *at)
 {
     struct store_session *ss = (struct store_session *)at;
     write_close(ss);
+    small_free(ss);
     pthread_mutex_destroy(&ss->write_lock);
     mem_free(ss->path);
     mem_free(ss);
@@ -297,10 +299,14 @@ void session_close(struct listed *at)
 {
     struct store_session *ss = (struct store_session *)at;
     struct connection *c;
+    if (ss->small) {
+        small_close(ss);
+        return;
+    }
     write_close(ss);
     if (engine_take(ss->store, &c, NULL))
         return;
-    if (!ss->dropped && !ss->broken)
+    if (!ss->dropped && !ss->broken && !ss->memory)
         session_settle(ss, NULL);
     detach(ss, c, NULL);
     engine_give(ss->store, c);
@@ -308,10 +314,9 @@ void session_close(struct listed *at)
 
 /* ---- get and put ---------------------------------------------------------------------------- */
 
-/* Puts a session into the list, as being opened, with one reference; NULL: out of memory.
- * [store.open.lock held] */
-static struct store_session *new_session(struct store *s, const char *workspace, const char *id,
-                                         const char *path)
+/* A session that is not in the list; NULL: out of memory. [store.open.lock held] */
+static struct store_session *make_session(struct store *s, const char *workspace, const char *id,
+                                          const char *path)
 {
     struct store_session *ss = mem_zalloc(sizeof *ss);
     char *own = mem_strdup(path);
@@ -327,8 +332,55 @@ static struct store_session *new_session(struct store *s, const char *workspace,
     snprintf(ss->alias, sizeof ss->alias, "s%" PRIu64, ++s->aliases);
     pthread_mutex_init(&ss->write_lock, NULL);
     ss->sound_at = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
-    session_list_add(&s->open, &ss->at);
     return ss;
+}
+
+/* Puts a session into the list, as being opened, with one reference; NULL: out of memory.
+ * [store.open.lock held] */
+static struct store_session *new_session(struct store *s, const char *workspace, const char *id,
+                                         const char *path)
+{
+    struct store_session *ss = make_session(s, workspace, id, path);
+    if (ss)
+        session_list_add(&s->open, &ss->at);
+    return ss;
+}
+
+int session_open_own(struct store_session *small, const char *path, struct store_session **out,
+                     struct err *e)
+{
+    struct store *s = small->store;
+    pthread_mutex_lock(&s->open.lock);
+    struct store_session *ss = make_session(s, small->at.workspace, small->at.id, path ? path : "");
+    pthread_mutex_unlock(&s->open.lock);
+    *out = NULL;
+    if (!ss)
+        return err_nomem(e);
+    ss->memory = !path;
+    int rc = path ? session_remove_current(path, e) : 0;
+    if (rc == 0)
+        rc = open_file(ss, e);
+    if (rc)
+        session_free(&ss->at);
+    else
+        *out = ss;
+    return rc;
+}
+
+/* Opens a session as what it is: in a pack, with a file, or new, and then in the pack. A file
+ * beside the pack is what a crash left of a transaction. */
+static int open_any(struct store_session *ss, struct err *e)
+{
+    struct store *s = ss->store;
+    struct packed_state state;
+    bool packed = packs_find(s->packs, ss->at.workspace, ss->at.id, &state);
+    bool there = file_exists(ss->path);
+    if (!packed && (there || !s->small_most || strcmp(ss->at.id, history) == 0))
+        return open_file(ss, e);
+    int rc = there ? session_remove_current(ss->path, e) : 0;
+    if (rc == 0)
+        rc = packed ? 0 : packs_make(s->packs, ss->at.workspace, ss->at.id, e);
+    return rc ? rc : small_open(ss, e);
 }
 
 /* [store.open.lock held; released while the file is opened] */
@@ -339,7 +391,7 @@ static int open_session(struct store *s, const char *workspace, const char *id, 
     if (!ss)
         return err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
-    int rc = open_file(ss, e);
+    int rc = open_any(ss, e);
     pthread_mutex_lock(&s->open.lock);
     session_list_opened(&s->open, &ss->at);
     if (!rc) {
@@ -367,9 +419,10 @@ static bool answers(struct store_session *ss)
 {
     struct connection *c;
     char text[80];
-    if (engine_take(ss->store, &c, NULL))
+    const struct store_session *file = small_file(ss);
+    if (!file || engine_take(ss->store, &c, NULL))
         return true; /* which will show elsewhere */
-    snprintf(text, sizeof text, "SELECT name FROM %s.main.about LIMIT 1", ss->alias);
+    snprintf(text, sizeof text, "SELECT name FROM %s.main.about LIMIT 1", file->alias);
     bool sound = !sql_run(ss->store->duck, c->handle, text, NULL);
     engine_give(ss->store, c);
     return sound;
@@ -403,6 +456,12 @@ static int take(struct store *s, struct store_session *ss, bool *again, struct e
     return 0;
 }
 
+bool session_exists(struct store *s, const char *workspace, const char *id, const char *path)
+{
+    struct packed_state state;
+    return packs_find(s->packs, workspace, id, &state) || file_exists(path);
+}
+
 static int get(struct store *s, const char *workspace, const char *session, bool create,
                struct store_session **out, struct err *e)
 {
@@ -422,7 +481,7 @@ static int get(struct store *s, const char *workspace, const char *session, bool
         } else if (ss) {
             rc = take(s, ss, &again, e);
             *out = rc || again ? NULL : ss;
-        } else if (!create && !file_exists(path)) {
+        } else if (!create && !session_exists(s, workspace, session, path)) {
             rc = session_absent(session, e);
         } else {
             rc = open_session(s, workspace, session, path, out, e);

@@ -6,6 +6,7 @@
 #include "store/duckdb/engine.h"
 
 #include "base/file.h"
+#include "store/duckdb/small.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -26,17 +27,27 @@ int session_path(struct store *s, const char *workspace, const char *id, bool ma
 }
 
 /* The log first: a file alone is a session, a log alone would go to the next one of its name. */
-int session_remove_files(const char *path, struct err *e)
+static int remove_suffixed(const char *path, size_t count, struct err *e)
 {
     static const char *const suffixes[] = {
         ".wal.checkpoint", ".wal.recovery", ".wal", "", APART ".wal", APART};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && i < count; i++) {
         char name[PATH_MAX + 32];
         snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
         if (unlink(name) && errno != ENOENT)
             return err_set_vendor(e, err_from_errno(errno), errno, "cannot delete %s", name);
     }
     return 0;
+}
+
+int session_remove_files(const char *path, struct err *e)
+{
+    return remove_suffixed(path, SIZE_MAX, e);
+}
+
+int session_remove_current(const char *path, struct err *e)
+{
+    return remove_suffixed(path, 4, e);
 }
 
 /* The path of a session's file, whose ids come from outside. */
@@ -57,6 +68,11 @@ int session_size(struct store *s, const char *workspace, const char *session, in
     int rc = checked_path(s, workspace, session, path, e);
     if (rc)
         return rc;
+    struct packed_state state;
+    if (packs_find(s->packs, workspace, session, &state)) {
+        *bytes = state.stored;
+        return 0;
+    }
     int64_t size = file_size(path);
     if (size < 0)
         return session_absent(session, e);
@@ -64,6 +80,19 @@ int session_size(struct store *s, const char *workspace, const char *session, in
     int64_t more = file_size(log);
     *bytes = size + (more > 0 ? more : 0);
     return 0;
+}
+
+/* Removes a session from where it is. Whoever has it open goes on reading what it was. */
+static int remove_all(struct store *s, struct store_session *ss, const char *workspace,
+                      const char *session, const char *path, struct err *e)
+{
+    struct packed_state state;
+    const struct image *image;
+    bool packed = packs_find(s->packs, workspace, session, &state);
+    if (packed && ss && ss->small && !small_hold_image(ss, &image, NULL))
+        small_let_go(ss);
+    int rc = session_remove_files(path, e);
+    return rc || !packed ? rc : packs_drop(s->packs, workspace, session, e);
 }
 
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
@@ -75,10 +104,10 @@ int session_drop(struct store *s, const char *workspace, const char *session, st
     pthread_mutex_lock(&s->open.lock);
     struct store_session *ss =
         (struct store_session *)session_list_find_settled(&s->open, workspace, session);
-    if ((ss && ss->dropped) || !file_exists(path))
+    if ((ss && ss->dropped) || !session_exists(s, workspace, session, path))
         rc = session_absent(session, e);
     else
-        rc = session_remove_files(path, e);
+        rc = remove_all(s, ss, workspace, session, path, e);
     if (!rc && ss) {
         ss->dropped = true;
         if (!ss->at.refs)
@@ -119,6 +148,16 @@ static int rename_apart(const char *path, struct err *e)
     return 0;
 }
 
+/* Keeps the records of a session of a pack as they are beside, and takes them out of the pack. */
+static int save_apart(struct store *s, const char *workspace, const char *session, const char *path,
+                      struct err *e)
+{
+    char to[PATH_MAX + 32];
+    snprintf(to, sizeof to, "%s" APART, path);
+    int rc = packs_save(s->packs, workspace, session, to, e);
+    return rc ? rc : packs_drop(s->packs, workspace, session, e);
+}
+
 int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
@@ -135,7 +174,10 @@ int session_put_apart(struct store *s, const char *workspace, const char *sessio
             ss->broken = true; /* nothing more is written to it */
             session_list_close(&s->open, &ss->at);
         }
-        rc = rename_apart(path, e);
+        struct packed_state state;
+        rc = packs_find(s->packs, workspace, session, &state)
+                 ? save_apart(s, workspace, session, path, e)
+                 : rename_apart(path, e);
     }
     pthread_mutex_unlock(&s->open.lock);
     return rc;

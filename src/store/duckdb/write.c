@@ -204,8 +204,8 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
     return ask(ss, from, 1, take, arg, e);
 }
 
-static const struct append_engine appending = {put_row,         put_columns, amend_row,
-                                               read_dictionary, read_slices, read_rest};
+const struct append_engine write_engine = {put_row,         put_columns, amend_row,
+                                           read_dictionary, read_slices, read_rest};
 
 /* ---- begin, commit, rollback ----------------------------------------------------------------- */
 
@@ -216,7 +216,7 @@ static int make_writer(struct store_session *ss, struct err *e)
     struct writer *w = mem_zalloc(sizeof *w);
     if (!w)
         return err_nomem(e);
-    append_init(&w->append, &appending, ss);
+    append_init(&w->append, &write_engine, ss);
     buf_init(&w->text, SQL_TEXT_MAX);
     ss->writer = w;
     return 0;
@@ -270,6 +270,27 @@ int write_begin_waiting(struct store_session *ss, struct err *e)
 {
     pthread_mutex_lock(&ss->write_lock);
     return begin_locked(ss, e);
+}
+
+int write_begin_alone(struct store_session *ss, struct err *e)
+{
+    pthread_mutex_lock(&ss->write_lock);
+    struct connection *c;
+    int rc = make_writer(ss, e);
+    if (rc == 0)
+        rc = engine_take(ss->store, &c, e);
+    if (!rc) {
+        rc = sql_run(ss->store->duck, c->handle, "BEGIN", e);
+        if (rc)
+            engine_discard(ss->store, c);
+    }
+    if (rc) {
+        pthread_mutex_unlock(&ss->write_lock);
+        return rc;
+    }
+    ss->writer->connection = c;
+    append_rollback(&ss->writer->append); /* it knows nothing of these rows */
+    return 0;
 }
 
 /* Called after COMMIT or ROLLBACK; failed: the connection is not used again. */
@@ -333,6 +354,11 @@ static int flush_all(struct writer *w, struct err *e)
         if (w->tables[i])
             rc = rows_flush(w->tables[i], e);
     return rc;
+}
+
+int write_flush(struct store_session *ss, struct err *e)
+{
+    return flush_all(ss->writer, e);
 }
 
 int write_commit(struct store_session *ss, const struct store_position *p, unsigned n,

@@ -14,6 +14,12 @@ struct writer {
     struct buf text;                  /* of statements */
 };
 
+/* How rows get into tables; its calls work inside a transaction. */
+extern const struct append_engine write_engine;
+
+/* Hands over what is left: a statement of the transaction sees it. */
+int write_flush(struct store_session *ss, struct err *e);
+
 /* The rows of a table; the table is made where it is missing. */
 int write_table(struct store_session *ss, unsigned table, struct rows **out, struct err *e);
 

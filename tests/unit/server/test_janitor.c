@@ -40,9 +40,8 @@ static int down(void **state)
 
 static bool is_on_disk(const char *session)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/columns/w/%s.duckdb", tmpdir, session);
-    return file_exists(path);
+    int64_t bytes;
+    return !store_duckdb.size(fix.store, "w", session, &bytes, NULL);
 }
 
 /* A session that ended at a time, with a size. */

@@ -1,0 +1,112 @@
+/* pack_inside.h - the part that the files of the packs share; see pack.h. */
+#ifndef GPUFL_STORE_DUCKDB_PACK_INSIDE_H
+#define GPUFL_STORE_DUCKDB_PACK_INSIDE_H
+
+#include "store/duckdb/pack.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#define PACK_MAGIC_BYTES "GFUP" /* a record begins so */
+#define PACK_SUFFIX      ".pack"
+#define PACK_NEW         ".new" /* behind the name of a pack that is being written anew */
+
+enum {
+    PACK_HEAD = 16,
+    PACK_NAME = 40,
+    PACK_PLAIN_MAX = 256 << 20, /* bytes of an image */
+    PACK_MOST = 64 << 20,       /* of a pack to which a new session may come */
+    PACK_DEAD_LEAST = 256 << 10 /* bytes of sessions that are gone, before a pack is written anew */
+};
+
+enum record_kind_of_pack { PACK_ROWS = 1, PACK_WHOLE, PACK_DROP };
+
+extern const char pack_magic[PACK_HEAD];
+
+/* A record's head as the file has it, little-endian. */
+struct pack_head {
+    uint32_t magic;
+    uint32_t crc;    /* of what follows it in the head */
+    uint32_t kind;   /* enum record_kind_of_pack */
+    uint32_t stored; /* bytes after the head, deflated */
+    uint32_t plain;  /* unpacked */
+    uint32_t sum;    /* CRC of the stored bytes */
+    uint32_t memory; /* bytes of the image as it was in memory */
+    uint32_t unused;
+    char session[STORE_ID_MAX];
+};
+
+struct pack_record {
+    uint64_t at; /* of its head */
+    uint32_t stored, plain, memory;
+};
+
+struct pack_file {
+    struct pack_file *next;
+    char name[PACK_NAME];
+    uint64_t size;     /* up to the last commit */
+    uint64_t dead;     /* bytes of records that nobody needs */
+    unsigned sessions; /* that have a record in it */
+    bool torn;         /* there may be something behind size: to be cut off */
+};
+
+/* A workspace; never freed before the end. */
+struct pack_place {
+    struct pack_place *next;
+    char workspace[STORE_ID_MAX];
+    pthread_mutex_t writing;
+    struct pack_file *files; /* owned, the newest first; changed with both locks */
+};
+
+struct packed {
+    struct packed *next; /* of its slot */
+    struct pack_place *place;
+    char id[STORE_ID_MAX];
+    struct pack_file *file;      /* NULL: no record yet */
+    struct pack_record *records; /* owned */
+    size_t count, cap;
+    uint64_t since;
+    int64_t stored, contents;
+};
+
+struct packs {
+    char *root; /* owned */
+    pthread_mutex_t lock;
+    struct pack_place *places; /* owned; guarded by lock */
+    struct packed **slots;     /* owned; guarded by lock, as all below */
+    size_t slot_count, count;
+    uint64_t changes;
+};
+
+/* ---- pack.c: with the lock held -------------------------------------------------------------- */
+
+struct pack_place *pack_place(struct packs *p, const char *workspace, bool make);
+struct packed *pack_find(struct packs *p, const char *workspace, const char *session);
+struct packed *pack_add(struct packs *p, struct pack_place *place, const char *session);
+
+/* Takes a session out of the table and frees it; its records are dead. */
+void pack_forget(struct packs *p, struct packed *s);
+
+/* Notes a record that is in the file. 0 or NOMEM. */
+int pack_note(struct packs *p, struct packed *s, struct pack_file *f, const struct pack_head *h,
+              uint64_t at);
+
+int pack_path(const struct packs *p, const struct pack_place *place, const char *name,
+              char path[PATH_MAX], struct err *e);
+bool pack_head_ok(const struct pack_head *h);
+void pack_head_seal(struct pack_head *h);
+
+/* ---- pack_files.c ---------------------------------------------------------------------------- */
+
+/* Adds a record to a session's pack, or to the newest one [place->writing held]; *file, *at: where
+ * it is. */
+int pack_write(struct packs *p, struct pack_place *place, struct pack_file **file,
+               struct pack_head *h, const void *stored, uint64_t *at, struct err *e);
+
+/* Frees the room of dead records where that is worth it. [place->writing held] */
+void pack_tidy(struct packs *p, struct pack_place *place, struct pack_file *f);
+
+int pack_pread(int fd, void *data, size_t n, uint64_t at);
+
+#endif

@@ -1,0 +1,76 @@
+/* small.h - sessions that have no file of their own.
+ *
+ * A session begins small: its commits go to its workspace's pack (pack.h), DuckDB has nothing of
+ * it. Whoever reads it gets an image of its records (image.h), which scans read; questions in SQL
+ * are asked of a database in memory that is filled from the image, and brought up to date when
+ * somebody asks again. A transaction that makes the session larger than the store's small_most
+ * gives it a file: all of its rows and those of the transaction go there, and with its commit the
+ * session leaves the pack. Until that commit the pack is right, so what a crash leaves of such a
+ * file is removed.
+ *
+ * Lock order: the session's write_lock; small.view_lock; small.lock. */
+#ifndef GPUFL_STORE_DUCKDB_SMALL_H
+#define GPUFL_STORE_DUCKDB_SMALL_H
+
+#include "store/append.h"
+#include "store/duckdb/engine.h"
+#include "store/duckdb/image.h"
+#include "store/duckdb/pack.h"
+
+struct small {
+    pthread_rwlock_t lock; /* readers of the image; whoever brings it up to date */
+    struct image image;    /* of the records up to here; guarded by lock */
+    size_t records;        /* guarded by lock */
+    uint64_t since;        /* guarded by lock */
+
+    pthread_mutex_t view_lock;
+    struct store_session *view; /* owned: in memory; guarded by view_lock, NULL before a question */
+    uint64_t view_since;        /* what it has; guarded by view_lock, as all below */
+    size_t view_rows[TABLE_COUNT], view_amended[TABLE_COUNT];
+
+    struct append append;          /* [the session's writer], as all below */
+    struct image pending;          /* of the transaction */
+    bool begun;                    /* a transaction */
+    int64_t contents;              /* bytes in memory of earlier commits */
+    struct store_session *growing; /* the file that the transaction writes; NULL: none */
+
+    /* The file that the session has since it grew, as a session; owned. NULL: it is small. */
+    struct store_session *_Atomic grown;
+};
+
+/* Makes a session small; before it is in the list. */
+int small_open(struct store_session *ss, struct err *e);
+void small_close(struct store_session *ss); /* what is attached for it */
+void small_free(struct store_session *ss);
+
+/* The session whose tables a statement may name: itself, what it grew to, or its view. */
+int small_readable(struct store_session *ss, struct store_session **out, struct err *e);
+
+/* The session that has a file, or NULL: it is small. */
+struct store_session *small_file(struct store_session *ss);
+
+/* An image that is up to date, until it is let go. */
+int small_hold_image(struct store_session *ss, const struct image **out, struct err *e);
+void small_let_go(struct store_session *ss);
+
+/* Writes all rows to a file of its own at path. */
+int small_copy(struct store_session *ss, const char *path, struct err *e);
+
+/* ---- operations of struct store_ops, for sessions of either kind ----------------------------- */
+
+int small_positions(struct store_session *ss, struct store_position *out, unsigned *count,
+                    struct err *e);
+int small_begin(struct store_session *ss, struct err *e);
+int small_commit(struct store_session *ss, const struct store_position *p, unsigned n,
+                 struct err *e);
+void small_rollback(struct store_session *ss);
+int small_settle(struct store_session *ss, struct err *e);
+
+/* ---- small_view.c ---------------------------------------------------------------------------- */
+
+/* Appends an image's rows to a session's tables, in its present transaction; from: of each table
+ * the first row, NULL: all of them. */
+int small_put_image(struct store_session *to, const struct image *m, const size_t *from,
+                    struct err *e);
+
+#endif

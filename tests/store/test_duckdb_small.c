@@ -1,0 +1,276 @@
+/* test_duckdb_small.c - sessions that share packs: they grow to a file, are damaged, are told from
+ * other tenants' and from those of a store whose sessions all have files. */
+#include "damage.h"
+#include "pack_folder.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "store/duckdb/duck.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct store_ops *const ops = &store_duckdb;
+
+static struct store *open_store(int64_t small_most)
+{
+    const struct store_config config = {
+        .data = pack_folder, .threads = 1, .small_most = small_most};
+    struct store *s;
+    OK(ops->open(&s, &config, e));
+    return s;
+}
+
+static struct store_session *get(struct store *s, const char *workspace, const char *id)
+{
+    struct store_session *ss;
+    OK(ops->get(s, workspace, id, true, &ss, e));
+    return ss;
+}
+
+static const char *file_of(const char *id)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/columns/w/%s.duckdb", pack_folder, id);
+    return path;
+}
+
+static const char *columns(void)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/columns", pack_folder);
+    return path;
+}
+
+static int take_count(void *arg, const struct store_chunk *c)
+{
+    for (size_t i = 0; i < c->rows; i++)
+        *(int64_t *)arg += c->columns[1].ints[i];
+    return 0;
+}
+
+/* Kernels by way of a statement. */
+static int64_t asked(struct store *s, struct store_session *ss)
+{
+    int64_t n = 0;
+    OK(ops->query(s, &(struct store_question){"w", ss, QUERY_counts, NULL},
+                  &(struct store_visitor){&n, take_count}, e));
+    return n;
+}
+
+/* It has a file when it is no longer small, nothing is lost on the way, and nothing comes twice. */
+TEST(test_grown)
+{
+    enum { STEP = 200, STEPS = 120 };
+    struct store *s = open_store(256 << 10);
+    struct store_session *ss = get(s, "w", "grows");
+    int grown_at = 0;
+    for (int i = 1; i <= STEPS; i++) {
+        OK(damage_write(ops, ss, STEP, i, e));
+        assert_int_equal(damage_kernels(ops, ss), (int64_t)i * STEP);
+        assert_int_equal(asked(s, ss), (int64_t)i * STEP);
+        assert_int_equal(damage_position(ops, ss), i);
+        if (file_exists(file_of("grows")) != (grown_at > 0))
+            grown_at = i;
+        if (i % 7)
+            continue;
+        ops->put(ss);
+        ops->close(s);
+        s = open_store(256 << 10);
+        ss = get(s, "w", "grows");
+    }
+    assert_true(grown_at > 1 && grown_at < STEPS);
+    assert_null(pack_of(columns(), "w"));
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* A transaction that would make it large is undone: it stays as it was, without a file. */
+TEST(test_growth_undone)
+{
+    struct store *s = open_store(256 << 10);
+    struct store_session *ss = get(s, "w", "undone");
+    OK(damage_write(ops, ss, 10, 1, e));
+    for (int round = 0; round < 3; round++) {
+        OK(ops->begin(ss, e));
+        OK(damage_append(ops, ss, 20000, 2, e));
+        ops->rollback(ss);
+        assert_false(file_exists(file_of("undone")));
+        assert_int_equal(damage_kernels(ops, ss), 10);
+    }
+    OK(damage_write(ops, ss, 20000, 2, e));
+    assert_true(file_exists(file_of("undone")));
+    assert_int_equal(damage_kernels(ops, ss), 20010);
+    ops->put(ss);
+    ops->close(s);
+}
+
+/* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
+TEST(test_half_grown)
+{
+    struct store *s = open_store(0);
+    struct store_session *ss = get(s, "w", "half");
+    OK(damage_write(ops, ss, 10, 1, e));
+    ops->put(ss);
+    ops->close(s);
+    FILE *f = fopen(file_of("half"), "wb");
+    assert_non_null(f);
+    fputs("the beginning of a file", f);
+    fclose(f);
+    s = open_store(0);
+    ss = get(s, "w", "half");
+    assert_int_equal(damage_kernels(ops, ss), 10);
+    assert_false(file_exists(file_of("half")));
+    OK(damage_write(ops, ss, 5, 2, e));
+    assert_int_equal(damage_kernels(ops, ss), 15);
+    ops->put(ss);
+    ops->close(s);
+}
+
+TEST(test_many_commits)
+{
+    enum { COMMITS = 300 };
+    struct store *s = open_store(0);
+    struct store_session *ss = get(s, "w", "live");
+    for (int i = 1; i <= COMMITS; i++)
+        OK(damage_write(ops, ss, 1, i, e));
+    ops->put(ss);
+    ops->close(s);
+    s = open_store(0);
+    ss = get(s, "w", "live");
+    assert_int_equal(damage_kernels(ops, ss), COMMITS);
+    assert_int_equal(damage_position(ops, ss), COMMITS);
+    ops->put(ss);
+    ops->close(s);
+}
+
+static int count_one(void *arg, const char *id)
+{
+    (void)id;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* A store of the time when each session had a file: read, written, deleted, listed with others. */
+TEST(test_store_of_files)
+{
+    struct store *s = open_store(-1);
+    struct store_session *ss;
+    int64_t bytes;
+    int n = 0;
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "old%d", i);
+        ss = get(s, "w", id);
+        OK(damage_write(ops, ss, 10, 1, e));
+        ops->put(ss);
+    }
+    ops->close(s);
+    assert_null(pack_of(columns(), "w"));
+    s = open_store(0);
+    ss = get(s, "w", "old1");
+    assert_int_equal(damage_kernels(ops, ss), 10);
+    assert_int_equal(damage_position(ops, ss), 1);
+    OK(damage_write(ops, ss, 5, 2, e));
+    assert_int_equal(asked(s, ss), 15);
+    ops->put(ss);
+    ss = get(s, "w", "new");
+    OK(damage_write(ops, ss, 7, 1, e));
+    ops->put(ss);
+    OK(ops->sessions(s, "w", count_one, &n, e));
+    assert_int_equal(n, 4);
+    OK(ops->drop(s, "w", "old2", e));
+    assert_false(file_exists(file_of("old2")));
+    ops->close(s);
+    s = open_store(0);
+    OK(ops->get(s, "w", "old1", false, &ss, e));
+    assert_int_equal(damage_kernels(ops, ss), 15);
+    ops->put(ss);
+    assert_int_equal(ops->get(s, "w", "old2", false, &ss, NULL), GPUFL_E_NOENT);
+    OK(ops->size(s, "w", "new", &bytes, e));
+    assert_true(bytes > 0 && bytes < 4096);
+    ops->close(s);
+}
+
+/* No pack has rows of two workspaces. */
+TEST(test_tenants)
+{
+    struct store *s = open_store(0);
+    static const char *const workspaces[] = {"a", "b"};
+    for (int i = 0; i < 8; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "secret-of-%s-%d", workspaces[i % 2], i);
+        struct store_session *ss = get(s, workspaces[i % 2], id);
+        OK(damage_write(ops, ss, 10, 1, e));
+        ops->put(ss);
+    }
+    ops->close(s);
+    for (int i = 0; i < 2; i++) {
+        char *data, own[16], other[16];
+        size_t len;
+        snprintf(own, sizeof own, "secret-of-%s", workspaces[i]);
+        snprintf(other, sizeof other, "secret-of-%s", workspaces[!i]);
+        OK(file_read_all(pack_of(columns(), workspaces[i]), 1 << 20, &data, &len, e));
+        assert_non_null(memmem(data, len, own, strlen(own)));
+        assert_null(memmem(data, len, other, strlen(other)));
+        mem_free(data);
+    }
+}
+
+/* One that cannot be read is put apart, and what is sent again makes it anew. */
+TEST(test_put_apart)
+{
+    char apart[PATH_MAX + 16];
+    struct store *s = open_store(0);
+    struct store_session *ss = get(s, "w", "sick");
+    OK(damage_write(ops, ss, 10, 1, e));
+    ops->put(ss);
+    ss = get(s, "w", "well");
+    OK(damage_write(ops, ss, 10, 1, e));
+    ops->put(ss);
+    ops->close(s);
+    FILE *f = fopen(pack_of(columns(), "w"), "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 16 + 96 + 8, SEEK_SET), 0);
+    fputs("????", f);
+    fclose(f);
+    s = open_store(0);
+    ss = get(s, "w", "sick");
+    int64_t n = 0;
+    assert_int_equal(
+        ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX, &(struct wire_visitor){.arg = &n}, NULL),
+        GPUFL_E_CORRUPT);
+    assert_int_equal(ops->begin(ss, NULL), GPUFL_E_CORRUPT);
+    ops->put(ss);
+    OK(ops->put_apart(s, "w", "sick", e));
+    snprintf(apart, sizeof apart, "%s.damaged", file_of("sick"));
+    assert_true(file_exists(apart));
+    ss = get(s, "w", "sick");
+    OK(damage_write(ops, ss, 3, 1, e));
+    assert_int_equal(damage_kernels(ops, ss), 3);
+    ops->put(ss);
+    OK(ops->drop(s, "w", "sick", e));
+    assert_false(file_exists(apart));
+    ss = get(s, "w", "well");
+    assert_int_equal(damage_kernels(ops, ss), 10);
+    ops->put(ss);
+    ops->close(s);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
+    const struct CMUnitTest cases[] = {
+        CASE(test_grown),        CASE(test_growth_undone),  CASE(test_half_grown),
+        CASE(test_many_commits), CASE(test_store_of_files), CASE(test_tenants),
+        CASE(test_put_apart),
+    };
+    struct err e = {0};
+    if (duck_open(&e))
+        return cmocka_run_group_tests(cases, NULL, NULL);
+    printf("skipped: %s\n", e.text);
+    return 0;
+}
