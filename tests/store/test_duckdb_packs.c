@@ -49,7 +49,7 @@ static int add_text(void *arg, const char *image, size_t n, struct err *e)
 static const char *text_of(struct packs *p, const char *workspace, const char *session)
 {
     static char text[4096];
-    struct packed_state now;
+    struct packed_state now = {0};
     *text = '\0';
     int rc =
         packs_read(p, workspace, session, 0, &(struct packs_visitor){text, add_text}, &now, NULL);
@@ -118,6 +118,30 @@ TEST(test_damage_is_one_session_s)
     p = open_packs();
     assert_false(packs_find(p, "w", "sick", &now));
     assert_string_equal(text_of(p, "w", "well"), "b");
+    packs_close(p);
+}
+
+/* A session that lacks a record is not read as if it had all. */
+TEST(test_lost_record)
+{
+    struct packed_state now = {0};
+    char text[256] = "";
+    struct packs *p = open_packs();
+    OK(put(p, "w", "sick", "a", false, e));
+    OK(put(p, "w", "sick", "b", false, e));
+    packs_close(p);
+    FILE *f = fopen(pack_of(pack_folder, "w"), "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 16, SEEK_SET), 0);
+    fputc('?', f);
+    fclose(f);
+    p = open_packs();
+    const struct packs_visitor v = {text, add_text};
+    assert_int_equal(packs_read(p, "w", "sick", 0, &v, &now, NULL), GPUFL_E_CORRUPT);
+    assert_string_equal(text, "");
+    OK(packs_drop(p, "w", "sick", e));
+    OK(put(p, "w", "sick", "c", false, e));
+    assert_string_equal(text_of(p, "w", "sick"), "c");
     packs_close(p);
 }
 
@@ -336,6 +360,7 @@ int main(void)
         CASE(test_room_comes_back),
         CASE(test_no_memory),
         CASE(test_full_disk),
+        CASE(test_lost_record),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

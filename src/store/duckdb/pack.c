@@ -151,7 +151,9 @@ int pack_note(struct packs *p, struct packed *s, struct pack_file *f, const stru
     if (h->kind == PACK_WHOLE) {
         bury(s);
         s->since = ++p->changes;
+        s->holes = false;
     }
+    s->holes |= h->order != s->count;
     if (!s->file) {
         s->file = f;
         f->sessions++;
@@ -252,6 +254,7 @@ static int put(struct packs *p, struct pack_place *place, struct packed *s, stru
     uint64_t at;
     pthread_mutex_lock(&p->lock); /* room first: what is written can be noted */
     int rc = mem_grow(&s->records, &s->cap, s->count + 1, sizeof *s->records, RECORDS_MAX);
+    h->order = h->kind == PACK_WHOLE ? 0 : (uint32_t)s->count;
     pthread_mutex_unlock(&p->lock);
     if (rc)
         return err_nomem(e);
@@ -322,6 +325,7 @@ struct pack_reading {
     struct pack_record *records; /* owned */
     size_t count;
     int fd;
+    bool holes;
 };
 
 static int begin_reading(struct packs *p, const char *workspace, const char *session,
@@ -329,7 +333,7 @@ static int begin_reading(struct packs *p, const char *workspace, const char *ses
 {
     char path[PATH_MAX] = "";
     int rc = 0;
-    *r = (struct pack_reading){NULL, 0, -1};
+    *r = (struct pack_reading){NULL, 0, -1, false};
     pthread_mutex_lock(&p->lock);
     const struct packed *s = pack_find(p, workspace, session);
     if (!s) {
@@ -341,6 +345,7 @@ static int begin_reading(struct packs *p, const char *workspace, const char *ses
     if (!rc) {
         put_state(s, state);
         r->count = s->count;
+        r->holes = s->holes;
         if (r->count)
             memcpy(r->records, s->records, r->count * sizeof *r->records);
         r->fd = r->count ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -403,8 +408,12 @@ int packs_read(struct packs *p, const char *workspace, const char *session, size
 {
     struct pack_reading r;
     struct err why = {0};
+    uint64_t since = state->since;
     int rc = begin_reading(p, workspace, session, &r, state, e);
-    for (size_t i = from; !rc && i < r.count; i++) {
+    bool others = from && state->since != since;
+    if (!rc && r.holes)
+        rc = damaged(workspace, session, "some of its records are lost", e);
+    for (size_t i = from; !rc && !others && i < r.count; i++) {
         char *record = read_record(r.fd, &r.records[i], session);
         if (record)
             rc = give_record(&r.records[i], record, v, &why);

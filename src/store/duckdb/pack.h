@@ -49,8 +49,9 @@ struct packs_image {
 int packs_put(struct packs *p, const char *workspace, const char *session,
               const struct packs_image *image, struct err *e);
 
-/* Reads the records from a number on, in order; *state: as of this reading. CORRUPT: one of them is
- * damaged. */
+/* Reads the records from a number on, in order; *state: as of this reading. Reads none where the
+ * records before that number are others than they were (state->since). CORRUPT: one of them is
+ * damaged, or some are lost. */
 struct packs_visitor {
     void *arg;
     int (*take)(void *arg, const char *image, size_t n, struct err *e);

@@ -33,7 +33,7 @@ struct pack_head {
     uint32_t plain;  /* unpacked */
     uint32_t sum;    /* CRC of the stored bytes */
     uint32_t memory; /* bytes of the image as it was in memory */
-    uint32_t unused;
+    uint32_t order;  /* records of the session before it; 0: it takes their place */
     char session[STORE_ID_MAX];
 };
 
@@ -68,6 +68,7 @@ struct packed {
     size_t count, cap;
     uint64_t since;
     int64_t stored, contents;
+    bool holes; /* a record of it was damaged so that it is not known where it was */
 };
 
 struct packs {

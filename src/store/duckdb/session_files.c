@@ -82,15 +82,29 @@ int session_size(struct store *s, const char *workspace, const char *session, in
     return 0;
 }
 
-/* Removes a session from where it is. Whoever has it open goes on reading what it was. */
-static int remove_all(struct store *s, struct store_session *ss, const char *workspace,
-                      const char *session, const char *path, struct err *e)
+/* Reads a small session that somebody has open, so that it can be read when it is gone.
+ * [store.open.lock held; released meanwhile] */
+static void keep_image(struct store *s, const char *workspace, const char *session)
+{
+    const struct image *image;
+    struct store_session *ss =
+        (struct store_session *)session_list_find_settled(&s->open, workspace, session);
+    if (!ss || !ss->small || ss->dropped || !ss->at.refs)
+        return;
+    ss->at.refs++;
+    pthread_mutex_unlock(&s->open.lock);
+    if (!small_hold_image(ss, &image, NULL))
+        small_let_go(ss);
+    pthread_mutex_lock(&s->open.lock);
+    ss->at.refs--;
+}
+
+/* Removes a session from where it is. */
+static int remove_all(struct store *s, const char *workspace, const char *session, const char *path,
+                      struct err *e)
 {
     struct packed_state state;
-    const struct image *image;
     bool packed = packs_find(s->packs, workspace, session, &state);
-    if (packed && ss && ss->small && !small_hold_image(ss, &image, NULL))
-        small_let_go(ss);
     int rc = session_remove_files(path, e);
     return rc || !packed ? rc : packs_drop(s->packs, workspace, session, e);
 }
@@ -102,12 +116,13 @@ int session_drop(struct store *s, const char *workspace, const char *session, st
     if (rc)
         return rc;
     pthread_mutex_lock(&s->open.lock);
+    keep_image(s, workspace, session);
     struct store_session *ss =
         (struct store_session *)session_list_find_settled(&s->open, workspace, session);
     if ((ss && ss->dropped) || !session_exists(s, workspace, session, path))
         rc = session_absent(session, e);
     else
-        rc = remove_all(s, ss, workspace, session, path, e);
+        rc = remove_all(s, workspace, session, path, e);
     if (!rc && ss) {
         ss->dropped = true;
         if (!ss->at.refs)
