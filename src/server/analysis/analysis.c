@@ -29,6 +29,7 @@
 #define PROMPT_NS  500000000
 #define MISSING_NS 60000000000 /* between looks for sessions that lack a final report */
 #define GONE_NS    600000000000
+#define LARGE_CPU  100000000 /* ns of processor for a session that leaves much memory free */
 #define BEHIND_NS  2000000000
 
 enum {
@@ -325,7 +326,8 @@ static void analyse(struct analysis *a, struct candidate *s)
     if (ss)
         c->ops->put(ss);
     cpu = clock_thread_cpu() - cpu;
-    malloc_trim(0); /* else what a large session took stays with this thread */
+    if (cpu > LARGE_CPU)
+        malloc_trim(0); /* else what a large session took stays with this thread */
     if (rc && rc != GPUFL_E_NOENT && !a->stop)
         log_warn("session %s cannot be analysed: %s", s->session, e.text);
     if (!rc && c->made)
