@@ -429,7 +429,7 @@ int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_no
 int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
                       const char *gpu, struct meta_running **rows, size_t *count);
 
-/* Forgets hosts and GPUs that were not seen since, and what was used on days before that. */
+/* Forgets hosts and GPUs that were not seen since, and usage and sums of days before that. */
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e);
 
 /* Replaces what a session contributes to the days. */
@@ -447,6 +447,31 @@ int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count);
 int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_fleet_sum **rows, size_t *count);
+
+/* ---- sums that outlive their sessions ------------------------------------------------------- */
+
+/* Replaces what a session adds to the sums of kernels, scopes and lines: however often a session is
+ * summed, it counts once. A session that is dropped stays in the sums. The keys of rows are made
+ * here. NOENT: there is no such session. */
+int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
+                    const struct meta_rollup_part *rows, size_t count, struct err *e);
+
+enum { META_ROLLUPS_MAX = 256 /* rows of a session */ };
+enum meta_rollup_by { META_ROLLUP_DAY, META_ROLLUP_APP, META_ROLLUP_HOST };
+
+struct meta_rollup_query {
+    const char *kind;       /* kernel, scope, line */
+    const char *name;       /* of meta_rollup_days */
+    enum meta_rollup_by by; /* of meta_rollup_days */
+    int64_t from, to;       /* from <= day < to */
+    const char *app, *host; /* NULL: all */
+};
+
+/* Sums over days, those with most time first; and of one name, by row name and day. */
+int meta_rollup_sums(const struct meta_ask *ask, const struct meta_rollup_query *q,
+                     struct meta_page *page, struct meta_rollup_sum **rows, size_t *count);
+int meta_rollup_days(const struct meta_ask *ask, const struct meta_rollup_query *q,
+                     struct meta_page *page, struct meta_rollup_day **rows, size_t *count);
 
 /* ---- alerts --------------------------------------------------------------------------------- */
 

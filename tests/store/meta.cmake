@@ -1,5 +1,5 @@
 # The small tables: one suite for both engines, and what is an engine's own.
-set(meta_cases meta_place.c meta_cases.c meta_people.c meta_sessions.c meta_lists.c meta_fleet.c meta_alerts.c meta_tenants.c
+set(meta_cases meta_place.c meta_cases.c meta_people.c meta_sessions.c meta_lists.c meta_fleet.c meta_rollups.c meta_alerts.c meta_tenants.c
                meta_migrations.c meta_hard.c)
 gpufl_test(meta_statements DEPS meta)
 gpufl_test(meta_sqlite SOURCES ${meta_cases} DEPS meta)

@@ -7,6 +7,7 @@
 
 static const struct meta_session_query any_session;
 static const struct meta_finding_query any_finding;
+static const struct meta_rollup_query any_rollup = {.kind = "kernel", .name = "gemm", .to = 99};
 
 static void everything_make(struct fixture *f, const char *w)
 {
@@ -18,6 +19,7 @@ static void everything_make(struct fixture *f, const char *w)
         .session = "s1", .kind = "report", .rules = "7", .body = {"x", 1}};
     const struct meta_finding finding = {.rule = "spills", .gives_back = 5, .share = 0.1};
     const struct meta_usage usage = {10, "GPU-1", "a", "train", 100, 50, 7, 100, 60, 8};
+    const struct meta_rollup_part part = {"kernel", 0, 10, "train", "a", "gemm", 7, 700};
     const struct meta_firing firing = {
         .id = "f1", .alert = "a1", .subject = "a", .started = 1, .fired = 2};
     struct meta_firing out;
@@ -41,6 +43,7 @@ static void everything_make(struct fixture *f, const char *w)
     OK(meta_host_put(f->m, w, &(struct meta_host){.name = "a", .seen = 5}, &f->e));
     OK(meta_gpu_put(f->m, w, &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5}, &f->e));
     OK(meta_usage_put(f->m, w, "s1", &usage, 1, &f->e));
+    OK(meta_rollup_put(f->m, w, "s1", &part, 1, &f->e));
     OK(meta_alert_put(f->m, w, &(struct meta_alert){.id = "a1", .kind = "metric"}, &f->e));
     OK(meta_firing_put(ASK(f, w), &firing, NULL, &out));
     OK(meta_delivery_add(
@@ -89,6 +92,8 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
          meta_usage_days(ASK(f, w), &(struct meta_days){META_BY_GPU, 0, 99}, &page, &got, &n));
     LIST(fleet_sum,
          meta_fleet_sums(ASK(f, w), &(struct meta_days){META_BY_APP, 0, 99}, &page, &got, &n));
+    LIST(rollup_sum, meta_rollup_sums(ASK(f, w), &any_rollup, &page, &got, &n));
+    LIST(rollup_day, meta_rollup_days(ASK(f, w), &any_rollup, &page, &got, &n));
     LIST(alert, meta_alert_list(ASK(f, w), &got, &n));
     LIST(firing, meta_firing_open(ASK(f, w), NULL, &got, &n));
     LIST(firing_now, meta_firing_now(ASK(f, w), &got, &n));
@@ -226,6 +231,7 @@ static void test_same_ids(void **state)
     OK(meta_gpu_put(f->m, "w2", &(struct meta_gpu){.uuid = "GPU-1", .host = "z", .seen = 50},
                     &f->e));
     OK(meta_usage_put(f->m, "w2", "s1", NULL, 0, &f->e));
+    FAILS(NOENT, meta_rollup_put(f->m, "w2", "s1", NULL, 0, &f->e));
     OK(meta_fleet_put(
         f->m, "w2",
         &(struct meta_fleet_state){

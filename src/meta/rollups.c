@@ -1,0 +1,119 @@
+/* rollups.c - sums of kernels, scopes and lines by application, host and day, which outlive their
+ * sessions.
+ *
+ * Sums are kept up to date when a session is summed, since a question over a year must not read a
+ * row a session. What each session added is kept beside them (rollup_parts) as long as the session
+ * is: a session that is summed again takes its old part out first, in one transaction, so that
+ * nothing counts twice. A drop removes the part with the session and leaves the sums. */
+#include "meta/inside.h"
+
+#include "base/intern.h"
+
+#include <string.h>
+
+struct rollup_put {
+    const char *session;
+    const struct meta_rollup_part *rows;
+    size_t count;
+};
+
+static int64_t key_of(const char *name)
+{
+    return (int64_t)intern_hash(name, strlen(name));
+}
+
+/* Two servers that sum one session wait for each other at its row. */
+static int hold(struct meta_tx *tx, const struct meta_args *of, struct err *e)
+{
+    int64_t changed = 0;
+    int rc = meta_run(tx, META_S_rollup_hold, of, NULL, &changed, e);
+    if (rc == 0 && changed == 0)
+        rc = err_set(e, GPUFL_E_NOENT, "no such session");
+    return rc;
+}
+
+static int rollup_put(struct meta_tx *tx, void *arg, struct err *e)
+{
+    static const enum meta_statement_id out[] = {META_S_rollup_subtract, META_S_rollup_empty,
+                                                 META_S_rollup_part_clear};
+    const struct rollup_put *p = arg;
+    struct meta_args of = {0};
+    meta_arg_text(&of, p->session);
+    int rc = hold(tx, &of, e);
+    for (size_t i = 0; rc == 0 && i < sizeof out / sizeof out[0]; i++)
+        rc = meta_run(tx, out[i], &of, NULL, NULL, e);
+    for (size_t i = 0; rc == 0 && i < p->count; i++) {
+        struct meta_rollup_part row = p->rows[i];
+        struct meta_args a = {0};
+        row.key = key_of(row.name);
+        meta_arg_text(&a, p->session);
+        meta_arg_row(&a, META_ROW_rollup_part, &row);
+        rc = meta_run(tx, META_S_rollup_part_add, &a, NULL, NULL, e);
+    }
+    return rc ? rc : meta_run(tx, META_S_rollup_add, &of, NULL, NULL, e);
+}
+
+int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
+                    const struct meta_rollup_part *rows, size_t count, struct err *e)
+{
+    struct rollup_put p = {session, rows, count};
+    if (count > META_ROLLUPS_MAX)
+        return err_set(e, GPUFL_E_INVAL, "a session adds at most %d rows to the sums",
+                       META_ROLLUPS_MAX);
+    return meta_write(m, workspace, rollup_put, &p, e);
+}
+
+int meta_rollup_sums(const struct meta_ask *ask, const struct meta_rollup_query *q,
+                     struct meta_page *page, struct meta_rollup_sum **rows, size_t *count)
+{
+    struct meta_args a = {0};
+    struct meta_cursor *c = NULL;
+    int rc = meta_page_begin(ask, page, META_KIND_REAL, false, &c);
+    if (rc)
+        return rc;
+    meta_arg_text(&a, q->kind);
+    meta_arg_int(&a, q->from);
+    meta_arg_int(&a, q->to);
+    meta_arg_text(&a, q->app);
+    meta_arg_text(&a, q->host);
+    meta_arg_real(&a, c->key.r);
+    meta_arg_int(&a, c->number);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    rc = meta_list(ask, META_S_rollup_sums, &a, META_ROW_rollup_sum, rows, count);
+    if (rc || !meta_page_more(page, count))
+        return rc;
+    const struct meta_rollup_sum *last = &(*rows)[*count - 1];
+    const struct meta_value key = {.kind = META_KIND_REAL, .r = last->total};
+    return meta_page_end(ask, page, &key, "", key_of(last->name));
+}
+
+int meta_rollup_days(const struct meta_ask *ask, const struct meta_rollup_query *q,
+                     struct meta_page *page, struct meta_rollup_day **rows, size_t *count)
+{
+    static const enum meta_statement_id statements[] = {
+        [META_ROLLUP_DAY] = META_S_rollup_days,
+        [META_ROLLUP_APP] = META_S_rollup_days_app,
+        [META_ROLLUP_HOST] = META_S_rollup_days_host,
+    };
+    struct meta_args a = {0};
+    struct meta_cursor *c = NULL;
+    int rc = meta_page_begin(ask, page, META_KIND_TEXT, true, &c);
+    if (rc)
+        return rc;
+    meta_arg_text(&a, q->kind);
+    meta_arg_int(&a, key_of(q->name));
+    meta_arg_int(&a, q->from);
+    meta_arg_int(&a, q->to);
+    meta_arg_text(&a, q->app);
+    meta_arg_text(&a, q->host);
+    meta_arg_text(&a, c->text);
+    meta_arg_int(&a, c->number);
+    meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    rc = meta_list(ask, statements[q->by], &a, META_ROW_rollup_day, rows, count);
+    if (rc || !meta_page_more(page, count))
+        return rc;
+    const struct meta_rollup_day *last = &(*rows)[*count - 1];
+    const struct meta_value key = {
+        .kind = META_KIND_TEXT, .at = last->name, .len = strlen(last->name)};
+    return meta_page_end(ask, page, &key, "", last->day);
+}

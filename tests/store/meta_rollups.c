@@ -1,0 +1,127 @@
+/* meta_rollups.c - cases of the sums of kernels, scopes and lines that outlive their sessions. */
+#include "meta_place.h"
+
+#include <string.h>
+
+static const struct meta_rollup_query of_kernels = {.kind = "kernel", .to = 100};
+
+/* The sum of a name over all days; NULL: it is not there. */
+static const struct meta_rollup_sum *sum_of(struct fixture *f, const struct meta_rollup_query *q,
+                                            const char *name)
+{
+    struct meta_rollup_sum *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    OK(meta_rollup_sums(ASK(f, "w1"), q, &page, &rows, &n));
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static void check_sum(struct fixture *f, const char *name, int64_t sessions, int64_t calls,
+                      double total)
+{
+    const struct meta_rollup_sum *s = sum_of(f, &of_kernels, name);
+    assert_non_null(s);
+    assert_int_equal(s->sessions, sessions);
+    assert_int_equal(s->calls, calls);
+    assert_true(s->total == total);
+}
+
+/* A session counts once, however often it is summed, also with other rows; a drop leaves the sums
+ * and takes no second sum of that session; days that are forgotten go. */
+TEST(test_sums_outlive_sessions)
+{
+    struct fixture *f = *state;
+    const struct meta_rollup_part one[] = {{"kernel", 0, 10, "train", "a", "gemm", 7, 700},
+                                           {"kernel", 0, 10, "train", "a", "", 2, 20},
+                                           {"scope", 0, 10, "train", "a", "step", 5, 50},
+                                           {"line", 0, 10, "train", "a", "t.py:7", 3, 9},
+                                           {"kernel", 0, 10, "train", "a", "gemm", 1, 100}};
+    const struct meta_rollup_part changed[] = {{"kernel", 0, 10, "train", "a", "conv", 4, 40}};
+    const struct meta_rollup_part two[] = {{"kernel", 0, 11, "train", "b", "gemm", 1, 1000}};
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w1", "s2", "train", "b", 100);
+    OK(meta_rollup_put(f->m, "w1", "s1", one, 5, &f->e));
+    OK(meta_rollup_put(f->m, "w1", "s1", one, 5, &f->e));
+    OK(meta_rollup_put(f->m, "w1", "s2", two, 1, &f->e));
+    check_sum(f, "gemm", 2, 9, 1800);
+    check_sum(f, "", 1, 2, 20);
+    OK(meta_rollup_put(f->m, "w1", "s1", changed, 1, &f->e));
+    check_sum(f, "gemm", 1, 1, 1000);
+    check_sum(f, "conv", 1, 4, 40);
+    assert_null(sum_of(f, &of_kernels, ""));
+    assert_null(sum_of(f, &(struct meta_rollup_query){.kind = "scope", .to = 100}, "step"));
+    OK(meta_rollup_put(f->m, "w1", "s1", one, 5, &f->e));
+    OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e));
+    FAILS(NOENT, meta_rollup_put(f->m, "w1", "s1", one, 5, &f->e));
+    check_sum(f, "gemm", 2, 9, 1800);
+    assert_null(sum_of(f, &of_kernels, "conv"));
+    FAILS(INVAL, meta_rollup_put(f->m, "w1", "s2", two, META_ROLLUPS_MAX + 1, &f->e));
+    FAILS(NOENT, meta_rollup_put(f->m, "w9", "s2", two, 1, &f->e));
+    OK(meta_fleet_forget(f->m, "w1", 11 * INT64_C(86400000000000), &f->e));
+    check_sum(f, "gemm", 1, 1, 1000);
+    OK(meta_rollup_put(f->m, "w1", "s2", two, 1, &f->e)); /* and counts once again */
+    check_sum(f, "gemm", 1, 1, 1000);
+}
+
+/* Sums by application and host, and in pages. */
+TEST(test_sums_by_day)
+{
+    struct fixture *f = *state;
+    const struct meta_rollup_part one[] = {{"kernel", 0, 10, "train", "a", "gemm", 7, 700},
+                                           {"kernel", 0, 10, "train", "a", "conv", 7, 70}};
+    const struct meta_rollup_part two[] = {{"kernel", 0, 12, "infer", "b", "gemm", 1, 70}};
+    struct meta_rollup_query q = {.kind = "kernel", .name = "gemm", .to = 100};
+    struct meta_rollup_day *days = NULL;
+    struct meta_rollup_sum *sums = NULL;
+    struct meta_page page = {.limit = 1};
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    session_make(f, "w1", "s2", "infer", "b", 100);
+    OK(meta_rollup_put(f->m, "w1", "s1", one, 2, &f->e));
+    OK(meta_rollup_put(f->m, "w1", "s2", two, 1, &f->e));
+    OK(meta_rollup_days(ASK(f, "w1"), &q, &page, &days, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(days[0].day, 10);
+    assert_string_equal(days[0].name, "");
+    assert_true(days[0].total == 700);
+    page.after = page.next;
+    OK(meta_rollup_days(ASK(f, "w1"), &q, &page, &days, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(days[0].day, 12);
+    assert_null(page.next);
+    q.by = META_ROLLUP_APP;
+    page = (struct meta_page){0};
+    OK(meta_rollup_days(ASK(f, "w1"), &q, &page, &days, &n));
+    assert_int_equal(n, 2);
+    assert_string_equal(days[0].name, "infer");
+    q.by = META_ROLLUP_HOST;
+    q.app = "train";
+    OK(meta_rollup_days(ASK(f, "w1"), &q, &page, &days, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(days[0].name, "a");
+    q.app = NULL;
+    page = (struct meta_page){.limit = 1};
+    OK(meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(sums[0].name, "gemm");
+    assert_int_equal(sums[0].days, 2);
+    assert_true(sums[0].total == 770);
+    page.after = page.next;
+    OK(meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(sums[0].name, "conv");
+    assert_null(page.next);
+    page.after = "nonsense";
+    FAILS(INVAL, meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
+}
+
+int meta_rollup_cases(void)
+{
+    const struct CMUnitTest tests[] = {CASE(test_sums_outlive_sessions), CASE(test_sums_by_day)};
+    return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
+}
