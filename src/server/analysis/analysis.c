@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "server/analysis/columns_report.h"
+#include "server/analysis/rollup_rows.h"
 #include "server/analysis/rows.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ enum {
     PROMPT_SHARE = 8,
     MEMORY = 512 << 20, /* of one session's rows for tables */
     MISSING_AT_ONCE = 64,
-    RULES_BY_HAND = 3, /* raised when a rule's code changes its findings */
+    RULES_BY_HAND = 4, /* raised when a rule's code changes its findings, or what is stored */
 };
 
 struct candidate {
@@ -144,6 +145,16 @@ static int put_document(struct outcome *o, const struct report *r, const char *k
     return meta_analysis_put(o->config->meta, o->workspace, &a, rows, count, e);
 }
 
+static int put_rollups(struct outcome *o, const struct report *r, struct err *e)
+{
+    struct meta_rollup_part *rows;
+    size_t count;
+    int rc = analysis_rollups(r, &o->memory, &rows, &count);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
+    return meta_rollup_put(o->config->meta, o->workspace, o->session, rows, count, e);
+}
+
 static int put_final(struct outcome *o, const struct report *r, struct err *e)
 {
     const struct analysis_config *c = o->config;
@@ -151,7 +162,8 @@ static int put_final(struct outcome *o, const struct report *r, struct err *e)
     int rc = analysis_history(r, o->session, &o->memory, &history);
     if (rc)
         return err_set(e, rc, "%s", err_text(rc));
-    return c->ops->put_history(c->store, o->workspace, o->session, &history, e);
+    rc = c->ops->put_history(c->store, o->workspace, o->session, &history, e);
+    return rc ? rc : put_rollups(o, r, e);
 }
 
 /* A live session has usage as well: a training run of a week counts every day. */
@@ -175,27 +187,34 @@ static bool has_ended(struct outcome *o)
            strcmp(row.state, "ended") == 0;
 }
 
-static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
+static int put_growth(struct outcome *o, const struct report *r, struct err *e)
 {
     const struct analysis_config *c = o->config;
     int64_t bytes = 0;
-    if (has_ended(o))
+    if (c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
         return 0;
-    int rc = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
-    if (rc == 0)
-        rc = put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
-    if (rc == 0)
-        rc = put_usage(o, r, e);
-    if (rc == 0)
-        rc = put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
-    rc = rc || !o->final ? rc : put_final(o, r, e);
-    if (rc || c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
-        return rc;
     const struct meta_growth g = {.records = (int64_t)rows_of(r),
                                   .kernels = analysis_kernels(r),
                                   .bytes = bytes,
                                   .busy = analysis_busy(r)};
     return meta_session_grow(c->meta, o->workspace, o->session, &g, e);
+}
+
+/* The report comes last: a session without a final one is analysed again at the next start, so that
+ * an end of this process anywhere before leaves nothing out. */
+static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
+{
+    if (has_ended(o))
+        return 0;
+    int rc = put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
+    if (rc == 0)
+        rc = put_usage(o, r, e);
+    if (rc == 0)
+        rc = put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
+    rc = rc || !o->final ? rc : put_final(o, r, e);
+    if (rc == 0)
+        rc = put_growth(o, r, e);
+    return rc ? rc : put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
 }
 
 int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,

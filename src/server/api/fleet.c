@@ -1,4 +1,5 @@
-/* fleet.c - the newest state of hosts and GPUs, what runs there, and their use by day. */
+/* fleet.c - the newest state of hosts and GPUs, what runs there, their use by day, and sums
+ * of kernels, scopes and lines. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 #include "server/api/rows.h"
@@ -99,4 +100,39 @@ void api_fleet(struct call *c)
     rows_list_begin(&l, c);
     int rc = meta_fleet_sums(&l.ask, &days, &page, &rows, &l.count);
     rows_list_end(&l, rc, META_ROW_fleet_sum, rows, page.next);
+}
+
+static const char *const ROLLUP_KINDS[] = {"kernel", "scope", "line"};
+static const enum meta_rollup_by ROLLUP_BY[] = {META_ROLLUP_DAY, META_ROLLUP_APP, META_ROLLUP_HOST};
+
+void api_rollups(struct call *c)
+{
+    struct meta_page page = PAGE(c, rollups);
+    const struct meta_rollup_query q = {.kind = ROLLUP_KINDS[ARG(c, rollups, kind)->i],
+                                        .from = ARG(c, rollups, from)->i,
+                                        .to = ARG(c, rollups, to)->i,
+                                        .app = ARG(c, rollups, app)->text,
+                                        .host = ARG(c, rollups, host)->text};
+    struct meta_rollup_sum *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_rollup_sums(&l.ask, &q, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_rollup_sum, rows, page.next);
+}
+
+void api_rollup_days(struct call *c)
+{
+    struct meta_page page = PAGE(c, rollup_days);
+    const struct meta_rollup_query q = {.kind = ROLLUP_KINDS[ARG(c, rollup_days, kind)->i],
+                                        .name = ARG(c, rollup_days, name)->text,
+                                        .by = ROLLUP_BY[ARG(c, rollup_days, by)->i],
+                                        .from = ARG(c, rollup_days, from)->i,
+                                        .to = ARG(c, rollup_days, to)->i,
+                                        .app = ARG(c, rollup_days, app)->text,
+                                        .host = ARG(c, rollup_days, host)->text};
+    struct meta_rollup_day *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_rollup_days(&l.ask, &q, &page, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_rollup_day, rows, page.next);
 }

@@ -164,6 +164,34 @@ static void send_file(char *session, const char *path)
     free(data);
 }
 
+/* All launches of the session are in the sums, once, and lines that GPUs waited for. */
+static void check_rollups(int64_t calls)
+{
+    static const char *const kinds[] = {"kernel", "scope", "line"};
+    struct region mem;
+    region_init(&mem, 1 << 20);
+    for (int i = 0; i < 3; i++) {
+        struct meta_rollup_query q = {.kind = kinds[i], .to = 100000, .app = "train_loop"};
+        struct meta_rollup_sum *rows;
+        struct meta_page page = {0};
+        struct err e = {0};
+        int64_t sum = 0;
+        size_t count;
+        if (meta_rollup_sums(&(struct meta_ask){fix.meta, "w", &mem, &e}, &q, &page, &rows, &count))
+            fail_msg("%s", e.text);
+        assert_true(count > 0);
+        for (size_t k = 0; k < count; k++) {
+            assert_int_equal(rows[k].sessions, 1);
+            sum += rows[k].calls;
+        }
+        if (i == 0)
+            assert_int_equal(sum, calls);
+        if (i == 2)
+            assert_non_null(strchr(rows[0].name, ':'));
+    }
+    region_fini(&mem);
+}
+
 /* The recorded session of the examples: report, flame data, findings, history, use of the GPU. */
 TEST(test_final)
 {
@@ -216,6 +244,7 @@ TEST(test_final)
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, h.calls);
     region_fini(&mem);
+    check_rollups(h.calls);
 }
 
 static void send_lines(const char *session, int batches)
