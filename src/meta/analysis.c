@@ -1,5 +1,8 @@
 /* analysis.c - the documents that the analysis of a session made, and its findings as rows, so
- * that they can be looked for across sessions. */
+ * that they can be looked for across sessions.
+ *
+ * A head counts the findings of a session and names the worst: of all ('*'), of each GPU with those
+ * of no GPU, and of no GPU alone (''). Sums of a fleet read heads, which are few and short. */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -23,7 +26,8 @@ static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
         meta_arg_row(&a, META_ROW_finding, &f);
         rc = meta_run(tx, META_S_finding_add, &a, NULL, NULL, e);
     }
-    return rc;
+    rc = rc ? rc : meta_run(tx, META_S_finding_head_clear, &clear, NULL, NULL, e);
+    return rc ? rc : meta_run(tx, META_S_finding_head_add, &clear, NULL, NULL, e);
 }
 
 static int analysis_put(struct meta_tx *tx, void *arg, struct err *e)

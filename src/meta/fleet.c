@@ -237,7 +237,6 @@ int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
     meta_arg_int(&a, c->number);
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    meta_arg_int(&a, days->by == META_BY_GPU); /* a finding of one GPU is that GPU's */
     rc = meta_list(ask, statements[days->by], &a, META_ROW_fleet_sum, rows, count);
     if (!page_over(page, rc, *count))
         return rc;
