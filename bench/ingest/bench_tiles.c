@@ -42,10 +42,10 @@ static int take_batch(void *arg, const struct wire_batch *b)
 {
     struct work *w = arg;
     bool event = b->record->kind == RECORD_KIND_EVENT;
+    if (!w->tiles)
+        return 0; /* decoding alone */
     w->events += event ? b->rows : 0;
     w->since += b->rows;
-    if (!w->tiles)
-        return 0;
     int64_t from = clock_thread_cpu();
     int code = tiles_batch(w->tiles, b, &w->sink);
     if (!code && w->since >= FLUSH_ROWS) {
@@ -95,7 +95,6 @@ int main(int argc, char **argv)
                 return 1;
             }
             int64_t plain = pass(&w, text, len);
-            w.events = 0;
             if (!w.tiles && tiles_open(&w.tiles))
                 return 1;
             if (plain < 0 || pass(&w, text, len) < 0)
