@@ -18,6 +18,7 @@ gpufl_module(server-parts
     api/people.c
     api/query.c
     api/quota.c
+    api/ready.c
     api/series.c
     api/report.c
     api/sessions.c

@@ -223,8 +223,12 @@ class Full(unittest.TestCase):
             server.load(key, FOLDER)
             inside = f"/proc/{server.process.pid}/root{data}"
             disk = os.statvfs(inside)
+            self.assertEqual(server.ask("GET", "/readyz").status, 200)
             with open(os.path.join(inside, "ballast"), "wb") as ballast:
                 os.posix_fallocate(ballast.fileno(), 0, disk.f_bavail * disk.f_bsize)
+            ready = server.ask("GET", "/readyz")
+            self.assertEqual(ready.status, 503, ready)
+            self.assertRegex(ready.json()["detail"], r"disk of the data folder is full: 0 MiB are free, 320 needed")
             answers = [server.ask("GET", AT + "/kernels", Authorization=key),
                        server.as_user("GET", "/api/v1/auth/me")]
             self.assertEqual([a.status for a in answers], [200, 200], answers)
@@ -237,13 +241,15 @@ class Full(unittest.TestCase):
                     break
             self.assertEqual(answer.status, 503, answer)
             self.assertIn("The server's disk is full", answer.json()["detail"])
+            os.unlink(os.path.join(inside, "ballast"))
+            self.assertEqual(server.ask("GET", "/readyz").status, 200)
 
     def test_what_a_start_needs(self):
         program, data = self.small_disk(300)
         out = subprocess.run([program, "--data", data, "--listen", "127.0.0.1:0"], capture_output=True, text=True,
                              timeout=PATIENCE, check=False)
         self.assertEqual(out.returncode, 1, out)
-        self.assertIn("the journal needs", out.stderr)
+        self.assertRegex(out.stderr, r"the journal needs 320 MiB free, of which it leaves 256 to others; \d+ are")
 
 
 class Watched(unittest.TestCase):

@@ -2,14 +2,13 @@
 #include "server/api/api.h"
 #include "server/api/openapi.h"
 #include "server/api/parts.h"
+#include "server/api/ready.h"
 
 #include "base/clock.h"
 #include "server/common/logs.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const int64_t STUCK_NS = 120000000000; /* that acknowledged data may wait */
 
 void api_healthz(struct call *c)
 {
@@ -18,28 +17,18 @@ void api_healthz(struct call *c)
     c->http->answer.cacheable = false;
 }
 
-/* Why what is sent now is not loaded soon; false: it is. */
 static bool is_stuck(const struct parts *s, char *why, size_t size)
 {
     struct loader_stats loader;
     struct journal_stats journal;
-    int64_t needs, left = journal_free_bytes(s->intake->journal, &needs);
+    struct ready_state r = {0};
     loader_stats(s->intake->loader, &loader);
     journal_stats(s->intake->journal, &journal);
-    if (journal.failed)
-        snprintf(why, size, "The journal could not be synced to the disk; start the server again.");
-    else if (left >= 0 && left < needs)
-        snprintf(why, size, "The disk of the data folder is full: %lld MiB are free, %lld needed.",
-                 (long long)(left >> 20), (long long)(needs >> 20));
-    else if (loader.backlog_age > STUCK_NS)
-        snprintf(why, size,
-                 "What was acknowledged waits to be loaded for %lld s, of %llu sessions; the log "
-                 "says why.",
-                 (long long)(loader.backlog_age / 1000000000),
-                 (unsigned long long)loader.backlog_sessions);
-    else
-        return false;
-    return true;
+    r.journal_failed = journal.failed;
+    r.free = journal_free_bytes(s->intake->journal, &r.needs);
+    r.backlog_age = loader.backlog_age;
+    r.backlog_sessions = loader.backlog_sessions;
+    return ready_is_stuck(&r, why, size);
 }
 
 void api_readyz(struct call *c)

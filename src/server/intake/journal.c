@@ -80,8 +80,11 @@ static int segment_file(struct journal *j, int *out, struct err *e)
     journal_segment_path(j, j->next, ".new", made);
     int64_t room = file_free_bytes(j->folder);
     if (room >= 0 && room < j->config.keep_free + j->config.segment_bytes)
-        return err_set_vendor(e, GPUFL_E_IO, ENOSPC, "%s: the journal needs %lld MiB more",
-                              j->folder, (long long)(j->config.segment_bytes >> 20));
+        return err_set_vendor(
+            e, GPUFL_E_IO, ENOSPC,
+            "%s: the journal needs %lld MiB free, of which it leaves %lld to others; %lld are",
+            j->folder, (long long)((j->config.keep_free + j->config.segment_bytes) >> 20),
+            (long long)(j->config.keep_free >> 20), (long long)(room >> 20));
     int fd = open(made, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set_vendor(e, GPUFL_E_IO, errno, "%s", made);

@@ -1,5 +1,5 @@
 # The server's tables and what reads them.
-foreach(name alerts columns openapi origin param proxies quota route)
+foreach(name alerts columns openapi origin param proxies quota ready route)
   gpufl_test(${name} DEPS server-parts)
 endforeach()
 
