@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "net/server/http_tls.h"
 #include "server/api/api.h"
+#include "server/api/local.h"
 #include "server/backup/backup.h"
 #include "server/common/logs.h"
 
@@ -175,6 +176,7 @@ static void fill_parts(struct server *s)
                               .metrics_key = s->options.metrics_key,
                               .body_max = s->options.body_max,
                               .local = s->options.local,
+                              .view = s->options.local && local_is_view(),
                               .alone = !s->options.meta || s->options.columns,
                               .began = s->began,
                               .ready = &s->ready,

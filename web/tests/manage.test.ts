@@ -20,7 +20,7 @@ import { askedFor, askingOf, labelOf, sinceOf } from "../src/pages/sessions/filt
 import { wantedOf } from "../src/pages/sessions/columns";
 import { keepsLess, limitsOf, textsOf } from "../src/pages/settings/retention";
 
-const me = (over: Partial<Me>): Me => ({ kind: "user", id: "u", name: "a@b", admin: false, workspace: "w", role: "member", session: null, csrf: "c", local: false, workspaces: [], ...over });
+const me = (over: Partial<Me>): Me => ({ kind: "user", id: "u", name: "a@b", admin: false, workspace: "w", role: "member", session: null, csrf: "c", local: false, view: false, workspaces: [], ...over });
 
 describe("rights", () => {
   it("by role, as the server's table says", () => {

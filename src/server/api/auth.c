@@ -101,6 +101,7 @@ void api_me(struct call *c)
     json_out_text_or_null(&j, "session", c->who.session ? c->who.session : "");
     json_out_text_or_null(&j, "csrf", csrf);
     json_out_bool(&j, "local", c->parts->local);
+    json_out_bool(&j, "view", c->parts->view);
     int rc = put_workspaces(c, &j, &e);
     json_out_close_object(&j);
     if (rc) {

@@ -19,6 +19,12 @@ enum { LOOK_MS = 500 };
 static const char VARIABLE[] = "GPUFL_SERVER_LOCAL_KEY";
 static const int64_t GONE_NS = INT64_C(10) * 1000000000, KEY_NS = INT64_C(30) * 86400 * 1000000000;
 
+bool local_is_view(void)
+{
+    const char *key = getenv(VARIABLE);
+    return key && *key;
+}
+
 /* The parent's key may send and read in the local workspace. */
 static int add_key(struct meta *meta, const char *key, struct err *e)
 {

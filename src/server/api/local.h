@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/thread.h"
 
+#include <stdbool.h>
+
 struct http_hub;
 struct meta;
 
@@ -20,6 +22,9 @@ struct local {
     struct thread thread;
     int wake[2]; /* a pipe; -1: none */
 };
+
+/* True if `gpufl view` started this process. Called before local_start, which takes the key. */
+bool local_is_view(void);
 
 /* Called after server_open and auth_local_ticket. */
 int local_start(struct local *l, struct meta *meta, struct http_hub *hub, struct err *e);

@@ -28,7 +28,8 @@ struct parts {
     const char *data;        /* the data folder */
     const char *metrics_key; /* NULL or "": /metrics needs none */
     int64_t body_max;        /* bytes of an uploaded body */
-    bool local;              /* `gpufl view`: one user on this machine */
+    bool local;              /* --local: one user on this machine */
+    bool view;               /* local, and `gpufl view` started the server */
     bool alone;              /* no other server keeps columns of these small tables */
     int64_t began;           /* CLOCK_MONOTONIC, ns */
 

@@ -7,11 +7,11 @@ import { en } from "../text/en";
 import { useCurrent } from "../ui/current";
 
 const PAGES = ["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings"] as const;
-/** Of a server without accounts, which shows the sessions of a folder (`gpufl view`). */
-const LOCAL: readonly PageId[] = ["sessions", "compare", "trends"];
+/** `gpufl view` shows the sessions of a folder. */
+const VIEW: readonly PageId[] = ["sessions", "compare", "trends"];
 
 /** The pages in the bar, and among the commands. */
-export const pagesFor = (me: Me | undefined): readonly (typeof PAGES)[number][] => (me?.local ? PAGES.filter((page) => LOCAL.includes(page)) : PAGES);
+export const pagesFor = (me: Me | undefined): readonly (typeof PAGES)[number][] => (me?.view ? PAGES.filter((page) => VIEW.includes(page)) : PAGES);
 
 /** The parts of a page's address. */
 export const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});

@@ -46,7 +46,7 @@ export function FirstRun() {
           {text.text} <Link href={href("upload")}>{text.drop}</Link>
         </p>
       </div>
-      {may(me, "OWNER") && !me?.local ? <Key /> : <p className="quiet">{text.keyOfOwner}</p>}
+      {may(me, "OWNER") ? <Key /> : <p className="quiet">{text.keyOfOwner}</p>}
       <div className="ways">
         {waysIn(location.origin).map((way) => (
           <Panel key={way.title} title={way.title}>

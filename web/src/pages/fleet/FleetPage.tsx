@@ -115,10 +115,10 @@ function Filters({ gpus, show, onShow }: { gpus: Gpu[]; show: string; onShow: (s
   return <Choices label={text.show} value={show} options={options} onChange={onShow} />;
 }
 
-/** Without accounts there is no fleet: the sessions of a folder are shown. */
+/** `gpufl view` has no fleet: the sessions of a folder are shown. */
 export function FleetPage() {
   const me = useMe();
-  return me?.local ? <LocalHome /> : <Fleet me={me} />;
+  return me?.view ? <LocalHome /> : <Fleet me={me} />;
 }
 
 function Fleet({ me }: { me: ReturnType<typeof useMe> }) {

@@ -1,4 +1,4 @@
-// LocalHome.tsx - the first page of a server without accounts (`gpufl view`): the session that its address
+// LocalHome.tsx - the first page of `gpufl view`: the session that its address
 // names, as soon as that is there, or the list of sessions.
 import { useEffect, useState } from "react";
 import { onSession, useApi } from "../../api/use";
