@@ -224,6 +224,12 @@ static bool knows_kernels(const struct comparison *c, unsigned side)
     return true;
 }
 
+/* Too large a change to be called none where the test is not sure. */
+static bool is_large(double ratio)
+{
+    return ratio >= 1 + COMPARE_LARGE || ratio <= 1 / (1 + COMPARE_LARGE);
+}
+
 /* A kernel that a side does not know of is not gone from there. */
 static enum compare_verdict decide(const struct comparison *c, const struct compare_row *r,
                                    bool kernels)
@@ -237,7 +243,7 @@ static enum compare_verdict decide(const struct comparison *c, const struct comp
     if (isnan(r->q) || isnan(r->ratio))
         return COMPARE_UNCLEAR;
     if (r->q >= COMPARE_ALPHA)
-        return COMPARE_SAME;
+        return is_large(r->ratio) ? COMPARE_UNCLEAR : COMPARE_SAME;
     bool longer = r->ratio >= 1 + c->least, shorter = r->ratio <= 1 / (1 + c->least);
     bool of_calls = r->test == COMPARE_OF_CALLS;
     if (of_calls && ((longer && r->better < 0.5) || (shorter && r->better > 0.5)))

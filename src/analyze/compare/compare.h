@@ -25,6 +25,7 @@
 
 #define COMPARE_ALPHA 0.05
 #define COMPARE_LEAST 0.02
+#define COMPARE_LARGE 0.1 /* a change that is never called none */
 
 enum { COMPARE_SESSIONS = 64 /* sessions on each side */, COMPARE_SIDES = 2 };
 
@@ -33,7 +34,7 @@ enum { COMPARE_SESSIONS = 64 /* sessions on each side */, COMPARE_SIDES = 2 };
     V(SLOWER, "slower") /* b takes longer a call */                                                \
     V(FASTER, "faster")                                                                            \
     V(MIXED, "mixed") /* sure that they differ, but most calls and the mean say the opposite */    \
-    V(UNCLEAR, "unclear") /* too few calls to decide */                                            \
+    V(UNCLEAR, "unclear") /* too few calls to decide, or a large change that is not sure */        \
     V(NEW, "new")         /* in b only */                                                          \
     V(GONE, "gone")       /* in a only */
 
@@ -110,6 +111,10 @@ struct comparison {
 int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
                  const struct digest *const *b, size_t nb, double least);
 void compare_close(struct comparison *c);
+
+/* The answer in sentences, a line each: the runs as a whole, then what changed most for sure. The
+ * text, the JSON and the dashboard begin with them. 0, or the error of the buffer. */
+int compare_say(const struct comparison *c, struct buf *out);
 
 /* The members of an object; top: rows of each table, 0 for all. */
 void compare_put(const struct comparison *c, struct json_out *j, size_t top);

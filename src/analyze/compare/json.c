@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_MAX = 1 << 28 }; /* bytes of the short names of one answer */
+enum {
+    NAMES_MAX = 1 << 28,    /* bytes of the short names of one answer */
+    SENTENCES_MAX = 1 << 20 /* a scope's path is in them */
+};
 
 static void put_session(struct json_out *j, const struct digest *d)
 {
@@ -109,6 +112,21 @@ static void put_name(struct json_out *j, const struct compare_row *r, const char
     json_out_text(j, "symbol", r->name);
 }
 
+static void put_sentences(const struct comparison *c, struct json_out *j)
+{
+    struct buf text;
+    char *line, *rest;
+    buf_init(&text, SENTENCES_MAX);
+    int rc = compare_say(c, &text);
+    json_out_fail(j, rc);
+    json_out_array(j, "sentences");
+    rest = rc || !*buf_cstr(&text) ? NULL : text.data;
+    while (rest && (line = strsep(&rest, "\n")) && *line)
+        json_out_text(j, NULL, line);
+    json_out_close_array(j);
+    buf_fini(&text);
+}
+
 /* short_name: of a kernel; NULL of a scope. */
 static void put_row(struct json_out *j, const struct compare_row *r, const char *short_name)
 {
@@ -175,6 +193,7 @@ void compare_put(const struct comparison *c, struct json_out *j, size_t top)
             put_session(j, c->sides[side][i]);
         json_out_close_array(j);
     }
+    put_sentences(c, j);
     json_out_number(j, "alpha", COMPARE_ALPHA);
     json_out_number(j, "least", c->least);
     put_facts(c, j);

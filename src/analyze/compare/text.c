@@ -1,4 +1,5 @@
-/* text.c - a comparison for people: what differs in how it ran, then what got slower. */
+/* text.c - a comparison for people: the answer, what differs in how it ran, then what got
+ * slower. */
 #include "analyze/compare/compare.h"
 
 #include "analyze/common/grid.h"
@@ -9,7 +10,7 @@
 #include <errno.h>
 #include <math.h>
 
-enum { VALUES_SHOWN = 4, SHAPES_SHOWN = 3 };
+enum { VALUES_SHOWN = 4, SHAPES_SHOWN = 3, SENTENCES_MAX = 1 << 20 };
 
 struct writing {
     const struct comparison *c;
@@ -34,6 +35,17 @@ static void put_side(const struct writing *w, unsigned side)
                 d->started ? units_epoch(when, d->started) : "when is unknown",
                 d->simulated ? " (simulated)" : "");
     }
+}
+
+static int put_sentences(const struct writing *w)
+{
+    struct buf text;
+    buf_init(&text, SENTENCES_MAX);
+    int rc = compare_say(w->c, &text);
+    if (!rc)
+        fprintf(w->out, "%s\n", buf_cstr(&text));
+    buf_fini(&text);
+    return rc;
 }
 
 static void put_values(struct grid *g, const struct compare_fact *f, unsigned side)
@@ -253,9 +265,10 @@ static void put_how(const struct writing *w)
 int compare_text(const struct comparison *c, FILE *out, size_t top, int width, bool color)
 {
     const struct writing w = {c, out, top, width, color};
+    int rc = put_sentences(&w);
     put_side(&w, 0);
     put_side(&w, 1);
-    int rc = put_facts(&w);
+    rc = rc ? rc : put_facts(&w);
     rc = rc ? rc : put_totals(&w);
     rc = rc ? rc : put_rows(&w, "KERNELS", c->kernels, c->kernel_count, true);
     rc = rc ? rc : put_rows(&w, "SCOPES", c->scopes, c->scope_count, false);

@@ -1,9 +1,10 @@
-/* compare.c - two sides of sessions, from the digests that their analysis left: no session is
+/* compare.c - two sides of sessions, from the documents that their analysis left: no session is
  * opened, so that ten million kernels are compared as fast as ten. */
 #include "server/api/api.h"
 #include "server/api/parts.h"
 
 #include "analyze/compare/compare.h"
+#include "analyze/compare/trees.h"
 #include "base/alloc.h"
 #include "server/analysis/analysis.h"
 #include "server/api/ids_list.h"
@@ -11,7 +12,7 @@
 
 #include <string.h>
 
-enum { DOCUMENT_MAX = 64 << 20, SESSION_MEMORY = META_BODY_MAX + (1 << 20) };
+enum { DOCUMENT_MAX = 256 << 20, SESSION_MEMORY = META_BODY_MAX + (1 << 20) };
 
 struct side {
     struct digest digests[COMPARE_SESSIONS];
@@ -19,22 +20,28 @@ struct side {
     size_t count;
 };
 
+/* Appends a document that the analysis stored. 0, or NOENT: it stored none of the kind. */
+static int read_document(struct call *c, const char *id, const char *kind, struct region *mem,
+                         struct buf *text, struct err *e)
+{
+    struct meta_analysis a;
+    const struct meta_ask ask = call_ask(c, mem, e);
+    int rc = meta_analysis_get(&ask, id, kind, &a);
+    rc = rc ? rc : gzip_doc_open(&a.body, text);
+    if (rc && rc != GPUFL_E_NOENT && !e->code)
+        err_set(e, rc, "the %s of session %s cannot be read: %s", kind, id, err_text(rc));
+    return rc;
+}
+
 /* Reads the digest that the analysis stored. 0, or NOENT: nothing yet. */
 static int read_digest(struct call *c, const char *id, struct region *mem, struct digest *out,
                        struct err *e)
 {
-    struct meta_analysis a;
     struct buf text;
-    const struct meta_ask ask = call_ask(c, mem, e);
-    int rc = meta_analysis_get(&ask, id, ANALYSIS_DIGEST, &a);
     memset(out, 0, sizeof *out);
-    if (rc)
-        return rc;
     buf_init(&text, DOCUMENT_MAX);
-    rc = gzip_doc_open(&a.body, &text);
-    if (rc == 0)
-        rc = digest_read(out, text.data, text.len);
-    if (rc)
+    int rc = read_document(c, id, ANALYSIS_DIGEST, mem, &text, e);
+    if (rc == 0 && (rc = digest_read(out, text.data, text.len)))
         err_set(e, rc, "the digest of session %s cannot be read: %s", id, err_text(rc));
     buf_fini(&text);
     return rc;
@@ -119,4 +126,107 @@ void api_compare(struct call *c)
     close_side(&sides[0]);
     close_side(&sides[1]);
     mem_free(sides);
+}
+
+/* ---- flame graphs of differences ------------------------------------------------------------- */
+
+/* In the order of the parameter's words. */
+static const struct {
+    const char *document, *root; /* root: the first frame of the stacks; NULL: no stacks */
+} TREES[] = {
+    {ANALYSIS_FLAME, "host blocked"},
+    {ANALYSIS_FLAME, "GPU"},
+    {ANALYSIS_DIGEST, NULL},
+    {ANALYSIS_REPORT, NULL},
+};
+
+static int add_document(struct trees *t, unsigned side, size_t tree, const struct buf *text)
+{
+    struct digest d;
+    int rc;
+    if (TREES[tree].root)
+        return trees_add_collapsed(t, side, TREES[tree].root, text->data, text->len);
+    if (strcmp(TREES[tree].document, ANALYSIS_REPORT) == 0)
+        return trees_add_idle(t, side, text->data, text->len);
+    rc = digest_read(&d, text->data, text->len);
+    rc = rc ? rc : trees_add_scopes(t, side, &d);
+    digest_close(&d);
+    return rc;
+}
+
+struct merging {
+    struct trees trees;
+    size_t tree;                   /* of TREES */
+    size_t counts[COMPARE_SIDES];  /* sessions */
+    size_t without[COMPARE_SIDES]; /* those that have no such tree */
+};
+
+/* Adds a session's tree. False: answered. */
+static bool merge(struct call *c, struct merging *m, unsigned side, const char *id)
+{
+    struct meta_session row;
+    struct region mem;
+    struct buf text;
+    struct err e = {0};
+    region_init(&mem, SESSION_MEMORY);
+    buf_init(&text, DOCUMENT_MAX);
+    const struct meta_ask ask = call_ask(c, &mem, &e);
+    int rc = meta_session_get(&ask, id, &row);
+    if (rc) {
+        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        goto done;
+    }
+    rc = read_document(c, id, TREES[m->tree].document, &mem, &text, &e);
+    m->without[side] += rc == GPUFL_E_NOENT;
+    rc = rc == GPUFL_E_NOENT ? 0 : rc ? rc : add_document(&m->trees, side, m->tree, &text);
+    m->counts[side]++;
+    if (rc)
+        call_fail(c, rc, "comparison", e.code ? &e : NULL);
+done:
+    buf_fini(&text);
+    region_fini(&mem);
+    return rc == 0;
+}
+
+static bool merge_side(struct call *c, struct merging *m, unsigned side, const char *parameter,
+                       const char *list)
+{
+    char id[META_ID_MAX];
+    bool bad = false;
+    while (ids_next(&list, id, &bad)) {
+        if (m->counts[side] == COMPARE_SESSIONS) {
+            http_problem_of(c->http, 400, parameter, "A side has %d sessions at most.",
+                            COMPARE_SESSIONS);
+            return false;
+        }
+        if (!merge(c, m, side, id))
+            return false;
+    }
+    if (bad || !m->counts[side])
+        ids_bad(c, parameter);
+    return !bad && m->counts[side];
+}
+
+static void send_trees(struct call *c, const struct merging *m)
+{
+    struct json_out j;
+    call_json(c, &j);
+    json_out_object(&j, NULL);
+    json_out_count(&j, "a_without", m->without[0]);
+    json_out_count(&j, "b_without", m->without[1]);
+    trees_put(&m->trees, m->counts, &j);
+    json_out_close_object(&j);
+    call_json_send(c, &j, 200);
+}
+
+void api_compare_flame(struct call *c)
+{
+    struct merging m = {.tree = (size_t)ARG(c, compare_flame, tree)->i};
+    int rc = trees_open(&m.trees);
+    if (rc)
+        call_fail(c, rc, "comparison", NULL);
+    else if (merge_side(c, &m, 0, "a", ARG(c, compare_flame, a)->text) &&
+             merge_side(c, &m, 1, "b", ARG(c, compare_flame, b)->text))
+        send_trees(c, &m);
+    trees_close(&m.trees);
 }

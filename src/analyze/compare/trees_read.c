@@ -1,0 +1,211 @@
+/* trees_read.c - what trees of time are made of: collapsed stacks, digests, reports. */
+#include "analyze/compare/trees.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- collapsed stacks ------------------------------------------------------------------------ */
+
+/* Reads "outer;inner 123". False: the line is none. */
+static bool read_time(const char *line, size_t len, size_t *text, int64_t *ns)
+{
+    size_t at = len;
+    int64_t value = 0;
+    while (at && line[at - 1] >= '0' && line[at - 1] <= '9')
+        at--;
+    if (at == len || !at || line[at - 1] != ' ' || len - at > 18)
+        return false;
+    for (size_t i = at; i < len; i++)
+        value = value * 10 + (line[i] - '0');
+    *text = at - 1;
+    *ns = value;
+    return true;
+}
+
+/* Splits at a letter; the frames after TREES_DEPTH are left out. */
+static size_t split(const char *text, size_t len, char at, struct trees_frame *frames)
+{
+    size_t n = 0;
+    while (n < TREES_DEPTH) {
+        const char *end = memchr(text, at, len);
+        size_t one = end ? (size_t)(end - text) : len;
+        frames[n++] = (struct trees_frame){text, one};
+        if (!end)
+            break;
+        text += one + 1;
+        len -= one + 1;
+    }
+    return n;
+}
+
+static int add_line(struct trees *t, unsigned side, const char *root, const char *line, size_t len,
+                    struct trees_frame *frames)
+{
+    size_t text, n = strlen(root);
+    int64_t ns;
+    if (!read_time(line, len, &text, &ns) || text <= n || memcmp(line, root, n) != 0 ||
+        line[n] != ';')
+        return 0;
+    size_t count = split(line + n + 1, text - n - 1, ';', frames);
+    return trees_add(t, side, frames, count, ns);
+}
+
+int trees_add_collapsed(struct trees *t, unsigned side, const char *root, const char *text,
+                        size_t len)
+{
+    struct trees_frame *frames = mem_array(TREES_DEPTH, sizeof *frames);
+    int rc = frames ? 0 : GPUFL_E_NOMEM;
+    while (!rc && len) {
+        const char *end = memchr(text, '\n', len);
+        size_t one = end ? (size_t)(end - text) : len;
+        rc = add_line(t, side, root, text, one, frames);
+        text += one + (end != NULL);
+        len -= one + (end != NULL);
+    }
+    mem_free(frames);
+    return rc;
+}
+
+/* ---- scopes ---------------------------------------------------------------------------------- */
+
+struct scope_time {
+    const char *path;
+    size_t len;
+    int64_t total, inside;
+};
+
+static int by_path(const void *a, const void *b)
+{
+    const struct scope_time *x = a, *y = b;
+    size_t least = x->len < y->len ? x->len : y->len;
+    int order = memcmp(x->path, y->path, least);
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* The scope around it; NULL: none, or one that the digest has no room for. */
+static struct scope_time *outer(struct scope_time *scopes, size_t n, const struct scope_time *of)
+{
+    size_t len = of->len;
+    while (len && of->path[len - 1] != '|')
+        len--;
+    const struct scope_time key = {of->path, len ? len - 1 : 0, 0, 0};
+    return len > 1 ? bsearch(&key, scopes, n, sizeof key, by_path) : NULL;
+}
+
+int trees_add_scopes(struct trees *t, unsigned side, const struct digest *d)
+{
+    struct scope_time *scopes = mem_array(d->scope_count + 1, sizeof *scopes);
+    struct trees_frame *frames = mem_array(TREES_DEPTH, sizeof *frames);
+    int rc = scopes && frames ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < d->scope_count; i++) {
+        const struct digest_item *s = &d->scopes[i];
+        scopes[i] = (struct scope_time){s->key, strlen(s->key), s->total, 0};
+    }
+    if (!rc)
+        qsort(scopes, d->scope_count, sizeof *scopes, by_path);
+    for (size_t i = 0; !rc && i < d->scope_count; i++) {
+        struct scope_time *around = outer(scopes, d->scope_count, &scopes[i]);
+        if (around)
+            around->inside += scopes[i].total;
+    }
+    for (size_t i = 0; !rc && i < d->scope_count; i++) {
+        const struct scope_time *s = &scopes[i];
+        size_t n = split(s->path, s->len, '|', frames);
+        rc = trees_add(t, side, frames, n, s->total - s->inside);
+    }
+    mem_free(frames);
+    mem_free(scopes);
+    return rc;
+}
+
+/* ---- idle time ------------------------------------------------------------------------------- */
+
+enum { FIELD_MAX = 4096 };
+
+struct idle_line {
+    char cause[FIELD_MAX], place[FIELD_MAX], reason[FIELD_MAX];
+    int64_t ns;
+};
+
+static bool read_line(struct json *j, struct idle_line *line)
+{
+    char key[64];
+    line->cause[0] = line->place[0] = line->reason[0] = '\0';
+    line->ns = 0;
+    for (;;) {
+        struct json_value v = json_key(j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return v.type == JSON_END;
+        char *to = strcmp(key, "cause") == 0    ? line->cause
+                   : strcmp(key, "place") == 0  ? line->place
+                   : strcmp(key, "reason") == 0 ? line->reason
+                                                : NULL;
+        if (v.type == JSON_STRING && to)
+            json_text(v, to, FIELD_MAX);
+        else if (v.type == JSON_INT && strcmp(key, "idle_ns") == 0)
+            line->ns = v.integer;
+        if (!json_skip(j, v))
+            return false;
+    }
+}
+
+/* The cause, with spaces, then the line, or the reason why there is none. */
+static int add_idle_line(struct trees *t, unsigned side, struct idle_line *line)
+{
+    struct trees_frame frames[2];
+    for (char *c = line->cause; *c; c++)
+        *c = (char)(*c == '_' ? ' ' : *c);
+    const char *place = *line->place    ? line->place
+                        : *line->reason ? line->reason
+                                        : "(no line known)";
+    frames[0] = (struct trees_frame){line->cause, strlen(line->cause)};
+    frames[1] = (struct trees_frame){place, strlen(place)};
+    return trees_add(t, side, frames, 2, line->ns);
+}
+
+static int add_lines(struct trees *t, unsigned side, struct json *j)
+{
+    struct idle_line *line = mem_zalloc(sizeof *line);
+    int rc = line ? 0 : GPUFL_E_NOMEM;
+    while (!rc) {
+        struct json_value v = json_next(j);
+        if (v.type == JSON_END)
+            break;
+        if (v.type != JSON_OBJECT || !read_line(j, line))
+            rc = GPUFL_E_CORRUPT;
+        else
+            rc = add_idle_line(t, side, line);
+    }
+    mem_free(line);
+    return rc;
+}
+
+/* Enters the member of the object that is read; false: it has none of that type. */
+static bool enter(struct json *j, const char *member, enum json_type type)
+{
+    char key[64];
+    for (;;) {
+        struct json_value v = json_key(j, key, sizeof key);
+        if (v.type == JSON_END || v.type == JSON_ERROR)
+            return false;
+        if (strcmp(key, member) == 0 && v.type == type)
+            return true;
+        if (!json_skip(j, v))
+            return false;
+    }
+}
+
+int trees_add_idle(struct trees *t, unsigned side, const char *report, size_t len)
+{
+    struct json j;
+    json_init(&j, report, len);
+    if (json_read(&j).type != JSON_OBJECT)
+        return GPUFL_E_CORRUPT;
+    if (!enter(&j, "idle", JSON_OBJECT) || !enter(&j, "lines", JSON_ARRAY))
+        return j.error ? GPUFL_E_CORRUPT : 0; /* an older report has no lines */
+    return add_lines(t, side, &j);
+}
