@@ -1,12 +1,22 @@
 // What a finding rests on: the analysis's numbers with units; unknown ones are none.
 import { expect, it } from "vitest";
-import { factsOf, longestOf } from "../src/pages/insights/evidence";
+import { readdirSync, readFileSync } from "node:fs";
+import { en } from "../src/text/en";
+import { factsOf, longestOf, PLACES } from "../src/pages/insights/evidence";
 
 const SYNC = { calls: 1000, blocked_ns: 112_000_000, gpu_idle_ns: null, threads: 1, first_ns: 5, longest_ns: 300, longest_start_ns: 1000, longest_correlation: 9, longest_thread: 7, share_permille: 250, odd_thing: 3 };
 
 it("times, shares and counts have their units, places are no numbers", () =>
-  expect(factsOf(SYNC).map(({ label, value }) => `${label}: ${value}`)).toEqual(["Calls: 1\u202f000", "Host blocked: 112 ms", "Threads: 1", "Longest: 300 ns", "share: 25 %", "odd thing: 3"]));
+  expect(factsOf(SYNC).map(({ label, value }) => `${label}: ${value}`)).toEqual(["Calls: 1\u202f000", "Host blocked: 112 ms", "Threads: 1", "Longest: 300 ns", "Share of the samples: 25 %", "odd thing: 3"]));
 it("the longest one is in the middle of its part of the timeline", () => {
   expect(longestOf(SYNC)).toEqual({ at: "700-1600", range: "1000-1300" });
   expect(longestOf({ longest_ns: 300 })).toBeNull();
+});
+
+it("each number of the analysis has a label, or is a place", () => {
+  const folder = new URL("../../src/analyze/insight/", import.meta.url);
+  const code = readdirSync(folder).filter((name) => name.endsWith(".c")).map((name) => readFileSync(new URL(name, folder), "utf8")).join("\n");
+  const keys = [...code.matchAll(/insight_fact\(i,([^;]*?),[^,;]*\);/g)].flatMap(([, key]) => [...key!.matchAll(/"(\w+)"/g)].map(([, name]) => name!));
+  expect(keys.length).toBeGreaterThan(60);
+  expect([...new Set(keys)].filter((key) => !PLACES.has(key) && !(key in en.insights.facts))).toEqual([]);
 });

@@ -6,6 +6,9 @@ export const flameText = {
   pendingText: "Stacks appear here when the server has analysed the session.",
   heading: "Time by stack",
   tree: "Which time",
+  /** What share of the GPU's kernel time the stacks of GPU time stand for. */
+  without: (kernels: string, shown: string) => `No kernel of this session has a stack: of ${kernels} of kernel time nothing is shown. Shown: copies and graphs, ${shown}. gpufl trace --stacks=launch captures the stacks of launches.`,
+  partly: (part: string, kernels: string) => `Shown are the stacks of ${part} of the ${kernels} of kernel time; the other launches have no stack.`,
   trees: { "host blocked": "Host blocked", GPU: "GPU time" } as Record<string, string>,
   search: "Search frames",
   searchHint: "Part of a frame",
@@ -20,7 +23,7 @@ export const flameText = {
   node: (name: string, total: string, part: string) => `${name}: ${total}, ${part} of all`,
   own: (time: string) => `${time} of its own`,
   frame: "Frame",
-  self: "Of its own",
+  self: "Self",
   total: "In all",
   share: "Share",
   top: "Frames that take most themselves",

@@ -5,7 +5,7 @@ export const fleet = {
   views: { cards: "Cards", table: "Table" },
   view: "How GPUs are shown",
   counts: { hosts: "Hosts", gpus: "GPUs", running: "Sessions running", util: "Mean utilisation", attention: "Need attention" },
-  countsNote: { fresh: (n: string) => `${n} heard of lately`, none: "all is well" },
+  countsNote: { fresh: (n: string) => `${n} heard of lately`, none: "all is well", silent: (n: string) => `${n} not heard of` },
   health: { failing: "failing", hot: "hot", throttled: "throttled", full: "memory full", idle: "idle, but held", free: "free", busy: "busy", silent: "silent" } as Record<string, string>,
   healthText: {
     failing: "Uncorrected memory errors, or lower clocks because of hardware.",
@@ -31,6 +31,8 @@ export const fleet = {
     noGpus: "No GPU of this host is known.",
     forgotten: "This host is not known now: it was forgotten, or has not been heard of. What it did stays below.",
     days: "What it did",
+    utilText: "by NVML: any program's kernels",
+    busyText: "work of these sessions",
     sums: { hours: "GPU hours", busy: "GPU busy", util: "Utilisation", energy: "Energy", sessions: "Sessions", kernels: "Kernels" },
     sessions: "Sessions in these days",
     sessionsNone: "No session of this host started on these days.",
@@ -52,6 +54,8 @@ export const fleet = {
   to: "To",
   presets: (days: number) => `${days} days`,
   presetsLabel: "How many days",
+  hours: (n: string) => `${n} h`,
+  legend: { held: "GPU hours held by sessions", busy: "of these, the GPU was busy" },
   dayChart: "GPU hours by day; drag over days to choose a range",
   day: (day: string, hours: string, busy: string) => `${day}: ${hours} GPU hours, GPU busy ${busy}`,
   sumColumns: { name: "Name", hours: "GPU hours", busy: "GPU busy", util: "Utilisation", energy: "Energy", sessions: "Sessions", kernels: "Kernels", worst: "Worst finding" },
@@ -60,5 +64,6 @@ export const fleet = {
   ago: (time: string) => `${time} ago`,
   days: (count: string) => `${count} days`,
   sessionsOf: (n: number) => `${n} ${n === 1 ? "session" : "sessions"}`,
+  lastKnown: "Not heard of now; its last known values:",
   now: "now",
 } as const;

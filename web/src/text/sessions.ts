@@ -29,7 +29,7 @@ export const sessions = {
   shareOnce: "Shown once. Links can be taken back in the settings.",
   shareOpen: (n: number) => (n === 1 ? "One link to this session is open." : `${n} links to this session are open.`),
   ledger: "Captured",
-  ledgers: { complete: "all of it", uncounted: "as far as known", incomplete: "something is lost", absent: "no ledger" } as Record<string, string>,
+  ledgers: { complete: "complete", uncounted: "as far as known", incomplete: "something is lost", absent: "no ledger" } as Record<string, string>,
   ledgerSome: (captured: string) => `${captured} of what was launched`,
   ledgerPending: "told after the analysis",
   ledgerMore: "What was captured, what is missing and why",

@@ -22,7 +22,7 @@ export const settings = {
   },
   roles: { owner: "Owner", member: "Member", viewer: "Viewer" } as Record<string, string>,
   members: {
-    columns: { name: "Name", email: "Address", role: "Role", since: "Since" },
+    columns: { name: "Name", email: "E-mail", role: "Role", since: "Since" },
     roleOf: (name: string) => `Role of ${name}`,
     remove: "Remove",
     removeTitle: (name: string) => `Remove ${name} from the workspace?`,
@@ -95,7 +95,7 @@ export const settings = {
     server: "the server",
   },
   account: {
-    address: "Address",
+    address: "E-mail",
     old: "Password so far",
     new: "New password",
     change: "Change the password",
@@ -105,7 +105,7 @@ export const settings = {
     key: "You are here with a key, which has no password.",
   },
   server: {
-    columns: { name: "Name", email: "Address", id: "Id", state: "State", since: "Since" },
+    columns: { name: "Name", email: "E-mail", id: "Id", state: "State", since: "Since" },
     workspaces: "Workspaces",
     make: "Make a workspace",
     name: "Name",

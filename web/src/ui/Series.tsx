@@ -28,9 +28,20 @@ interface Props {
   onRange?: ((from: number, to: number) => void) | undefined; // s
 }
 
-const HEIGHT = 190;
+const HEIGHT = 150;
 const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
 const LEAST_DRAG = 6; // px: less is a click
+
+/** The values at a point, or of all that is shown where nothing is pointed at. */
+function captionOf({ at, least, mean, most }: Points, index: number | null | undefined, [from, to]: [number, number], show: Props["show"], showTime: Props["showTime"]): string {
+  if (index !== null && index !== undefined && at[index] !== undefined) return en.system.pointed(showTime(at[index]), show(least[index] ?? null), show(mean[index] ?? null), show(most[index] ?? null));
+  const inside = at.flatMap((time, n) => (time <= to && (at[n + 1] ?? Infinity) > from ? [n] : [])); // a point stands for the time up to the next
+  const known = (of: readonly (number | null)[]): number[] => inside.flatMap((n) => (of[n] === null || of[n] === undefined ? [] : [of[n]]));
+  const [low, high, means] = [known(least), known(most), known(mean)];
+  if (!low.length || !high.length || !means.length) return "";
+  const all = means.reduce((sum, value) => sum + value, 0) / means.length;
+  return en.system.shownValues(show(low.reduce((a, b) => Math.min(a, b))), show(Number(all.toPrecision(4))), show(high.reduce((a, b) => Math.max(a, b))));
+}
 
 /** Joins a plot to the crosshair of its session. */
 function joined(plot: uPlot, session: string): () => void {
@@ -49,6 +60,7 @@ function joined(plot: uPlot, session: string): () => void {
 
 export function Series({ label, points, show, showTime, session, colour, range, top, binary, onRange }: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const caption = useRef<HTMLParagraphElement>(null);
   const theme = useTheme();
   const [from, to] = range;
   const ranged = useRef(onRange);
@@ -58,12 +70,16 @@ export function Series({ label, points, show, showTime, session, colour, range, 
     if (!host) return;
     const line = token(colour);
     const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
-    const value = (_: uPlot, raw: number | null) => show(raw);
+    const tell = (index: number | null | undefined): void => {
+      if (caption.current) caption.current.textContent = captionOf(points, index, [from, to], show, showTime);
+    };
     const options: uPlot.Options = {
       width: host.clientWidth,
       height: HEIGHT,
+      legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false } },
       hooks: {
+        setCursor: [(plot) => tell(plot.cursor.idx)],
         setSelect: [
           (plot) => {
             const { left, width } = plot.select;
@@ -79,14 +95,15 @@ export function Series({ label, points, show, showTime, session, colour, range, 
         { ...axis, size: 74, ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
       ],
       series: [
-        { label: en.system.time, value: (_, raw: number | null) => (raw === null ? "" : showTime(raw)) },
-        { label: en.system.least, stroke: line, width: 0, points: { show: false }, value },
-        { label: en.system.most, stroke: line, width: 0, points: { show: false }, value },
-        { label: en.system.mean, stroke: line, width: 2, points: { show: points.at.length < 60, size: 5 }, value },
+        {},
+        { label: en.system.least, stroke: line, width: 0, points: { show: false } },
+        { label: en.system.most, stroke: line, width: 0, points: { show: false } },
+        { label: en.system.mean, stroke: line, width: 2, points: { show: points.at.length < 60, size: 5 } },
       ],
       bands: [{ series: [2, 1], fill: `${line}40` }],
     };
     const plot = new uPlot(options, [points.at, points.least, points.most, points.mean], host);
+    tell(null);
     const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
     watch.observe(host);
     const leave = joined(plot, session);
@@ -96,5 +113,10 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       plot.destroy();
     };
   }, [points, show, showTime, session, colour, from, to, top, binary, theme]);
-  return <div className="plot" ref={box} role="img" aria-label={label} />;
+  return (
+    <>
+      <div className="plot" ref={box} role="img" aria-label={label} />
+      <p className="plot-values small number quiet" ref={caption} />
+    </>
+  );
 }

@@ -3,7 +3,8 @@
 // comes to the controls of one; the arrow keys go from row to row.
 import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Row, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type FocusEvent, type KeyboardEvent } from "react";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type FocusEvent, type KeyboardEvent, type RefObject } from "react";
+import { flushSync } from "react-dom";
 import { en } from "../text/en";
 import { rowAfter } from "./rows";
 import { token } from "./theme";
@@ -20,6 +21,9 @@ declare module "@tanstack/react-table" {
     label?: string;
   }
 }
+
+/** Rows that a printed table has at most. */
+const PRINTED = 1000;
 
 /** Of a row, px: as the design says for this screen. */
 const rowHeight = (): number => parseFloat(token("--row")) || 34;
@@ -78,6 +82,45 @@ function useRows(count: number, page: () => number, reveal: (index: number) => v
   return { at, body, onFocus, onKeyDown };
 }
 
+/** True while columns are out of view to the right. */
+function useMore(box: RefObject<HTMLDivElement | null>, least: string): boolean {
+  const [more, setMore] = useState(false);
+  useEffect(() => {
+    const table = box.current;
+    if (!table) return;
+    const look = (): void => setMore(table.scrollLeft + table.clientWidth < table.scrollWidth - 2);
+    const watch = new ResizeObserver(look);
+    watch.observe(table);
+    table.addEventListener("scroll", look, { passive: true });
+    look();
+    return () => {
+      watch.disconnect();
+      table.removeEventListener("scroll", look);
+    };
+  }, [box, least]);
+  return more;
+}
+
+/** True while the page is printed: paper has no scrolling, so that all rows are made, up to PRINTED. */
+function usePrinting(): boolean {
+  const [printing, setPrinting] = useState(() => matchMedia("print").matches);
+  useEffect(() => {
+    const media = matchMedia("print");
+    const set = (on: boolean) => () => flushSync(() => setPrinting(on));
+    const change = (): void => flushSync(() => setPrinting(media.matches));
+    const [before, after] = [set(true), set(false)];
+    media.addEventListener("change", change);
+    window.addEventListener("beforeprint", before);
+    window.addEventListener("afterprint", after);
+    return () => {
+      media.removeEventListener("change", change);
+      window.removeEventListener("beforeprint", before);
+      window.removeEventListener("afterprint", after);
+    };
+  }, []);
+  return printing;
+}
+
 const tabTo = (row: Element | null, tabIndex: 0 | -1): void => (row ? controlsOf(row) : []).forEach((control) => (control.tabIndex = tabIndex));
 
 /** A row that stays in view while others come is not made again: most of a scrolled frame's time. So a row
@@ -120,7 +163,8 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
       if (onEnd && last && last.index >= model.length - 1) onEnd();
     },
   });
-  const items = virtual.getVirtualItems();
+  const printing = usePrinting();
+    const items = printing ? model.slice(0, PRINTED).map((_, index) => ({ index, start: 0 })) : virtual.getVirtualItems();
   const first = virtual.range?.startIndex ?? 0;
   const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
   const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));
@@ -133,42 +177,51 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   });
   const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
   const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
+  const more = useMore(box, least);
   const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
 
   return (
-    <div className="table panel" ref={box} tabIndex={0} role="region" aria-label={caption}>
-      <table aria-rowcount={model.length + 1}>
-        <caption className="hidden-label">{caption}</caption>
-        <thead>
-          {table.getHeaderGroups().map((group) => (
-            <tr key={group.id} style={style}>
-              {group.headers.map((header) => {
-                const meta = header.column.columnDef.meta;
-                const sorted = header.column.getIsSorted();
-                const text = flexRender(header.column.columnDef.header, header.getContext());
-                const order = sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined;
-                return (
-                  <th key={header.id} scope="col" className={classOf(meta)} aria-sort={order}>
-                    {header.column.getCanSort() ? (
-                      <button type="button" onClick={header.column.getToggleSortingHandler()} title={en.table.sort(meta?.label ?? header.id)}>
-                        {text} {sorted === "asc" ? "↑" : sorted === "desc" ? "↓" : ""}
-                      </button>
-                    ) : (
-                      text
-                    )}
-                  </th>
-                );
-              })}
-            </tr>
-          ))}
-        </thead>
-        <tbody ref={keys.body} onFocus={keys.onFocus} onKeyDown={keys.onKeyDown} style={{ height: virtual.getTotalSize(), minWidth: least }}>
-          {items.map((item) => {
-            const row = model[item.index]!;
-            return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
-          })}
-        </tbody>
-      </table>
+    <div className="table-frame">
+      <div className="table panel" ref={box} tabIndex={0} role="region" aria-label={caption}>
+        <table aria-rowcount={model.length + 1}>
+          <caption className="hidden-label">{caption}</caption>
+          <thead>
+            {table.getHeaderGroups().map((group) => (
+              <tr key={group.id} style={style}>
+                {group.headers.map((header) => {
+                  const meta = header.column.columnDef.meta;
+                  const sorted = header.column.getIsSorted();
+                  const text = flexRender(header.column.columnDef.header, header.getContext());
+                  const order = sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined;
+                  return (
+                    <th key={header.id} scope="col" className={classOf(meta)} aria-sort={order}>
+                      {header.column.getCanSort() ? (
+                        <button type="button" onClick={header.column.getToggleSortingHandler()} title={en.table.sort(meta?.label ?? header.id)}>
+                          {text} {sorted === "asc" ? "↑" : sorted === "desc" ? "↓" : ""}
+                        </button>
+                      ) : (
+                        text
+                      )}
+                    </th>
+                  );
+                })}
+              </tr>
+            ))}
+          </thead>
+          <tbody ref={keys.body} onFocus={keys.onFocus} onKeyDown={keys.onKeyDown} style={{ height: virtual.getTotalSize(), minWidth: least }}>
+            {items.map((item) => {
+              const row = model[item.index]!;
+              return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
+            })}
+          </tbody>
+        </table>
+      </div>
+      {more && (
+        <button type="button" className="table-more" title={en.table.moreText} aria-label={en.table.moreText} onClick={() => box.current?.scrollBy({ left: box.current.clientWidth / 2 })}>
+          ›
+        </button>
+      )}
+      {printing && model.length > PRINTED && <p className="small">{en.table.printed(String(PRINTED), String(model.length))}</p>}
     </div>
   );
 }

@@ -159,7 +159,7 @@ async function begin() {
 /** Every page there is, from top to bottom and back. */
 async function pages(session) {
   await page.goto(`${origin}/sessions/${session}/insights`);
-  await see("What stands in the way");
+  await see("Findings, by what");
   const tabs = await page.locator("nav.tabs a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
   const rest = ["/", "/?view=table", "/sessions", `/compare?a=${session}&b=${session}`, "/alerts", "/upload"];
   await page.goto(`${origin}/settings`);
@@ -241,7 +241,7 @@ async function session(id) {
   await page.getByRole("link", { name: "train_loop" }).first().waitFor();
   await rowTo("td a", "train_loop");
   await press("Enter");
-  await see("What stands in the way");
+  await see("Findings, by what");
   await kept("a session opened");
   await tabTo("button.place");
   await press("Enter");

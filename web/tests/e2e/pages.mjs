@@ -117,7 +117,7 @@ try {
 
   // A session and its views.
   await page.getByRole("link", { name: "train_loop" }).first().click();
-  await see("What stands in the way");
+  await see("Findings, by what");
   const session = page.url().split("/")[4];
   await picture(page, "insights");
   const titles = await page.locator(".finding h3").allInnerTexts();
@@ -204,13 +204,13 @@ try {
     await picture(page, `kernels-${engine}`);
   }
   await page.goto(`${server.origin}/sessions/${passes.Trace}/insights`);
-  await see("What stands in the way");
+  await see("Findings, by what");
   check((await page.getByText("not the program's own").count()) === 0, "insights: of Trace all is the program's");
 
   // A phone.
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(`${server.origin}/sessions/${session}/insights`);
-  await see("What stands in the way");
+  await see("Findings, by what");
   check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "phone: nothing is wider than the page");
   await picture(page, "insights-phone");
 } catch (error) {

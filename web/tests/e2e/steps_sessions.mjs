@@ -103,10 +103,10 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     // A link shows its session, and nothing else.
     await page.goto(`${server.origin}/sessions?text=train_loop`);
     await page.getByRole("link", { name: "train_loop" }).first().click();
-    await see(page, "What stands in the way");
+    await see(page, "Findings, by what");
     const session = page.url().split("/")[4];
     await page.locator(".captured").waitFor();
-    check((await page.locator(".captured").innerText()).includes("all of it"), "session: the ledger is in the header");
+    check((await page.locator(".captured").innerText()).includes("complete"), "session: the ledger is in the header");
     await page.getByRole("button", { name: "Share" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Make the link" }).click();
     const link = await page.locator("[data-link]").innerText();
@@ -114,7 +114,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await page.keyboard.press("Escape");
     const guest = await visitor();
     await guest.goto(link);
-    await see(guest, "What stands in the way");
+    await see(guest, "Findings, by what");
     check(!guest.url().includes("gpfs_"), "share: the token is not in the address");
     check((await guest.getByRole("button", { name: "Delete" }).count()) === 0, "share: nothing can be deleted");
     await picture(guest, "shared");
@@ -183,7 +183,7 @@ export async function kernel({ page, server, see, check, picture, bin }) {
     keepPtx(made);
     await send(page, server, see, made, true);
     await page.getByRole("link", { name: "Open" }).click();
-    await see(page, "What stands in the way");
+    await see(page, "Findings, by what");
     const session = page.url().split("/")[4];
     const open = async (name) => {
       await page.goto(`${server.origin}/sessions/${session}/kernels?search=${name}`);
@@ -225,17 +225,17 @@ export async function alerts({ page, server, see, check, picture, MARKUP }) {
   await page.getByLabel("Threshold").fill("x");
   check(await page.getByRole("button", { name: "Save" }).isDisabled(), "alerts: a rule needs a number");
   await page.getByLabel("Threshold").fill("99.5");
-  await page.getByLabel("Post to").fill("http://10.255.255.1:9/hook");
+  await page.getByLabel("Deliver to").fill("http://10.255.255.1:9/hook");
   await picture(page, "alerts-rule");
   await page.getByRole("button", { name: "Save" }).click();
   await see(page, "Host CPU > 99.5 %");
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "alerts: a rule's name stays text");
-  await page.getByRole("button", { name: /^Post a test/ }).click();
+  await page.getByRole("button", { name: /^Deliver a test/ }).click();
   await see(page, "A test is on its way");
-  await page.getByRole("region", { name: "Posts" }).getByText("hook").waitFor();
+  await page.getByRole("region", { name: "Deliveries" }).getByText("hook").waitFor();
   await picture(page, "alerts");
   await page.getByRole("button", { name: /^Change/ }).click();
-  await page.getByRole("checkbox", { name: "Watches" }).uncheck();
+  await page.getByRole("checkbox", { name: "Enabled" }).uncheck();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("cell", { name: "off", exact: true }).waitFor();
   await page.getByRole("button", { name: /^Delete/ }).click();

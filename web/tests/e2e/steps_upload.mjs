@@ -47,7 +47,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await see(page, "all of it is there");
     await page.getByRole("link", { name: "Open" }).click();
-    await see(page, "What stands in the way");
+    await see(page, "Findings, by what");
     const functions = await page.evaluate(async (at) => (await (await fetch(`/api/v1/sessions/${at}/findings`)).json()).rows.map((row) => row.function), page.url().split("/")[4]);
     check(functions.some((name) => name.includes("(")) && !functions.some((name) => name.startsWith("_Z")), `findings: functions are demangled: ${functions.join("; ")}`);
 

@@ -195,7 +195,7 @@ export async function kernels({ page, server, see, check, picture, bin }) {
   }
   await page.goto(`${server.origin}/sessions?text=grouped`);
   await page.getByRole("link", { name: "grouped" }).first().click();
-  await see(page, "What stands in the way");
+  await see(page, "Findings, by what");
   const session = page.url().split("/")[4];
   await page.goto(`${server.origin}/sessions/${session}/kernels`);
   const row = (name) => page.getByRole("row").filter({ hasText: name });

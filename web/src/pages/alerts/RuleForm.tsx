@@ -10,6 +10,7 @@ import { Ask, Check, Field, Pick } from "../../ui/forms";
 import { bodyOf, draftOf, METRICS, newDraft, withKind, withMetric, type Draft } from "./rules";
 
 const text = alerts.fields;
+const SECRET_LEAST = 16;
 
 export function RuleForm({ row, onClose, onDone }: { row: RowAlert | null; onClose: () => void; onDone: () => void }) {
   const [draft, setDraft] = useState<Draft>(() => (row ? draftOf(row) : newDraft()));
@@ -24,8 +25,10 @@ export function RuleForm({ row, onClose, onDone }: { row: RowAlert | null; onClo
   const metrics = Object.keys(METRICS);
   if (!metrics.includes(draft.metric)) metrics.push(draft.metric);
   const unit = METRICS[draft.metric]?.unit;
+  const letters = new TextEncoder().encode(draft.secret).length; // the server counts bytes
+  const short = letters > 0 && letters < SECRET_LEAST;
   return (
-    <Ask title={row ? alerts.editTitle(row.name) : alerts.make} action={en.forms.save} busy={save.busy} disabled={!body || !draft.name} onDo={() => void save.run()} onClose={onClose}>
+    <Ask title={row ? alerts.editTitle(row.name) : alerts.make} action={en.forms.save} busy={save.busy} disabled={!body || !draft.name || short} onDo={() => void save.run()} onClose={onClose}>
       <div className="rule-form">
         <Field name="name" label={text.name} value={draft.name} onChange={set("name")} />
         <Pick label={text.kind} value={draft.kind} onChange={(kind) => setDraft((now) => withKind(now, kind as Draft["kind"]))} options={[{ value: "metric", label: text.kinds.metric }, { value: "insight", label: text.kinds.insight }]} />
@@ -42,9 +45,14 @@ export function RuleForm({ row, onClose, onDone }: { row: RowAlert | null; onClo
         <Field name="host" label={text.host} optional value={draft.host} onChange={set("host")} />
         <Field name="app" label={text.app} optional value={draft.app} onChange={set("app")} />
         <Field name="url" label={text.url} type="url" optional hint={text.urlHint} value={draft.url} onChange={set("url")} />
-        <Field name="secret" label={text.secret} type="password" complete="new-password" optional {...(row ? { hint: text.secretKept } : {})} value={draft.secret} onChange={set("secret")} />
+        <Field name="secret" label={text.secret} type="password" complete="new-password" optional hint={row ? text.secretKept : text.secretHint} value={draft.secret} onChange={set("secret")} />
       </div>
       <Check label={alerts.enabled} checked={draft.enabled} onChange={set("enabled")} />
+      {short && (
+        <p className="wrong" role="status">
+          {text.secretShort(String(letters))}
+        </p>
+      )}
       {save.problem && (
         <p className="wrong" role="alert">
           {save.problem.message}

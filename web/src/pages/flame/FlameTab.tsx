@@ -5,15 +5,31 @@ import { useMemo, useState } from "react";
 import { client } from "../../api/client";
 import { useAsked } from "../../timeline/use";
 import { duration, percent } from "../../format/format";
+import { useApi } from "../../api/use";
+import { list, number, raw } from "../../format/raw";
 import { useQuery, useQuerySoon } from "../../router/router";
 import { flameText as text } from "../../text/flame";
 import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Icicle } from "./Icicle";
-import { framesOf, nodeAt, search, stacksOf, treeOf, type Stack } from "./tree";
+import { framesOf, nodeAt, ofKernels, search, stacksOf, treeOf, type Stack } from "./tree";
 
 const TOP = 15;
+const ALL_BUT = 0.995; // of the kernels' time: what is missing is not worth a sentence
+
+/** How much of the kernels' time the stacks of GPU time stand for, where it is less than all. */
+function Missing({ session, stacks }: { session: string; stacks: readonly Stack[] }) {
+  const summary = useApi("section_summary", { session });
+  const kernels = list(raw(summary.data).sessions).reduce((sum: number, row) => sum + (number(row.kernel_ns) ?? 0), 0);
+  const shown = ofKernels(stacks);
+  if (kernels <= 0 || shown >= kernels * ALL_BUT) return null;
+  return (
+    <p className="notice" role="note">
+      {shown > 0 ? text.partly(percent(shown / kernels), duration(kernels)) : text.without(duration(kernels), duration(stacks.reduce((sum, stack) => sum + stack.ns, 0)))}
+    </p>
+  );
+}
 
 function Top({ stacks }: { stacks: readonly Stack[] }) {
   const frames = useMemo(() => framesOf(stacks).filter((frame) => frame.self > 0).slice(0, TOP), [stacks]);
@@ -31,7 +47,7 @@ function Top({ stacks }: { stacks: readonly Stack[] }) {
   );
 }
 
-function Flame({ trees }: { trees: Map<string, Stack[]> }) {
+function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]> }) {
   const [wanted, setWanted] = useQuery("tree");
   const [inverted, setInverted] = useQuery("invert");
   const [words, setWords] = useQuery("find");
@@ -80,6 +96,7 @@ function Flame({ trees }: { trees: Map<string, Stack[]> }) {
           {text.whole}
         </button>
       </div>
+      {which === "GPU" && <Missing session={session} stacks={stacks} />}
       <Panel title={text.heading} aside={text.hint}>
         <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} />
       </Panel>
@@ -99,7 +116,7 @@ export function FlameTab({ session }: TabProps) {
   if (!trees) return <Skeleton rows={10} />;
   return (
     <div className="stack">
-      <Flame trees={trees} />
+      <Flame session={session.id} trees={trees} />
     </div>
   );
 }

@@ -35,8 +35,14 @@ export function stacksOf(text: string): Map<string, Stack[]> {
   return trees;
 }
 
+/** Kernels among stacks of GPU time end in their name; copies and graphs in words of the report's own. */
+export const ofKernels = (stacks: readonly Stack[]): number => stacks.reduce((sum, { frames, ns }) => (/^(copy |CUDA graph)/.test(frames.at(-1) ?? "") ? sum : sum + ns), 0);
+
 /** The node that an address names by its path; 0, the root, where there is none. */
 export const nodeAt = (tree: Tree, path: string): number => (path ? Math.max(0, tree.findIndex((node) => String(node.path) === path && node.id > 0)) : 0);
+
+/** The path of a node below the root by the names on the way to the node. */
+export const pathOf = (names: readonly string[]): number => names.reduce((path, name) => hashOf(`${path};${name}`), 0);
 
 function child(tree: Tree, index: Map<string, number>[], parent: number, name: string): number {
   const known = index[parent]!.get(name);

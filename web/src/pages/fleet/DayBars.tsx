@@ -36,9 +36,8 @@ export function RangeBar({ range, onRange }: { range: Range; onRange: (range: Ra
   );
 }
 
-export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range) => void }) {
+function Picture({ bars, top, onRange }: { bars: DayBar[]; top: number; onRange: (range: Range) => void }) {
   const [drag, setDrag] = useState<{ from: number; to: number }>();
-  const top = Math.max(...bars.map((bar) => bar.wall), 1);
   const wide = 1000 / Math.max(1, bars.length);
   const at = (event: PointerEvent<SVGSVGElement>): number => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -78,5 +77,40 @@ export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range
         );
       })}
     </svg>
+  );
+}
+
+const SHARES = [1, 0];
+
+/** The bars with their axes: GPU hours up, days along, and what the colours are. */
+export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range) => void }) {
+  const top = Math.max(...bars.map((bar) => bar.wall), 1);
+  return (
+    <figure className="days-figure small">
+      <div className="days-axis number quiet" aria-hidden="true">
+        {SHARES.map((share) => (
+          <span key={share}>{share ? text.hours(hours(top * share)) : "0"}</span>
+        ))}
+      </div>
+      <Picture bars={bars} top={top} onRange={onRange} />
+      <div className="row days-ends number quiet">
+        <span>{bars.length > 0 ? dayText(bars[0]!.day) : ""}</span>
+        <span className="end">{bars.length > 1 ? dayText(bars.at(-1)!.day) : ""}</span>
+      </div>
+      <figcaption className="row days-legend">
+        <span className="row">
+          <svg viewBox="0 0 10 10" aria-hidden="true">
+            <rect className="days-wall" width="10" height="10" />
+          </svg>
+          {text.legend.held}
+        </span>
+        <span className="row">
+          <svg viewBox="0 0 10 10" aria-hidden="true">
+            <rect className="days-busy" width="10" height="10" />
+          </svg>
+          {text.legend.busy}
+        </span>
+      </figcaption>
+    </figure>
   );
 }

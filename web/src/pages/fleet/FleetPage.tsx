@@ -160,7 +160,7 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
       </div>
       <Stats
         items={[
-          { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: urgent ? undefined : text.countsNote.none },
+          { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: fresh < gpus.length ? text.countsNote.silent(count(gpus.length - fresh)) : urgent ? undefined : text.countsNote.none },
           { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
           { label: text.counts.hosts, value: count(hosts.data.rows.length) },
           { label: text.counts.running, value: count(hosts.data.rows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },

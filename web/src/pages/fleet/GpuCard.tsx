@@ -22,6 +22,9 @@ export function HealthMark({ gpu }: { gpu: Gpu }) {
 
 const DAY_S = 86_400;
 
+/** The begin of a UUID: what two GPUs with one number, of machines of one name, differ by. */
+const shortUuid = (uuid: string): string => uuid.slice(0, 12);
+
 export const seenText = (seen: string | null, nowMs: number): string => {
   const ms = epochMs(seen);
   if (ms === null) return UNKNOWN;
@@ -39,14 +42,15 @@ export function GpuCard({ gpu, now }: { gpu: Gpu; now: number }) {
   const total = s.memory_total ?? gpu.memory;
   const c = text.columns;
   return (
-    <article className={`gpu-card gpu-${gpu.tone}`} aria-label={`${gpu.host} ${gpu.number ?? ""} ${gpu.name}`}>
+    <article className={`gpu-card gpu-${gpu.tone} ${gpu.health === "silent" ? "gpu-silent" : ""}`} aria-label={`${gpu.host} ${gpu.number ?? ""} ${gpu.name} ${gpu.uuid}`}>
       <header className="row">
         <strong>GPU {gpu.number ?? UNKNOWN}</strong>
         <HealthMark gpu={gpu} />
       </header>
       <span className="small quiet ellipsis" title={`${gpu.name} · ${gpu.uuid}`}>
-        {gpu.name}
+        {gpu.name} <span className="mono">{shortUuid(gpu.uuid)}</span>
       </span>
+      {gpu.health === "silent" && <span className="small quiet">{text.lastKnown}</span>}
       <div className="gpu-meters small">
         <span>{c.util}</span>
         <Meter part={s.gpu_util === null ? null : s.gpu_util / 100} />

@@ -99,8 +99,8 @@ function Days({ name, range, onRange }: { name: string; range: Range; onRange: (
         <Stats
           items={[
             { label: text.sums.hours, value: rows ? hours(sum.wall) : UNKNOWN, exact: duration(sum.wall) },
-            { label: text.sums.busy, value: percent(sum.busy), exact: exact(sum.busy), note: <Meter part={sum.busy} /> },
-            { label: text.sums.util, value: percent(sum.utilization), exact: exact(sum.utilization), note: <Meter part={sum.utilization} /> },
+            { label: text.sums.busy, value: percent(sum.busy), exact: exact(sum.busy), note: <><Meter part={sum.busy} /> {text.busyText}</> },
+            { label: text.sums.util, value: percent(sum.utilization), exact: exact(sum.utilization), note: <><Meter part={sum.utilization} /> {text.utilText}</> },
             { label: text.sums.energy, value: energy(sum.energy), exact: exact(sum.energy, "mJ") },
             { label: text.sums.sessions, value: count(sum.sessions), exact: exact(sum.sessions) },
             { label: text.sums.kernels, value: count(sum.kernels), exact: exact(sum.kernels), note: sum.counted < sum.sessions ? fleet.counted(count(sum.counted), count(sum.sessions)) : undefined },

@@ -11,7 +11,9 @@ export interface Fact {
 
 const text = en.insights.facts;
 /** Where something is, not how much of it there is: links lead there. */
-const PLACES = new Set(["first_ns", "longest_start_ns", "longest_correlation", "longest_thread"]);
+export const PLACES: ReadonlySet<string> = new Set(["first_ns", "longest_start_ns", "longest_correlation", "longest_thread"]);
+/** Yes or no. */
+const FLAGS = new Set(["time_estimated"]);
 const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
   [/_ns$/, (ns) => ({ value: duration(ns), exact: exact(ns, "ns") })],
   [/_permille$/, (part) => ({ value: percent(part / 1000), exact: exact(part / 1000) })],
@@ -22,6 +24,7 @@ const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
 export function factsOf(evidence: Readonly<Record<string, number | null>>): Fact[] {
   return Object.entries(evidence).flatMap(([key, value]) => {
     if (value === null || PLACES.has(key)) return [];
+    if (FLAGS.has(key)) return [{ label: text[key] ?? key, value: value ? en.insights.yes : en.insights.no, exact: exact(value) }];
     const [suffix, show] = UNITS.find(([pattern]) => pattern.test(key))!;
     return [{ label: text[key] ?? key.replace(suffix, "").replaceAll("_", " "), ...show(value) }];
   });

@@ -37,6 +37,7 @@ function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { a
   return (
     <Panel title={label}>
       <div className="panel-body">
+        {en.system.notes[metric.text] && <p className="quiet small">{en.system.notes[metric.text]}</p>}
         <Series label={label} points={points} show={metric.show} showTime={seconds} session={session} colour={metric.colour} top={metric.top} binary={metric.binary} range={range} onRange={onRange} />
       </div>
     </Panel>

@@ -1,39 +1,59 @@
 // Choose.tsx - what can be followed: kernels, scopes and applications of the sessions that have ended,
 // those that took most time first.
+import type { ColumnDef } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { useApi } from "../../api/use";
-import { count } from "../../format/format";
+import { count, duration, exact } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { trends as text } from "../../text/trends";
-import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Choices } from "../../ui/forms";
-import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
-import { candidatesOf, KINDS, type Candidate, type Kind } from "./trends";
+import { Empty, ProblemView, Search, Skeleton } from "../../ui/parts";
+import { Table } from "../../ui/Table";
+import { candidatesOf, hasWords, KINDS, type Candidate, type Kind } from "./trends";
 
 const ROWS = 20_000;
-const SHOWN = 200;
 const head = text.choose;
+
+const number = (id: "sessions" | "calls", label: string): ColumnDef<Candidate> => ({ id, header: label, accessorKey: id, enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one[id])}>{count(one[id])}</span> });
+
+const columnsFor = (kind: Kind): ColumnDef<Candidate>[] => [
+  {
+    id: "name",
+    header: head.name,
+    accessorKey: "short",
+    enableSorting: false,
+    meta: { width: "minmax(260px, 1fr)", lead: true },
+    cell: ({ row: { original: one } }) => (
+      <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })} title={one.name}>
+        {kind === "kernel" ? one.short : one.name}
+      </Link>
+    ),
+  },
+  number("sessions", head.sessions),
+  number("calls", head.calls),
+  { id: "total", header: head.total, accessorKey: "total", enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one.total, "ns")}>{duration(one.total)}</span> },
+];
+
+/** Everything is searched here, by the names that people read. The server, which knows the names of the program
+ * alone, is asked as well where there is more than its answer holds. */
+function useCandidates(kind: Kind, search: string) {
+  const all = useApi("kernel_history", { kind, limit: ROWS });
+  const cut = all.data?.rows === ROWS;
+  const named = useApi("kernel_history", cut && search ? { kind, limit: ROWS, pattern: search.slice(0, 256) } : null);
+  const found = useMemo(() => {
+    if (!all.data) return undefined;
+    const mine = candidatesOf(all.data).filter((one) => hasWords(one, search));
+    const known = new Set(mine.map((one) => one.symbol));
+    return [...mine, ...(named.data ? candidatesOf(named.data).filter((one) => !known.has(one.symbol)) : [])];
+  }, [all.data, named.data, search]);
+  return { found, cut, problem: all.data ? undefined : all.problem, again: all.again };
+}
 
 export function Choose({ kind, onKind }: { kind: Kind; onKind: (kind: Kind) => void }) {
   const [search, setSearch] = useQuery("search");
-  const asked = useApi("kernel_history", { kind, limit: ROWS, ...(search ? { pattern: search.slice(0, 256) } : {}) });
-  const found = useMemo(() => (asked.data ? candidatesOf(asked.data) : undefined), [asked.data]);
-  const columns: Column<Candidate>[] = [
-    {
-      label: head.name,
-      className: "wrap",
-      title: (one) => one.name,
-      show: (one) => (
-        <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })}>
-          {kind === "kernel" ? one.short : one.name}
-        </Link>
-      ),
-    },
-    countColumn(head.sessions, (one) => one.sessions),
-    countColumn(head.calls, (one) => one.calls),
-    timeColumn(head.total, (one) => one.total),
-  ];
+  const { found, cut, problem, again } = useCandidates(kind, search);
+  const columns = useMemo(() => columnsFor(kind), [kind]);
   return (
     <>
       <p className="quiet">{text.intro}</p>
@@ -41,15 +61,11 @@ export function Choose({ kind, onKind }: { kind: Kind; onKind: (kind: Kind) => v
         <Choices label={text.kind} value={kind} options={KINDS.map((value) => ({ value, label: text.kinds[value]! }))} onChange={onKind} />
         <Search label={text.searchLabel} hint={text.search[kind]!} value={search} onChange={setSearch} />
       </div>
-      {asked.problem && !asked.data && <ProblemView problem={asked.problem} again={asked.again} />}
-      {!found && !asked.problem && <Skeleton rows={8} />}
+      {problem && <ProblemView problem={problem} again={again} />}
+      {!found && !problem && <Skeleton rows={8} />}
       {found?.length === 0 && (search ? <Empty title={text.noneFound} /> : <Empty title={text.none} text={text.noneText} />)}
-      {found && found.length > 0 && (
-        <Panel>
-          <Listing label={text.title} columns={columns} rows={found.slice(0, SHOWN)} keyOf={(one) => one.symbol} />
-          {(asked.data?.rows === ROWS || found.length > SHOWN) && <p className="panel-body quiet small">{text.cut(count(found.length > SHOWN ? SHOWN : ROWS))}</p>}
-        </Panel>
-      )}
+      {found && found.length > 0 && <Table caption={text.title} rows={found} columns={columns} sorting={[]} />}
+      {found && found.length > 0 && cut && <p className="quiet small">{text.cut(count(ROWS))}</p>}
     </>
   );
 }

@@ -177,6 +177,12 @@ export interface Candidate {
 }
 
 /** What can be followed, of rows of the history: those that took most time first. */
+/** Each word is in one of the names, whatever the letters' case. */
+export function hasWords({ name, short, symbol }: Pick<Candidate, "name" | "short" | "symbol">, search: string): boolean {
+  const all = `${name}\n${short}\n${symbol}`.toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((one) => all.includes(one));
+}
+
 export function candidatesOf(answer: AnswerKernelHistory): Candidate[] {
   const found = new Map<string, Candidate & { in: Set<string> }>();
   for (const row of rowsOf(answer)) {

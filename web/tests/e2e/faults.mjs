@@ -1,0 +1,219 @@
+// faults.mjs - small things that a day with the page showed to be wrong: each has its check here.
+//   node tests/e2e/faults.mjs BIN DATA OUT
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { rest } from "./crawl.mjs";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { lettersIn, sheetsOf } from "./pdf.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
+
+const [bin, data, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const { check } = t;
+const server = await startServer(bin);
+const { origin } = server;
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+
+async function visitor(where, whose) {
+  const page = await where.newPage();
+  page.setDefaultTimeout(30_000);
+  t.watch(page, whose);
+  return page;
+}
+
+const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
+const open = async (page, address) => {
+  await page.goto(origin + address);
+  await rest(page);
+};
+const main = (page) => page.locator("main").innerText();
+
+/** Pictures in both themes at the three widths of a desk. */
+async function shots(page, name) {
+  for (const width of [1280, 1600, 3840]) {
+    await page.setViewportSize({ width, height: width === 1280 ? 800 : width === 1600 ? 900 : 2160 });
+    for (const theme of ["dark", "light"]) {
+      await t.theme(page, theme);
+      if (width === 1280) await t.accessible(page, `${name} ${theme}`);
+      await page.screenshot({ path: path.join(out, `faults-${name}-${width}-${theme}.png`), scale: "css" });
+    }
+    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+const NAMES = ["_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", ...Array.from({ length: 60 }, (_, n) => `_Z${`kernel_${n}`.length}kernel_${n}v`)];
+
+/** Kernels without stacks, and one copy that has one; two machines with one name. */
+async function made(key) {
+  const host = { host: "twin", real: REAL, gpu: "GPU-aaaaaaaa-1111" };
+  const one = session("faults-stacks", "copies with stacks", host);
+  const named = { type: "names", rows: 2, id: [800, 801], text: ["load", "train.py"] };
+  const copy = { type: "memcpy", rows: 1, start: BEGIN + 1e6, duration: 5e6, bytes: 1 << 20, kind: 1, stream: 1, correlation: 90001, scope: 0, stack: 1 };
+  const kernels = NAMES.map((_, at) => [2e7 + at * 1e7, 9e6, 1, at]);
+  await send(origin, key, one, "code", [header(one.id, "code", one.app, host), named, { type: "frame", rows: 1, id: 1, kind: 2, module: 0, offset: "0", function: 800, file: 801, line: 7, first_line: 1 }, { type: "stack", rows: 1, id: 1, parent: 0, frame: 1, depth: 1 }].map(lineOf).join(""));
+  await send(origin, key, one, "device", one.kernels(kernels, { streams: 1, names: NAMES }) + lineOf(copy));
+  const metrics = { type: "device_metric", rows: 20, time: [BEGIN, ...Array(19).fill(5e7)], device: 1, gpu_util: Array.from({ length: 20 }, (_, at) => 20 + at), power: 200_000, temperature: 60 };
+  await send(origin, key, one, "system", one.end(1e9, { more: [metrics] }));
+  await complete(origin, key, one);
+  const two = session("faults-twin", "the other machine", { ...host, gpu: "GPU-bbbbbbbb-2222" });
+  await send(origin, key, two, "device", two.kernels([[0, 1e6, 1, 0]], { streams: 1, names: NAMES.slice(0, 1) }));
+  await send(origin, key, two, "system", two.end(1e9));
+  await complete(origin, key, two);
+}
+
+/** What the flame graph leaves out is said; columns in which no launch has anything are not there. */
+async function flame(page) {
+  await open(page, "/sessions/faults-stacks/flame?tree=GPU");
+  await page.getByText("No kernel of this session has a stack").waitFor();
+  const told = await page.getByRole("note").innerText();
+  check(told.includes("549 ms") && told.includes("5.00 ms"), `flame: what is shown and what is not: ${told}`);
+  await shots(page, "flame");
+  await open(page, "/sessions/faults-stacks/kernels/10");
+  const heads = await page.getByRole("region", { name: "Launches" }).locator("th").allInnerTexts();
+  check(heads.some((head) => head.startsWith("Stream")) && !heads.some((head) => /Graph|Thread/.test(head)), `launches: columns ${heads}`);
+}
+
+/** A key that is too short is said so in the words of the form, before anything is sent. */
+async function secret(page) {
+  await open(page, "/alerts");
+  await page.getByRole("button", { name: "Make a rule" }).click();
+  await page.getByLabel("Name").fill("hot GPUs");
+  check((await page.getByText("An https or http address").count()) === 1, "alerts: both kinds of address are named");
+  await page.getByLabel("Key that signs").fill("sekret");
+  await page.getByText("has 6 of at least 16 characters").waitFor();
+  check(await page.getByRole("button", { name: "Save" }).isDisabled(), "alerts: a key that is too short is not sent");
+  await shots(page, "alert-secret");
+  await page.getByLabel("Key that signs").fill("sixteen letters!");
+  check(await page.getByRole("button", { name: "Save" }).isEnabled(), "alerts: sixteen letters will do");
+  await page.keyboard.press("Escape");
+}
+
+/** No key of the report's JSON stands in a source window. */
+async function evidence(page, id) {
+  await open(page, `/sessions/${id}/insights`);
+  const chips = page.locator(".finding button.place");
+  for (let at = 0; at < (await chips.count()); at++) {
+    await chips.nth(at).click();
+    await page.getByRole("dialog").waitFor();
+    const labels = await page.getByRole("dialog").locator("dt").allInnerTexts();
+    check(labels.every((label) => /^[A-Z±]/.test(label)), `source window: raw keys: ${labels}`);
+    await page.keyboard.press("Escape");
+  }
+}
+
+/** The list is as long as the screen, and is searched by what people read. */
+async function trends(page) {
+  await open(page, "/trends");
+  const tall = await page.evaluate(() => document.documentElement.scrollHeight);
+  check(tall < 1200, `trends: ${tall} px tall`);
+  await page.getByRole("searchbox", { name: "Search what to follow" }).fill("native::FillFunctor");
+  await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
+  const [row] = await page.locator("main tbody tr").allInnerTexts();
+  check(row.includes("Fill float"), `trends: found by a part of the name that people read: ${row}`);
+  await shots(page, "trends");
+}
+
+/** A plot says its values also while nothing points at it, and what NVML's number means. */
+async function system(page) {
+  await open(page, "/sessions/faults-stacks/system");
+  await page.locator(".uplot canvas").first().waitFor();
+  const values = page.locator(".plot-values").first();
+  check(/^Shown: least 20 %, mean 30 %, most 39 %$/.test((await values.innerText()).replaceAll("\u202f", " ")), `system: values of the whole: ${await values.innerText()}`);
+  check((await main(page)).includes("By NVML"), "system: what the utilisation is");
+  await page.locator(".u-over").first().hover();
+  await page.waitForFunction(() => document.querySelector(".plot-values").textContent.startsWith("at "));
+  await page.mouse.move(0, 0);
+  await shots(page, "system");
+}
+
+/** GPUs with one number can be told apart, and old values are no news; the bars have axes. */
+async function fleet(page) {
+  await open(page, "/");
+  const cards = await page.locator(".gpu-card").allInnerTexts();
+  check(cards.filter((card) => card.includes("GPU-aaaaaaaa")).length === 1 && cards.filter((card) => card.includes("GPU-bbbbbbbb")).length === 1, `fleet: cards ${cards.join(" | ")}`);
+  check(cards.some((card) => card.includes("last known values")), "fleet: old values are said to be old");
+  const told = await page.locator(".stats").first().innerText();
+  check(!told.includes("all is well") && /not heard of/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);
+  await shots(page, "fleet");
+  await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
+  const figure = await page.locator(".days-figure").innerText();
+  check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
+  await shots(page, "host");
+}
+
+/** Columns out of view are hinted at, and the hint leads to them; on paper all rows and columns are there. */
+async function kernels(page) {
+  await open(page, "/sessions/faults-stacks/kernels");
+  const more = page.getByRole("button", { name: "More columns to the right" });
+  await more.waitFor();
+  await shots(page, "kernels");
+  for (let left = 9; left > 0 && (await more.count()); left--) await more.click();
+  check((await more.count()) === 0, "kernels: the hint goes at the end");
+  const file = path.join(out, "faults-kernels.pdf");
+  await page.pdf({ path: file, format: "A4", landscape: true });
+  const sheets = sheetsOf(file).join("");
+  const missing = Array.from({ length: 60 }, (_, n) => `kernel_${n}`).filter((name) => !sheets.includes(lettersIn(name)));
+  check(missing.length === 0, `print: not on paper: ${missing}`);
+  check(sheets.includes("Registers") && sheets.includes("Streams"), "print: all columns are on paper");
+  await page.waitForFunction(() => document.querySelectorAll("main .table tbody tr").length < 61);
+}
+
+/** A server of its own for one person has all pages but those of others. */
+async function local() {
+  const folder = mkdtempSync(path.join(tmpdir(), "gpufl-local-"));
+  const child = spawn(path.join(bin, "gpufl-server"), ["--local", "--data", path.join(folder, "data"), "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "ignore"] });
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  try {
+    const link = await new Promise((resolve) => {
+      let said = "";
+      child.stdout.on("data", (piece) => {
+        said += piece;
+        const found = /(http:\/\/\S+[?&/]\S*)\n/.exec(said);
+        if (found) resolve(found[1]);
+      });
+    });
+    const page = await visitor(await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" }), new URL(link).origin);
+    await page.goto(link);
+    await page.getByText("No sessions yet").waitFor();
+    const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
+    check(["Fleet", "Upload", "Settings"].every((name) => pages.includes(name)), `local server: pages ${pages}`);
+    await page.getByRole("button", { name: "Make a key" }).click();
+    await page.locator(".command pre").filter({ hasText: "gpfl_" }).waitFor();
+    await shots(page, "local-first");
+  } finally {
+    child.kill("SIGTERM");
+    await gone;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const steps = { flame, secret, evidence, trends, system, fleet, kernels, local };
+try {
+  const page = await visitor(context, origin);
+  await firstAccount(page, server);
+  const key = await alertAndKey(page);
+  await made(key);
+  simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
+  server.upload(key, data);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 4);
+  const deep = (await ask(page, "sessions")).rows.find((row) => row.app === "deep").id;
+  const only = process.env.GPUFL_WEB_ONLY?.split(",");
+  for (const [name, step] of Object.entries(steps)) {
+    if (only && !only.includes(name)) continue;
+    try {
+      await step(page, deep);
+    } catch (error) {
+      await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
+      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
+    }
+  }
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish("faults");
