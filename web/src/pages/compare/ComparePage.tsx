@@ -3,7 +3,7 @@
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
 import { useApi } from "../../api/use";
-import { change, count, date, duration, exact, percent, UNKNOWN } from "../../format/format";
+import { change, count, date, duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { compare as text } from "../../text/compare";
@@ -11,11 +11,14 @@ import { en } from "../../text/en";
 import { Choices } from "../../ui/forms";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
+import { pathOf } from "../flame/tree";
 import "./compare.css";
-import { differencesOf, idsOf, kernelsOf, runsOf, scopesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
+import { Difference } from "./Difference";
+import { differencesOf, idsOf, kernelsOf, runsOf, scopesOf, sentencesOf, totalsOf, VERDICTS, type Line, type Run, type Total } from "./model";
 
 const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
 const FOUND = 6;
+type Kind = "k" | "s"; // kernels, scopes
 const c = text.columns;
 
 function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: string[]; runs: Run[]; onChange: (ids: string[]) => void }) {
@@ -68,7 +71,14 @@ function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: strin
   );
 }
 
-const columns: ColumnDef<Line>[] = [
+/** Where a kernel or scope is looked at: in the first session of b, or of a where b has none of it. */
+function placeOf(line: Line, kind: Kind, a: string, b: string): string {
+  const session = line.b.calls ? b : a;
+  if (kind === "k") return href("session", { session, tab: "kernels" }, { symbol: line.title });
+  return href("session", { session, tab: "scopes" }, { zoom: pathOf(line.name.split("|")), mark: pathOf(line.name.split("|")) });
+}
+
+const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
   {
     id: "name",
     accessorKey: "name",
@@ -77,7 +87,10 @@ const columns: ColumnDef<Line>[] = [
     meta: { width: "minmax(260px, 3fr)", lead: true },
     cell: ({ row: { original: l } }) => (
       <span className="mono" title={l.name}>
-        {l.short} {l.shapes && <span className="chip">{text.shapes}</span>}
+        <Link href={placeOf(l, kind, a, b)} aria-label={text.openKernel(l.short, l.b.calls ? "B" : "A")}>
+          {l.short}
+        </Link>{" "}
+        {l.shapes && <span className="chip">{text.shapes}</span>}
       </span>
     ),
   },
@@ -103,10 +116,11 @@ const columns: ColumnDef<Line>[] = [
   { id: "a", accessorFn: (l) => l.a.mean ?? -1, header: c.a, meta: { width: "100px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.a.mean, "ns")}>{duration(l.a.mean)}</span> },
   { id: "b", accessorFn: (l) => l.b.mean ?? -1, header: c.b, meta: { width: "100px", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.b.mean, "ns")}>{duration(l.b.mean)}</span> },
   { id: "calls", enableSorting: false, header: c.calls, meta: { width: "150px", right: true }, cell: ({ row: { original: l } }) => `${count(l.a.calls)} → ${count(l.b.calls)}` },
-  { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "110px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
+  { id: "q", accessorFn: (l) => -(l.q ?? 2), header: c.certainty, meta: { width: "140px", right: true }, cell: ({ row: { original: l } }) => <span title={l.test ? text.tests[l.test] : undefined}>{l.q === null ? UNKNOWN : l.q < 0.001 ? "< 0.001" : l.q.toFixed(3)}</span> },
 ];
 
-function Lines({ title, lines, name }: { title: string; lines: Line[]; name: string }) {
+function Lines({ title, lines, name, a, b }: { title: string; lines: Line[]; name: Kind; a: string; b: string }) {
+  const columns = useMemo(() => columnsFor(name, a, b), [name, a, b]);
   const { query } = usePlace();
   const [show, setShow] = useQuery(`${name}-show`);
   const sorting: SortingState = [{ id: query.get(`${name}-sort`) ?? "difference", desc: query.get(`${name}-up`) !== "1" }];
@@ -130,6 +144,20 @@ function Lines({ title, lines, name }: { title: string; lines: Line[]; name: str
 }
 
 const shownTotal = (value: number | null, { what, unit }: Total): string => (unit === "ns" ? duration(value) : what === "busy_share" ? percent(value) : count(value));
+
+/** What the comparison comes to, in the server's words. */
+function Short({ sentences, once }: { sentences: string[]; once: boolean }) {
+  return (
+    <Panel title={text.answer}>
+      <div className="panel-body stack compare-answer">
+        {sentences.map((line) => (
+          <p key={line}>{sentence(line)}</p>
+        ))}
+        {once && <p className="quiet small">{text.once}</p>}
+      </div>
+    </Panel>
+  );
+}
 
 function Answer({ a, b }: { a: string[]; b: string[] }) {
   const asked = useApi("compare", { a: a.join(","), b: b.join(",") });
@@ -181,9 +209,9 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
           )}
         </Panel>
       </div>
-      {a.length === 1 && b.length === 1 && <p className="quiet small">{text.once}</p>}
-      <Lines name="k" title={text.kernels(count(asked.data.kernel_count))} lines={lines.kernels} />
-      {lines.scopes.length > 0 && <Lines name="s" title={text.scopes(count(asked.data.scope_count))} lines={lines.scopes} />}
+      <Difference a={a} b={b} />
+      <Lines name="k" a={a[0]!} b={b[0]!} title={text.kernels(count(asked.data.kernel_count))} lines={lines.kernels} />
+      {lines.scopes.length > 0 && <Lines name="s" a={a[0]!} b={b[0]!} title={text.scopes(count(asked.data.scope_count))} lines={lines.scopes} />}
     </>
   );
 }
@@ -208,6 +236,7 @@ export function ComparePage() {
           </button>
         )}
       </div>
+      {asked.data && <Short sentences={sentencesOf(asked.data)} once={a.length === 1 && b.length === 1} />}
       <div className="ways">
         <SidePicker side="a" ids={a} runs={runsOf(asked.data?.a ?? [])} onChange={(ids) => set({ a: ids.join(",") })} />
         <SidePicker side="b" ids={b} runs={runsOf(asked.data?.b ?? [])} onChange={(ids) => set({ b: ids.join(",") })} />

@@ -51,6 +51,8 @@ export interface Difference {
   measured: boolean;
 }
 
+export const sentencesOf = (c: Comparison): string[] => (c.sentences ?? []).filter((line): line is string => typeof line === "string");
+
 const words = (value: unknown): string[] => (Array.isArray(value) ? value : [value]).map(word).filter(Boolean);
 
 const sideOf = (value: unknown): Side => {

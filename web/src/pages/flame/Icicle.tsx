@@ -23,9 +23,19 @@ interface Props {
   found: ReadonlySet<number> | null; // null: nothing is searched for
   chosen: number;
   onChoose: (node: number) => void;
+  /** Another colour than the name's; null: the name's. */
+  paint?: ((node: number) => Paint) | undefined;
+  /** Other numbers than a frame's time, its part and its own time. */
+  tell?: ((node: number) => string) | undefined;
+}
+
+export interface Paint {
+  fill: string;
+  ink: string;
 }
 
 interface Look {
+  paint: ((node: number) => Paint) | undefined;
   colours: Colours;
   width: number;
   chosen: number;
@@ -34,7 +44,7 @@ interface Look {
 }
 
 function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], height: number, look: Look): void {
-  const { colours, width, found } = look;
+  const { colours, width, found, paint } = look;
   const ratio = Math.min(3, window.devicePixelRatio || 1);
   to.setTransform(ratio, 0, 0, ratio, 0, 0);
   to.fillStyle = colours.surface;
@@ -48,7 +58,8 @@ function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], 
     const at = colourOf(name);
     const pale = found !== null && !found.has(node);
     to.globalAlpha = pale ? 0.25 : 1;
-    to.fillStyle = node === 0 ? colours.surface2 : colours.css[at]!;
+    const own = paint?.(node);
+    to.fillStyle = own ? own.fill : node === 0 ? colours.surface2 : colours.css[at]!;
     to.fillRect(x, row * ROW, wide, ROW - 1);
     to.globalAlpha = 1;
     if (node === look.chosen || node === look.hover) {
@@ -57,7 +68,7 @@ function draw(to: CanvasRenderingContext2D, tree: Tree, rects: readonly Rect[], 
       to.strokeRect(x + 1, row * ROW + 1, Math.max(1, wide - 2), ROW - 3);
     }
     if (wide < 24) continue;
-    to.fillStyle = node === 0 || pale ? colours.text : colours.ink[at]!;
+    to.fillStyle = pale ? colours.text : own ? own.ink : node === 0 ? colours.text : colours.ink[at]!;
     to.fillText(fitted(to, name, wide - 9), x + 5, row * ROW + ROW / 2);
   }
 }
@@ -70,7 +81,7 @@ function fitted(to: CanvasRenderingContext2D, name: string, room: number): strin
   return letters >= 2 ? `${short.slice(0, letters)}…` : "";
 }
 
-export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose }: Props) {
+export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, tell }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
@@ -100,8 +111,8 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose }:
   }, [width, height]);
   useEffect(() => {
     const to = canvas.current?.getContext("2d");
-    if (to && width > 0) draw(to, tree, rects, height, { colours, width, chosen: at, hover, found });
-  }, [tree, rects, width, height, colours, at, hover, found]);
+    if (to && width > 0) draw(to, tree, rects, height, { colours, width, chosen: at, hover, found, paint });
+  }, [tree, rects, width, height, colours, at, hover, found, paint]);
 
   const under = (event: { clientX: number; clientY: number }): number => {
     const place = canvas.current!.getBoundingClientRect();
@@ -143,11 +154,11 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose }:
       <p className="icicle-shown small">
         <span className="mono wrap">{shown.name.slice(0, 600)}</span>{" "}
         <span className="quiet number">
-          {duration(shown.total)} · {part(shown.id)} · {text.own(duration(shown.self))}
+          {tell ? tell(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
         </span>
       </p>
       <p className="hidden-label" aria-live="polite">
-        {text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
+        {tell ? `${tree[at]!.name.slice(0, 600)}: ${tell(at)}` : text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
       </p>
     </div>
   );

@@ -1,0 +1,163 @@
+// compare.mjs - two sides: the answer comes first, in the words of `gpufl compare`; kernels and scopes lead to
+// themselves; what is large and not sure is called not clear; and a flame graph shows where the time differs.
+//   node tests/e2e/compare.mjs BIN OUT
+import path from "node:path";
+import { rest } from "./crawl.mjs";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
+
+const [bin, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const { check } = t;
+const server = await startServer(bin);
+const { origin } = server;
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+const AT = { host: "made", gpu: "GPU-1", real: REAL };
+const NAMES = ["_Z4gemmPf", "_Z4reluPf", "_Z5laterv"];
+
+/** Kernels, scopes and waits with stacks: all that a comparison shows. waits: [duration, line]. */
+async function made(key, id, { kernels, scopes, waits }) {
+  const one = session(id, id, AT);
+  const named = { type: "names", rows: 4, id: [800, 801, 802, 803], text: ["main", "step", "read_loss", "train.py"] };
+  const frames = { type: "frame", rows: 3, id: [1, 2, 3], kind: [2, 2, 2], module: 0, offset: "0", function: [800, 801, 802], file: 803, line: [1, 20, 30], first_line: 1 };
+  const stacks = { type: "stack", rows: 3, id: [1, 2, 3], parent: [0, 1, 1], frame: [1, 2, 3], depth: [1, 2, 2] };
+  const ids = deltas(waits.map((_, at) => at + 1));
+  const blocked = { type: "wait", rows: waits.length, start: deltas(waits.map((_, at) => BEGIN + 1e6 + at * 1e9)), duration: waits.map(([ns]) => ns), call: 3, async: 0, stream: 1, correlation: ids, scope: 0, stack: deltas(waits.map(([, stack]) => stack)), thread: 77, launches: ids, bytes: null };
+  await send(origin, key, one, "code", [header(id, "code", id, AT), named, frames, stacks].map(lineOf).join(""));
+  await send(origin, key, one, "scope", one.scopes(scopes, ["epoch", "step"], [0, 1]) + lineOf(blocked));
+  await send(origin, key, one, "device", one.kernels(kernels, { streams: 1, names: NAMES }));
+  await send(origin, key, one, "system", one.end(8e9));
+  await complete(origin, key, one);
+}
+
+const many = (n, ns, name, from) => Array.from({ length: n }, (_, at) => [from + at * 5e6, ns + (at % 40), 1, name]);
+const open = async (page, address) => {
+  await page.goto(origin + address);
+  await rest(page);
+};
+const told = (page) => page.locator(".icicle-shown").innerText();
+const plain = (text) => text.replaceAll("\u202f", " ");
+
+async function shots(page, name) {
+  for (const width of [1280, 1600, 3840]) {
+    await page.setViewportSize({ width, height: width === 1280 ? 800 : width === 1600 ? 900 : 2160 });
+    for (const theme of ["dark", "light"]) {
+      await t.theme(page, theme);
+      if (width === 1280) await t.accessible(page, `${name} ${theme}`);
+      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), scale: "css", fullPage: width === 1280 });
+    }
+    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function answer(page) {
+  await open(page, "/compare?a=cmp-a&b=cmp-b");
+  const first = page.locator(".compare-answer");
+  const lines = (await first.locator("p").allInnerTexts()).map(plain);
+  const { sentences } = await page.evaluate(async () => (await fetch("/api/v1/compare?a=cmp-a&b=cmp-b")).json());
+  check(sentences.length >= 3 && sentences.every((line) => lines.includes(plain(line.replace(/(\d) us\b/g, "$1 µs")))), `answer: ${lines.join(" | ")} for ${sentences.join(" | ")}`);
+  check(/^B: \d+\.\d % less kernel time \(/.test(lines[0]), `answer: begins with ${lines[0]}`);
+  check(lines.some((line) => line.includes("gemm") && line.includes("shorter a call")), `answer: names the kernel: ${lines.join(" | ")}`);
+  const above = await page.evaluate(() => document.querySelector(".compare-answer").getBoundingClientRect().bottom < document.querySelector(".side-runs").getBoundingClientRect().top);
+  check(above, "answer: stands above the choice of sessions");
+  const rows = await page.getByRole("region", { name: /^Kernels/ }).locator("tbody tr").allInnerTexts();
+  check(rows.some((row) => row.startsWith("relu") && row.includes("not clear")), `verdicts: a large change that is not sure: ${rows.join(" | ")}`);
+  await shots(page, "compare-answer");
+}
+
+async function links(page) {
+  await open(page, "/compare?a=cmp-a&b=cmp-b");
+  await page.getByRole("link", { name: /^later/ }).click(); // only in b
+  await page.waitForURL(/sessions\/cmp-b\/kernels\/12/);
+  await open(page, "/compare?a=cmp-a&b=cmp-b");
+  await page.getByRole("link", { name: /^epoch\|step/ }).click();
+  await page.waitForURL(/sessions\/cmp-b\/scopes/);
+  await rest(page);
+  await page.locator(".scope-here").waitFor();
+  check((await page.locator(".scope-here").innerText()).startsWith("step"), "links: a scope leads to itself");
+}
+
+/** px of the picture that are much redder than blue, and the other way round. */
+const colours = (page) =>
+  page.evaluate(() => {
+    const canvas = document.querySelector(".icicle canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let [red, blue] = [0, 0];
+    for (let at = 0; at < data.length; at += 4) {
+      red += data[at] > data[at + 2] + 60;
+      blue += data[at + 2] > data[at] + 60;
+    }
+    return { red, blue };
+  });
+
+async function flame(page) {
+  await open(page, "/compare?a=cmp-a&b=cmp-b");
+  await page.locator(".icicle canvas").waitFor();
+  check(plain(await told(page)).includes("A 1.20 s → B 600 ms a run, −600 ms"), `flame: the whole: ${await told(page)}`);
+  const before = await page.evaluate(async () => (await (await fetch("/api/v1/compare/flame?a=cmp-a&b=cmp-b")).json()).nodes);
+  check(before.some(([, name, a, b]) => name.startsWith("read_loss") && a === 2e8 && b === 5e8), `flame: the frames: ${JSON.stringify(before)}`);
+  await page.locator(".icicle-box").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const widest = plain(await told(page));
+  check(widest.includes("read_loss") && widest.includes("A 200 ms → B 500 ms a run, +300 ms (+150.0 %)"), `flame: the widest frame of B: ${widest}`);
+  const b = await colours(page);
+  await page.getByRole("button", { name: "A (before)" }).click();
+  await page.waitForFunction(() => new URLSearchParams(location.search).get("width") === "a");
+  const a = await colours(page);
+  check(b.red > 2 * b.blue && a.blue > 2 * a.red, `flame: colours: as wide as B ${JSON.stringify(b)}, as A ${JSON.stringify(a)}`);
+  await shots(page, "compare-flame");
+  await page.getByRole("button", { name: "Scopes", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector(".icicle-shown")?.textContent.startsWith("Scopes"));
+  check(plain(await told(page)).includes("A 6.00 s → B 3.00 s a run"), `flame: scopes: ${await told(page)}`);
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector(".icicle-shown")?.textContent.startsWith("Scopes"));
+  for (const [name, words] of [["GPU time", "gpufl trace --stacks=launch"], ["Idle by line", /A .* → B .* a run/]]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.getByText(words).first().waitFor();
+  }
+}
+
+/** Sides that are not there, or too many, are told in a sentence. */
+async function bad(page) {
+  for (const [query, status] of [["a=cmp-a&b=no-such", 404], ["a=cmp-a&b=", 400], ["a=cmp-a&b=cmp-b&tree=x", 400], [`a=cmp-a&b=${Array.from({ length: 65 }, () => "cmp-b").join()}`, 400]]) {
+    const answer = await page.evaluate(async (url) => {
+      const got = await fetch(url);
+      return { status: got.status, ...(await got.json()) };
+    }, `/api/v1/compare/flame?${query}`);
+    check(answer.status === status && answer.detail?.length > 10, `flame of ${query.slice(0, 30)}: ${JSON.stringify(answer)}`);
+  }
+  await open(page, "/compare?a=cmp-a&b=no-such");
+  check((await page.getByRole("alert").count()) > 0, "a session that is gone: said");
+}
+
+try {
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  t.watch(page, origin);
+  t.expected.add(400).add(409);
+  await firstAccount(page, server);
+  const key = await alertAndKey(page);
+  const relu = many(100, 10_000, 1, 5e6);
+  const slow = relu.map((row, at) => (at === 7 ? [row[0], 4_000_000, 1, 1] : row));
+  await made(key, "cmp-a", { kernels: [...many(200, 2_000_000, 0, 1e9), ...relu], scopes: [[0, 6e9, 0], [1e9, 4e9, 1]], waits: [[1e9, 2], [2e8, 3]] });
+  await made(key, "cmp-b", { kernels: [...many(200, 400_000, 0, 1e9), ...slow, ...many(10, 1000, 2, 3e9)], scopes: [[0, 3e9, 0], [1e9, 1e9, 1]], waits: [[1e8, 2], [5e8, 3]] });
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
+  const only = process.env.GPUFL_WEB_ONLY?.split(",");
+  for (const [name, step] of Object.entries({ answer, links, flame, bad })) {
+    if (only && !only.includes(name)) continue;
+    try {
+      await step(page);
+    } catch (error) {
+      await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
+      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
+    }
+  }
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish("compare");
