@@ -1,6 +1,6 @@
 // Launches.tsx - how a kernel's launches are spread, and the launches one by one.
 import type { ColumnDef } from "@tanstack/react-table";
-import { useMemo } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { rowsOf, type Row } from "../../api/columns";
 import type { AnswerLaunches } from "../../api/schema";
 import { useApi } from "../../api/use";
@@ -14,6 +14,9 @@ import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { Histogram } from "./Histogram";
 
+/** How many launches are asked for: first those of some screens, more as somebody scrolls to their end. */
+const FIRST = 300;
+const MORE = 6;
 const LAUNCHES = 10000;
 const text = en.kernels.launchColumns;
 type Launch = Row<AnswerLaunches["data"]>;
@@ -29,7 +32,10 @@ const identity = (id: "stream" | "thread" | "correlation" | "graph"): ColumnDef<
 /** A launch with room around it, on the timeline. */
 const onTimeline = (session: string, l: Launch): string => href("session", { session, tab: "timeline" }, { at: rangeText({ from: (l.start ?? 0) - (l.duration ?? 0) - 1000, to: (l.start ?? 0) + 2 * (l.duration ?? 0) + 1000 }) });
 
-const columnsFor = (session: string): ColumnDef<Launch, never>[] => [
+/** Columns of identities that no launch has are left out. */
+const IDENTITIES = ["stream", "thread", "correlation", "graph"] as const;
+
+const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number][]): ColumnDef<Launch, never>[] => [
   {
     id: "start",
     header: text.start,
@@ -42,10 +48,7 @@ const columnsFor = (session: string): ColumnDef<Launch, never>[] => [
     ),
   },
   { id: "duration", header: text.duration, enableSorting: false, meta: { width: "minmax(120px, 1fr)", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.duration, "ns")}>{duration(l.duration)}</span> },
-  identity("stream"),
-  identity("thread"),
-  identity("correlation"),
-  identity("graph"),
+  ...there.map(identity),
 ];
 
 export interface OfKernel {
@@ -56,9 +59,13 @@ export interface OfKernel {
 export function Launches({ session, name }: OfKernel) {
   const [order, setOrder] = useQuery("launches", "longest");
   const by = order === "start" ? "start" : "longest";
-  const asked = useApi("launches", { session, name, order: by, limit: LAUNCHES });
+  const [limit, setLimit] = useState(FIRST);
+  const asked = useApi("launches", { session, name, order: by, limit });
   const rows = useMemo(() => (asked.data ? rowsOf(asked.data) : []), [asked.data]);
-  const columns = useMemo(() => columnsFor(session), [session]);
+  const full = rows.length === limit && limit < LAUNCHES;
+  const onEnd = useCallback(() => full && setLimit((now) => Math.min(LAUNCHES, now * MORE)), [full]);
+  const there = IDENTITIES.filter((id) => rows.some((launch) => launch[id] !== null && (launch[id] !== 0 || id !== "graph")));
+  const columns = useMemo(() => columnsFor(session, there), [session, there.join()]); // eslint-disable-line react-hooks/exhaustive-deps
   return (
     <section className="stack">
       <div className="row">
@@ -68,7 +75,7 @@ export function Launches({ session, name }: OfKernel) {
       </div>
       {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
       {asked.data && rows.length === 0 && <p className="quiet">{en.kernels.launchesNone}</p>}
-      {asked.data ? rows.length > 0 && <Table caption={en.kernels.launches} rows={rows} columns={columns} sorting={[]} /> : <Skeleton />}
+      {asked.data ? rows.length > 0 && <Table caption={en.kernels.launches} rows={rows} columns={columns} sorting={[]} onEnd={onEnd} /> : <Skeleton />}
     </section>
   );
 }
