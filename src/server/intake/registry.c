@@ -65,8 +65,8 @@ void registry_header(struct registry *r, const struct wire_header *h)
     set_text(r, r->engine, sizeof r->engine, h->engine);
     set_text(r, r->version, sizeof r->version, h->version);
     set_text(r, r->system, sizeof r->system, h->system);
+    set_text(r, r->run, sizeof r->run, h->run);
     if (h->pass > 0 && h->passes >= h->pass) {
-        set_text(r, r->run, sizeof r->run, h->run);
         r->pass = h->pass;
         r->passes = h->passes;
     }
@@ -234,7 +234,8 @@ int64_t registry_epoch(const struct registry *r, int64_t time)
     return offset == META_NONE || __builtin_add_overflow(time, offset, &sum) || sum < 0 ? 0 : sum;
 }
 
-/* Passes of one command are found by their labels. One that has no room for them goes without. */
+/* Passes and processes of one command are found by their labels. One that has no room for labels
+ * goes without. */
 static int put_labels(struct registry *r, struct meta *m, const char *workspace,
                       const char *session, struct err *e)
 {
@@ -243,7 +244,7 @@ static int put_labels(struct registry *r, struct meta *m, const char *workspace,
         return 0;
     snprintf(pass, sizeof pass, "%lld of %lld", (long long)r->pass, (long long)r->passes);
     int rc = meta_session_label(m, workspace, session, "run", r->run, e);
-    if (rc == 0)
+    if (rc == 0 && r->passes)
         rc = meta_session_label(m, workspace, session, "pass", pass, e);
     r->labelled = rc == 0 || rc == GPUFL_E_STATE;
     return r->labelled ? 0 : rc;
