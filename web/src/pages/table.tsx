@@ -13,6 +13,7 @@ export const VIEWS: Record<PageId, ComponentType<PageProps>> = {
   sessions: part(() => import("./sessions/SessionsPage"), (m) => m.SessionsPage),
   session: part(() => import("./session/SessionPage"), (m) => ({ path }) => <m.SessionPage id={path.session!} tab={path.tab!} />),
   kernel: part(() => import("./kernels/KernelPage"), (m) => ({ path }) => <m.KernelPage session={path.session!} name={Number(path.name)} />),
+  run: part(() => import("./run/RunPage"), (m) => ({ path }) => <m.RunPage run={path.run!} />),
   compare: part(() => import("./compare/ComparePage"), (m) => m.ComparePage),
   trends: part(() => import("./trends/TrendsPage"), (m) => m.TrendsPage),
   host: part(() => import("./fleet/HostPage"), (m) => ({ path }) => <m.HostPage name={path.host!} />),

@@ -7,6 +7,7 @@ export const PAGES = {
   sessions: "/sessions",
   session: "/sessions/{session}/{tab}",
   kernel: "/sessions/{session}/kernels/{name}",
+  run: "/runs/{run}",
   compare: "/compare",
   trends: "/trends",
   host: "/hosts/{host}",

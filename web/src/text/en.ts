@@ -86,7 +86,7 @@ export const en = {
     gpus: "GPU",
     engine: "Engine",
     where: (host: string, pid: string) => `on ${host}, process ${pid}`,
-    passes: "All passes of this run",
+    run: (n: string) => `Run: ${n} sessions`,
     started: "started",
     simulated: "No real GPU stood behind this session: its numbers are simulated.",
     aborted: "No end of this session came: the program may have been killed, or its sender stopped. What came until then is here.",

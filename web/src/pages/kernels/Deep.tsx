@@ -4,13 +4,19 @@ import { useMemo, type CSSProperties } from "react";
 import { rowsOf } from "../../api/columns";
 import { onSession, useApi } from "../../api/use";
 import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
-import { useQuery } from "../../router/router";
+import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { kernel as text } from "../../text/kernel";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView } from "../../ui/parts";
+import { Link } from "../../router/Link";
+import type { RowSession } from "../../api/schema";
+import { run as runText } from "../../text/run";
 import { keptPath, textOf } from "../insights/source";
+import { timesOf, together, toldOf } from "../run/run";
+import { useProfiles } from "../run/usePasses";
+import { passOf } from "../session/facts";
 import { codeOf, configsOf, heat, hotFirst, leftOut, ptxPath, stallsOf, type Config, type Line, type Stall } from "./deep";
 import type { OfKernel } from "./Launches";
 import { ProfileOfKernel } from "./Profile";
@@ -226,16 +232,53 @@ export function CodeAlone({ session, part, symbol }: { session: string; part: un
   return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}</Panel>;
 }
 
-export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
-  const { configs, failed } = useConfigs({ session, name });
+/** What the session's own pass counted, and what the other passes of its run did, as one. */
+function useTogether(session: string, passes: readonly RowSession[], symbol: string) {
   const profile = useApi("section_profile", { session }, { every: 0, on: onSession(session) });
-  const ptx = usePtx(session, symbol);
-  const stalls = useMemo(() => (profile.data ? stallsOf(profile.data, symbol) : []), [profile.data, symbol]);
-  const lines = useMemo(() => (profile.data ? codeOf(profile.data, symbol) : null), [profile.data, symbol]);
-  const analysed = profile.problem?.status !== 404 || profile.data !== undefined;
+  const others = useProfiles(passes, session);
+  const own = profile.data;
+  const parts = useMemo(() => new Map<string, unknown>([...(own === undefined ? [] : [[session, own] as const]), ...(others ?? [])]), [own, others, session]);
+  const part = useMemo(() => (parts.size > 0 ? together([...parts.values()]) : undefined), [parts]);
+  // Sources lie with the session that has the code.
+  const owner = [...parts].find(([, one]) => codeOf(one, symbol))?.[0] ?? session;
+  const analysed = profile.problem?.status !== 404 || part !== undefined;
+  return { part: others ? part : undefined, parts, owner, analysed };
+}
+
+
+/** Which pass each kind of number is of. */
+function FromPasses({ passes, parts, symbol }: { passes: readonly RowSession[]; parts: ReadonlyMap<string, unknown>; symbol: string }) {
+  const of = (what: "stalls" | "counts" | "counters"): RowSession | undefined => passes.find((row) => toldOf(parts.get(row.id), symbol)[what]);
+  const rows: [string, RowSession | undefined][] = [["times", timesOf(passes)], ["stalls", of("stalls")], ["counts", of("counts")], ["counters", of("counters")]];
+  return (
+    <p className="small from-passes" role="note" aria-label={runText.from}>
+      <strong>{runText.from}:</strong>{" "}
+      {rows.map(([what, row], n) => (
+        <span key={what}>
+          {n > 0 && "· "}
+          {runText.parts[what]}:{" "}
+          {row ? (
+            <Link href={href("session", { session: row.id, tab: "kernels" })}>{runText.fromText(String(passOf(row)?.pass ?? ""), row.engine)}</Link>
+          ) : (
+            <span className="quiet">{runText.none}</span>
+          )}
+        </span>
+      ))}
+    </p>
+  );
+}
+
+/** passes: of the session's run, where the command ran once each engine. */
+export function Deep({ session, name, symbol, passes }: OfKernel & { symbol: string; passes: readonly RowSession[] }) {
+  const { configs, failed } = useConfigs({ session, name });
+  const { part, parts, owner, analysed } = useTogether(session, passes, symbol);
+  const ptx = usePtx(owner, symbol);
+  const stalls = useMemo(() => (part ? stallsOf(part, symbol) : []), [part, symbol]);
+  const lines = useMemo(() => (part ? codeOf(part, symbol) : null), [part, symbol]);
   return (
     <>
       {failed?.problem && <ProblemView problem={failed.problem} again={failed.again} />}
+      {passes.length > 1 && part !== undefined && <FromPasses passes={passes} parts={parts} symbol={symbol} />}
       <div className="ways">
         <Panel title={text.occupancy} aside={text.occupancyText}>
           <div className="panel-body stack">
@@ -246,11 +289,11 @@ export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
         </Panel>
         {analysed && (
           <Panel title={text.stalls} aside={text.stallsText}>
-            <div className="panel-body">{!profile.data ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
+            <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
           </Panel>
         )}
       </div>
-      {profile.data !== undefined && <ProfileOfKernel part={profile.data} symbol={symbol} />}
+      {part !== undefined && <ProfileOfKernel part={part} symbol={symbol} />}
       {configs && configs.length > 0 && (
         <Panel title={en.kernels.configs}>
           <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
@@ -258,7 +301,7 @@ export function Deep({ session, name, symbol }: OfKernel & { symbol: string }) {
       )}
       {(analysed || ptx) && (
         <Panel title={text.code}>
-          {analysed && !profile.data ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={session} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(profile.data) ? text.codeCut : text.codeNone}</p>}
+          {analysed && !part ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={owner} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}
         </Panel>
       )}
     </>

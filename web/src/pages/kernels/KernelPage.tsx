@@ -8,6 +8,7 @@ import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { trends } from "../../text/trends";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
 import { Deep } from "./Deep";
 import { kernelsOf, type Kernel } from "./kernel";
@@ -31,12 +32,19 @@ function summary(k: Kernel) {
 export function KernelPage({ session, name }: { session: string; name: number }) {
   const [full, setFull] = useQuery("full");
   const asked = useApi("kernels", Number.isInteger(name) ? { session, limit: 10000 } : null);
-  const kernel = useMemo(() => (asked.data ? kernelsOf(asked.data).find((k) => k.id === name) : undefined), [asked.data, name]);
+  const own = useMemo(() => (asked.data ? kernelsOf(asked.data).find((k) => k.id === name) : undefined), [asked.data, name]);
+  const passes = usePasses(session);
+  // Of several passes the one that records nothing but times has the times.
+  const other = passes.times && passes.times.id !== session ? passes.times.id : null;
+  const there = useApi("kernels", other ? { session: other, limit: 10000 } : null);
+  const timed = useMemo(() => (there.data && own ? kernelsOf(there.data).find((k) => k.mangled === own.mangled) : undefined), [there.data, own]);
+  const kernel = timed ?? own;
+  const at = timed && other ? { session: other, name: timed.id } : { session, name };
   useEffect(() => {
     document.title = `${kernel ? kernel.short : en.session.tabs.kernels} · ${en.product}`;
   }, [kernel]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!asked.data && Number.isInteger(name)) return <Skeleton rows={8} />;
+  if ((!asked.data || !passes.settled || (other && !there.data && !there.problem)) && Number.isInteger(name)) return <Skeleton rows={8} />;
   if (!kernel) return <Empty title={en.kernels.missing} text={en.states.lostPageText} />;
   return (
     <>
@@ -59,9 +67,9 @@ export function KernelPage({ session, name }: { session: string; name: number })
           <p className="mono wrap quiet">{kernel.mangled}</p>
         </details>
       </header>
-      <Distribution session={session} name={name} />
-      <Deep session={session} name={name} symbol={kernel.mangled} />
-      <Launches session={session} name={name} />
+      <Distribution {...at} />
+      <Deep {...at} symbol={kernel.mangled} passes={passes.rows} />
+      <Launches {...at} />
     </>
   );
 }

@@ -47,6 +47,13 @@ function Actions({ session: s }: { session: RowSession }) {
   );
 }
 
+/** To the passes and processes of the session's run, where there are others. */
+function RunLink({ run }: { run: string }) {
+  const asked = useApi("session_count", { label: "run", label_value: run });
+  const sessions = asked.data?.count ?? 0;
+  return sessions > 1 ? <Link href={href("run", { run })}>{en.session.run(count(sessions))}</Link> : null;
+}
+
 /** Views that need the screen: the header is one line there. */
 const WIDE: ReadonlySet<string> = new Set(["timeline", "kernels", "flame"]);
 
@@ -61,7 +68,7 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
         <h1 title={s.app}>{s.app || s.id}</h1>
         <StateChips session={s} />
         {labelsOf(s) && <span className="chip">{labelsOf(s)}</span>}
-        {!who.link && runOf(s) && <Link href={href("sessions", {}, { label: `run=${runOf(s)}` })}>{en.session.passes}</Link>}
+        {!who.link && runOf(s) && <RunLink run={runOf(s)} />}
         {narrow ? (
           <>
             <span className="small number" title={exact(ran, "ns")}>

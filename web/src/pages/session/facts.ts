@@ -22,14 +22,21 @@ function pairsOf(session: RowSession): [string, unknown][] {
   return typeof labels !== "object" || labels === null || Array.isArray(labels) ? [] : Object.entries(labels);
 }
 
-/** The run whose passes belong together (`gpufl trace --passes`); "": the command ran once. */
+/** The run that the session is of: its passes and its processes; "": it has none. */
 export function runOf(session: RowSession): string {
-  const labels = new Map(pairsOf(session));
-  return labels.has("pass") ? String(labels.get("run") ?? "") : "";
+  const run = new Map(pairsOf(session)).get("run");
+  return typeof run === "string" ? run : "";
+}
+
+/** "2 of 4": which pass of its command (`gpufl trace --passes`); null: the command ran once. */
+export function passOf(session: RowSession): { pass: number; passes: number } | null {
+  const found = /^(\d+) of (\d+)$/.exec(String(new Map(pairsOf(session)).get("pass") ?? ""));
+  return found ? { pass: Number(found[1]), passes: Number(found[2]) } : null;
 }
 
 export function labelsOf(session: RowSession): string {
   return pairsOf(session)
+    .filter(([key]) => key !== "run") // its sessions have a page, which the header leads to
     .map(([key, value]) => (value === "" ? key : `${key}=${String(value)}`))
     .join(", ");
 }

@@ -1,0 +1,83 @@
+// run.ts - the sessions of a run in their order, and what of a kernel each of its passes knows.
+import type { RowSession } from "../../api/schema";
+import { list, number, raw, word, type Raw } from "../../format/raw";
+import { passOf } from "../session/facts";
+
+/** By pass, then by host and start: the processes of a pass in the order in which they began. */
+export const inOrder = (rows: readonly RowSession[]): RowSession[] =>
+  [...rows].sort((a, b) => (passOf(a)?.pass ?? 0) - (passOf(b)?.pass ?? 0) || a.host.localeCompare(b.host) || Number(BigInt(a.started ?? 0) - BigInt(b.started ?? 0)) || (a.id < b.id ? -1 : 1));
+
+export type Gift = "times" | "samples" | "instructions" | "counters";
+
+/** What a session's engine tells (docs/report.md, passes). */
+export function giftsOf(engine: string): Gift[] {
+  if (/Deep/.test(engine)) return ["samples", "instructions"];
+  if (/PcSampling/.test(engine)) return ["samples"];
+  if (/SassMetrics/.test(engine)) return ["instructions"];
+  if (/RangeProfiler|PmSampling/.test(engine)) return ["counters"];
+  return /Trace/.test(engine) ? ["times"] : [];
+}
+
+/** The same process in each pass: that of the same place in its pass's order. One session a pass. */
+export function passesOf(rows: readonly RowSession[], session: string): RowSession[] {
+  const ordered = inOrder(rows);
+  const mine = ordered.find((row) => row.id === session);
+  const pass = mine && passOf(mine);
+  if (!mine || !pass) return [];
+  const of = (n: number): RowSession[] => ordered.filter((row) => passOf(row)?.pass === n);
+  const place = of(pass.pass).indexOf(mine);
+  return Array.from({ length: pass.passes }, (_, at) => of(at + 1)[place]).filter((row) => row !== undefined);
+}
+
+/** Where the times are: the Trace pass, else the session itself. */
+export const timesOf = (passes: readonly RowSession[]): RowSession | undefined => passes.find((row) => giftsOf(row.engine).includes("times"));
+
+const SAMPLED = ["samples", "top_reason", "top_samples"];
+
+/** Instructions of one function as two passes know them: each keeps what it alone knows. null: they are of two builds. */
+function joined(a: Raw, b: Raw): Raw | null {
+  const rows = new Map<number | null, Raw>(list(a.instructions).map((row) => [number(row.offset), row]));
+  for (const row of list(b.instructions)) {
+    const before = rows.get(number(row.offset));
+    if (before && word(before.text) && word(row.text) && before.text !== row.text) return null;
+    const next: Raw = { ...(before ?? {}) };
+    for (const [key, value] of Object.entries(row)) {
+      const known = before && before[key] !== null && before[key] !== undefined && before[key] !== "";
+      if (!known || (SAMPLED.includes(key) && !number(before.samples) && number(row.samples))) next[key] = value;
+    }
+    rows.set(number(row.offset), next);
+  }
+  return { ...b, ...a, instructions: [...rows.values()].sort((x, y) => (number(x.offset) ?? 0) - (number(y.offset) ?? 0)) };
+}
+
+const keyOf = (row: Raw): string => JSON.stringify([row.symbol, row.arch]);
+
+/** Functions of all passes. One that is told once by each pass, with the same instructions, is one function. */
+function codeOf(parts: readonly unknown[]): Raw[] {
+  const found = new Map<string, Raw[]>();
+  for (const part of parts) {
+    const mine = new Map<string, Raw[]>();
+    for (const row of list(raw(part).code)) mine.set(keyOf(row), [...(mine.get(keyOf(row)) ?? []), row]);
+    for (const [key, rows] of mine) {
+      const before = found.get(key);
+      const one = before?.length === 1 && rows.length === 1 ? joined(before[0]!, rows[0]!) : null;
+      if (!before) found.set(key, rows);
+      else if (one) found.set(key, [one]);
+    }
+  }
+  return [...found.values()].flat();
+}
+
+const first = (parts: readonly unknown[], key: "samples" | "instructions"): unknown => parts.map((part) => raw(part)[key]).find((value) => list(raw(value).kernels).length > 0) ?? raw(parts[0])[key];
+
+/** The parts `profile` of several passes as one: each number is of one pass, and nothing is added up. */
+export function together(parts: readonly unknown[]): unknown {
+  if (parts.length < 2) return parts[0];
+  return { samples: first(parts, "samples"), instructions: first(parts, "instructions"), counters: parts.flatMap((part) => list(raw(part).counters)), code: codeOf(parts), code_left_out: Math.max(...parts.map((part) => number(raw(part).code_left_out) ?? 0)) };
+}
+
+/** Which of the parts a kernel has rows in. */
+export function toldOf(part: unknown, symbol: string): Record<"stalls" | "counts" | "counters", boolean> {
+  const has = (rows: readonly Raw[], key = "symbol"): boolean => rows.some((row) => word(row[key]) === symbol);
+  return { stalls: has(list(raw(raw(part).samples).kernels)), counts: has(list(raw(raw(part).instructions).kernels)), counters: has(list(raw(part).counters), "kernel_symbol") };
+}

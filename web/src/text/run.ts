@@ -1,0 +1,23 @@
+// run.ts - texts of the page of a run, and of what kernels have from its passes.
+export const run = {
+  title: "Run",
+  about: (sessions: string, passes: string, hosts: string) => [`${sessions} sessions`, passes && `${passes} passes`, hosts].filter(Boolean).join(", "),
+  passesText: "The command ran once a pass. Times are those of the Trace pass; a kernel's page puts stalls, counts and counters of the other passes beside them.",
+  processesText: "Processes of one command, each with its own answer. Nothing is added up over processes.",
+  sessions: "Sessions of the run",
+  columns: { session: "Session", pass: "Pass", engine: "Engine", process: "Process", duration: "Duration", busy: "GPU busy", kernels: "Kernels", gives: "Gives", answer: "What to change first" },
+  process: (host: string, pid: string) => `${host}, process ${pid}`,
+  passOf: (pass: number, passes: number) => `${pass} of ${passes}`,
+  gives: { times: "times", samples: "stalls", instructions: "counts of instructions", counters: "hardware counters" } as Record<string, string>,
+  pending: "not analysed yet",
+  unknown: "unknown",
+  notHere: "not told by this pass",
+  cut: (n: string) => `The first ${n} sessions are shown.`,
+  missing: "This run is not here",
+  missingText: "Its sessions may have been deleted, or belong to another workspace.",
+  open: "Kernels with all passes",
+  from: "Passes of this run",
+  fromText: (pass: string, engine: string) => `pass ${pass}, ${engine}`,
+  parts: { times: "Times", stalls: "Stalls", counts: "Counts", counters: "Counters" } as Record<string, string>,
+  none: "unknown: no pass tells",
+} as const;

@@ -1,0 +1,128 @@
+// run.mjs - the passes and processes of one command: one page lists them with the answer of each, and a
+// kernel's page has what each pass tells of the kernel, whichever of them it is opened in (the recorded
+// ranges have counters of the whole, so that of a kernel they are unknown).
+//   node tests/e2e/run.mjs BIN DATA OUT
+import path from "node:path";
+import { rest } from "./crawl.mjs";
+import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+import { complete, REAL, send, session } from "./sessions.mjs";
+
+const [bin, data, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const { check } = t;
+const server = await startServer(bin);
+const { origin } = server;
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+const RANKS = 64;
+const open = async (page, address) => {
+  await page.goto(origin + address);
+  await rest(page);
+};
+const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
+
+async function shots(page, name) {
+  for (const width of [1280, 1600, 3840]) {
+    await page.setViewportSize({ width, height: width === 1280 ? 800 : width === 1600 ? 900 : 2160 });
+    for (const theme of ["dark", "light"]) {
+      await t.theme(page, theme);
+      if (width === 1280) await t.accessible(page, `${name} ${theme}`);
+      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), scale: "css", fullPage: width === 1280 });
+    }
+    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+/** A session of a process: its headers name the run. */
+async function rank(key, n) {
+  const made = session(`rank-${n}`, n === 3 ? MARKUP : "ranks", { host: `node-${Math.floor(n / 8)}`, gpu: `GPU-${n}`, real: REAL + BigInt(n) });
+  const ofRun = (lines) => lines.replace('"run":""', '"run":"many-ranks"').replace('"pid":1,', `"pid":${1000 + n},`);
+  await send(origin, key, made, "device", ofRun(made.kernels([[0, 1e6, 1, 0]], { streams: 1, names: ["_Z4rankv"] })));
+  await send(origin, key, made, "system", ofRun(made.end(1e9)));
+  await complete(origin, key, made);
+}
+
+async function passes(page) {
+  const rows = (await ask(page, "sessions?limit=100")).rows.filter((row) => row.labels?.pass);
+  const of = Object.fromEntries(rows.map((row) => [row.engine, row.id]));
+  await open(page, `/sessions/${of.PcSampling}/insights`);
+  await page.getByRole("link", { name: "Run: 4 sessions" }).click();
+  await page.waitForURL(/\/runs\//);
+  await rest(page);
+  const lines = await page.locator("main tbody tr").allInnerTexts();
+  check(lines.length === 4 && ["Trace", "PcSampling", "SassMetrics", "RangeProfiler"].every((engine, at) => lines[at].includes(engine) && lines[at].includes(`${at + 1} of 4`)), `run: passes in order: ${lines.join(" | ")}`);
+  check(lines[2].includes("counts of instructions") && lines[2].includes("unknown"), `run: what a pass gives, unknown as unknown: ${lines[2]}`);
+  const { answer } = await ask(page, `sessions/${of.Trace}/summary`);
+  check(lines[0].includes(answer.statement.slice(0, 20)), `run: the answer of Trace: ${lines[0]}`);
+  await shots(page, "run-passes");
+  await page.getByRole("link", { name: "Kernels with all passes" }).click();
+  await page.getByRole("link", { name: /matmul/ }).first().click();
+  await page.locator(".from-passes").waitFor();
+  await rest(page);
+  const whole = await kernelFacts(page);
+  check(/Times: pass 1, Trace.*Stalls: pass 2, PcSampling.*Counts: pass 3, SassMetrics.*Counters: unknown: no pass tells/.test(whole.from), `kernel: which pass tells what: ${whole.from}`);
+  check(whole.stalls > 2 && whole.executed > 5 && whole.sampled > 2, `kernel: numbers of all passes: ${JSON.stringify(whole)}`);
+  await shots(page, "run-kernel");
+  // Opened in another pass the page is the same one: its times are those of Trace.
+  const profiled = (await ask(page, `sessions/${of.PcSampling}/kernels?limit=100`)).data;
+  const at = profiled?.name?.length ? profiled.name[0] : null;
+  if (at !== null) {
+    const names = (await ask(page, `sessions/${of.PcSampling}/kernels?limit=100`)).short_names;
+    const same = profiled.name.find((id) => /matmul/.test(names[id]));
+    await open(page, `/sessions/${of.PcSampling}/kernels/${profiled.name_id?.[profiled.name.indexOf(same)] ?? same}`);
+    await page.locator(".from-passes").waitFor();
+    const again = await kernelFacts(page);
+    check(again.from === whole.from && again.stats === whole.stats, `kernel: in another pass: ${JSON.stringify(again)} for ${JSON.stringify(whole)}`);
+  }
+}
+
+const kernelFacts = (page) =>
+  page.evaluate(() => ({
+    from: document.querySelector(".from-passes").innerText,
+    stats: document.querySelector(".stats").innerText,
+    stalls: document.querySelectorAll(".stalls > div").length,
+    executed: [...document.querySelectorAll(".sass tbody tr td:nth-child(5)")].filter((cell) => cell.innerText.trim()).length,
+    sampled: [...document.querySelectorAll(".sass tbody tr td:nth-child(3)")].filter((cell) => cell.innerText.trim()).length,
+  }));
+
+async function ranks(page) {
+  await open(page, "/sessions/rank-0/insights");
+  await page.getByRole("link", { name: `Run: ${RANKS} sessions` }).click();
+  await page.waitForURL(/\/runs\/many-ranks/);
+  await rest(page);
+  const lines = await page.locator("main tbody tr").allInnerTexts();
+  check(lines.length === RANKS && lines[0].includes("node-0, process 1000") && lines[RANKS - 1].includes("node-7, process 1063"), `ranks: ${lines.length}: ${lines[0]} … ${lines.at(-1)}`);
+  check(lines.every((line) => line.split("\t").at(-1).length > 10 || line.includes("unknown")), `ranks: an answer each: ${lines[5]}`);
+  check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "ranks: a name stays text");
+  check((await page.getByRole("columnheader", { name: "Pass" }).count()) === 0, "ranks: without passes there is no column of them");
+  await shots(page, "run-ranks");
+  await open(page, "/runs/no-such-run");
+  await page.getByText("This run is not here").waitFor();
+}
+
+try {
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  t.watch(page, origin);
+  await firstAccount(page, server);
+  const key = await alertAndKey(page);
+  server.upload(key, `${data}_engines`);
+  for (let n = 0; n < RANKS; n++) await rank(key, n);
+  await until(page, async (wanted) => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.analyzed).length === wanted, RANKS + 4);
+  const only = process.env.GPUFL_WEB_ONLY?.split(",");
+  for (const [name, step] of Object.entries({ passes, ranks })) {
+    if (only && !only.includes(name)) continue;
+    try {
+      await step(page);
+    } catch (error) {
+      await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
+      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
+    }
+  }
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish("run");
