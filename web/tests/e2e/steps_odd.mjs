@@ -114,6 +114,94 @@ export async function longNames(world) {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
+/** Instructions that were counted, and nothing else: unknown is no 0. */
+export async function countsOnly(world) {
+  const made = { id: "odd-counts", app: "only counts" };
+  const M = "smsp__sass_inst_executed";
+  await deliver(world, made, {
+    code: [named(["_Z5alonev", "sm_90", "FADD R1, R2, R3"]), { type: "code_object", rows: 1, id: 1, crc: "ab", module: 0, arch: 2, size: 100, file: 0 }, { type: "function", rows: 1, id: 1, object: 1, name: 1, index: 1, file: 0 }, { type: "instruction", rows: 1, function: 1, offset: 16, level: 0, text: 3, file: 0, line: null, inlined: 0 }],
+    device: [named(["GPU-1", M], 50), { ...device, name: 50, uuid: 50, vendor: 50, pci: 50, arch: 50 }, { type: "sass_metric", rows: 1, start: BEGIN, duration: LENGTH, device: 1, function: 1, offset: 16, metric: 51, value: 5000, scope: 0 }],
+    system: [end],
+  });
+  await everyTab(world, made, { kernels: /Kernels unknown|No kernels|Counted instructions/ });
+  const { t, page, origin } = world;
+  await page.goto(`${origin}/sessions/${made.id}/insights`);
+  await rest(page);
+  t.check(!/GPU busy\s+0\.0 %/.test(await page.locator("main").innerText()), "only counts: no 0 for what is unknown");
+}
+
+/** Of four channels one came: what is missing is said, and what came is there. */
+export async function lostChannels(world) {
+  const { t, page, key, origin } = world;
+  const made = session("odd-lost", "lost channels");
+  await send(origin, key, made, "device", made.kernels([[0, 5e6, 1, 0], [1e9, 5e6, 1, 0]], { streams: 1, names: ["_Z4leftv"] }));
+  await complete(origin, key, made);
+  await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).analyzed, made.id);
+  await everyTab(world, made, { kernels: /^left$/, scopes: "No scopes", system: "No samples" });
+  await page.goto(`${origin}/sessions/${made.id}/raw`);
+  await page.getByText("The session has no ledger.").waitFor();
+  await page.goto(`${origin}/compare?a=${made.id}&b=odd-metrics`);
+  await rest(page);
+  t.check((await page.locator(".compare-answer").innerText()).includes("unknown"), "lost channels: compared with what knows no kernels");
+}
+
+/** Kernels and scopes with names of 16 kB that differ in their last letter. */
+export async function hugeNames(world) {
+  const { t, page, key, origin } = world;
+  const made = session("odd-huge", "names of 16 kB");
+  const huge = (last) => `${"<img src=x onerror=alert(1)>".repeat(585)}${last}`;
+  await send(origin, key, made, "device", made.kernels([[0, 5e6, 1, 0], [1e9, 6e6, 1, 1]], { streams: 1, names: [huge("a"), huge("b")] }));
+  await send(origin, key, made, "scope", made.scopes([[0, 1e7, 0], [1e9, 1e7, 1]], [huge("c"), huge("d")]));
+  await send(origin, key, made, "system", made.end(2e9));
+  await complete(origin, key, made);
+  await everyTab(world, made);
+  for (const path of [`/compare?a=${made.id}&b=${made.id}`, `/compare?a=${made.id}&b=${made.id}&tree=scopes`, "/trends", `/sessions/${made.id}/timeline?at=0-20000000`]) {
+    await page.goto(origin + path);
+    await rest(page);
+    await readable(t, page, `names of 16 kB, ${path}`);
+  }
+  t.check((await page.locator("main img").count()) === 0, "names of 16 kB stay text");
+}
+
+/** Two thousand threads with a scope each. */
+export async function manyThreads(world) {
+  const { t, page, key, origin } = world;
+  const made = session("odd-threads", "2 000 threads");
+  const THREADS = 2000;
+  const ids = Array.from({ length: THREADS }, (_, at) => at);
+  const scopes = { type: "scope", rows: THREADS, start: deltas(ids.map((at) => BEGIN + at * 1e5)), duration: 5e7, instance: deltas(ids.map((at) => at + 1)), parent: 0, name: 100, tag: deltas(ids.map(() => 0)), thread: ids.map((at) => at + 5000), depth: 0, repeat: 0, warmup: 0 };
+  await send(origin, key, made, "device", made.kernels([[0, 5e6, 1, 0]], { streams: 1, names: ["_Z1av"] }));
+  await send(origin, key, made, "scope", [header(made.id, "scope", made.app), named(["work"], 100), scopes].map(lineOf).join(""));
+  await send(origin, key, made, "system", made.end(1e9));
+  await complete(origin, key, made);
+  await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}/lanes`)).json()).rows > 2000, made.id);
+  await everyTab(world, made);
+  await page.goto(`${origin}/sessions/${made.id}/timeline`);
+  await rest(page);
+  const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.length);
+  t.check(lanes > THREADS, `2 000 threads: ${lanes} lanes`);
+}
+
+/** A link that somebody kept leads to a session, a kernel, a run and a comparison that are gone. */
+export async function savedLink({ t, page, key, origin }) {
+  const made = session("odd-saved", "soon gone");
+  await send(origin, key, made, "device", made.kernels([[0, 5e6, 1, 0]], { streams: 1, names: ["_Z1av"] }));
+  await send(origin, key, made, "system", made.end(1e9));
+  await complete(origin, key, made);
+  await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).analyzed, made.id);
+  const status = await page.evaluate(async (id) => {
+    const { csrf } = await (await fetch("/api/v1/auth/me")).json();
+    return (await fetch(`/api/v1/sessions/${id}`, { method: "DELETE", headers: { "X-CSRF-Token": csrf } })).status;
+  }, made.id);
+  t.check(status === 204, `saved link: deleting answered ${status}`);
+  for (const path of [`/sessions/${made.id}/timeline?at=0-5000000&sel=1~2`, `/sessions/${made.id}/insights`, `/sessions/${made.id}/kernels/10`, `/compare?a=${made.id}&b=odd-clocks&tree=scopes`, "/runs/gone"]) {
+    await page.goto(origin + path);
+    await rest(page);
+    const text = await readable(t, page, `saved link, ${path}`);
+    t.check(/deleted|not here|no session|not in the session/i.test(text), `saved link, ${path}: not said: ${text.slice(0, 200)}`);
+  }
+}
+
 const PATHS = ["/", "/?view=table", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/trends?kind=app&name=clocks%20that%20jump", "/hosts/made", "/alerts", "/upload", ...["workspace", "keys", "members", "links", "retention", "server", "audit", "account"].map((part) => `/settings/${part}`), ...["insights", "timeline", "kernels", "scopes", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`), "/sessions/odd-clocks/kernels/10"];
 const API = /\/api\/v1\/(?!auth\/me|version|live|openapi)/;
 /** Pages that ask for nothing but who asks. */
