@@ -23,6 +23,7 @@ gpufl_module(server-parts
     api/report.c
     api/sessions.c
     api/sql.c
+    api/sql_tables.c
     api/trace.c
     api/app.c
     api/call.c

@@ -105,6 +105,19 @@ class Asked(unittest.TestCase):
                 self.assertEqual([c["name"] for c in answer["columns"]],
                                  ["session"] + [c["name"] for c in record["columns"]], name)
 
+    def test_tables_can_be_asked_for(self):
+        said = self.server.ask("GET", "/api/v1/sql/tables", Authorization=self.key).json()["tables"]
+        self.assertEqual([t["name"] for t in said[:3]], ["sessions", "kernels", "history"])
+        for table in said:
+            answer = self.ask(f'SELECT * FROM "{table["name"]}" LIMIT 0').json()
+            self.assertEqual([(c["name"], c["type"]) for c in answer["columns"]],
+                             [(c["name"], c["type"]) for c in table["columns"]], table["name"])
+            self.assertTrue(table["doc"] and all(c["doc"] for c in table["columns"]), table["name"])
+        self.assertEqual(self.server.ask("GET", "/api/v1/sql/tables").status, 401)
+
+    def test_an_error_says_its_place(self):
+        self.assertIn("LINE 2: FROM kernelz\n             ^", self.refused("SELECT *\nFROM kernelz"))
+
     def test_cells(self):
         answer = self.ask("SELECT 1.25 AS a, -0.005 AS b, 0.5::DECIMAL(38,2) AS c, DATE '2020-01-02', "
                           "TIMESTAMP '2020-01-02 03:04:05.5', '1969-12-31 23:59:59'::TIMESTAMP_S, "
