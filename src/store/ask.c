@@ -378,6 +378,43 @@ static const struct question {
     [QUERY_spans] = {NULL, ask_spans},
     [QUERY_events] = {NULL, ask_events},
     [QUERY_search] = {NULL, ask_search},
+    [QUERY_waits] =
+        {"SELECT * FROM (SELECT lane(4, 0, thread) AS row_lane, start, duration, stack, stream, "
+         "correlation, scope FROM {wait} WHERE event(start, duration) AND start < $to "
+         "AND ends(start, duration) > $from UNION ALL "
+         "SELECT lane(3, 0, thread) AS row_lane, start, duration, stack, stream, correlation, "
+         "scope FROM {sync} WHERE event(start, duration) AND start < $to "
+         "AND ends(start, duration) > $from) AS w "
+         "ORDER BY duration DESC, start, row_lane, correlation LIMIT #limit",
+         NULL},
+    [QUERY_looked_at] =
+        {"SELECT looked, total(seen), total(made), min(moment), max(moment) FROM "
+         "(SELECT thread AS looked, start AS moment, 1 AS seen, 0 AS made FROM {host_sample} "
+         "WHERE thread > 0 AND event(start, 0) UNION ALL "
+         "SELECT thread AS looked, start AS moment, 0 AS seen, 1 AS made FROM {launch} "
+         "WHERE thread > 0 AND event(start, 0)) AS looks GROUP BY looked ORDER BY looked",
+         NULL},
+    [QUERY_samples] =
+        {"SELECT looked, slot, total(n), total(on_core), total(waiting), total(asleep), "
+         "total(locked), leading(looked_stack, n) FROM "
+         "(SELECT thread AS looked, below(start, $step) AS slot, stack AS looked_stack, "
+         "count(*) AS n, sum(CASE WHEN state = 1 THEN 1 ELSE 0 END) AS on_core, "
+         "sum(CASE WHEN state = 2 THEN 1 ELSE 0 END) AS waiting, "
+         "sum(CASE WHEN state = 3 THEN 1 ELSE 0 END) AS asleep, "
+         "sum(CASE WHEN state = 4 THEN 1 ELSE 0 END) AS locked FROM {host_sample} "
+         "WHERE start >= $from AND start < $to AND event(start, 0) AND among(thread, $threads) "
+         "GROUP BY looked, slot, looked_stack) AS looks GROUP BY looked, slot "
+         "ORDER BY looked, slot LIMIT #limit",
+         NULL},
+    [QUERY_captured] =
+        {"SELECT looked, slot, total(n), max(away), max(newest), leading(made_stack, n) FROM "
+         "(SELECT thread AS looked, below(start, $step) AS slot, stack AS made_stack, "
+         "count(*) AS n, max(known(own)) AS away, max(correlation) AS newest FROM {launch} "
+         "WHERE start >= $from AND start < $to AND event(start, 0) "
+         "AND among(thread, $threads)[correlation? AND correlation = $correlation] "
+         "GROUP BY looked, slot, made_stack) AS made GROUP BY looked, slot "
+         "ORDER BY looked, slot LIMIT #limit",
+         NULL},
     [QUERY_kernels] = {NULL, ask_kernels},
     [QUERY_kernel_configs] = {NULL, ask_kernel_configs},
     [QUERY_configs] =

@@ -64,7 +64,11 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(streams_and_threads)                                                                         \
     X(each_level_has_all_events)                                                                   \
     X(events_of_a_window)                                                                          \
-    X(search_by_name)
+    X(search_by_name)                                                                              \
+    X(threads_looked_at)                                                                           \
+    X(samples_in_steps)                                                                            \
+    X(captured_launches)                                                                           \
+    X(waits_with_stacks)
 
 #define SUITE_REST(X)                                                                              \
     X(copies_by_kind)                                                                              \

@@ -32,7 +32,7 @@ void model_init(struct model *m, struct intern *names)
 /* Frees the meanings of the log's ids. */
 static void drop_refs(struct model *m)
 {
-    stacks_drop_ids(&m->stacks);
+    stacks_drop_room(&m->stacks);
     sum_sync_drop_waits(&m->sync);
     device_code_drop_ids(&m->code);
     mem_free(m->refs.names);

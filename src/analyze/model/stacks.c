@@ -434,11 +434,8 @@ int stacks_finish(struct model *m)
     return rc;
 }
 
-void stacks_drop_ids(struct stacks *s)
+void stacks_drop_room(struct stacks *s)
 {
-    mem_free(s->ids);
-    s->ids = NULL;
-    s->id_count = 0;
     mem_free(s->room);
     s->room = NULL;
 }

@@ -86,8 +86,8 @@ struct stacks {
     struct keyed modules, frames, nodes, places;
     struct stacks_symbol *symbols; /* owned */
     size_t symbol_count, symbol_cap;
-    uint32_t *ids; /* owned: the log's id of a stack to its node; from stacks_finish to the end of
-                      model_finish */
+    uint32_t *ids; /* owned: the log's id of a stack to its node; from stacks_finish on, and of one
+                      session alone */
     size_t id_count;
     struct stacks_room *room; /* owned: for one stack's functions, while places are found */
     uint32_t *merged;         /* owned: during a merge, the other model's node to the one here */
@@ -101,9 +101,9 @@ int stacks_merge(struct model *into, const struct model *from, int64_t shift);
 int stacks_finish(struct model *m);
 
 /* Called at the end of model_finish. */
-void stacks_drop_ids(struct stacks *s);
+void stacks_drop_room(struct stacks *s);
 
-/* Node of a stack id of the log, in the finish functions of parts after this one. */
+/* Node of a stack id of the log, after stacks_finish; 0 in a model of several sessions. */
 static inline uint32_t stacks_node_of(const struct stacks *s, uint32_t id)
 {
     return id < s->id_count ? s->ids[id] : 0;

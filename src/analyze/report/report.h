@@ -111,6 +111,11 @@ int report_kernel(const struct report *r, FILE *out);
 /* Writes collapsed stacks, one a line followed by a number: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);
+/* Finds the lines of the session's stacks, which report_timeline writes. 0 or GPUFL_E_NOMEM. */
+int report_timeline_places(struct report *r);
+/* Writes, as JSON, what a timeline of one session shows beyond its rows (docs/timeline.md): idle
+ * gaps with cause and line, and what stacks are. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+int report_timeline(const struct report *r, FILE *out);
 
 /* The one group that all sessions are of; NULL: there is none. */
 const struct pass_group *report_group(const struct report *r);

@@ -39,7 +39,7 @@ enum {
     PROMPT_SHARE = 8,
     MEMORY = 512 << 20, /* of one session's rows for tables */
     MISSING_AT_ONCE = 64,
-    RULES_BY_HAND = 4, /* raised when a rule's code changes its findings, or what is stored */
+    RULES_BY_HAND = 5, /* raised when a rule's code changes its findings, or what is stored */
 };
 
 struct candidate {
@@ -208,6 +208,8 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
         return 0;
     int rc = put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
     if (rc == 0)
+        rc = put_document(o, r, ANALYSIS_TIMELINE, columns_report_timeline, false, e);
+    if (rc == 0)
         rc = put_usage(o, r, e);
     if (rc == 0)
         rc = put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
@@ -237,7 +239,7 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
     if (rc)
         return rc;
     region_init(&o.memory, MEMORY);
-    rc = store_outcome(&o, &r, e);
+    rc = report_timeline_places(&r) ? err_nomem(e) : store_outcome(&o, &r, e);
     region_fini(&o.memory);
     report_close(&r);
     return rc;

@@ -5,9 +5,10 @@
  * a twentieth of a core for it; an eighth, without delay and at normal priority, where one
  * person waits for it; and not while much of it waits to be loaded (an upload): the columns
  * cannot free memory while a reader has it. The results go to the small tables: documents
- * ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it), ANALYSIS_FLAME (collapsed stacks)
- * and ANALYSIS_DIGEST (what comparisons need), all gzip; the findings; and rows of kernels for
- * the workspace's history and of use for the fleet's days, when it is final.
+ * ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it), ANALYSIS_FLAME (collapsed stacks),
+ * ANALYSIS_TIMELINE (idle gaps and stacks, JSON) and ANALYSIS_DIGEST (what comparisons need), all
+ * gzip; the findings; and rows of kernels for the workspace's history and of use for the fleet's
+ * days, when it is final.
  *
  * A document says by which rules it was made: sessions whose final one is older are analysed
  * again, when nothing else is to be done. Any thread may report news. */
@@ -21,9 +22,10 @@
 
 #include <stdint.h>
 
-#define ANALYSIS_REPORT "report"
-#define ANALYSIS_FLAME  "flame"
-#define ANALYSIS_DIGEST "digest"
+#define ANALYSIS_REPORT   "report"
+#define ANALYSIS_FLAME    "flame"
+#define ANALYSIS_TIMELINE "timeline"
+#define ANALYSIS_DIGEST   "digest"
 
 struct analysis_config {
     const struct store_ops *ops;

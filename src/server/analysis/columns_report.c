@@ -198,6 +198,11 @@ int columns_report_flame(const struct report *r, char **text, size_t *len)
     return write_document(r, report_flame, text, len);
 }
 
+int columns_report_timeline(const struct report *r, char **text, size_t *len)
+{
+    return write_document(r, report_timeline, text, len);
+}
+
 static int write_digest(const struct report *r, FILE *out)
 {
     struct digest d;

@@ -34,6 +34,7 @@ int columns_report(struct report *r, const struct columns_source *from,
  * has none), or the digest for comparisons (analyze/compare/digest.h). malloc'ed by stdio:
  * free(). */
 int columns_report_json(const struct report *r, char **text, size_t *len);
+int columns_report_timeline(const struct report *r, char **text, size_t *len);
 int columns_report_flame(const struct report *r, char **text, size_t *len);
 int columns_report_digest(const struct report *r, char **text, size_t *len);
 

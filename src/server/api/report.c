@@ -101,6 +101,11 @@ void api_flame(struct call *c)
     send_whole(c, ARG(c, flame, session)->text, ANALYSIS_FLAME, "text/plain; charset=utf-8");
 }
 
+void api_timeline(struct call *c)
+{
+    send_whole(c, ARG(c, timeline, session)->text, ANALYSIS_TIMELINE, "application/json");
+}
+
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Passes over a value that was just read; its text is from .. j->at. */

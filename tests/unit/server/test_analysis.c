@@ -216,6 +216,10 @@ TEST(test_final)
     assert_non_null(strchr(flame, ';'));
     free(flame);
     region_fini(&mem);
+    char *timeline = document(session, ANALYSIS_TIMELINE, &mem, &row);
+    assert_non_null(strstr(timeline, "train_loop.cu:235"));
+    free(timeline);
+    region_fini(&mem);
     struct history h = {0};
     const struct store_value all[8] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.null = true}, {.i = 1000},

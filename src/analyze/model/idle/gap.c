@@ -51,6 +51,25 @@ void idle_gap_part(struct idle_gap *g, enum idle_cause c, int64_t ns)
     g->seen |= 1u << c;
 }
 
+void idle_gap_main(struct idle_gap *g, enum idle_cause c, uint32_t stack, uint32_t flags,
+                   int64_t ns)
+{
+    if (ns > g->main.ns)
+        g->main = (struct idle_main){ns, (uint32_t)c, stack, flags};
+}
+
+int idle_gap_keep(const struct idle_gap *g)
+{
+    struct sum_idle *s = &g->m->idle;
+    const struct idle_kept_gap kept = {.start = g->start,
+                                       .end = g->end,
+                                       .device = (uint32_t)(g->device - s->devices),
+                                       .cause = g->main.cause,
+                                       .stack = g->main.stack,
+                                       .flags = g->main.flags};
+    return idle_gap_list_add(&s->gaps, &kept);
+}
+
 /* Blames a call for at most ns of the rest of the gap. */
 static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns)
 {
@@ -59,6 +78,7 @@ static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns
         return;
     g->left -= ns;
     idle_gap_part(g, cause_of(w->call), ns);
+    idle_gap_main(g, cause_of(w->call), w->stack, 0, ns);
     struct idle_part part = {.stack = w->stack,
                              .cause = cause_of(w->call),
                              .scope = g->after->scope,
@@ -180,6 +200,7 @@ static void blame_engines(struct idle_gap *g)
     if (ns <= 0)
         return;
     idle_gap_part(g, IDLE_ENGINE, ns);
+    idle_gap_main(g, IDLE_ENGINE, 0, 0, ns);
     idle_parts_none(&g->m->idle.parts, IDLE_ENGINE, IDLE_OF_PROFILER, ns);
     g->left -= ns;
 }
@@ -244,5 +265,5 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
     g.queued &= !g.launch || idle_gap_was_submitted(&g); /* the launch's own time says more */
     if (g.left > 0)
         idle_gap_blame_host(&g);
-    return g.code;
+    return g.code ? g.code : idle_gap_keep(&g);
 }

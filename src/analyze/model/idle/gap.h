@@ -33,6 +33,10 @@ struct idle_gap {
     bool queued;   /* the work that ended the gap had been launched before the gap began */
     bool shared;   /* other processes had a context on the device */
     uint32_t seen; /* causes that have a part in it: bits */
+    struct idle_main {
+        int64_t ns;
+        uint32_t cause, stack, flags;
+    } main; /* the longest part so far */
     int code;
 };
 
@@ -44,6 +48,13 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
 
 /* A cause's part of the gap; there may be several. */
 void idle_gap_part(struct idle_gap *g, enum idle_cause c, int64_t ns);
+
+/* A part of the gap with one line or none: the longest of them is the gap's in the list. */
+void idle_gap_main(struct idle_gap *g, enum idle_cause c, uint32_t stack, uint32_t flags,
+                   int64_t ns);
+
+/* Puts the gap into the list of gaps. 0 or GPUFL_E_NOMEM. */
+int idle_gap_keep(const struct idle_gap *g);
 
 /* One gap, or a part of one, more. */
 void idle_gap_add(struct idle_sum *s, int64_t ns);

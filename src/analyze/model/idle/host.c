@@ -38,11 +38,13 @@ static void blame_stack(struct idle_gap *g, enum idle_cause c, uint32_t stack, u
                              .scope = g->after->scope,
                              .flags = flags,
                              .longest = {g->start, g->end, ns}};
+    idle_gap_main(g, c, stack, flags, ns);
     g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
 }
 
 static void blame_none(struct idle_gap *g, enum idle_cause c, enum idle_reason r, int64_t ns)
 {
+    idle_gap_main(g, c, 0, 0, ns);
     idle_parts_none(&g->m->idle.parts, c, r, ns);
 }
 
@@ -162,6 +164,24 @@ static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t f
     return rc;
 }
 
+/* The stack that more than half of the looks at the thread have, where one has so many; else one of
+ * their stacks. 0: there is no look with a stack. */
+static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
+{
+    const struct idle_looks *l = &g->m->idle.looks;
+    uint32_t stack = 0;
+    size_t lead = 0;
+    for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
+        const struct idle_look *r = &l->rows[i];
+        if (r->thread != g->thread || !r->stack || is_away(g, r->time))
+            continue;
+        if (!lead)
+            stack = r->stack;
+        lead = r->stack == stack ? lead + 1 : lead - 1;
+    }
+    return stack;
+}
+
 /* The stack of the launch that ended the gap, or of that which stands for it. */
 static uint32_t class_stack(const struct idle_gap *g)
 {
@@ -190,10 +210,12 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
         blame_none(g, c, IDLE_FEW, ns);
         return 0;
     }
+    size_t from = l->sorted ? idle_looks_from(l, g->start) : 0;
+    uint32_t seen = main_stack(g, from, end);
+    idle_gap_main(g, c, seen ? seen : stack, seen || !stack ? 0 : IDLE_ENDED_BY, ns);
     int rc = idle_parts_own(&g->m->idle.parts, &own, ns, &time.at);
     if (rc || !time.at || !l->sorted)
         return rc;
-    size_t from = idle_looks_from(l, g->start);
     rc = add_looks(g, time, from, end, true, &any);
     if (!rc && !any && g->after)
         rc = inherit_looks(g, time, from, end, &any);
@@ -243,5 +265,6 @@ int idle_gap_blame_edge(struct model *m, enum idle_cause c, int64_t start, int64
     int rc = idle_calls_prepare(m, &g.list);
     idle_looks_sort(&m->idle.looks);
     g.calls = g.thread ? idle_calls_thread(&m->idle, g.thread) : NULL;
-    return rc ? rc : blame_own(&g, c, 0, end, ns);
+    rc = rc ? rc : blame_own(&g, c, 0, end, ns);
+    return rc ? rc : idle_gap_keep(&g);
 }

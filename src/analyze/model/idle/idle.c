@@ -52,6 +52,7 @@ void sum_idle_init(struct model *m)
     idle_looks_init(&s->looks);
     idle_parts_init(&s->parts);
     idle_lines_init(&s->lines);
+    idle_gap_list_init(&s->gaps);
 }
 
 /* Frees what refers to ids of the log. */
@@ -73,6 +74,7 @@ void sum_idle_fini(struct model *m)
         idle_spans_fini(&s->devices[i].spans);
     drop_rows(s);
     idle_lines_fini(&s->lines);
+    idle_gap_list_fini(&s->gaps);
     mem_free(s->devices);
     sum_idle_init(m);
 }
@@ -271,6 +273,7 @@ int sum_idle_finish(struct model *m)
     }
     rc = rc ? rc : idle_activity_count(m);
     rc = rc ? rc : idle_lines_finish(m);
+    idle_gap_list_sort(&s->gaps);
     drop_rows(s);
     return rc;
 }

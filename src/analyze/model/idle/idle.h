@@ -25,6 +25,7 @@
 #include "analyze/model/idle/captured.h"
 #include "analyze/model/idle/cause.h"
 #include "analyze/model/idle/engines.h"
+#include "analyze/model/idle/gap_list.h"
 #include "analyze/model/idle/lines.h"
 #include "analyze/model/idle/looks.h"
 #include "analyze/model/idle/others.h"
@@ -71,7 +72,8 @@ struct sum_idle {
     struct idle_looks looks;
     struct idle_others others;
     struct idle_parts parts;
-    struct idle_lines lines; /* after finish, as the next */
+    struct idle_lines lines;   /* after finish, as the next */
+    struct idle_gap_list gaps; /* in order after finish; its stacks are ids of the log */
     struct idle_stretches stretches[ACTIVITIES];
     struct idle_stretches loads; /* calls that load or unload code */
     struct idle_thread *threads; /* owned: while gaps are blamed */
