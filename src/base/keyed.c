@@ -21,6 +21,13 @@ void keyed_fini(struct keyed *k)
     keyed_init(k, k->item_size, k->key_size, k->max);
 }
 
+void keyed_clear(struct keyed *k)
+{
+    if (k->slots)
+        memset(k->slots, 0, k->slot_count * sizeof *k->slots);
+    k->count = 0;
+}
+
 /* The slot that holds the key, or the free one where it belongs. */
 static size_t slot_of(const struct keyed *k, const void *key)
 {

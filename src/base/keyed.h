@@ -2,8 +2,8 @@
  *
  * The first key_size bytes of an item are its key, compared as bytes: the caller zeroes a
  * key, padding included, before filling it in. Item 0 means "none": a key that finds no room
- * within `max` items gets index 0. Items are never removed and keep their index for good; a
- * pointer to an item is valid until the next item is added. Owner's thread. */
+ * within `max` items gets index 0. Single items are never removed, and keep their index until
+ * keyed_clear; a pointer to an item is valid until the next item is added. Owner's thread. */
 #ifndef GPUFL_BASE_KEYED_H
 #define GPUFL_BASE_KEYED_H
 
@@ -22,7 +22,8 @@ struct keyed {
 };
 
 void keyed_init(struct keyed *k, size_t item_size, size_t key_size, size_t max);
-void keyed_fini(struct keyed *k); /* the caller frees first what items own */
+void keyed_fini(struct keyed *k);  /* the caller frees first what items own */
+void keyed_clear(struct keyed *k); /* forgets all items, item 0 too; keeps the memory */
 
 /* Finds the item with that key, or adds one whose other bytes are 0. *index is 0 where there is
  * no room; *added (may be NULL) says whether the item is new. Makes item 0, too. 0 or

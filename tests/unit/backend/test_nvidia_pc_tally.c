@@ -52,7 +52,7 @@ static void take_all(struct pc_tally *t)
     memset(taken, 0, sizeof taken);
     pc_tally_settle(t);
     pc_tally_take(t, take, NULL);
-    assert_int_equal(t->cell_count, 0);
+    assert_int_equal(t->cells.count, 0);
 }
 
 TEST(counted_within)
@@ -110,11 +110,16 @@ TEST(what_has_no_room_is_counted)
     open_tally(&t);
     for (uint32_t i = 0; i < PC_TALLY_MAX + 5; i++)
         add(&t, "kernel", 1, (uint64_t)i * 16, (const uint32_t[]){2, 0, 0}, 2);
-    size_t kept = t.cell_count;
+    size_t kept = t.cells.count - 1;
     assert_true(kept >= PC_TALLY_MAX / 2);
     assert_int_equal(t.lost, 2 * (PC_TALLY_MAX + 5 - kept));
     take_all(&t);
     assert_int_equal(taken[LONG], 2 * kept);
+    t.lost = 0;
+    add(&t, "kernel", 1, (PC_TALLY_MAX + 5) * UINT64_C(16), (const uint32_t[]){2, 0, 0}, 2);
+    take_all(&t); /* emptied, there is room again, and nothing of before */
+    assert_int_equal(taken[LONG], 2);
+    assert_int_equal(t.lost, 0);
     pc_tally_fini(&t);
 }
 

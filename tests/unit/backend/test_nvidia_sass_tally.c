@@ -35,7 +35,7 @@ static void take_all(struct sass_tally *t)
 {
     memset(&taken, 0, sizeof taken);
     sass_tally_take(t, take, NULL);
-    assert_int_equal(t->cell_count, 0);
+    assert_int_equal(t->cells.count, 0);
 }
 
 TEST(zeros_beside_numbers)

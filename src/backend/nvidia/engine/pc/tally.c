@@ -1,11 +1,9 @@
-/* tally.c - see pc/tally.h: a table with open addressing, doubled at half full. */
+/* tally.c - see pc/tally.h. */
 #include "backend/nvidia/engine/pc/tally.h"
-
-#include "base/alloc.h"
 
 #include <string.h>
 
-enum { SLOTS_FIRST = 1024, NAME_IDLE = 11 /* of "_not_issued" */ };
+enum { NAME_IDLE = 11 /* of "_not_issued" */, KEY_BYTES = offsetof(struct pc_cell, window) + 4 };
 
 void pc_tally_init(struct pc_tally *t)
 {
@@ -15,9 +13,7 @@ void pc_tally_init(struct pc_tally *t)
 void pc_tally_clear(struct pc_tally *t)
 {
     functions_fini(&t->functions);
-    mem_free(t->cells);
-    t->cells = NULL;
-    t->cell_count = t->cell_slots = 0;
+    keyed_fini(&t->cells);
     t->totals = (struct pc_totals){0};
     t->relation = PC_RELATION_UNKNOWN;
     t->more_idle = false;
@@ -82,59 +78,27 @@ static size_t reason_at(const struct pc_tally *t, uint32_t index)
 
 /* ---- cells ------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h)
-{
-    h = (h ^ h >> 31) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
-
-static struct pc_cell *cell_slot(const struct pc_tally *t, uint32_t function, uint32_t reason,
-                                 uint64_t offset, uint32_t window)
-{
-    size_t mask = t->cell_slots - 1;
-    size_t at = (size_t)mix((offset << 7 ^ reason) * 0x2545F4914F6CDD1Du + function +
-                            ((uint64_t)window << 32)) &
-                mask;
-    for (;; at = (at + 1) & mask) {
-        struct pc_cell *c = &t->cells[at];
-        if (!c->samples || (c->function == function && c->reason == reason && c->offset == offset &&
-                            c->window == window))
-            return c;
-    }
-}
-
-static bool grow_cells(struct pc_tally *t)
-{
-    size_t before = t->cell_slots, slots = before ? before * 2 : SLOTS_FIRST;
-    struct pc_cell *old = t->cells;
-    struct pc_cell *more = t->cell_count < PC_TALLY_MAX ? mem_array(slots, sizeof *more) : NULL;
-    if (!more)
-        return false;
-    t->cells = more;
-    t->cell_slots = slots;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].samples)
-            *cell_slot(t, old[i].function, old[i].reason, old[i].offset, old[i].window) = old[i];
-    mem_free(old);
-    return true;
-}
-
 static void add_cell(struct pc_tally *t, uint32_t function, size_t reason, uint64_t offset,
                      uint32_t samples)
 {
-    if (function == UINT32_MAX || (t->cell_count * 2 >= t->cell_slots && !grow_cells(t))) {
+    struct pc_cell key = {
+        .offset = offset, .function = function, .reason = (uint32_t)reason, .window = t->window};
+    uint32_t at = 0;
+    if (!t->cells.item_size)
+        keyed_init(&t->cells, sizeof key, KEY_BYTES, PC_TALLY_MAX + 1);
+    if (function == UINT32_MAX || keyed_put(&t->cells, &key, &at, NULL) || !at)
         t->lost += samples;
-        return;
-    }
-    struct pc_cell *c = cell_slot(t, function, (uint32_t)reason, offset, t->window);
-    if (!c->samples) {
-        *c = (struct pc_cell){.function = function,
-                              .reason = (uint32_t)reason,
-                              .offset = offset,
-                              .window = t->window};
-        t->cell_count++;
-    }
-    c->samples += samples;
+    else
+        ((struct pc_cell *)keyed_at(&t->cells, at))->samples += samples;
+}
+
+/* Samples of the reason's _not_issued, where the cell is. */
+static uint64_t idle_samples(const struct pc_tally *t, const struct pc_cell *c, int twin)
+{
+    struct pc_cell key = *c;
+    key.reason = (uint32_t)twin;
+    uint32_t at = keyed_find(&t->cells, &key);
+    return at ? ((const struct pc_cell *)keyed_at(&t->cells, at))->samples : 0;
 }
 
 static uint32_t samples_of(const struct pc_record *r, uint32_t index)
@@ -197,19 +161,15 @@ void pc_tally_take(struct pc_tally *t,
                    void (*fn)(void *arg, const struct pc_cell *c, uint64_t samples), void *arg)
 {
     bool within = t->relation == PC_RELATION_WITHIN;
-    for (size_t i = 0; i < t->cell_slots; i++) {
-        const struct pc_cell *c = &t->cells[i];
+    for (size_t i = 1; i < t->cells.count; i++) {
+        const struct pc_cell *c = keyed_at(&t->cells, i);
         const struct pc_reason_name *r = &t->reasons[c->reason];
-        if (!c->samples)
-            continue;
         uint64_t n = c->samples, idle = 0;
         if (within && !r->idle && r->twin >= 0)
-            idle = cell_slot(t, c->function, (uint32_t)r->twin, c->offset, c->window)->samples;
+            idle = idle_samples(t, c, r->twin);
         n -= idle < n ? idle : n;
         if (n)
             fn(arg, c, n);
     }
-    if (t->cells)
-        memset(t->cells, 0, t->cell_slots * sizeof *t->cells);
-    t->cell_count = 0;
+    keyed_clear(&t->cells);
 }

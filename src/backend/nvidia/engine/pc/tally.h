@@ -13,6 +13,7 @@
 
 #include "backend/nvidia/abi/pc.h"
 #include "backend/nvidia/record/functions.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 
@@ -28,10 +29,9 @@ struct pc_reason_name {
     char name[PC_REASON_NAME]; /* the library's */
 };
 
-struct pc_cell { /* key and count */
-    uint32_t function, reason;
-    uint64_t offset;
-    uint32_t window;
+struct pc_cell {
+    uint64_t offset; /* these four are the key */
+    uint32_t function, reason, window;
     uint64_t samples;
 };
 
@@ -51,8 +51,7 @@ struct pc_tally {
     struct pc_reason_name reasons[PC_REASONS];
     size_t reason_count;
     struct functions functions;
-    struct pc_cell *cells; /* owned; samples 0: free */
-    size_t cell_count, cell_slots;
+    struct keyed cells; /* owned: struct pc_cell */
     struct pc_totals totals;
     enum pc_relation relation;
     uint32_t window; /* of what is added next; the owner's */

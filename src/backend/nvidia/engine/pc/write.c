@@ -59,7 +59,7 @@ static void put_cell(void *arg, const struct pc_cell *cell, uint64_t samples)
 void pc_context_write(struct trace *t, struct pc_context *c)
 {
     struct writing w = {t, c, records_device(t->records, c->device)};
-    if (c->tally.cell_count) {
+    if (c->tally.cells.count) {
         if (!c->described)
             describe(&w);
         pc_tally_settle(&c->tally);

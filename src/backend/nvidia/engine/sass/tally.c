@@ -1,11 +1,9 @@
-/* tally.c - see sass/tally.h: a table with open addressing, doubled at half full. */
+/* tally.c - see sass/tally.h. */
 #include "backend/nvidia/engine/sass/tally.h"
-
-#include "base/alloc.h"
 
 #include <string.h>
 
-enum { SLOTS_FIRST = 1024 };
+enum { KEY_BYTES = offsetof(struct sass_cell, window) + 4 };
 
 const struct sass_metric_name sass_metric_names[SASS_METRICS] = {
 #define SASS_ROW(group, name) {name, SASS_##group},
@@ -17,61 +15,24 @@ void sass_tally_init(struct sass_tally *t, const uint64_t ids[SASS_METRICS])
 {
     memset(t, 0, sizeof *t);
     memcpy(t->ids, ids, sizeof t->ids);
+    keyed_init(&t->cells, sizeof(struct sass_cell), KEY_BYTES, SASS_TALLY_MAX + 1);
 }
 
 void sass_tally_fini(struct sass_tally *t)
 {
     functions_fini(&t->functions);
-    mem_free(t->cells);
+    keyed_fini(&t->cells);
     memset(t, 0, sizeof *t);
-}
-
-static size_t hash_of(uint32_t function, uint32_t offset, uint32_t window)
-{
-    uint64_t h =
-        (((uint64_t)function << 32 | offset) + ((uint64_t)window << 40)) * 0x9E3779B97F4A7C15u;
-    return (size_t)(h ^ h >> 29);
-}
-
-static struct sass_cell *cell_slot(const struct sass_tally *t, uint32_t function, uint32_t offset,
-                                   uint32_t window)
-{
-    size_t mask = t->cell_slots - 1;
-    for (size_t at = hash_of(function, offset, window) & mask;; at = (at + 1) & mask) {
-        struct sass_cell *c = &t->cells[at];
-        if (!c->used || (c->function == function && c->offset == offset && c->window == window))
-            return c;
-    }
-}
-
-static bool grow(struct sass_tally *t)
-{
-    size_t before = t->cell_slots, slots = before ? before * 2 : SLOTS_FIRST;
-    struct sass_cell *old = t->cells;
-    struct sass_cell *more = t->cell_count < SASS_TALLY_MAX ? mem_array(slots, sizeof *more) : NULL;
-    if (!more)
-        return false;
-    t->cells = more;
-    t->cell_slots = slots;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].used)
-            *cell_slot(t, old[i].function, old[i].offset, old[i].window) = old[i];
-    mem_free(old);
-    return true;
 }
 
 /* NULL: no room. */
 static struct sass_cell *cell_of(struct sass_tally *t, uint32_t function, uint32_t offset)
 {
-    if (function == UINT32_MAX || (t->cell_count * 2 >= t->cell_slots && !grow(t)))
+    struct sass_cell key = {.function = function, .offset = offset, .window = t->window};
+    uint32_t at = 0;
+    if (function == UINT32_MAX || keyed_put(&t->cells, &key, &at, NULL) || !at)
         return NULL;
-    struct sass_cell *c = cell_slot(t, function, offset, t->window);
-    if (!c->used) {
-        *c = (struct sass_cell){
-            .function = function, .offset = offset, .window = t->window, .used = true};
-        t->cell_count++;
-    }
-    return c;
+    return keyed_at(&t->cells, at);
 }
 
 /* SASS_METRICS: none of ours, or not filled. */
@@ -117,14 +78,12 @@ static unsigned groups_of(const struct sass_cell *c)
 void sass_tally_take(struct sass_tally *t,
                      void (*fn)(void *arg, const struct sass_cell *c, size_t metric), void *arg)
 {
-    for (size_t i = 0; i < t->cell_slots; i++) {
-        const struct sass_cell *c = &t->cells[i];
-        unsigned groups = c->used ? groups_of(c) : 0;
+    for (size_t i = 1; i < t->cells.count; i++) {
+        const struct sass_cell *c = keyed_at(&t->cells, i);
+        unsigned groups = groups_of(c);
         for (size_t k = 0; groups && k < SASS_METRICS; k++)
             if (t->ids[k] && (groups >> sass_metric_names[k].group & 1))
                 fn(arg, c, k);
     }
-    if (t->cells)
-        memset(t->cells, 0, t->cell_slots * sizeof *t->cells);
-    t->cell_count = 0;
+    keyed_clear(&t->cells);
 }

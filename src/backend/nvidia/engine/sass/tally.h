@@ -10,6 +10,7 @@
 
 #include "backend/nvidia/abi/sass.h"
 #include "backend/nvidia/record/functions.h"
+#include "base/keyed.h"
 
 #include <stdbool.h>
 
@@ -42,16 +43,14 @@ enum { SASS_TALLY_MAX = 1 << 19 }; /* instructions between two drains */
 struct sass_cell { /* an instruction: key and counts */
     uint32_t function, offset, window;
     uint64_t values[SASS_METRICS];
-    bool used;
 };
 
 struct sass_tally {
     uint64_t ids[SASS_METRICS]; /* the library's; 0: the device does not have the metric */
     struct functions functions;
-    struct sass_cell *cells; /* owned */
-    size_t cell_count, cell_slots;
-    uint32_t window; /* of what is added next; the owner's */
-    uint64_t lost;   /* values for which there was no room, since the last look */
+    struct keyed cells; /* owned: struct sass_cell */
+    uint32_t window;    /* of what is added next; the owner's */
+    uint64_t lost;      /* values for which there was no room, since the last look */
 };
 
 void sass_tally_init(struct sass_tally *t, const uint64_t ids[SASS_METRICS]);
