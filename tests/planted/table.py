@@ -168,7 +168,7 @@ CASES = [
 ]
 
 # Rules that no program here plants, and the test that does: the programs make no CUDA graphs.
-ELSEWHERE = {"broken_graphs": "tests/unit/analyze/test_insight_library.c"}
+ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c"}
 
 MARK = re.compile(r"PLANTED: ([\w-]+)")
 

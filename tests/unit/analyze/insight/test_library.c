@@ -1,4 +1,4 @@
-/* test_insight_library.c - what a program can change about libraries' kernels: each rule with a
+/* test_library.c - what a program can change about libraries' kernels: each rule with a
  * program that has its fault, and with programs that look alike and have it not. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

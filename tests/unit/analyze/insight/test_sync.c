@@ -1,4 +1,4 @@
-/* test_insight_sync.c - waits: which line is reported, how severe, and what is no wait. */
+/* test_sync.c - waits: which line is reported, how severe, and what is no wait. */
 #include "analyze/insight/findings.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

@@ -1,4 +1,4 @@
-/* test_insight_profile.c - stalls, divergence, uncoalesced access, bank conflicts: each with its
+/* test_profile.c - stalls, divergence, uncoalesced access, bank conflicts: each with its
  * fault and without, and nothing where the data is thin or absent. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

@@ -1,4 +1,4 @@
-/* test_insight_kernels.c - occupancy and local memory of kernels, and what holds a device down. */
+/* test_kernels.c - occupancy and local memory of kernels, and what holds a device down. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
