@@ -148,7 +148,7 @@ static int fleet_forget(struct meta_tx *tx, void *arg, struct err *e)
     if (rc || (rc = meta_run(tx, META_S_host_forget, &seen, NULL, NULL, e)))
         return rc;
     rc = meta_run(tx, META_S_usage_forget, &day, NULL, NULL, e);
-    return rc ? rc : meta_run(tx, META_S_rollup_forget, &day, NULL, NULL, e);
+    return rc ? rc : meta_rollup_forget(tx, before / day_ns, e);
 }
 
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e)

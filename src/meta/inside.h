@@ -226,6 +226,9 @@ bool meta_page_more(const struct meta_page *page, size_t *count);
 int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
                    struct meta_page *page, void *rows, size_t *count);
 
+/* Forgets sums of days before that, by whole spans (rollups.c). */
+int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e);
+
 /* ---- schema ------------------------------------------------------------------------------- */
 
 /* Brings a database from its version to `to` (0: the newest), or says why not. */

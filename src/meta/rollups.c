@@ -4,12 +4,17 @@
  * Sums are kept up to date when a session is summed, since a question over a year must not read a
  * row a session. What each session added is kept beside them (rollup_parts) as long as the session
  * is: a session that is summed again takes its old part out first, in one transaction, so that
- * nothing counts twice. A drop removes the part with the session and leaves the sums. */
+ * nothing counts twice. A drop removes the part with the session and leaves the sums.
+ *
+ * Sums are kept by application, host and day, and a second time by spans of 32 days alone: a
+ * question over a year for all sessions reads the spans that lie in it, and days at its ends. */
 #include "meta/inside.h"
 
 #include "base/intern.h"
 
 #include <string.h>
+
+enum { SPAN_DAYS = 32 /* as in sql.def; tables hold it: it never changes */ };
 
 struct rollup_put {
     const char *session;
@@ -34,8 +39,9 @@ static int hold(struct meta_tx *tx, const struct meta_args *of, struct err *e)
 
 static int rollup_put(struct meta_tx *tx, void *arg, struct err *e)
 {
-    static const enum meta_statement_id out[] = {META_S_rollup_subtract, META_S_rollup_empty,
-                                                 META_S_rollup_part_clear};
+    static const enum meta_statement_id out[] = {
+        META_S_rollup_subtract, META_S_rollup_empty, META_S_rollup_span_subtract,
+        META_S_rollup_span_empty, META_S_rollup_part_clear};
     const struct rollup_put *p = arg;
     struct meta_args of = {0};
     meta_arg_text(&of, p->session);
@@ -50,7 +56,8 @@ static int rollup_put(struct meta_tx *tx, void *arg, struct err *e)
         meta_arg_row(&a, META_ROW_rollup_part, &row);
         rc = meta_run(tx, META_S_rollup_part_add, &a, NULL, NULL, e);
     }
-    return rc ? rc : meta_run(tx, META_S_rollup_add, &of, NULL, NULL, e);
+    rc = rc ? rc : meta_run(tx, META_S_rollup_add, &of, NULL, NULL, e);
+    return rc ? rc : meta_run(tx, META_S_rollup_span_add, &of, NULL, NULL, e);
 }
 
 int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
@@ -63,6 +70,28 @@ int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
     return meta_write(m, workspace, rollup_put, &p, e);
 }
 
+int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e)
+{
+    struct meta_args days = {0}, spans = {0};
+    meta_arg_int(&spans, day / SPAN_DAYS);
+    meta_arg_int(&days, day / SPAN_DAYS * SPAN_DAYS);
+    int rc = meta_run(tx, META_S_rollup_forget, &days, NULL, NULL, e);
+    return rc ? rc : meta_run(tx, META_S_rollup_span_forget, &spans, NULL, NULL, e);
+}
+
+/* The spans that lie in the days, and the days before and after them. */
+static void arg_spans(struct meta_args *a, int64_t from, int64_t to)
+{
+    int64_t first = (from + SPAN_DAYS - 1) / SPAN_DAYS, last = to / SPAN_DAYS;
+    bool some = first < last;
+    meta_arg_int(a, some ? first : 0);
+    meta_arg_int(a, some ? last : 0);
+    meta_arg_int(a, from);
+    meta_arg_int(a, some ? first * SPAN_DAYS : to);
+    meta_arg_int(a, some ? last * SPAN_DAYS : to);
+    meta_arg_int(a, to);
+}
+
 int meta_rollup_sums(const struct meta_ask *ask, const struct meta_rollup_query *q,
                      struct meta_page *page, struct meta_rollup_sum **rows, size_t *count)
 {
@@ -71,15 +100,23 @@ int meta_rollup_sums(const struct meta_ask *ask, const struct meta_rollup_query 
     int rc = meta_page_begin(ask, page, META_KIND_REAL, false, &c);
     if (rc)
         return rc;
+    enum meta_statement_id statement = q->host  ? META_S_rollup_sums_host
+                                       : q->app ? META_S_rollup_sums_app
+                                                : META_S_rollup_sums;
     meta_arg_text(&a, q->kind);
-    meta_arg_int(&a, q->from);
-    meta_arg_int(&a, q->to);
-    meta_arg_text(&a, q->app);
-    meta_arg_text(&a, q->host);
     meta_arg_real(&a, c->key.r);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    rc = meta_list(ask, META_S_rollup_sums, &a, META_ROW_rollup_sum, rows, count);
+    if (!q->host && !q->app) {
+        arg_spans(&a, q->from, q->to);
+    } else {
+        meta_arg_int(&a, q->from);
+        meta_arg_int(&a, q->to);
+        meta_arg_text(&a, q->host ? q->host : q->app);
+        if (q->host)
+            meta_arg_text(&a, q->app);
+    }
+    rc = meta_list(ask, statement, &a, META_ROW_rollup_sum, rows, count);
     if (rc || !meta_page_more(page, count))
         return rc;
     const struct meta_rollup_sum *last = &(*rows)[*count - 1];

@@ -1,8 +1,10 @@
 /* meta_rollups.c - cases of the sums of kernels, scopes and lines that outlive their sessions. */
 #include "meta_place.h"
 
+#include <stdio.h>
 #include <string.h>
 
+/* The days of spans are 0 to 31, 32 to 63 and so on. */
 static const struct meta_rollup_query of_kernels = {.kind = "kernel", .to = 100};
 
 /* The sum of a name over all days; NULL: it is not there. */
@@ -40,7 +42,7 @@ TEST(test_sums_outlive_sessions)
                                            {"line", 0, 10, "train", "a", "t.py:7", 3, 9},
                                            {"kernel", 0, 10, "train", "a", "gemm", 1, 100}};
     const struct meta_rollup_part changed[] = {{"kernel", 0, 10, "train", "a", "conv", 4, 40}};
-    const struct meta_rollup_part two[] = {{"kernel", 0, 11, "train", "b", "gemm", 1, 1000}};
+    const struct meta_rollup_part two[] = {{"kernel", 0, 70, "train", "b", "gemm", 1, 1000}};
     people_make(f);
     session_make(f, "w1", "s1", "train", "a", 100);
     session_make(f, "w1", "s2", "train", "b", 100);
@@ -61,7 +63,7 @@ TEST(test_sums_outlive_sessions)
     assert_null(sum_of(f, &of_kernels, "conv"));
     FAILS(INVAL, meta_rollup_put(f->m, "w1", "s2", two, META_ROLLUPS_MAX + 1, &f->e));
     FAILS(NOENT, meta_rollup_put(f->m, "w9", "s2", two, 1, &f->e));
-    OK(meta_fleet_forget(f->m, "w1", 11 * INT64_C(86400000000000), &f->e));
+    OK(meta_fleet_forget(f->m, "w1", 65 * INT64_C(86400000000000), &f->e));
     check_sum(f, "gemm", 1, 1, 1000);
     OK(meta_rollup_put(f->m, "w1", "s2", two, 1, &f->e)); /* and counts once again */
     check_sum(f, "gemm", 1, 1, 1000);
@@ -109,7 +111,6 @@ TEST(test_sums_by_day)
     OK(meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
     assert_int_equal(n, 1);
     assert_string_equal(sums[0].name, "gemm");
-    assert_int_equal(sums[0].days, 2);
     assert_true(sums[0].total == 770);
     page.after = page.next;
     OK(meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
@@ -120,8 +121,39 @@ TEST(test_sums_by_day)
     FAILS(INVAL, meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
 }
 
+/* A span of days counts where all of it is asked for, and its days where not: the answer is that of
+ * an application, which is summed from days alone. */
+TEST(test_sums_of_spans)
+{
+    struct fixture *f = *state;
+    people_make(f);
+    for (int day = 0; day < 130; day++) {
+        char id[16];
+        const struct meta_rollup_part part = {"kernel", 0, day, "train", "a", "gemm", 1, 1 << 20};
+        snprintf(id, sizeof id, "s%d", day);
+        session_make(f, "w1", id, "train", "a", 100);
+        OK(meta_rollup_put(f->m, "w1", id, &part, 1, &f->e));
+    }
+    static const int64_t days[][2] = {{0, 130}, {0, 32},   {1, 32},   {0, 31},  {31, 33},
+                                      {5, 70},  {32, 128}, {33, 127}, {60, 60}, {40, 50}};
+    for (size_t i = 0; i < sizeof days / sizeof days[0]; i++) {
+        struct meta_rollup_query q = {.kind = "kernel", .from = days[i][0], .to = days[i][1]};
+        const struct meta_rollup_sum *all = sum_of(f, &q, "gemm");
+        q.app = "train";
+        const struct meta_rollup_sum *app = sum_of(f, &q, "gemm");
+        q.host = "a";
+        const struct meta_rollup_sum *host = sum_of(f, &q, "gemm");
+        int64_t want = q.to - q.from;
+        assert_int_equal(all ? all->sessions : 0, want);
+        assert_int_equal(app ? app->sessions : 0, want);
+        assert_int_equal(host ? host->calls : 0, want);
+        assert_true(!all || all->total == (double)(want << 20));
+    }
+}
+
 int meta_rollup_cases(void)
 {
-    const struct CMUnitTest tests[] = {CASE(test_sums_outlive_sessions), CASE(test_sums_by_day)};
+    const struct CMUnitTest tests[] = {CASE(test_sums_outlive_sessions), CASE(test_sums_by_day),
+                                       CASE(test_sums_of_spans)};
     return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
 }
