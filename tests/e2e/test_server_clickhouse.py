@@ -337,8 +337,18 @@ class WithClickHouse(unittest.TestCase):
         for folder in self.folders:
             self.check_numbers(folder)
 
+    def begin_session(self):
+        """Sends the whole of a small session that the server has not heard of."""
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([GPUFL, "sim", "--kernels", "100", "--seed", "78", "-o", folder], check=True, stdout=subprocess.DEVNULL)
+            run = next(d for d, folders, files in os.walk(folder) if any("device" in f for f in files))
+            self.server.send(self.key, run)
+            session = os.path.basename(run)
+        self.server.complete(self.key, session)
+        return session
+
     def test_5_killed_while_loading(self):
-        """What was acknowledged while ClickHouse was away is loaded once when it is back."""
+        """What was acknowledged while ClickHouse was away is loaded once when it is back, a session that began then, too."""
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([GPUFL, "sim", "--kernels", "20000", "--seed", "77", "-o", folder], check=True,
                            stdout=subprocess.DEVNULL)
@@ -354,11 +364,14 @@ class WithClickHouse(unittest.TestCase):
                     self.assertEqual(answer.status, 200, answer)
                     if i == 0:
                         self.store.stop()
+                new = self.begin_session()
                 self.server.complete(self.key, session)
                 self.assertTrue(self.store.start())
                 for event, data in events:
                     if event == "report" and data["session"] == session and data["final"]:
                         break
+            until(lambda: self.server.ask("GET", f"/api/v1/sessions/{new}", Authorization=self.key).status == 200,
+                  "the session that began meanwhile is not there", 10 * SLOW)
             self.check_numbers(run)
 
     def test_5_backup_has_all_of_it(self):
@@ -396,7 +409,7 @@ class WithClickHouse(unittest.TestCase):
         out = subprocess.run([PROGRAM, "check", "--data", self.server.data], capture_output=True, text=True,
                              env={**os.environ, "GPUFL_SERVER_COLUMNS": self.store.url})
         self.assertEqual(out.returncode, 0, out)
-        self.assertRegex(out.stdout, r"3 sessions, \d+ rows, 0 damaged")
+        self.assertRegex(out.stdout, r"4 sessions, \d+ rows, 0 damaged")
         wrong = re.sub(r":[0-9a-f]+@", ":not-" + self.store.password + "@", self.store.url)
         again = subprocess.run([PROGRAM, "--data", self.server.data, "--listen", "127.0.0.1:0", "--columns", wrong],
                                capture_output=True, text=True, timeout=PATIENCE)

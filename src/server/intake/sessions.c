@@ -286,7 +286,8 @@ int sessions_drop(struct sessions *t, const char *workspace, const char *session
 
 /* ---- what the stores know -------------------------------------------------------------------- */
 
-static int take_meta(struct sessions *t, struct intake_session *s, struct err *e)
+/* *entry: the small tables have the session. It is written before its first columns. */
+static int take_meta(struct sessions *t, struct intake_session *s, bool *entry, struct err *e)
 {
     struct region memory;
     struct meta_session row;
@@ -298,6 +299,7 @@ static int take_meta(struct sessions *t, struct intake_session *s, struct err *e
     region_init(&memory, 1 << 20);
     const struct meta_ask ask = {t->config.meta, s->workspace, &memory, e};
     rc = meta_session_get(&ask, s->session, &row);
+    *entry = rc != GPUFL_E_NOENT;
     if (!rc)
         sessions_owner_fits(s, row.pid, row.host);
     region_fini(&memory);
@@ -377,9 +379,12 @@ int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e
 {
     if (s->taken_in)
         return 0;
-    int rc = take_meta(t, s, e);
+    bool entry = true;
+    int rc = take_meta(t, s, &entry, e);
     if (!rc && !s->dropped)
         rc = take_columns(t, s, e);
+    if (rc == GPUFL_E_UNAVAILABLE && !entry)
+        rc = 0; /* a new session, of which there are no columns: the journal has it meanwhile */
     if (!rc && !s->dropped)
         rc = take_windows(t, s, e);
     s->taken_in = !rc;
