@@ -333,7 +333,7 @@ class Loaded(unittest.TestCase):
                     value = "kernel"
                 if p["name"] in ("from", "to") and p["schema"]["type"] == "string":
                     value = None
-                if path in ("/api/v1/usage", "/api/v1/fleet") and p["name"] in ("from", "to"):
+                if path in ("/api/v1/usage", "/api/v1/fleet", "/api/v1/rollups", "/api/v1/rollups/days") and p["name"] in ("from", "to"):
                     value = 1
                 if p["in"] == "path":
                     target = target.replace("{%s}" % p["name"], str(value))

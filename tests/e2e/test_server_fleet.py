@@ -224,6 +224,17 @@ class Fleet(unittest.TestCase):
             self.assertTrue(0 < row["busy"] <= 1, row)
         self.assertEqual(len(self.get(f"usage?by=gpu&from={day}&to={day + 1}&limit=1")["rows"]), 1)
         self.assertIsNotNone(self.get(f"usage?by=gpu&from={day}&to={day + 1}&limit=1")["next"])
+        self.check_sums(os.path.basename(session), day, sum(d["kernels"] for d in used))
+
+    def check_sums(self, session, day, kernels):
+        """All launches are in the sums, and still once, when the session was deleted."""
+        days = f"from={day}&to={day + 1}"
+        sums = self.get(f"rollups?{days}")["rows"]
+        self.assertEqual(sum(r["calls"] for r in sums), kernels)
+        self.assertEqual(self.server.as_user("DELETE", f"/api/v1/sessions/{session}").status, 204)
+        self.assertEqual(self.get(f"rollups?{days}")["rows"], sums)
+        one = self.get(f"rollups/days?{days}&by=host&name={sums[0]['name']}")["rows"]
+        self.assertEqual([(r["day"], r["calls"], r["total"]) for r in one], [(day, sums[0]["calls"], sums[0]["total"])])
 
 
 if __name__ == "__main__":
