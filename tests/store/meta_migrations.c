@@ -57,6 +57,21 @@ static void database_at(const struct meta_config *c, int version)
     place->engine->disconnect(conn);
 }
 
+/* Findings of older versions have heads, which the sums of a fleet read. */
+static void heads_check(struct fixture *f)
+{
+    struct meta_fleet_sum *rows = NULL;
+    struct meta_page page = {0};
+    size_t n = 0;
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100}, &page, &rows, &n));
+    assert_int_equal(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        bool train = strcmp(rows[i].name, "train") == 0;
+        assert_int_equal(rows[i].findings, train);
+        assert_string_equal(rows[i].rule, train ? "spills" : "");
+    }
+}
+
 /* An engine that records no kernels had its unknown count written as 0. */
 static void unknown_check(struct fixture *f, int from)
 {
@@ -78,6 +93,7 @@ static void unknown_check(struct fixture *f, int from)
     assert_int_equal(rows[1].kernels, META_NONE);
     assert_int_equal(rows[1].busy, META_NONE);
     assert_int_equal(rows[1].counted, 0);
+    heads_check(f);
 }
 
 static void newest_look(char *text)
