@@ -38,7 +38,8 @@ HOOK = "http://192.168.255.254:9/hook"  # that posts may go to, and where nobody
 VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "counter": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
           "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
-          "events_stream.X-GpuFlight-Channel": "device", "history.name": "x", "compare.a": "{session}", "compare.b": "{session}"}
+          "events_stream.X-GpuFlight-Channel": "device", "history.name": "x", "compare.a": "{session}", "compare.b": "{session}",
+          "compare_flame.a": "{session}", "compare_flame.b": "{session}"}
 BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "setup": {"token": "x" * 43, "email": "eve@example.org", "name": "Eve", "password": PASSWORD},
           "accept": {"token": "x" * 43, "email": "eve@example.org", "name": "Eve", "password": PASSWORD},
@@ -53,7 +54,7 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
 # Of a session, and yet not told whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}
 # Those whose sessions stand in the query.
-BY_QUERY = {"compare"}
+BY_QUERY = {"compare", "compare_flame"}
 # Not by walking: what they take is used up, or they end the login that asks.
 ONCE = {"setup", "accept", "reset", "open", "login", "logout", "password"}
 

@@ -57,7 +57,7 @@ export async function metricsOnly(world) {
     device: [named(["GPU-1"]), device],
     system: [{ type: "device_metric", rows, time, device: 1, gpu_util: each(40), power: each(200_000), temperature: each(60), memory_used: 1 << 28 }, { type: "host_metric", rows, time, cpu: each(2000), memory_used: 1 << 30, memory_total: 1 << 31 }, end],
   });
-  await everyTab(world, made, { insights: "No kernels were recorded", kernels: /Kernels unknown|No kernels/, system: "GPU utilisation", scopes: "No scopes" });
+  await everyTab(world, made, { insights: "Kernels: unknown", kernels: /Kernels unknown|No kernels/, system: "GPU utilisation", scopes: "No scopes" });
 }
 
 export async function samplesOnly(world) {
