@@ -1,8 +1,9 @@
 // What a finding rests on: the analysis's numbers with units; unknown ones are none.
 import { expect, it } from "vitest";
 import { readdirSync, readFileSync } from "node:fs";
-import { en } from "../src/text/en";
-import { factsOf, longestOf, PLACES } from "../src/pages/insights/evidence";
+import { evidence } from "../src/text/evidence";
+import { longestOf } from "../src/pages/insights/evidence";
+import { factsOf, PLACES } from "../src/pages/insights/facts";
 
 const SYNC = { calls: 1000, blocked_ns: 112_000_000, gpu_idle_ns: null, threads: 1, first_ns: 5, longest_ns: 300, longest_start_ns: 1000, longest_correlation: 9, longest_thread: 7, share_permille: 250, odd_thing: 3 };
 
@@ -18,5 +19,5 @@ it("each number of the analysis has a label, or is a place", () => {
   const code = readdirSync(folder).filter((name) => name.endsWith(".c")).map((name) => readFileSync(new URL(name, folder), "utf8")).join("\n");
   const keys = [...code.matchAll(/insight_fact\(i,([^;]*?),[^,;]*\);/g)].flatMap(([, key]) => [...key!.matchAll(/"(\w+)"/g)].map(([, name]) => name!));
   expect(keys.length).toBeGreaterThan(60);
-  expect([...new Set(keys)].filter((key) => !PLACES.has(key) && !(key in en.insights.facts))).toEqual([]);
+  expect([...new Set(keys)].filter((key) => !PLACES.has(key) && !(key in evidence.facts))).toEqual([]);
 });

@@ -117,12 +117,9 @@ export const en = {
     notKept: "The text of this file is not kept with the session.",
     evidence: "The line and what surrounds it",
     longest: "The longest one on the timeline",
-    facts: { calls: "Calls", blocked_ns: "Host blocked", gpu_idle_ns: "GPU idle because of it", threads: "Threads", longest_ns: "Longest", launches_between_median: "Launches between, median", bytes: "Bytes", copies: "Copies", gpu_ns: "Time on the GPU", gaps: "Gaps", activity_ns: "GPU idle during this activity", activity_samples: "Samples of this activity", activity_half_width_ns: "Of this activity: ± at 95 %", samples: "Samples", half_width_ns: "± at 95 %", lines: "Lines", devices: "GPUs", device: "GPU number", throttled_samples: "Samples with lower clocks", temperature_max: "Highest temperature, °C", host_ns: "Time on the host", warps: "Warps that fit", max_warps: "Warps at most", registers: "Registers a thread", shared_static: "Static shared memory, bytes", shared_dynamic: "Dynamic shared memory, bytes", local_per_thread: "Local memory a thread, bytes", launches: "Launches", all_launches: "Launches in all", launch_configurations: "Launch configurations", kernels: "Kernels", graph_launches: "Graph launches", single_kernels: "Kernels outside graphs", time_estimated: "Time is estimated", instructions: "Instructions of warps", thread_instructions: "Instructions of threads", efficiency_permille: "Threads at work", sectors: "Sectors moved", sectors_ideal: "Sectors that would do", wavefronts: "Wavefronts", wavefronts_ideal: "Wavefronts that would do", local_sectors: "Sectors of local memory", global_sectors: "Sectors of global memory", stalled_samples: "Samples of waiting warps", reason_samples: "Samples of this reason", reason_not_issued: "Of these: no warp issued", share_permille: "Share of the samples", margin_permille: "± of the share at 95 %" } as Record<string, string>,
     timeline: "On the timeline",
     kernel: "Among the kernels",
     close: "Close",
-    yes: "yes",
-    no: "no",
   },
   kernels: {
     search: "Search kernels",

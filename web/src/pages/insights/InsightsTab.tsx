@@ -1,6 +1,6 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { useEffect, useMemo, useRef } from "react";
+import { Suspense, useEffect, useMemo, useRef } from "react";
 import { onSession, useApi } from "../../api/use";
 import { answerOf, casesOf, caveatsOf, timeOf, type Answer, type Case, type TimePart } from "../../api/report";
 import { RULES } from "../../api/rules";
@@ -9,11 +9,14 @@ import { baseName, count, duration, exact, percent, sentence } from "../../forma
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import { boundOf, inOrder, onTimeline } from "./source";
-import { SourceLine } from "./SourceLine";
+
+/** Comes when a line is first opened. */
+const SourceLine = part(() => import("./SourceLine"), (m) => m.SourceLine);
 
 const text = en.insights;
 const TONES = ["finding-low", "finding-medium", "finding-high"];
@@ -192,7 +195,7 @@ export function InsightsTab({ session }: TabProps) {
           const found = caseOf(f);
           return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
         })}
-        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
+        {open && <Suspense fallback={null}><SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} /></Suspense>}
       </Panel>
     </>
   );

@@ -7,7 +7,8 @@ import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { Dialog, ProblemView, Stats } from "../../ui/parts";
-import { factsOf, longestOf } from "./evidence";
+import { longestOf } from "./evidence";
+import { factsOf } from "./facts";
 import { excerpt, keptPath, textOf } from "./source";
 
 const text = en.insights;

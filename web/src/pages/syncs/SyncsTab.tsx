@@ -1,4 +1,5 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop does.
+import { Suspense } from "react";
 import { loopLaunches, syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { count, duration, exact, percent } from "../../format/format";
@@ -6,11 +7,14 @@ import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
+import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
-import { SourceLine } from "../insights/SourceLine";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
+
+/** Comes when a line is first opened. */
+const SourceLine = part(() => import("../insights/SourceLine"), (m) => m.SourceLine);
 
 const text = en.syncs;
 const head = text.columns;
@@ -91,7 +95,7 @@ export function SyncsTab({ session }: TabProps) {
   return (
     <Panel title={text.heading}>
       <Listing label={text.heading} columns={columnsFor(session.id, setOpened)} rows={lines} keyOf={(_, at) => at} />
-      {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
+      {open && <Suspense fallback={null}><SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} /></Suspense>}
     </Panel>
   );
 }

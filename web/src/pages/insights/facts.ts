@@ -1,0 +1,30 @@
+// facts.ts - the numbers that a finding rests on (docs/report.md), as labels and values.
+import { count, duration, exact, percent } from "../../format/format";
+import { evidence as words } from "../../text/evidence";
+
+export interface Fact {
+  label: string;
+  value: string;
+  exact: string;
+}
+
+const text = words.facts;
+/** Where something is, not how much of it there is: links lead there. */
+export const PLACES: ReadonlySet<string> = new Set(["first_ns", "longest_start_ns", "longest_correlation", "longest_thread"]);
+/** Yes or no. */
+const FLAGS = new Set(["time_estimated"]);
+const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
+  [/_ns$/, (ns) => ({ value: duration(ns), exact: exact(ns, "ns") })],
+  [/_permille$/, (part) => ({ value: percent(part / 1000), exact: exact(part / 1000) })],
+  [/$/, (n) => ({ value: count(n), exact: exact(n) })],
+];
+
+/** What is unknown is left out; what has no label goes by its own name. */
+export function factsOf(evidence: Readonly<Record<string, number | null>>): Fact[] {
+  return Object.entries(evidence).flatMap(([key, value]) => {
+    if (value === null || PLACES.has(key)) return [];
+    if (FLAGS.has(key)) return [{ label: text[key] ?? key, value: value ? words.yes : words.no, exact: exact(value) }];
+    const [suffix, show] = UNITS.find(([pattern]) => pattern.test(key))!;
+    return [{ label: text[key] ?? key.replace(suffix, "").replaceAll("_", " "), ...show(value) }];
+  });
+}
