@@ -22,6 +22,8 @@ enum gpufl_report_format {
     GPUFL_REPORT_TEXT,
     GPUFL_REPORT_JSON,
     GPUFL_REPORT_FLAME, /* collapsed stacks, "outer;inner ns": for flamegraph.pl and speedscope */
+    GPUFL_REPORT_PPROF, /* the same stacks as a profile.proto, which `go tool pprof` reads */
+    GPUFL_REPORT_SPEEDSCOPE, /* the same stacks as speedscope's JSON */
 };
 
 struct gpufl_report_options {

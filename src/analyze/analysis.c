@@ -2,6 +2,7 @@
 #include "analyze/insight/findings.h"
 #include "analyze/report/kernel_view.h"
 #include "analyze/report/report.h"
+#include "analyze/report/stack_files.h"
 #include "analyze/symbolize/symbolize.h"
 
 #include <errno.h>
@@ -47,6 +48,28 @@ static bool is_damaged(const struct model *m, char *error, size_t error_size)
     return damaged;
 }
 
+static bool is_of_stacks(enum gpufl_report_format format)
+{
+    return format == GPUFL_REPORT_FLAME || format == GPUFL_REPORT_PPROF ||
+           format == GPUFL_REPORT_SPEEDSCOPE;
+}
+
+static int write_format(const struct report *r, const struct gpufl_report_options *o, FILE *out)
+{
+    switch (o->format) {
+    case GPUFL_REPORT_JSON:
+        return report_json(r, out);
+    case GPUFL_REPORT_FLAME:
+        return report_flame(r, out);
+    case GPUFL_REPORT_PPROF:
+        return report_pprof(r, out);
+    case GPUFL_REPORT_SPEEDSCOPE:
+        return report_speedscope(r, out);
+    default:
+        return o->kernel && *o->kernel ? report_kernel(r, out) : report_text(r, out);
+    }
+}
+
 int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *out, char *error,
                  size_t error_size)
 {
@@ -64,11 +87,7 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
         return fail(&e, error, error_size);
     if (report_open(&r, path, &options, &e))
         return fail(&e, error, error_size);
-    bool kernel = options.kernel && *options.kernel;
-    int rc = options.format == GPUFL_REPORT_JSON    ? report_json(&r, out)
-             : options.format == GPUFL_REPORT_FLAME ? report_flame(&r, out)
-             : kernel                               ? report_kernel(&r, out)
-                                                    : report_text(&r, out);
+    int rc = write_format(&r, &options, out);
     if (!rc && fflush(out))
         rc = GPUFL_E_IO;
     int error_number = errno;
@@ -77,7 +96,7 @@ int gpufl_report(const char *path, const struct gpufl_report_options *o, FILE *o
     report_close(&r);
     if (rc == GPUFL_E_IO)
         err_set(&e, rc, "the report could not be written: %s", strerror(error_number));
-    else if (rc == GPUFL_E_NOENT && options.format != GPUFL_REPORT_FLAME)
+    else if (rc == GPUFL_E_NOENT && !is_of_stacks(options.format))
         err_no_kernel(&e, path, options.kernel);
     else if (rc == GPUFL_E_NOENT)
         err_set(&e, rc,

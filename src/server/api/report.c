@@ -6,6 +6,7 @@
 #include "server/api/api.h"
 #include "server/api/parts.h"
 
+#include "analyze/report/stack_files.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "server/analysis/analysis.h"
@@ -104,6 +105,55 @@ void api_flame(struct call *c)
 void api_timeline(struct call *c)
 {
     send_whole(c, ARG(c, timeline, session)->text, ANALYSIS_TIMELINE, "application/json");
+}
+
+/* ---- stacks in other tools' files ------------------------------------------------ */
+
+static void send_stacks(struct call *c, const char *session, const char *type,
+                        int (*put)(const char *, size_t, struct buf *))
+{
+    struct meta_analysis a;
+    struct region mem;
+    struct buf stacks;
+    char tag[32];
+    region_init(&mem, PACKED_MEMORY);
+    buf_init(&stacks, DOCUMENT_MAX);
+    if (fetch(c, session, ANALYSIS_FLAME, &mem, &a) && !unchanged(c, &a, tag)) {
+        int rc = 0;
+        if (strcmp(a.encoding, "gzip") == 0)
+            rc = gzip_doc_open(&a.body, &stacks);
+        else
+            buf_put(&stacks, a.body.data, a.body.len);
+        rc = rc ? rc : buf_error(&stacks);
+        rc = rc ? rc : put(buf_cstr(&stacks), stacks.len, http_body(c->http, DOCUMENT_MAX));
+        http_send(c->http, 200, type);
+        http_set(c->http, "ETag", tag);
+        if (rc)
+            call_fail(c, rc, "stacks", NULL);
+    }
+    buf_fini(&stacks);
+    region_fini(&mem);
+}
+
+static void name_file(struct call *c, const char *session, const char *ending)
+{
+    char text[192];
+    snprintf(text, sizeof text, "attachment; filename=\"%.128s.%s\"", session, ending);
+    http_set(c->http, "Content-Disposition", text);
+}
+
+void api_export_pprof(struct call *c)
+{
+    const char *session = ARG(c, export_pprof, session)->text;
+    send_stacks(c, session, "application/octet-stream", stack_file_pprof);
+    name_file(c, session, "pb");
+}
+
+void api_export_speedscope(struct call *c)
+{
+    const char *session = ARG(c, export_speedscope, session)->text;
+    send_stacks(c, session, "application/json", stack_file_speedscope);
+    name_file(c, session, "speedscope.json");
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

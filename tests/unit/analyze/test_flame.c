@@ -60,8 +60,10 @@ TEST(test_no_stacks)
 {
     int code;
     write_session("bare", false);
-    free(report("bare", GPUFL_REPORT_FLAME, false, &code));
-    assert_int_equal(code, GPUFL_E_NOENT);
+    for (int f = GPUFL_REPORT_FLAME; f <= GPUFL_REPORT_SPEEDSCOPE; f++) {
+        free(report("bare", (enum gpufl_report_format)f, false, &code));
+        assert_int_equal(code, GPUFL_E_NOENT);
+    }
     char *text = report("bare", GPUFL_REPORT_TEXT, true, &code);
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "context  (no stack)"));
@@ -177,7 +179,8 @@ TEST(test_graphs_as_a_whole)
 TEST(test_no_memory)
 {
     static const enum gpufl_report_format formats[] = {GPUFL_REPORT_TEXT, GPUFL_REPORT_JSON,
-                                                       GPUFL_REPORT_FLAME};
+                                                       GPUFL_REPORT_FLAME, GPUFL_REPORT_PPROF,
+                                                       GPUFL_REPORT_SPEEDSCOPE};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int64_t fail = 0;; fail++) {
             int code;
