@@ -105,6 +105,32 @@ class Asked(unittest.TestCase):
                 self.assertEqual([c["name"] for c in answer["columns"]],
                                  ["session"] + [c["name"] for c in record["columns"]], name)
 
+    def test_every_ready_question_has_an_answer(self):
+        with open(os.path.join(SOURCE, "web", "src", "pages", "sql", "questions.json"), encoding="utf-8") as f:
+            questions = {q["id"]: q for q in json.load(f)}
+        self.assertEqual(len(questions), 10)
+        _, key = self.another_workspace()
+        recorded = [FOLDER] + [glob.glob(os.path.join(SOURCE, "tests", "data", "answers", name, "*-*"))[0]
+                               for name in ("hf_train", "hf_generate")]
+        for session in [self.server.load(key, folder) for folder in recorded]:
+            for question in questions.values():
+                answer = self.ask(question["sql"], key, sessions=session)
+                self.assertEqual(answer.status, 200, f'{question["id"]} of {session}: {answer}')
+                columns = [c["name"] for c in answer.json()["columns"]]
+                self.assertTrue(answer.json()["rows"], f'{question["id"]} of {session}')
+                self.assertTrue({question["x"], question["y"]} <= set(columns), question["id"])
+        report = report_of(FOLDER)
+        kernels = self.rows(questions["kernels"]["sql"])
+        self.assertEqual([r[1] for r in kernels[:2]], [2000, 2000])
+        self.assertAlmostEqual(sum(r[2] for r in kernels), report["kernels"]["total_ns"] / 1e6, 6)
+        self.assertAlmostEqual(sum(r[1] for r in self.rows(questions["busy"]["sql"])), report["kernels"]["total_ns"] / 1e6, 6)
+        line = self.rows(questions["lines"]["sql"])[0]
+        self.assertEqual((os.path.basename(line[0]), line[1]), ("train_loop.cu:235", 1000))
+        self.assertEqual(self.rows(questions["waits"]["sql"])[0][:2], ["stream", 1000])
+        self.assertEqual([r[:3] for r in self.rows(questions["copies"]["sql"])][0], ["host to device", 1000, 524.288])
+        self.assertEqual([r[:3] for r in self.rows(questions["streams"]["sql"])],
+                         [["stream 13", 10000, 2000], ["stream 14", 0, 1000], ["stream 7", 0, 3]])
+
     def test_tables_can_be_asked_for(self):
         said = self.server.ask("GET", "/api/v1/sql/tables", Authorization=self.key).json()["tables"]
         self.assertEqual([t["name"] for t in said[:3]], ["sessions", "kernels", "history"])

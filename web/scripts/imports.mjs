@@ -13,7 +13,7 @@ export const RULES = {
   api: ["format", "react"],
   ui: ["text", "format", "react", "react-dom", "uplot", "@tanstack/react-table", "@tanstack/react-virtual"],
   timeline: ["api", "ui", "format", "text", "router", "react"],
-  pages: ["api", "ui", "format", "text", "router", "timeline", "react", "@tanstack/react-table"],
+  pages: ["api", "ui", "format", "text", "router", "timeline", "react", "@tanstack/react-table", "@codemirror/state", "@codemirror/view", "@codemirror/commands", "@codemirror/autocomplete", "@codemirror/language", "@codemirror/lang-sql", "@lezer/highlight", "hyparquet-writer"],
   "main.tsx": ["pages", "ui", "react", "react-dom"],
 };
 

@@ -6,9 +6,9 @@ import { href, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 import { useCurrent } from "../ui/current";
 
-const PAGES = ["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings"] as const;
+const PAGES = ["fleet", "sessions", "compare", "trends", "sql", "alerts", "upload", "settings"] as const;
 /** `gpufl view` shows the sessions of a folder. */
-const VIEW: readonly PageId[] = ["sessions", "compare", "trends"];
+const VIEW: readonly PageId[] = ["sessions", "compare", "trends", "sql"];
 
 /** The pages in the bar, and among the commands. */
 export const pagesFor = (me: Me | undefined): readonly (typeof PAGES)[number][] => (me?.view ? PAGES.filter((page) => VIEW.includes(page)) : PAGES);

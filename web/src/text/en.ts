@@ -6,7 +6,7 @@ export const en = {
   nav: {
     label: "Where you are",
     main: "Pages",
-    pages: { fleet: "Fleet", sessions: "Sessions", compare: "Compare", trends: "Trends", alerts: "Alerts", upload: "Upload", settings: "Settings" },
+    pages: { fleet: "Fleet", sessions: "Sessions", compare: "Compare", trends: "Trends", sql: "SQL", alerts: "Alerts", upload: "Upload", settings: "Settings" },
     fleet: "Fleet",
     sessions: "Sessions",
     commands: "Commands",
@@ -73,7 +73,7 @@ export const en = {
     simulated: "simulated",
   },
   session: {
-    tabs: { insights: "Insights", timeline: "Timeline", kernels: "Kernels", scopes: "Scopes", syncs: "Waits", flame: "Flame", memory: "Memory", system: "System", raw: "Raw" } as Record<string, string>,
+    tabs: { insights: "Insights", timeline: "Timeline", kernels: "Kernels", scopes: "Scopes", syncs: "Waits", flame: "Flame", memory: "Memory", system: "System", raw: "Export" } as Record<string, string>,
     tabsLabel: "Views of this session",
     length: "Ran for",
     busy: "GPU busy",
@@ -107,7 +107,7 @@ export const en = {
     source: "Source line",
     none: "Nothing was found",
     noneText: "No rule fired: no line of the program that keeps the GPU waiting stands out.",
-    noneWithout: "No kernels were recorded, so that there is little to judge. Raw says what was captured and what was not, and why.",
+    noneWithout: "No kernels were recorded, so that there is little to judge. Export says what was captured and what was not, and why.",
     noneGraphs: (runs: string) => `No rule fired: ${runs} ${runs === "1" ? "run" : "runs"} of graphs recorded, each as a whole, and no single kernels. What rests on kernels needs cuda_graph_activity=nodes.`,
     pending: "Not analysed yet",
     pendingText: "Findings appear here when the server has analysed the session.",

@@ -1,0 +1,49 @@
+// Plot.tsx - one quantity against another with uPlot: as a line or as points. Numbers in, picture out.
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { token, useTheme } from "./theme";
+
+interface Props {
+  label: string;
+  x: { label: string; values: number[] };
+  y: { label: string; values: (number | null)[] };
+  show: (value: number) => string;
+  points: boolean; // else a line
+}
+
+const HEIGHT = 320;
+
+export function Plot({ label, x, y, show, points }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const theme = useTheme();
+  useEffect(() => {
+    const host = box.current;
+    if (!host) return;
+    const line = token("--series-1");
+    const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
+    const values = (_: uPlot, ticks: number[]) => ticks.map(show);
+    const value = (_: uPlot, raw: number | null) => (raw === null ? "" : show(raw));
+    const options: uPlot.Options = {
+      width: host.clientWidth,
+      height: HEIGHT,
+      scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
+      axes: [
+        { ...axis, label: x.label, values },
+        { ...axis, label: y.label, size: 84, values },
+      ],
+      series: [
+        { label: x.label, value },
+        { label: y.label, stroke: line, width: points ? 0 : 2, ...(points ? { paths: () => null } : {}), points: { show: points || x.values.length < 80, size: 6, fill: line }, value },
+      ],
+    };
+    const plot = new uPlot(options, [x.values, y.values], host);
+    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
+    watch.observe(host);
+    return () => {
+      watch.disconnect();
+      plot.destroy();
+    };
+  }, [x.label, x.values, y.label, y.values, show, points, theme]);
+  return <div className="plot" ref={box} role="img" aria-label={label} />;
+}
