@@ -7,7 +7,7 @@ import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
 import { boundOf, excerpt, inOrder, keptPath, onTimeline, textOf } from "../src/pages/insights/source";
 import { barsOf } from "../src/pages/kernels/Histogram";
-import { safeNext } from "../src/pages/login/next";
+import { safeNext, sharedView } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
 import { stepFor } from "../src/format/metrics";
 import { rowAfter } from "../src/ui/rows";
@@ -16,6 +16,19 @@ import { grown, leastOf } from "../src/ui/Table";
 import { made, rightsText, rulesText } from "../scripts/types.mjs";
 // @ts-expect-error plain JavaScript
 import { broken } from "../scripts/imports.mjs";
+
+describe("a shared view", () => {
+  const id = "93a55c5d-90e8-4530-af02-a0335ad05a21";
+  it("keeps place, selection and range of a page of the session", () => {
+    expect(sharedView(`/sessions/${id}/timeline`, "?at=1-2&sel=3&range=4-5", id)).toBe(`/sessions/${id}/timeline?at=1-2&sel=3&range=4-5`);
+    expect(sharedView(`/sessions/${id}/kernels/12`, "", id)).toBe(`/sessions/${id}/kernels/12`);
+  });
+  it("is none of another session, page or origin", () => {
+    for (const path of ["/settings/keys", "/sessions", `/sessions/another/timeline`, "//evil.example/x", "https://evil.example/x", "", `/sessions/${id}/a/b/c`]) expect(sharedView(path, "", id)).toBe("");
+    expect(sharedView(`/sessions/${id}/timeline`, `?at=${"1".repeat(5000)}`, id)).toBe("");
+    expect(sharedView(`/sessions/${id}/timeline`, "?workspace=other&at=1-2", id)).toBe(`/sessions/${id}/timeline?at=1-2`);
+  });
+});
 
 describe("keys in a table", () => {
   it("go from row to row, and never out of it", () => {

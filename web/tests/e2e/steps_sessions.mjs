@@ -118,7 +118,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     check(!guest.url().includes("gpfs_"), "share: the token is not in the address");
     check((await guest.getByRole("button", { name: "Delete" }).count()) === 0, "share: nothing can be deleted");
     await picture(guest, "shared");
-    for (const [tab, text] of [["kernels", "matmul"], ["raw", "Download"], ["waits", "train_loop.cu:235"]]) {
+    for (const [tab, text] of [["kernels", "matmul"], ["export", "Download"], ["waits", "train_loop.cu:235"]]) {
       await guest.getByRole("link", { name: tab, exact: false }).filter({ visible: true }).first().click();
       await see(guest, text);
     }
@@ -133,7 +133,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await page.goto(`${server.origin}/sessions/${session}/raw`);
     await see(page, "Parquet");
     await picture(page, "raw-exports");
-    for (const name of ["NDJSON", "Parquet kernel", "Report", "Flame graph"]) {
+    for (const name of ["Perfetto and Chrome", "NDJSON", "Parquet kernel", "Report", "pprof", "speedscope", "Collapsed stacks"]) {
       const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: `Download ${name}`, exact: true }).click()]);
       check((await file.failure()) === null, `raw: ${name} is downloaded`);
     }

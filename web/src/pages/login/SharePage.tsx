@@ -6,7 +6,13 @@ import { who } from "../../api/who";
 import { go, href } from "../../router/router";
 import { en } from "../../text/en";
 import { ProblemView, Skeleton } from "../../ui/parts";
-import { hashToken } from "./next";
+import { hashToken, sharedView } from "./next";
+
+/** What the link shows: the view that was shared, or the session's first one. */
+function viewOf(to: string, session: string): string {
+  const [path, search] = to.split("?", 2);
+  return sharedView(path ?? "", search ?? "", session) || href("session", { session, tab: "insights" });
+}
 
 export function SharePage() {
   const [problem, setProblem] = useState<Problem>();
@@ -16,10 +22,11 @@ export function SharePage() {
       setProblem(new Problem(-1, en.join.shareTitle, en.join.noToken));
       return;
     }
+    const to = new URLSearchParams(location.search).get("to") ?? "";
     client.forget();
     who.opened(token);
     client.get("me", {}).then(
-      (me) => go(href("session", { session: me.session ?? "", tab: "insights" }), true),
+      (me) => go(viewOf(to, me.session ?? ""), true),
       (cause: unknown) => {
         who.opened("");
         setProblem(cause instanceof Problem && cause.status === 401 ? new Problem(-1, en.join.shareTitle, en.join.shareGone) : (cause as Problem));

@@ -1,4 +1,7 @@
-// next.ts - where to go after logging in: an address of this dashboard, never one of another origin.
+// next.ts - where to go after logging in, or from a link: an address of this dashboard, never one of another
+// origin.
+import { href, match, withQuery } from "../../router/router";
+
 export function safeNext(next: string | null): string {
   if (!next || !next.startsWith("/") || next.startsWith("//") || next.includes("\\")) return "/";
   return next;
@@ -6,3 +9,15 @@ export function safeNext(next: string | null): string {
 
 /** The token of a link: behind #, alone or by name. */
 export const hashToken = (hash: string): string | null => new URLSearchParams(hash.slice(1)).get("token");
+
+/** The longest view that a link carries: the server refuses longer addresses. */
+const VIEW_MOST = 4000;
+
+/** A view of that session, as the part of a link that opens the session; "": no view of it. Only pages of
+ * the session itself are any, so that a link leads nowhere else. */
+export function sharedView(pathname: string, search: string, session: string): string {
+  const place = match(pathname, search);
+  const known = place.page === "session" || place.page === "kernel";
+  if (!known || place.path.session !== session || pathname.length + search.length > VIEW_MOST) return "";
+  return withQuery(href(place.page!, place.path), place.query, { workspace: "" });
+}

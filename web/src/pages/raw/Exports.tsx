@@ -5,8 +5,10 @@ import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
 import { who } from "../../api/who";
-import { useQuery } from "../../router/router";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
 import { sessions as text } from "../../text/sessions";
+import { sql } from "../../text/sql";
 import { Pick } from "../../ui/forms";
 import { Panel } from "../../ui/parts";
 
@@ -50,6 +52,7 @@ export function Exports({ session: s }: { session: RowSession }) {
   const records = (counts.data ? rowsOf(counts.data) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
   const [chosen, setChosen] = useQuery("record");
   const record = records.includes(chosen) ? chosen : (records.find((name) => name === "kernel") ?? records[0]);
+  const hasStacks = s.analyzed && records.includes("stack");
   const session = s.id;
   const file = `${(s.app || "session").replace(/[^0-9A-Za-z._-]+/g, "-")}-${s.id.slice(0, 8)}`;
   const row = (label: string, about: string, button: React.ReactNode) => (
@@ -64,6 +67,7 @@ export function Exports({ session: s }: { session: RowSession }) {
   return (
     <Panel title={text.exports} aside={text.exportsText}>
       <div className="panel-body links-large">
+        {row(text.trace, text.traceText, <Download label={text.trace} route="export_trace" parameters={{ session }} name={`${file}.trace.json`} />)}
         {row(text.ndjson, text.ndjsonText, <Download label={text.ndjson} route="export_ndjson" parameters={{ session }} name={`${file}.ndjson`} />)}
         {record &&
           row(
@@ -74,10 +78,20 @@ export function Exports({ session: s }: { session: RowSession }) {
               <Download label={`${text.parquet} ${record}`} route="export_parquet" parameters={{ session, record }} name={`${file}.${record}.parquet`} />
             </div>,
           )}
-        {row(text.trace, text.traceText, <Download label={text.trace} route="export_trace" parameters={{ session }} name={`${file}.trace.json`} />)}
         {s.analyzed && row(text.report, text.reportText, <Download label={text.report} route="report" parameters={{ session }} name={`${file}.report.json`} />)}
-        {s.analyzed && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
+        {hasStacks && row(text.pprof, text.pprofText, <Download label={text.pprof} route="export_pprof" parameters={{ session }} name={`${file}.pb`} />)}
+        {hasStacks && row(text.speedscope, text.speedscopeText, <Download label={text.speedscope} route="export_speedscope" parameters={{ session }} name={`${file}.speedscope.json`} />)}
+        {hasStacks && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
+        {!who.link &&
+          row(
+            text.sql,
+            text.sqlText,
+            <Link className="button" href={href("sql", {}, { sessions: session })} aria-label={sql.link}>
+              {text.sql}
+            </Link>,
+          )}
       </div>
+      {s.analyzed && counts.data && !hasStacks && <p className="panel-body small quiet">{text.noStacks}</p>}
     </Panel>
   );
 }

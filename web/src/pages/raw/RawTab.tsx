@@ -92,6 +92,7 @@ export function RawTab({ session }: TabProps) {
         </Captured>
       </div>
       <div className="stack">
+        <Exports session={session} />
         <Panel title={text.identity}>
           <table className="simple">
             <tbody>
@@ -104,7 +105,6 @@ export function RawTab({ session }: TabProps) {
             </tbody>
           </table>
         </Panel>
-        <Exports session={session} />
         <Sources session={session.id} />
         <Panel title={text.answers} aside={text.answersText}>
           <ul className="panel-body links">

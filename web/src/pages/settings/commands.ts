@@ -10,4 +10,4 @@ export const sendWith = (origin: string, key: string): string =>
 export const readWith = (origin: string, key: string): string => [storeKey(key), `curl -H "Authorization: Bearer $(cat ${keyFile})" ${origin}/api/v1/sessions`].join("\n");
 
 /** A link of this dashboard that carries a token behind #, where it never leaves the browser by itself. */
-export const tokenLink = (origin: string, page: "invite" | "reset" | "share", token: string): string => `${origin}/${page}#token=${encodeURIComponent(token)}`;
+export const tokenLink = (origin: string, page: "invite" | "reset" | "share", token: string, to = ""): string => `${origin}/${page}${to && `?to=${encodeURIComponent(to)}`}#token=${encodeURIComponent(token)}`;

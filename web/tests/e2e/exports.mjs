@@ -1,0 +1,135 @@
+// exports.mjs - what the page Export gives is loaded by the programs that it names: pprof's file by
+// `go tool pprof`, speedscope's and the collapsed stacks by speedscope's own page (npm's package), Parquet by
+// DuckDB. And a shared link opens the view from which it was made.
+//   node tests/e2e/exports.mjs BIN DATA OUT LIBRARY
+import { spawnSync } from "node:child_process";
+import { createReadStream, existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+
+const [bin, data, out, library] = process.argv.slice(2);
+const here = path.dirname(fileURLToPath(import.meta.url));
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const server = await startServer(bin);
+const { check } = t;
+const { origin } = server;
+const TOTAL_NS = 117429239; // of the time that this session's host was blocked, by its report
+
+/** Debian's Go keeps its tools below the version's folder, and no `go` in the path without another package. */
+function pprofProgram() {
+  const found = (existsSync("/usr/lib") ? readdirSync("/usr/lib") : [])
+    .filter((name) => /^go-\d/.test(name))
+    .flatMap((name) => ["amd64", "arm64"].map((arch) => `/usr/lib/${name}/pkg/tool/linux_${arch}/pprof`))
+    .find((file) => existsSync(file));
+  return found ? [found] : spawnSync("go", ["version"]).status === 0 ? ["go", "tool", "pprof"] : null;
+}
+
+async function taken(page, name) {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: `Download ${name}`, exact: true }).click()]);
+  return { file: await file.path(), name: file.suggestedFilename() };
+}
+
+function pprof(file) {
+  const program = pprofProgram();
+  if (!program) {
+    console.log("left out: pprof's file is loaded by pprof (no Go on this machine)");
+    return;
+  }
+  const ask = (...options) => spawnSync(program[0], [...program.slice(1), ...options, file], { encoding: "utf8" }).stdout;
+  const top = ask("-top", "-sample_index=host_blocked", "-unit=ns");
+  check(top.includes(`of ${TOTAL_NS}ns total`) && top.includes("stream synchronizations"), `pprof reads the waits: ${top.slice(0, 300)}`);
+  const lines = ask("-top", "-lines", "-cum", "-sample_index=host_blocked");
+  check(/train_loop\.cu:235/.test(lines), `pprof knows the line: ${lines.slice(0, 900)}`);
+  check(ask("-top", "-sample_index=gpu_time").includes("GPU"), "pprof reads the GPU's time");
+}
+
+/** The page of the package, and the files that it shall load, at an address of this machine. */
+async function serve(files) {
+  const root = path.join(path.dirname(createRequire(import.meta.url).resolve("speedscope/package.json")), "dist/release");
+  const http = createServer((request, response) => {
+    const name = decodeURIComponent(new URL(request.url, "http://x").pathname).slice(1) || "index.html";
+    const file = files[name] ?? path.join(root, path.basename(name));
+    if (!existsSync(file) || !statSync(file).isFile()) return response.writeHead(404).end();
+    const type = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" }[path.extname(name)];
+    response.writeHead(200, type ? { "Content-Type": type } : {});
+    createReadStream(file).pipe(response);
+  });
+  await new Promise((resolve) => http.listen(0, "127.0.0.1", resolve));
+  return { at: `http://127.0.0.1:${http.address().port}`, close: () => http.close() };
+}
+
+/** speedscope's table of all frames, as it shows it. */
+async function speedscope(context, at, name, wanted) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  await page.goto(`${at}/#profileURL=${encodeURIComponent(`${at}/${name}`)}&view=sandwich`);
+  await page.locator("table tr").nth(3).waitFor();
+  const text = await page.locator("body").innerText();
+  for (const word of wanted) check(text.includes(word), `speedscope shows ${word} of ${name}: ${text.slice(0, 400)}`);
+  await page.screenshot({ path: path.join(out, `speedscope-${name}.png`) });
+  await page.close();
+}
+
+function duckdb(file) {
+  const done = spawnSync("python3", [path.join(here, "duckdb.py"), library, `SELECT count(*), sum(duration) FROM read_parquet('${file}')`], { encoding: "utf8" });
+  check(done.stdout === "10000\t145767523\n", `DuckDB reads the kernels: ${done.stdout}${done.stderr}`);
+}
+
+async function shared(page, visitor, session) {
+  const view = `/sessions/${session}/timeline?at=300000000-310000000&range=301000000-305000000`;
+  await page.goto(origin + view);
+  await until(page, () => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+  const sent = await page.evaluate(() => location.pathname + location.search);
+  await page.getByRole("banner").or(page.locator("main header")).getByRole("button", { name: "Share", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Make the link" }).click();
+  const link = await page.locator("[data-link]").innerText();
+  check((await dialog.getByRole("button", { name: "Make the link" }).count()) === 0 && (await dialog.getByRole("button", { name: "Done" }).count()) === 1, "a link that was made leaves Done alone");
+  await t.accessible(page, "share");
+  await dialog.getByRole("button", { name: "Done" }).click();
+  check((await page.locator("dialog[open]").count()) === 0, "Done closes");
+  await visitor.goto(link);
+  await until(visitor, () => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+  check((await visitor.evaluate(() => location.pathname + location.search)) === sent, `the link opens the view: ${visitor.url()} for ${sent}`);
+  check(!visitor.url().includes("gpfs_"), "the token is not in the address");
+  // A view that is none of this session's is not followed.
+  await visitor.goto(link.replace(/to=[^#]*/, `to=${encodeURIComponent("/settings/keys")}`));
+  await visitor.waitForURL(/insights/);
+}
+
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  t.watch(page, origin);
+  await firstAccount(page, server);
+  server.upload(await alertAndKey(page), data);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.some((row) => row.analyzed));
+  const session = await page.evaluate(async () => (await (await fetch("/api/v1/sessions")).json()).rows[0].id);
+  await page.goto(`${origin}/sessions/${session}/raw`);
+  await page.getByRole("link", { name: "Download pprof" }).waitFor();
+  await t.picture(page, "export");
+  pprof((await taken(page, "pprof")).file);
+  const files = { "a.speedscope.json": (await taken(page, "speedscope")).file, "a.collapsed.txt": (await taken(page, "Collapsed stacks")).file };
+  const trace = JSON.parse(readFileSync((await taken(page, "Perfetto and Chrome")).file, "utf8"));
+  check(trace.traceEvents.filter((event) => event.cat === "kernel").length === 10000, "the trace has every kernel");
+  if (library && existsSync(library)) duckdb((await taken(page, "Parquet kernel")).file);
+  else console.log("left out: DuckDB reads the kernels (no library)");
+  const site = await serve(files);
+  const other = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  await speedscope(other, site.at, "a.speedscope.json", ["stream synchronizations", "Host blocked"]);
+  await speedscope(other, site.at, "a.collapsed.txt", ["stream synchronizations"]);
+  site.close();
+  const guest = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" })).newPage();
+  t.watch(guest, origin);
+  await shared(page, guest, session);
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish();
