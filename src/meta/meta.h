@@ -224,6 +224,17 @@ int meta_share_list(const struct meta_ask *ask, const char *session, struct meta
 int meta_share_revoke(struct meta *m, const char *workspace, const char *share, int64_t now,
                       struct err *e);
 
+int meta_bookmark_add(struct meta *m, const char *workspace, const struct meta_bookmark *b,
+                      struct err *e); /* NOENT: no such session */
+int meta_bookmark_list(const struct meta_ask *ask, const char *session, struct meta_bookmark **rows,
+                       size_t *count); /* by start */
+
+/* Changes the note of the one with its session and id. */
+int meta_bookmark_note(struct meta *m, const char *workspace, const struct meta_bookmark *b,
+                       struct err *e);
+int meta_bookmark_remove(struct meta *m, const char *workspace, const char *session, const char *id,
+                         struct err *e);
+
 int meta_ticket_add(struct meta *m, const struct meta_ticket *t, struct err *e);
 
 /* Looks, or takes: a ticket is taken once, however many try. NOENT: unknown, expired or taken. */

@@ -9,6 +9,7 @@ gpufl_module(server-parts
     watch/watch.c
     api/alerts.c
     api/auth.c
+    api/bookmarks.c
     api/compare.c
     api/export.c
     api/fleet.c

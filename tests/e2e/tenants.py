@@ -47,6 +47,7 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "password": {"old": PASSWORD, "password": PASSWORD}, "workspace_make": {"name": "another"},
           "member_put": {"role": "viewer"}, "invite": {"role": "viewer"},
           "key_make": {"name": "another", "scopes": "read"}, "share_make": {"expires": FAR},
+          "bookmark_make": {"start": 5, "note": "another"}, "bookmark_put": {"note": "changed"},
           "sql": {"sql": "SELECT count(*) FROM history"},
           "label_put": {"value": "yes"}, "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
           "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
@@ -108,7 +109,7 @@ class Workspace:
         self.name, self.id, self.actors, self.users = name, "", {}, {}
 
     def said(self, **more):
-        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id, "alert": self.alert_id,
+        return {"id": self.id, "host": self.host, "gpu": self.gpu, "session": self.session, "user": self.users["viewer"], "key": self.key_id, "share": self.share_id, "bookmark": self.bookmark_id, "alert": self.alert_id,
                 "email": f"viewer@{self.name}.example.org", "of": self.session, **more}
 
 
@@ -190,6 +191,8 @@ class Tenants(unittest.TestCase):
                                                         headers=w.actors["read"]).status == 200)
             share = cls.server.ask("POST", f"/api/v1/sessions/{w.session}/shares", {"expires": FAR}, w.actors["member"])
             assert share.status == 200, share
+            w.bookmark_id = cls.server.ask("POST", f"/api/v1/sessions/{w.session}/bookmarks", {"start": 7, "note": f"of-{w.name}"},
+                                           w.actors["member"]).json()["id"]
             w.share_id, w.actors["share"] = share.json()["id"], bearer(share.json()["token"])
 
     @staticmethod
@@ -233,7 +236,7 @@ class Tenants(unittest.TestCase):
     def state(self, w):
         """What w's owner sees of it; what use alone changes is left out."""
         found = {}
-        for path in ("sessions", "members", "shares", "alerts", "firings", "deliveries", "retention", "hosts", f"sessions/{w.session}",
+        for path in ("sessions", "members", "shares", "alerts", "firings", "deliveries", "retention", "hosts", f"sessions/{w.session}", f"sessions/{w.session}/bookmarks",
                      f"sessions/{w.session}/positions", f"sessions/{w.session}/counts", "keys"):
             got = self.server.ask("GET", "/api/v1/" + path, headers=w.actors["owner"]).json()
             if path == "keys":
@@ -319,7 +322,7 @@ class Tenants(unittest.TestCase):
                     said = self.ours.said()
                     answer = self.ask(route, said, headers)
                     may = actor in MAY[route.rights]
-                    foreign = (set(route.in_path) & {"session", "user", "key", "share", "host", "gpu", "alert"}
+                    foreign = (set(route.in_path) & {"session", "user", "key", "share", "bookmark", "host", "gpu", "alert"}
                                or route.id in BY_QUERY)
                     if actor == "share":
                         self.assertIn(answer.status, (403, 404))
@@ -370,11 +373,15 @@ class Tenants(unittest.TestCase):
             said = ours.said(share=server.ask("POST", f"/api/v1/sessions/{ours.session}/shares", {"expires": FAR},
                                               ours.actors[actor]).json()["id"])
             self.assertEqual(self.ask(self.routes["share_revoke"], said, ours.actors[actor]).status, 204)
+        for actor in ("member", "admin", "owner"):
+            said = ours.said(bookmark=server.ask("POST", f"/api/v1/sessions/{ours.session}/bookmarks", {"start": 1, "note": "x"},
+                                                 ours.actors[actor]).json()["id"])
+            self.assertEqual(self.ask(self.routes["bookmark_delete"], said, ours.actors[actor]).status, 204)
         for actor in ("admin", "owner"):
             said = ours.said(key=server.ask("POST", "/api/v1/keys", {"name": "x", "scopes": "read"},
                                             ours.actors[actor]).json()["id"])
             self.assertEqual(self.ask(self.routes["key_revoke"], said, ours.actors[actor]).status, 204)
-        ended = {"share_revoke", "key_revoke", "session_delete", "label_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
+        ended = {"share_revoke", "bookmark_delete", "key_revoke", "session_delete", "label_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
         for route in self.walked():
             if route.method == "GET" or route.id in ended:
                 continue

@@ -191,6 +191,23 @@ class Loaded(unittest.TestCase):
                     self.assertGreater(answer["rows"], 0)
                     self.assertNotIn(None, answer["data"]["name"])
 
+    def test_bookmarks(self):
+        odd = "<img src=x onerror=alert(1)>'; DROP TABLE bookmarks; --"
+        made = self.server.as_user("POST", AT + "/bookmarks", {"start": 5000, "duration": 70, "note": odd})
+        self.assertEqual(made.status, 200, made)
+        first = self.server.as_user("POST", AT + "/bookmarks", {"start": 10, "note": "before"}).json()
+        rows = self.get(AT + "/bookmarks").json()["rows"]
+        self.assertEqual([(r["start"], r["duration"], r["note"]) for r in rows], [(10, 0, "before"), (5000, 70, odd)])
+        self.assertEqual(self.server.as_user("PUT", f'{AT}/bookmarks/{first["id"]}', {"note": "after"}).status, 204)
+        self.assertEqual(self.get(AT + "/bookmarks").json()["rows"][0]["note"], "after")
+        for body in ({"note": "x"}, {"start": 1}, {"start": 1, "note": "x" * 4097}, {"start": 1, "duration": -1, "note": "x"}):
+            self.assertEqual(self.server.as_user("POST", AT + "/bookmarks", body).status, 400, body)
+        self.assertEqual(self.server.as_user("DELETE", f"{AT}/bookmarks/nothing").status, 404)
+        for row in rows:
+            self.assertEqual(self.server.as_user("DELETE", f'{AT}/bookmarks/{row["id"]}').status, 204)
+        self.assertEqual(self.get(AT + "/bookmarks").json()["rows"], [])
+        self.assertEqual(self.get("/api/v1/sessions/nothing/bookmarks").status, 404)
+
     def test_exports(self):
         answer = self.get(AT + "/export.ndjson")
         self.assertEqual(answer.status, 200)
@@ -492,11 +509,12 @@ class Loaded(unittest.TestCase):
             if "{session}" not in path:
                 continue
             for method, operation in methods.items():
-                target = path.replace("{session}", SESSION).replace("{name}", "1").replace("{label}", "a")
+                target = path.replace("{session}", SESSION).replace("{name}", "1").replace("{label}", "a").replace("{bookmark}", "1")
                 needed = [p for p in operation.get("parameters", []) if p.get("required") and p["in"] == "query"]
                 known = {"metric": "gpu_util", "record": "kernel", "pattern": "a", "path": "a", "level": "0"}
                 target += "?" + "&".join(p["name"] + "=" + known.get(p["name"], "1") for p in needed)
-                body = {"shares": {"expires": "9000000000000000000"}, "{label}": {"value": "x"}}.get(
+                body = {"shares": {"expires": "9000000000000000000"}, "{label}": {"value": "x"},
+                        "bookmarks": {"start": 1, "note": "x"}, "{bookmark}": {"note": "x"}}.get(
                     path.rsplit("/", 1)[1]) if method in ("post", "put") else None
                 answer = self.server.ask(method.upper(), target.rstrip("?"), body, Authorization=key)
                 tried += 1

@@ -242,6 +242,45 @@ static void test_shares(void **state)
     FAILS(NOENT, meta_share_use(ASK(f, NULL), "h2", 60, &workspace, &got));
 }
 
+static void test_bookmarks(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_bookmark b = {.id = "b1",
+                              .session = "s1",
+                              .start = 500,
+                              .duration = 7,
+                              .note = "<b>'; DROP TABLE bookmarks",
+                              .created = 5,
+                              .creator = "u1"};
+    struct meta_bookmark *list = NULL;
+    size_t n = 0;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    OK(meta_bookmark_add(f->m, "w1", &b, &f->e));
+    FAILS(NOENT, meta_bookmark_add(f->m, "w2", &b, &f->e)); /* no such session there */
+    b.id = "b2";
+    b.start = 20;
+    OK(meta_bookmark_add(f->m, "w1", &b, &f->e));
+    OK(meta_bookmark_list(ASK(f, "w1"), "s1", &list, &n));
+    assert_int_equal(n, 2);
+    assert_string_equal(list[0].id, "b2"); /* by start */
+    assert_string_equal(list[1].note, "<b>'; DROP TABLE bookmarks");
+    assert_int_equal(list[1].start, 500);
+    assert_int_equal(list[1].duration, 7);
+    b.note = "later";
+    FAILS(NOENT, meta_bookmark_note(f->m, "w2", &b, &f->e));
+    OK(meta_bookmark_note(f->m, "w1", &b, &f->e));
+    FAILS(NOENT, meta_bookmark_remove(f->m, "w2", "s1", "b1", &f->e));
+    FAILS(NOENT, meta_bookmark_remove(f->m, "w1", "s9", "b1", &f->e));
+    OK(meta_bookmark_remove(f->m, "w1", "s1", "b1", &f->e));
+    OK(meta_bookmark_list(ASK(f, "w1"), "s1", &list, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(list[0].note, "later");
+    OK(meta_session_drop(f->m, "w1", "s1", 80, &f->e));
+    OK(meta_bookmark_list(ASK(f, "w1"), "s1", &list, &n));
+    assert_int_equal(n, 0);
+}
+
 static void test_tickets(void **state)
 {
     struct fixture *f = *state;
@@ -433,6 +472,7 @@ int meta_people_cases(void)
         CASE(test_logins),
         CASE(test_keys),
         CASE(test_shares),
+        CASE(test_bookmarks),
         CASE(test_tickets),
         CASE(test_invitations),
         CASE(test_expire),

@@ -39,6 +39,8 @@ static void everything_make(struct fixture *f, const char *w)
     OK(meta_share_add(
         f->m, w, &(struct meta_share){.id = "x1", .session = "s1", .hash = "h", .expires = 900},
         &f->e));
+    OK(meta_bookmark_add(
+        f->m, w, &(struct meta_bookmark){.id = "m1", .session = "s1", .note = "here"}, &f->e));
     OK(meta_upload_add(f->m, w, &(struct meta_upload){.id = "u1", .path = "p", .size = 9}, &f->e));
     OK(meta_host_put(f->m, w, &(struct meta_host){.name = "a", .seen = 5}, &f->e));
     OK(meta_gpu_put(f->m, w, &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5}, &f->e));
@@ -84,6 +86,7 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(member, meta_member_list(ASK(f, w), &got, &n));
     LIST(key, meta_key_list(ASK(f, w), &got, &n));
     LIST(share, meta_share_list(ASK(f, w), NULL, &got, &n));
+    LIST(bookmark, meta_bookmark_list(ASK(f, w), "s1", &got, &n));
     LIST(upload, meta_upload_list(ASK(f, w), &got, &n));
     LIST(host_now, meta_host_list(ASK(f, w), &page, &got, &n));
     LIST(gpu_now, meta_gpu_list(ASK(f, w), NULL, &page, &got, &n));
@@ -154,6 +157,10 @@ static void stranger_writes(struct fixture *f, const char *w)
     FAILS(NOENT, meta_analysis_put(f->m, w, &a, NULL, 0, &f->e));
     FAILS(NOENT, meta_key_revoke(f->m, w, "k1", 999, &f->e));
     FAILS(NOENT, meta_share_revoke(f->m, w, "x1", 999, &f->e));
+    const struct meta_bookmark m = {.id = "m1", .session = "s1", .note = "theirs"};
+    FAILS(NOENT, meta_bookmark_note(f->m, w, &m, &f->e));
+    FAILS(NOENT, meta_bookmark_add(f->m, w, &m, &f->e));
+    FAILS(NOENT, meta_bookmark_remove(f->m, w, "s1", "m1", &f->e));
     FAILS(NOENT,
           meta_share_add(f->m, w, &(struct meta_share){.id = "y", .session = "s1", .hash = "y"},
                          &f->e));
