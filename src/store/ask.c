@@ -388,10 +388,12 @@ static const struct question {
          "ORDER BY duration DESC, start, row_lane, correlation LIMIT #limit",
          NULL},
     [QUERY_looked_at] =
-        {"SELECT looked, total(seen), total(made), min(moment), max(moment) FROM "
-         "(SELECT thread AS looked, start AS moment, 1 AS seen, 0 AS made FROM {host_sample} "
+        {"SELECT looked, total(seen), total(stacked), total(made), min(moment), max(moment) FROM "
+         "(SELECT thread AS looked, start AS moment, 1 AS seen, "
+         "CASE WHEN stack > 0 THEN 1 ELSE 0 END AS stacked, 0 AS made FROM {host_sample} "
          "WHERE thread > 0 AND event(start, 0) UNION ALL "
-         "SELECT thread AS looked, start AS moment, 0 AS seen, 1 AS made FROM {launch} "
+         "SELECT thread AS looked, start AS moment, 0 AS seen, 0 AS stacked, 1 AS made FROM "
+         "{launch} "
          "WHERE thread > 0 AND event(start, 0)) AS looks GROUP BY looked ORDER BY looked",
          NULL},
     [QUERY_samples] =

@@ -89,9 +89,9 @@ void suite_threads_looked_at(void **state)
     asked_init(&a, QUERY_looked_at);
     asked_run(&a, ss);
     assert_int_equal(a.rows, 3);
-    expect(&a, 0, (const int64_t[]){7, 4, 2, 1000, 2100});
-    expect(&a, 1, (const int64_t[]){8, 0, 1, 2500, 2500});
-    expect(&a, 2, (const int64_t[]){9, 1, 0, 1200, 1200});
+    expect(&a, 0, (const int64_t[]){7, 4, 4, 2, 1000, 2100});
+    expect(&a, 1, (const int64_t[]){8, 0, 0, 1, 2500, 2500});
+    expect(&a, 2, (const int64_t[]){9, 1, 0, 0, 1200, 1200});
     asked_fini(&a);
     suite.ops->put(ss);
 }
