@@ -21,12 +21,23 @@ const LAUNCHES = 10000;
 const text = en.kernels.launchColumns;
 type Launch = Row<AnswerLaunches["data"]>;
 
-const identity = (id: "stream" | "thread" | "correlation" | "graph"): ColumnDef<Launch, never> => ({
+const identity = (id: "thread" | "correlation" | "graph"): ColumnDef<Launch, never> => ({
   id,
   header: text[id],
   enableSorting: false,
   meta: { width: "minmax(100px, 1fr)", right: true },
   cell: ({ row: { original: l } }) => (id === "graph" && l.graph === 0 ? "" : (l[id] ?? "")),
+});
+
+/** The driver's number of each stream, by the session's id. */
+type Streams = ReadonlyMap<number, number | null>;
+
+const streamColumn = (streams: Streams): ColumnDef<Launch, never> => ({
+  id: "stream",
+  header: text.stream,
+  enableSorting: false,
+  meta: { width: "minmax(100px, 1fr)", right: true },
+  cell: ({ row: { original: l } }) => streams.get(l.stream ?? 0) ?? "–",
 });
 
 /** A launch with room around it, on the timeline. */
@@ -35,7 +46,7 @@ const onTimeline = (session: string, l: Launch): string => href("session", { ses
 /** Columns of identities that no launch has are left out. */
 const IDENTITIES = ["stream", "thread", "correlation", "graph"] as const;
 
-const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number][]): ColumnDef<Launch, never>[] => [
+const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number][], streams: Streams): ColumnDef<Launch, never>[] => [
   {
     id: "start",
     header: text.start,
@@ -48,7 +59,7 @@ const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number]
     ),
   },
   { id: "duration", header: text.duration, enableSorting: false, meta: { width: "minmax(120px, 1fr)", right: true }, cell: ({ row: { original: l } }) => <span title={exact(l.duration, "ns")}>{duration(l.duration)}</span> },
-  ...there.map(identity),
+  ...there.map((id) => (id === "stream" ? streamColumn(streams) : identity(id))),
 ];
 
 export interface OfKernel {
@@ -65,7 +76,9 @@ export function Launches({ session, name }: OfKernel) {
   const full = rows.length === limit && limit < LAUNCHES;
   const onEnd = useCallback(() => full && setLimit((now) => Math.min(LAUNCHES, now * MORE)), [full]);
   const there = IDENTITIES.filter((id) => rows.some((launch) => launch[id] !== null && (launch[id] !== 0 || id !== "graph")));
-  const columns = useMemo(() => columnsFor(session, there), [session, there.join()]); // eslint-disable-line react-hooks/exhaustive-deps
+  const told = useApi("streams", { session });
+  const streams = useMemo(() => new Map(told.data ? rowsOf(told.data).map((row) => [row.id ?? 0, row.number]) : []), [told.data]);
+  const columns = useMemo(() => columnsFor(session, there, streams), [session, there.join(), streams]); // eslint-disable-line react-hooks/exhaustive-deps
   return (
     <section className="stack">
       <div className="row">
