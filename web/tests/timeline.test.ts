@@ -2,13 +2,17 @@
 // under the pointer, the order of hits, the cache. Times are ns since the session's start.
 import { describe, expect, it } from "vitest";
 import { axisOf, exactTime, niceStep } from "../src/timeline/axis";
-import { blocksOf, needed, resolve, type Block } from "../src/timeline/blocks";
+import { blocksOf, needed, resolve, spotsOf, type Block } from "../src/timeline/blocks";
 import { colourOfKind, hasNames, inkOn, luminance, rgbOf } from "../src/timeline/colours";
 import { Columns, type Segment } from "../src/timeline/columns";
+import { factsOfConfig } from "../src/timeline/config";
 import { compare, nextOf } from "../src/timeline/events";
 import { hitAt, neighbour, sampleAt } from "../src/timeline/hit";
 import { wheelPx } from "../src/timeline/input";
 import { extent, inOrder, KIND, laneOf, tracksOf, type Lane } from "../src/timeline/lanes";
+import { Lines } from "../src/timeline/lines";
+import { looksOf, stateOf, type SampleRow } from "../src/timeline/looks";
+import { byLine, stacksOfWaits } from "../src/timeline/rangeRows";
 import { layOut, rowAt, rowsWithin } from "../src/timeline/layout";
 import { coarser, columnsFor, keyOf, levelOf, lodFor, pieceAt, piecesOf, rawShift, sums, topFor } from "../src/timeline/lod";
 import { busyOf } from "../src/timeline/mini";
@@ -42,7 +46,7 @@ describe("lanes", () => {
   it("streams stand with their GPU, threads have names", () => {
     const owners = { streams: new Map([[1, { device: 2, number: 7 }], [2, { device: 1, number: null }]]), threads: new Map([[9, "python"]]) };
     const sorted = inOrder([lane(KIND.kernel, 1), lane(KIND.kernel, 2), lane(KIND.kernel, 3), lane(KIND.wait, 9), lane(KIND.wait, 8)], owners);
-    expect(tracksOf(sorted, { devices: [], device: [], host: [], allocated: false, counters: [], text: {} }, owners).map((track) => track.title)).toEqual(["Thread 8", "python 9", "Stream 3", "GPU 0", "GPU 1 · stream 7"]);
+    expect(tracksOf(sorted, { devices: [], device: [], host: [], allocated: false, counters: [], text: {} }, owners).map((track) => track.title)).toEqual(["Thread 8", "python 9", "Stream, id 3 of the session", "GPU 0", "GPU 1 · stream 7"]);
   });
   it("from the first event to the last end, at least the session's length", () =>
     expect([extent([], 0), extent([], 500), extent([{ ...lane(1, 1), first: -20, last: 900 }], 500)]).toEqual([[0, 1], [0, 500], [-20, 900]]));
@@ -337,7 +341,7 @@ describe("the cache of pieces", () => {
     let changes = 0;
     const line: Line = { send: (r) => sent.push(r), onReply: (take) => (reply = take), close: () => undefined };
     const pieces = new Pieces(line, ceiling, () => undefined, () => changes++, { later: (run) => later.push(run), never: () => undefined });
-    const want = (key: string): Want => ({ key, ask: { kind: "lanes", session: "s", lod: sums(0), from: 0, to: 1, lanes: [key] } });
+    const want = (key: string): Want => ({ key, ask: { kind: "lanes", session: "s", lod: sums(0), from: 0, to: 1, lanes: [key], threads: [] } });
     const asked = (): string[] => sent.flatMap((r) => ("ask" in r && r.ask.kind === "lanes" ? r.ask.lanes : []));
     const idOf = (key: string): number => sent.filter((r) => "ask" in r && r.ask.kind === "lanes" && r.ask.lanes[0] === key).at(-1)!.id;
     const arrive = (key: string, rows = 1): void => reply({ id: idOf(key), names: [], piece: pieceOf(0, 1, { sums: sumsOf(tiles(Array.from({ length: rows }, (_, i) => [A, i, 1, 0])), [A], 0, 1e9, id) }) });
@@ -392,5 +396,76 @@ describe("the cache of pieces", () => {
     expect([s.asked().length, s.pieces.problem()?.message]).toEqual([4, "down"]);
     s.pieces.again();
     expect([s.asked().length, s.pieces.problem()]).toEqual([5, null]);
+  });
+});
+
+describe("what the host did", () => {
+  const sample = (at: number, stack: number, state = 1): SampleRow => ({ at, samples: 1, state, stack });
+
+  it("samples of one line that follow each other are one event; a pause ends it", () => {
+    const rows = [sample(0, 1), sample(5e6, 2), sample(10e6, 3), sample(15e6, 3), sample(90e6, 3)];
+    const places = Uint32Array.of(0, 7, 7, 8);
+    const events = looksOf([{ kind: KIND.sample, ref: 1 }], { samples: new Map([[1, rows]]), launches: new Map(), step: 1 }, places);
+    expect([...events.start]).toEqual([0, 10e6, 90e6]);
+    expect([...events.duration]).toEqual([10e6, 12.5e6, 7.5e6]);
+    expect([...events.ref]).toEqual([2, 2, 1]);
+    expect([...events.offsets]).toEqual([0, 3]);
+  });
+
+  it("states, launches and threads without rows have lanes of their own", () => {
+    const rows = [sample(0, 0, 3), sample(5e6, 0, 3), sample(10e6, 0, 0), sample(15e6, 0, 1)];
+    const lanes = [KIND.state, KIND.sample, KIND.launch].map((kind) => ({ kind, ref: 1 }));
+    const launches = new Map([[1, [{ at: 4, launches: 1, correlation: 99, stack: 5 }]]]);
+    const events = looksOf([...lanes, { kind: KIND.launch, ref: 2 }], { samples: new Map([[1, rows]]), launches, step: 1 }, new Uint32Array(0));
+    expect([...events.offsets]).toEqual([0, 2, 2, 3, 3]);
+    expect([...events.name]).toEqual([3, 1, 1]);
+    expect([events.start[2], events.duration[2], events.ref[2], events.stack[2]]).toEqual([4, 0, 99, 5]);
+    expect([stateOf([0, 2, 1, 0]), stateOf([0, 0, 0, 0]), stateOf([null, null, 3, 1])]).toEqual([2, 0, 3]);
+  });
+
+  const DOCUMENT = {
+    causes: [{ cause: "host_sync", text: "waited" }, { cause: "copy", text: "copied" }],
+    gaps: { device: [0, 0, 1], start: [10, 50, 20], duration: [5, 7, 9], cause: [0, 0, 1], node: [2, 0, 1], ended_by: [0, 0, 1] },
+    gap_sums: { step_ns: 100, rows: [[0, 0, 0, 3, 12]] },
+    stacks: [0, 2, 1],
+    nodes: { parent: [0, 0, 1], place: [0, 1, 2], frame: [0, 1, 2] },
+    frames: [[], ["outer.py:1 main()"], ["inlined()", "inner.py:2 step()"]],
+    places: [null, { place: "outer.py:1", file: "/a/outer.py", line: 1, function: "main" }, { place: "inner.py:2", file: "/a/inner.py", line: 2, function: null }],
+    kernels: [{ symbol: "_Z1kv", place: 2, scope: "step" }],
+  };
+
+  it("a stack has its line and its frames, and gaps are lanes by cause", () => {
+    const lines = new Lines(DOCUMENT);
+    expect(lines.line(1)?.place).toBe("inner.py:2");
+    expect(lines.framesOf(1)).toEqual(["inlined()", "inner.py:2 step()", "outer.py:1 main()"]);
+    expect(lines.line(0)).toBe(null);
+    expect(lines.kernel("_Z1kv")).toEqual({ place: 2, scope: "step" });
+    expect(lines.gaps.map(({ depth, ref, events, busy, first, last }) => [depth, ref, events, busy, first, last])).toEqual([[0, 0, 5, 24, 0, 57], [1, 1, 1, 9, 20, 29]]);
+    const hit = hitAt([whole(lines.gaps[0]!.piece!)], 0, 12, 0);
+    expect(hit).toMatchObject({ kind: "event", start: 10, duration: 5 });
+    expect(lines.line(hit?.kind === "event" ? hit.stack : 0)?.place).toBe("inner.py:2");
+    expect(byLine([{ lane: "1", start: 0, duration: 10, stack: 1 }, { lane: "1", start: 90, duration: 40, stack: 0 }], lines, { from: 5, to: 100 }, "?").map(({ name, total }) => [name, total])).toEqual([["?", 10], ["inner.py:2", 5]]);
+    expect(stacksOfWaits([{ lane: "1", start: 0, duration: 10, stack: 1 }], lines, { from: 0, to: 10 }, "?")).toEqual([{ frames: ["outer.py:1 main()", "inner.py:2 step()", "inlined()"], ns: 10 }]);
+  });
+
+  it("a document that is none, or broken, gives no lines and no lanes", () => {
+    for (const document of [null, undefined, 7, {}, { gaps: { start: ["x"] }, places: 3, nodes: { parent: [5], place: [9], frame: [1e9] }, stacks: [0, 0] }, { ...DOCUMENT, nodes: { parent: [0, 2, 1], place: [], frame: [] } }]) {
+      const lines = new Lines(document);
+      expect(lines.line(1)).toBe(null);
+      expect(lines.framesOf(1).length).toBeLessThan(5000);
+    }
+    expect(new Lines({ ...DOCUMENT, gaps: { ...DOCUMENT.gaps, cause: [9, 9, 9] } }).gaps.length).toBe(1);
+  });
+
+  it("lanes that are asked for alike are blocks; gaps are asked for by nobody", () => {
+    const lane = (id: string, kind: number): Lane => ({ id, kind, depth: 0, ref: 0, events: 1, busy: 1, first: 0, last: 1 });
+    const { blocks, spots } = spotsOf([lane("1", KIND.kernel), lane("2", KIND.sample), lane("3", KIND.gap), lane("4", KIND.copy)], ({ kind }) => (kind === KIND.gap ? -1 : Number(kind === KIND.sample)));
+    expect(blocks.map(({ ids }) => ids)).toEqual([["1", "4"], ["2"]]);
+    expect(spots).toEqual([{ block: 0, at: 0 }, { block: 1, at: 0 }, { block: -1, at: 0 }, { block: 0, at: 1 }]);
+  });
+
+  it("a launch configuration is told in words; what is unknown is not", () => {
+    const none = { config: 1, grid_x: null, grid_y: null, grid_z: null, block_x: 128, block_y: null, block_z: 1, registers: 32, shared_static: 1024, shared_dynamic: null, local: 0, warps: 32, max_warps: 64 };
+    expect(factsOfConfig(none).map(([, value]) => value)).toEqual(["128 × 1 × 1", "32", "1.00 KiB", "50 % (32 of 64 warps)"]);
   });
 });

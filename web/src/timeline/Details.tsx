@@ -1,4 +1,5 @@
-// Details.tsx - the exact values of what is selected, and its links between host and GPU.
+// Details.tsx - the exact values of what is selected: times, its source line and stack, how a kernel was
+// launched, and its links between host and GPU.
 import { useEffect } from "react";
 import { Link } from "../router/Link";
 import { href } from "../router/router";
@@ -6,11 +7,14 @@ import { client } from "../api/client";
 import { count, duration, exact, grouped, percent } from "../format/format";
 import { timelineText as text } from "../text/timeline";
 import { exactTime } from "./axis";
+import { capturedOf, configOf, stackOf } from "./calls";
+import { factsOfConfig } from "./config";
 import type { Engine } from "./engine";
-import { flowsOf, launchOf } from "./flows";
-import type { Hit } from "./hit";
+import { flowsOf, launchOf, type Launch } from "./flows";
+import type { Hit, HitEvent } from "./hit";
 import { KIND, type Lane } from "./lanes";
 import type { Picked } from "./scene";
+import { LineButton, StackList } from "./Stack";
 import { useAsked } from "./use";
 
 function Fact({ label, children, title }: { label: string; children: React.ReactNode; title?: string | undefined }) {
@@ -30,11 +34,18 @@ export function laneTitle(engine: Engine, lane: Lane): string {
 const TITLE = 180; // letters; names have 4 kB at times, and "Full name" has them all
 const cut = (name: string): string => (name.length > TITLE ? `${name.slice(0, TITLE)}…` : name);
 
+const hasName = (kind: number): boolean => kind < KIND.sample;
+
 export function titleOf(engine: Engine, picked: Picked): string {
   const lane = engine.scene.lanes.find((other) => other.id === picked.track);
-  const name = engine.names.short(picked.hit.name);
+  const { lines, names } = engine.scene;
+  const kind = lane?.kind ?? 0;
+  if (kind === KIND.gap) return text.idle(lines.causes[lane!.depth]?.text ?? "");
+  if (kind === KIND.state) return text.states[picked.hit.name] ?? text.one[kind]!;
+  if (kind === KIND.sample && picked.hit.kind === "event") return lines.line(picked.hit.stack)?.place ?? text.one[kind]!;
+  const name = hasName(kind) ? names.short(picked.hit.name) : "";
   if (name) return cut(name);
-  return text.one[lane?.kind ?? 0] ?? text.unnamed;
+  return text.one[kind] ?? text.unnamed;
 }
 
 function Times({ hit }: { hit: Hit }) {
@@ -43,12 +54,16 @@ function Times({ hit }: { hit: Hit }) {
       <Fact label={text.start} title={exact(hit.start, "ns")}>
         {exactTime(hit.start)}
       </Fact>
-      <Fact label={text.end} title={exact(hit.start + hit.duration, "ns")}>
-        {exactTime(hit.start + hit.duration)}
-      </Fact>
-      <Fact label={text.duration} title={exact(hit.duration, "ns")}>
-        {duration(hit.duration)} <span className="quiet">{grouped(hit.duration)} ns</span>
-      </Fact>
+      {hit.duration > 0 && (
+        <>
+          <Fact label={text.end} title={exact(hit.start + hit.duration, "ns")}>
+            {exactTime(hit.start + hit.duration)}
+          </Fact>
+          <Fact label={text.duration} title={exact(hit.duration, "ns")}>
+            {duration(hit.duration)} <span className="quiet">{grouped(hit.duration)} ns</span>
+          </Fact>
+        </>
+      )}
     </>
   );
 }
@@ -62,37 +77,62 @@ function KernelLink({ session, name }: { session: string; name: string }) {
   return <Link href={href("kernel", { session, name: id })}>{text.shapes}</Link>;
 }
 
-function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked }) {
+/** How a kernel was launched. */
+function Launched({ session, launch }: { session: string; launch: Launch }) {
+  const id = launch.config ?? 0;
+  const config = useAsked(id ? `config ${session} ${id}` : null, (signal) => configOf(session, id, signal));
+  return (
+    <>
+      {config.data && factsOfConfig(config.data).map(([label, value]) => <Fact key={label} label={label}>{value}</Fact>)}
+      {launch.graph ? <Fact label={text.graph}>{launch.graph}</Fact> : null}
+      {launch.thread !== null && <Fact label={text.threadLabel}>{launch.thread}</Fact>}
+    </>
+  );
+}
+
+/** What a captured launch says of the time before it. */
+function Away({ engine, lane, hit }: { engine: Engine; lane: Lane; hit: HitEvent }) {
+  const asked = useAsked(`away ${lane.id} ${hit.start}`, (signal) => capturedOf(engine.session, [lane.ref], hit.ref, hit.start, hit.start + 1, signal));
+  const own = asked.data?.[0]?.own ?? null;
+  return own === null ? null : (
+    <Fact label={text.away} title={exact(own, "ns")}>
+      {duration(own)}
+    </Fact>
+  );
+}
+
+const hasStack = (kind: number): boolean => kind === KIND.wait || kind === KIND.sync || kind === KIND.kernel || kind === KIND.sample || kind === KIND.launch || kind === KIND.gap || kind === KIND.state;
+const REFS: Record<number, string> = { [KIND.scope]: text.instance, [KIND.sample]: text.samples, [KIND.state]: text.samples };
+
+function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked & { hit: HitEvent } }) {
   const { hit } = picked;
   const { session, scene } = engine;
-  const ref = hit.kind === "event" ? hit.ref : NaN;
-  const name = engine.names.text(hit.name);
+  const { ref } = hit;
+  const name = hasName(lane.kind) ? engine.names.text(hit.name) : "";
   const key = `${picked.track} ${hit.start} ${ref}`;
   const launch = useAsked(lane.kind === KIND.kernel ? key : null, (signal) => launchOf(session, lane.ref, hit.start, signal));
   const known = lane.kind !== KIND.kernel || launch.data !== undefined;
-  const flows = useAsked(known ? key : null, (signal) =>
-    flowsOf(session, scene.lanes, lane, { lane: lane.id, start: hit.start, duration: hit.duration, name: hit.name, ref }, launch.data ?? null, signal),
+  const stack = useAsked(known && hasStack(lane.kind) ? `${key} ${hit.stack}` : null, (signal) => stackOf(session, engine.looked, lane, hit, launch.data ?? null, signal));
+  const flows = useAsked(known && hasFlows(lane.kind) ? key : null, (signal) =>
+    flowsOf({ session, lanes: scene.lanes, threads: engine.looked }, lane, { lane: lane.id, start: hit.start, duration: hit.duration, name: hit.name, ref }, launch.data ?? null, signal),
   );
   useEffect(() => engine.setFlows(flows.data ?? []), [engine, flows.data]);
   const row = launch.data;
   return (
     <>
       <h2 className="tl-name mono">{titleOf(engine, picked)}</h2>
+      <div className="tl-event">
       <dl className="tl-facts">
+        {hasStack(lane.kind) && <Fact label={lane.kind === KIND.gap && ref === 1 ? text.endedBy : text.line}>{stack.data === undefined && !stack.problem ? "…" : <LineButton place={scene.lines.line(stack.data ?? 0)} />}</Fact>}
         <Times hit={hit} />
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
-        {Number.isFinite(ref) && <Fact label={lane.kind === KIND.scope ? text.instance : text.correlation}>{ref}</Fact>}
-        {row && (
-          <>
-            <Fact label={text.config}>{row.config ?? "–"}</Fact>
-            {row.graph ? <Fact label={text.graph}>{row.graph}</Fact> : null}
-            {row.scope ? <Fact label={text.scope}>{row.scope}</Fact> : null}
-            <Fact label={text.threadLabel}>{row.thread ?? "–"}</Fact>
-            {row.stack ? <Fact label={text.stack}>{row.stack}</Fact> : null}
-          </>
-        )}
-        <Fact label={text.flowTitle}>{flows.data ? (flows.data.length ? text.flows(count(flows.data.length)) : text.noFlow) : flows.problem ? flows.problem.message : "…"}</Fact>
+        {lane.kind === KIND.launch && <Away engine={engine} lane={lane} hit={hit} />}
+        {Number.isFinite(ref) && lane.kind !== KIND.gap && <Fact label={REFS[lane.kind] ?? text.correlation}>{ref}</Fact>}
+        {row && <Launched session={session} launch={row} />}
+        {hasFlows(lane.kind) && <Fact label={text.flowTitle}>{flows.data ? (flows.data.length ? text.flows(count(flows.data.length)) : text.noFlow) : flows.problem ? flows.problem.message : "…"}</Fact>}
       </dl>
+      {hasStack(lane.kind) && stack.data ? <StackList engine={engine} stack={stack.data} /> : null}
+      </div>
       {name && (
         <div className="row small">
           {lane.kind === KIND.kernel && <KernelLink session={session} name={name} />}
@@ -106,14 +146,16 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
   );
 }
 
+const hasFlows = (kind: number): boolean => kind !== KIND.sample && kind !== KIND.state && kind !== KIND.gap;
+
 function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked }) {
   const { hit } = picked;
   if (hit.kind !== "sum") return null;
-  const name = engine.names.short(hit.name);
+  const name = hasName(lane.kind) ? engine.names.short(hit.name) : "";
   return (
     <>
       <h2 className="tl-name">{text.sumOf(count(hit.events), duration(hit.duration))}</h2>
-      <p className="quiet small">{text.sumText}</p>
+      <p className="quiet small">{lane.kind === KIND.gap ? text.sumGaps : text.sumText}</p>
       <dl className="tl-facts">
         <Times hit={hit} />
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
@@ -121,9 +163,11 @@ function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pick
         <Fact label={text.busy} title={exact(hit.busy, "ns")}>
           {duration(hit.busy)} <span className="quiet">{percent(hit.busy / hit.duration)}</span>
         </Fact>
-        <Fact label={text.longest} title={exact(hit.longest, "ns")}>
-          {duration(hit.longest)}
-        </Fact>
+        {hit.longest > 0 && (
+          <Fact label={text.longest} title={exact(hit.longest, "ns")}>
+            {duration(hit.longest)}
+          </Fact>
+        )}
         {name && <Fact label={text.mostly}>{name}</Fact>}
       </dl>
     </>
@@ -133,5 +177,5 @@ function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pick
 export function Details({ engine, picked }: { engine: Engine; picked: Picked }) {
   const lane = engine.scene.lanes.find((other) => other.id === picked.track);
   if (!lane) return null;
-  return picked.hit.kind === "event" ? <EventDetails engine={engine} lane={lane} picked={picked} /> : <SumDetails engine={engine} lane={lane} picked={picked} />;
+  return picked.hit.kind === "event" ? <EventDetails engine={engine} lane={lane} picked={{ ...picked, hit: picked.hit }} /> : <SumDetails engine={engine} lane={lane} picked={picked} />;
 }

@@ -1,6 +1,6 @@
 // Range.tsx - what happened in the range that is marked, below the timeline and as wide: sums, and tables of
 // kernels, copies, waits and scopes that can be sorted and copied.
-import { useMemo, useState } from "react";
+import { useContext, useMemo, useState } from "react";
 import { client } from "../api/client";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../api/columns";
 import { bytes, count, duration, exact, percent } from "../format/format";
@@ -15,13 +15,17 @@ import { exactTime } from "./axis";
 import type { Engine } from "./engine";
 import { foundOf, waitsOf, type Found } from "./events";
 import { KIND, type Lane } from "./lanes";
-import { byName, csvOf, type RangeRow } from "./rangeRows";
+import { OutsideContext } from "./outside";
+import { byLine, byName, csvOf, stacksOfWaits, type RangeRow } from "./rangeRows";
+import { LineButton } from "./Stack";
 import { useAsked } from "./use";
 import type { View } from "./view";
 
 const EVENTS = 20_000;
 const LANES = 256;
-const TABS = ["kernels", "copies", "waits", "scopes"] as const;
+const TABLES = ["kernels", "copies", "waits", "lines", "scopes"] as const;
+const TABS = [...TABLES, "flame"] as const;
+type Table_ = (typeof TABLES)[number];
 type Tab = (typeof TABS)[number];
 
 const sum = (values: readonly (number | null)[]): number => values.reduce<number>((a, b) => a + (b ?? 0), 0);
@@ -32,18 +36,23 @@ async function eventsOf(session: string, lanes: readonly Lane[], range: View, si
   return foundOf(await client.get("events", { session, lanes: ids.join(), from: range.from, to: range.to, limit: EVENTS }, signal));
 }
 
-async function numbersOf(session: string, lanes: readonly Lane[], range: View, signal: AbortSignal) {
+async function numbersOf(engine: Engine, range: View, signal: AbortSignal) {
   const { from, to } = range;
+  const { session } = engine;
+  const { lanes, lines } = engine.scene;
   // The driver's synchronizations tell the same again as the calls, where there are any.
   const calls = waitsOf(lanes).filter((lane) => lane.kind === KIND.wait);
-  const [kernels, copies, waits, scopes] = await Promise.all([
+  const called = calls.length > 0 ? KIND.wait : KIND.sync;
+  const [kernels, copies, waits, scopes, stacked] = await Promise.all([
     client.get("kernels", { session, from, to, limit: 10_000 }, signal),
     client.get("copies", { session, from, to }, signal),
     eventsOf(session, calls.length ? calls : waitsOf(lanes), range, signal),
     eventsOf(session, lanes.filter((lane) => lane.kind === KIND.scope), range, signal),
+    waitsOf(lanes).length ? client.get("waits", { session, from, to, limit: EVENTS }, signal) : null,
   ]);
   const copied = rowsOf(copies);
-  const rows: Record<Tab, RangeRow[]> = {
+  const withStacks = stacked ? rowsOf(stacked).filter((row) => row.lane !== null && Number(BigInt(row.lane) >> 56n) === called) : [];
+  const rows: Record<Table_, RangeRow[]> = {
     kernels: rowsOf(kernels).map((row) => ({
       key: mangledOf(kernels, row.name) ?? String(row.name_id),
       name: shortOf(kernels, row.name) || text.unnamed,
@@ -58,9 +67,12 @@ async function numbersOf(session: string, lanes: readonly Lane[], range: View, s
       return { key: String(at), name, full: name, page: null, calls: row.calls ?? 0, total: row.total ?? 0, longest: null };
     }),
     waits: byName(waits, range, text.one[KIND.wait]!),
+    lines: byLine(withStacks, lines, range, text.noLine),
     scopes: byName(scopes, range, text.unnamed),
   };
-  return { rows, bytes: sum(copied.map((row) => row.bytes)), cut: { kernels: false, copies: false, waits: waits.length >= EVENTS, scopes: scopes.length >= EVENTS } };
+  const stacks = stacksOfWaits(withStacks, lines, range, text.noStack);
+  const most = (stacked?.rows ?? 0) >= EVENTS;
+  return { rows, stacks, bytes: sum(copied.map((row) => row.bytes)), cut: { kernels: false, copies: false, waits: waits.length >= EVENTS, scopes: scopes.length >= EVENTS, lines: most, flame: most } };
 }
 
 const head = text.rangeColumns;
@@ -80,7 +92,9 @@ const columnsFor = (session: string, all: number): ColumnDef<RangeRow>[] => [
     sortDescFirst: false,
     meta: { width: "minmax(240px, 3fr)", lead: true, stays: true },
     cell: ({ row: { original } }) =>
-      original.page === null ? (
+      original.place ? (
+        <LineButton place={original.place} />
+      ) : original.page === null ? (
         <span className="mono" title={original.full}>
           {original.name}
         </span>
@@ -117,14 +131,16 @@ function Rows({ session, rows, caption }: { session: string; rows: RangeRow[]; c
 }
 
 export function Range({ engine, range }: { engine: Engine; range: View }) {
-  const asked = useAsked(`${engine.session} ${range.from} ${range.to}`, (signal) => numbersOf(engine.session, engine.scene.lanes, range, signal));
+  const asked = useAsked(`${engine.session} ${range.from} ${range.to}`, (signal) => numbersOf(engine, range, signal));
+  const { Flame } = useContext(OutsideContext);
   const [wanted, setTab] = useQuery("of");
   const n = asked.data;
   const length = range.to - range.from;
-  const tab = TABS.find((one) => one === wanted) ?? TABS.find((one) => n?.rows[one].length) ?? "kernels";
-  const rows = n?.rows[tab] ?? [];
-  const calls = (of: Tab): number => sum(n?.rows[of].map((row) => row.calls) ?? []);
-  const time = (of: Tab): number => sum(n?.rows[of].map((row) => row.total) ?? []);
+  const tab = TABS.find((one) => one === wanted) ?? TABLES.find((one) => n?.rows[one].length) ?? "kernels";
+  const rows = tab === "flame" ? [] : (n?.rows[tab] ?? []);
+  const size = (of: Tab): number => (of === "flame" ? (n?.stacks.length ?? 0) : (n?.rows[of].length ?? 0));
+  const calls = (of: Table_): number => sum(n?.rows[of].map((row) => row.calls) ?? []);
+  const time = (of: Table_): number => sum(n?.rows[of].map((row) => row.total) ?? []);
   const fact = (label: string, title: string, value: string, note = "") => (
     <div className="tl-fact">
       <dt>{label}</dt>
@@ -146,7 +162,7 @@ export function Range({ engine, range }: { engine: Engine; range: View }) {
         {fact(text.waits, exact(time("waits"), "ns"), calls("waits") ? `${n?.cut.waits ? text.waitsCut(count(EVENTS)) : count(calls("waits"))}, ${duration(time("waits"))}` : text.noneHere)}
       </dl>
       <div className="row">
-        <Choices label={text.rangeOf} value={tab} options={TABS.map((value) => ({ value, label: `${text.rangeTabs[value]}${n ? ` ${count(n.rows[value].length)}` : ""}` }))} onChange={setTab} />
+        <Choices label={text.rangeOf} value={tab} options={TABS.map((value) => ({ value, label: `${text.rangeTabs[value]}${n && value !== "flame" ? ` ${count(size(value))}` : ""}` }))} onChange={setTab} />
         {n?.cut[tab] && <span className="quiet small">{text.waitsCut(count(EVENTS))}</span>}
         {rows.length > 0 && (
           <span className="end">
@@ -154,7 +170,8 @@ export function Range({ engine, range }: { engine: Engine; range: View }) {
           </span>
         )}
       </div>
-      {n && (rows.length > 0 ? <Rows session={engine.session} rows={rows} caption={tab === "kernels" ? text.top : text.rangeTabs[tab]} /> : <p className="quiet">{text.noneHere}</p>)}
+      {n && tab === "flame" && Flame && (n.stacks.length > 0 ? <Flame stacks={n.stacks} name={text.rangeFlame} /> : <p className="quiet">{text.noneHere}</p>)}
+      {n && tab !== "flame" && (rows.length > 0 ? <Rows session={engine.session} rows={rows} caption={tab === "kernels" ? text.top : text.rangeTabs[tab]} /> : <p className="quiet">{text.noneHere}</p>)}
     </>
   );
 }

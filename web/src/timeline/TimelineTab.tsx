@@ -1,15 +1,16 @@
 // TimelineTab.tsx - the timeline's page: the canvas, its tools, and what is selected. The engine draws;
 // React shows what stands still. All of what is shown has an address.
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
 import { who } from "../api/who";
 import { countersOf, rowsOf } from "../api/columns";
 import { between, count, duration, percent } from "../format/format";
-import { DEVICE, HOST, type Counter } from "../format/metrics";
-import { go as goTo, usePlace, withQuery, type QueryValues } from "../router/router";
+import { ALLOCATED, DEVICE, HOST, type Counter } from "../format/metrics";
+import { go as goTo, usePlace, useQuery, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
 import { timelineText as text } from "../text/timeline";
+import { Pick } from "../ui/forms";
 import { Empty, KeySheet, ProblemView, Search, Skeleton } from "../ui/parts";
 import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
@@ -19,10 +20,14 @@ import { Engine, type Reveal } from "./engine";
 import { eventAt, longestOf, neighbourOf, nextHit, waitsOf, type Found } from "./events";
 import type { Sample } from "./hit";
 import { listen } from "./input";
-import { CATEGORIES, extent, inOrder, laneOf, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
+import { CATEGORIES, extent, inOrder, KIND, laneOf, lookLanes, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
+import { Lines, NO_LINES } from "./lines";
+import { OutsideContext, type Outside } from "./outside";
 import { Range } from "./Range";
 import { workerLine } from "./line";
 import type { Picked } from "./scene";
+import { SourceWindow } from "./Stack";
+import { TINTS, type Tint } from "./tint";
 import { rangeOf, rangeText } from "./view";
 import "./timeline.css";
 
@@ -30,13 +35,16 @@ const LIVE_MS = 3000;
 
 interface Props {
   session: RowSession;
+  outside?: Outside;
 }
 
 const devicesOf = (session: RowSession): string[] =>
   Array.isArray(session.gpus) ? session.gpus.map((gpu: unknown) => (typeof gpu === "object" && gpu && "name" in gpu ? String(gpu.name) : "")) : [];
 
 /** What the address says. */
-const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y" } as const;
+const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y", colour: "colour", metrics: "metrics" } as const;
+/** A lane that the server does not number: its events are found where they are drawn. */
+const isMade = (lane: string): boolean => /^\d+$/.test(lane) && Number(BigInt(lane) >> 56n) >= KIND.sample;
 const put = (values: QueryValues): void => {
   const to = withQuery(location.pathname, new URLSearchParams(location.search), values);
   if (to !== location.pathname + location.search) goTo(to, true);
@@ -50,7 +58,7 @@ function useEngine(session: string): Engine {
 /** Events told by the server, as the engine knows them: names get their numbers there. */
 function reveal(engine: Engine, found: Found, how: Reveal): void {
   const id = found.name === null ? 0 : engine.names.numberOf(found.name, found.short ?? found.name);
-  engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref }, how);
+  engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref, stack: 0 }, how);
 }
 
 function Tip({ engine }: { engine: Engine }) {
@@ -70,10 +78,12 @@ function Tip({ engine }: { engine: Engine }) {
 
 function EventTip({ engine, picked }: { engine: Engine; picked: Picked }) {
   const { hit } = picked;
+  const line = hit.kind === "event" ? engine.scene.lines.line(hit.stack) : null;
   return (
     <>
       <strong className="mono">{titleOf(engine, picked)}</strong>
       <span>{hit.kind === "event" ? duration(hit.duration) : `${text.sumOf(count(hit.events), duration(hit.duration))}, ${percent(hit.busy / hit.duration)}`}</span>
+      {line && <span className="mono">{line.place}{line.function ? ` ${line.function}` : ""}</span>}
       <span className="quiet">{exactTime(hit.start)}</span>
     </>
   );
@@ -141,6 +151,8 @@ function useFinder(engine: Engine, pattern: string): Finder {
 function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine: Engine; live: boolean; find: string; setFind: (v: string) => void; finder: Finder; rows: string; setRows: (v: string) => void }) {
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   const [keys, setKeys] = useState(false);
+  const [tint, setTint] = useQuery(QUERY.colour, "name");
+  const [metrics, setMetrics] = useQuery(QUERY.metrics);
   const { active, pinned } = shown;
   return (
     <div className="tl-tools">
@@ -157,6 +169,10 @@ function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine:
         {finder.message}
       </span>
       <input className="field tl-rows" type="search" aria-label={text.filter} placeholder={text.filterHint} value={rows} onChange={(event) => setRows(event.target.value)} />
+      <Pick label={text.colourBy} value={tint} options={TINTS.map((value) => ({ value, label: text.tints[value]! }))} onChange={setTint} />
+      <button type="button" className="button" aria-pressed={metrics === "all"} title={text.metricsText} onClick={() => setMetrics(metrics === "all" ? "" : "all")}>
+        {text.metrics}
+      </button>
       <div className="row tl-buttons" role="group" aria-label={en.session.tabs.timeline}>
         <button type="button" className="button" aria-pressed={active !== null && pinned.includes(active)} disabled={active === null} title={text.pinText} onClick={() => active && engine.togglePin(active)}>
           {active !== null && pinned.includes(active) ? text.unpin : text.pin}
@@ -270,7 +286,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], live
     const failed = (): void => come("stay")(null); // the address may be of another session: then nothing is selected
     waiting.current = lane !== undefined;
     sum.current = lane && length ? { lane, at: Number(start) + Number(length) / 2 } : null;
-    if (sum.current) engine.revealRow(sum.current.lane);
+    if (sum.current) engine.revealRow(sum.current.lane); // it is selected as soon as it is here
     else if (lane) eventAt(engine.session, lane, Number(start), stop.signal).then(come("stay"), failed);
     else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come("zoom"), failed);
     return () => {
@@ -298,7 +314,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], live
     put({
       [QUERY.at]: view,
       [QUERY.range]: shown.range ? rangeText(shown.range) : null,
-      ...(waiting.current ? {} : { [QUERY.selected]: hit && shown.selected ? `${shown.selected.track}~${hit.start}${hit.kind === "sum" ? `~${hit.duration}` : ""}` : null, [QUERY.show]: null }),
+      ...(waiting.current ? {} : { [QUERY.selected]: hit && shown.selected ? `${shown.selected.track}~${hit.start}${hit.kind === "sum" || isMade(shown.selected.track) ? `~${Math.round(hit.duration)}` : ""}` : null, [QUERY.show]: null }),
       [QUERY.pinned]: shown.pinned.join(),
       [QUERY.closed]: [...shown.closed].join(),
       [QUERY.follow]: shown.follow ? "1" : null,
@@ -307,20 +323,38 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], live
   }, [ready, shown]);
 }
 
-export function TimelineTab({ session }: Props) {
+/** Threads that were looked at, and what stacks and gaps are. undefined: not known yet. */
+function useMade(session: RowSession, live: boolean): { lines: Lines; looked: Lane[] } | undefined {
+  const fresh = live ? { every: LIVE_MS, on: onSession(session.id) } : 0;
+  const looked = useApi("looked_at", { session: session.id }, fresh);
+  const told = useApi("timeline", { session: session.id }, fresh);
+  const lines = useMemo(() => (told.data === undefined ? NO_LINES : new Lines(told.data)), [told.data]);
+  const lanes = useMemo(() => (looked.data ? rowsOf(looked.data).flatMap(lookLanes) : []), [looked.data]);
+  if (!looked.data && !looked.problem) return undefined;
+  if (lanes.length > 0 && told.data === undefined && !told.problem) return undefined;
+  return { lines, looked: lanes };
+}
+
+export function TimelineTab({ session, outside }: Props) {
+  const given = useContext(OutsideContext);
   const live = session.state === "live";
   const asked = useApi("lanes", { session: session.id }, live ? { every: LIVE_MS, on: onSession(session.id) } : 0);
   const length = between(session.started, session.ended ?? session.received) ?? 0;
   const { query } = usePlace();
   const owners = useOwners(session.id, asked.data?.rows);
-  const lanes = useMemo(() => (asked.data && owners ? inOrder(rowsOf(asked.data).flatMap((row) => laneOf(row) ?? []), owners) : undefined), [asked.data, owners]);
+  const made = useMade(session, live);
+  const lanes = useMemo(() => (asked.data && owners && made ? inOrder([...rowsOf(asked.data).flatMap((row) => laneOf(row) ?? []), ...made.looked, ...made.lines.gaps], owners) : undefined), [asked.data, owners, made?.looked, made?.lines]);
   const samples = useApi("counts", { session: session.id });
   const counted = useApi("counters", has(samples.data?.data, "counter") ? { session: session.id } : null);
   const metrics = useMemo(() => sampled(session, samples.data?.data, counted.data ? countersOf(counted.data) : []), [session.gpus, samples.data, counted.data]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!lanes || !owners || (!samples.data && !samples.problem)) return <Skeleton rows={12} />;
+  if (!lanes || !owners || !made || (!samples.data && !samples.problem)) return <Skeleton rows={12} />;
   if (lanes.length === 0 && metrics.devices.length === 0 && metrics.host.length === 0) return <Empty title={text.none} text={text.noneText} />;
-  return <Stage key={session.id} session={session} lanes={lanes} owners={owners} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} />;
+  return (
+    <OutsideContext.Provider value={outside ?? given}>
+      <Stage key={session.id} session={session} lanes={lanes} lines={made.lines} owners={owners} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} />
+    </OutsideContext.Provider>
+  );
 }
 
 /** Whose lanes they are, asked again when there are more of them. undefined: not known yet; without an
@@ -351,6 +385,10 @@ function useOwners(session: string, lanes: number | undefined): Owners | undefin
 
 type Counts = { record: readonly (string | null)[]; rows: readonly (number | null)[] } | undefined;
 
+/** Shown only on request: what is sampled, apart from how busy a GPU is and what it draws. */
+const MAJOR = new Set(["gpu_util", "power", ALLOCATED.name]);
+const isMinor = ({ source }: Track): boolean => source !== null && source.counter === null && (source.device === null || !MAJOR.has(source.metric.name));
+
 const has = (counts: Counts, record: string): boolean => counts !== undefined && (counts.rows[counts.record.indexOf(record)] ?? 0) > 0;
 
 /** Metrics only where there are samples at all; where that is not known, as if there were. */
@@ -359,12 +397,17 @@ function sampled(session: RowSession, counts: Counts, counters: readonly Counter
   const allocated = has(counts, "alloc");
   const metrics = maybe("device_metric") ? DEVICE : [];
   const ofDevices = allocated || metrics.length > 0 || counters.length > 0;
-  return { devices: ofDevices ? devicesOf(session) : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: en.system.metrics };
+  const devices = devicesOf(session);
+  const rows = counts ? (counts.rows[counts.record.indexOf("device_metric")] ?? 0) : 0;
+  /** ns between two samples of a GPU; 0: not known. */
+  const period = (length: number): number => (rows > 0 ? (length * Math.max(1, devices.length)) / rows : 0);
+  return { devices: ofDevices ? devices : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: en.system.metrics, period };
 }
 
 interface StageProps {
   session: RowSession;
   lanes: readonly Lane[];
+  lines: Lines;
   owners: Owners;
   metrics: ReturnType<typeof sampled>;
   length: number;
@@ -373,14 +416,16 @@ interface StageProps {
   rows: string;
 }
 
-function Stage({ session, lanes, owners, metrics, length, live, find, rows }: StageProps) {
+function Stage({ session, lanes, lines, owners, metrics, length, live, find, rows }: StageProps) {
   const engine = useEngine(session.id);
   const theme = useTheme();
   const canvas = useRef<HTMLCanvasElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const mini = useRef<HTMLCanvasElement>(null);
   const finder = useFinder(engine, find);
-  const tracks = useMemo(() => tracksOf(lanes, metrics, owners), [lanes, metrics, owners]);
+  const tracks = useMemo(() => tracksOf(lanes, metrics, owners, lines.causes), [lanes, metrics, owners, lines]);
+  const [tint] = useQuery(QUERY.colour, "name");
+  const [all] = useQuery(QUERY.metrics);
   const round = useSyncExternalStore(who.subscribe, () => who.round); // logged in again
   useEffect(() => engine.again(), [engine, round]);
   const goOn = useRef(find !== "" && ![QUERY.at, QUERY.selected].some((name) => new URLSearchParams(location.search).has(name))); // a link to what is searched for
@@ -410,6 +455,9 @@ function Stage({ session, lanes, owners, metrics, length, live, find, rows }: St
     };
   }, [engine]);
   useEffect(() => engine.setColours(coloursOf(token)), [engine, theme]);
+  useEffect(() => engine.setLines(lines), [engine, lines]);
+  useEffect(() => engine.setTint(TINTS.find((one): one is Tint => one === tint) ?? "name"), [engine, tint]);
+  useEffect(() => engine.setPeriod(metrics.period(length)), [engine, metrics, length]);
   useEffect(() => {
     Object.assign(window, { gpuflTimeline: engine }); // bench/web and the tests read its frames
   }, [engine]);
@@ -422,8 +470,8 @@ function Stage({ session, lanes, owners, metrics, length, live, find, rows }: St
     const query = new URLSearchParams(location.search);
     const pinned = engine.shown.pinned.length ? engine.shown.pinned : (query.get(QUERY.pinned) ?? "").split(",").filter(Boolean);
     const closed = engine.shown.closed.size ? engine.shown.closed : new Set((query.get(QUERY.closed) ?? "").split(",").filter((word): word is Category => (CATEGORIES as readonly string[]).includes(word)));
-    engine.setWishes(pinned, closed, words ? (track) => !`${track.title} ${track.note}`.toLowerCase().includes(words) : undefined);
-  }, [engine, rows, tracks]);
+    engine.setWishes(pinned, closed, (track) => (words ? !`${track.title} ${track.note}`.toLowerCase().includes(words) : all !== "all" && isMinor(track)));
+  }, [engine, rows, tracks, all]);
   useAddress(engine, tracks.length > 0, lanes, live);
 
   return (
@@ -444,6 +492,7 @@ function Stage({ session, lanes, owners, metrics, length, live, find, rows }: St
         </div>
         <Aside engine={engine} />
       </div>
+      <SourceWindow engine={engine} />
       <Summary lanes={lanes} tracks={tracks} />
     </div>
   );
@@ -454,6 +503,11 @@ function stepEvent(engine: Engine, lanes: readonly Lane[], forward: boolean): vo
   const lane = lanes.find((other) => other.id === (scene.active ?? ""));
   if (!lane) {
     engine.stepLane(1);
+    return;
+  }
+  if (isMade(lane.id)) {
+    const hit = engine.stepEvent(forward);
+    if (hit) engine.reveal(lane.id, hit, "pan");
     return;
   }
   const start = scene.selected?.track === lane.id ? scene.selected.hit.start : forward ? scene.view.from : scene.view.to;

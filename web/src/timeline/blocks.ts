@@ -26,6 +26,27 @@ export function blocksOf(lanes: readonly Lane[]): Block[] {
   return blocks;
 }
 
+/** Where a lane is asked for: its block, and its place there. */
+export interface Spot {
+  block: number; // index; -1: nothing is asked for
+  at: number;
+}
+
+/** Blocks of lanes that are asked for alike; kindOf: which they are, -1: not at all. */
+export function spotsOf(lanes: readonly Lane[], kindOf: (lane: Lane) => number): { blocks: Block[]; spots: Spot[] } {
+  const blocks: Block[] = [];
+  const spots: Spot[] = lanes.map(() => ({ block: -1, at: 0 }));
+  for (const kind of new Set(lanes.map(kindOf).filter((one) => one >= 0))) {
+    const places = lanes.flatMap((lane, i) => (kindOf(lane) === kind ? [i] : []));
+    const made = blocksOf(places.map((i) => lanes[i]!));
+    places.forEach((i, n) => {
+      spots[i] = { block: blocks.length + Math.floor(n / BLOCK), at: n % BLOCK };
+    });
+    blocks.push(...made);
+  }
+  return { blocks, spots };
+}
+
 export const lodOf = (block: Block, view: View, px: number): Lod => lodFor(view.to - view.from, px, block.density);
 
 type Get = (key: string) => Piece | undefined;

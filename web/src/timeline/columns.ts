@@ -14,9 +14,11 @@ export interface Label {
   x0: number; // px
   x1: number;
   name: number;
+  stack: number;
+  colour: number; // index
 }
 
-export type Paint = (name: number) => number; // index of a colour
+export type Paint = (name: number, stack: number) => number; // index of a colour
 
 const GAP_FROM = 4; // px: events this wide are told apart by a px
 const LEAST = 0.02; // what is there is seen
@@ -63,7 +65,7 @@ export class Columns {
       const at = Math.max(segment.from, sums.at[i]!);
       const until = Math.min(segment.to, sums.at[i]! + column);
       const part = Math.min(1, Math.max(LEAST, sums.busy[i]! / column));
-      const colour = paint(sums.name[i]!);
+      const colour = paint(sums.name[i]!, 0);
       const x0 = (at - from) * scale;
       if (wide < 1) {
         this.some(Math.floor(x0), part * (until - at) * scale, colour);
@@ -86,12 +88,13 @@ export class Columns {
       const x1 = (Math.min(stop, segment.to) - from) * scale;
       if (x1 < 0 || x0 >= this.width) continue;
       const name = events.name[i]!;
+      const colour = paint(name, events.stack[i]!);
       if (x1 - x0 < 1) {
-        this.some(Math.floor(x0), Math.max(LEAST, x1 - x0), paint(name));
+        this.some(Math.floor(x0), start === stop ? 1 : Math.max(LEAST, x1 - x0), colour); // a moment is a mark
         continue;
       }
-      this.solid(x0, x1, stop <= segment.to && (stop - start) * scale >= GAP_FROM, paint(name));
-      if (x1 - x0 >= labelFrom) this.label(start, stop, from, scale, name);
+      this.solid(x0, x1, stop <= segment.to && (stop - start) * scale >= GAP_FROM, colour);
+      if (x1 - x0 >= labelFrom) this.label(start, stop, from, scale, name, events.stack[i]!, colour);
     }
   }
 
@@ -108,12 +111,12 @@ export class Columns {
   }
 
   /** One label an event, whichever piece it comes from: of its whole visible width. */
-  private label(start: number, stop: number, from: number, scale: number, name: number): void {
+  private label(start: number, stop: number, from: number, scale: number, name: number, stack: number, colour: number): void {
     const x0 = Math.max(0, (start - from) * scale);
     const x1 = Math.min(this.width, (stop - from) * scale);
     const last = this.labels[this.labels.length - 1];
     if (last && last.x0 === x0 && last.x1 === x1 && last.name === name) return;
-    this.labels.push({ x0, x1, name });
+    this.labels.push({ x0, x1, name, stack, colour });
   }
 
   /** The columns as `rows` lines of px, bottom line last, into `out` from line `line` on. */

@@ -1,15 +1,16 @@
 // engine.ts - holds the view, asks for pieces, and draws a frame when something has changed: nothing
 // runs while nothing moves. React hears of what it shows (selection, range, problems, the view once it
 // has come to rest), not of frames.
-import { blocksOf, lodOf, needed, resolve, type Block, BLOCK } from "./blocks";
+import { blocksOf, lodOf, needed, resolve, spotsOf, type Block, type Spot, BLOCK } from "./blocks";
 import { ALLOCATED } from "../format/metrics";
 import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
 import type { Segment } from "./columns";
 import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
-import { KIND, type Category, type Lane, type Track } from "./lanes";
+import { isLook, KIND, type Category, type Lane, type Track } from "./lanes";
 import { layOut, rowAt, rowsWithin, type Layout, type Row } from "./layout";
 import { columnsFor, keyOf, levelOf, piecesOf, sums, topFor } from "./lod";
+import { NO_LINES, type Lines } from "./lines";
 import { paintMini } from "./mini";
 import { Names } from "./names";
 import { Painter } from "./paint";
@@ -17,6 +18,7 @@ import type { Piece } from "./piece";
 import { Pieces, type Line, type Want } from "./pieces";
 import type { Wrong } from "./protocol";
 import { SIDE, SIDE_NARROW, timeAt, TOP, type Flow, type Picked, type Scene } from "./scene";
+import type { Tint } from "./tint";
 import { around, bounded, panned, zoomed, type View } from "./view";
 
 const CEILING = 64 << 20; // bytes of pieces
@@ -73,7 +75,10 @@ export class Engine {
   private parts: Parts | null = null;
   private watch: ResizeObserver | null = null;
   private pens: { main: CanvasRenderingContext2D; mini: CanvasRenderingContext2D } | null = null;
-  private blocks: Block[] = [];
+  private line: Line | null = null;
+  private blocks: readonly Block[] = [];
+  private spots: readonly Spot[] = [];
+  looked: readonly number[] = []; // threads with captured launches
   private miniBlock: Block | null = null;
   private resolved = new Map<number, Segment[]>();
   private asked = 0; // when the needs were looked at last
@@ -84,6 +89,9 @@ export class Engine {
   private speed = { pan: 0, zoom: 0 }; // of held keys: views a second; doublings a second
   private before = 0; // of the last frame of a held key
   private wishes: { pinned: string[]; closed: Set<Category>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
+  private period = 0; // ns; 0: not known
+  private sharp = false; // the view is shorter than that
+  private told = ""; // what the server said of the lanes
   private follow = false;
   private deaf: () => void = () => undefined; // ends listening to the crosshair
 
@@ -98,8 +106,8 @@ export class Engine {
       width: 0, height: 0, side: SIDE, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], tracks: [], layout: empty,
       segments: (lane) => this.segmentsOf(lane),
       points: (track) => this.pointsOf(track),
-      blockLane: (lane) => lane % BLOCK,
-      names: this.names, colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], searching: false,
+      blockLane: (lane) => this.spots[lane]?.at ?? 0,
+      names: this.names, lines: NO_LINES, tint: "name", colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], searching: false,
     };
     this.shown = this.snapshot();
   }
@@ -124,7 +132,8 @@ export class Engine {
 
   open(line: () => Line): void {
     this.names.clear();
-    this.pieces = new Pieces(line(), CEILING, (names) => this.names.add(names), () => this.came());
+    this.line = line();
+    this.pieces = new Pieces(this.line, CEILING, (names) => this.names.add(names), () => this.came());
   }
 
   attach(parts: Parts): void {
@@ -179,13 +188,18 @@ export class Engine {
     const first = scene.tracks.length === 0;
     scene.lanes = lanes;
     scene.tracks = tracks;
-    this.blocks = blocksOf(lanes);
+    const { blocks, spots } = spotsOf(lanes, (lane) => (lane.piece ? -1 : Number(isLook(lane.kind))));
+    this.blocks = blocks;
+    this.spots = spots;
+    this.looked = lanes.filter((lane) => lane.kind === KIND.launch).map((lane) => lane.ref);
     const busiest = lanes.filter((lane) => lane.kind === KIND.kernel || lane.kind === KIND.run).sort((a, b) => b.events - a.events).slice(0, BLOCK);
-    this.miniBlock = blocksOf(busiest)[0] ?? this.blocks[0] ?? null;
+    this.miniBlock = blocksOf(busiest)[0] ?? null;
     const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
     const grown = bounds.to - scene.bounds.to;
     scene.bounds = bounds;
-    if (!first) this.pieces?.grown();
+    const told = lanes.map(({ id, events, last, piece }) => (piece ? "" : `${id} ${events} ${last}`)).join();
+    if (!first && told !== this.told) this.pieces?.grown(); // gaps alone change nothing of what was asked
+    this.told = told;
     if (first) scene.view = bounded(bounds, bounds);
     else if (this.follow) scene.view = bounded(panned(scene.view, grown), bounds);
     else if (atEnd) scene.view = bounded(bounds, bounds);
@@ -195,6 +209,29 @@ export class Engine {
 
   setColours(colours: Colours): void {
     this.scene.colours = colours;
+    this.draw();
+  }
+
+  /** What stacks are. Samples of one line that follow each other are one from then on. */
+  setLines(lines: Lines): void {
+    if (this.scene.lines === lines) return;
+    this.scene.lines = lines;
+    this.line?.send({ id: 0, places: lines.ofStacks.slice() });
+    if (this.scene.lanes.some((lane) => isLook(lane.kind))) this.pieces?.grown();
+    this.draw();
+    this.tell();
+  }
+
+  /** ns between two samples of metrics: in a shorter view they say nothing, and are hidden. */
+  setPeriod(period: number): void {
+    this.period = period;
+    this.layOut();
+  }
+
+  private readonly hides = (track: Track): boolean => this.wishes.hidden?.(track) === true || (this.sharp && track.source !== null && track.source.counter === null && track.source.metric !== ALLOCATED);
+
+  setTint(tint: Tint): void {
+    this.scene.tint = tint;
     this.draw();
   }
 
@@ -243,7 +280,7 @@ export class Engine {
 
   private layOut(): void {
     const { scene, parts } = this;
-    scene.layout = layOut(scene.tracks, this.wishes);
+    scene.layout = layOut(scene.tracks, { ...this.wishes, hidden: this.hides });
     const spacer = parts?.canvas.nextElementSibling;
     if (spacer instanceof HTMLElement) spacer.style.height = `${(TOP + scene.layout.pinnedHeight + scene.layout.height) * scene.unit}px`;
     this.scrolled();
@@ -298,6 +335,13 @@ export class Engine {
   }
 
   private moved(): void {
+    const { view } = this.scene;
+    const sharp = view.to - view.from < this.period;
+    if (sharp !== this.sharp) {
+      this.sharp = sharp;
+      this.layOut(); // comes here again
+      return;
+    }
     this.draw();
     this.look();
     clearTimeout(this.restTimer);
@@ -394,7 +438,7 @@ export class Engine {
     const top = sums(topFor(bounds.from, bounds.to));
     const inView: View = { from: Math.max(view.from, bounds.from - 1), to: Math.min(view.to, bounds.to + 1) };
     const tracks = this.visible().flatMap((row) => (row.track >= 0 ? [scene.tracks[row.track]!] : []));
-    const blocks = [...new Set(tracks.filter((track) => track.lane >= 0).map((track) => this.blocks[Math.floor(track.lane / BLOCK)]!))];
+    const blocks = [...new Set(tracks.flatMap((track) => this.blocks[this.spots[track.lane]?.block ?? -1] ?? []))];
     const first: Want[] = [];
     const then: Want[] = [];
     const late: Want[] = [];
@@ -414,7 +458,7 @@ export class Engine {
 
   private wantOf(block: Block, lod: ReturnType<typeof lodOf>, index: number): Want {
     const size = 2 ** lod.shift;
-    return { key: keyOf(lod, index, block.number), ask: { kind: "lanes", session: this.session, lod, from: index * size, to: (index + 1) * size, lanes: block.ids } };
+    return { key: keyOf(lod, index, block.number), ask: { kind: "lanes", session: this.session, lod, from: index * size, to: (index + 1) * size, lanes: block.ids, threads: this.looked } };
   }
 
   private seriesLod(): { shift: number; step: number } {
@@ -475,7 +519,9 @@ export class Engine {
   }
 
   private segmentsOf(lane: number): readonly Segment[] {
-    const number = Math.floor(lane / BLOCK);
+    const { piece } = this.scene.lanes[lane]!;
+    if (piece) return [{ piece, ...this.scene.view }];
+    const number = this.spots[lane]!.block;
     let found = this.resolved.get(number);
     if (!found) {
       found = this.resolveBlock(this.blocks[number]!);
@@ -526,7 +572,7 @@ export class Engine {
     if (!track || track.lane < 0 || x < scene.side) return null;
     const reach = (3 * (scene.view.to - scene.view.from)) / this.px();
     this.resolved.clear();
-    const hit = hitAt(this.segmentsOf(track.lane), track.lane % BLOCK, timeAt(scene, x), reach);
+    const hit = hitAt(this.segmentsOf(track.lane), scene.blockLane(track.lane), timeAt(scene, x), reach);
     return hit ? { track: track.key, hit } : null;
   }
 
@@ -588,7 +634,7 @@ export class Engine {
     const track = this.scene.tracks.find((other) => other.key === key);
     if (!track || track.lane < 0) return;
     this.resolved.clear();
-    const hit = hitAt(this.segmentsOf(track.lane), track.lane % BLOCK, at, 0);
+    const hit = hitAt(this.segmentsOf(track.lane), this.scene.blockLane(track.lane), at, 0);
     if (hit) this.select({ track: key, hit });
   }
 
@@ -631,7 +677,7 @@ export class Engine {
     if (!track || track.lane < 0) return null;
     const same = scene.selected?.track === track.key ? scene.selected.hit.start : forward ? scene.view.from - 1 : scene.view.to;
     this.resolved.clear();
-    return neighbour(this.segmentsOf(track.lane), track.lane % BLOCK, same, forward);
+    return neighbour(this.segmentsOf(track.lane), scene.blockLane(track.lane), same, forward);
   }
 
   setRange(range: View | null): void {

@@ -2,9 +2,10 @@
 // graph by the correlation id, else the scope they were launched in; copies the call that made them.
 // Ids of the driver repeat after 2^32, so that only what is near in time is a link.
 import { client } from "../api/client";
+import { launchCallOf } from "./calls";
 import { rowsOf } from "../api/columns";
 import { foundOf, type Found } from "./events";
-import { KIND, type Lane } from "./lanes";
+import { KIND, laneIdOf, type Lane } from "./lanes";
 import type { End, Flow } from "./scene";
 
 const NEAR = [20e6, 1e9, 30e9]; // ns between the host's event and the GPU's, at most
@@ -51,8 +52,18 @@ export async function launchOf(session: string, stream: number, start: number, s
   return rowsOf(answer)[0] ?? null;
 }
 
-async function ofKernel(session: string, lanes: readonly Lane[], end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
+/** Where links are looked for; threads: those with captured launches. */
+export interface Where {
+  session: string;
+  lanes: readonly Lane[];
+  threads: readonly number[];
+}
+
+/** From the launch that was captured, else from the scope that the kernel was launched in. */
+async function ofKernel({ session, lanes, threads }: Where, end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
   if (!launch) return [];
+  const call = await launchCallOf(session, threads, end.ref, end.start, signal);
+  if (call) return [{ from: { lane: laneIdOf(KIND.launch, 0, call.thread), start: call.at, duration: 0, name: null, ref: end.ref }, to: end }];
   const by = launch.graph
     ? await findBefore(session, lanesOf(lanes, [KIND.graph]), end.start, (f) => f.ref === launch.correlation && f.start <= end.start, signal)
     : launch.scope
@@ -73,11 +84,14 @@ async function toKernels(session: string, lanes: readonly Lane[], end: End, fits
 }
 
 /** The links of an event. */
-export async function flowsOf(session: string, lanes: readonly Lane[], lane: Lane, end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
+export async function flowsOf(where: Where, lane: Lane, end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
+  const { session, lanes } = where;
   const same = (f: Found): boolean => f.ref === end.ref;
   switch (lane.kind) {
     case KIND.kernel:
-      return ofKernel(session, lanes, end, launch, signal);
+      return ofKernel(where, end, launch, signal);
+    case KIND.launch:
+      return Number.isFinite(end.ref) ? (await toKernels(session, lanes, end, () => true, { correlation: end.ref }, NEAR[2]!, signal)).slice(0, 1) : [];
     case KIND.graph: {
       const kernels = await toKernels(session, lanes, end, () => true, { correlation: end.ref }, 5e9, signal);
       const runs = kernels.length ? [] : await find(session, lanesOf(lanes, [KIND.run]), end.start, end.start + end.duration + 5e9, same, signal);

@@ -8,6 +8,7 @@ export interface HitEvent {
   duration: number;
   name: number;
   ref: number;
+  stack: number; // 0: not known here
 }
 
 export interface HitSum {
@@ -38,7 +39,7 @@ export function hitAt(segments: readonly Segment[], lane: number, time: number, 
         const away = time < start ? start - time : time > start + duration ? time - start - duration : 0;
         if (away > reach || away > far || (away === far && best && duration > best.duration)) continue;
         far = away;
-        best = { kind: "event", start, duration, name: events.name[i]!, ref: events.ref[i]! };
+        best = { kind: "event", start, duration, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]! };
       }
     }
     if (sums && time >= from && time < to) {
@@ -84,7 +85,7 @@ export function neighbour(segments: readonly Segment[], lane: number, start: num
     if (i < begin || i >= end) continue;
     const at = events.start[i]!;
     if (best && (forward ? at >= best.start : at <= best.start)) continue;
-    best = { kind: "event", start: at, duration: events.duration[i]!, name: events.name[i]!, ref: events.ref[i]! };
+    best = { kind: "event", start: at, duration: events.duration[i]!, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]! };
   }
   return best;
 }

@@ -1,9 +1,12 @@
 // lanes.ts - what the numbers of lanes say (src/wire/tile.h), and the tracks that are drawn: lanes of
 // events, and metrics of devices and of the host, in categories, in one stable order.
 import { timelineText as text } from "../text/timeline";
+import type { Piece } from "./piece";
 import { ALLOCATED, counterMetric, type Counter, type Metric } from "../format/metrics";
 
-export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6, run: 7 } as const;
+export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6, run: 7, sample: 8, state: 9, launch: 10, gap: 11 } as const;
+export const GAP = KIND.gap;
+const OF_SERVER = KIND.run; // the greatest kind that the server numbers; those above are made here
 
 export interface Lane {
   id: string; // 64 bits, decimal: no number can hold it
@@ -14,6 +17,31 @@ export interface Lane {
   busy: number; // ns
   first: number; // ns since the session's start
   last: number;
+  piece?: Piece; // all of its events: nothing is asked for
+}
+
+/** As lane_make of src/wire/tile.h. */
+export const laneIdOf = (kind: number, depth: number, ref: number): string => ((BigInt(kind) << 56n) | (BigInt(depth) << 48n) | BigInt(ref)).toString();
+
+/** Asked for as samples and captured launches, not as events. */
+export const isLook = (kind: number): boolean => kind === KIND.sample || kind === KIND.state || kind === KIND.launch;
+
+export interface LookedAt {
+  thread: number | null;
+  samples: number | null;
+  launches: number | null;
+  stacks: number | null;
+  first: number | null;
+  last: number | null;
+}
+
+/** The lanes of a thread that was looked at. */
+export function lookLanes(row: LookedAt): Lane[] {
+  const { thread, samples, launches, stacks } = row;
+  if (thread === null || thread < 0) return [];
+  const first = row.first ?? 0;
+  const lane = (kind: number, events: number | null): Lane[] => (events ? [{ id: laneIdOf(kind, 0, thread), kind, depth: 0, ref: thread, events, busy: 0, first, last: Math.max(first, row.last ?? first) }] : []);
+  return [...lane(KIND.launch, launches), ...lane(KIND.sample, stacks), ...lane(KIND.state, samples)];
 }
 
 export interface LaneRow {
@@ -29,7 +57,7 @@ export function laneOf(row: LaneRow): Lane | null {
   if (row.lane === null || !/^\d+$/.test(row.lane)) return null;
   const number = BigInt(row.lane);
   const kind = Number(number >> 56n);
-  if (!Object.values<number>(KIND).includes(kind)) return null;
+  if (kind < 1 || kind > OF_SERVER) return null;
   const first = row.first ?? 0;
   return {
     id: row.lane,
@@ -43,8 +71,8 @@ export function laneOf(row: LaneRow): Lane | null {
   };
 }
 
-export type Category = "threads" | "streams" | "devices" | "host";
-export const CATEGORIES: readonly Category[] = ["threads", "streams", "devices", "host"];
+export type Category = "threads" | "streams" | "idle" | "devices" | "host";
+export const CATEGORIES: readonly Category[] = ["threads", "streams", "idle", "devices", "host"];
 
 /** What a metric's points are asked by. */
 export interface Source {
@@ -66,9 +94,9 @@ export interface Track {
 export const HEIGHT = { lane: 22, scope: 20, metric: 46, head: 24 } as const;
 
 /** Threads: scopes from the outside in, then what waits, then graphs. Streams: kernels, graphs as a whole, copies. */
-const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1];
+const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1, 59_001, 59_002, 59_000, 0];
 const placeOf = (lane: Lane): number => ORDER[lane.kind]! + lane.depth;
-const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync && lane.kind !== KIND.run;
+export const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync && lane.kind !== KIND.run && lane.kind !== KIND.gap;
 
 /** What lanes refer to, as far as the session says it. */
 export interface Owners {
@@ -78,24 +106,25 @@ export interface Owners {
 
 export const NOBODY: Owners = { threads: new Map(), streams: new Map() };
 
-const deviceOf = (lane: Lane, owners: Owners): number => (onHost(lane) ? 0 : (owners.streams.get(lane.ref)?.device ?? 0));
+const deviceOf = (lane: Lane, owners: Owners): number => (onHost(lane) ? 0 : lane.kind === KIND.gap ? 1e9 + lane.ref : (owners.streams.get(lane.ref)?.device ?? 0));
 
 export function inOrder(lanes: readonly Lane[], owners: Owners = NOBODY): Lane[] {
   return [...lanes].sort((a, b) => Number(onHost(b)) - Number(onHost(a)) || deviceOf(a, owners) - deviceOf(b, owners) || a.ref - b.ref || placeOf(a) - placeOf(b));
 }
 
 function titleOf(lane: Lane, owners: Owners): string {
+  if (lane.kind === KIND.gap) return text.device(lane.ref, "");
   if (onHost(lane)) return lane.ref === 0 ? text.threadUnknown : text.thread(lane.ref, owners.threads.get(lane.ref));
   const stream = owners.streams.get(lane.ref);
   return stream ? text.streamOf(stream.device - 1, stream.number) : text.stream(lane.ref);
 }
 
-function laneTrack(lane: Lane, at: number, owners: Owners): Track {
+function laneTrack(lane: Lane, at: number, owners: Owners, causes: readonly { cause: string; text: string }[]): Track {
   const title = titleOf(lane, owners);
-  const note = lane.kind === KIND.scope && lane.depth > 0 ? text.depth(lane.depth) : text.kinds[lane.kind]!;
+  const note = lane.kind === KIND.gap ? (text.causes[causes[lane.depth]?.cause ?? ""] ?? causes[lane.depth]?.text ?? "") : lane.kind === KIND.scope && lane.depth > 0 ? text.depth(lane.depth) : text.kinds[lane.kind]!;
   return {
     key: lane.id,
-    category: onHost(lane) ? "threads" : "streams",
+    category: onHost(lane) ? "threads" : lane.kind === KIND.gap ? "idle" : "streams",
     title,
     note,
     height: lane.kind === KIND.scope ? HEIGHT.scope : HEIGHT.lane,
@@ -120,8 +149,8 @@ export interface MetricNames {
 }
 
 /** All tracks; the lanes are in order already. */
-export function tracksOf(lanes: readonly Lane[], names: MetricNames, owners: Owners = NOBODY): Track[] {
-  const tracks = lanes.map((lane, at) => laneTrack(lane, at, owners));
+export function tracksOf(lanes: readonly Lane[], names: MetricNames, owners: Owners = NOBODY, causes: readonly { cause: string; text: string }[] = []): Track[] {
+  const tracks = lanes.map((lane, at) => laneTrack(lane, at, owners, causes));
   names.devices.forEach((name, index) => {
     const device = index + 1;
     const title = text.device(index, name);

@@ -1,6 +1,7 @@
 // mini.ts - the whole session in a strip: how busy its streams are, and which part is shown. The busy
 // part is worked out anew only when its pieces or its size change.
 import { Columns, type Segment } from "./columns";
+import { timelineText as text } from "../text/timeline";
 import type { Piece } from "./piece";
 import type { Scene } from "./scene";
 
@@ -47,6 +48,11 @@ export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: 
   for (let x = 0; x < px; x++) to.lineTo(side + x / ratio, height - busy[x]! * (height - 6));
   to.lineTo(width, height);
   to.fill();
+  to.font = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+  to.textBaseline = "middle";
+  to.fillStyle = colours.quiet;
+  to.fillText(side < 150 ? text.miniShort : text.miniLabel, 10, height / 2);
+  if (lanes === 0) to.fillText(text.miniNone, side + 10, height / 2);
   const x0 = Math.max(side, miniX(scene, view.from));
   const x1 = Math.min(width, Math.max(x0 + 2, miniX(scene, view.to)));
   to.fillStyle = colours.ground;

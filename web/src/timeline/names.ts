@@ -71,6 +71,11 @@ export class Names {
     return (id < 0 ? this.ownShorts[-1 - id] : this.shorts[id]) ?? "";
   }
 
+  /** As it stands in the program. */
+  symbol(id: number): string {
+    return (id > 0 && this.mangled[id]) || this.text(id);
+  }
+
   colour(id: number): number {
     return this.colours[id] ?? 0;
   }

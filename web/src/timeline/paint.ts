@@ -2,7 +2,6 @@
 // lane, which goes to the canvas at once and is then stretched lane by lane: so that a frame costs the
 // same whatever is in it. Texts, lines and what is selected come on top.
 import { axisOf } from "./axis";
-import { ALL, colourOfKind, hasNames } from "./colours";
 import { Columns, type Label } from "./columns";
 import { count } from "../format/format";
 import { timelineText as text } from "../text/timeline";
@@ -10,6 +9,7 @@ import { rowsWithin, type Row } from "./layout";
 import { paintFlows, paintMarks } from "./marks";
 import { paintSeries } from "./series";
 import { pxPerNs, TOP, xOf, type Scene } from "./scene";
+import { isLabelled, labelOf, narrowLabelOf, tintOf } from "./tint";
 
 const BARS = 10; // heights that a bar can have
 const INSET = 2; // units between lanes
@@ -93,23 +93,13 @@ export class Painter {
       const { lane } = scene.tracks[row.track]!;
       const line = drawn.length * BARS;
       this.columns.begin(wide);
-      const paint = this.paintOf(scene, lane);
+      const paint = tintOf(scene, lane);
       const segments = scene.segments(lane);
       for (const segment of segments) this.columns.add(segment, scene.blockLane(lane), scene.view.from, scale, paint, LABEL_FROM * scene.ratio);
       this.columns.pixels(this.px, line, BARS, scene.colours.px);
-      drawn.push({ row, y: row.y + origin, line, missing: segments.length === 0, labels: hasNames(scene.lanes[lane]!.kind) ? this.columns.labels.slice() : [] });
+      drawn.push({ row, y: row.y + origin, line, missing: segments.length === 0, labels: isLabelled(scene.lanes[lane]!.kind) ? this.columns.labels.slice() : [] });
     }
     return drawn;
-  }
-
-  private paintOf(scene: Scene, lane: number): (name: number) => number {
-    const { kind } = scene.lanes[lane]!;
-    const { names, searching } = scene;
-    if (!hasNames(kind)) {
-      const colour = colourOfKind(kind) + (searching ? ALL : 0);
-      return () => colour;
-    }
-    return searching ? (name) => names.colour(name) + (names.found(name) ? 0 : ALL) : (name) => names.colour(name);
   }
 
   private copy(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {
@@ -133,18 +123,22 @@ export class Painter {
     let left = LABELS_MOST;
     to.font = FONT_SMALL;
     to.textBaseline = "middle";
-    for (const { row, y, labels } of drawn)
+    for (const { row, y, labels } of drawn) {
+      const { kind } = scene.lanes[scene.tracks[row.track]!.lane]!;
       for (const label of labels) {
         if (left-- <= 0) return;
-        const name = scene.names.short(label.name);
-        if (!name || (scene.searching && !scene.names.found(label.name))) continue;
+        const name = labelOf(scene, kind, label.name, label.stack);
+        if (!name) continue;
         const x = scene.side + label.x0 / scene.ratio + 4;
         const room = (label.x1 - label.x0) / scene.ratio - 9;
-        const short = this.fitted(to, name, room);
+        const narrow = narrowLabelOf(scene, kind, label.stack);
+        const whole = this.fitted(to, name, room);
+        const short = whole !== name && narrow ? this.fitted(to, narrow, room) : whole;
         if (!short) continue;
-        to.fillStyle = scene.colours.ink[scene.names.colour(label.name)]!;
+        to.fillStyle = scene.colours.ink[label.colour] ?? scene.colours.text;
         to.fillText(short, x, y + row.height / 2 + 0.5);
       }
+    }
   }
 
   /** As much of a text as there is room for. */

@@ -33,6 +33,7 @@ export interface Events {
   duration: Float64Array; // ns
   name: Uint32Array;
   ref: Float64Array; // correlation or instance; NaN: unknown
+  stack: Uint32Array; // id in the session (lines.ts); 0: unknown
   longest: Float64Array; // per lane of the block: ns of the longest, for searching back
 }
 
@@ -99,7 +100,7 @@ export function sumsOf(data: TileRows, lanes: readonly string[], from: number, t
 export function eventsOf(data: SpanRows, lanes: readonly string[], name: NameOf): Events {
   const { offsets, rows } = offsetsOf(data.lane, (i) => fits(data.start[i]!) && (data.duration[i] ?? -1) >= 0, lanes);
   const n = rows.length;
-  const events: Events = { offsets, start: new Float64Array(n), duration: new Float64Array(n), name: new Uint32Array(n), ref: new Float64Array(n), longest: new Float64Array(lanes.length) };
+  const events: Events = { offsets, start: new Float64Array(n), duration: new Float64Array(n), name: new Uint32Array(n), ref: new Float64Array(n), stack: new Uint32Array(n), longest: new Float64Array(lanes.length) };
   for (let lane = 0; lane < lanes.length; lane++)
     for (let i = offsets[lane]!; i < offsets[lane + 1]!; i++) {
       const row = rows[i]!;
@@ -111,6 +112,26 @@ export function eventsOf(data: SpanRows, lanes: readonly string[], name: NameOf)
       if (events.duration[i]! > events.longest[lane]!) events.longest[lane] = events.duration[i]!;
     }
   return events;
+}
+
+export interface StackRows {
+  lane: readonly (string | null)[];
+  start: readonly (number | null)[];
+  stack: readonly (number | null)[];
+}
+
+/** Gives events of some lanes the stacks that the server tells apart from them, by lane and start. */
+export function putStacks(events: Events, lanes: readonly string[], rows: StackRows): void {
+  const stacks = new Map(rows.lane.map((lane, i) => [`${lane}/${rows.start[i]}`, rows.stack[i] ?? 0]));
+  if (stacks.size === 0) return;
+  lanes.forEach((lane, at) => {
+    for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) events.stack[i] = stacks.get(`${lane}/${events.start[i]}`) ?? 0;
+  });
+}
+
+/** Gives kernels the stacks of their launches, by correlation. */
+export function putLaunchStacks(events: Events, at: number, stacks: ReadonlyMap<number, number>): void {
+  for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) events.stack[i] = stacks.get(events.ref[i]!) ?? 0;
 }
 
 interface SeriesRows {

@@ -11,6 +11,7 @@ export interface AskLanes {
   from: number;
   to: number;
   lanes: readonly string[];
+  threads: readonly number[]; // that captured launches may be of
 }
 
 export interface AskSeries {
@@ -32,7 +33,8 @@ export interface As {
   link: string;
 }
 
-export type Request = { id: number; ask: Ask } | { id: number; stop: true };
+/** places: the line of each stack id, from then on. */
+export type Request = { id: number; ask: Ask } | { id: number; stop: true } | { id: number; places: Uint32Array };
 export type Asked = Request & { as: As };
 
 export interface Wrong {

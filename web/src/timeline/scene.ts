@@ -5,7 +5,9 @@ import type { Hit } from "./hit";
 import type { Lane, Track } from "./lanes";
 import type { Layout } from "./layout";
 import type { Names } from "./names";
+import type { Lines } from "./lines";
 import type { Piece } from "./piece";
+import type { Tint } from "./tint";
 import type { View } from "./view";
 
 export const SIDE = 196; // units of the drawing: titles of the rows
@@ -47,6 +49,8 @@ export interface Scene {
   points: (track: Track) => readonly { piece: Piece; from: number; to: number }[];
   blockLane: (lane: number) => number; // its place in the block
   names: Names;
+  lines: Lines;
+  tint: Tint;
   colours: Colours;
   active: string | null; // key of the track that keys act on
   closed: ReadonlySet<string>;

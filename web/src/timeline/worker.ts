@@ -6,9 +6,12 @@ import { allocationRows, heldOf } from "../format/held";
 import { ALLOCATED } from "../format/metrics";
 import { levelOf, RAW_LIMIT } from "./lod";
 import type { Name } from "./names";
-import { buffersOf, eventsOf, pointsOf, sumsOf, type Piece } from "./piece";
+import { isLook, KIND } from "./lanes";
+import { looksOf, stateOf, type LaunchRow, type SampleRow } from "./looks";
+import { buffersOf, eventsOf, pointsOf, putLaunchStacks, putStacks, sumsOf, type Events, type Piece } from "./piece";
 import type { Ask, Asked, AskLanes, AskSeries, Reply } from "./protocol";
 
+const ROWS_LIMIT = 50_000; // rows of samples, launches, or waits with stacks of a piece
 const SPANS_LIMIT = 100_000; // the server leaves the shortest out beyond that: less than a px each
 
 const who = new Who(); // as the page is, of each request
@@ -16,6 +19,7 @@ const client = makeClient(undefined, who, 0);
 const running = new Map<number, AbortController>();
 const numbers = new Map<string, number>(); // of names, by their text in the program
 let fresh: Name[] = []; // not told to the page yet
+let places: Uint32Array = new Uint32Array(0); // of each stack id its line
 
 interface Named {
   names: readonly string[];
@@ -38,14 +42,63 @@ function numberOf(answer: Named): (index: number) => number {
   };
 }
 
+const kindOf = (lane: string): number => Number(BigInt(lane) >> 56n);
+const refOf = (lane: string): number => Number(BigInt(lane) & 0xffffffffffffn);
+const BEFORE = 100e6; // ns from a launch to its kernel, at most: for stacks of kernels
+
+/** Samples and captured launches of threads. */
+async function lookPiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
+  const { session, lod, from, to } = ask;
+  const step = lod.raw ? 1 : levelOf(lod.m).column;
+  const lanes = ask.lanes.map((lane) => ({ kind: kindOf(lane), ref: refOf(lane) }));
+  const threads = (launches: boolean): string => [...new Set(lanes.filter(({ kind }) => (kind === KIND.launch) === launches).map(({ ref }) => ref))].join();
+  const [samples, launches] = await Promise.all([
+    threads(false) ? client.get("samples", { session, threads: threads(false), from, to, step, limit: ROWS_LIMIT }, signal) : null,
+    threads(true) ? client.get("captured", { session, threads: threads(true), from, to, step, limit: ROWS_LIMIT }, signal) : null,
+  ]);
+  const looked = { samples: new Map<number, SampleRow[]>(), launches: new Map<number, LaunchRow[]>(), step };
+  for (let i = 0; samples && i < samples.rows; i++) {
+    const { thread, at, samples: n, running: onCore, ready, blocked, lock, stack } = samples.data;
+    const list = looked.samples.get(thread[i] ?? 0) ?? [];
+    looked.samples.set(thread[i] ?? 0, list);
+    list.push({ at: at[i] ?? 0, samples: n[i] ?? 0, state: stateOf([onCore[i]!, ready[i]!, blocked[i]!, lock[i]!]), stack: stack[i] ?? 0 });
+  }
+  for (let i = 0; launches && i < launches.rows; i++) {
+    const { thread, at, launches: n, correlation, stack } = launches.data;
+    const list = looked.launches.get(thread[i] ?? 0) ?? [];
+    looked.launches.set(thread[i] ?? 0, list);
+    list.push({ at: at[i] ?? 0, launches: n[i] ?? 0, correlation: correlation[i] ?? NaN, stack: stack[i] ?? 0 });
+  }
+  return { from, to, column: 0, sums: null, events: looksOf(lanes, looked, places), points: null, halved: false };
+}
+
+/** The stacks of waits, and of kernels where they come one by one. */
+async function addStacks(ask: AskLanes, events: Events, signal: AbortSignal): Promise<void> {
+  const { session, from, to, lod, threads } = ask;
+  const kinds = ask.lanes.map(kindOf);
+  const waits = kinds.some((kind) => kind === KIND.wait || kind === KIND.sync);
+  const kernels = lod.raw && threads.length > 0 && kinds.includes(KIND.kernel);
+  const [told, captured] = await Promise.all([
+    waits ? client.get("waits", { session, from, to, limit: ROWS_LIMIT }, signal) : null,
+    kernels ? client.get("captured", { session, threads: threads.join(), from: from - BEFORE, to, step: 1, limit: ROWS_LIMIT }, signal) : null,
+  ]);
+  if (told) putStacks(events, ask.lanes, told.data);
+  if (!captured) return;
+  const stacks = new Map(captured.data.correlation.map((id, i) => [id ?? -1, captured.data.stack[i] ?? 0]));
+  kinds.forEach((kind, at) => kind === KIND.kernel && putLaunchStacks(events, at, stacks));
+}
+
 async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
+  if (ask.lanes[0] !== undefined && isLook(kindOf(ask.lanes[0]))) return lookPiece(ask, signal);
   const { session, lod, from, to } = ask;
   const lanes = ask.lanes.join(",");
   const piece: Piece = { from, to, column: 0, sums: null, events: null, points: null, halved: false };
   if (lod.raw) {
     const answer = await client.get("events", { session, lanes, from, to, limit: RAW_LIMIT }, signal);
     if (answer.rows >= RAW_LIMIT && to - from > 1024) return { ...piece, halved: true };
-    return { ...piece, events: eventsOf(answer.data, ask.lanes, numberOf(answer)) };
+    const events = eventsOf(answer.data, ask.lanes, numberOf(answer));
+    await addStacks(ask, events, signal);
+    return { ...piece, events };
   }
   const { level, step, column } = levelOf(lod.m);
   // Columns are the server's: one may begin within the piece and end behind it.
@@ -53,7 +106,10 @@ async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
     client.get("tiles", { session, level, step, lanes, from, to: to + column }, signal),
     client.get("spans", { session, level, lanes, from, to, limit: SPANS_LIMIT }, signal),
   ]);
-  return { ...piece, column, sums: sumsOf(tiles.data, ask.lanes, from, to, numberOf(tiles)), events: eventsOf(spans.data, ask.lanes, numberOf(spans)) };
+  const sums = sumsOf(tiles.data, ask.lanes, from, to, numberOf(tiles));
+  const events = eventsOf(spans.data, ask.lanes, numberOf(spans));
+  await addStacks(ask, events, signal);
+  return { ...piece, column, sums, events };
 }
 
 async function seriesPiece(ask: AskSeries, signal: AbortSignal): Promise<Piece> {
@@ -98,6 +154,7 @@ self.onmessage = (event: MessageEvent<Asked>) => {
   const request = event.data;
   who.workspace = request.as.workspace;
   who.link = request.as.link;
-  if ("stop" in request) running.get(request.id)?.abort();
+  if ("places" in request) places = request.places;
+  else if ("stop" in request) running.get(request.id)?.abort();
   else void answer(request.id, request.ask);
 };

@@ -169,7 +169,7 @@ try {
 
   // Keyboard: commands and the sheet of shortcuts.
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill("Kern");
+  await page.getByRole("combobox", { name: "Where to?" }).fill("Kern");
   await picture(page, "palette");
   await page.keyboard.press("Enter");
   await see("matmul");

@@ -10,7 +10,7 @@ export interface TabProps {
 
 export const TABS: readonly { id: string; view: ComponentType<TabProps> }[] = [
   { id: "insights", view: part(() => import("../insights/InsightsTab"), (m) => m.InsightsTab) },
-  { id: "timeline", view: part(() => import("../../timeline/TimelineTab"), (m) => m.TimelineTab) },
+  { id: "timeline", view: part(() => import("../timeline/TimelinePage"), (m) => m.TimelinePage) },
   { id: "kernels", view: part(() => import("../kernels/KernelsTab"), (m) => m.KernelsTab) },
   { id: "scopes", view: part(() => import("../scopes/ScopesTab"), (m) => m.ScopesTab) },
   { id: "syncs", view: part(() => import("../syncs/SyncsTab"), (m) => m.SyncsTab) },

@@ -1,0 +1,53 @@
+// Stack.tsx - the source line of an event as a button that opens the source window, and the event's stack.
+import { useContext } from "react";
+import { useQuery } from "../router/router";
+import { timelineText as text } from "../text/timeline";
+import type { Engine } from "./engine";
+import type { Place } from "./lines";
+import { OutsideContext } from "./outside";
+
+export const LINE = "line"; // of the address
+
+export function LineButton({ place }: { place: Place | null }) {
+  const [, open] = useQuery(LINE);
+  if (!place) return <span className="quiet">{text.noLine}</span>;
+  const { file, line } = place;
+  return (
+    <>
+      {file && line !== null ? (
+        <button type="button" className="place" title={file} onClick={() => open(`${file}:${line}`)}>
+          {place.place}
+        </button>
+      ) : (
+        <span className="place">{place.place}</span>
+      )}
+      {place.function && <span className="quiet mono tl-function"> {place.function}</span>}
+    </>
+  );
+}
+
+export function StackList({ engine, stack }: { engine: Engine; stack: number }) {
+  const frames = engine.scene.lines.framesOf(stack);
+  if (frames.length === 0) return null;
+  return (
+    <section className="tl-stack" aria-label={text.stack}>
+      <h3 className="small quiet">{text.stackOf(frames.length)}</h3>
+      <div className="tl-frames" tabIndex={0} role="group" aria-label={text.stack}>
+        <ol className="mono small">
+          {frames.map((frame, at) => (
+            <li key={at}>{frame}</li>
+          ))}
+        </ol>
+      </div>
+    </section>
+  );
+}
+
+/** The source window, where the address names a line. */
+export function SourceWindow({ engine }: { engine: Engine }) {
+  const { Source } = useContext(OutsideContext);
+  const [opened, setOpened] = useQuery(LINE);
+  const [, file, line] = /^(.+):(\d{1,9})$/.exec(opened) ?? [];
+  if (!Source || !file || !line) return null;
+  return <Source session={engine.session} file={file} line={Number(line)} evidence={{}} onClose={() => setOpened("")} />;
+}

@@ -1,0 +1,15 @@
+// outside.ts - what the timeline shows of other pages' making: the source window and the flame graph. The page
+// hands them over, since this part of the code knows no pages.
+import { createContext, type ComponentType } from "react";
+
+export interface FlameStack {
+  frames: readonly string[]; // outermost first
+  ns: number;
+}
+
+export interface Outside {
+  Source: ComponentType<{ session: string; file: string; line: number; evidence: Record<string, number | null>; onClose: () => void }> | null;
+  Flame: ComponentType<{ stacks: readonly FlameStack[]; name: string }> | null;
+}
+
+export const OutsideContext = createContext<Outside>({ Source: null, Flame: null });

@@ -1,0 +1,187 @@
+// sourced.mjs - the timeline with source: waits, launches and gaps lead to their line and stack; lanes of what
+// the host did; arrows from captured launches; a range's lines and flame; which metrics are shown. What the
+// page says is held against the server's own answers about a recorded session of a training program.
+//   node tests/e2e/sourced.mjs BIN DATA OUT
+import path from "node:path";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+
+const [bin, data, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const server = await startServer(bin);
+const { origin } = server;
+const { check } = t;
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+const page = await context.newPage();
+page.setDefaultTimeout(30_000);
+t.watch(page, "http://127.0.0.1");
+
+const [WAIT, SAMPLE, STATE, LAUNCH, GAP] = [4n, 8n, 9n, 10n, 11n];
+const laneOf = (kind, depth, ref) => ((kind << 56n) | (BigInt(depth) << 48n) | BigInt(ref)).toString();
+const query = (name) => new URL(page.url()).searchParams.get(name);
+const drawn = () => page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+let session = "";
+const answer = (address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/sessions/${session}/${address}`);
+const rows = async (address) => {
+  const told = await answer(address);
+  return Array.from({ length: told.rows }, (_, at) => Object.fromEntries(told.columns.map((name) => [name, told.data[name][at]])));
+};
+async function open(words) {
+  await page.goto("about:blank");
+  await page.goto(`${origin}/sessions/${session}/timeline?${words}`);
+  await drawn();
+}
+async function shots(name) {
+  for (const width of [1280, 1600]) {
+    await page.setViewportSize({ width, height: width === 1280 ? 800 : 900 });
+    for (const theme of ["dark", "light"]) {
+      await t.theme(page, theme);
+      await t.accessible(page, `${name} ${theme} ${width}`);
+      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`) });
+    }
+  }
+}
+const details = page.locator(".tl-below");
+const selected = () => page.waitForFunction(() => window.gpuflTimeline.scene.selected !== null);
+
+try {
+  await firstAccount(page, server);
+  server.upload(await alertAndKey(page), data);
+  await page.goto(`${origin}/sessions`);
+  await page.locator("tbody a").first().waitFor();
+  session = await page.locator("tbody a[href*='/sessions/']").first().evaluate((link) => new URL(link.href).pathname.split("/")[2]);
+  await until(page, async (id) => (await fetch(`/api/v1/sessions/${id}/timeline`)).ok, session);
+  const told = await answer("timeline");
+  const placeOf = (node) => told.places[told.nodes.place[node]]?.place ?? null;
+  const lineOf = (stack) => placeOf(told.stacks[stack]);
+
+  // The whole session: what the host did beside what the GPU did.
+  await open("");
+  const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.map(({ id, kind, events }) => ({ id, kind, events })));
+  for (const kind of [SAMPLE, STATE, LAUNCH, GAP]) check(lanes.some((lane) => BigInt(lane.kind) === kind && lane.events > 0), `lanes of kind ${kind}`);
+  const metrics = await page.evaluate(() => window.gpuflTimeline.scene.layout.rows.flatMap(({ track }) => window.gpuflTimeline.scene.tracks[track]?.source?.metric.name ?? []));
+  check(metrics.join() === "gpu_util,power", `metrics at first: ${metrics}`);
+  await shots("sourced-whole");
+  await page.getByRole("button", { name: "All metrics" }).click();
+  await page.waitForFunction(() => window.gpuflTimeline.scene.layout.rows.filter(({ track }) => window.gpuflTimeline.scene.tracks[track]?.source).length > 5);
+  check(query("metrics") === "all", "all metrics: the choice is in the address");
+
+  // The longest wait: its line, its stack, its source.
+  const waits = (await rows("waits?from=0&to=100000000000&limit=1000")).filter((row) => BigInt(row.lane) >> 56n === WAIT);
+  const wait = waits.find((row) => row.stack && lineOf(row.stack)?.startsWith("hf_train.py"));
+  await open(`at=${wait.start - wait.duration}-${wait.start + 2 * wait.duration}&sel=${wait.lane}~${wait.start}`);
+  await selected();
+  const line = details.getByRole("button", { name: lineOf(wait.stack), exact: true });
+  await line.waitFor();
+  check((await details.locator(".tl-stack li").count()) > 3, "wait: its stack");
+  check(await page.evaluate(() => document.querySelector(".tl-below").innerText.includes("innermost first")), "wait: how the stack reads");
+  const labels = await page.evaluate(([lane, at]) => {
+    const { scene } = window.gpuflTimeline;
+    const index = scene.lanes.findIndex((one) => one.id === lane);
+    const hit = window.gpuflTimeline.pickAt(scene.side + ((at - scene.view.from) / (scene.view.to - scene.view.from)) * (scene.width - scene.side), [...scene.layout.rows].find((row) => scene.tracks[row.track]?.lane === index).y - scene.scroll + 32);
+    return scene.lines.line(hit?.hit.stack ?? 0)?.place;
+  }, [wait.lane, wait.start + wait.duration / 2]);
+  check(labels === lineOf(wait.stack), `wait: it is labelled ${labels}, not ${lineOf(wait.stack)}`);
+  await shots("sourced-wait");
+  await line.click();
+  await page.getByRole("dialog").waitFor();
+  check(query("line")?.endsWith(lineOf(wait.stack).replace("hf_train.py", "hf_train.py")) === true, `wait: the opened line is in the address: ${query("line")}`);
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !new URLSearchParams(location.search).has("line"));
+
+  // A captured launch: its line and stack, and the arrow to the kernel with its correlation.
+  const threads = (await rows("looked-at")).map((row) => row.thread);
+  const launches = (await rows(`captured?threads=${threads}&from=2000000000&to=9000000000&limit=1000`)).filter((row) => row.stack && row.correlation !== null && lineOf(row.stack));
+  let launch = null;
+  let kernel = null;
+  for (const one of launches.slice(0, 40)) {
+    [kernel] = await rows(`launches?correlation=${one.correlation}&from=${one.at}&to=${one.at + 1e9}`);
+    if (kernel) {
+      launch = one;
+      break;
+    }
+  }
+  check(launch !== null, "a captured launch with its kernel");
+  const lane = laneOf(LAUNCH, 0, launch.thread);
+  await open(`at=${launch.at - 200000}-${kernel.start + kernel.duration + 200000}&sel=${lane}~${launch.at}~0`);
+  await selected();
+  await details.getByText(lineOf(launch.stack), { exact: true }).first().waitFor();
+  await page.waitForFunction((start) => window.gpuflTimeline.scene.flows.some((flow) => flow.to.start === start), kernel.start);
+  check(query("sel") === `${lane}~${launch.at}~0`, `launch: the address keeps it: ${query("sel")}`);
+  await shots("sourced-launch");
+
+  // The kernel itself: the arrow back, how it was launched in numbers that mean something, its line.
+  const stream = laneOf(1n, 0, kernel.stream);
+  await open(`at=${kernel.start - 200000}-${kernel.start + kernel.duration + 200000}&sel=${stream}~${kernel.start}`);
+  await details.getByText("Grid", { exact: true }).waitFor();
+  await page.waitForFunction((at) => window.gpuflTimeline.scene.flows.some((flow) => flow.from.start === at), launch.at);
+  await details.getByText(lineOf(launch.stack), { exact: true }).first().waitFor();
+  const config = (await rows("configs")).find((row) => row.config === kernel.config);
+  const words = await details.innerText();
+  check(words.includes(`${config.grid_x} × ${config.grid_y} × ${config.grid_z}`) && words.includes(`${config.block_x} × ${config.block_y} × ${config.block_z}`), `kernel: grid and block: ${words}`);
+  check(/Occupancy, theoretical/.test(words) && /Registers/.test(words) && !/Configuration|Scope instance/.test(words), "kernel: registers and occupancy, no ids");
+  const number = (await rows("streams")).find((row) => row.id === kernel.stream)?.number;
+  check(number === null || words.includes(`stream ${number},`), `kernel: the driver's stream number ${number}`);
+  check(await page.evaluate(() => !window.gpuflTimeline.scene.layout.rows.some(({ track }) => window.gpuflTimeline.scene.tracks[track]?.source)), "metrics are hidden in a view shorter than their period");
+  await shots("sourced-kernel");
+
+  // The longest gap whose line is known: its cause and its line.
+  const gap = told.gaps.start.map((start, i) => ({ start, duration: told.gaps.duration[i], cause: told.gaps.cause[i], node: told.gaps.node[i], device: told.gaps.device[i] })).filter((one) => placeOf(one.node)?.startsWith("hf_train.py") && one.start > 0).sort((a, b) => b.duration - a.duration)[0];
+  await open(`at=${gap.start - gap.duration}-${gap.start + 2 * gap.duration}&sel=${laneOf(GAP, gap.cause, gap.device)}~${gap.start}~${gap.duration}`);
+  await selected();
+  await details.getByText(placeOf(gap.node), { exact: true }).first().waitFor();
+  check((await details.innerText()).includes(told.causes[gap.cause].text), "gap: its cause");
+  await shots("sourced-gap");
+
+  // Samples in the gap: the lines that the program was at, as the server counts them.
+  const samples = await rows(`samples?threads=${threads}&from=${gap.start}&to=${gap.start + gap.duration}`);
+  check(samples.length > 0, "gap: the host was sampled in it");
+  const seen = await page.evaluate(([kind, from, to]) => {
+    const { scene } = window.gpuflTimeline;
+    let count = 0;
+    scene.lanes.forEach((one, index) => {
+      if (one.kind !== kind) return;
+      for (const { piece } of scene.segments(index)) {
+        const at = scene.blockLane(index);
+        for (let i = piece.events.offsets[at]; i < piece.events.offsets[at + 1]; i++) if (piece.events.start[i] < to && piece.events.start[i] + piece.events.duration[i] > from) count++;
+      }
+    });
+    return count;
+  }, [Number(STATE), gap.start, gap.start + gap.duration]);
+  check(seen > 0, "gap: states of threads are drawn in it");
+
+  // Colours: the choice is part of the address, and changes the picture.
+  const colours = () => page.evaluate(() => {
+    const canvas = document.querySelector(".tl-canvas");
+    const { data: px } = canvas.getContext("2d").getImageData(Math.round(canvas.width * 0.3), 60, Math.round(canvas.width * 0.6), canvas.height - 60);
+    return new Uint32Array(px.buffer).reduce((sum, value) => Math.imul(sum, 31) + value, 7);
+  });
+  await open("");
+  const plain = await colours();
+  await page.getByLabel("Colour by").selectOption("line");
+  await page.waitForFunction(() => window.gpuflTimeline.scene.tint === "line" && new URLSearchParams(location.search).get("colour") === "line");
+  await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+  check((await colours()) !== plain, "colour by line: the picture changes");
+  await shots("sourced-lines");
+
+  // A range: lines that wait as the server has them, and their flame.
+  await open(`range=${Math.floor(waits.at(-1).start / 2)}-9000000000&of=lines`);
+  const [from, to] = query("range").split("-").map(Number);
+  await details.getByRole("button", { name: /^Lines that wait \d/ }).waitFor();
+  const inside = (await rows(`waits?from=${from}&to=${to}&limit=20000`)).filter((row) => BigInt(row.lane) >> 56n === WAIT);
+  const sums = new Map();
+  for (const row of inside) sums.set(lineOf(row.stack) ?? "not known", (sums.get(lineOf(row.stack) ?? "not known") ?? 0) + Math.max(0, Math.min(to, row.start + row.duration) - Math.max(from, row.start)));
+  const [most] = [...sums].sort((a, b) => b[1] - a[1]);
+  await details.locator(".tbody .tr, tbody tr, [role=row]").nth(1).waitFor();
+  check((await details.innerText()).includes(most[0]), `range: the line that waits longest is ${most[0]}`);
+  await shots("sourced-range-lines");
+  await details.getByRole("button", { name: "Flame", exact: true }).click();
+  await details.locator("canvas").waitFor();
+  check(query("of") === "flame", "range: the tab is in the address");
+  await shots("sourced-range-flame");
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish("the timeline with source");
