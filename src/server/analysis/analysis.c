@@ -284,14 +284,14 @@ void analysis_news(void *arg, const struct loader_news *n)
 }
 
 /* The session that is analysed next, of those that are due; NULL: none before *until. Forgets those
- * whose time is long over. [lock held] */
+ * whose time is over: that have ended and had their report, or were silent for long. [lock held] */
 static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
 {
     struct candidate *best = NULL;
     *until = now + MISSING_NS;
     for (struct candidate **at = &a->candidates; *at;) {
         struct candidate *s = *at;
-        if (!s->due && now - s->used > GONE_NS) {
+        if (!s->due && (now - s->used > GONE_NS || (s->ended && now >= s->at))) {
             *at = s->next;
             mem_free(s);
             continue;
