@@ -1,6 +1,7 @@
 """gpufl-server when more comes than it can load at once: all of it is loaded, in turns, or refused in time.
 
 Usage: test_server_burst.py gpufl-server gpufl SOURCE_DIR"""
+import json
 import os
 import re
 import shutil
@@ -23,9 +24,9 @@ def metric(server, name):
 
 
 class Burst(unittest.TestCase):
-    def burst(self, *options):
+    def burst(self, *options, program="burst.py"):
         """The program that measures the burst, and checks it: all is loaded, nothing is set aside."""
-        done = subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "server", "burst.py"), "--build", BUILD, "--check",
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "server", program), "--build", BUILD, "--check",
                                "--patience", str(20 * PATIENCE), *options],
                               capture_output=True, text=True, timeout=40 * PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -34,6 +35,11 @@ class Burst(unittest.TestCase):
     def test_more_sessions_than_memory(self):
         """With 96 MiB five sessions can be open at the same time."""
         self.burst("--sessions", "20", "--others", "3", "--memory", "96M")
+
+    def test_small_sessions(self):
+        """Sixty sessions have their rows, and have them after a restart."""
+        told = json.loads(self.burst("--sessions", "60", "--senders", "2", "--asks", "2", "--kernels", "500", program="sessions.py"))
+        self.assertLess(told["columns_kib_each"], 64)
 
     def test_refused_in_time(self):
         """More than may wait get 429, with when to try again and why, and are loaded in the end."""

@@ -8,6 +8,8 @@
 #include "store/duckdb/duck.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,14 @@ static int64_t asked(struct store *s, struct store_session *ss)
     return n;
 }
 
+enum { GROW_STEP = 50 };
+
+static int count_batch(void *arg, const struct wire_batch *b)
+{
+    *(int64_t *)arg += (int64_t)b->rows;
+    return 0;
+}
+
 /* It has a file when it is no longer small, nothing is lost on the way, and nothing comes twice. */
 TEST(test_grown)
 {
@@ -86,6 +96,48 @@ TEST(test_grown)
     assert_null(pack_of(columns(), "w"));
     ops->put(ss);
     ops->close(s);
+}
+
+struct reader {
+    struct store_session *ss;
+    _Atomic bool done, wrong;
+    _Atomic int looks;
+};
+
+static void *read_it(void *arg)
+{
+    struct reader *r = arg;
+    int64_t last = 0;
+    while (!r->done) {
+        int64_t n = 0;
+        int rc = ops->scan(r->ss, RECORD_kernel, INT64_MIN, INT64_MAX,
+                           &(struct wire_visitor){.arg = &n, .batch = count_batch}, NULL);
+        r->wrong |= rc || n < last || n % GROW_STEP;
+        last = n;
+        r->looks++;
+    }
+    return NULL;
+}
+
+/* Whoever reads meanwhile sees each commit or the one before it, and never less. */
+TEST(test_read_while_it_grows)
+{
+    for (int round = 0; round < 4; round++) {
+        char id[16];
+        pthread_t thread;
+        struct store *s = open_store(64 << 10);
+        snprintf(id, sizeof id, "read%d", round);
+        struct reader r = {.ss = get(s, "w", id)};
+        assert_int_equal(pthread_create(&thread, NULL, read_it, &r), 0);
+        for (int i = 1; i <= 40 || r.looks < 40; i++)
+            OK(damage_write(ops, r.ss, GROW_STEP, i, e));
+        r.done = true;
+        pthread_join(thread, NULL);
+        assert_false(r.wrong);
+        assert_true(file_exists(file_of(id)));
+        ops->put(r.ss);
+        ops->close(s);
+    }
 }
 
 /* A transaction that would make it large is undone: it stays as it was, without a file. */
@@ -264,9 +316,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
     const struct CMUnitTest cases[] = {
-        CASE(test_grown),        CASE(test_growth_undone),  CASE(test_half_grown),
-        CASE(test_many_commits), CASE(test_store_of_files), CASE(test_tenants),
-        CASE(test_put_apart),
+        CASE(test_grown),        CASE(test_growth_undone),       CASE(test_half_grown),
+        CASE(test_many_commits), CASE(test_store_of_files),      CASE(test_tenants),
+        CASE(test_put_apart),    CASE(test_read_while_it_grows),
     };
     struct err e = {0};
     if (duck_open(&e))

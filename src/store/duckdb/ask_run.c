@@ -138,12 +138,9 @@ static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct
 }
 
 /* Question `counts` of a small session, which need not be made a database for that. */
-static int count_image(struct store_session *ss, const struct store_visitor *v, struct err *e)
+static int count_image(const struct image *image, const struct store_visitor *v)
 {
-    const struct image *image;
-    int rc = small_hold_image(ss, &image, e);
-    if (rc)
-        return rc;
+    int rc = 0;
     for (unsigned i = 0; !rc && i < RECORD_COUNT; i++) {
         const struct store_text name = {records[i].type, strlen(records[i].type)};
         const int64_t rows = (int64_t)image_rows(image, i);
@@ -152,8 +149,24 @@ static int count_image(struct store_session *ss, const struct store_visitor *v, 
         if (rows)
             rc = v->chunk(v->arg, &(struct store_chunk){1, 2, columns});
     }
-    small_let_go(ss);
     return rc;
+}
+
+static int ask_session(struct duck_ask *d, const struct store_question *q,
+                       const struct store_visitor *v, struct err *e)
+{
+    const struct image *image = NULL;
+    int rc = q->q == QUERY_counts && !small_file(q->session)
+                 ? small_hold_image(q->session, &image, e)
+                 : 0;
+    if (!rc && image) {
+        rc = count_image(image, v);
+        small_let_go(q->session);
+        return rc;
+    }
+    if (rc == 0)
+        rc = small_readable(q->session, &d->session, e);
+    return rc ? rc : ask_watched(d, v, e);
 }
 
 int ask_question(struct store *s, const struct store_question *q, const struct store_visitor *v,
@@ -174,12 +187,8 @@ int ask_question(struct store *s, const struct store_question *q, const struct s
         } else if (rc == GPUFL_E_NOENT) { /* no session has left anything yet */
             rc = 0;
         }
-    } else if (!rc && q->q == QUERY_counts && !small_file(q->session)) {
-        rc = count_image(q->session, v, e);
     } else if (!rc) {
-        rc = small_readable(q->session, &d->session, e);
-        if (rc == 0)
-            rc = ask_watched(d, v, e);
+        rc = ask_session(d, q, v, e);
     }
     ask_fini(&d->ask);
     mem_free(d);

@@ -61,18 +61,6 @@ static int put_image(const struct image *image, struct image_ask *ask, ask_take 
     return image_pages(image, ask, take, arg);
 }
 
-static int scan_image(struct store_session *ss, struct image_ask *ask, ask_take take, void *arg,
-                      struct err *e)
-{
-    const struct image *image;
-    int rc = small_hold_image(ss, &image, e);
-    if (rc)
-        return rc;
-    rc = put_image(image, ask, take, arg);
-    small_let_go(ss);
-    return rc;
-}
-
 static int scan_statement(struct store_session *ss, enum record_type type, struct image_ask *ask,
                           struct batches *b, struct err *e)
 {
@@ -95,6 +83,8 @@ static int scan_small(struct store_session *ss, struct image_ask *ask, const str
     int rc = small_hold_image(ss, &image, e);
     if (rc)
         return rc;
+    if (!image)
+        return scan_rows(ss, (enum record_type)ask->table, ask->from, ask->to, v, e);
     size_t rows = image_rows(image, ask->table);
     if (rows && batches_open(&b, (enum record_type)ask->table, rows, v)) {
         rc = err_nomem(e);
@@ -130,16 +120,21 @@ int scan_rows(struct store_session *ss, enum record_type type, int64_t from, int
 static int walk(struct store_session *ss, unsigned table, const char *columns, ask_take take,
                 void *arg, struct err *e)
 {
-    struct store_session *file = small_file(ss);
+    struct image_ask ask = {.table = table, .time = -1};
+    const struct image *image = NULL;
     struct buf text;
-    if (!file) {
-        struct image_ask ask = {.table = table, .time = -1};
-        return scan_image(ss, &ask, take, arg, e);
+    int rc = small_file(ss) ? 0 : small_hold_image(ss, &image, e);
+    if (rc)
+        return rc;
+    if (image) {
+        rc = put_image(image, &ask, take, arg);
+        small_let_go(ss);
+        return rc;
     }
     buf_init(&text, SQL_TEXT_MAX);
     buf_printf(&text, "SELECT %s FROM ", columns);
-    session_table(&text, file, table);
-    int rc = run(file, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
+    session_table(&text, small_file(ss), table);
+    rc = run(small_file(ss), &(struct sql_bound){buf_cstr(&text), NULL, 0}, take, arg, e);
     buf_fini(&text);
     return rc;
 }
@@ -216,13 +211,10 @@ static int walk_tables(struct store_session *ss, struct connection *c, const str
     return rc;
 }
 
-static int walk_image(struct store_session *ss, const struct store_walk *w, struct err *e)
+static int walk_image(const struct image *image, const struct store_walk *w)
 {
     struct walking each = {w, 0};
-    const struct image *image;
-    int rc = small_hold_image(ss, &image, e);
-    if (rc)
-        return rc;
+    int rc = 0;
     if (image->position_count)
         rc = w->positions(w->arg, image->positions, image->position_count);
     for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
@@ -230,22 +222,26 @@ static int walk_image(struct store_session *ss, const struct store_walk *w, stru
         rc = image_table_pages(image, each.table, store_table(each.table)->column_count, take_page,
                                &each);
     }
-    small_let_go(ss);
     return rc;
 }
 
 int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e)
 {
     struct connection *c;
-    struct store_session *file = small_file(ss);
-    if (!file)
-        return walk_image(ss, w, e);
-    int rc = engine_take(ss->store, &c, e);
+    const struct image *image = NULL;
+    int rc = small_file(ss) ? 0 : small_hold_image(ss, &image, e);
+    if (!rc && image) {
+        rc = walk_image(image, w);
+        small_let_go(ss);
+        return rc;
+    }
+    if (rc == 0)
+        rc = engine_take(ss->store, &c, e);
     if (rc)
         return rc;
     rc = sql_run(ss->store->duck, c->handle, "BEGIN TRANSACTION READ ONLY", e);
     if (rc == 0)
-        rc = walk_tables(file, c, w, e);
+        rc = walk_tables(small_file(ss), c, w, e);
     engine_undo(ss->store, c); /* nothing was written */
     engine_give(ss->store, c);
     return rc;

@@ -93,7 +93,7 @@ static void keep_image(struct store *s, const char *workspace, const char *sessi
         return;
     ss->at.refs++;
     pthread_mutex_unlock(&s->open.lock);
-    if (!small_hold_image(ss, &image, NULL))
+    if (!small_hold_image(ss, &image, NULL) && image)
         small_let_go(ss);
     pthread_mutex_lock(&s->open.lock);
     ss->at.refs--;

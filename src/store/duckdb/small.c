@@ -120,7 +120,9 @@ int small_hold_image(struct store_session *ss, const struct image **out, struct 
         pthread_rwlock_unlock(&m->lock);
         pthread_rwlock_rdlock(&m->lock);
     }
-    if (rc)
+    if (small_file(ss)) /* its image may have been cleared */
+        *out = NULL;
+    if (rc || !*out)
         pthread_rwlock_unlock(&m->lock);
     return rc;
 }
@@ -438,8 +440,10 @@ int small_positions(struct store_session *ss, struct store_position *out, unsign
     unsigned room = *count;
     if (file)
         return write_positions(file, out, count, e);
-    *count = 0;
     int rc = small_hold_image(ss, &image, e);
+    if (!rc && !image)
+        return write_positions(small_file(ss), out, count, e);
+    *count = 0;
     if (rc)
         return rc;
     *count = image->position_count < room ? image->position_count : room;

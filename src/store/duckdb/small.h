@@ -49,7 +49,8 @@ int small_readable(struct store_session *ss, struct store_session **out, struct 
 /* The session that has a file, or NULL: it is small. */
 struct store_session *small_file(struct store_session *ss);
 
-/* An image that is up to date, until it is let go. */
+/* An image that is up to date, until it is let go. *out is NULL, with nothing to be let go, where
+ * the session got a file meanwhile: it has one for as long as it is open then. */
 int small_hold_image(struct store_session *ss, const struct image **out, struct err *e);
 void small_let_go(struct store_session *ss);
 

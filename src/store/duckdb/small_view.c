@@ -110,6 +110,11 @@ int small_readable(struct store_session *ss, struct store_session **out, struct 
         return 0;
     pthread_mutex_lock(&m->view_lock);
     int rc = small_hold_image(ss, &image, e);
+    if (!rc && !image) {
+        pthread_mutex_unlock(&m->view_lock);
+        *out = small_file(ss);
+        return 0;
+    }
     if (rc == 0) {
         if (!m->view)
             rc = session_open_own(ss, NULL, &m->view, e);
@@ -132,7 +137,9 @@ int small_copy(struct store_session *ss, const char *path, struct err *e)
     rc = write_begin_alone(g, e);
     if (rc == 0) {
         rc = small_hold_image(ss, &image, e);
-        if (rc == 0) {
+        if (!rc && !image) {
+            rc = err_set(e, GPUFL_E_BUSY, "session %s gets a file; try again", ss->at.id);
+        } else if (rc == 0) {
             rc = small_put_image(g, image, NULL, e);
             small_let_go(ss);
         }
