@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Small sessions by the ten thousand: taken in, listed, searched, and found again after a restart.
+
+--sessions sessions are sent by --senders processes as fast as the server takes them, each with its end; a 429 or 503
+is waited out as Retry-After says. Their apps are numbered, --apps different ones. When all are loaded the list, a
+search and the kernels of a session are asked --asks times, then the server ends and is started again. Several
+--server are measured in turn, so that two builds can be compared. Prints JSON: sessions a second until the last
+answer and until the last was loaded, bytes on the disk (columns, small tables) and of the rows as they were sent,
+memory, waits of answers, seconds of the restart until /readyz says that the server is ready and until the list is
+there.
+
+With --check it ends with 1 where a session that was acknowledged is not there, or has other rows than it has.
+
+  bench/server/sessions.py [--build DIR] [--server FILE ...] [--sessions N] [--kernels N] [--check]
+"""
+import argparse
+import collections
+import gzip
+import http.client
+import json
+import multiprocessing
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "bench" / "server"))
+from burst import record  # noqa: E402
+from served import Server, milliseconds  # noqa: E402
+
+LOOK_S = 0.5  # between looks at how many are loaded
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=str(ROOT / "build"), help="build folder")
+    parser.add_argument("--server", action="append", default=[], metavar="FILE", help="gpufl-server; else that of the build")
+    parser.add_argument("--sessions", type=int, default=10000)
+    parser.add_argument("--kernels", type=int, default=2000, help="of each session")
+    parser.add_argument("--apps", type=int, default=100, help="names of programs")
+    parser.add_argument("--senders", type=int, default=4)
+    parser.add_argument("--asks", type=int, default=50, help="times that each question is asked")
+    parser.add_argument("--patience", type=float, default=600, metavar="S", help="until all is loaded")
+    parser.add_argument("--folder", help="for the data; else a temporary one")
+    parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
+    return parser.parse_args()
+
+
+def renamed(number, apps, session, channels):
+    """A session of another id and another program, as bodies."""
+    other, app = f"{number:08x}" + session[8:], f"app-{number % apps:04d}"
+    return other, {c: gzip.compress(t.replace(session.encode(), other.encode()).replace(b'"gpufl-sim"', f'"{app}"'.encode()), 1)
+                   for c, t in channels.items()}
+
+
+def send(port, key, numbers, apps, recorded, ready, results):
+    """A sender's sessions, made before all senders begin; puts the waits and the answers by status into results."""
+    made = [renamed(number, apps, *recorded) for number in numbers]
+    ready.wait()
+    began = time.monotonic()
+    connection, waits, answers = http.client.HTTPConnection("127.0.0.1", port, timeout=600), [], collections.Counter()
+
+    def ask(path, session, body=b"", **more):
+        while True:
+            began = time.monotonic()
+            connection.request("POST", path, body, {"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson",
+                                                    "X-GpuFlight-Session-Id": session, **more})
+            answer = connection.getresponse()
+            text = answer.read()
+            waits.append(time.monotonic() - began)
+            answers[str(answer.status)] += 1
+            if answer.status == 200:
+                return
+            if answer.status not in (429, 503):
+                raise RuntimeError(f"{path}: {answer.status} {text[:300]!r}")
+            time.sleep(float(answer.headers["Retry-After"]))
+
+    for session, channels in made:
+        for channel, body in channels.items():
+            ask("/api/v1/events/stream", session, body,
+                **{"X-GpuFlight-Channel": channel, "X-GpuFlight-Offset": "0", "Content-Encoding": "gzip"})
+        ask("/api/v1/events/session-complete", session)
+    results.put((began, waits, answers))
+
+
+def metrics(server):
+    text, _ = server.ask("GET", "/metrics")
+    return {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line and line[0] != "#"}
+
+
+def wait_for_all(server, o):
+    """When all sessions were there and had ended; None: they were not in time."""
+    end = time.monotonic() + o.patience
+    while time.monotonic() < end:
+        now = time.monotonic()
+        if not server.get("/api/v1/sessions?limit=1&state=live")["rows"] and len(every_session(server)) == o.sessions:
+            return now
+        time.sleep(LOOK_S)
+    return None
+
+
+def every_session(server):
+    """All sessions, page by page: kernels by id."""
+    found, path = {}, "/api/v1/sessions?limit=1000"
+    while path:
+        answer = server.get(path)
+        found.update((row["id"], row["kernels"]) for row in answer["rows"])
+        path = answer.get("next") and f"/api/v1/sessions?limit=1000&after={answer['next']}"
+    return found
+
+
+def timed(server, path, count):
+    waits = []
+    for i in range(count):
+        began = time.monotonic()
+        server.get(path(i))
+        waits.append(time.monotonic() - began)
+    return milliseconds(waits)
+
+
+def on_disk(folder, pattern):
+    return sum(p.stat().st_blocks * 512 for p in pathlib.Path(folder).rglob(pattern) if p.is_file())
+
+
+def sent_all(server, o, recorded):
+    """Sends all sessions; (when it began, when the last answer came, waits, answers)."""
+    results, ready, began = multiprocessing.Queue(), multiprocessing.Barrier(o.senders), []
+    senders = [multiprocessing.Process(target=send, args=(server.port, server.key, range(1 + i, o.sessions + 1, o.senders), o.apps, recorded,
+                                                        ready, results))
+               for i in range(o.senders)]
+    for sender in senders:
+        sender.start()
+    waits, answers = [], collections.Counter()
+    for _ in senders:
+        start, more, counted = results.get(timeout=3600)
+        began.append(start)
+        waits += more
+        answers += counted
+    for sender in senders:
+        sender.join()
+    return min(began), time.monotonic(), waits, answers
+
+
+def restarted(o, program, folder, key, result):
+    began = time.monotonic()
+    server = Server(o.build, folder, program=program, key=key)
+    server.until("/readyz", lambda answer: True)
+    result["restart_ready_s"] = round(time.monotonic() - began, 2)
+    server.get("/api/v1/sessions?limit=50")
+    result["restart_listed_s"] = round(time.monotonic() - began, 2)
+    result["restart_rss_mib"] = round(server.peak() / 2**20)
+    found = every_session(server)
+    server.close()
+    return found
+
+
+def measure(o, program, recorded, folder):
+    server = Server(o.build, folder, program=program)
+    began, answered, waits, answers = sent_all(server, o, recorded)
+    done = wait_for_all(server, o)
+    ids = list(every_session(server).items())
+    whole = collections.Counter(kernels for _, kernels in ids)
+    body = sum(len(gzip.compress(text, 6)) for text in recorded[1].values())
+    result = {"server": program, "sessions": o.sessions, "kernels_each": o.kernels, "sent_bytes_each": body,
+              "answers": dict(answers), "bodies": milliseconds(waits),
+              "acknowledged_a_s": round(o.sessions / (answered - began), 1),
+              "loaded_a_s": round(o.sessions / (done - began), 1) if done else None,
+              "found": len(ids), "kernels": dict(whole)}
+    some = [ids[i * len(ids) // o.asks][0] for i in range(o.asks)]
+    result["list"] = timed(server, lambda i: "/api/v1/sessions?limit=50", o.asks)
+    result["search"] = timed(server, lambda i: f"/api/v1/sessions?limit=50&text=app-{i % o.apps:04d}", o.asks)
+    result["kernels_of_one"] = timed(server, lambda i: f"/api/v1/sessions/{some[i]}/kernels", o.asks)
+    result["cpu_s"] = round(server.cpu(), 1)
+    result["peak_rss_mib"] = round(server.peak() / 2**20)
+    result["descriptors"] = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+    result["set_aside"] = metrics(server).get("gpufl_loader_set_aside_total")
+    key = server.key
+    server.close()
+    result["columns_kib_each"] = round(on_disk(f"{folder}/columns", "*") / 1024 / o.sessions, 1)
+    result["small_tables_kib_each"] = round(on_disk(folder, "meta.db*") / 1024 / o.sessions, 1)
+    result["files"] = sum(1 for _ in pathlib.Path(f"{folder}/columns").rglob("*"))
+    again = restarted(o, program, folder, key, result)
+    result["missing_after_restart"] = len(set(dict(ids)) - set(again))
+    return result
+
+
+def wrong(o, r):
+    return [text for bad, text in (
+        (not r["loaded_a_s"], "not all sessions were loaded in time"),
+        (r["found"] != o.sessions, f"{r['found']} of {o.sessions} sessions are there"),
+        (r["kernels"] != {o.kernels: o.sessions}, f"sessions have {r['kernels']} kernels, not {o.kernels}"),
+        (r["set_aside"], f"{r['set_aside']} frames were set aside"),
+        (r["missing_after_restart"], f"{r['missing_after_restart']} sessions were missing after the restart"),
+    ) if bad]
+
+
+def main():
+    o = options()
+    folder, failed = tempfile.mkdtemp(prefix="gpufl-bench-", dir=o.folder), []
+    try:
+        recorded = record(o.build, f"{folder}/sim", o.kernels)
+        for i, program in enumerate(o.server or [f"{o.build}/bin/gpufl-server"]):
+            result = measure(o, program, recorded, f"{folder}/data-{i}")
+            print(json.dumps(result, indent=2), flush=True)
+            failed += wrong(o, result) if o.check else []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for text in failed:
+        print(f"wrong: {text}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
