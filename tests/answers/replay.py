@@ -18,7 +18,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "answers"
 UNKNOWN = {"no_samples", "several_waited", "no_stack", "no_python", "lost", "shared"}
-EDGES = {"before_first", "after_last"}
+EDGES = {"start_up", "before_first", "after_last"}
 CLOCK, NO_LINE, FINDINGS = 0.15, 0.02, 3
 
 

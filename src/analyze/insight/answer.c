@@ -17,7 +17,7 @@ const char *answer_error(const struct model *m, int64_t half_width, char *text, 
 {
     double share = half_width == CELL_NULL
                        ? 0
-                       : 100 * cells_share((double)half_width, (double)sum_windows_time(m));
+                       : 100 * cells_share((double)half_width, (double)sum_steps_time(m));
     *text = '\0';
     if (share > 0)
         snprintf(text, size, " ± %.1f", share);
@@ -51,11 +51,11 @@ static void put_top_kernel(const struct model *m, struct answer *a, struct buf *
 static void put_nothing(const struct model *m, struct answer *a, struct buf *out)
 {
     struct idle_sum sums[IDLE_CAUSES];
-    int64_t all, wall = sum_windows_time(m);
+    int64_t all, wall = sum_steps_time(m);
     char share[UNITS_TEXT];
-    unsigned devices = sum_idle_total(m, sums, &all);
+    unsigned devices = sum_idle_steady(m, sums, &all);
     int64_t idle = sum_idle_of_run(m, all);
-    const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_windows_whole(m);
+    const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_steps_whole(m);
     if (!devices || wall <= 0) {
         a->next = "Read what was recorded and what is missing (gpufl report --section ledger).";
         bool known = sum_known_is(m, KNOWN_KERNELS);

@@ -21,8 +21,8 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
         return rc;
     buf_init(&text, TEXT_MAX);
     i->place = place;
-    i->gives_back = ns;
-    i->severity = insight_by_share(m, ns);
+    i->gives_back = cells_whole((double)ns * sum_steps_copy_part(m));
+    i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "copies", (int64_t)count);
     insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
     buf_printf(&text, "Small copies × %llu", (unsigned long long)count);
@@ -134,6 +134,13 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     return rc;
 }
 
+/* ns of copies in what shares are of; at most `most`. */
+static int64_t steady_time(const struct model *m, int64_t ns, int64_t most)
+{
+    ns = cells_whole((double)ns * sum_steps_copy_part(m));
+    return ns < most ? ns : most;
+}
+
 int insight_pageable_copies(const struct model *m, struct insights *to)
 {
     struct busy_result compute, any;
@@ -141,11 +148,14 @@ int insight_pageable_copies(const struct model *m, struct insights *to)
     busy_result(&m->devices.compute, &compute);
     busy_result(&m->devices.any, &any);
     int64_t alone = any.busy - compute.busy;
+    if (sum_steps_steady(m))
+        alone -= m->steps.any_before - m->steps.compute_before;
+    alone = alone > 0 ? alone : 0;
     for (uint32_t k = 0; !rc && k < TRANSFER_KINDS; k++) {
         const struct transfer_sum *t = &m->transfers.pageable[k];
         if (t->bytes >= INSIGHT_pageable_bytes &&
             insight_is_share(m, sum_windows_of_whole(m, t->time), INSIGHT_worth, 1000))
-            rc = add_pageable(m, k, t, t->time < alone ? t->time : alone, to);
+            rc = add_pageable(m, k, t, steady_time(m, t->time, alone), to);
     }
     return rc;
 }

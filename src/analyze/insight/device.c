@@ -32,7 +32,7 @@ static int64_t lost(const struct model *m, uint32_t device, double share)
     struct busy_result busy;
     busy_result(&m->devices.items[device].compute, &busy);
     double below = highest > 0 && clock->count ? 1 - sum_metrics_mean(clock) / (double)highest : 1;
-    return cells_whole((double)busy.busy * share * (below < 0 ? 0 : below));
+    return cells_whole((double)busy.busy * sum_steps_part(m) * share * (below < 0 ? 0 : below));
 }
 
 static int add(const struct model *m, const char *rule, uint32_t device, uint64_t count,

@@ -76,7 +76,7 @@ static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
 /* Names the engine's cost where it is more than a twentieth; in long runs it is less. */
 static void say_engine(const struct model *m, struct buf *out)
 {
-    int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_windows_time(m);
+    int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_steps_time(m);
     if (wall <= 0 || of_run < wall / 20)
         return;
     buf_str(out, "The GPU was idle ");
@@ -281,7 +281,8 @@ static void say_idle_line(const struct model *m, struct buf *out)
     int rc = idle_table_make(m, &t);
     const struct idle_row *top = NULL;
     for (size_t i = 0; !rc && i < t.lines && !top; i++)
-        if (!t.rows[i].ended_by && !stacks_place_at(&m->stacks, t.rows[i].place)->mark)
+        if (!t.rows[i].ended_by && sum_idle_counts(m, (enum idle_cause)t.rows[i].cause) &&
+            !stacks_place_at(&m->stacks, t.rows[i].place)->mark)
             top = &t.rows[i];
     if (top && (double)top->ns * 100 >= WORTH * (double)t.all) {
         buf_printf(out, "Of the idle time %s was spent",

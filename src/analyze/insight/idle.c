@@ -63,7 +63,7 @@ struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
     int64_t all;
     unsigned devices = sum_idle_total(m, sums, &all);
     int64_t time = sum_idle_of_run(m, sums[c].time);
-    if (time > sum_windows_time(m))
+    if (time > sum_steps_time(m))
         return (struct insight_idle){.devices = devices};
     return (struct insight_idle){devices, time, sums[c].time, sums[c].gaps, sums[c].longest};
 }
@@ -162,7 +162,7 @@ static void add_spread(struct lines *l, const struct line *line, bool kept)
 static void keep(const struct model *m, struct lines *l)
 {
     size_t kept = 0;
-    int64_t wall = sum_windows_time(m);
+    int64_t wall = sum_steps_time(m);
     for (size_t i = 0; i < l->count; i++) {
         struct line *line = &l->items[i];
         int64_t ns = sum_idle_of_run(m, line->ns);
@@ -333,7 +333,7 @@ static int add_everywhere(const struct model *m, const struct lines *l, enum idl
     struct insight *i;
     struct buf text;
     char b[UNITS_TEXT];
-    if (of_run > sum_windows_time(m) || !insight_is_share(m, of_run, INSIGHT_line_idle, 100))
+    if (of_run > sum_steps_time(m) || !insight_is_share(m, of_run, INSIGHT_line_idle, 100))
         return 0;
     int rc = insight_add(to, "idle_cause", &i);
     if (rc)
@@ -454,6 +454,8 @@ static struct state state_of(const struct model *m, enum idle_state state)
     struct state sum = {0};
     for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
         const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
+        if (!sum_idle_counts(m, (enum idle_cause)l->cause))
+            continue;
         sum.all = cells_sum(sum.all, cells_sum(l->exact, l->estimated));
         if (IDLE_DOING_STATE(l->doing) != (uint32_t)state)
             continue;
@@ -473,7 +475,7 @@ static int add_state(const struct model *m, enum idle_state state, const char *t
     struct buf text;
     int64_t of_run = sum_idle_of_run(m, s.ns);
     if ((double)s.ns * 100 < INSIGHT_state_idle * (double)s.all ||
-        !insight_is_share(m, of_run, INSIGHT_late_idle, 100) || of_run > sum_windows_time(m))
+        !insight_is_share(m, of_run, INSIGHT_late_idle, 100) || of_run > sum_steps_time(m))
         return 0;
     int rc = insight_add(to, "idle_cause", &i);
     if (rc)

@@ -91,13 +91,13 @@ void insight_fact_longest(const struct model *m, struct insight *i, int64_t star
 
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of)
 {
-    int64_t wall = sum_windows_time(m);
+    int64_t wall = sum_steps_time(m);
     return wall > 0 && (double)ns * (double)of >= (double)limit * (double)wall;
 }
 
 enum insight_severity insight_by_share(const struct model *m, int64_t ns)
 {
-    double share = 100 * cells_share((double)ns, (double)sum_windows_time(m));
+    double share = 100 * cells_share((double)ns, (double)sum_steps_time(m));
     return share > INSIGHT_severity_high     ? INSIGHT_HIGH
            : share > INSIGHT_severity_medium ? INSIGHT_MEDIUM
                                              : INSIGHT_LOW;
@@ -107,10 +107,10 @@ int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
 {
     double busy = (double)m->devices.compute_ns, all = (double)m->kernels.time.total;
     unsigned devices = m->devices.computing;
-    return devices && all > 0
-               ? sum_windows_of_whole(
-                     m, cells_whole((double)kernel_ns * (busy < all ? busy / all : 1) / devices))
-               : 0;
+    return devices && all > 0 ? sum_windows_of_whole(m, cells_whole((double)kernel_ns *
+                                                                    (busy < all ? busy / all : 1) *
+                                                                    sum_steps_part(m) / devices))
+                              : 0;
 }
 
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out)
@@ -207,7 +207,7 @@ static unsigned band_of(const struct model *m, int64_t ns)
  * profiler's own cost is none of the program's. */
 static void bound_all(const struct model *m, bool slowed, struct insights *in, size_t first)
 {
-    int64_t wall = sum_windows_time(m);
+    int64_t wall = sum_steps_time(m);
     for (size_t k = first; k < in->count; k++) {
         struct insight *i = &in->items[k];
         int64_t ns = i->gives_back;

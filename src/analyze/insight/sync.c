@@ -115,7 +115,7 @@ static const struct {
 static void put_idle(const struct model *m, const struct waiting *w, struct buf *out)
 {
     struct idle_sum causes[IDLE_CAUSES];
-    int64_t all, wall = sum_windows_time(m);
+    int64_t all, wall = sum_steps_time(m);
     unsigned devices = sum_idle_total(m, causes, &all);
     char a[UNITS_TEXT];
     int64_t idle = sum_idle_of_run(m, w->idle);
@@ -123,7 +123,7 @@ static void put_idle(const struct model *m, const struct waiting *w, struct buf 
         return;
     if (idle >= wall / 1000)
         buf_printf(out, " The GPU%s sat idle %s of %s because of it.", devices > 1 ? "s" : "",
-                   units_percent(a, (double)idle, (double)wall), sum_windows_whole(m));
+                   units_percent(a, (double)idle, (double)wall), sum_steps_whole(m));
     else
         buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
 }

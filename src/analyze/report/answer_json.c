@@ -11,7 +11,7 @@ enum { TEXT_MAX = 1 << 20 };
 void json_answer(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
-    double whole = (double)sum_windows_time(m);
+    double whole = (double)sum_steps_time(m);
     struct answer a;
     struct buf statement;
     buf_init(&statement, TEXT_MAX);
@@ -28,6 +28,7 @@ void json_answer(const struct report *r, struct json_out *j)
     json_out_number(j, "share", cells_share((double)a.gives_back, whole));
     json_out_number(j, "share_error",
                     a.half_width == CELL_NULL ? NAN : cells_share((double)a.half_width, whole));
+    json_out_text(j, "share_of", json_share_of(m));
     json_out_text_or_null(j, "bound",
                           !a.insight                                   ? ""
                           : a.insight->rule->bound == INSIGHT_MEASURED ? "measured"

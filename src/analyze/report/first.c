@@ -83,6 +83,7 @@ void page_head(struct page *p)
         fputc('\n', p->out);
     p->begun = true;
     put_program(p);
+    page_steps_fact(p);
     page_cost(p);
     page_flaws(p);
     put_ledger(p);
@@ -194,7 +195,7 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
     char share[UNITS_TEXT], error[16], lead[64];
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    units_percent(share, (double)i->gives_back, (double)sum_windows_time(p->model));
+    units_percent(share, (double)i->gives_back, (double)sum_steps_time(p->model));
     answer_error(p->model, i->half_width, error, sizeof error);
     int n = snprintf(lead, sizeof lead, "  %u. %s%s%s", number,
                      i->rule->bound == INSIGHT_ESTIMATED ? "≤ " : "", share, error);
@@ -272,6 +273,7 @@ static void put_list(struct page *p, const struct insights *in)
     const struct insight *listed[FINDINGS], *idle = vain(in);
     unsigned shown = 0, left = 0, most = idle ? FINDINGS - 1 : FINDINGS;
     bool estimates = false;
+    char heading[120];
     for (size_t i = 0; i < in->count; i++)
         if (shown < most && is_listed(in, i)) {
             estimates |= in->items[i].rule->bound == INSIGHT_ESTIMATED;
@@ -279,9 +281,9 @@ static void put_list(struct page *p, const struct insights *in)
         } else {
             left += !in->items[i].part_of && &in->items[i] != idle;
         }
-    page_heading(p, estimates
-                        ? "What to change first (what it alone gives back of the run; ≤: by theory)"
-                        : "What to change first (what it alone gives back of the run)");
+    snprintf(heading, sizeof heading, "What to change first (what it alone gives back of %s%s)",
+             sum_steps_whole(p->model), estimates ? "; ≤: by theory" : "");
+    page_heading(p, heading);
     for (unsigned n = 1; n <= shown; n++)
         put_finding(p, listed, n);
     if (idle)

@@ -23,8 +23,10 @@ static int compare_causes(const void *a, const void *b, void *arg)
     return x - y;
 }
 
-static void put_causes(struct page *p, struct idle_sum *sums, int64_t all, unsigned devices)
+static void put_causes(struct page *p, struct idle_sum *sums, unsigned devices)
 {
+    struct idle_sum shared[IDLE_CAUSES];
+    int64_t all;
     static const struct grid_column columns[] = {
         {"idle", GRID_RIGHT}, {"share", GRID_RIGHT}, {"gaps", GRID_RIGHT}, {"because", GRID_TEXT}};
     int order[IDLE_CAUSES];
@@ -35,16 +37,21 @@ static void put_causes(struct page *p, struct idle_sum *sums, int64_t all, unsig
         order[i] = i;
     qsort_r(order, IDLE_CAUSES, sizeof *order, compare_causes, sums);
     grid_init(&g, columns, 4);
+    sum_idle_steady(p->model, shared, &all);
     for (int i = 0; i < IDLE_CAUSES; i++) {
         const struct idle_sum *s = &sums[order[i]];
         if (!s->gaps)
             continue;
         grid_put(&g, "%s", units_time(a, s->time));
-        grid_put(&g, "%s", units_percent(b, (double)s->time, (double)all));
+        grid_put(&g, "%s",
+                 units_percent(b, (double)shared[order[i]].time,
+                               shared[order[i]].time ? (double)all : 0));
         grid_put(&g, "%s", units_count(c, (int64_t)s->gaps));
         grid_put(&g, "%s", sum_idle_text((enum idle_cause)order[i]));
     }
     page_grid(p, &g);
+    if (sum_steps_steady(p->model))
+        page_text(p, "Shares are of the idle time in the steady part.");
     if (devices > 1 || p->model->facts.sessions > 1)
         page_text(p, "Summed over %u device%s and %u session%s%s.", devices,
                   devices == 1 ? "" : "s", p->model->facts.sessions,
@@ -112,7 +119,8 @@ static void put_row(struct page *page, const struct idle_row *r, int64_t all, st
     put_place(page->model, r, &place);
     if (r->place)
         put_inside(page->model, r, &inside);
-    grid_put(g, "%s", units_percent(a, (double)r->ns, (double)all));
+    bool counts = sum_idle_counts(page->model, (enum idle_cause)r->cause);
+    grid_put(g, "%s", units_percent(a, (double)r->ns, counts ? (double)all : 0));
     grid_put(g, "%s", units_time(b, r->ns));
     grid_put(g, "%s",
              !r->estimated || !r->place   ? ""
@@ -168,7 +176,8 @@ static void put_rows(struct page *p, const struct idle_table *t)
     for (size_t i = 0; i < shown; i++)
         put_row(p, &t->rows[i], t->all, &g);
     for (size_t i = t->lines; i < t->count; i++)
-        by_reason[t->rows[i].reason] = cells_sum(by_reason[t->rows[i].reason], t->rows[i].ns);
+        if (sum_idle_counts(p->model, (enum idle_cause)t->rows[i].cause))
+            by_reason[t->rows[i].reason] = cells_sum(by_reason[t->rows[i].reason], t->rows[i].ns);
     for (uint32_t r = 0; r < IDLE_REASONS; r++) {
         struct idle_row row = {.reason = r, .cause = IDLE_CAUSES, .ns = by_reason[r]};
         if (row.ns && !idle_reason_is_unknown((enum idle_reason)r))
@@ -247,7 +256,8 @@ static void put_fork(struct page *p, const struct idle_table *t)
         uint32_t place = t->rows[i].place;
         int64_t ns = 0;
         for (size_t k = 0; k < t->lines; k++)
-            if (t->rows[k].place == place && !t->rows[k].ended_by)
+            if (t->rows[k].place == place && !t->rows[k].ended_by &&
+                sum_idle_counts(p->model, (enum idle_cause)t->rows[k].cause))
                 ns = cells_sum(ns, t->rows[k].ns);
         if ((double)ns * 100 <= IDLE_FORK_ALONE * (double)t->all)
             continue;
@@ -281,6 +291,6 @@ void page_idle(struct page *p)
     unsigned devices = sum_idle_total(p->model, sums, &all);
     if (!devices || all <= 0)
         return;
-    put_causes(p, sums, all, devices);
+    put_causes(p, sums, devices);
     put_lines(p);
 }

@@ -4,19 +4,30 @@
 #include "analyze/report/json.h"
 #include "base/err.h"
 
+#include <string.h>
+
 enum { TEXT_MAX = 1 << 16 };
 
-/* known: false where nobody knows what the GPU did. */
-static void put_causes(struct json_out *j, const struct idle_sum *sums, int64_t all, bool known)
+/* sums: of all idle time; steady: of what shares are of. known: false where nobody knows what the
+ * GPU did. */
+static void put_causes(struct json_out *j, const struct idle_sum *sums,
+                       const struct idle_sum *steady, bool known)
 {
+    int64_t all = 0, shared = 0;
+    for (int c = 0; c < IDLE_CAUSES; c++) {
+        all = cells_sum(all, sums[c].time);
+        shared = cells_sum(shared, steady[c].time);
+    }
     json_out_int(j, "idle_ns", known ? all : CELL_NULL);
+    json_out_int(j, "steady_ns", known ? shared : CELL_NULL);
     json_out_array(j, "causes");
     for (int c = 0; known && c < IDLE_CAUSES; c++) {
         json_out_object(j, NULL);
         json_out_text(j, "cause", sum_idle_key((enum idle_cause)c));
         json_out_int(j, "idle_ns", sums[c].time);
         json_out_count(j, "gaps", sums[c].gaps);
-        json_out_number(j, "share", cells_share((double)sums[c].time, (double)all));
+        json_out_int(j, "steady_ns", steady[c].time);
+        json_out_number(j, "share", cells_share((double)steady[c].time, (double)shared));
         json_out_close_object(j);
     }
     json_out_close_array(j);
@@ -72,24 +83,24 @@ static void put_lines(const struct model *m, struct json_out *j)
 void json_idle(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
-    struct idle_sum sums[IDLE_CAUSES];
+    struct idle_sum sums[IDLE_CAUSES], steady[IDLE_CAUSES];
     int64_t all;
     unsigned devices = sum_idle_total(m, sums, &all);
+    sum_idle_steady(m, steady, &all);
     json_out_object(j, "idle");
     json_out_count(j, "devices_told", devices);
     json_out_int(j, "doubtful_ns", m->idle.doubtful);
-    put_causes(j, sums, all, devices || sum_known_is(m, KNOWN_KERNELS));
+    put_causes(j, sums, steady, devices || sum_known_is(m, KNOWN_KERNELS));
     json_out_array(j, "devices");
     for (size_t i = 0; i < m->idle.device_count && i < m->devices.count; i++) {
         const struct idle_device *d = &m->idle.devices[i];
-        int64_t idle = 0;
         if (!d->any)
             continue;
-        for (int c = 0; c < IDLE_CAUSES; c++)
-            idle = cells_sum(idle, d->causes[c].time);
+        memcpy(steady, d->causes, sizeof steady);
+        sum_idle_device_steady(m, d, steady);
         json_out_object(j, NULL);
         json_out_int(j, "index", i ? m->devices.items[i].row.index : CELL_NULL);
-        put_causes(j, d->causes, idle, true);
+        put_causes(j, d->causes, steady, true);
         json_out_close_object(j);
     }
     json_out_close_array(j);

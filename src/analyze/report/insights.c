@@ -78,8 +78,8 @@ static void put_insight(struct page *p, const struct insight *i)
                    i->rule->bound == INSIGHT_ESTIMATED ? "Estimate: gives back at most"
                                                        : "Gives back at most",
                    units_time(a, i->gives_back),
-                   units_percent(b, (double)i->gives_back, (double)sum_windows_time(p->model)),
-                   sum_windows_whole(p->model),
+                   units_percent(b, (double)i->gives_back, (double)sum_steps_time(p->model)),
+                   sum_steps_whole(p->model),
                    i->rule->bound == INSIGHT_ESTIMATED ? ", if that is what holds it up" : "");
     page_item(p, "  ", &text);
     buf_str(&text, i->text);

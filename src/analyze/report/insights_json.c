@@ -54,7 +54,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_text(j, "next", i->next);
     json_out_int(j, "gives_back_ns", i->gives_back);
     json_out_number(j, "gives_back_share",
-                    cells_share((double)i->gives_back, (double)sum_windows_time(m)));
+                    cells_share((double)i->gives_back, (double)sum_steps_time(m)));
     json_out_text(j, "bound", i->rule->bound == INSIGHT_MEASURED ? "measured" : "estimated");
     json_out_int(j, "half_width_ns", i->half_width);
     json_out_int(j, "part_of", i->part_of ? (int64_t)i->part_of - 1 : CELL_NULL);

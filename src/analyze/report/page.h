@@ -42,6 +42,7 @@ void page_grid(struct page *p, struct grid *g);
 void page_simulated(struct page *p);      /* head.c */
 void page_head(struct page *p);           /* first.c: what ran, and what is wrong with it */
 void page_few_sessions(struct page *p);   /* first.c */
+void page_steps(struct page *p);          /* steps.c */
 void page_time(struct page *p);           /* time.c: one bar */
 void page_first_findings(struct page *p); /* first.c: what to change first */
 void page_next(struct page *p);           /* first.c: the next command */
@@ -69,6 +70,7 @@ void page_brief(struct page *p);       /* head.c: the summary with these finding
 void page_cost(struct page *p);        /* ledger.c: what capturing cost the program, in a line */
 /* A finding's title and where; what the title itself says of the line is left out. */
 void page_put_headline(const struct model *m, const struct insight *i, struct buf *out);
+void page_steps_fact(struct page *p);    /* steps.c: how many, and what shares are of */
 void page_flaws(struct page *p);         /* head.c: no clean end, damage, another engine */
 void page_occupancy(struct page *p);     /* occupancy.c */
 void page_scope_samples(struct page *p); /* samples.c */

@@ -138,6 +138,7 @@ static const struct {
     {NULL, BRIEF, page_brief},
     {"session", BRIEF | FULL, page_session},
     {"time", FIRST | FULL, page_time},
+    {"steps", FULL, page_steps},
     {NULL, FIRST, page_first_findings},
     {"insights", FULL, page_insights},
     {"summary", FULL, page_summary},

@@ -31,6 +31,7 @@ static const struct {
     [TIME_IDLE + IDLE_AFTER] = {"after the last work", ">", "37"},
     [TIME_IDLE + IDLE_ENGINE] = {"profiler's engine", "!", "96"},
     [TIME_IDLE + IDLE_OTHER] = {"other processes", "@", "37"},
+    [TIME_IDLE + IDLE_START_UP] = {"start-up", "^", "90"},
 };
 
 const char *time_part_name(int part)
@@ -99,6 +100,10 @@ static void add_busy(const struct model *m, struct time_parts *t, int64_t watche
         busy_result(&m->devices.items[i].any, &r);
         any = cells_sum(any, r.busy);
     }
+    if (sum_steps_steady(m)) {
+        compute -= m->steps.compute_before < compute ? m->steps.compute_before : compute;
+        any -= m->steps.any_before < any ? m->steps.any_before : any;
+    }
     busy = busy < 0 ? 0 : busy;
     int64_t known = sum_windows_gpu_any(m) && any < busy ? any : busy,
             kernels = cells_whole((double)known * cells_share((double)compute, (double)any));
@@ -112,7 +117,7 @@ void time_parts_make(const struct model *m, struct time_parts *t)
     struct idle_sum sums[IDLE_CAUSES];
     int permille[TIME_PARTS];
     memset(t, 0, sizeof *t);
-    t->devices = sum_idle_total(m, sums, &t->idle);
+    t->devices = sum_idle_steady(m, sums, &t->idle);
     if (!t->devices)
         return;
     add_busy(m, t, sum_idle_watched(m));
@@ -182,21 +187,25 @@ void page_time(struct page *p)
     struct time_parts t;
     int cells[TIME_PARTS], width = p->width - 4 < BAR_MOST ? p->width - 4 : BAR_MOST;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], of[32] = "";
+    bool steady = sum_steps_steady(p->model);
     time_parts_make(p->model, &t);
     if (!t.devices)
         return;
     if (t.devices > 1)
         snprintf(of, sizeof of, " of %u GPUs together", t.devices);
     page_heading(p, "Where the time went");
-    page_text(p, "Kernels or copies ran for %s of %s%s; nothing ran for %s.",
-              units_percent(a, (double)(t.whole - t.idle), (double)t.whole), units_time(b, t.whole),
-              of, units_time(c, t.idle));
+    page_text(p, "Kernels or copies ran for %s of %s%s%s; nothing ran for %s.",
+              units_percent(a, (double)(t.whole - t.idle), (double)t.whole),
+              steady ? "the steady part, " : "", units_time(b, t.whole), of, units_time(c, t.idle));
     time_parts_spread(&t, width, cells);
     fputs("  ", p->out);
     for (size_t i = 0; i < t.count; i++)
         put_glyph(p, t.items[i].part, cells[i]);
     fputc('\n', p->out);
     put_legend(p, &t);
+    if (steady)
+        page_text(p, "Not in the bar: start-up, %s, and %s after the last work.",
+                  units_time(a, p->model->steps.start_up), units_time(b, p->model->steps.end));
 }
 
 /* ---- for programs ------------------------------------------------------------------------ */
@@ -208,6 +217,9 @@ void json_time(const struct report *r, struct json_out *j)
     json_out_object(j, "time");
     json_out_int(j, "whole_ns", t.devices ? t.whole : CELL_NULL);
     json_out_count(j, "devices", t.devices);
+    json_out_text(j, "share_of", json_share_of(&r->model));
+    json_out_int(j, "start_up_ns", sum_steps_steady(&r->model) ? r->model.steps.start_up : 0);
+    json_out_int(j, "end_ns", sum_steps_steady(&r->model) ? r->model.steps.end : 0);
     json_out_array(j, "parts");
     for (size_t i = 0; i < t.count; i++) {
         json_out_object(j, NULL);

@@ -67,7 +67,7 @@ static bool fill_finding(const struct report *r, const struct insight *i, struct
     f->severity = i->severity;
     f->measured = i->rule->bound == INSIGHT_MEASURED;
     f->gives_back = i->gives_back;
-    f->share = cells_share((double)i->gives_back, (double)sum_windows_time(m));
+    f->share = cells_share((double)i->gives_back, (double)sum_steps_time(m));
     f->title = table_text(memory, i->title ? i->title : "");
     f->text = table_text(memory, i->text ? i->text : "");
     f->file = name_text(r, memory, i->file ? i->file : p ? p->file : 0);

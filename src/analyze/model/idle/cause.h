@@ -5,19 +5,20 @@
 #include <stdint.h>
 
 enum idle_cause {
-    IDLE_SYNC,    /* the host waited for the GPU */
-    IDLE_COPY,    /* … in a copy or fill that returns when done */
-    IDLE_MEMORY,  /* … in an allocation or a free */
-    IDLE_CODE,    /* … in a load of code */
-    IDLE_QUEUED,  /* work had been launched, but waited for an event, a stream or a device */
-    IDLE_BETWEEN, /* back to back */
-    IDLE_SLOW,    /* the host launched more slowly than the GPU ran */
-    IDLE_LATE,    /* the host did something else before it launched */
-    IDLE_NOTHING, /* nothing was submitted for long */
-    IDLE_BEFORE,  /* before the first work */
-    IDLE_AFTER,   /* after the last work */
-    IDLE_ENGINE,  /* an engine of the profiler kept the host: wherever that was */
-    IDLE_OTHER,   /* work had been launched, and another process used the GPU */
+    IDLE_SYNC,     /* the host waited for the GPU */
+    IDLE_COPY,     /* … in a copy or fill that returns when done */
+    IDLE_MEMORY,   /* … in an allocation or a free */
+    IDLE_CODE,     /* … in a load of code */
+    IDLE_QUEUED,   /* work had been launched, but waited for an event, a stream or a device */
+    IDLE_BETWEEN,  /* back to back */
+    IDLE_SLOW,     /* the host launched more slowly than the GPU ran */
+    IDLE_LATE,     /* the host did something else before it launched */
+    IDLE_NOTHING,  /* nothing was submitted for long */
+    IDLE_BEFORE,   /* before the first work */
+    IDLE_AFTER,    /* after the last work */
+    IDLE_ENGINE,   /* an engine of the profiler kept the host: wherever that was */
+    IDLE_OTHER,    /* work had been launched, and another process used the GPU */
+    IDLE_START_UP, /* before the steady part (steps/steps.h), whatever the cause was */
     IDLE_CAUSES,
 };
 

@@ -236,6 +236,17 @@ static void blame_calls(struct idle_gap *g)
     }
 }
 
+int idle_gap_blame_start(struct model *m, int64_t start, int64_t end)
+{
+    struct idle_sum *s = &m->idle.current->causes[IDLE_START_UP];
+    idle_gap_add(s, end - start);
+    idle_longest_put(&s->longest, &(struct idle_longest){start, end, end - start}, 0);
+    if (end - start >= IDLE_BACK_TO_BACK)
+        return idle_gap_blame_edge(m, IDLE_START_UP, start, end, end - start);
+    idle_parts_none(&m->idle.parts, IDLE_START_UP, IDLE_OF_GPU, end - start);
+    return 0;
+}
+
 int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_span *after,
                    const struct idle_span *end)
 {
@@ -250,6 +261,18 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
                          .spans_end = end};
     if (!sum_windows_cover(m, g.start, g.end))
         return 0; /* nobody knows what the GPU did in it */
+    int64_t begins;
+    int rc = sum_steps_begin(m, &begins);
+    if (rc)
+        return rc;
+    if (begins > g.start) {
+        int64_t until = begins < g.end ? begins : g.end;
+        rc = idle_gap_blame_start(m, g.start, until);
+        if (rc || until == g.end)
+            return rc;
+        g.start = until;
+        g.left = g.end - until;
+    }
     if (g.left < IDLE_BACK_TO_BACK) {
         idle_gap_add(&g.device->causes[IDLE_BETWEEN], g.left);
         idle_parts_none(&m->idle.parts, IDLE_BETWEEN, IDLE_OF_GPU, g.left);

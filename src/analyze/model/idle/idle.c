@@ -31,6 +31,7 @@ static const struct {
     [IDLE_AFTER] = {"after_last", "after the last work"},
     [IDLE_ENGINE] = {"engine", "an engine of the profiler was set up, read or given back"},
     [IDLE_OTHER] = {"other_process", "another process used the GPU"},
+    [IDLE_START_UP] = {"start_up", "before the steady part began"},
 };
 
 const char *sum_idle_key(enum idle_cause c)
@@ -48,6 +49,7 @@ void sum_idle_init(struct model *m)
     struct sum_idle *s = &m->idle;
     memset(s, 0, sizeof *s);
     s->max_spans = IDLE_SPANS;
+    s->ended = INT64_MIN;
     keyed_init(&s->calls, sizeof(struct idle_blame), offsetof(struct idle_blame, gaps), CALLS_MAX);
     idle_looks_init(&s->looks);
     idle_parts_init(&s->parts);
@@ -234,6 +236,21 @@ static int blame_edge(struct model *m, struct idle_device *d, enum idle_cause c,
     return idle_gap_blame_edge(m, c, start, end, end - start - ns);
 }
 
+/* Blames the time before the first work: what is before the steady part is start-up. */
+static int blame_before(struct model *m, struct idle_device *d)
+{
+    int64_t start = m->facts.start, end = d->spans.spans[0].start, begins;
+    int rc = sum_steps_begin(m, &begins);
+    if (!rc && begins > start && end > start) {
+        int64_t until = begins < end ? begins : end;
+        rc = idle_gap_blame_start(m, start, until);
+        start = until;
+    }
+    if (!rc && end > start)
+        rc = blame_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, start, end);
+    return rc;
+}
+
 static int finish_device(struct model *m, struct idle_device *d)
 {
     const struct sum_facts *f = &m->facts;
@@ -241,13 +258,19 @@ static int finish_device(struct model *m, struct idle_device *d)
     int rc = idle_spans_report(&d->spans);
     if (rc || !d->spans.count)
         return rc;
+    int64_t end = d->spans.spans[0].end;
     d->any = true;
-    d->watched = sum_windows_gpu_time(m);
-    if (d->spans.spans[0].start > f->start && !sum_windows_gpu_any(m))
-        rc = blame_edge(m, d, IDLE_BEFORE, d->spans.spans[0].thread, f->start,
-                        d->spans.spans[0].start);
-    if (!rc && d->spans.spans[0].end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
-        rc = blame_edge(m, d, IDLE_AFTER, 0, d->spans.spans[0].end, f->end);
+    d->watched = d->steady = sum_windows_gpu_time(m);
+    if (m->steps.steady) {
+        d->after = end < f->end ? f->end - end : 0;
+        d->steady -= m->steps.start_up + d->after;
+        d->steady = d->steady > 0 ? d->steady : 0;
+    }
+    if (!sum_windows_gpu_any(m))
+        rc = blame_before(m, d);
+    if (!rc && end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
+        rc = blame_edge(m, d, IDLE_AFTER, 0, end, f->end);
+    m->idle.ended = end > m->idle.ended ? end : m->idle.ended;
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);
     return rc;
@@ -274,6 +297,9 @@ int sum_idle_finish(struct model *m)
     rc = rc ? rc : idle_activity_count(m);
     rc = rc ? rc : idle_lines_finish(m);
     idle_gap_list_sort(&s->gaps);
+    if (!rc && s->ended > INT64_MIN)
+        rc = sum_steps_end(m, s->ended);
+    s->ended = INT64_MIN;
     drop_rows(s);
     return rc;
 }
@@ -296,6 +322,8 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
             break;
         s->devices[at].any |= o->devices[i].any;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
+        s->devices[at].steady = cells_sum(s->devices[at].steady, o->devices[i].steady);
+        s->devices[at].after = cells_sum(s->devices[at].after, o->devices[i].after);
     }
     s->loads.all += o->loads.all;
     s->loads.later += o->loads.later;
@@ -326,18 +354,46 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
     return devices;
 }
 
+void sum_idle_device_steady(const struct model *m, const struct idle_device *d,
+                            struct idle_sum sums[IDLE_CAUSES])
+{
+    struct idle_sum *after = &sums[IDLE_AFTER];
+    if (!sum_steps_steady(m))
+        return;
+    after->time -= d->after < after->time ? d->after : after->time;
+    sums[IDLE_START_UP] = (struct idle_sum){0};
+}
+
+unsigned sum_idle_steady(const struct model *m, struct idle_sum sums[IDLE_CAUSES], int64_t *all)
+{
+    unsigned devices = sum_idle_total(m, sums, all);
+    if (!sum_steps_steady(m))
+        return devices;
+    for (size_t i = 0; i < m->idle.device_count; i++)
+        sum_idle_device_steady(m, &m->idle.devices[i], sums);
+    *all = 0;
+    for (int c = 0; c < IDLE_CAUSES; c++)
+        *all = cells_sum(*all, sums[c].time);
+    return devices;
+}
+
+bool sum_idle_counts(const struct model *m, enum idle_cause c)
+{
+    return !sum_steps_steady(m) || (c != IDLE_START_UP && c != IDLE_AFTER);
+}
+
 int64_t sum_idle_watched(const struct model *m)
 {
     int64_t watched = 0;
     for (size_t i = 0; i < m->idle.device_count; i++)
-        watched = cells_sum(watched, m->idle.devices[i].watched);
+        watched = cells_sum(watched, m->idle.devices[i].steady);
     return watched;
 }
 
 int64_t sum_idle_of_run(const struct model *m, int64_t ns)
 {
     return cells_whole((double)ns *
-                       cells_share((double)sum_windows_time(m), (double)sum_idle_watched(m)));
+                       cells_share((double)sum_steps_time(m), (double)sum_idle_watched(m)));
 }
 
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out)
@@ -345,10 +401,11 @@ void sum_idle_put(const struct model *m, int64_t ns, struct buf *out)
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     int64_t watched = sum_idle_watched(m);
     buf_printf(out, "%s (%s of ", units_time(a, ns), units_percent(b, (double)ns, (double)watched));
-    if (watched == sum_windows_time(m))
-        buf_printf(out, "%s)", sum_windows_whole(m));
+    if (watched == sum_steps_time(m))
+        buf_printf(out, "%s)", sum_steps_whole(m));
     else
         buf_printf(out, "the %s in which %s)", units_time(c, watched),
                    m->windows.kernels.opened ? "kernels were recorded"
+                   : sum_steps_steady(m)     ? "GPUs had their steady parts, summed"
                                              : "GPUs were watched, summed over sessions and GPUs");
 }

@@ -57,6 +57,8 @@ struct idle_device {
     struct idle_spans spans; /* while the session is read */
     struct idle_sum causes[IDLE_CAUSES];
     int64_t watched; /* ns: the length of the sessions in which it did something, summed */
+    int64_t steady;  /* ns of it: the steady parts; of sessions without one the whole */
+    int64_t after;   /* ns after its last work in sessions with a steady part */
     bool any;        /* there was one */
 };
 
@@ -80,6 +82,7 @@ struct sum_idle {
     size_t thread_count;
     size_t waits;                /* number of waits that the threads were made from */
     int64_t doubtful;            /* ns of work in gaps that were reported already */
+    int64_t ended;               /* ns: end of the last work, until finish; INT64_MIN: none */
     bool unknown_device;         /* work of devices that the log does not name: it has no gaps */
     struct idle_device *current; /* the device whose gaps are being reported */
 };
@@ -97,7 +100,19 @@ const char *sum_idle_text(enum idle_cause c); /* for people */
  * ran at the same time count each on its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
-/* How long sessions observed the devices that worked, summed as the idle time is: ns. */
+/* sum_idle_steady is sum_idle_total for what shares are of (steps/steps.h): where that is the
+ * steady part, without IDLE_START_UP, and without what follows a device's last work. */
+unsigned sum_idle_steady(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
+
+/* Takes out of the causes of one device what shares are not of. */
+void sum_idle_device_steady(const struct model *m, const struct idle_device *d,
+                            struct idle_sum causes[IDLE_CAUSES]);
+
+/* True where idle time of that cause is of what shares are of. */
+bool sum_idle_counts(const struct model *m, enum idle_cause c);
+
+/* How long sessions observed the devices that worked, as far as shares are of it, summed as the
+ * idle time is: ns. */
 int64_t sum_idle_watched(const struct model *m);
 
 /* Appends an idle time and its share of the observed time: "9.54 s (71.2 % of the run)". */

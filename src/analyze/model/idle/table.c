@@ -325,7 +325,8 @@ int idle_table_make(const struct model *m, struct idle_table *t)
                 .cause = c, .reason = IDLE_LOST, .ns = l->lost[c], .exact = l->lost[c]};
     for (size_t i = 0; !rc && i < t->count; i++) {
         t->lines += t->rows[i].place != 0;
-        t->all = cells_sum(t->all, t->rows[i].ns);
+        if (sum_idle_counts(m, (enum idle_cause)t->rows[i].cause))
+            t->all = cells_sum(t->all, t->rows[i].ns);
     }
     if (!rc && t->count)
         qsort(t->rows, t->count, sizeof *t->rows, by_time);

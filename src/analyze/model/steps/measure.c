@@ -1,0 +1,137 @@
+/* measure.c - what GPUs did in each step, where steps settle, and what came before. */
+#include "analyze/model/steps/steps.h"
+
+#include "analyze/common/cells.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 256 };
+
+/* Adds the time of a row to the steps in which it lies. from: ns; at: the step to begin with. */
+static size_t add_busy(struct sum_steps *s, size_t at, int64_t from, int64_t end)
+{
+    while (at < s->count && s->items[at].end <= from)
+        at++;
+    for (size_t i = at; i < s->count && s->items[i].start < end; i++) {
+        struct steps_one *t = &s->items[i];
+        int64_t a = from > t->start ? from : t->start, b = end < t->end ? end : t->end;
+        t->busy += b > a ? b - a : 0;
+    }
+    return at;
+}
+
+static void add_rows(struct sum_steps *s)
+{
+    int64_t until[DEVICES];
+    size_t at[DEVICES] = {0}, in = 0;
+    bool worked[DEVICES] = {false};
+    for (int d = 0; d < DEVICES; d++)
+        until[d] = INT64_MIN;
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct step_row *r = &s->rows.items[i];
+        uint32_t d = step_device(r);
+        int64_t end = r->start + r->duration, from = r->start > until[d] ? r->start : until[d];
+        s->devices += !worked[d];
+        worked[d] = true;
+        if (end > from) {
+            at[d] = add_busy(s, at[d], from, end);
+            until[d] = end;
+        }
+        while (in < s->count && s->items[in].end <= r->start)
+            in++;
+        if (in < s->count && step_is_kernel(r) && s->items[in].start <= r->start)
+            s->items[in].kernels++;
+    }
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median length of the later half of the steps. */
+static int find_median(const struct sum_steps *s, int64_t *median)
+{
+    size_t first = s->count / 2, n = s->count - first;
+    int64_t *ns = mem_array(n + 1, sizeof *ns);
+    if (!ns)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        ns[i] = s->items[first + i].end - s->items[first + i].start;
+    qsort(ns, n, sizeof *ns, compare_ns);
+    *median = ns[n / 2];
+    mem_free(ns);
+    return 0;
+}
+
+/* The first of STEADY_LEAST steps in a row that last about as long as the median. Steps that only
+ * the sequence of kernels shows are alike, too. */
+static size_t find_settled(const struct sum_steps *s, bool scopes, int64_t median)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        int64_t ns = s->items[i].end - s->items[i].start;
+        bool is_usual = ns / STEADY_TIMES <= median && median / STEADY_TIMES <= ns &&
+                        (scopes || s->items[i].alike);
+        row = is_usual ? row + 1 : 0;
+        if (row == STEADY_LEAST)
+            return i + 1 - row <= s->count / 2 ? i + 1 - row : s->count;
+    }
+    return s->count;
+}
+
+int step_measure(struct sum_steps *s, const struct step_found *found, size_t *settled)
+{
+    int64_t median;
+    s->devices = 0;
+    s->count = 0;
+    *settled = 0;
+    int rc = mem_grow(&s->items, &s->cap, found->count, sizeof *s->items, STEP_MOST + 1);
+    if (rc || !found->count)
+        return rc;
+    for (size_t i = 0; i < found->count; i++)
+        s->items[s->count++] = (struct steps_one){
+            .start = found->at[i], .end = found->at[i + 1], .alike = found->alike[i], .session = 1};
+    add_rows(s);
+    rc = find_median(s, &median);
+    *settled = rc ? 0 : find_settled(s, found->group != 0, median);
+    return rc;
+}
+
+/* Union of a device's rows before the steady part. */
+struct before {
+    int64_t until, ns;
+};
+
+static void add_before(struct before *b, const struct step_row *r, int64_t begins)
+{
+    int64_t end = r->start + r->duration, from = r->start > b->until ? r->start : b->until;
+    end = end < begins ? end : begins;
+    if (end > from) {
+        b->ns = cells_sum(b->ns, end - from);
+        b->until = end;
+    }
+}
+
+void step_measure_before(struct sum_steps *s)
+{
+    struct before any[DEVICES], compute[DEVICES];
+    for (int d = 0; d < DEVICES; d++)
+        any[d] = compute[d] = (struct before){INT64_MIN, 0};
+    for (size_t i = 0; i < s->rows.count && s->rows.items[i].start < s->begins; i++) {
+        const struct step_row *r = &s->rows.items[i];
+        add_before(&any[step_device(r)], r, s->begins);
+        if (step_name(r) != STEP_COPY)
+            add_before(&compute[step_device(r)], r, s->begins);
+        else
+            s->copies_before = cells_sum(s->copies_before, r->duration);
+    }
+    for (int d = 0; d < DEVICES; d++) {
+        s->any_before = cells_sum(s->any_before, any[d].ns);
+        s->compute_before = cells_sum(s->compute_before, compute[d].ns);
+    }
+}

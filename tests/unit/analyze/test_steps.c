@@ -1,0 +1,403 @@
+/* test_steps.c - the rule of docs/report.md for steps, on programs whose steps are known. */
+#include "analyze/model/steps/steps.h"
+#include "tests/test.h"
+
+#include "tests/unit/support/program.h"
+#include "tests/unit/support/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAIN = 42, MS = 1000000 };
+
+static struct program p;
+static struct model m;
+static int64_t configs, scopes;
+
+static void begin(const char *session)
+{
+    configs = scopes = 0;
+    program_init(&p, session);
+    p.now = p.gpu = 1000 * MS;
+}
+
+static int64_t kernel(const char *name)
+{
+    struct config_row c = {.id = ++configs,
+                           .name = program_name(&p, name),
+                           .device = 1,
+                           .grid_x = 8,
+                           .grid_y = 1,
+                           .grid_z = 1,
+                           .block_x = 128,
+                           .block_y = 1,
+                           .block_z = 1,
+                           .occ_warps = CELL_NULL,
+                           .occ_max_warps = CELL_NULL,
+                           .occ_limiter = CELL_NULL};
+    make_log_rows(&p.log, RECORD_config, &c, 1);
+    return c.id;
+}
+
+static void launch(int64_t config, int64_t ns)
+{
+    program_launch(&p, (struct program_kernel){.ns = ns, .config = config});
+}
+
+/* The host works, and then waits for the GPU. */
+static void work(int64_t ns)
+{
+    p.now = p.now > p.gpu ? p.now : p.gpu;
+    program_work(&p, ns);
+}
+
+static void scope(const char *name, int64_t start, int64_t end, int64_t thread)
+{
+    struct scope_row s = {.start = start,
+                          .duration = end - start,
+                          .instance = ++scopes,
+                          .name = program_name(&p, name),
+                          .thread = thread};
+    make_log_rows(&p.log, RECORD_scope, &s, 1);
+}
+
+/* Reads the session; idle time, steps and shares are consistent whatever was found. */
+static const struct sum_steps *look(void)
+{
+    struct idle_sum all[IDLE_CAUSES], steady[IDLE_CAUSES];
+    int64_t idle, shared, before;
+    model_init(&m, names);
+    program_work(&p, MS);
+    program_end(&p);
+    program_read(&p, &m);
+    unsigned devices = sum_idle_total(&m, all, &idle);
+    sum_idle_steady(&m, steady, &shared);
+    before = all[IDLE_START_UP].time + all[IDLE_AFTER].time - steady[IDLE_AFTER].time;
+    assert_int_equal(shared + before, idle);
+    if (sum_steps_steady(&m)) {
+        assert_int_equal(sum_idle_watched(&m), devices * sum_steps_time(&m));
+        assert_int_equal(m.steps.start_up + m.steps.end + sum_steps_time(&m),
+                         sum_facts_duration(&m));
+        assert_string_equal(sum_steps_whole(&m), "the steady part");
+    } else {
+        assert_int_equal(sum_steps_time(&m), sum_facts_duration(&m));
+        assert_int_equal(all[IDLE_START_UP].time, 0);
+    }
+    for (size_t i = 0; i < m.steps.count; i++)
+        assert_true(m.steps.items[i].busy <=
+                    (m.steps.items[i].end - m.steps.items[i].start) * m.steps.devices);
+    return &m.steps;
+}
+
+static void end(void)
+{
+    model_fini(&m);
+    program_fini(&p);
+}
+
+static struct steps_lengths lengths(void)
+{
+    struct steps_lengths l;
+    assert_int_equal(sum_steps_lengths(&m, &l), 0);
+    return l;
+}
+
+/* ---- by scope ---------------------------------------------------------------------------- */
+
+/* Compiles for two steps, then runs alike; the input is read between the scopes. */
+TEST(test_scope)
+{
+    begin("scope");
+    int64_t k = kernel("gemm"), settled = 0;
+    for (int i = 0; i < 30; i++) {
+        char name[32];
+        int64_t start = p.now;
+        settled = i == 2 ? start : settled;
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        work(i < 2 ? 200 * MS : MS);
+        launch(k, 2 * MS);
+        work(0);
+        scope(name, start, p.now, MAIN);
+        work(MS);
+    }
+    const struct sum_steps *s = look();
+    assert_int_equal(s->why, STEPS_FOUND);
+    assert_int_equal(s->count, 30);
+    assert_string_equal(model_text(&m, s->scope), "ProfilerStep#");
+    assert_int_equal(s->thread, MAIN);
+    assert_int_equal(s->begins, settled);
+    assert_int_equal(lengths().count, 28);
+    assert_int_equal(s->items[5].kernels, 1);
+    assert_int_equal(s->items[5].busy, 2 * MS);
+    assert_int_equal(sum_steps_idle(&m, &s->items[5]),
+                     s->items[5].end - s->items[5].start - 2 * MS);
+    assert_in_range(lengths().median, 4 * MS, 4 * MS + MS / 10);
+    end();
+}
+
+/* Lengths that change are no reason against a scope, but they have no steady part. */
+TEST(test_lengths)
+{
+    begin("lengths");
+    int64_t k = kernel("gemm");
+    for (int i = 0; i < 40; i++) {
+        int64_t start = p.now;
+        work(MS << (3 * (i % 3)));
+        launch(k, MS);
+        work(0);
+        scope("train_step", start, p.now, MAIN);
+    }
+    const struct sum_steps *s = look();
+    assert_int_equal(s->count, 40);
+    assert_int_equal(s->why, STEPS_UNSETTLED);
+    assert_false(sum_steps_steady(&m));
+    end();
+}
+
+/* An epoch, a part of a step, and a scope that is open for an instant are no steps. Of two threads
+ * that step, one is taken. */
+TEST(test_other_scopes)
+{
+    begin("others");
+    int64_t k = kernel("gemm");
+    for (int epoch = 0; epoch < 6; epoch++) {
+        int64_t began = p.now;
+        for (int i = 0; i < 10; i++) {
+            int64_t start = p.now;
+            work(MS);
+            launch(k, 2 * MS);
+            scope("forward", start, p.now, MAIN);
+            work(0);
+            scope("lr_step", p.now, p.now + 1000, MAIN);
+            scope("step", start, p.now, MAIN);
+            scope("step", start + 1000, p.now, MAIN + 1);
+        }
+        scope("epoch", began, p.now, MAIN);
+    }
+    const struct sum_steps *s = look();
+    assert_int_equal(s->count, 60);
+    assert_string_equal(model_text(&m, s->scope), "step");
+    assert_int_equal(s->thread, MAIN);
+    end();
+}
+
+/* ---- by sequence ------------------------------------------------------------------------- */
+
+/* One step of training: micro batches, then the optimizer. */
+static void train(const int64_t *k, int micro)
+{
+    for (int b = 0; b < micro; b++)
+        for (int layer = 0; layer < 12; layer++)
+            for (int i = 0; i < 3; i++)
+                launch(k[i], 100000);
+    for (int i = 0; i < 2; i++)
+        launch(k[3], 50000);
+}
+
+/* Gradients are accumulated over four micro batches; each epoch ends with a validation, which runs
+ * the forward kernels. */
+TEST(test_training)
+{
+    begin("training");
+    int64_t k[] = {kernel("gemm"), kernel("norm"), kernel("gelu"),
+                   kernel("multi_tensor_apply_adam"), kernel("load")};
+    launch(k[4], MS);
+    work(500 * MS);
+    for (int epoch = 0; epoch < 4; epoch++) {
+        for (int i = 0; i < 25; i++)
+            train(k, 4);
+        for (int i = 0; i < 30; i++)
+            launch(k[0], 100000);
+    }
+    const struct sum_steps *s = look();
+    assert_int_equal(s->scope, 0);
+    assert_int_equal(s->kernel, 0);
+    assert_int_equal(s->count, 100);
+    assert_int_equal(s->items[10].kernels, 4 * 36 + 2);
+    assert_int_equal(s->why, STEPS_FOUND);
+    end();
+}
+
+/* Layers repeat within a token, tokens within the session: a step is a token. */
+TEST(test_tokens)
+{
+    begin("tokens");
+    int64_t head = kernel("embedding"), a = kernel("attention"), b = kernel("mlp"),
+            sample = kernel("argmax");
+    for (int i = 0; i < 60; i++) {
+        launch(head, 20000);
+        for (int layer = 0; layer < 32; layer++) {
+            launch(a, 50000);
+            launch(b, 50000);
+        }
+        launch(sample, 20000);
+        work(MS);
+    }
+    const struct sum_steps *s = look();
+    assert_int_equal(s->count, 60);
+    assert_int_equal(s->items[30].kernels, 66);
+    assert_string_equal(model_text(&m, s->kernel), "embedding");
+    end();
+}
+
+/* Every tenth step has two kernels more, for the log: a step is not ten. */
+TEST(test_log)
+{
+    begin("log");
+    int64_t k[200], extra = kernel("mean");
+    for (int i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", i);
+        k[i] = kernel(name);
+    }
+    for (int i = 0; i < 100; i++) {
+        for (int n = 0; n < 200; n++)
+            launch(k[n], 10000);
+        for (int n = 0; n < 2 && i % 10 == 9; n++)
+            launch(extra, 10000);
+    }
+    const struct sum_steps *s = look();
+    assert_int_equal(s->count, 100);
+    end();
+}
+
+/* ---- the order of rows, and what is merged -------------------------------------------------- */
+
+static void put_loop(int steps)
+{
+    int64_t k[] = {kernel("a"), kernel("b"), kernel("c")};
+    launch(k[1], 30 * MS);
+    work(300 * MS);
+    for (int i = 0; i < steps; i++) {
+        for (int n = 0; n < 3; n++)
+            launch(k[n], MS + i % 7 * 1000);
+        work(2 * MS);
+    }
+    work(100 * MS);
+}
+
+/* Rows in any order give what rows in order give. */
+TEST(test_order)
+{
+    int64_t begins = 0, busy = 0, start_up = 0;
+    for (unsigned round = 0; round < 5; round++) {
+        begin("order");
+        put_loop(400);
+        program_work(&p, MS);
+        program_end(&p);
+        model_init(&m, names);
+        program_read_shuffled(&p, &m, round);
+        const struct sum_steps *s = &m.steps;
+        assert_int_equal(s->count, 400);
+        assert_int_equal(s->why, STEPS_FOUND);
+        begins = round ? begins : s->begins;
+        busy = round ? busy : s->items[200].busy;
+        start_up = round ? start_up : m.idle.devices[1].causes[IDLE_START_UP].time;
+        assert_int_equal(s->begins, begins);
+        assert_int_equal(s->items[200].busy, busy);
+        assert_int_equal(m.idle.devices[1].causes[IDLE_START_UP].time, start_up);
+        assert_int_equal(s->any_before, 30 * MS);
+        assert_int_equal(s->compute_before, 30 * MS);
+        end();
+    }
+}
+
+/* Gaps that are summed up while the session is read are in the right part. */
+TEST(test_early)
+{
+    begin("early");
+    put_loop(400);
+    program_work(&p, MS);
+    program_end(&p);
+    model_init(&m, names);
+    m.idle.max_spans = 200;
+    program_read(&p, &m);
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    assert_true(m.steps.decided);
+    assert_int_equal(m.steps.why, STEPS_FOUND);
+    sum_idle_steady(&m, sums, &all);
+    int64_t busy = 0;
+    for (size_t i = 0; i < m.steps.count; i++)
+        busy += m.steps.items[i].busy;
+    assert_int_equal(all + busy, sum_steps_time(&m));
+    end();
+}
+
+/* Two sessions, of which one has steps: shares are of its steady part and of all of the other. */
+TEST(test_merge)
+{
+    struct model whole;
+    int64_t time[2];
+    model_init(&whole, names);
+    for (int i = 0; i < 2; i++) {
+        begin(i ? "with steps" : "without");
+        if (i)
+            put_loop(100);
+        else
+            launch(kernel("a"), MS);
+        look();
+        time[i] = sum_steps_time(&m);
+        assert_int_equal(m.steps.steady, i);
+        assert_int_equal(model_merge(&whole, &m), 0);
+        end();
+    }
+    assert_int_equal(model_settle(&whole), 0);
+    assert_true(sum_steps_steady(&whole));
+    assert_int_equal(whole.steps.count, 100);
+    assert_int_equal(whole.steps.steady, 1);
+    assert_int_equal(sum_idle_watched(&whole), time[0] + time[1]);
+    model_fini(&whole);
+}
+
+/* ---- none -------------------------------------------------------------------------------- */
+
+TEST(test_none)
+{
+    begin("one step");
+    int64_t a = kernel("a"), b = kernel("b");
+    int64_t start = p.now;
+    launch(a, MS);
+    launch(b, MS);
+    scope("step", start, p.now, MAIN);
+    assert_int_equal(look()->count, 0);
+    assert_int_equal(m.steps.why, STEPS_NONE);
+    end();
+
+    begin("one kernel again and again");
+    a = kernel("a");
+    for (int i = 0; i < 100; i++)
+        launch(a, MS);
+    assert_int_equal(look()->count, 0);
+    end();
+
+    begin("by chance");
+    int64_t k[7];
+    unsigned seed = 1;
+    for (int i = 0; i < 7; i++)
+        k[i] = kernel((char[]){(char)('a' + i), '\0'});
+    for (int i = 0; i < 5000; i++) {
+        seed = seed * 1103515245 + 12345;
+        launch(k[(seed >> 16) % 7], 1000 + (seed >> 20) % 1000);
+    }
+    assert_int_equal(look()->count, 0);
+    assert_int_equal(m.steps.why, STEPS_NONE);
+    end();
+
+    begin("no kernels");
+    scope("step", p.now, p.now + MS, MAIN);
+    assert_int_equal(look()->why, STEPS_NO_WORK);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scope),        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_other_scopes), cmocka_unit_test(test_training),
+        cmocka_unit_test(test_tokens),       cmocka_unit_test(test_log),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_early),
+        cmocka_unit_test(test_merge),        cmocka_unit_test(test_none),
+    };
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
+}
