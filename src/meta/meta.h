@@ -228,10 +228,8 @@ int meta_bookmark_add(struct meta *m, const char *workspace, const struct meta_b
                       struct err *e); /* NOENT: no such session */
 int meta_bookmark_list(const struct meta_ask *ask, const char *session, struct meta_bookmark **rows,
                        size_t *count); /* by start */
-
-/* Changes the note of the one with its session and id. */
 int meta_bookmark_note(struct meta *m, const char *workspace, const struct meta_bookmark *b,
-                       struct err *e);
+                       struct err *e); /* changes the note of the one with its session and id */
 int meta_bookmark_remove(struct meta *m, const char *workspace, const char *session, const char *id,
                          struct err *e);
 

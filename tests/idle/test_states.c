@@ -225,10 +225,8 @@ TEST(first_thread_is_looked_at)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_in_its_state),
-        cmocka_unit_test(one_that_computes),
-        cmocka_unit_test(two_on_one_core),
-        cmocka_unit_test(kernel_says_nothing),
+        cmocka_unit_test(each_in_its_state),         cmocka_unit_test(one_that_computes),
+        cmocka_unit_test(two_on_one_core),           cmocka_unit_test(kernel_says_nothing),
         cmocka_unit_test(first_thread_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
