@@ -26,7 +26,7 @@ interface Props {
   error: number | null; // letters from the beginning
   goTo: number; // rises when the cursor shall go to the error
   onChange: (text: string) => void;
-  onRun: () => void;
+  onRun: (text: string) => void;
 }
 
 const look = EditorView.theme({
@@ -115,7 +115,7 @@ export default function Editor({ label, value, tables, error, goTo, onChange, on
       parent: root,
       doc: newest.current.value,
       extensions: [
-        Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (newest.current.onRun(), true) }])),
+        Prec.highest(keymap.of([{ key: "Mod-Enter", run: (view) => (newest.current.onRun(view.state.doc.toString()), true) }])),
         keymap.of([{ key: "Alt-/", run: startCompletion }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
         overSelection,
         lineNumbers(),

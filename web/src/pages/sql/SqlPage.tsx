@@ -217,7 +217,7 @@ export function SqlPage() {
       <div className="sql-page">
         <div className="stack">
           <Suspense fallback={<Skeleton rows={3} />}>
-            <Editor label={text.statement} value={draft} tables={shapes} error={error} goTo={goTo} onChange={setDraft} onRun={() => run(draft)} />
+            <Editor label={text.statement} value={draft} tables={shapes} error={error} goTo={goTo} onChange={setDraft} onRun={run} />
           </Suspense>
           <div className="row">
             <button type="button" className="button button-main" disabled={busy || !draft.trim()} onClick={() => run(draft)}>
