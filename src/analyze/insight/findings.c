@@ -77,6 +77,14 @@ static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
 static void say_engine(const struct model *m, struct buf *out)
 {
     int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_steps_time(m);
+    int64_t before = sum_idle_start_up_engine(m);
+    if (before > m->steps.start_up / 20) {
+        char text[UNITS_TEXT];
+        buf_printf(out,
+                   "Of the start-up %s passed while engine %s was set up: that is not the "
+                   "program's own.\n",
+                   units_time(text, before), model_text(m, m->facts.engine));
+    }
     if (wall <= 0 || of_run < wall / 20)
         return;
     buf_str(out, "The GPU was idle ");

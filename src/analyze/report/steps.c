@@ -203,6 +203,7 @@ void json_steps(const struct report *r, struct json_out *j)
     json_out_text(j, "share_of", json_share_of(m));
     json_out_int(j, "share_of_ns", sum_steps_time(m));
     json_out_int(j, "start_up_ns", steady ? s->start_up : CELL_NULL);
+    json_out_int(j, "start_up_engine_ns", steady ? sum_idle_start_up_engine(m) : CELL_NULL);
     json_out_int(j, "end_ns", steady ? s->end : CELL_NULL);
     json_out_object(j, "lengths");
     json_out_count(j, "count", l.count);

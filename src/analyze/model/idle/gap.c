@@ -236,9 +236,10 @@ static void blame_calls(struct idle_gap *g)
     }
 }
 
-int idle_gap_blame_start(struct model *m, int64_t start, int64_t end)
+int idle_gap_blame_start(struct model *m, uint32_t thread, int64_t start, int64_t end)
 {
     struct idle_sum *s = &m->idle.current->causes[IDLE_START_UP];
+    m->idle.current->start_up_engine += idle_engines_within(&m->idle.engines, thread, start, end);
     idle_gap_add(s, end - start);
     idle_longest_put(&s->longest, &(struct idle_longest){start, end, end - start}, 0);
     if (end - start >= IDLE_BACK_TO_BACK)
@@ -267,7 +268,7 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
         return rc;
     if (begins > g.start) {
         int64_t until = begins < g.end ? begins : g.end;
-        rc = idle_gap_blame_start(m, g.start, until);
+        rc = idle_gap_blame_start(m, after->thread, g.start, until);
         if (rc || until == g.end)
             return rc;
         g.start = until;

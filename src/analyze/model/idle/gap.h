@@ -65,8 +65,9 @@ bool idle_gap_was_submitted(const struct idle_gap *g);
 /* Blames what is left of the gap, which no call explains. */
 void idle_gap_blame_host(struct idle_gap *g);
 
-/* Blames idle time of m->idle.current that is before the steady part. 0 or GPUFL_E_NOMEM. */
-int idle_gap_blame_start(struct model *m, int64_t start, int64_t end);
+/* Blames idle time of m->idle.current that is before the steady part. thread: that launched what
+ * followed, 0: unknown. 0 or GPUFL_E_NOMEM. */
+int idle_gap_blame_start(struct model *m, uint32_t thread, int64_t start, int64_t end);
 
 /* Blames the time before the first work of the session, or after its last, by looks at the main
  * thread. ns: of it, what is not an engine's. 0 or GPUFL_E_NOMEM. */

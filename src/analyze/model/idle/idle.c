@@ -243,7 +243,7 @@ static int blame_before(struct model *m, struct idle_device *d)
     int rc = sum_steps_begin(m, &begins);
     if (!rc && begins > start && end > start) {
         int64_t until = begins < end ? begins : end;
-        rc = idle_gap_blame_start(m, start, until);
+        rc = idle_gap_blame_start(m, d->spans.spans[0].thread, start, until);
         start = until;
     }
     if (!rc && end > start)
@@ -324,6 +324,8 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
         s->devices[at].steady = cells_sum(s->devices[at].steady, o->devices[i].steady);
         s->devices[at].after = cells_sum(s->devices[at].after, o->devices[i].after);
+        s->devices[at].start_up_engine =
+            cells_sum(s->devices[at].start_up_engine, o->devices[i].start_up_engine);
     }
     s->loads.all += o->loads.all;
     s->loads.later += o->loads.later;
@@ -352,6 +354,14 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum sums[IDLE_CAUSES]
         }
     }
     return devices;
+}
+
+int64_t sum_idle_start_up_engine(const struct model *m)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < m->idle.device_count; i++)
+        ns = cells_sum(ns, m->idle.devices[i].start_up_engine);
+    return ns;
 }
 
 void sum_idle_device_steady(const struct model *m, const struct idle_device *d,

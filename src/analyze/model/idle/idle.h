@@ -56,10 +56,11 @@ struct idle_sum {
 struct idle_device {
     struct idle_spans spans; /* while the session is read */
     struct idle_sum causes[IDLE_CAUSES];
-    int64_t watched; /* ns: the length of the sessions in which it did something, summed */
-    int64_t steady;  /* ns of it: the steady parts; of sessions without one the whole */
-    int64_t after;   /* ns after its last work in sessions with a steady part */
-    bool any;        /* there was one */
+    int64_t watched;         /* ns: the length of the sessions in which it did something, summed */
+    int64_t steady;          /* ns of it: the steady parts; of sessions without one the whole */
+    int64_t after;           /* ns after its last work in sessions with a steady part */
+    int64_t start_up_engine; /* ns of IDLE_START_UP in which an engine kept the program */
+    bool any;                /* there was one */
 };
 
 struct idle_thread; /* the calls of a thread, while gaps are blamed */
@@ -102,6 +103,7 @@ unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSE
 
 /* sum_idle_steady is sum_idle_total for what shares are of (steps/steps.h): where that is the
  * steady part, without IDLE_START_UP, and without what follows a device's last work. */
+int64_t sum_idle_start_up_engine(const struct model *m); /* ns, of all devices */
 unsigned sum_idle_steady(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
 /* Takes out of the causes of one device what shares are not of. */
