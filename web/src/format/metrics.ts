@@ -6,7 +6,7 @@ type Show = (value: number | null) => string;
 
 export interface Metric {
   name: string;
-  text: string; // key of en.system.metrics
+  text: string; // key of system.metrics (text/system.ts)
   label?: string; // instead of that
   colour: string;
   show: Show;

@@ -9,6 +9,7 @@ import { between, count, duration, percent } from "../format/format";
 import { ALLOCATED, DEVICE, HOST, type Counter } from "../format/metrics";
 import { go as goTo, usePlace, useQuery, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
+import { system } from "../text/system";
 import { timelineText as text } from "../text/timeline";
 import { Pick } from "../ui/forms";
 import { Empty, KeySheet, ProblemView, Search, Skeleton } from "../ui/parts";
@@ -401,7 +402,7 @@ function sampled(session: RowSession, counts: Counts, counters: readonly Counter
   const rows = counts ? (counts.rows[counts.record.indexOf("device_metric")] ?? 0) : 0;
   /** ns between two samples of a GPU; 0: not known. */
   const period = (length: number): number => (rows > 0 ? (length * Math.max(1, devices.length)) / rows : 0);
-  return { devices: ofDevices ? devices : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: en.system.metrics, period };
+  return { devices: ofDevices ? devices : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: system.metrics, period };
 }
 
 interface StageProps {

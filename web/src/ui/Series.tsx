@@ -4,7 +4,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { en } from "../text/en";
+import { system } from "../text/system";
 import { onPoint, point, pointedAt, type Crosshair } from "./crosshair";
 import { token, useTheme } from "./theme";
 
@@ -34,13 +34,13 @@ const LEAST_DRAG = 6; // px: less is a click
 
 /** The values at a point, or of all that is shown where nothing is pointed at. */
 function captionOf({ at, least, mean, most }: Points, index: number | null | undefined, [from, to]: [number, number], show: Props["show"], showTime: Props["showTime"]): string {
-  if (index !== null && index !== undefined && at[index] !== undefined) return en.system.pointed(showTime(at[index]), show(least[index] ?? null), show(mean[index] ?? null), show(most[index] ?? null));
+  if (index !== null && index !== undefined && at[index] !== undefined) return system.pointed(showTime(at[index]), show(least[index] ?? null), show(mean[index] ?? null), show(most[index] ?? null));
   const inside = at.flatMap((time, n) => (time <= to && (at[n + 1] ?? Infinity) > from ? [n] : [])); // a point stands for the time up to the next
   const known = (of: readonly (number | null)[]): number[] => inside.flatMap((n) => (of[n] === null || of[n] === undefined ? [] : [of[n]]));
   const [low, high, means] = [known(least), known(most), known(mean)];
   if (!low.length || !high.length || !means.length) return "";
   const all = means.reduce((sum, value) => sum + value, 0) / means.length;
-  return en.system.shownValues(show(low.reduce((a, b) => Math.min(a, b))), show(Number(all.toPrecision(4))), show(high.reduce((a, b) => Math.max(a, b))));
+  return system.shownValues(show(low.reduce((a, b) => Math.min(a, b))), show(Number(all.toPrecision(4))), show(high.reduce((a, b) => Math.max(a, b))));
 }
 
 /** Joins a plot to the crosshair of its session. */
@@ -96,9 +96,9 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       ],
       series: [
         {},
-        { label: en.system.least, stroke: line, width: 0, points: { show: false } },
-        { label: en.system.most, stroke: line, width: 0, points: { show: false } },
-        { label: en.system.mean, stroke: line, width: 2, points: { show: points.at.length < 60, size: 5 } },
+        { label: system.least, stroke: line, width: 0, points: { show: false } },
+        { label: system.most, stroke: line, width: 0, points: { show: false } },
+        { label: system.mean, stroke: line, width: 2, points: { show: points.at.length < 60, size: 5 } },
       ],
       bands: [{ series: [2, 1], fill: `${line}40` }],
     };

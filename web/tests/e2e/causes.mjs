@@ -220,7 +220,7 @@ async function view(folder, then) {
     await page.goto(link);
     await then(page);
     const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
-    check(pages.join() === "Sessions,Compare,Trends", `view: pages ${pages}`);
+    check(pages.join() === "Sessions,Compare,Trends,SQL", `view: pages ${pages}`);
     await own.close();
   } finally {
     child.kill("SIGINT");

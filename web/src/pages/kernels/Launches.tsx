@@ -8,6 +8,7 @@ import { duration, exact } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { system } from "../../text/system";
 import { rangeText } from "../../timeline/view";
 import { Choices } from "../../ui/forms";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -53,7 +54,7 @@ const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number]
     enableSorting: false,
     meta: { width: "minmax(150px, 1fr)", right: true },
     cell: ({ row: { original: l } }) => (
-      <Link className="launch-start" href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${en.system.onTimeline}`}>
+      <Link className="launch-start" href={onTimeline(session, l)} title={`${exact(l.start, "ns")}. ${system.onTimeline}`}>
         {duration(l.start)}
       </Link>
     ),

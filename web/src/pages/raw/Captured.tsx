@@ -6,11 +6,9 @@ import { useApi } from "../../api/use";
 import { count } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { captured as told } from "../../text/captured";
-import { en } from "../../text/en";
+import { raw as text } from "../../text/raw";
 import { Listing, type Column } from "../../ui/Listing";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
-
-const text = en.raw;
 
 /** A part that is folded until somebody wants it; that it is open is in the address. */
 function Folded({ id, label, children }: { id: string; label: string; children: ReactNode }) {

@@ -5,13 +5,11 @@ import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { bytes, exact, exactDate, grouped } from "../../format/format";
-import { en } from "../../text/en";
+import { raw as text } from "../../text/raw";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Captured } from "./Captured";
 import { Exports } from "./Exports";
-
-const text = en.raw;
 
 function facts(s: RowSession): [string, string][] {
   const f = text.facts;

@@ -8,7 +8,7 @@ import { Link } from "../../router/Link";
 import { href, useQuery, useQuerySoon } from "../../router/router";
 import { trends } from "../../text/trends";
 import { flameText } from "../../text/flame";
-import { en } from "../../text/en";
+import { scopes as text } from "../../text/scopes";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Icicle } from "../flame/Icicle";
@@ -16,7 +16,6 @@ import { nodeAt, treeOfParts } from "../flame/tree";
 import type { TabProps } from "../session/tabs";
 import { inTreeOrder, perIteration } from "./tree";
 
-const text = en.scopes;
 const head = text.columns;
 const LIVE_MS = 5000;
 

@@ -5,7 +5,7 @@ import { onSession, useApi } from "../../api/use";
 import { count, duration, exact, percent } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
-import { en } from "../../text/en";
+import { syncs as text } from "../../text/syncs";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -16,7 +16,6 @@ import type { TabProps } from "../session/tabs";
 /** Comes when a line is first opened. */
 const SourceLine = part(() => import("../insights/SourceLine"), (m) => m.SourceLine);
 
-const text = en.syncs;
 const head = text.columns;
 
 function Verdict({ line }: { line: SyncLine }) {

@@ -7,7 +7,7 @@ import { between } from "../../format/format";
 import { counterMetric, DEVICE, HOST } from "../../format/metrics";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
-import { en } from "../../text/en";
+import { system } from "../../text/system";
 import { Empty } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
@@ -29,10 +29,10 @@ export function SystemTab({ session }: TabProps) {
   const plot = { session: session.id, window, onRange: choose };
   return (
     <div className="stack">
-      {empty ? <Empty title={en.system.none} text={en.system.noneText} /> : <p className="quiet small">{en.system.band}</p>}
+      {empty ? <Empty title={system.none} text={system.noneText} /> : <p className="quiet small">{system.band}</p>}
       {others.length > 0 && (
         <p className="quiet small">
-          {en.system.shared}{" "}
+          {system.shared}{" "}
           {others.map((id) => (
             <Link className="mono" key={id} href={href("session", { session: id, tab: "system" })}>
               {id}
@@ -45,7 +45,7 @@ export function SystemTab({ session }: TabProps) {
         <section className="stack" key={device}>
           {!empty && (
             <h2>
-              {en.system.device} {device} <span className="quiet small">{name}</span>
+              {system.device} {device} <span className="quiet small">{name}</span>
             </h2>
           )}
           <div className="plots">
@@ -61,7 +61,7 @@ export function SystemTab({ session }: TabProps) {
         </section>
       ))}
       <section className="stack">
-        {!empty && <h2>{en.system.host}</h2>}
+        {!empty && <h2>{system.host}</h2>}
         <div className="plots">
           {HOST.map((metric) => (
             <HostPlot key={metric.name} {...plot} metric={metric} told={(rows) => tell(metric.name, rows)} />

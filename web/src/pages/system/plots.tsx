@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import type { AnswerDeviceSeries } from "../../api/schema";
 import { useApi, type Asked } from "../../api/use";
-import { en } from "../../text/en";
+import { system } from "../../text/system";
 import { seconds, type Metric } from "../../format/metrics";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
@@ -33,11 +33,11 @@ function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { a
   if (asked.problem) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!points) return <div className="skeleton skeleton-block" />;
   if (points.at.length === 0) return null;
-  const label = metric.label ?? en.system.metrics[metric.text] ?? metric.text;
+  const label = metric.label ?? system.metrics[metric.text] ?? metric.text;
   return (
     <Panel title={label}>
       <div className="panel-body">
-        {en.system.notes[metric.text] && <p className="quiet small">{en.system.notes[metric.text]}</p>}
+        {system.notes[metric.text] && <p className="quiet small">{system.notes[metric.text]}</p>}
         <Series label={label} points={points} show={metric.show} showTime={seconds} session={session} colour={metric.colour} top={metric.top} binary={metric.binary} range={range} onRange={onRange} />
       </div>
     </Panel>
@@ -63,14 +63,14 @@ export function CounterPlot({ device, counter, ...plot }: PlotProps & { device: 
 
 /** Which part is shown, the way back to the whole, and to the same part of the timeline. */
 export function WindowBar({ session, window, onWhole }: { session: string; window: Window; onWhole: () => void }) {
-  if (!window.part) return <p className="quiet small">{en.system.drag}</p>;
+  if (!window.part) return <p className="quiet small">{system.drag}</p>;
   return (
-    <div className="row small" role="group" aria-label={en.system.window}>
-      <span>{en.system.shown(seconds(window.from / 1e9), seconds(window.to / 1e9))}</span>
+    <div className="row small" role="group" aria-label={system.window}>
+      <span>{system.shown(seconds(window.from / 1e9), seconds(window.to / 1e9))}</span>
       <button type="button" className="button" onClick={onWhole}>
-        {en.system.whole}
+        {system.whole}
       </button>
-      <Link href={href("session", { session, tab: "timeline" }, { at: rangeText(window) })}>{en.system.onTimeline}</Link>
+      <Link href={href("session", { session, tab: "timeline" }, { at: rangeText(window) })}>{system.onTimeline}</Link>
     </div>
   );
 }

@@ -1,0 +1,21 @@
+// system.ts - words of what the monitor saw, and of plots.
+export const system = {
+  device: "GPU",
+  host: "Host",
+  none: "No samples",
+  noneText: "The session has no samples of GPUs or of the host.",
+  shared: "Taken in part by another session of the same host, which sampled for this one, too:",
+  band: "Band: least to greatest; line: mean.",
+  drag: "Drag over a plot to see a part of the time.",
+  window: "Part of the time that is shown",
+  shown: (from: string, to: string) => `Shown: ${from} to ${to}`,
+  whole: "Whole session",
+  onTimeline: "On the timeline",
+  pointed: (at: string, least: string, mean: string, most: string) => `at ${at}: least ${least}, mean ${mean}, most ${most}`,
+  shownValues: (least: string, mean: string, most: string) => `Shown: least ${least}, mean ${mean}, most ${most}`,
+  mean: "mean",
+  least: "least",
+  most: "most",
+  notes: { gpu_util: "By NVML: the part of each sample's time in which any program had a kernel on the GPU. GPU busy is the time in which this session's work ran, so that it may be less." } as Record<string, string>,
+  metrics: { gpu_util: "GPU utilisation", mem_util: "Memory traffic", memory_used: "GPU memory in use", allocated: "Held by the program", temperature: "Temperature", power: "Power", clock_sm: "SM clock", clock_mem: "Memory clock", pcie_rx: "PCIe into the GPU", pcie_tx: "PCIe out of the GPU", cpu: "Host CPU", process_cpu: "This process's CPU", host_memory_used: "Host memory in use", process_rss: "This process's memory" } as Record<string, string>,
+};
