@@ -37,7 +37,7 @@ HOOK = "http://192.168.255.254:9/hook"  # that posts may go to, and where nobody
 # What parameters are, where their schema does not say it: of every route, or of one.
 VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "counter": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
-          "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
+          "threads": "0", "rollups.to": 1000000, "rollup_days.to": 1000000, "rollup_days.name": "x", "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
           "events_stream.X-GpuFlight-Channel": "device", "history.name": "x", "compare.a": "{session}", "compare.b": "{session}",
           "compare_flame.a": "{session}", "compare_flame.b": "{session}"}
 BODIES = {"login": {"email": "{email}", "password": PASSWORD},

@@ -337,7 +337,7 @@ class Loaded(unittest.TestCase):
             self.assertEqual(document, json.load(kept))
         schema = Schema(document)
         values = {"session": SESSION, "name": 1, "level": 0, "from": 0, "to": 10**9, "lanes": "1", "pattern": "a",
-                  "device": 0, "step": 10**7, "by": "app", "path": "nothing", "counter": 1, "a": SESSION, "b": SESSION,
+                  "device": 0, "threads": "0", "step": 10**7, "by": "app", "path": "nothing", "counter": 1, "a": SESSION, "b": SESSION,
                   "host": self.rows("/api/v1/hosts")["rows"][0]["name"],
                   "gpu": self.rows("/api/v1/gpus")["rows"][0]["uuid"],
                   "alert": self.server.as_user("POST", "/api/v1/alerts", {
