@@ -143,7 +143,7 @@ class Loaded(unittest.TestCase):
     def test_sections_have_all_of_the_report(self):
         report = report_of(FOLDER)
         served = {}
-        for section in ("summary", "ledger", "sync", "scopes", "insights", "kernel-report", "profile"):
+        for section in ("summary", "ledger", "sync", "scopes", "steps", "insights", "kernel-report", "profile"):
             served.update({(section, key): value for key, value in self.rows(f"{AT}/{section}").items()})
         keys = {key for _, key in served}
         # Whose samples a session shows is answered by /samplers.

@@ -28,6 +28,7 @@ static const struct {
     {"ledger", "ledger log settings capabilities known options messages vendor_overhead windows"},
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
+    {"steps", "steps"},
     {"insights", "answer caveats time insights insights_left_out"},
     {"kernels", "kernels devices"},
     {"profile", "samples instructions counters code code_left_out external_correlation"},
