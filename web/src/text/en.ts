@@ -73,7 +73,7 @@ export const en = {
     simulated: "simulated",
   },
   session: {
-    tabs: { insights: "Insights", timeline: "Timeline", kernels: "Kernels", scopes: "Scopes", syncs: "Waits", flame: "Flame", memory: "Memory", system: "System", raw: "Export" } as Record<string, string>,
+    tabs: { insights: "Insights", timeline: "Timeline", kernels: "Kernels", scopes: "Scopes", steps: "Steps", syncs: "Waits", flame: "Flame", memory: "Memory", system: "System", raw: "Export" } as Record<string, string>,
     tabsLabel: "Views of this session",
     length: "Ran for",
     busy: "GPU busy",

@@ -202,7 +202,7 @@ export async function savedLink({ t, page, key, origin }) {
   }
 }
 
-const PATHS = ["/", "/?view=table", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/trends?kind=app&name=clocks%20that%20jump", "/hosts/made", "/alerts", "/upload", ...["workspace", "keys", "members", "links", "retention", "server", "audit", "account"].map((part) => `/settings/${part}`), ...["insights", "timeline", "kernels", "scopes", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`), "/sessions/odd-clocks/kernels/10"];
+const PATHS = ["/", "/?view=table", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/trends?kind=app&name=clocks%20that%20jump", "/hosts/made", "/alerts", "/upload", ...["workspace", "keys", "members", "links", "retention", "server", "audit", "account"].map((part) => `/settings/${part}`), ...["insights", "timeline", "kernels", "scopes", "steps", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`), "/sessions/odd-clocks/kernels/10"];
 const API = /\/api\/v1\/(?!auth\/me|version|live|openapi)/;
 /** Pages that ask for nothing but who asks. */
 const ASK_NOTHING = ["/upload", "/settings/workspace", "/settings/account"];

@@ -13,6 +13,7 @@ export const TABS: readonly { id: string; view: ComponentType<TabProps> }[] = [
   { id: "timeline", view: part(() => import("../timeline/TimelinePage"), (m) => m.TimelinePage) },
   { id: "kernels", view: part(() => import("../kernels/KernelsTab"), (m) => m.KernelsTab) },
   { id: "scopes", view: part(() => import("../scopes/ScopesTab"), (m) => m.ScopesTab) },
+  { id: "steps", view: part(() => import("../steps/StepsTab"), (m) => m.StepsTab) },
   { id: "syncs", view: part(() => import("../syncs/SyncsTab"), (m) => m.SyncsTab) },
   { id: "flame", view: part(() => import("../flame/FlameTab"), (m) => m.FlameTab) },
   { id: "memory", view: part(() => import("../memory/MemoryTab"), (m) => m.MemoryTab) },

@@ -1,0 +1,127 @@
+// StepsTab.tsx - the steps that a run repeats: how long they last, where each lies on the timeline, and
+// what the slow ones have more of than the step of median length.
+import type { ColumnDef, SortingState } from "@tanstack/react-table";
+import { useMemo } from "react";
+import { onSession, useApi } from "../../api/use";
+import { count, duration, exact } from "../../format/format";
+import { Link } from "../../router/Link";
+import { go, href, usePlace, withQuery } from "../../router/router";
+import { en } from "../../text/en";
+import { steps as text } from "../../text/steps";
+import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { Table } from "../../ui/Table";
+import { longestOf } from "../insights/evidence";
+import { isOver } from "../session/facts";
+import type { TabProps } from "../session/tabs";
+import { differencesOf, SLOW, stepsOf, typicalOf, type Difference, type Step, type Steps } from "./steps";
+import { StepsPlot } from "./StepsPlot";
+
+const LIVE_MS = 5000;
+const head = text.columns;
+type Col = ColumnDef<Step>;
+
+const placeOf = (step: Step) => longestOf({ longest_start_ns: step.start, longest_ns: step.duration }) ?? {};
+
+const time = (id: "duration" | "busy" | "idle"): Col => ({
+  id,
+  accessorFn: (step) => step[id],
+  header: head[id],
+  meta: { width: "minmax(96px, 1fr)", right: true },
+  cell: ({ row: { original: step } }) => <span title={exact(step[id], "ns")}>{duration(step[id])}</span>,
+});
+
+const signed = ({ what, by }: Difference): string => text.differences[what](`${by > 0 ? "+" : ""}${what === "kernels" ? count(by).replace("-", "−") : duration(by)}`);
+
+interface Reference {
+  typical: Step | null;
+  devices: number;
+  settled: boolean;
+}
+
+function State({ step, of: { typical, devices, settled } }: { step: Step; of: Reference }) {
+  const isStartUp = settled && !step.steady;
+  const told = typical && (step.slow || isStartUp || !step.alike) ? differencesOf(step, typical, devices) : [];
+  return (
+    <span className="row small">
+      {step.slow && <span className="chip chip-warn">{text.isSlow}</span>}
+      {isStartUp && <span className="chip">{text.isStartUp}</span>}
+      {!step.alike && <span className="chip">{text.isOther}</span>}
+      {told.map(signed).join(", ")}
+    </span>
+  );
+}
+
+const columnsFor = (session: string, reference: Reference): Col[] => [
+  { id: "number", accessorFn: (step) => step.number, header: head.number, sortDescFirst: false, meta: { width: "80px", right: true }, cell: ({ row: { original: step } }) => count(step.number) },
+  {
+    id: "start",
+    accessorFn: (step) => step.start,
+    header: head.start,
+    sortDescFirst: false,
+    meta: { width: "minmax(96px, 1fr)", right: true },
+    cell: ({ row: { original: step } }) => (
+      <Link className="launch-start" href={href("session", { session, tab: "timeline" }, placeOf(step))} title={`${exact(step.start, "ns")}. ${en.system.onTimeline}`} aria-label={text.onTimeline(count(step.number), duration(step.start))}>
+        {duration(step.start)}
+      </Link>
+    ),
+  },
+  time("duration"),
+  { id: "ratio", accessorFn: (step) => step.ratio ?? 0, header: head.ratio, meta: { width: "96px", right: true }, cell: ({ row: { original: step } }) => step.ratio?.toFixed(2) },
+  time("busy"),
+  time("idle"),
+  { id: "kernels", accessorFn: (step) => step.kernels ?? -1, header: head.kernels, meta: { width: "96px", right: true }, cell: ({ row: { original: step } }) => <span title={exact(step.kernels)}>{count(step.kernels)}</span> },
+  { id: "state", header: head.state, enableSorting: false, meta: { width: "minmax(320px, 3fr)" }, cell: ({ row: { original: step } }) => <State step={step} of={reference} /> },
+];
+
+const COLUMNS = ["number", "start", "duration", "ratio", "busy", "idle", "kernels"];
+
+/** The order that the address says; at first the longest step comes first. */
+function useOrder(): [SortingState, (sorting: SortingState) => void] {
+  const { query } = usePlace();
+  const by = query.get("sort") ?? "";
+  const sorting = [{ id: COLUMNS.includes(by) ? by : "duration", desc: query.get("ascending") !== "true" }];
+  const sort = ([first]: SortingState) => first && go(withQuery(location.pathname, query, { sort: first.id, ascending: first.desc ? "" : "true" }), true);
+  return [sorting, sort];
+}
+
+const ruleOf = ({ by, scope, kernel }: Steps): string => (by === "scope" ? text.byScope(scope) : kernel ? text.byKernel(kernel) : text.byOptimizer);
+
+function Summary({ steps, typical }: { steps: Steps; typical: Step | null }) {
+  const slow = steps.items.filter((step) => step.slow).length;
+  const after = steps.startUp === null ? text.unsteady[steps.why] : text.startUp(duration(steps.startUp), count(steps.inStartUp));
+  return (
+    <>
+      <p className="steps-found">{[text.found(count(steps.count), duration(steps.median), duration(steps.p95), ruleOf(steps)), after].filter(Boolean).join(" ")}</p>
+      <p className="quiet small">
+        {[typical && text.slow(count(slow), String(SLOW), count(typical.number)), steps.devices > 1 && text.gpus(count(steps.devices)), steps.leftOut > 0 && text.leftOut(count(steps.items.length), count(steps.count))].filter(Boolean).join(" ")}
+      </p>
+    </>
+  );
+}
+
+function Found({ session, steps }: { session: string; steps: Steps }) {
+  const [sorting, sort] = useOrder();
+  const typical = useMemo(() => typicalOf(steps), [steps]);
+  const columns = useMemo(() => columnsFor(session, { typical, devices: steps.devices, settled: steps.startUp !== null }), [session, steps, typical]);
+  return (
+    <div className="stack">
+      <Panel title={text.heading} aside={text.plotText}>
+        <div className="panel-body stack">
+          <Summary steps={steps} typical={typical} />
+          <StepsPlot items={steps.items} devices={steps.devices} />
+        </div>
+      </Panel>
+      <Table caption={text.caption} rows={steps.items} columns={columns} sorting={sorting} onSort={sort} sortHere />
+    </div>
+  );
+}
+
+export function StepsTab({ session }: TabProps) {
+  const pending = session.state === "live" || !session.analyzed;
+  const asked = useApi("section_steps", { session: session.id }, { every: pending ? LIVE_MS : 0, on: onSession(session.id), settled: isOver(session) });
+  const steps = useMemo(() => (asked.data ? stepsOf(asked.data) : null), [asked.data]);
+  if (asked.problem && !steps) return asked.problem.status === 404 && pending ? <Empty title={en.insights.pending} text={en.insights.pendingText} /> : <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!steps) return <Skeleton rows={8} />;
+  if (!steps.by) return <Empty title={text.none} text={steps.older ? text.older : (text.why[steps.why] ?? text.why.nothing_repeats!)} />;
+  return <Found session={session.id} steps={steps} />;
+}

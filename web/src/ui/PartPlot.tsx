@@ -1,0 +1,66 @@
+// PartPlot.tsx - a quantity by number with uPlot: the whole as a line, a part of it as an area below, and
+// marked values as dots. Numbers in, picture out.
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { token, useTheme } from "./theme";
+
+interface Of {
+  label: string;
+  values: (number | null)[];
+}
+
+interface Props {
+  label: string;
+  x: { label: string; values: number[] }; // whole numbers, in order
+  whole: Of;
+  part: Of;
+  marked: Of; // null: not marked
+  show: (value: number | null) => string;
+  showX: (value: number | null) => string;
+}
+
+const HEIGHT = 200;
+const WHOLE_NUMBERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000];
+
+function optionsFor(width: number, { x, whole, part, marked, show, showX }: Props): uPlot.Options {
+  const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
+  const [line, area, dot] = [token("--series-1"), token("--series-3"), token("--medium")];
+  const none = { show: false };
+  const value = (_: uPlot, raw: number | null): string => show(raw);
+  return {
+    width,
+    height: HEIGHT,
+    scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    axes: [
+      { ...axis, incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
+      { ...axis, size: 84, values: (_, ticks) => ticks.map(show) },
+    ],
+    series: [
+      { label: x.label, value: (_, raw) => showX(raw) },
+      { label: whole.label, stroke: line, width: 1.5, points: none, value },
+      { label: part.label, stroke: area, width: 1, fill: `${area}50`, points: none, value },
+      { label: marked.label, stroke: dot, width: 0, paths: () => null, points: { show: true, size: 7, fill: dot }, value },
+    ],
+  };
+}
+
+export function PartPlot(props: Props) {
+  const { label, x, whole, part, marked } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const newest = useRef(props);
+  newest.current = props;
+  const theme = useTheme();
+  useEffect(() => {
+    const host = box.current;
+    if (!host) return;
+    const plot = new uPlot(optionsFor(host.clientWidth, newest.current), [x.values, whole.values, part.values, marked.values], host);
+    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
+    watch.observe(host);
+    return () => {
+      watch.disconnect();
+      plot.destroy();
+    };
+  }, [x.values, whole.values, part.values, marked.values, theme]);
+  return <div className="plot" ref={box} role="img" aria-label={label} />;
+}

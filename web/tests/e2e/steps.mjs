@@ -1,0 +1,114 @@
+// steps.mjs - the steps of two recorded runs: the page has as many rows as the report has steps, a row's link
+// lands on the timeline with its range, slow steps say what they have more of; without steps it says why.
+//   node tests/e2e/steps.mjs BIN SCOPES SEQUENCE OUT
+import path from "node:path";
+import { rest } from "./crawl.mjs";
+import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+import { complete, send, session } from "./sessions.mjs";
+
+const [bin, scopes, sequence, out] = process.argv.slice(2);
+const browser = await startBrowser(out);
+const t = makeHarness(out);
+const { check } = t;
+const server = await startServer(bin);
+const { origin } = server;
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+const page = await context.newPage();
+page.setDefaultTimeout(30_000);
+t.watch(page, origin);
+
+const ask = (address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
+const plain = (text) => text.replaceAll("\u202f", "").replace(/\s+/g, " ").trim();
+const isAnalyzed = (id) => until(page, async (of) => (await (await fetch(`/api/v1/sessions/${of}`)).json()).analyzed, id);
+
+async function shots(name) {
+  for (const width of [1280, 1600]) {
+    await page.setViewportSize({ width, height: width === 1280 ? 800 : 900 });
+    for (const theme of ["dark", "light"]) {
+      await t.theme(page, theme);
+      if (width === 1280) await t.accessible(page, `${name} ${theme}`);
+      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), fullPage: width === 1280 });
+    }
+    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+/** The page of a session's steps, held against the report. */
+async function view(id, name, rule) {
+  await page.goto(`${origin}/sessions/${id}/steps`);
+  await page.locator(".uplot canvas").first().waitFor();
+  await rest(page);
+  const { steps } = await ask(`sessions/${id}/steps`);
+  const found = plain(await page.locator(".steps-found").innerText());
+  check(found.startsWith(`${steps.count} steps of median`) && found.includes(rule), `${name}: summary: ${found}`);
+  const rows = Number(await page.locator(".table table").getAttribute("aria-rowcount")) - 1;
+  check(rows === steps.items.length && rows > 100, `${name}: ${rows} rows of ${steps.items.length}`);
+  check((await page.locator(".table tbody tr").count()) < 100, `${name}: rows out of view are in the page`);
+  const longest = steps.items.reduce((a, b) => (b.duration_ns > a.duration_ns ? b : a));
+  const first = page.locator(".table tbody tr[aria-rowindex='2']");
+  const said = plain(await first.innerText());
+  check(said.startsWith(`${steps.items.indexOf(longest) + 1} `) && /slow .*idle \+/.test(said), `${name}: the longest step comes first and says why: ${said}`);
+  await shots(name);
+  return { steps, longest, first };
+}
+
+async function onTimeline({ longest, first }, name) {
+  await first.getByRole("link").click();
+  await page.waitForURL(/\/timeline\?/);
+  await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0);
+  const range = new URL(page.url()).searchParams.get("range");
+  const end = longest.start_ns + longest.duration_ns;
+  check(range === `${longest.start_ns}-${end}`, `${name}: range ${range} for ${longest.start_ns}-${end}`);
+  const shown = await page.evaluate(() => window.gpuflTimeline.scene.view);
+  check(shown.from < longest.start_ns && shown.to > end && shown.to - shown.from < 4 * longest.duration_ns, `${name}: the step fills a part of the timeline: ${JSON.stringify(shown)}`);
+  await page.locator(".tl-range, .tl-below").first().waitFor();
+}
+
+async function sorted(id) {
+  await page.goto(`${origin}/sessions/${id}/steps`);
+  await page.getByRole("button", { name: /^Step/ }).click();
+  await page.waitForURL(/sort=number/);
+  const first = page.locator(".table tbody tr[aria-rowindex='2'] td").first();
+  check((await first.innerText()).trim() === "1", `sorted by number: ${await first.innerText()}`);
+  await page.getByRole("button", { name: /^Kernels/ }).click();
+  await page.waitForURL(/sort=kernels/);
+}
+
+/** Three kernels of one name are no steps. */
+async function none(key) {
+  const made = session("no-steps", "once");
+  await send(origin, key, made, "device", made.kernels([[0, 1e6, 1, 0], [3e6, 1e6, 1, 0], [9e6, 1e6, 1, 0]], { streams: 1, names: ["_Z4oncev"] }));
+  await send(origin, key, made, "system", made.end(1e9));
+  await complete(origin, key, made);
+  await isAnalyzed(made.id);
+  await page.goto(`${origin}/sessions/${made.id}/steps`);
+  await page.getByText("No scope and no sequence of kernels repeats").waitFor();
+  await t.accessible(page, "steps-none");
+}
+
+try {
+  await firstAccount(page, server);
+  const key = await alertAndKey(page);
+  server.upload(key, scopes);
+  server.upload(key, sequence);
+  await until(page, async () => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.analyzed).length === 2);
+  const { rows } = await ask("sessions?limit=100");
+  for (const { id } of rows) await until(page, async (of) => (await fetch(`/api/v1/sessions/${of}/steps`)).ok, id);
+  const kinds = await Promise.all(rows.map(async ({ id }) => [(await ask(`sessions/${id}/steps`)).steps.by, id]));
+  const { scope: byScope, sequence: bySequence } = Object.fromEntries(kinds);
+  const training = await view(bySequence, "steps-sequence", "by the sequence of kernels, each up to the optimizer's");
+  await onTimeline(training, "sequence");
+  const loop = await view(byScope, "steps-scope", 'by the scope "train_step"');
+  await onTimeline(loop, "scope");
+  await sorted(byScope);
+  await none(key);
+} catch (error) {
+  await page.screenshot({ path: path.join(out, "failed-steps.png") }).catch(() => undefined);
+  t.wrong.push(String(error?.stack ?? error));
+} finally {
+  await browser.close();
+  await server.stop();
+}
+process.exitCode = t.finish("steps");
