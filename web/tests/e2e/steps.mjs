@@ -18,6 +18,8 @@ const page = await context.newPage();
 page.setDefaultTimeout(30_000);
 t.watch(page, origin);
 
+const LISTED = 10_000; // steps of a report
+
 const ask = (address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
 const plain = (text) => text.replaceAll("\u202f", "").replace(/\s+/g, " ").trim();
 const isAnalyzed = (id) => until(page, async (of) => (await (await fetch(`/api/v1/sessions/${of}`)).json()).analyzed, id);
@@ -64,6 +66,7 @@ async function onTimeline({ longest, first }, name) {
   const shown = await page.evaluate(() => window.gpuflTimeline.scene.view);
   check(shown.from < longest.start_ns && shown.to > end && shown.to - shown.from < 4 * longest.duration_ns, `${name}: the step fills a part of the timeline: ${JSON.stringify(shown)}`);
   await page.locator(".tl-range, .tl-below").first().waitFor();
+  await page.screenshot({ path: path.join(out, `steps-${name}-timeline.png`) });
 }
 
 async function sorted(id) {
@@ -74,6 +77,22 @@ async function sorted(id) {
   check((await first.innerText()).trim() === "1", `sorted by number: ${await first.innerText()}`);
   await page.getByRole("button", { name: /^Kernels/ }).click();
   await page.waitForURL(/sort=kernels/);
+}
+
+/** More steps than a report lists: the page has those that it gets, and says so. */
+async function many(key) {
+  const made = session("many-steps", "long");
+  const at = Array.from({ length: LISTED + 2000 }, (_, n) => n * 100_000);
+  await send(origin, key, made, "device", made.kernels(at.map((start, n) => [start + 10_000, n === 4321 ? 80_000 : 60_000, 1, 0]), { streams: 1, names: ["_Z4lonev"] }));
+  await send(origin, key, made, "scope", made.scopes(at.map((start) => [start, 95_000, 0]), ["step"]));
+  await send(origin, key, made, "system", made.end(at.length * 100_000));
+  await complete(origin, key, made);
+  await isAnalyzed(made.id);
+  await page.goto(`${origin}/sessions/${made.id}/steps`);
+  await page.locator(".uplot canvas").first().waitFor();
+  const text = plain(await page.locator("main").innerText());
+  check(text.includes(`The first ${LISTED} of ${at.length} steps are shown.`), `many: ${text.slice(0, 600)}`);
+  check((await page.locator(".table table").getAttribute("aria-rowcount")) === String(LISTED + 1), "many: rows");
 }
 
 /** Three kernels of one name are no steps. */
@@ -103,6 +122,7 @@ try {
   const loop = await view(byScope, "steps-scope", 'by the scope "train_step"');
   await onTimeline(loop, "scope");
   await sorted(byScope);
+  await many(key);
   await none(key);
 } catch (error) {
   await page.screenshot({ path: path.join(out, "failed-steps.png") }).catch(() => undefined);
