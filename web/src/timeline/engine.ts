@@ -1,16 +1,14 @@
 // engine.ts - holds the view, asks for pieces, and draws a frame when something has changed: nothing
 // runs while nothing moves. React hears of what it shows (selection, range, problems, the view once it
 // has come to rest), not of frames.
-import { blocksOf, lodOf, needed, resolve, spotsOf, type Block, type Spot, BLOCK } from "./blocks";
-import { ALLOCATED } from "../format/metrics";
 import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
-import type { Segment } from "./columns";
 import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
-import { isLook, KIND, type Category, type Lane, type Track } from "./lanes";
+import { LanePieces } from "./lanePieces";
+import { isLook, type Category, type Lane, type Track } from "./lanes";
 import { layOut, rowAt, rowsWithin, type Layout, type Row } from "./layout";
-import { columnsFor, keyOf, levelOf, piecesOf, sums, topFor } from "./lod";
 import { NO_LINES, type Lines } from "./lines";
+import { MetricPieces } from "./metricPieces";
 import { paintMini } from "./mini";
 import { Names } from "./names";
 import { Painter } from "./paint";
@@ -26,9 +24,6 @@ const LETTERS = 16; // CSS px of the page's letters that the drawing is made for
 const REST_MS = 180; // without movement: the view is at rest
 const ASK_MS = 90; // between two looks at what is needed while moving
 const GLIDE_MS = 160;
-const HELD_STEPS = 4_000; // of what is allocated, over the whole session: the server adds up from its start
-const HELD_FINE = 10; // times as many, once so much closer is looked
-const SERIES_LEAST = 6; // m: samples are some 100 ms apart, a line needs those on either side
 
 export interface Shown {
   view: View; // where it last stood still
@@ -76,11 +71,8 @@ export class Engine {
   private watch: ResizeObserver | null = null;
   private pens: { main: CanvasRenderingContext2D; mini: CanvasRenderingContext2D } | null = null;
   private line: Line | null = null;
-  private blocks: readonly Block[] = [];
-  private spots: readonly Spot[] = [];
-  looked: readonly number[] = []; // threads with captured launches
-  private miniBlock: Block | null = null;
-  private resolved = new Map<number, Segment[]>();
+  private readonly laned: LanePieces;
+  private readonly metrics: MetricPieces;
   private asked = 0; // when the needs were looked at last
   private askTimer = 0;
   private restTimer = 0;
@@ -89,8 +81,6 @@ export class Engine {
   private speed = { pan: 0, zoom: 0 }; // of held keys: views a second; doublings a second
   private before = 0; // of the last frame of a held key
   private wishes: { pinned: string[]; closed: Set<Category>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
-  private period = 0; // ns; 0: not known
-  private sharp = false; // the view is shorter than that
   private told = ""; // what the server said of the lanes
   private follow = false;
   private deaf: () => void = () => undefined; // ends listening to the crosshair
@@ -104,11 +94,14 @@ export class Engine {
     const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
     this.scene = {
       width: 0, height: 0, side: SIDE, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], tracks: [], layout: empty,
-      segments: (lane) => this.segmentsOf(lane),
-      points: (track) => this.pointsOf(track),
-      blockLane: (lane) => this.spots[lane]?.at ?? 0,
+      segments: (lane) => this.laned.segments(lane),
+      points: (track) => this.metrics.points(track),
+      blockLane: (lane) => this.laned.at(lane),
       names: this.names, lines: NO_LINES, tint: "name", colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], searching: false,
     };
+    const px = (): number => this.px();
+    this.laned = new LanePieces(session, this.scene, this.get, px);
+    this.metrics = new MetricPieces(session, this.scene, this.get, px);
     this.shown = this.snapshot();
   }
 
@@ -188,12 +181,7 @@ export class Engine {
     const first = scene.tracks.length === 0;
     scene.lanes = lanes;
     scene.tracks = tracks;
-    const { blocks, spots } = spotsOf(lanes, (lane) => (lane.piece ? -1 : Number(isLook(lane.kind))));
-    this.blocks = blocks;
-    this.spots = spots;
-    this.looked = lanes.filter((lane) => lane.kind === KIND.launch).map((lane) => lane.ref);
-    const busiest = lanes.filter((lane) => lane.kind === KIND.kernel || lane.kind === KIND.run).sort((a, b) => b.events - a.events).slice(0, BLOCK);
-    this.miniBlock = blocksOf(busiest)[0] ?? null;
+    this.laned.setLanes(lanes);
     const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
     const grown = bounds.to - scene.bounds.to;
     scene.bounds = bounds;
@@ -224,11 +212,11 @@ export class Engine {
 
   /** ns between two samples of metrics: in a shorter view they say nothing, and are hidden. */
   setPeriod(period: number): void {
-    this.period = period;
+    this.metrics.setPeriod(period);
     this.layOut();
   }
 
-  private readonly hides = (track: Track): boolean => this.wishes.hidden?.(track) === true || (this.sharp && track.source !== null && track.source.counter === null && track.source.metric !== ALLOCATED);
+  private readonly hides = (track: Track): boolean => this.wishes.hidden?.(track) === true || this.metrics.hides(track);
 
   setTint(tint: Tint): void {
     this.scene.tint = tint;
@@ -335,10 +323,7 @@ export class Engine {
   }
 
   private moved(): void {
-    const { view } = this.scene;
-    const sharp = view.to - view.from < this.period;
-    if (sharp !== this.sharp) {
-      this.sharp = sharp;
+    if (this.metrics.changes(this.scene.view)) {
       this.layOut(); // comes here again
       return;
     }
@@ -365,9 +350,9 @@ export class Engine {
     if (!pens || scene.height === 0) return;
     if (this.glide) this.glideOn(now);
     if (this.speed.pan || this.speed.zoom) this.holdOn(now);
-    this.resolved.clear();
+    this.laned.forget();
     this.painter.paint(pens.main, scene);
-    paintMini(pens.mini, scene, this.miniSegments(), this.miniBlock?.ids.length ?? 0, this.miniHeight());
+    paintMini(pens.mini, scene, this.laned.miniSegments(), this.laned.miniLanes, this.miniHeight());
     this.frames++;
   }
 
@@ -433,126 +418,11 @@ export class Engine {
 
   private wants(): Want[] {
     const { scene } = this;
-    const { view, bounds } = scene;
     if (scene.width === 0 || scene.tracks.length === 0) return [];
-    const top = sums(topFor(bounds.from, bounds.to));
-    const inView: View = { from: Math.max(view.from, bounds.from - 1), to: Math.min(view.to, bounds.to + 1) };
     const tracks = this.visible().flatMap((row) => (row.track >= 0 ? [scene.tracks[row.track]!] : []));
-    const blocks = [...new Set(tracks.flatMap((track) => this.blocks[this.spots[track.lane]?.block ?? -1] ?? []))];
-    const first: Want[] = [];
-    const then: Want[] = [];
-    const late: Want[] = [];
-    const width = inView.to - inView.from;
-    for (const block of blocks) {
-      const [a, b] = piecesOf(bounds.from, bounds.to, top.shift);
-      for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
-      const lod = lodOf(block, view, this.px());
-      for (const need of needed(this.get, block, lod, inView)) then.push(this.wantOf(block, need.lod, need.index));
-      // What comes into view next, as far as there is a session.
-      const wider = { from: Math.max(bounds.from, inView.from - width / 2), to: Math.min(bounds.to, inView.to + width / 2) };
-      for (const need of needed(this.get, block, lod, wider)) late.push(this.wantOf(block, need.lod, need.index));
-    }
+    const { first, late } = this.laned.wants(tracks);
     const seen = new Set<string>();
-    return [...first, ...this.miniWants(), ...then, ...tracks.flatMap((track) => this.seriesWants(track)), ...late].filter(({ key }) => !seen.has(key) && seen.add(key));
-  }
-
-  private wantOf(block: Block, lod: ReturnType<typeof lodOf>, index: number): Want {
-    const size = 2 ** lod.shift;
-    return { key: keyOf(lod, index, block.number), ask: { kind: "lanes", session: this.session, lod, from: index * size, to: (index + 1) * size, lanes: block.ids, threads: this.looked } };
-  }
-
-  private seriesLod(): { shift: number; step: number } {
-    const { view } = this.scene;
-    const lod = sums(Math.max(SERIES_LEAST, columnsFor((view.to - view.from) / this.px())));
-    return { shift: lod.shift, step: levelOf(lod.m).column * 2 };
-  }
-
-  /** Steps of what is allocated, as fine as the view needs them; then coarser ones, for the meantime. */
-  private heldSteps(): number[] {
-    const { view, bounds } = this.scene;
-    return (view.to - view.from) * HELD_FINE < bounds.to - bounds.from ? [HELD_STEPS * HELD_FINE, HELD_STEPS] : [HELD_STEPS];
-  }
-
-  private heldWant(track: Track, steps: number): Want {
-    const { from, to } = this.scene.bounds;
-    const { device, metric, counter } = track.source!;
-    return { key: `h${steps}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to, step: Math.max(1, Math.ceil((to - from) / steps)) } };
-  }
-
-  private heldPoints(track: Track): ReturnType<Scene["points"]> {
-    const { from, to } = this.scene.bounds;
-    for (const steps of [...this.heldSteps(), HELD_STEPS * HELD_FINE]) {
-      const piece = this.get(`h${steps}/${track.key}`);
-      if (piece) return [{ piece, from, to }];
-    }
-    return [];
-  }
-
-  private seriesWants(track: Track): Want[] {
-    if (!track.source) return [];
-    if (track.source.metric === ALLOCATED) return this.heldSteps().map((steps) => this.heldWant(track, steps));
-    const { view, bounds } = this.scene;
-    const { shift, step } = this.seriesLod();
-    const [a, b] = piecesOf(Math.max(view.from, bounds.from), Math.min(view.to, bounds.to), shift);
-    const { device, metric, counter } = track.source;
-    return Array.from({ length: Math.min(4, b - a + 1) }, (_, i) => {
-      const from = (a + i) * 2 ** shift;
-      // A sample on either side, so that lines reach the edges.
-      return { key: `m${shift}/${a + i}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to: from + 2 ** shift, step } };
-    });
-  }
-
-  private pointsOf(track: Track): ReturnType<Scene["points"]> {
-    if (track.source?.metric === ALLOCATED) return this.heldPoints(track);
-    const out: { piece: Piece; from: number; to: number }[] = [];
-    const { view } = this.scene;
-    const now = this.seriesLod();
-    for (let shift = now.shift; shift <= now.shift + 30; shift++) {
-      const [a, b] = piecesOf(view.from, view.to, shift);
-      for (let index = a; index <= Math.min(b, a + 4); index++) {
-        const piece = this.get(`m${shift}/${index}/${track.key}`);
-        if (piece) out.push({ piece, from: index * 2 ** shift, to: (index + 1) * 2 ** shift });
-      }
-      if (out.length) return out;
-    }
-    return out;
-  }
-
-  private segmentsOf(lane: number): readonly Segment[] {
-    const { piece } = this.scene.lanes[lane]!;
-    if (piece) return [{ piece, ...this.scene.view }];
-    const number = this.spots[lane]!.block;
-    let found = this.resolved.get(number);
-    if (!found) {
-      found = this.resolveBlock(this.blocks[number]!);
-      this.resolved.set(number, found);
-    }
-    return found;
-  }
-
-  private resolveBlock(block: Block): Segment[] {
-    const { view, bounds } = this.scene;
-    const lod = lodOf(block, view, this.px());
-    return resolve(this.get, block, lod, topFor(bounds.from, bounds.to), view);
-  }
-
-  private miniLod() {
-    const { bounds } = this.scene;
-    return sums(Math.max(columnsFor((bounds.to - bounds.from) / this.px()), 0));
-  }
-
-  private miniWants(): Want[] {
-    const { bounds } = this.scene;
-    const block = this.miniBlock;
-    if (!block) return [];
-    const lod = this.miniLod();
-    const [a, b] = piecesOf(bounds.from, bounds.to, lod.shift);
-    return Array.from({ length: b - a + 1 }, (_, i) => this.wantOf(block, lod, a + i));
-  }
-
-  private miniSegments(): Segment[] {
-    const { bounds } = this.scene;
-    return this.miniBlock ? resolve(this.get, this.miniBlock, this.miniLod(), topFor(bounds.from, bounds.to), bounds) : [];
+    return [...first, ...tracks.flatMap((track) => this.metrics.wants(track)), ...late].filter(({ key }) => !seen.has(key) && seen.add(key));
   }
 
   // ---- pointing and choosing -------------------------------------------------------------------
@@ -571,8 +441,8 @@ export class Engine {
     const track = row ? scene.tracks[row.track] : undefined;
     if (!track || track.lane < 0 || x < scene.side) return null;
     const reach = (3 * (scene.view.to - scene.view.from)) / this.px();
-    this.resolved.clear();
-    const hit = hitAt(this.segmentsOf(track.lane), scene.blockLane(track.lane), timeAt(scene, x), reach);
+    this.laned.forget();
+    const hit = hitAt(this.laned.segments(track.lane), scene.blockLane(track.lane), timeAt(scene, x), reach);
     return hit ? { track: track.key, hit } : null;
   }
 
@@ -587,7 +457,7 @@ export class Engine {
     const { scene } = this;
     const picked = this.pickAt(x, y);
     const track = picked ? undefined : scene.tracks[this.rowAtY(y)?.track ?? -1];
-    const sample = track?.source && x > scene.side ? sampleAt(this.pointsOf(track), timeAt(scene, x)) : null;
+    const sample = track?.source && x > scene.side ? sampleAt(this.metrics.points(track), timeAt(scene, x)) : null;
     this.hovered = picked || sample ? { picked, sample: sample && track ? { track, sample } : null, x, y } : null;
     scene.hover = picked;
     scene.cursor = x > scene.side ? timeAt(scene, x) : null;
@@ -633,8 +503,8 @@ export class Engine {
   selectAt(key: string, at: number): void {
     const track = this.scene.tracks.find((other) => other.key === key);
     if (!track || track.lane < 0) return;
-    this.resolved.clear();
-    const hit = hitAt(this.segmentsOf(track.lane), this.scene.blockLane(track.lane), at, 0);
+    this.laned.forget();
+    const hit = hitAt(this.laned.segments(track.lane), this.scene.blockLane(track.lane), at, 0);
     if (hit) this.select({ track: key, hit });
   }
 
@@ -676,8 +546,8 @@ export class Engine {
     const track = scene.tracks.find((other) => other.key === scene.active);
     if (!track || track.lane < 0) return null;
     const same = scene.selected?.track === track.key ? scene.selected.hit.start : forward ? scene.view.from - 1 : scene.view.to;
-    this.resolved.clear();
-    return neighbour(this.segmentsOf(track.lane), scene.blockLane(track.lane), same, forward);
+    this.laned.forget();
+    return neighbour(this.laned.segments(track.lane), scene.blockLane(track.lane), same, forward);
   }
 
   setRange(range: View | null): void {
@@ -690,6 +560,11 @@ export class Engine {
     const { range } = this.scene;
     if (range && range.to <= range.from) this.scene.range = null;
     this.tell();
+  }
+
+  /** Threads with captured launches. */
+  get looked(): readonly number[] {
+    return this.laned.looked;
   }
 
   get heap(): number {

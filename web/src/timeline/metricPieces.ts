@@ -1,0 +1,104 @@
+// metricPieces.ts - rows of metrics: which samples of theirs are asked for, what there is to draw of them, and
+// which rows are hidden. What is allocated comes as steps over the whole session, all other metrics by pieces.
+import { ALLOCATED } from "../format/metrics";
+import type { Track } from "./lanes";
+import { columnsFor, levelOf, piecesOf, sums } from "./lod";
+import type { Piece } from "./piece";
+import type { Want } from "./pieces";
+import type { Scene } from "./scene";
+import type { View } from "./view";
+
+const HELD_STEPS = 4_000; // of what is allocated, over the whole session: the server adds up from its start
+const HELD_FINE = 10; // times as many, once so much closer is looked
+const SERIES_LEAST = 6; // m: samples are some 100 ms apart, a line needs those on either side
+const PIECES_MOST = 4; // of a row, asked for at once
+const COARSER = 30; // levels that are looked at for what stands in
+
+export type Points = { piece: Piece; from: number; to: number }[];
+
+/** In a view that is shorter than the time between two samples they say nothing. */
+export const isSampled = ({ source }: Track): boolean => source !== null && source.counter === null && source.metric !== ALLOCATED;
+
+export class MetricPieces {
+  private period = 0; // ns between two samples; 0: not known
+  private sharp = false; // the view is shorter than the period
+
+  constructor(
+    private readonly session: string,
+    private readonly scene: Scene,
+    private readonly get: (key: string) => Piece | undefined,
+    private readonly px: () => number, // CSS px of the axis
+  ) {}
+
+  setPeriod(period: number): void {
+    this.period = period;
+  }
+
+  /** True if the view's length changes which rows are hidden. */
+  changes({ from, to }: View): boolean {
+    const sharp = to - from < this.period;
+    const changed = sharp !== this.sharp;
+    this.sharp = sharp;
+    return changed;
+  }
+
+  hides(track: Track): boolean {
+    return this.sharp && isSampled(track);
+  }
+
+  wants(track: Track): Want[] {
+    if (!track.source) return [];
+    if (track.source.metric === ALLOCATED) return this.heldSteps().map((steps) => this.heldWant(track, steps));
+    const { view, bounds } = this.scene;
+    const { shift, step } = this.lod();
+    const [a, b] = piecesOf(Math.max(view.from, bounds.from), Math.min(view.to, bounds.to), shift);
+    const { device, metric, counter } = track.source;
+    return Array.from({ length: Math.min(PIECES_MOST, b - a + 1) }, (_, i) => {
+      const from = (a + i) * 2 ** shift;
+      // A sample on either side, so that lines reach the edges.
+      return { key: `m${shift}/${a + i}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to: from + 2 ** shift, step } };
+    });
+  }
+
+  points(track: Track): Points {
+    if (track.source?.metric === ALLOCATED) return this.heldPoints(track);
+    const { view } = this.scene;
+    const out: Points = [];
+    const { shift: now } = this.lod();
+    for (let shift = now; shift <= now + COARSER && out.length === 0; shift++) {
+      const [a, b] = piecesOf(view.from, view.to, shift);
+      for (let index = a; index <= Math.min(b, a + PIECES_MOST); index++) {
+        const piece = this.get(`m${shift}/${index}/${track.key}`);
+        if (piece) out.push({ piece, from: index * 2 ** shift, to: (index + 1) * 2 ** shift });
+      }
+    }
+    return out;
+  }
+
+  private lod(): { shift: number; step: number } {
+    const { view } = this.scene;
+    const lod = sums(Math.max(SERIES_LEAST, columnsFor((view.to - view.from) / this.px())));
+    return { shift: lod.shift, step: levelOf(lod.m).column * 2 };
+  }
+
+  /** Steps of what is allocated, as fine as the view needs them; then coarser ones, for the meantime. */
+  private heldSteps(): number[] {
+    const { view, bounds } = this.scene;
+    return (view.to - view.from) * HELD_FINE < bounds.to - bounds.from ? [HELD_STEPS * HELD_FINE, HELD_STEPS] : [HELD_STEPS];
+  }
+
+  private heldWant(track: Track, steps: number): Want {
+    const { from, to } = this.scene.bounds;
+    const { device, metric, counter } = track.source!;
+    return { key: `h${steps}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to, step: Math.max(1, Math.ceil((to - from) / steps)) } };
+  }
+
+  private heldPoints(track: Track): Points {
+    const { from, to } = this.scene.bounds;
+    for (const steps of [...this.heldSteps(), HELD_STEPS * HELD_FINE]) {
+      const piece = this.get(`h${steps}/${track.key}`);
+      if (piece) return [{ piece, from, to }];
+    }
+    return [];
+  }
+}
