@@ -3,23 +3,26 @@
 import { describe, expect, it } from "vitest";
 import { axisOf, exactTime, niceStep } from "../src/timeline/axis";
 import { blocksOf, needed, resolve, spotsOf, type Block } from "../src/timeline/blocks";
+import { bookmarkAt, bookmarksOf, rangeOfBookmark, viewOfBookmark } from "../src/timeline/bookmarks";
 import { colourOfKind, hasNames, inkOn, luminance, rgbOf } from "../src/timeline/colours";
 import { Columns, type Segment } from "../src/timeline/columns";
 import { factsOfConfig } from "../src/timeline/config";
 import { compare, nextOf } from "../src/timeline/events";
 import { hitAt, neighbour, sampleAt } from "../src/timeline/hit";
 import { wheelPx } from "../src/timeline/input";
-import { extent, inOrder, KIND, laneOf, tracksOf, type Lane } from "../src/timeline/lanes";
+import { extent, inOrder, KIND, laneOf, tracksOf, type Lane, type Track } from "../src/timeline/lanes";
 import { Lines } from "../src/timeline/lines";
 import { looksOf, stateOf, type SampleRow } from "../src/timeline/looks";
 import { byLine, stacksOfWaits } from "../src/timeline/rangeRows";
 import { layOut, rowAt, rowsWithin } from "../src/timeline/layout";
 import { coarser, columnsFor, keyOf, levelOf, lodFor, pieceAt, piecesOf, rawShift, sums, topFor } from "../src/timeline/lod";
+import { MetricPieces } from "../src/timeline/metricPieces";
 import { busyOf } from "../src/timeline/mini";
 import { colourOf, hashOf, Names } from "../src/timeline/names";
 import { bytesOf, eventsOf, lowerBound, pointsOf, sumsOf, type Piece, type SpanRows, type TileRows } from "../src/timeline/piece";
 import { Pieces, type Line, type Want } from "../src/timeline/pieces";
 import type { Reply, Request } from "../src/timeline/protocol";
+import type { Scene } from "../src/timeline/scene";
 import { around, bounded, panned, rangeOf, rangeText, SHORTEST, zoomed } from "../src/timeline/view";
 
 const laneId = (kind: number, depth: number, ref: number): string => String((BigInt(kind) << 56n) | (BigInt(depth) << 48n) | BigInt(ref));
@@ -467,5 +470,37 @@ describe("what the host did", () => {
   it("a launch configuration is told in words; what is unknown is not", () => {
     const none = { config: 1, grid_x: null, grid_y: null, grid_z: null, block_x: 128, block_y: null, block_z: 1, registers: 32, shared_static: 1024, shared_dynamic: null, local: 0, warps: 32, max_warps: 64 };
     expect(factsOfConfig(none).map(([, value]) => value)).toEqual(["128 × 1 × 1", "32", "1.00 KiB", "50 % (32 of 64 warps)"]);
+  });
+});
+
+describe("bookmarks", () => {
+  const row = (id: string, start: number, duration: number) => ({ id, session: "s", start, duration, note: id, created: null, creator: "" });
+  const list = bookmarksOf([row("short", 500, 100), row("moment", 900, 0), row("long", 500, 400), row("first", 10, 5)]);
+  const scene = { side: 100, width: 1100, view: { from: 0, to: 1000 }, bookmarks: list } as unknown as Scene; // 1 unit a ns
+  it("by their begin, the longer one first", () => expect(list.map((one) => one.id)).toEqual(["first", "long", "short", "moment"]));
+  it("the nearest flag counts before the time around the pointer, then the shortest time", () => {
+    expect(bookmarkAt(scene, 100 + 898)?.id).toBe("moment");
+    expect(bookmarkAt(scene, 100 + 550)?.id).toBe("short");
+    expect(bookmarkAt(scene, 100 + 700)?.id).toBe("long");
+    expect(bookmarkAt(scene, 100 + 300)).toBeNull();
+    expect(bookmarkAt(scene, 99)).toBeNull(); // a row's title
+  });
+  it("a range is selected with room on both sides; a moment keeps the view's width", () => {
+    const [, long, , moment] = list;
+    expect(rangeOfBookmark(long!)).toEqual({ from: 500, to: 900 });
+    expect(viewOfBookmark(long!, { from: 0, to: 10 })).toEqual({ from: 400, to: 1000 });
+    expect(rangeOfBookmark(moment!)).toBeNull();
+    expect(viewOfBookmark(moment!, { from: 0, to: 10 })).toEqual({ from: 895, to: 905 });
+  });
+});
+
+describe("metrics of a short view", () => {
+  const source = (name: string, counter: number | null = null) => ({ source: { device: 0, counter, metric: { name } } }) as unknown as Track;
+  it("sampled ones are hidden in a view shorter than their period, counters are not", () => {
+    const metrics = new MetricPieces("s", {} as Scene, () => undefined, () => 1000);
+    metrics.setPeriod(100);
+    expect([metrics.changes({ from: 0, to: 1000 }), metrics.hides(source("power"))]).toEqual([false, false]);
+    expect([metrics.changes({ from: 0, to: 99 }), metrics.hides(source("power")), metrics.hides(source("x", 3))]).toEqual([true, true, false]);
+    expect([metrics.changes({ from: 0, to: 50 }), metrics.changes({ from: 0, to: 100 }), metrics.hides(source("power"))]).toEqual([false, true, false]);
   });
 });

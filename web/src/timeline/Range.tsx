@@ -12,6 +12,7 @@ import { Choices, CopyButton } from "../ui/forms";
 import { Meter } from "../ui/parts";
 import { Table, type ColumnDef, type SortingState } from "../ui/Table";
 import { exactTime } from "./axis";
+import { MakeBookmark } from "./BookmarkList";
 import type { Engine } from "./engine";
 import { foundOf, waitsOf, type Found } from "./events";
 import { KIND, type Lane } from "./lanes";
@@ -154,6 +155,7 @@ export function Range({ engine, range }: { engine: Engine; range: View }) {
       <h2 className="tl-name" title={exact(length, "ns")}>
         {text.range} {duration(length)} <span className="quiet small number">{`${exactTime(range.from)} – ${exactTime(range.to)}. ${text.rangeText}`}</span>
       </h2>
+      <MakeBookmark key={`${range.from} ${range.to}`} range={range} />
       {asked.problem && <p role="alert">{asked.problem.message}</p>}
       <dl className="tl-facts">
         {fact(text.kernels, exact(calls("kernels")), count(calls("kernels")))}

@@ -15,6 +15,7 @@ import { Pick } from "../ui/forms";
 import { Empty, KeySheet, ProblemView, Search, Skeleton } from "../ui/parts";
 import { token, useTheme } from "../ui/theme";
 import { exactTime } from "./axis";
+import { BookmarkList, BookmarksContext, BookmarkTip, ListButton, useBookmarks, useList } from "./BookmarkList";
 import { coloursOf } from "./colours";
 import { Details, laneTitle, titleOf } from "./Details";
 import { Engine, type Reveal } from "./engine";
@@ -65,12 +66,13 @@ function reveal(engine: Engine, found: Found, how: Reveal): void {
 function Tip({ engine }: { engine: Engine }) {
   const hovered = useSyncExternalStore(engine.subscribe, () => engine.hovered);
   if (!hovered) return null;
-  const { picked, sample } = hovered;
+  const { picked, sample, bookmark } = hovered;
   const { unit, width } = engine.scene;
   const [x, y, wide] = [hovered.x * unit, hovered.y * unit, width * unit];
   const right = x > wide - 340;
   return (
     <div className="tl-tip" style={{ left: right ? undefined : x + 14, right: right ? wide - x + 14 : undefined, top: y + 16 }}>
+      {bookmark && <BookmarkTip bookmark={bookmark} />}
       {picked && <EventTip engine={engine} picked={picked} />}
       {sample && <SampleTip track={sample.track} sample={sample.sample} />}
     </div>
@@ -192,6 +194,7 @@ function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine:
             {text.follow}
           </button>
         )}
+        <ListButton />
         <button type="button" className="button" onClick={() => setKeys(true)}>
           {text.keys}
         </button>
@@ -204,19 +207,26 @@ function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine:
 function Aside({ engine }: { engine: Engine }) {
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   const { selected, range } = shown;
+  const [list, setList] = useList();
   const close = (): void => {
+    setList(false);
     engine.select(null);
     engine.setRange(null);
     engine.rangeDone();
   };
-  if (!selected && !range) return null;
+  if (!selected && !range && !list) return null;
   return (
     <section className="panel tl-below" aria-label={text.details} tabIndex={0}>
       <button type="button" className="button tl-close" onClick={close}>
         {text.close}
       </button>
-      {selected && <Details key={`${selected.track} ${selected.hit.start}`} engine={engine} picked={selected} />}
-      {range && <Range engine={engine} range={range} />}
+      {list && <BookmarkList engine={engine} />}
+      {(selected || range) && (
+        <div className="tl-chosen">
+          {selected && <Details key={`${selected.track} ${selected.hit.start}`} engine={engine} picked={selected} />}
+          {range && <Range engine={engine} range={range} />}
+        </div>
+      )}
     </section>
   );
 }
@@ -424,6 +434,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
   const scroller = useRef<HTMLDivElement>(null);
   const mini = useRef<HTMLCanvasElement>(null);
   const finder = useFinder(engine, find);
+  const bookmarks = useBookmarks(engine);
   const tracks = useMemo(() => tracksOf(lanes, metrics, owners, lines.causes), [lanes, metrics, owners, lines]);
   const [tint] = useQuery(QUERY.colour, "name");
   const [all] = useQuery(QUERY.metrics);
@@ -476,26 +487,28 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
   useAddress(engine, tracks.length > 0, lanes, live);
 
   return (
-    <div className="tl">
-      <h2 className="hidden-label">{text.title}</h2>
-      <Tools engine={engine} live={live} find={find} setFind={(value) => put({ [QUERY.find]: value })} finder={finder} rows={rows} setRows={(value) => put({ [QUERY.rows]: value })} />
-      <div className="tl-main">
-        <div className="tl-left">
-          <div className="panel tl-stage">
-            <canvas className="tl-mini" ref={mini} role="img" aria-label={text.mini} />
-            <div className="tl-scroll" ref={scroller} tabIndex={0} role="application" aria-label={text.canvas} aria-describedby="tl-lanes">
-              <canvas className="tl-canvas" ref={canvas} aria-hidden="true" />
-              <div />
+    <BookmarksContext.Provider value={bookmarks}>
+      <div className="tl">
+        <h2 className="hidden-label">{text.title}</h2>
+        <Tools engine={engine} live={live} find={find} setFind={(value) => put({ [QUERY.find]: value })} finder={finder} rows={rows} setRows={(value) => put({ [QUERY.rows]: value })} />
+        <div className="tl-main">
+          <div className="tl-left">
+            <div className="panel tl-stage">
+              <canvas className="tl-mini" ref={mini} role="img" aria-label={text.mini} />
+              <div className="tl-scroll" ref={scroller} tabIndex={0} role="application" aria-label={text.canvas} aria-describedby="tl-lanes">
+                <canvas className="tl-canvas" ref={canvas} aria-hidden="true" />
+                <div />
+              </div>
+              <Tip engine={engine} />
             </div>
-            <Tip engine={engine} />
+            <Status engine={engine} lanes={lanes.length} />
           </div>
-          <Status engine={engine} lanes={lanes.length} />
+          <Aside engine={engine} />
         </div>
-        <Aside engine={engine} />
+        <SourceWindow engine={engine} />
+        <Summary lanes={lanes} tracks={tracks} />
       </div>
-      <SourceWindow engine={engine} />
-      <Summary lanes={lanes} tracks={tracks} />
-    </div>
+    </BookmarksContext.Provider>
   );
 }
 

@@ -16,6 +16,7 @@ export interface Colours {
   accent: string;
   focus: string;
   link: string;
+  mark: string; // of bookmarks
   series: Record<string, string>; // by token
 }
 
@@ -72,6 +73,7 @@ export function coloursOf(token: (name: string) => string): Colours {
     accent: token("--accent"),
     focus: token("--focus"),
     link: token("--link"),
+    mark: token("--series-4"),
     series: Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`--series-${at + 1}`, token(`--series-${at + 1}`)])),
   };
 }

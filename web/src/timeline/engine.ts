@@ -1,6 +1,7 @@
 // engine.ts - holds the view, asks for pieces, and draws a frame when something has changed: nothing
 // runs while nothing moves. React hears of what it shows (selection, range, problems, the view once it
 // has come to rest), not of frames.
+import { bookmarkAt, paintMiniBookmarks, rangeOfBookmark, viewOfBookmark, type Bookmark } from "./bookmarks";
 import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
 import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
@@ -44,6 +45,7 @@ export interface Shown {
 export interface Hovered {
   picked: Picked | null;
   sample: { track: Track; sample: Sample } | null;
+  bookmark: Bookmark | null;
   x: number;
   y: number;
 }
@@ -97,7 +99,7 @@ export class Engine {
       segments: (lane) => this.laned.segments(lane),
       points: (track) => this.metrics.points(track),
       blockLane: (lane) => this.laned.at(lane),
-      names: this.names, lines: NO_LINES, tint: "name", colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], searching: false,
+      names: this.names, lines: NO_LINES, tint: "name", colours, active: null, closed: this.wishes.closed, selected: null, hover: null, cursor: null, pointed: null, range: null, flows: [], bookmarks: [], flagged: null, searching: false,
     };
     const px = (): number => this.px();
     this.laned = new LanePieces(session, this.scene, this.get, px);
@@ -261,6 +263,12 @@ export class Engine {
     this.draw();
   }
 
+  setBookmarks(bookmarks: readonly Bookmark[]): void {
+    this.scene.bookmarks = bookmarks;
+    this.scene.flagged = null;
+    this.draw();
+  }
+
   again(): void {
     this.pieces?.again();
     this.tell();
@@ -353,6 +361,7 @@ export class Engine {
     this.laned.forget();
     this.painter.paint(pens.main, scene);
     paintMini(pens.mini, scene, this.laned.miniSegments(), this.laned.miniLanes, this.miniHeight());
+    paintMiniBookmarks(pens.mini, scene);
     this.frames++;
   }
 
@@ -455,10 +464,12 @@ export class Engine {
 
   point(x: number, y: number): void {
     const { scene } = this;
+    const bookmark = this.bookmarkAt(x, y);
     const picked = this.pickAt(x, y);
     const track = picked ? undefined : scene.tracks[this.rowAtY(y)?.track ?? -1];
     const sample = track?.source && x > scene.side ? sampleAt(this.metrics.points(track), timeAt(scene, x)) : null;
-    this.hovered = picked || sample ? { picked, sample: sample && track ? { track, sample } : null, x, y } : null;
+    this.hovered = picked || sample || bookmark ? { picked, sample: sample && track ? { track, sample } : null, bookmark, x, y } : null;
+    scene.flagged = bookmark;
     scene.hover = picked;
     scene.cursor = x > scene.side ? timeAt(scene, x) : null;
     if (scene.cursor !== null) {
@@ -473,6 +484,7 @@ export class Engine {
     if (!this.hovered && this.scene.cursor === null) return;
     this.hovered = null;
     this.scene.hover = null;
+    this.scene.flagged = null;
     this.scene.cursor = null;
     this.draw();
     this.listeners.forEach((listener) => listener());
@@ -554,6 +566,18 @@ export class Engine {
     const { bounds } = this.scene;
     this.scene.range = range ? { from: Math.max(bounds.from, Math.floor(range.from)), to: Math.min(bounds.to, Math.ceil(range.to)) } : null;
     this.draw();
+  }
+
+  bookmarkAt(x: number, y: number): Bookmark | null {
+    return y < TOP ? bookmarkAt(this.scene, x) : null;
+  }
+
+  /** Its time in view, and selected as a range. */
+  goBookmark(bookmark: Bookmark): void {
+    this.follow = false;
+    this.go(viewOfBookmark(bookmark, this.scene.view));
+    this.setRange(rangeOfBookmark(bookmark));
+    this.rangeDone();
   }
 
   rangeDone(): void {

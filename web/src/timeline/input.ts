@@ -116,6 +116,8 @@ function pointers(engine: Engine, scroller: HTMLElement): () => void {
 
 function click(engine: Engine, x: number, y: number): void {
   const { scene } = engine;
+  const bookmark = engine.bookmarkAt(x, y);
+  if (bookmark) engine.goBookmark(bookmark);
   const row = engine.rowAtY(y);
   if (!row) return;
   if (row.track < 0) {

@@ -6,6 +6,7 @@ import { Columns, type Label } from "./columns";
 import { count } from "../format/format";
 import { timelineText as text } from "../text/timeline";
 import { rowsWithin, type Row } from "./layout";
+import { paintBookmarks } from "./bookmarks";
 import { paintFlows, paintMarks } from "./marks";
 import { paintSeries } from "./series";
 import { pxPerNs, TOP, xOf, type Scene } from "./scene";
@@ -57,6 +58,7 @@ export class Painter {
     paintFlows(to, scene);
     paintMarks(to, scene);
     this.axis(to, scene, axis);
+    paintBookmarks(to, scene);
   }
 
   /** Rows that begin at `origin`, within [top, bottom) of the canvas. */

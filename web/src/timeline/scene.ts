@@ -1,4 +1,5 @@
 // scene.ts - what is drawn, as plain values: the engine fills it, paint.ts reads it.
+import type { Bookmark } from "./bookmarks";
 import type { Colours } from "./colours";
 import type { Segment } from "./columns";
 import type { Hit } from "./hit";
@@ -60,6 +61,8 @@ export interface Scene {
   pointed: number | null; // ns: where this session was pointed at last, here or in another view
   range: View | null;
   flows: readonly Flow[];
+  bookmarks: readonly Bookmark[];
+  flagged: Bookmark | null; // the bookmark under the pointer
   searching: boolean;
 }
 

@@ -1,10 +1,11 @@
 // sourced.mjs - the timeline with source: waits, launches and gaps lead to their line and stack; lanes of what
 // the host did; arrows from captured launches; a range's lines and flame; which metrics are shown. What the
-// page says is held against the server's own answers about a recorded session of a training program.
+// page says is held against the server's own answers about a recorded session of a training program. Bookmarks.
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
 import { makeHarness, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+import { bookmarks } from "./steps_bookmarks.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
 const browser = await startBrowser(out);
@@ -180,6 +181,10 @@ try {
   await details.locator("canvas").waitFor();
   check(query("of") === "flame", "range: the tab is in the address");
   await shots("sourced-range-flame");
+
+  t.expected.add(403); // a link that writes
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await bookmarks({ page, context, session, open, shots, check, watch: t.watch, origin });
 } finally {
   await browser.close();
   await server.stop();
