@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct store_ops *const ops = &store_duckdb;
@@ -135,6 +136,62 @@ TEST(test_read_while_it_grows)
         pthread_join(thread, NULL);
         assert_false(r.wrong);
         assert_true(file_exists(file_of(id)));
+        ops->put(r.ss);
+        ops->close(s);
+    }
+}
+
+/* ---- a reader that takes its time ------------------------------------------------------------ */
+
+struct slow {
+    struct store_session *ss;
+    int64_t rows;
+    bool stuck;
+};
+
+/* Writes until the session has a file, and more. */
+static void *write_on(void *arg)
+{
+    for (int i = 2; i <= 100; i++)
+        if (damage_write(ops, arg, GROW_STEP, i, NULL))
+            return arg;
+    return NULL;
+}
+
+static int wait_for_writer(void *arg, const struct wire_batch *b)
+{
+    struct slow *r = arg;
+    struct timespec until;
+    pthread_t thread;
+    void *failed = NULL;
+    const int64_t first = b->col[0][0];
+    if (pthread_create(&thread, NULL, write_on, r->ss))
+        return GPUFL_E_NOMEM;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 60; /* reached only by a writer that waits for its reader */
+    r->stuck = pthread_timedjoin_np(thread, &failed, &until) != 0;
+    r->rows += (int64_t)b->rows;
+    return r->stuck || failed || b->col[0][0] != first ? GPUFL_E_STATE : 0;
+}
+
+/* Whoever reads may be as slow as its client: the writer goes on, past the commit that takes all
+ * records together, and past growing; the rows that the reader has stay as they were. */
+TEST(test_slow_reader)
+{
+    for (int round = 0; round < 2; round++) {
+        struct store *s = open_store(round ? 64 << 10 : 16 << 20);
+        char id[16];
+        snprintf(id, sizeof id, "slow%d", round);
+        struct slow r = {.ss = get(s, "w", id)};
+        OK(damage_write(ops, r.ss, GROW_STEP, 1, e));
+        int rc = ops->scan(r.ss, RECORD_kernel, INT64_MIN, INT64_MAX,
+                           &(struct wire_visitor){.arg = &r, .batch = wait_for_writer}, NULL);
+        assert_false(r.stuck);
+        assert_int_equal(rc, 0);
+        assert_int_equal(r.rows, GROW_STEP);
+        assert_int_equal(damage_kernels(ops, r.ss), 100 * GROW_STEP);
+        assert_int_equal(asked(s, r.ss), 100 * GROW_STEP);
+        assert_int_equal(file_exists(file_of(id)), round);
         ops->put(r.ss);
         ops->close(s);
     }
@@ -318,7 +375,7 @@ int main(void)
     const struct CMUnitTest cases[] = {
         CASE(test_grown),        CASE(test_growth_undone),       CASE(test_half_grown),
         CASE(test_many_commits), CASE(test_store_of_files),      CASE(test_tenants),
-        CASE(test_put_apart),    CASE(test_read_while_it_grows),
+        CASE(test_put_apart),    CASE(test_read_while_it_grows), CASE(test_slow_reader),
     };
     struct err e = {0};
     if (duck_open(&e))

@@ -161,7 +161,7 @@ static int ask_session(struct duck_ask *d, const struct store_question *q,
                  : 0;
     if (!rc && image) {
         rc = count_image(image, v);
-        small_let_go(q->session);
+        small_let_go(q->session, image);
         return rc;
     }
     if (rc == 0)

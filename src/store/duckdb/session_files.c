@@ -94,7 +94,7 @@ static void keep_image(struct store *s, const char *workspace, const char *sessi
     ss->at.refs++;
     pthread_mutex_unlock(&s->open.lock);
     if (!small_hold_image(ss, &image, NULL) && image)
-        small_let_go(ss);
+        small_let_go(ss, image);
     pthread_mutex_lock(&s->open.lock);
     ss->at.refs--;
 }

@@ -11,14 +11,32 @@ enum { RECORDS_MOST = 64 /* of a session, before one takes the place of all */ }
 
 static const struct append_engine appending; /* below */
 
+static struct small_image *make_image(void)
+{
+    struct small_image *image = mem_zalloc(sizeof *image);
+    if (image)
+        image_init(&image->rows);
+    return image;
+}
+
+static void free_image(struct small_image *image)
+{
+    image_fini(&image->rows);
+    mem_free(image);
+}
+
 int small_open(struct store_session *ss, struct err *e)
 {
     struct small *m = mem_zalloc(sizeof *m);
     if (!m)
         return err_nomem(e);
-    pthread_rwlock_init(&m->lock, NULL);
+    m->image = make_image();
+    if (!m->image) {
+        mem_free(m);
+        return err_nomem(e);
+    }
+    pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->view_lock, NULL);
-    image_init(&m->image);
     image_init(&m->pending);
     append_init(&m->append, &appending, ss);
     ss->small = m;
@@ -51,10 +69,10 @@ void small_free(struct store_session *ss)
     if (grown)
         session_free(&grown->at);
     append_fini(&m->append);
-    image_fini(&m->image);
+    free_image(m->image);
     image_fini(&m->pending);
     pthread_mutex_destroy(&m->view_lock);
-    pthread_rwlock_destroy(&m->lock);
+    pthread_mutex_destroy(&m->lock);
     mem_free(m);
     ss->small = NULL;
 }
@@ -68,31 +86,48 @@ struct store_session *small_file(struct store_session *ss)
 
 static int take_image(void *arg, const char *bytes, size_t n, struct err *e)
 {
-    struct small *m = arg;
-    int rc = image_decode(&m->image, bytes, n, e);
-    m->records += !rc;
+    struct small_image *image = arg;
+    int rc = image_decode(&image->rows, bytes, n, e);
+    image->records += !rc;
     return rc;
 }
 
-/* Reads the records that the image has not. [lock held for writing] */
-static int catch_up(struct store_session *ss, const struct packed_state *now, struct err *e)
+static void forget_rows(struct small_image *image, uint64_t since)
 {
-    struct small *m = ss->small;
+    image_clear(&image->rows);
+    image->records = 0;
+    image->since = since;
+}
+
+/* Reads the records that an image has not. */
+static int read_more(struct store_session *ss, struct small_image *image,
+                     const struct packed_state *now, struct err *e)
+{
     struct packed_state read = *now;
     int rc;
     do {
-        if (m->since != read.since) {
-            image_clear(&m->image);
-            m->records = 0;
-            m->since = read.since;
-        }
-        rc = packs_read(ss->store->packs, ss->at.workspace, ss->at.id, m->records,
-                        &(struct packs_visitor){m, take_image}, &read, e);
-    } while (!rc && m->since != read.since);
-    if (rc) {
-        image_clear(&m->image);
-        m->records = 0;
-        m->since = 0;
+        if (image->since != read.since)
+            forget_rows(image, read.since);
+        rc = packs_read(ss->store->packs, ss->at.workspace, ss->at.id, image->records,
+                        &(struct packs_visitor){image, take_image}, &read, e);
+    } while (!rc && image->since != read.since);
+    return rc;
+}
+
+/* Brings the newest image up to date; where somebody holds that image, another one takes its place.
+ * [lock held] */
+static int catch_up(struct store_session *ss, const struct packed_state *now, struct err *e)
+{
+    struct small *m = ss->small;
+    struct small_image *image = m->image->holders ? make_image() : m->image;
+    int rc = image ? read_more(ss, image, now, e) : err_nomem(e);
+    if (image == m->image) {
+        if (rc && rc != GPUFL_E_NOENT) /* deleted meanwhile: nothing was read, the rows stay */
+            forget_rows(image, 0);
+    } else if (rc == 0) {
+        m->image = image;
+    } else if (image) {
+        free_image(image);
     }
     return rc;
 }
@@ -100,36 +135,38 @@ static int catch_up(struct store_session *ss, const struct packed_state *now, st
 /* Says whether the image is up to date; a session that is deleted stays as it was last read. */
 static bool is_up_to_date(struct store_session *ss, struct packed_state *now)
 {
-    const struct small *m = ss->small;
+    const struct small_image *image = ss->small->image;
     return ss->dropped || small_file(ss) ||
            !packs_find(ss->store->packs, ss->at.workspace, ss->at.id, now) ||
-           (m->since == now->since && m->records == now->records);
+           (image->since == now->since && image->records == now->records);
 }
 
 int small_hold_image(struct store_session *ss, const struct image **out, struct err *e)
 {
     struct small *m = ss->small;
     struct packed_state now;
-    int rc = 0;
-    *out = &m->image;
-    pthread_rwlock_rdlock(&m->lock);
-    while (!rc && !is_up_to_date(ss, &now)) {
-        pthread_rwlock_unlock(&m->lock);
-        pthread_rwlock_wrlock(&m->lock);
-        rc = is_up_to_date(ss, &now) ? 0 : catch_up(ss, &now, e);
-        pthread_rwlock_unlock(&m->lock);
-        pthread_rwlock_rdlock(&m->lock);
+    *out = NULL;
+    pthread_mutex_lock(&m->lock);
+    int rc = is_up_to_date(ss, &now) ? 0 : catch_up(ss, &now, e);
+    if (!rc && !small_file(ss)) { /* else its rows may have been cleared */
+        m->image->holders++;
+        *out = &m->image->rows;
     }
-    if (small_file(ss)) /* its image may have been cleared */
-        *out = NULL;
-    if (rc || !*out)
-        pthread_rwlock_unlock(&m->lock);
+    pthread_mutex_unlock(&m->lock);
     return rc;
 }
 
-void small_let_go(struct store_session *ss)
+void small_let_go(struct store_session *ss, const struct image *image)
 {
-    pthread_rwlock_unlock(&ss->small->lock);
+    struct small *m = ss->small;
+    struct small_image *held = (struct small_image *)image;
+    pthread_mutex_lock(&m->lock);
+    bool last = !--held->holders, newest = held == m->image;
+    if (last && newest && small_file(ss))
+        image_clear(&held->rows);
+    pthread_mutex_unlock(&m->lock);
+    if (last && !newest)
+        free_image(held);
 }
 
 /* ---- growing --------------------------------------------------------------------------------- */
@@ -176,7 +213,7 @@ static int grow(struct store_session *ss, struct err *e)
         m->growing = g;
         rc = move_rows(ss, g, image, e);
     }
-    small_let_go(ss);
+    small_let_go(ss, image);
     if (rc && m->growing)
         drop_growing(ss);
     if (rc == 0)
@@ -205,9 +242,10 @@ static int commit_grown(struct store_session *ss, const struct store_position *p
     }
     g->sound_at = ss->sound_at;
     atomic_store_explicit(&m->grown, g, memory_order_release);
-    pthread_rwlock_wrlock(&m->lock);
-    image_clear(&m->image);
-    pthread_rwlock_unlock(&m->lock);
+    pthread_mutex_lock(&m->lock);
+    if (!m->image->holders)
+        image_clear(&m->image->rows);
+    pthread_mutex_unlock(&m->lock);
     return 0;
 }
 
@@ -257,7 +295,7 @@ static int read_dictionary(struct store_session *ss, unsigned table, unsigned co
     if (rc)
         return rc;
     rc = image_table_pages(image, table, columns, take, arg);
-    small_let_go(ss);
+    small_let_go(ss, image);
     return rc;
 }
 
@@ -282,7 +320,7 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
     if (rc)
         return rc;
     rc = image_pages(image, &ask, take, arg);
-    small_let_go(ss);
+    small_let_go(ss, image);
     return rc;
 }
 
@@ -372,7 +410,7 @@ static int put_record(struct store_session *ss, struct err *e)
     if (!rc && record.whole) {
         image_encode(image, &bytes);
         record.memory += image_bytes(image);
-        small_let_go(ss);
+        small_let_go(ss, image);
     }
     image_encode(&m->pending, &bytes);
     if (!rc && buf_error(&bytes))
@@ -448,6 +486,6 @@ int small_positions(struct store_session *ss, struct store_position *out, unsign
         return rc;
     *count = image->position_count < room ? image->position_count : room;
     memcpy(out, image->positions, *count * sizeof *out);
-    small_let_go(ss);
+    small_let_go(ss, image);
     return 0;
 }

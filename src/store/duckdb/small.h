@@ -17,11 +17,17 @@
 #include "store/duckdb/image.h"
 #include "store/duckdb/pack.h"
 
+/* Rows of a session's records up to one of them; they do not change while somebody holds them. */
+struct small_image {
+    struct image rows; /* first */
+    size_t records;
+    uint64_t since;   /* packed_state's */
+    unsigned holders; /* guarded by small.lock */
+};
+
 struct small {
-    pthread_rwlock_t lock; /* readers of the image; whoever brings it up to date */
-    struct image image;    /* of the records up to here; guarded by lock */
-    size_t records;        /* guarded by lock */
-    uint64_t since;        /* guarded by lock */
+    pthread_mutex_t lock;      /* not held by a reader: nobody waits for whom a reader sends to */
+    struct small_image *image; /* owned: the newest; guarded by lock. Others: of their holders */
 
     pthread_mutex_t view_lock;
     struct store_session *view; /* owned: in memory; guarded by view_lock, NULL before a question */
@@ -49,10 +55,10 @@ int small_readable(struct store_session *ss, struct store_session **out, struct 
 /* The session that has a file, or NULL: it is small. */
 struct store_session *small_file(struct store_session *ss);
 
-/* An image that is up to date, until it is let go. *out is NULL, with nothing to be let go, where
- * the session got a file meanwhile: it has one for as long as it is open then. */
+/* An image that is up to date, and stays as it is until it is let go. *out is NULL, with nothing to
+ * be let go, where the session got a file meanwhile: it has one for as long as it is open then. */
 int small_hold_image(struct store_session *ss, const struct image **out, struct err *e);
-void small_let_go(struct store_session *ss);
+void small_let_go(struct store_session *ss, const struct image *image);
 
 /* Writes all rows to a file of its own at path. */
 int small_copy(struct store_session *ss, const char *path, struct err *e);

@@ -57,34 +57,34 @@ static int empty_table(struct small *m, unsigned table, struct err *e)
     return sql_run(m->view->store->duck, w->connection->handle, buf_cstr(&w->text), e);
 }
 
-static int put_new(struct small *m, struct err *e)
+static int put_new(struct small *m, const struct small_image *image, struct err *e)
 {
-    bool other = m->view_since != m->since;
+    bool other = m->view_since != image->since;
     int rc = 0;
     for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
-        if (other || m->view_amended[i] != m->image.tables[i].amended)
+        if (other || m->view_amended[i] != image->rows.tables[i].amended)
             rc = empty_table(m, i, e);
-    return rc ? rc : small_put_image(m->view, &m->image, m->view_rows, e);
+    return rc ? rc : small_put_image(m->view, &image->rows, m->view_rows, e);
 }
 
-static bool is_shown(const struct small *m)
+static bool is_shown(const struct small *m, const struct small_image *image)
 {
-    bool shown = m->view_since == m->since;
+    bool shown = m->view_since == image->since;
     for (unsigned i = 0; shown && i < TABLE_COUNT; i++)
-        shown = m->view_rows[i] == image_rows(&m->image, i) &&
-                m->view_amended[i] == m->image.tables[i].amended;
+        shown = m->view_rows[i] == image_rows(&image->rows, i) &&
+                m->view_amended[i] == image->rows.tables[i].amended;
     return shown;
 }
 
 /* Brings the view up to the image. [view_lock, and the image held] */
-static int show(struct small *m, struct err *e)
+static int show(struct small *m, const struct small_image *image, struct err *e)
 {
-    if (is_shown(m))
+    if (is_shown(m, image))
         return 0;
     int rc = write_begin_alone(m->view, e);
     if (rc)
         return rc;
-    rc = put_new(m, e);
+    rc = put_new(m, image, e);
     if (rc)
         write_rollback(m->view);
     else
@@ -93,10 +93,10 @@ static int show(struct small *m, struct err *e)
         m->view_since = 0;
         return rc;
     }
-    m->view_since = m->since;
+    m->view_since = image->since;
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
-        m->view_rows[i] = image_rows(&m->image, i);
-        m->view_amended[i] = m->image.tables[i].amended;
+        m->view_rows[i] = image_rows(&image->rows, i);
+        m->view_amended[i] = image->rows.tables[i].amended;
     }
     return 0;
 }
@@ -119,8 +119,8 @@ int small_readable(struct store_session *ss, struct store_session **out, struct 
         if (!m->view)
             rc = session_open_own(ss, NULL, &m->view, e);
         if (rc == 0)
-            rc = show(m, e);
-        small_let_go(ss);
+            rc = show(m, (const struct small_image *)image, e);
+        small_let_go(ss, image);
     }
     *out = rc ? NULL : m->view;
     pthread_mutex_unlock(&m->view_lock);
@@ -141,7 +141,7 @@ int small_copy(struct store_session *ss, const char *path, struct err *e)
             rc = err_set(e, GPUFL_E_BUSY, "session %s gets a file; try again", ss->at.id);
         } else if (rc == 0) {
             rc = small_put_image(g, image, NULL, e);
-            small_let_go(ss);
+            small_let_go(ss, image);
         }
         if (rc)
             write_rollback(g);
