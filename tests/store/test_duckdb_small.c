@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "store/duckdb/duck.h"
+#include "store/duckdb/engine.h"
+#include "store/duckdb/pack.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -217,6 +219,43 @@ TEST(test_growth_undone)
     ops->close(s);
 }
 
+/* Deleted by another thread while it gets its file: the commit fails, and leaves no file behind,
+ * which would be the session when it is opened again. */
+TEST(test_deleted_while_it_grows)
+{
+    struct store *s = open_store(64 << 10);
+    struct store_session *ss = get(s, "w", "gone");
+    OK(damage_write(ops, ss, 10, 1, e));
+    OK(ops->begin(ss, e));
+    OK(damage_append(ops, ss, 5000, 2, e));
+    assert_true(file_exists(file_of("gone")));
+    OK(packs_drop(s->packs, "w", "gone", e)); /* the part of a deletion that commits */
+    assert_int_equal(ops->commit(ss, &(struct store_position){"device", 2}, 1, NULL),
+                     GPUFL_E_NOENT);
+    assert_false(file_exists(file_of("gone")));
+    ops->put(ss);
+    ops->close(s);
+    s = open_store(64 << 10);
+    assert_int_equal(ops->get(s, "w", "gone", false, &ss, NULL), GPUFL_E_NOENT);
+    ops->close(s);
+}
+
+/* A commit without positions leaves them as they are, also where the session gets its file. */
+TEST(test_grown_without_positions)
+{
+    struct store *s = open_store(64 << 10);
+    struct store_session *ss = get(s, "w", "stays");
+    OK(damage_write(ops, ss, 10, 7, e));
+    OK(ops->begin(ss, e));
+    OK(damage_append(ops, ss, 5000, 8, e));
+    OK(ops->commit(ss, NULL, 0, e));
+    assert_true(file_exists(file_of("stays")));
+    assert_int_equal(damage_position(ops, ss), 7);
+    assert_int_equal(damage_kernels(ops, ss), 5010);
+    ops->put(ss);
+    ops->close(s);
+}
+
 /* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
 TEST(test_half_grown)
 {
@@ -373,9 +412,17 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
     const struct CMUnitTest cases[] = {
-        CASE(test_grown),        CASE(test_growth_undone),       CASE(test_half_grown),
-        CASE(test_many_commits), CASE(test_store_of_files),      CASE(test_tenants),
-        CASE(test_put_apart),    CASE(test_read_while_it_grows), CASE(test_slow_reader),
+        CASE(test_grown),
+        CASE(test_growth_undone),
+        CASE(test_half_grown),
+        CASE(test_many_commits),
+        CASE(test_store_of_files),
+        CASE(test_tenants),
+        CASE(test_put_apart),
+        CASE(test_read_while_it_grows),
+        CASE(test_slow_reader),
+        CASE(test_deleted_while_it_grows),
+        CASE(test_grown_without_positions),
     };
     struct err e = {0};
     if (duck_open(&e))

@@ -106,7 +106,10 @@ static int remove_all(struct store *s, const char *workspace, const char *sessio
     struct packed_state state;
     bool packed = packs_find(s->packs, workspace, session, &state);
     int rc = session_remove_files(path, e);
-    return rc || !packed ? rc : packs_drop(s->packs, workspace, session, e);
+    if (rc || !packed)
+        return rc;
+    rc = packs_drop(s->packs, workspace, session, e);
+    return rc == GPUFL_E_NOENT ? session_remove_files(path, e) : rc; /* it got a file meanwhile */
 }
 
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)

@@ -221,6 +221,19 @@ static int grow(struct store_session *ss, struct err *e)
     return rc;
 }
 
+/* The file's commit. Without positions, those of earlier commits stay. */
+static int commit_file(struct store_session *ss, const struct store_position *p, unsigned n,
+                       struct err *e)
+{
+    struct store_position earlier[STORE_POSITIONS_MAX];
+    unsigned count = STORE_POSITIONS_MAX;
+    struct store_session *g = ss->small->growing;
+    int rc = n ? 0 : small_positions(ss, earlier, &count, e);
+    if (rc == 0)
+        rc = n ? write_commit(g, p, n, e) : write_commit(g, earlier, count, e);
+    return rc;
+}
+
 /* The transaction's commit: the file is the session from now on. Where the pack could not be
  * written the file stays, and is the session if the pack has left it after all. */
 static int commit_grown(struct store_session *ss, const struct store_position *p, unsigned n,
@@ -228,12 +241,16 @@ static int commit_grown(struct store_session *ss, const struct store_position *p
 {
     struct small *m = ss->small;
     struct store_session *g = m->growing;
-    int rc = write_commit(g, p, n, e);
+    int rc = commit_file(ss, p, n, e);
     if (rc) {
         drop_growing(ss);
         return rc;
     }
     rc = packs_drop(ss->store->packs, ss->at.workspace, ss->at.id, e);
+    if (rc == GPUFL_E_NOENT) { /* deleted meanwhile */
+        drop_growing(ss);
+        return rc;
+    }
     m->growing = NULL;
     if (rc) {
         session_close(&g->at);
