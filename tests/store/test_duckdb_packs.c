@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "store/duckdb/pack.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -271,6 +272,36 @@ TEST(test_full_disk)
     packs_close(p);
 }
 
+/* ---- copied while a pack goes ---------------------------------------------------------------- */
+
+static struct packs *copied; /* NULL: nothing is copied when a file goes */
+static int copied_rc = 1;
+
+/* The C library's, in its place for this program: it makes a backup as soon as a file is gone. */
+int unlink(const char *path)
+{
+    struct packs *p = copied;
+    char folder[PATH_MAX];
+    int rc = unlinkat(AT_FDCWD, path, 0);
+    copied = NULL;
+    snprintf(folder, sizeof folder, "%s/w/backup", pack_folder);
+    if (p)
+        copied_rc = packs_backup(p, folder, NULL);
+    return rc;
+}
+
+/* A pack that is removed while a backup is being written does not break the backup off. */
+TEST(test_backup_beside_removal)
+{
+    struct packs *p = open_packs();
+    OK(put(p, "w", "short", "a", false, e));
+    copied = p;
+    OK(packs_drop(p, "w", "short", e));
+    assert_null(copied);
+    assert_int_equal(copied_rc, 0);
+    packs_close(p);
+}
+
 /* ---- a process that is killed ---------------------------------------------------------------- */
 
 enum { KILLED_SESSIONS = 8, PIECE = 6000 };
@@ -361,6 +392,7 @@ int main(void)
         CASE(test_no_memory),
         CASE(test_full_disk),
         CASE(test_lost_record),
+        CASE(test_backup_beside_removal),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -163,13 +163,10 @@ int pack_write(struct packs *p, struct pack_place *place, struct pack_file **fil
 
 /* ---- written anew ---------------------------------------------------------------------------- */
 
+/* Out of the list first: who copies the packs must not look for a file that is gone. */
 static void remove_file(struct packs *p, struct pack_place *place, struct pack_file *f,
                         const char *path)
 {
-    if (unlink(path) && errno != ENOENT) {
-        log_warn("cannot delete %s: %s", path, strerror(errno));
-        return;
-    }
     pthread_mutex_lock(&p->lock);
     struct pack_file **link = &place->files;
     while (*link != f)
@@ -177,6 +174,9 @@ static void remove_file(struct packs *p, struct pack_place *place, struct pack_f
     *link = f->next;
     pthread_mutex_unlock(&p->lock);
     mem_free(f);
+    if (unlink(path) && errno != ENOENT)
+        log_warn("cannot delete %s, which nobody needs, before the next start: %s", path,
+                 strerror(errno));
 }
 
 static int copy_record(int from, const struct pack_record *r, int to)
