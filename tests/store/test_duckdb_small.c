@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -256,6 +257,41 @@ TEST(test_grown_without_positions)
     ops->close(s);
 }
 
+/* ---- what is on the disk when the pack no longer has the session ----------------------------- */
+
+static const char *named; /* a file; NULL: nobody asks */
+static bool named_synced; /* its folder was written to the disk since it is there */
+
+/* The C library's, in its place for this program. */
+int fsync(int fd)
+{
+    struct stat st, folder;
+    if (named && file_exists(named) && !fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s", (int)(strrchr(named, '/') - named), named);
+        named_synced |= !stat(path, &folder) && folder.st_ino == st.st_ino;
+    }
+    return fdatasync(fd);
+}
+
+/* The name of a session's file is on the disk before the session leaves the pack. */
+TEST(test_grown_is_on_the_disk)
+{
+    struct store *s = open_store(64 << 10);
+    struct store_session *ss = get(s, "w", "disk");
+    OK(damage_write(ops, ss, 10, 1, e));
+    OK(ops->begin(ss, e));
+    OK(damage_append(ops, ss, 5000, 2, e));
+    named = file_of("disk");
+    named_synced = false;
+    assert_true(file_exists(named));
+    OK(ops->commit(ss, &(struct store_position){"device", 2}, 1, e));
+    named = NULL;
+    assert_true(named_synced);
+    ops->put(ss);
+    ops->close(s);
+}
+
 /* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
 TEST(test_half_grown)
 {
@@ -423,6 +459,7 @@ int main(void)
         CASE(test_slow_reader),
         CASE(test_deleted_while_it_grows),
         CASE(test_grown_without_positions),
+        CASE(test_grown_is_on_the_disk),
     };
     struct err e = {0};
     if (duck_open(&e))

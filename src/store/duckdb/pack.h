@@ -59,6 +59,9 @@ struct packs_visitor {
 int packs_read(struct packs *p, const char *workspace, const char *session, size_t from,
                const struct packs_visitor *v, struct packed_state *state, struct err *e);
 
+/* Writes the folder of a file to the disk, and so the file's name. */
+int packs_sync_folder(const char *path, struct err *e);
+
 /* Removes a session, durably. NOENT: there is none. */
 int packs_drop(struct packs *p, const char *workspace, const char *session, struct err *e);
 

@@ -39,7 +39,7 @@ static int failed(const char *what, const char *path, int why, struct err *e)
     return err_set_vendor(e, err_from_errno(why), why, "cannot %s %s", what, path);
 }
 
-static int sync_folder(const char *path, struct err *e)
+int packs_sync_folder(const char *path, struct err *e)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%.*s", (int)(path_base(path) - path), path);
@@ -80,7 +80,7 @@ static int make_new(struct packs *p, struct pack_place *place, const char *day,
     if (rc)
         return rc;
     int why = file_write_shielded(*fd, pack_magic, PACK_HEAD);
-    rc = why ? failed("write", path, -why, e) : sync_folder(path, e);
+    rc = why ? failed("write", path, -why, e) : packs_sync_folder(path, e);
     if (rc) {
         close(*fd);
         unlink(path);
@@ -270,7 +270,7 @@ void pack_tidy(struct packs *p, struct pack_place *place, struct pack_file *f)
     snprintf(made, sizeof made, "%s" PACK_NEW, path);
     int why = write_anew(p, f, path, made);
     if (why == 0)
-        sync_folder(path, NULL);
+        packs_sync_folder(path, NULL);
     if (why) { /* it works as it is, and the next deletion tries again */
         unlink(made);
         log_warn("%s is not written anew, so that deleted sessions keep their room: %s", path,

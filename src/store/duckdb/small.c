@@ -221,7 +221,8 @@ static int grow(struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* The file's commit. Without positions, those of earlier commits stay. */
+/* The file's commit: with the file's name it is on the disk then. Without positions, those of
+ * earlier commits stay. */
 static int commit_file(struct store_session *ss, const struct store_position *p, unsigned n,
                        struct err *e)
 {
@@ -231,7 +232,7 @@ static int commit_file(struct store_session *ss, const struct store_position *p,
     int rc = n ? 0 : small_positions(ss, earlier, &count, e);
     if (rc == 0)
         rc = n ? write_commit(g, p, n, e) : write_commit(g, earlier, count, e);
-    return rc;
+    return rc ? rc : packs_sync_folder(g->path, e);
 }
 
 /* The transaction's commit: the file is the session from now on. Where the pack could not be
