@@ -7,6 +7,7 @@ import { count, duration, exact } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { system } from "../../text/system";
 import { steps as text } from "../../text/steps";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
@@ -60,7 +61,7 @@ const columnsFor = (session: string, reference: Reference): Col[] => [
     sortDescFirst: false,
     meta: { width: "minmax(96px, 1fr)", right: true },
     cell: ({ row: { original: step } }) => (
-      <Link className="launch-start" href={href("session", { session, tab: "timeline" }, placeOf(step))} title={`${exact(step.start, "ns")}. ${en.system.onTimeline}`} aria-label={text.onTimeline(count(step.number), duration(step.start))}>
+      <Link className="launch-start" href={href("session", { session, tab: "timeline" }, placeOf(step))} title={`${exact(step.start, "ns")}. ${system.onTimeline}`} aria-label={text.onTimeline(count(step.number), duration(step.start))}>
         {duration(step.start)}
       </Link>
     ),
