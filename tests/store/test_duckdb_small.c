@@ -292,6 +292,33 @@ TEST(test_grown_is_on_the_disk)
     ops->close(s);
 }
 
+/* A pack that lost the record that a session has left it does not cost the session its file. */
+TEST(test_damaged_leaving)
+{
+    char kept[PATH_MAX + 16];
+    struct store *s = open_store(64 << 10);
+    struct store_session *big = get(s, "w", "big"), *other = get(s, "w", "other");
+    OK(damage_write(ops, big, 10, 1, e));
+    OK(damage_write(ops, other, 10, 1, e));
+    int64_t at = file_size(pack_of(columns(), "w"));
+    OK(damage_write(ops, big, 5000, 2, e));
+    OK(damage_write(ops, other, 10, 2, e));
+    ops->put(big);
+    ops->put(other);
+    ops->close(s);
+    int64_t size = file_size(file_of("big"));
+    FILE *f = fopen(pack_of(columns(), "w"), "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)at + 20, SEEK_SET), 0);
+    fputc('?', f);
+    fclose(f);
+    s = open_store(64 << 10);
+    ops->put(get(s, "w", "big"));
+    ops->close(s);
+    snprintf(kept, sizeof kept, "%s.damaged", file_of("big"));
+    assert_int_equal(file_size(kept), size);
+}
+
 /* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
 TEST(test_half_grown)
 {
@@ -458,6 +485,7 @@ int main(void)
         CASE(test_read_while_it_grows),
         CASE(test_slow_reader),
         CASE(test_deleted_while_it_grows),
+        CASE(test_damaged_leaving),
         CASE(test_grown_without_positions),
         CASE(test_grown_is_on_the_disk),
     };

@@ -126,6 +126,7 @@ int session_path(struct store *s, const char *workspace, const char *id, bool ma
                  char path[PATH_MAX], struct err *e);
 int session_remove_files(const char *path, struct err *e);
 int session_remove_current(const char *path, struct err *e); /* but not those put apart */
+int session_rename_apart(const char *path, struct err *e);
 int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e);
 
 /* Called by the list of open sessions (session_list.h). */

@@ -166,7 +166,8 @@ int pack_note(struct packs *p, struct packed *s, struct pack_file *f, const stru
 
 static void put_state(const struct packed *s, struct packed_state *out)
 {
-    *out = (struct packed_state){s->count, s->since, s->stored, s->contents};
+    *out = (struct packed_state){s->count, s->since, s->stored, s->contents,
+                                 s->file && s->file->damaged};
 }
 
 bool packs_find(struct packs *p, const char *workspace, const char *session,

@@ -27,6 +27,7 @@ struct packed_state {
     uint64_t since;   /* changes where the records are others than before, and not just more */
     int64_t stored;   /* bytes in the pack */
     int64_t contents; /* bytes of its images in memory */
+    bool doubtful;    /* its pack lost a record: maybe that the session left it for a file */
 };
 
 /* Reads where the records of all workspaces below root lie, and repairs what a crash left. */

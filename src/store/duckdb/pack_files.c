@@ -265,7 +265,7 @@ void pack_tidy(struct packs *p, struct pack_place *place, struct pack_file *f)
         remove_file(p, place, f, path);
         return;
     }
-    if (f->dead < PACK_DEAD_LEAST || f->dead < f->size / 2)
+    if (f->damaged || f->dead < PACK_DEAD_LEAST || f->dead < f->size / 2)
         return;
     snprintf(made, sizeof made, "%s" PACK_NEW, path);
     int why = write_anew(p, f, path, made);

@@ -48,7 +48,8 @@ struct pack_file {
     uint64_t size;     /* up to the last commit */
     uint64_t dead;     /* bytes of records that nobody needs */
     unsigned sessions; /* that have a record in it */
-    bool torn;         /* there may be something behind size: to be cut off */
+    bool damaged; /* bytes of it are no record; it is not written anew, which would hide that */
+    bool torn;    /* there may be something behind size: to be cut off */
 };
 
 /* A workspace; never freed before the end. */

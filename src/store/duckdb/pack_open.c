@@ -133,6 +133,7 @@ static int skip(struct scan *s, const char *path, uint64_t *at)
     log_error("%s: %llu bytes from %llu on are damaged", path, (unsigned long long)(next - *at),
               (unsigned long long)*at);
     s->file->dead += next - *at;
+    s->file->damaged = true;
     *at = next;
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "store/duckdb/small.h"
 
 #include <errno.h>
@@ -368,16 +369,24 @@ int session_open_own(struct store_session *small, const char *path, struct store
 }
 
 /* Opens a session as what it is: in a pack, with a file, or new, and then in the pack. A file
- * beside the pack is what a crash left of a transaction. */
+ * beside the pack is what a crash left of a transaction, or, where the pack is damaged, may be the
+ * session: then it is kept under another name. */
 static int open_any(struct store_session *ss, struct err *e)
 {
     struct store *s = ss->store;
-    struct packed_state state;
+    struct packed_state state = {0};
     bool packed = packs_find(s->packs, ss->at.workspace, ss->at.id, &state);
     bool there = file_exists(ss->path);
     if (!packed && (there || !s->small_most || strcmp(ss->at.id, history) == 0))
         return open_file(ss, e);
-    int rc = there ? session_remove_current(ss->path, e) : 0;
+    int rc = !there           ? 0
+             : state.doubtful ? session_rename_apart(ss->path, e)
+                              : session_remove_current(ss->path, e);
+    if (there && !rc && state.doubtful)
+        log_error(
+            "session %s of workspace %s is read from its pack, which is damaged; the file that "
+            "it has as well is kept as %s.damaged",
+            ss->at.id, ss->at.workspace, ss->path);
     if (rc == 0)
         rc = packed ? 0 : packs_make(s->packs, ss->at.workspace, ss->at.id, e);
     return rc ? rc : small_open(ss, e);

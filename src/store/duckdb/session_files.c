@@ -153,7 +153,7 @@ int session_settle(struct store_session *ss, struct err *e)
 
 /* Renames what is there of a session's file and its log. The log first: a log that is left alone
  * would go to the next file of its name. */
-static int rename_apart(const char *path, struct err *e)
+int session_rename_apart(const char *path, struct err *e)
 {
     static const char *const suffixes[] = {".wal", ""};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -195,7 +195,7 @@ int session_put_apart(struct store *s, const char *workspace, const char *sessio
         struct packed_state state;
         rc = packs_find(s->packs, workspace, session, &state)
                  ? save_apart(s, workspace, session, path, e)
-                 : rename_apart(path, e);
+                 : session_rename_apart(path, e);
     }
     pthread_mutex_unlock(&s->open.lock);
     return rc;
