@@ -192,6 +192,20 @@ int64_t int_at(json_t *document, const char *path)
     return json_integer_value(found);
 }
 
+int64_t idle_of_engine(const struct run *r)
+{
+    size_t i;
+    json_t *row;
+    /* null where no steps were found */
+    int64_t ns = json_integer_value(at(r->report, "steps.start_up_engine_ns"));
+    json_array_foreach(at(r->report, "idle.causes"), i, row)
+    {
+        if (!strcmp(text_at(row, "cause"), "engine"))
+            ns += int_at(row, "idle_ns");
+    }
+    return ns;
+}
+
 bool unknown_at(json_t *document, const char *path)
 {
     return json_is_null(at(document, path));

@@ -55,6 +55,9 @@ int64_t int_at(json_t *document, const char *path);
 bool unknown_at(json_t *document, const char *path); /* it is null */
 const char *text_at(json_t *document, const char *path);
 
+/* ns that GPUs were idle because an engine kept the program, before its first step and after. */
+int64_t idle_of_engine(const struct run *r);
+
 /* Text of the session's first message of that code, NULL: there is none. */
 const char *message_of(const struct run *r, const char *code);
 

@@ -415,15 +415,7 @@ TEST(its_begin_is_its_own)
     struct run r;
     count(&r, "FAKE_CUPTI=range-slow=150", "sm__a.sum",
           LIST("40", "threads=0", "steps=5", "ranged"));
-    size_t i;
-    int64_t engine = 0;
-    json_t *row;
-    json_array_foreach(at(r.report, "idle.causes"), i, row)
-    {
-        if (!strcmp(text_at(row, "cause"), "engine"))
-            engine = int_at(row, "idle_ns");
-    }
-    assert_true(engine >= 150000000);
+    assert_true(idle_of_engine(&r) >= 150000000);
     run_free(&r);
 }
 

@@ -180,9 +180,10 @@ static void put_bytes(struct buf *b, unsigned field, const char *data, size_t le
 static void put_message(struct buf *to, unsigned field, struct buf *from)
 {
     int rc = buf_error(from);
-    put_bytes(to, field, buf_cstr(from), from->len);
     if (rc)
         to->error = rc;
+    else
+        put_bytes(to, field, from->data, from->len);
     buf_clear(from);
 }
 

@@ -20,6 +20,7 @@ const { check } = t;
 const { origin } = server;
 let at; // the page, for a picture of what failed
 t.expected.add(400); // statements that are wrong on purpose
+t.expected.add(429); // one statement a workspace at once: the page asks again
 
 const editor = (page) => page.getByRole("textbox", { name: "Statement" });
 const settled = (page) => until(page, () => !document.querySelector(".button-main:disabled"));
