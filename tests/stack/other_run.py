@@ -40,7 +40,7 @@ def judge_edges(minor, work, got, samples):
         return None
     if isinstance(got, str) or got["checked"] < samples * CHECKED_LEAST[work]:
         return got
-    most = 0.001 if work == "flutter" else 0.003 if minor < 11 else 0
+    most = 0.003 if minor < 11 else 0.001 if work == "flutter" else 0
     kept = (got["results"]["whole"] + got["results"]["no_innermost"]) / sum(got["results"].values())
     print("  %s: %d stacks, %d impossible, %s" % (work, got["checked"], got["impossible"], got["results"]))
     good = got["impossible"] <= most * got["checked"] and kept >= KEPT_LEAST
