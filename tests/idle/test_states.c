@@ -1,6 +1,7 @@
 /* test_states.c - what threads are doing, by samples and by what the threads know themselves: at
- * least 95 of 100 samples are right. A thread that computes notes the times in which it had no
- * core, which on a full machine come often; that is the truth for it. */
+ * least 95 of 100 samples are right, 85 on a machine that is too full for punctual ones. A thread
+ * that computes notes the times in which it had no core, which on a full machine come often; that
+ * is the truth for it. */
 #include "tests/fake/runner.h"
 #include "tests/idle/rows.h"
 #include "tests/test.h"
@@ -82,6 +83,14 @@ static struct tally tally_of(const struct run *r, const struct rows *rows, json_
     return t;
 }
 
+/* On a full machine many samples come late: the sampler has just taken the core of the thread that
+ * it looks at, or waited for one itself. */
+static bool is_punctual(const struct run *r)
+{
+    return int_at(r->report, "ledger.host_samples_late") * 20 <=
+           int_at(r->report, "ledger.host_samples");
+}
+
 /* Samples must say how much of the time a thread had no core: of two on one core, half. Late ones
  * are biased, since the sampler gets a core when the program loses one: many of them prove nothing,
  * and the session says so. */
@@ -100,19 +109,20 @@ static void check_share(const struct run *r, json_t *role, const struct tally *t
     int64_t truth = 100 * off / (to - from), seen = 100 * t->by_state[2] / t->samples;
     print_message("without a core %lld %%, in samples %lld %%\n", (long long)truth,
                   (long long)seen);
-    if (int_at(r->report, "ledger.host_samples_late") * 20 <=
-        int_at(r->report, "ledger.host_samples"))
+    if (is_punctual(r))
         assert_true(truth - seen <= SHARE_OFF && seen - truth <= SHARE_OFF);
 }
 
 static void check_role(const struct run *r, const struct rows *rows, json_t *role)
 {
     struct tally t = tally_of(r, rows, role);
-    print_message("%s: %lld samples, %lld right; on a core %lld, ready %lld, blocked %lld\n",
+    print_message("%s: %lld samples, %lld right; on a core %lld, ready %lld, blocked %lld; of all "
+                  "%lld late\n",
                   text_at(role, "name"), (long long)t.samples, (long long)t.right,
-                  (long long)t.by_state[1], (long long)t.by_state[2], (long long)t.by_state[3]);
+                  (long long)t.by_state[1], (long long)t.by_state[2], (long long)t.by_state[3],
+                  (long long)int_at(r->report, "ledger.host_samples_late"));
     assert_true(t.samples >= LEAST);
-    assert_true(t.right * 100 >= t.samples * 95);
+    assert_true(t.right * 100 >= t.samples * (is_punctual(r) ? 95 : 85));
     if (STATES && !strcmp(text_at(role, "name"), "pinned"))
         check_share(r, role, &t);
 }
