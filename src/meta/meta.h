@@ -387,7 +387,7 @@ int meta_analysis_get(const struct meta_ask *ask, const char *session, const cha
 int meta_analysis_head(const struct meta_ask *ask, const char *session, const char *kind,
                        struct meta_analysis_head *out);
 
-/* Ended sessions without a final document of that kind by those rules, oldest first. */
+/* Ended sessions that no analysis by these rules has finished, oldest first; kind: a document. */
 int meta_analysis_missing(const struct meta_ask *ask, const char *kind, const char *rules,
                           unsigned limit, struct meta_session **rows, size_t *count);
 

@@ -182,6 +182,9 @@ static void test_documents(void **state)
     OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e));
     OK(meta_session_end(f->m, "w1", "s2", "aborted", 300, &f->e));
     OK(meta_analysis_missing(ASK(f, "w1"), "report", "7", 10, &missing, &n));
+    assert_int_equal(n, 2); /* the last step of s1's analysis is not there */
+    OK(meta_session_grow(f->m, "w1", "s1", &(struct meta_growth){.records = 10}, &f->e));
+    OK(meta_analysis_missing(ASK(f, "w1"), "report", "7", 10, &missing, &n));
     assert_int_equal(n, 1);
     assert_string_equal(missing[0].id, "s2");
     OK(meta_analysis_missing(ASK(f, "w1"), "report", "8", 10, &missing, &n));

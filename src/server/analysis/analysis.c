@@ -200,8 +200,9 @@ static int put_growth(struct outcome *o, const struct report *r, struct err *e)
     return meta_session_grow(c->meta, o->workspace, o->session, &g, e);
 }
 
-/* The report comes last: a session without a final one is analysed again at the next start, so that
- * an end of this process anywhere before leaves nothing out. */
+/* The session's growth comes last: the session counts as analysed then, so that all else is there
+ * for whoever waits for that. A session that does not is analysed again at the next start: an end
+ * of this process anywhere before leaves nothing out. */
 static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
 {
     if (has_ended(o))
@@ -215,8 +216,8 @@ static int store_outcome(struct outcome *o, const struct report *r, struct err *
         rc = put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
     rc = rc || !o->final ? rc : put_final(o, r, e);
     if (rc == 0)
-        rc = put_growth(o, r, e);
-    return rc ? rc : put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
+        rc = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
+    return rc ? rc : put_growth(o, r, e);
 }
 
 int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,
