@@ -87,7 +87,7 @@ static struct tally tally_of(const struct run *r, const struct rows *rows, json_
  * it looks at, or waited for one itself. */
 static bool is_punctual(const struct run *r)
 {
-    return int_at(r->report, "ledger.host_samples_late") * 20 <=
+    return int_at(r->report, "ledger.host_samples_late") * 50 <=
            int_at(r->report, "ledger.host_samples");
 }
 
