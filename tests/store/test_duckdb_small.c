@@ -75,7 +75,7 @@ static int count_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* It has a file when it is no longer small, nothing is lost on the way, and nothing comes twice. */
+/* A session has a file when it is no longer small; no row is lost on the way, none comes twice. */
 TEST(test_grown)
 {
     enum { STEP = 200, STEPS = 120 };

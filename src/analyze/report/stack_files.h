@@ -1,6 +1,6 @@
 /* stack_files.h - collapsed stacks (report_flame) in the files of other tools.
  *
- * What comes in is text of lines "outer;inner 1234": a report's, or one that the server has kept.
+ * Callers give lines of text, "outer;inner 1234": a report's, or those that the server has kept.
  * A frame "name (file:12)" becomes a function with its file and line. Stacks of the two trees, of
  * the host that was blocked and of the GPU, are two values or two profiles: they do not add up.
  * CORRUPT: a line is none. [any] */

@@ -24,7 +24,7 @@ bool stack_other_self(struct stack_other_thread *out);
  * and closes descriptors: not for a hot path. [any] */
 bool stack_other_main(struct stack_other_thread *out);
 
-/* The same for the thread whose pthread_self() is thread_id. */
+/* Finds the thread whose pthread_self() is thread_id, as stack_other_main finds the main one. */
 bool stack_other_find(uint64_t thread_id, struct stack_other_thread *out);
 
 /* True where the futex at that address is the GIL's: a thread that blocks in it waits for the GIL.

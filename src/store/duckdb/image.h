@@ -47,7 +47,7 @@ static inline size_t image_bytes(const struct image *m)
 
 size_t image_rows(const struct image *m, unsigned table);
 
-/* As the calls of struct append_engine (store/append.h). 0 or GPUFL_E_NOMEM. */
+/* These do what the calls of struct append_engine do (store/append.h). 0 or GPUFL_E_NOMEM. */
 int image_row(struct image *m, unsigned table, const int64_t *cells,
               const struct store_text *texts);
 int image_columns(struct image *m, unsigned table, const int64_t *const *columns, size_t n);
