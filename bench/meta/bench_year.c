@@ -9,15 +9,11 @@
  * processor time of one; of PostgreSQL that is the client's alone, which leaves syncing to the
  * system here. */
 #include "base/clock.h"
+#include "bench/meta/both.h"
 #include "meta/meta.h"
-
-#if GPUFL_POSTGRES
-#include "tests/store/postgres_server.h"
-#endif
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { ROUNDS = 20, DAYS = 365, FIRST = 20001 /* no span begins with it */, PARTS = 40 };
 
@@ -218,27 +214,11 @@ static void run(const struct meta_config *c)
 
 int main(int argc, char **argv)
 {
-    char dir[] = "bench-year-XXXXXX", path[64];
-    static const char *const ends[] = {"", "-wal", "-shm"};
     sessions = argc > 1 ? atoi(argv[1]) : sessions;
-    if (sessions < 1 || !mkdtemp(dir))
+    if (sessions < 1)
         return 2;
     region_init(&mem, 256 << 20);
-    snprintf(path, sizeof path, "%s/meta.db", dir);
-    run(&(struct meta_config){.path = path, .migrate = true});
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/meta.db%s", dir, ends[i]);
-        unlink(path);
-    }
-    rmdir(dir);
-#if GPUFL_POSTGRES
-    char url[256];
-    if (postgres_server_open() == 0) {
-        postgres_server_url("postgres", url, sizeof url);
-        run(&(struct meta_config){.url = url, .migrate = true});
-        postgres_server_close();
-    }
-#endif
+    int code = both_engines("bench-year", run);
     region_fini(&mem);
-    return 0;
+    return code;
 }
