@@ -146,16 +146,7 @@ try {
   await made(key, "cmp-a", { kernels: [...many(200, 2_000_000, 0, 1e9), ...relu], scopes: [[0, 6e9, 0], [1e9, 4e9, 1]], waits: [[1e9, 2], [2e8, 3]] });
   await made(key, "cmp-b", { kernels: [...many(200, 400_000, 0, 1e9), ...slow, ...many(10, 1000, 2, 3e9)], scopes: [[0, 3e9, 0], [1e9, 1e9, 1]], waits: [[1e8, 2], [5e8, 3]] });
   await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
-  const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ answer, links, flame, bad })) {
-    if (only && !only.includes(name)) continue;
-    try {
-      await step(page);
-    } catch (error) {
-      await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
-      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
-    }
-  }
+  await t.walk(page, { answer, links, flame, bad });
 } finally {
   await browser.close();
   await server.stop();

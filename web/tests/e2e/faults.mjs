@@ -204,16 +204,7 @@ try {
   server.upload(key, data);
   await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 4);
   const deep = (await ask(page, "sessions")).rows.find((row) => row.app === "deep").id;
-  const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries(steps)) {
-    if (only && !only.includes(name)) continue;
-    try {
-      await step(page, deep);
-    } catch (error) {
-      await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
-      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
-    }
-  }
+  await t.walk(page, steps, deep);
 } finally {
   await browser.close();
   await server.stop();

@@ -94,6 +94,20 @@ export function makeHarness(out) {
     views++;
   }
 
+  /** Runs the steps in order, or those that GPUFL_WEB_ONLY names; a step that throws has a picture, and the next one runs. */
+  async function walk(page, steps, ...given) {
+    const only = process.env.GPUFL_WEB_ONLY?.split(",");
+    for (const [name, step] of Object.entries(steps)) {
+      if (only && !only.includes(name)) continue;
+      try {
+        await step(page, ...given);
+      } catch (error) {
+        await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
+        wrong.push(`${name}: ${String(error?.stack ?? error)}`);
+      }
+    }
+  }
+
   /** Tells what was wrong; the process's exit status. */
   function finish(what) {
     wrong.forEach((line) => console.error(line));
@@ -101,5 +115,5 @@ export function makeHarness(out) {
     return wrong.length || !checks ? 1 : 0;
   }
 
-  return { check, watch, accessible, picture, theme, finish, wrong, expected };
+  return { check, watch, accessible, picture, theme, walk, finish, wrong, expected };
 }

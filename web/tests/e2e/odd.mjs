@@ -265,16 +265,7 @@ try {
   t.watch(page, origin);
   page.setDefaultTimeout(20_000);
   const key = await firstAccount(page);
-  const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ nothing, streams, hour, graphs, names, trouble, live, ...more })) {
-    if (only && !only.includes(name)) continue;
-    try {
-      await step(page, key);
-    } catch (error) {
-      await page.screenshot({ path: `${out}/failed-${name}.png` }).catch(() => undefined);
-      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
-    }
-  }
+  await t.walk(page, { nothing, streams, hour, graphs, names, trouble, live, ...more }, key);
 } finally {
   await browser.close();
   await server.stop();

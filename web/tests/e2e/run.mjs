@@ -111,16 +111,7 @@ try {
   server.upload(key, `${data}_engines`);
   for (let n = 0; n < RANKS; n++) await rank(key, n);
   await until(page, async (wanted) => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.analyzed).length === wanted, RANKS + 4);
-  const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ passes, ranks })) {
-    if (only && !only.includes(name)) continue;
-    try {
-      await step(page);
-    } catch (error) {
-      await page.screenshot({ path: path.join(out, `failed-${name}.png`) }).catch(() => undefined);
-      t.wrong.push(`${name}: ${String(error?.stack ?? error)}`);
-    }
-  }
+  await t.walk(page, { passes, ranks });
 } finally {
   await browser.close();
   await server.stop();
