@@ -17,7 +17,7 @@ def count_pairs(rows):
     for row in rows:
         for a, b in zip(row, row[1:]):
             seen[a * 70000 + b] = seen.get(a * 70000 + b, 0) + 1
-        for _ in range(8):
+        for _ in range(24):
             seen.update({k + 1: v for k, v in list(seen.items())[:400]})
     return seen
 
