@@ -11,7 +11,7 @@ from jax.example_libraries import optimizers, stax
 
 CURE = "cure" in sys.argv
 init, predict = stax.serial(stax.Dense(2048), stax.Relu, stax.Dense(2048), stax.Relu, stax.Dense(10), stax.LogSoftmax)
-_, weights = init(jax.random.PRNGKey(0), (-1, 1024))
+_, weights = init(jax.random.PRNGKey(0), (-1, 256))
 begin_state, update, get_params = optimizers.momentum(1e-3, 0.9)
 
 
@@ -29,7 +29,7 @@ for k in range(120):
         jax.block_until_ready(state)
         start = time.perf_counter()
     size = 4096 if CURE or k % 20 or not k else 4096 - k
-    x, y = numpy.ones((size, 1024), numpy.float32), numpy.ones((size, 10), numpy.float32)
+    x, y = numpy.ones((size, 256), numpy.float32), numpy.ones((size, 10), numpy.float32)
     state = step(k, state, x, y)
 jax.block_until_ready(state)
 print(json.dumps({"spent_s": None, "work_s": time.perf_counter() - start}))

@@ -7,7 +7,7 @@ import time
 import torch
 
 CURE = "cure" in sys.argv
-table = [{"row": k, "words": [k]} for k in range(400000)]
+table = [{"row": k, "words": [k]} for k in range(150000)]
 if CURE:
     gc.freeze()
 weight = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)

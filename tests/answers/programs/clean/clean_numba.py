@@ -4,6 +4,7 @@ import math
 import time
 
 import numpy
+numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
 from numba import cuda
 
 

@@ -55,7 +55,7 @@ def record(text):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version, wbufsize, disable_nagle_algorithm = "HTTP/1.1", 1 << 20, True
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
