@@ -68,21 +68,29 @@ def pack(session):
 
 
 def record(name, clean, args, work):
-    """Runs a program in its ways; returns the text that measured.json gets and what to print."""
+    """Runs a program in its ways, keeps session and clocks, and returns what to print of them."""
     program = work / f"{name}.py"
     shutil.copy(next((HERE / "programs").rglob(program.name)), program)
     python = [sys.executable, program]
     traced = [args.gpufl.resolve(), "trace", "-q", "--no-report", "-o", work / "session", "--", *python]
     ways = {"traced": traced} if clean else {"bare": python, "traced": traced, "cured": [*python, "cure"]}
-    measured = {}
+    measured, failed = {}, ""
     for way, command in ways.items():
-        measured[way] = run(command, work, args.limit)
+        try:
+            measured[way] = run(command, work, args.limit)
+        except Failed as reason:
+            if way != "cured":
+                raise
+            failed = str(reason)
     if not (work / "session").is_dir():
         raise Failed(f"{name}: no session was recorded")
     size = pack(work / "session")
     shutil.copytree(work / "session", args.out / name)
     (args.out / name / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
     seconds = ", ".join(f"{way} {clocks['work_s']:.2f} of {clocks['wall_s']:.1f} s" for way, clocks in measured.items())
+    if failed:
+        (args.out / name / "failed.txt").write_text(f"{failed}\n")
+        seconds += ", its cure failed"
     return f"{seconds}; {size / 1024:.0f} KB{' (large)' if size > LARGE else ''}"
 
 

@@ -76,7 +76,9 @@ def judge_fault(truth, report, measured):
            "line": (bool(first) and truth.at(first)) if truth.has_line else None,
            "place": next((k for k, f in enumerate(findings, 1) if truth.is_it(f)), None)}
     ns = predicted(truth, findings)
-    bare, cured = measured["bare"], measured["cured"]
+    bare, cured = measured["bare"], measured.get("cured")
+    if cured is None:
+        return {**row, "gain": None}
     if truth.serves:
         row["unit"], row["gained"] = "of p99", 1 - cured["p99_s"] / bare["p99_s"]
         row["predicted"] = ns / report["time"]["whole_ns"]

@@ -10,8 +10,8 @@ from transformers import GPT2Config, GPT2Model
 
 CURE = "cure" in sys.argv
 model = GPT2Model(GPT2Config(n_layer=8, n_embd=1024, n_head=16, n_positions=2048,
-                             activation_function="gelu_pytorch_tanh",
-                             attn_implementation="sdpa" if CURE else "eager")).to("cuda", torch.bfloat16).eval()
+                             activation_function="gelu_pytorch_tanh")).to("cuda", torch.bfloat16).eval()
+model.set_attn_implementation("sdpa" if CURE else "eager")
 ids = torch.randint(0, 50000, (8, 2048), device="cuda")
 with torch.no_grad():
     for _ in range(3):

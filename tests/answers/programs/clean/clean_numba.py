@@ -15,8 +15,7 @@ def smooth(x, y):
         y[i] = math.sqrt(x[i - 1] * x[i - 1] + x[i] * x[i] + x[i + 1] * x[i + 1])
 
 
-x = cuda.to_device(numpy.ones(1 << 27, numpy.float32))
-y = cuda.device_array_like(x)
+x, y = (cuda.device_array(1 << 27, numpy.float32) for _ in range(2))
 for k in range(2000):
     if k == 20:
         cuda.synchronize()
