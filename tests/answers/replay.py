@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Analyses the recorded programs of tests/data/answers again and scores what the report says of them.
 
-    tests/answers/replay.py --gpufl FILE [--data DIR] [--json FILE] [--any-score]
+    tests/answers/replay.py --gpufl FILE [--data DIR] [--json FILE] [--docs FILE] [--any-score]
 
 programs.json has the truth, written down before any analysis: causes (ids of findings), and functions or lines of the
 program, or words that the statement must have. Of a program with a fault:
@@ -28,6 +28,7 @@ UNKNOWN = {"no_samples", "several_waited", "no_stack", "no_python", "lost", "sha
 EDGES = {"start_up", "before_first", "after_last"}
 IDLE = {"late_launch", "idle_cause"}
 NO_LINE, GAIN, WORTH = 0.02, 0.25, 0.01
+BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
 # What must hold, what the product wants, and what the recorded programs reach: that may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
@@ -139,11 +140,19 @@ def table(rows):
                f"{mark(row.get('gain'))} |")
 
 
+def totals(score):
+    """The scores as lines of a list."""
+    for what, (good, of) in score.items():
+        target = f"{TARGETS[what]:.0%}" if what in TARGETS else "all"
+        yield f"- {what}: {good} of {of}{f' ({good / of:.0%})' if of else ''}, wanted {target}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpufl", required=True)
     parser.add_argument("--data", type=pathlib.Path, default=DATA)
     parser.add_argument("--json", type=pathlib.Path, help="write the rows and the score there")
+    parser.add_argument("--docs", type=pathlib.Path, help="put the table between the marks of this page")
     parser.add_argument("--any-score", action="store_true", help="do not compare the score with the one reached")
     args = parser.parse_args()
     programs = json.loads((HERE / "programs.json").read_text())
@@ -151,12 +160,14 @@ def main():
     rows = [judge(folder, programs[folder.name], args.gpufl) for folder in recorded]
     score = scores(rows)
     print(*table(rows), "", sep="\n")
+    if args.docs:
+        head, _, rest = args.docs.read_text().partition(BEGIN)
+        args.docs.write_text("\n".join([head + BEGIN, "", *table(rows), "", *totals(score), "", END + rest.partition(END)[2]]))
     wrong = [f"{row['name']}: {text}" for row in rows for text in row["faults"]]
-    for what, (good, of) in score.items():
-        target = f", wanted {TARGETS[what]:.0%}" if what in TARGETS else ", wanted all" if what == "clean" else ""
-        print(f"{what}: {good} of {of}{f' ({good / of:.0%})' if of else ''}{target}")
-        if good < REACHED[what] and not args.any_score:
-            wrong.append(f"{what}: {good}, and {REACHED[what]} were reached before")
+    print(*totals(score), sep="\n")
+    if not args.any_score:
+        wrong += [f"{what}: {good}, and {REACHED[what]} were reached before" for what, (good, _) in score.items()
+                  if good < REACHED[what]]
     print(*wrong, f"{len(rows)} programs, {len(wrong)} faults", sep="\n")
     if args.json:
         args.json.write_text(json.dumps({"score": score, "targets": TARGETS, "programs": rows}, indent=1) + "\n")

@@ -38,7 +38,7 @@ class Rows(torch.utils.data.Dataset):
 model = BertForSequenceClassification(BertConfig(vocab_size=1000, hidden_size=512, num_hidden_layers=4,
                                                  num_attention_heads=8, intermediate_size=2048,
                                                  max_position_embeddings=LENGTH))
-arguments = TrainingArguments(output_dir="/tmp/hf_train", per_device_train_batch_size=16, max_steps=150,
+arguments = TrainingArguments(output_dir="/tmp/hf_train", per_device_train_batch_size=16, max_steps=90,
                               logging_steps=50, report_to=[], save_strategy="no", disable_tqdm=True)
 start = time.perf_counter()
 Trainer(model=model, args=arguments, train_dataset=Rows()).train()
