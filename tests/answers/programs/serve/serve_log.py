@@ -22,7 +22,9 @@ def client(port, body, users=2, warm=5, requests=30):
         for k in range(warm + requests):
             begin = time.perf_counter()
             connection.request("POST", "/", body)
-            connection.getresponse().read()
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200, answer.reason
             if k >= warm:
                 starts.append(begin)
                 times.append(time.perf_counter() - begin)
