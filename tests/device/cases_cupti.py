@@ -149,7 +149,7 @@ def results_of(text):
 
 
 SHARDS = 12   # of the suite, each in a process of its own: compiling takes most of its time
-AT_ONCE = 6   # processes that share the GPU
+AT_ONCE = 12  # processes that share the GPU
 
 
 def shard(lab, engine, number):
@@ -178,8 +178,9 @@ suite_alone = []  # (codes, results) of a run without gpufl, which the cases of 
 def ran_as(lab, engine):
     """How the sessions of a suite recorded: {engine: sessions that used the GPU}."""
     counted = {}
-    for number in range(SHARDS):
-        report = lab.report(lab.work / f"{engine}-{number}")
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        reports = list(pool.map(lambda number: lab.report(lab.work / f"{engine}-{number}"), range(SHARDS)))
+    for report in reports:
         for session in report["sessions"] if report else []:
             if session["gpu_work"]:
                 ran = session["ran_as"] or session["engine"]
