@@ -18,7 +18,7 @@ enum { TEXT_MAX = 1 << 20, FINDINGS = 5, OF_A_RULE = 3, SHARE_COLUMNS = 14, SESS
 static const char *worked_on(const struct model *m, char *text, size_t size)
 {
     uint32_t only = 0;
-    unsigned used = sum_devices_used(m, &only);
+    unsigned used = sum_devices_worked(m, &only);
     *text = '\0';
     if (used == 1)
         findings_device(m, only, text, size);

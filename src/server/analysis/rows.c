@@ -221,7 +221,7 @@ static void history_row(const struct report *r, struct history *h, const char *s
 static uint32_t only_device(const struct model *m)
 {
     uint32_t only = 0;
-    return sum_devices_used(m, &only) == 1 ? only : 0;
+    return sum_devices_worked(m, &only) == 1 ? only : 0;
 }
 
 static void history_scopes(const struct report *r, struct history *h, const char *session,

@@ -122,6 +122,11 @@ TEST(test_idle_device)
     assert_non_null(strstr(text, "\n  1 other GPU had no work.\n"));
     assert_null(strstr(text, "kernels ran 0.0 %"));
     free(text);
+    struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
+    o.full = false;
+    text = report_with(tmpdir_path("two"), &o, 0);
+    assert_non_null(strstr(text, " on GPU 0 Test GPU")); /* not "2 GPUs" */
+    free(text);
 }
 
 /* A scope with more kernels than a page shows, some launched by a thread without scopes. */

@@ -262,16 +262,37 @@ bool sum_devices_known(const struct model *m, uint32_t device)
     return !d->unknown && (m->facts.sessions > 1 || sum_known_is(m, KNOWN_KERNELS));
 }
 
-unsigned sum_devices_used(const struct model *m, uint32_t *only)
+static unsigned devices_that(const struct model *m, bool (*counts)(const struct device_sum *),
+                             uint32_t *only)
 {
-    unsigned used = 0;
-    *only = 0;
+    unsigned all = 0;
     for (uint32_t i = 0; i < m->devices.count; i++)
-        if (m->devices.items[i].named || m->devices.items[i].any.count) {
-            used++;
+        if (counts(&m->devices.items[i])) {
+            all++;
             *only = i;
         }
-    if (used > 1)
+    if (all != 1)
         *only = 0;
-    return used;
+    return all;
+}
+
+static bool worked(const struct device_sum *s)
+{
+    return s->any.count > 0;
+}
+
+static bool named_or_worked(const struct device_sum *s)
+{
+    return s->named || worked(s);
+}
+
+unsigned sum_devices_worked(const struct model *m, uint32_t *only)
+{
+    unsigned all = devices_that(m, worked, only);
+    return all ? all : sum_devices_used(m, only);
+}
+
+unsigned sum_devices_used(const struct model *m, uint32_t *only)
+{
+    return devices_that(m, named_or_worked, only);
 }

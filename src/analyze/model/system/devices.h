@@ -61,4 +61,7 @@ bool sum_devices_known(const struct model *m, uint32_t device);
 /* Devices that are named or did something; *only gets its index where it is one. */
 unsigned sum_devices_used(const struct model *m, uint32_t *only);
 
+/* Devices that did something; where none is known to, those that are named. *only as above. */
+unsigned sum_devices_worked(const struct model *m, uint32_t *only);
+
 #endif
