@@ -91,9 +91,79 @@ int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift
     return 0;
 }
 
+/* Rows of a kind: recorded and written by the ledger, and read. Order: as in the sentences. */
+static const struct kind {
+    unsigned recorded, written; /* columns; COL_ledger_COUNT: has none */
+    enum record_type types[3];
+    const char *noun;
+} kinds[] = {
+    {COL_ledger_kernels_recorded,
+     COL_ledger_kernels_written,
+     {RECORD_kernel, RECORD_NONE, RECORD_NONE},
+     "kernel row"},
+    {COL_ledger_graphs_recorded,
+     COL_ledger_graphs_written,
+     {RECORD_graph_run, RECORD_NONE, RECORD_NONE},
+     "graph row"},
+    {COL_ledger_copies_recorded,
+     COL_ledger_copies_written,
+     {RECORD_memcpy, RECORD_memset, RECORD_NONE},
+     "copy and fill row"},
+    {COL_ledger_syncs_recorded,
+     COL_ledger_syncs_written,
+     {RECORD_sync, RECORD_NONE, RECORD_NONE},
+     "synchronization row"},
+    {COL_ledger_waits_recorded,
+     COL_ledger_waits_written,
+     {RECORD_wait, RECORD_NONE, RECORD_NONE},
+     "wait row"},
+    {COL_ledger_scopes_opened,
+     COL_ledger_scopes_written,
+     {RECORD_scope, RECORD_NONE, RECORD_NONE},
+     "scope row"},
+    {COL_ledger_COUNT,
+     COL_ledger_profile_written,
+     {RECORD_pc_sample, RECORD_sass_metric, RECORD_counter},
+     "sample, metric and counter row"},
+};
+
+static int64_t rows_read(const struct model *m, const struct kind *k)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < sizeof k->types / sizeof *k->types; i++)
+        if (k->types[i] != RECORD_NONE)
+            n = cells_sum(n, (int64_t)m->facts.rows[k->types[i]]);
+    return n;
+}
+
+/* Raises a counter that is known to what is certain. */
+static void at_least(int64_t *cell, int64_t least)
+{
+    if (*cell != CELL_NULL && *cell < least)
+        *cell = least;
+}
+
+/* The last ledger of a session that did not end is older than its last rows: what was read was
+ * written, what was written was recorded, and each kernel was launched. */
+static void catch_up(struct model *m)
+{
+    struct sum_ledger *l = &m->ledger;
+    int64_t *cells = (int64_t *)&l->row;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        at_least(&cells[kinds[i].written], rows_read(m, &kinds[i]));
+        if (kinds[i].recorded != COL_ledger_COUNT)
+            at_least(&cells[kinds[i].recorded], cells[kinds[i].written]);
+    }
+    at_least(&l->row.graph_launches, l->row.graphs_recorded);
+    int64_t launched = sum_ledger_launched(l), recorded = l->row.kernels_recorded;
+    if (launched != CELL_NULL && recorded != CELL_NULL && launched < recorded)
+        l->row.launches = cells_sum(l->row.launches, cells_sum(recorded, -launched));
+}
+
 int sum_ledger_finish(struct model *m)
 {
-    (void)m;
+    if (m->ledger.any && !m->ledger.final && m->facts.sessions <= 1)
+        catch_up(m);
     return 0;
 }
 
@@ -232,8 +302,7 @@ static int64_t say_received(const struct model *m, struct buf *out)
     put_count(out, missing, "kernel");
     buf_printf(out, " of %s launched never reached the log", units_count(text, launched));
     if (m->facts.unclean)
-        buf_str(out,
-                ": still running, or in buffers of the driver, when the process was killed.\n");
+        buf_str(out, ": still running, or in buffers of the driver, when the process ended.\n");
     else if (ended_at_time(m, missing))
         buf_str(out,
                 ": the capture's time was over while the program went on, and a kernel that had "
@@ -294,30 +363,11 @@ static void say_scopes(const struct sum_ledger *l, struct buf *out)
 /* Written by the ledger's word against rows that are here. */
 static bool say_written(const struct model *m, struct buf *out)
 {
-    static const struct {
-        unsigned column;
-        enum record_type type, second, third;
-        const char *noun;
-    } kinds[] = {
-        {COL_ledger_kernels_written, RECORD_kernel, RECORD_NONE, RECORD_NONE, "kernel row"},
-        {COL_ledger_graphs_written, RECORD_graph_run, RECORD_NONE, RECORD_NONE, "graph row"},
-        {COL_ledger_copies_written, RECORD_memcpy, RECORD_memset, RECORD_NONE, "copy and fill row"},
-        {COL_ledger_syncs_written, RECORD_sync, RECORD_NONE, RECORD_NONE, "synchronization row"},
-        {COL_ledger_waits_written, RECORD_wait, RECORD_NONE, RECORD_NONE, "wait row"},
-        {COL_ledger_scopes_written, RECORD_scope, RECORD_NONE, RECORD_NONE, "scope row"},
-        {COL_ledger_profile_written, RECORD_pc_sample, RECORD_sass_metric, RECORD_counter,
-         "sample, metric and counter row"},
-    };
     const int64_t *cells = (const int64_t *)&m->ledger.row;
     bool any = false;
     char text[UNITS_TEXT];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        int64_t written = known(cells[kinds[i].column]);
-        int64_t here = (int64_t)m->facts.rows[kinds[i].type];
-        if (kinds[i].second != RECORD_NONE)
-            here += (int64_t)m->facts.rows[kinds[i].second];
-        if (kinds[i].third != RECORD_NONE)
-            here += (int64_t)m->facts.rows[kinds[i].third];
+        int64_t written = known(cells[kinds[i].written]), here = rows_read(m, &kinds[i]);
         if (here >= written)
             continue;
         any = true;
@@ -328,7 +378,7 @@ static bool say_written(const struct model *m, struct buf *out)
     return any;
 }
 
-/* Without a closing row the counters are older than the rows. */
+/* Without a closing row the counters know nothing of what came after the last rows. */
 static void say_heartbeat(const struct model *m, struct buf *out)
 {
     char text[UNITS_TEXT];
@@ -337,7 +387,9 @@ static void say_heartbeat(const struct model *m, struct buf *out)
     buf_str(out, "The counters are those of the last heartbeat");
     if (m->facts.sessions == 1 && known && behind > 0)
         buf_printf(out, ", %s before the last record", units_time(text, behind));
-    buf_str(out, ": what was launched or lost after it is not in them.\n");
+    buf_str(out,
+            ", and of the rows that came after it: what was launched or lost then, and left no "
+            "row, is not in them.\n");
 }
 
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)

@@ -63,7 +63,7 @@ TEST(test_missing)
     r.launches = 1290;
     check(r, true, LEDGER_INCOMPLETE, "1,200 kernels of 1,300 launched never reached the log");
     r.final = 0;
-    check(r, false, LEDGER_INCOMPLETE, "when the process was killed");
+    check(r, false, LEDGER_INCOMPLETE, "when the process ended");
 }
 
 /* --duration ends the capture while the program goes on: it explains the few kernels that were
@@ -144,6 +144,46 @@ TEST(test_uncounted)
     check(r, false, LEDGER_UNCOUNTED, "last heartbeat");
 }
 
+/* A process that ends by _exit leaves the ledger of its last heartbeat, and rows that came after
+ * it: a kernel that was read is not missing. */
+TEST(test_rows_after_the_last_heartbeat)
+{
+    struct model all, m;
+    struct buf text;
+    struct ledger_row r = clean_row();
+    r.final = 0;
+    r.launches = 49; /* and 10 of graphs */
+    r.kernels_recorded = r.kernels_written = 57;
+    r.copies_recorded = r.copies_written = 1;
+    r.syncs_recorded = 3; /* one has not been written yet */
+    r.syncs_written = 1;
+    check(r, false, LEDGER_UNCOUNTED, "last heartbeat");
+    buf_init(&text, 1 << 16);
+    make(&m, r, false);
+    model_init(&all, names);
+    assert_int_equal(model_merge(&all, &m), 0);
+    assert_int_equal(model_merge(&all, &m), 0);
+    assert_int_equal(sum_ledger_judge(&all, &text), LEDGER_UNCOUNTED);
+    assert_null(strstr(buf_cstr(&text), "never reached"));
+    assert_int_equal(sum_ledger_launched(&all.ledger), 200);
+    assert_int_equal(all.ledger.row.kernels_recorded, 200);
+    assert_int_equal(all.ledger.row.kernels_written, 200);
+    assert_int_equal(all.ledger.row.copies_written, 8);
+    assert_int_equal(all.ledger.row.syncs_recorded, 6);
+    assert_int_equal(all.ledger.row.syncs_written, 4);
+    model_fini(&all);
+    model_fini(&m);
+    r.launches = 93; /* more than were read: the rest is missing */
+    check(r, false, LEDGER_INCOMPLETE, "3 kernels of 103 launched never reached the log");
+    r.launches = CELL_NULL; /* unknown stays so */
+    r.kernels_recorded = CELL_NULL;
+    make(&m, r, false);
+    assert_int_equal(m.ledger.row.launches, CELL_NULL);
+    assert_int_equal(m.ledger.row.kernels_recorded, CELL_NULL);
+    model_fini(&m);
+    buf_fini(&text);
+}
+
 TEST(test_last_row_counts)
 {
     struct model m;
@@ -189,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_files_short),
         cmocka_unit_test(test_uncounted),
+        cmocka_unit_test(test_rows_after_the_last_heartbeat),
         cmocka_unit_test(test_last_row_counts),
         cmocka_unit_test(test_merge),
     };
