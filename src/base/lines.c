@@ -275,3 +275,8 @@ bool lines_truncated(const struct lines *l)
 {
     return l->truncated;
 }
+
+bool lines_packed(const struct lines *l)
+{
+    return l->gzip || l->zst;
+}

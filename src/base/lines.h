@@ -26,5 +26,6 @@ uint64_t lines_offset(const struct lines *l);   /* plain bytes before the line l
 uint64_t lines_too_long(const struct lines *l); /* lines skipped */
 bool lines_truncated(
     const struct lines *l); /* broke off: packed data cut or damaged, or read(2) failed */
+bool lines_packed(const struct lines *l); /* gzip or zstd, by the first bytes */
 
 #endif

@@ -85,7 +85,10 @@ static void put_damaged(const struct model *m, enum known_kind kind, struct buf 
 {
     int64_t written = m->known.written[kind];
     char a[UNITS_TEXT];
-    buf_printf(out, "unknown: %s channel %s", kind == KNOWN_SCOPES ? "scope" : "device",
+    buf_printf(out, "unknown: %s channel %s",
+               m->known.accounts      ? "system"
+               : kind == KNOWN_SCOPES ? "scope"
+                                      : "device",
                m->known.missing ? "missing" : "damaged");
     if (written > 0)
         buf_printf(out, " (%s row%s written, and none can be read)", units_count(a, written),
@@ -117,7 +120,10 @@ void findings_put_none(const struct model *m, const char *feature, struct buf *o
                                       : "unknown: the log does not tell");
         break;
     default:
-        buf_printf(out, "none: %s", findings_why_none(m, feature));
+        if (m->known.accounts && !sum_facts_capability(m, feature))
+            buf_printf(out, "unknown: system channel %s", m->known.missing ? "missing" : "damaged");
+        else
+            buf_printf(out, "none: %s", findings_why_none(m, feature));
     }
     if (without && without < m->facts.sessions)
         buf_printf(out, ", in %u of %u sessions", without, m->facts.sessions);

@@ -3,6 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
+#include "analyze/read/discover.h"
 #include "analyze/symbolize/symbolize.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -338,7 +339,10 @@ int sum_facts_finish(struct model *m)
         f->summed = sum_facts_duration(m);
         return 0;
     }
-    f->unclean = !f->ended;
+    f->end_unknown = !f->ended && (f->damaged | f->absent) & 1u << DISCOVER_SYSTEM;
+    f->end_missing = f->absent & 1u << DISCOVER_SYSTEM;
+    f->unclean = !f->ended && !f->end_unknown;
+    f->over = f->unclean && f->ending;
     f->cut_short = f->ended && end_of(model_text(m, f->end_reason))->cut_short;
     if (f->any && (!f->header || f->start <= 0))
         f->start = f->first;
@@ -508,6 +512,8 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     f->ended = (!f->sessions || f->ended) && o->ended;
     f->clock = (struct facts_clock){.known = true};
     f->unclean += o->unclean;
+    f->over += o->over;
+    f->end_unknown += o->end_unknown;
     f->cut_short += o->cut_short;
     f->sessions += o->sessions;
     f->apart += o->apart;

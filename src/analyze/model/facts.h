@@ -71,6 +71,9 @@ struct sum_facts {
     uint64_t rows[RECORD_COUNT]; /* rows read, by record type */
     unsigned sessions;           /* merged ones; 1 for a session */
     unsigned unclean;            /* sessions without an end */
+    unsigned over;               /* of these: it is known that the process is over */
+    unsigned end_unknown;        /* sessions whose end is in a channel that cannot be read */
+    bool end_missing;            /* of one session: that channel has no file */
     unsigned cut_short;          /* sessions whose capture did not last to the program's end */
     unsigned apart;      /* sessions without work on a GPU, which are in nothing else here */
     int64_t summed;      /* ns: the lengths of the sessions */

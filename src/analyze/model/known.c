@@ -114,6 +114,12 @@ static bool is_cut(const struct model *m, const struct kind *k)
     return m->facts.damaged & 1u << k->channel;
 }
 
+/* True where the channel cannot be read that says what was recorded and written. */
+static bool no_accounts(const struct model *m)
+{
+    return !m->ledger.any && (m->facts.damaged | m->facts.absent) & 1u << DISCOVER_SYSTEM;
+}
+
 /* Without a ledger, the session's capability of the feature at its end decides, where the log
  * reaches that far. */
 static enum known without_ledger(const struct model *m, const struct kind *k, const char *status)
@@ -123,6 +129,8 @@ static enum known without_ledger(const struct model *m, const struct kind *k, co
         return KNOWN_COUNTED;
     if (!strcmp(model_text(m, m->facts.engine), "Monitor") && k->channel == DISCOVER_DEVICE)
         return KNOWN_UNRECORDED;
+    if (no_accounts(m))
+        return KNOWN_DAMAGED;
     bool said = m->facts.ended && !strcmp(status, "collected");
     return is_cut(m, k) || (said && absent) ? KNOWN_DAMAGED : KNOWN_UNTOLD;
 }
@@ -164,6 +172,12 @@ static enum known answer(const struct model *m, enum known_kind kind)
     return done(m, kind) > 0 ? KNOWN_LOST : KNOWN_COUNTED;
 }
 
+/* The channel whose damage makes a kind unknown. */
+static enum discover_channel channel_of(const struct model *m, const struct kind *k)
+{
+    return no_accounts(m) ? DISCOVER_SYSTEM : k->channel;
+}
+
 int sum_known_finish(struct model *m)
 {
     struct sum_known *s = &m->known;
@@ -175,7 +189,8 @@ int sum_known_finish(struct model *m)
         enum known a = answer(m, (enum known_kind)k);
         int64_t written = ledger_cell(m, kinds[k].written);
         s->sessions[k][a] = 1;
-        s->missing |= a == KNOWN_DAMAGED && m->facts.absent & 1u << kinds[k].channel;
+        s->accounts |= a == KNOWN_DAMAGED && no_accounts(m);
+        s->missing |= a == KNOWN_DAMAGED && m->facts.absent & 1u << channel_of(m, &kinds[k]);
         s->written[k] = a == KNOWN_DAMAGED && written != CELL_NULL ? written : 0;
         if (a == KNOWN_LOST && k == KNOWN_KERNELS)
             s->launched = done(m, KNOWN_KERNELS);
@@ -190,6 +205,7 @@ int sum_known_merge(struct model *into, const struct model *from, int64_t shift)
     (void)shift;
     s->finished = true;
     s->missing = s->missing || o->missing;
+    s->accounts = s->accounts || o->accounts;
     for (int k = 0; k < KNOWN_KINDS; k++) {
         for (int a = 0; a < KNOWN_ANSWERS; a++)
             s->sessions[k][a] += o->sessions[k][a];

@@ -45,6 +45,7 @@ struct sum_known {
         written[KNOWN_KINDS]; /* rows that damaged sessions wrote, where their ledger is there */
     int64_t launched;         /* kernels of lost sessions */
     bool missing;             /* the channel's files of a damaged session are missing */
+    bool accounts;            /* it is the system channel, with the ledger and the capabilities */
     bool finished;            /* the answers are final; also of merged sessions */
 };
 

@@ -44,6 +44,14 @@ struct pipe {
 
 typedef int line_fn(void *arg, char *line, size_t len, bool complete);
 
+/* True where the name says that a part is packed: then it was finished, and nobody writes it. */
+static bool named_packed(const char *path)
+{
+    size_t len = strlen(path);
+    return (len > 3 && strcmp(path + len - 3, ".gz") == 0) ||
+           (len > 4 && strcmp(path + len - 4, ".zst") == 0);
+}
+
 static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
                      struct feed_stats *stats)
 {
@@ -63,13 +71,15 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
         return 0;
     }
     stats->parts++;
+    bool spoilt = named_packed(p->path) && !lines_packed(l); /* its first bytes are not its own */
     while (!rc && lines_next(l, &line, &len, &complete)) {
+        complete |= spoilt || lines_truncated(l); /* what lacks an end there is lost */
         stats->unfinished += !complete;
         rc = fn(arg, line, len, complete);
     }
     stats->too_long += lines_too_long(l);
-    stats->cut += lines_truncated(l);
-    if (lines_too_long(l) || lines_truncated(l))
+    stats->cut += spoilt || lines_truncated(l);
+    if (spoilt || lines_too_long(l) || lines_truncated(l))
         stats->damaged |= 1u << p->channel;
     lines_close(l);
     return rc;

@@ -16,9 +16,9 @@
 struct feed_stats {
     uint64_t parts;        /* read */
     uint64_t unreadable;   /* could not be opened */
-    uint64_t cut;          /* parts whose compressed stream breaks off */
+    uint64_t cut;          /* compressed parts that break off, or that are no such file any more */
     uint64_t too_long;     /* lines beyond the limit, skipped */
-    uint64_t unfinished;   /* last lines without their end */
+    uint64_t unfinished;   /* last lines without their end, which may still be written */
     char first_error[384]; /* sentence about the first unreadable part; "" none */
     unsigned damaged;      /* channels of which some could not be read: bits by DISCOVER_ */
 };

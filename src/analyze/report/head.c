@@ -77,8 +77,10 @@ static void put_damage(const struct page *p)
     if (*s->symbols.note)
         page_fact(p, "symbols", "%s", s->symbols.note);
     if (s->files.cut)
-        page_fact(p, "damage", "%llu compressed file%s broken off: what follows in them is missing",
-                  (unsigned long long)s->files.cut, s->files.cut == 1 ? "" : "s");
+        page_fact(p, "damage",
+                  "%llu compressed file%s broken off or overwritten: what follows in %s is missing",
+                  (unsigned long long)s->files.cut, s->files.cut == 1 ? "" : "s",
+                  s->files.cut == 1 ? "it" : "them");
     if (s->files.unreadable)
         page_fact(p, "damage", "%llu file%s could not be read: %s",
                   (unsigned long long)s->files.unreadable, s->files.unreadable == 1 ? "" : "s",
@@ -125,10 +127,19 @@ static void put_end(const struct page *p)
     if (f->partial)
         page_fact(p, "part",
                   "one part of the log alone: times and percentages are of what is in it");
-    else if (f->sessions > 1 && f->unclean)
-        page_fact(p, "end",
-                  "%u of %u sessions did NOT end cleanly: killed, crashed or still running",
-                  f->unclean, f->sessions);
+    else if (f->end_unknown && f->sessions > 1)
+        page_fact(p, "end", "unknown for %u of %u sessions: system channel damaged or missing",
+                  f->end_unknown, f->sessions);
+    else if (f->end_unknown)
+        page_fact(p, "end", "unknown: system channel %s, which says how the session ended",
+                  f->end_missing ? "missing" : "damaged");
+    if (f->partial || (f->end_unknown && !f->unclean))
+        return;
+    if (f->sessions > 1 && f->unclean)
+        page_fact(p, "end", "%u of %u sessions did NOT end cleanly: %s", f->unclean, f->sessions,
+                  f->over == f->unclean
+                      ? "killed, or ended by _exit; this is what had reached the disk"
+                      : "killed, crashed or still running");
     else if (f->unclean && f->ending)
         page_fact(p, "end", "NOT CLEAN: %s; this is what had reached the disk",
                   model_text(p->model, f->ending));
@@ -174,7 +185,7 @@ void page_flaws(struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;
     struct facts_stand_in s = {0};
-    if (f->partial || f->unclean || f->cut_short)
+    if (f->partial || f->end_unknown || f->unclean || f->cut_short)
         put_end(p);
     if (f->sessions == 1)
         s = sum_facts_stand_in(p->model);
@@ -297,7 +308,10 @@ void page_sessions(struct page *p)
         grid_put(&g, "%s",
                  s->unknown ? "-" : units_percent(d, (double)s->busy, (double)s->recorded));
         grid_put(&g, "%s%s%s%s", s->failure ? "left out " : "", s->unclean ? "unclean " : "",
-                 s->cut_short ? "cut short " : "", s->simulated ? "simulated" : "");
+                 s->end_unknown ? "end unknown "
+                 : s->cut_short ? "cut short "
+                                : "",
+                 s->simulated ? "simulated" : "");
     }
     p->begun = true;
     put_sessions_title(p);

@@ -61,6 +61,15 @@ void json_caveats(const struct report *r, struct json_out *j)
 
 /* ---- sessions -------------------------------------------------------------------------- */
 
+/* One session that did not end cleanly is enough; null where the log cannot say so. */
+static void put_clean_end(struct json_out *j, unsigned unclean, unsigned unknown)
+{
+    if (unknown && !unclean)
+        json_out_null(j, "clean_end");
+    else
+        json_out_bool(j, "clean_end", !unclean);
+}
+
 void json_facts(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
@@ -81,7 +90,7 @@ void json_facts(const struct report *r, struct json_out *j)
     json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);
     json_out_bool(j, "simulated", f->simulated);
     json_out_bool(j, "partial", f->partial);
-    json_out_bool(j, "clean_end", !f->unclean);
+    put_clean_end(j, f->unclean, f->end_unknown);
     json_out_count(j, "unclean_sessions", f->unclean);
     json_out_count(j, "cut_short_sessions", f->cut_short);
     json_out_count(j, "sessions_without_gpu_work", f->apart);
@@ -119,7 +128,7 @@ void json_sessions(const struct report *r, struct json_out *j)
         json_out_int(j, "busy_ns", s->unknown ? CELL_NULL : s->busy);
         json_out_bool(j, "gpu_work", !s->idle);
         json_out_bool(j, "simulated", s->simulated);
-        json_out_bool(j, "clean_end", !s->unclean);
+        put_clean_end(j, s->unclean, s->end_unknown);
         json_out_bool(j, "cut_short", s->cut_short);
         json_out_close_object(j);
     }

@@ -32,6 +32,7 @@ static void note_session(struct report_session *line, const struct model *m)
     line->busy = busy.busy;
     line->simulated = f->simulated;
     line->unclean = f->unclean > 0;
+    line->end_unknown = f->end_unknown > 0;
     line->cut_short = f->cut_short > 0;
 }
 

@@ -6,6 +6,8 @@
 #include "tests/unit/support/make_log.h"
 #include "tests/unit/support/tmpdir.h"
 
+#include <sys/stat.h>
+
 enum { LINES = 60000 };
 
 struct seen {
@@ -112,6 +114,36 @@ TEST(test_damage)
     discover_close(&d);
 }
 
+/* A part that is named as packed and holds other bytes was overwritten: it is damage, and nobody
+ * is still writing it. */
+TEST(test_overwritten)
+{
+    static const char *const names[] = {"device.1.log.gz", "device.1.log.zst"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (int empty = 0; empty < 2; empty++) {
+            char dir[16], path[64];
+            struct discover d;
+            struct err e = {0};
+            struct seen s = {0};
+            struct feed_stats stats;
+            struct feed f = {.arg = &s, .line = count};
+            snprintf(dir, sizeof dir, "o%zu%d", i, empty);
+            mkdir(tmpdir_path(dir), 0777);
+            snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+            tmpdir_write(path, "\x99\x17 {}\n no end", empty ? 0 : 13);
+            snprintf(path, sizeof path, "%s/scope.log", dir);
+            tmpdir_write(path, "{}\n{\"half", 9);
+            assert_int_equal(discover_open(&d, tmpdir_path(dir), &e), 0);
+            assert_int_equal(feed_session(&d.sessions[0], &f, &stats), 0);
+            assert_int_equal(stats.cut, 1);
+            assert_int_equal(stats.damaged, 1u << DISCOVER_DEVICE);
+            assert_int_equal(stats.unfinished, 1); /* of the scope channel */
+            assert_int_equal(s.lines, empty ? 2 : 4);
+            discover_close(&d);
+        }
+    }
+}
+
 TEST(test_no_memory)
 {
     struct discover d;
@@ -140,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_in_order),
                                        cmocka_unit_test(test_stops), cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_overwritten),
                                        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

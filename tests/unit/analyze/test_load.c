@@ -100,9 +100,12 @@ TEST(test_unclean)
     put_kernels(&l, 1, 0, 10);
     make_log_text(&l, "{\"type\":\"kernel\",\"rows\":1,\"sta"); /* SIGKILL in the middle of write */
     make_log_write(&l, tmpdir, "device.log");
+    make_log_header(&l, "system", 1);
+    make_log_write(&l, tmpdir, "system.log");
     make_log_fini(&l);
     struct model *m = load(tmpdir_path("unclean"), &stats, 0);
     assert_int_equal(m->facts.unclean, 1);
+    assert_int_equal(m->facts.end_unknown, 0);
     assert_int_equal(m->kernels.time.count, 10);
     assert_int_equal(stats.cut_lines, 1);
     assert_int_equal(stats.lines.damaged, 1);

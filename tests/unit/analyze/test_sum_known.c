@@ -6,6 +6,8 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <jansson.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -225,10 +227,52 @@ TEST(test_several)
     free(text);
 }
 
+/* The system channel says what was recorded, and how the session ended: where it cannot be read,
+ * both are unknown. Nobody was "killed", and no kind is "none". */
+TEST(test_system_channel)
+{
+    static const struct {
+        const char *id, *bytes, *file, *state; /* bytes in the place of the file; NULL: no file */
+    } ways[] = {{"overwritten", "\x17\x99\x42 none of it is a line", "system.1.log.gz", "damaged"},
+                {"emptied", "", "system.1.log.gz", "damaged"},
+                {"garbled", "{\"system\":[[\n{{{\n", "system.log", "damaged"},
+                {"removed", NULL, "", "missing"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char path[64], sentence[96];
+        bool damaged;
+        make(&(struct made){ways[i].id, "Trace", "collected", 3, 3, 3, .rows = 3});
+        snprintf(path, sizeof path, "%s/system.log", ways[i].id);
+        assert_int_equal(unlink(tmpdir_path(path)), 0);
+        snprintf(path, sizeof path, "%s/%s", ways[i].id, ways[i].file);
+        if (ways[i].bytes)
+            tmpdir_write(path, ways[i].bytes, strlen(ways[i].bytes));
+        char *text = report(ways[i].id, GPUFL_REPORT_TEXT, false, &damaged);
+        assert_true(damaged);
+        snprintf(sentence, sizeof sentence, "unknown: system channel %s", ways[i].state);
+        const char *copies = strstr(text, "Copies and fills"), *end = strstr(text, "  end  "),
+                   *metrics = strstr(text, "System metrics");
+        if (!copies || !end || !metrics)
+            fail_msg("%s: %s", ways[i].id, text);
+        assert_ptr_equal(strstr(copies, "unknown:"), strstr(copies, sentence));
+        assert_ptr_equal(strstr(end, "unknown:"), strstr(end, sentence));
+        assert_non_null(strstr(metrics, sentence));
+        assert_null(strstr(text, "killed"));
+        assert_null(strstr(text, "still being written"));
+        assert_null(strstr(text, "none:"));
+        free(text);
+        json_t *root = json(ways[i].id, &damaged);
+        assert_true(json_is_null(at(root, "session", "clean_end")));
+        assert_int_equal(json_integer_value(at(root, "session", "unclean_sessions")), 0);
+        assert_int_equal(json_integer_value(at(root, "kernels", "count")), 3);
+        json_decref(root);
+    }
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(test_answers), CASE(test_one_part), CASE(test_several)};
+    const struct CMUnitTest tests[] = {CASE(test_answers), CASE(test_one_part), CASE(test_several),
+                                       CASE(test_system_channel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,8 @@ void program_write(struct program *p)
 {
     program_end(p);
     make_log_write(&p->log, tmpdir, "device.log");
+    make_log_header(&p->log, "system", 1);
+    make_log_write(&p->log, tmpdir, "system.log");
     program_fini(p);
 }
 

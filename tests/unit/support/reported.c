@@ -106,5 +106,7 @@ void report_session(const char *id, bool simulated, bool ended, int64_t kernels)
     if (ended)
         make_log_rows(&l, RECORD_end, &(struct end_row){2000000, 4}, 1);
     make_log_write(&l, tmpdir, "device.log");
+    make_log_header(&l, "system", 1);
+    make_log_write(&l, tmpdir, "system.log");
     make_log_fini(&l);
 }
