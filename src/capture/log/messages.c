@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 64, EXTRA_FEATURES = 10 };
+enum { QUEUE_MAX = 64, EXTRA_FEATURES = 10, HELD_MAX = 8 };
 
 struct message {
     int64_t time;
@@ -28,6 +28,12 @@ struct feature_state {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct message queue[QUEUE_MAX]; /* guarded by lock, as all below */
 static unsigned queued, dropped;
+static struct held {
+    enum severity severity;
+    char text[sizeof((struct message *)0)->text];
+} held[HELD_MAX]; /* not said on stderr yet */
+static unsigned held_count;
+static bool holding;
 static struct feature_state features[FEATURE_COUNT + EXTRA_FEATURES];
 
 static const char *const feature_names[] = {
@@ -47,13 +53,53 @@ static void say_aloud(enum severity severity, const char *text)
         log_say(levels[severity], (uintptr_t)intern_hash(text, strlen(text)), text);
 }
 
+/* True where a text waits for messages_release. */
+static bool hold(enum severity severity, const char *text)
+{
+    pthread_mutex_lock(&lock);
+    bool held_now = holding && held_count < HELD_MAX && severity != SEVERITY_NOTE;
+    if (held_now) {
+        struct held *h = &held[held_count++];
+        h->severity = severity;
+        snprintf(h->text, sizeof h->text, "%s", text);
+    }
+    pthread_mutex_unlock(&lock);
+    return held_now;
+}
+
+void messages_hold(void)
+{
+    pthread_mutex_lock(&lock);
+    holding = true;
+    pthread_mutex_unlock(&lock);
+}
+
+void messages_release(bool say)
+{
+    static struct held one; /* the caller's alone: one session starts at a time */
+    for (unsigned i = 0;; i++) {
+        pthread_mutex_lock(&lock);
+        bool more = i < held_count;
+        if (more)
+            one = held[i];
+        else
+            held_count = 0, holding = false;
+        pthread_mutex_unlock(&lock);
+        if (!more)
+            return;
+        if (say)
+            say_aloud(one.severity, one.text);
+    }
+}
+
 void message_vsay(enum severity severity, const char *code, const char *fmt, va_list args)
 {
     bool note = severity == SEVERITY_NOTE_ALOUD;
     struct message m = {.time = clock_mono(), .severity = note ? SEVERITY_NOTE : severity};
     snprintf(m.code, sizeof m.code, "%s", code);
     vsnprintf(m.text, sizeof m.text, fmt, args);
-    say_aloud(severity, m.text);
+    if (!hold(severity, m.text))
+        say_aloud(severity, m.text);
     pthread_mutex_lock(&lock);
     if (queued < QUEUE_MAX)
         queue[queued++] = m;
@@ -106,7 +152,8 @@ void messages_drain(struct writer *w, struct intern *names)
 void messages_begin(void)
 {
     pthread_mutex_lock(&lock);
-    queued = dropped = 0;
+    queued = dropped = held_count = 0;
+    holding = false;
     memset(features, 0, sizeof features);
     for (int i = 0; i < FEATURE_COUNT; i++)
         snprintf(features[i].name, sizeof features[i].name, "%s", feature_names[i]);

@@ -1,6 +1,7 @@
 /* messages.h - what a person should know, from any thread to the log.
  *
- * A bounded queue under a mutex; stderr hears warnings, errors and notes aloud at once. Also
+ * A bounded queue under a mutex; stderr hears warnings, errors and notes aloud at once, or as
+ * soon as the session has begun. Also
  * keeps what became of each feature: a backend may say so from any thread. */
 #ifndef GPUFL_CAPTURE_LOG_MESSAGES_H
 #define GPUFL_CAPTURE_LOG_MESSAGES_H
@@ -24,6 +25,11 @@ void messages_drain(struct writer *w, struct intern *names);
 
 /* Empties the queue and the features: a session begins. [owner] */
 void messages_begin(void);
+
+/* Sentences for stderr wait from here on, until it is known whether the session begins: where it
+ * does not, one sentence says why, and the lesser ones before it are not said. [owner] */
+void messages_hold(void);
+void messages_release(bool say);
 
 /* In a forked child: the lock may have been held by a thread that is gone. */
 void messages_forget(void);

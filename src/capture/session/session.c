@@ -328,6 +328,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
         return rc;
     log_set_debug(s->options.enable_debug_output);
     look_for_proc();
+    messages_hold();
     rc = process_info_read(&s->process);
     if (!rc)
         rc = make_dir(s);
@@ -342,8 +343,10 @@ static int start_new(const struct gpufl_options *code, bool injected)
         engines_debug(&s->options, s->collector.engine);
     if (rc) {
         undo(s);
+        messages_release(false);
         return refuse(s, rc);
     }
+    messages_release(true);
     memcpy(id, s->process.session, sizeof id);
     memcpy(dir, s->dir, sizeof dir);
     s->state = STATE_RUNS;
