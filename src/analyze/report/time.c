@@ -167,8 +167,9 @@ static void put_legend(const struct page *p, const struct time_parts *t)
             small += part->permille;
             continue;
         }
-        int n = snprintf(text, sizeof text, " %s %d.%d %%", looks[part->part].name,
-                         part->permille / 10, part->permille % 10);
+        bool trace = part->ns > 0 && !part->permille; /* little is not nothing */
+        int n = snprintf(text, sizeof text, " %s %s%d.%d %%", looks[part->part].name,
+                         trace ? "<" : "", part->permille / 10, trace ? 1 : part->permille % 10);
         at = place_entry(p, at, n + 1);
         put_glyph(p, part->part, 1);
         fputs(text, p->out);
