@@ -97,31 +97,83 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
+/* True where it is known how the process of a session ended. */
+static bool status_of(const struct finish *f, const struct session *one, int *status)
+{
+    *status = f->status;
+    return f->ended && (one->pid == f->child ||
+                        (f->evidence && exits_status(&f->evidence->marks.exits, one->id, status)));
+}
+
 static bool is_over(const struct finish *f, const struct session *one)
 {
-    return one->ended || one->pid == f->child || !session_is_written(one);
+    int status;
+    return one->ended || one->pid == f->child || status_of(f, one, &status) ||
+           !session_is_written(one);
+}
+
+static bool is_open(const struct session *one)
+{
+    return one->ours && !one->ended && !one->packed;
+}
+
+/* How many processes of the program that left no end have that status; 0 where a session before
+ * this one was counted with it. */
+static size_t with_status(const struct finish *f, const struct sessions *s, size_t at, int status)
+{
+    size_t n = 0;
+    int other;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct session *one = &s->items[i];
+        if (!is_open(one) || one->pid == f->child || !status_of(f, one, &other) || other != status)
+            continue;
+        if (i < at)
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+static void print_program(const struct finish *f)
+{
+    if (WIFEXITED(f->status))
+        fprintf(stderr,
+                "gpufl: the program ended by _exit, code %d: what it did in its last moments may "
+                "be missing\n",
+                WEXITSTATUS(f->status));
+    else
+        fprintf(stderr, "gpufl: what the program did in its last moments may be missing\n");
+}
+
+static void print_processes(size_t n, int status)
+{
+    if (!n)
+        return;
+    fprintf(stderr,
+            "gpufl: %zu process%s ended by %s %d: what %s did in %s last moments may be "
+            "missing\n",
+            n, n == 1 ? "" : "es", WIFEXITED(status) ? "_exit, code" : "signal",
+            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), n == 1 ? "it" : "they",
+            n == 1 ? "its" : "their");
 }
 
 /* Says what became of the sessions without an end, as far as that is known. */
 static void print_open(const struct finish *f, const struct sessions *s)
 {
     size_t running = 0, over = 0;
+    int status;
     for (size_t i = 0; i < s->count; i++) {
         const struct session *one = &s->items[i];
-        if (!one->ours || one->ended || one->packed)
+        if (!is_open(one))
             continue;
-        if (one->pid != f->child) {
-            running += !is_over(f, one);
-            over += is_over(f, one);
-        } else if (WIFEXITED(f->status)) {
-            fprintf(stderr,
-                    "gpufl: the program ended by _exit, code %d: what it did in its last moments "
-                    "may be "
-                    "missing\n",
-                    WEXITSTATUS(f->status));
-        } else {
-            fprintf(stderr, "gpufl: what the program did in its last moments may be missing\n");
-        }
+        if (one->pid == f->child)
+            print_program(f);
+        else if (status_of(f, one, &status))
+            print_processes(with_status(f, s, i, status), status);
+        else if (is_over(f, one))
+            over++;
+        else
+            running++;
     }
     if (over)
         fprintf(
@@ -242,10 +294,10 @@ static void symbolize_sessions(const struct finish *f, const struct sessions *s)
     bool said = f->request->quiet;
     for (size_t i = 0; f->ended && i < s->count; i++) {
         const struct session *one = &s->items[i];
-        int flags = is_over(f, one) ? GPUFL_SYMBOLIZE_ENDED : 0;
+        int status, flags = is_over(f, one) ? GPUFL_SYMBOLIZE_ENDED : 0;
         flags |= f->request->quiet ? 0 : GPUFL_SYMBOLIZE_PROGRESS;
-        if (one->pid == f->child)
-            flags |= GPUFL_SYMBOLIZE_STATUS | (f->status & 0xffff) << GPUFL_SYMBOLIZE_STATUS_AT;
+        if (status_of(f, one, &status))
+            flags |= GPUFL_SYMBOLIZE_STATUS | (status & 0xffff) << GPUFL_SYMBOLIZE_STATUS_AT;
         if (!one->ours || gpufl_symbolize(one->dir, flags, &r, NULL, 0) || said || !*r.note)
             continue;
         fprintf(stderr, "gpufl: %s\n", r.note);

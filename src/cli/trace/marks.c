@@ -17,12 +17,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
 void marks_open(struct marks *m, const char *run)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     *m = (struct marks){.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     int name = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, OPTIONS_MARK_SOCKET, run);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name);
+    if (m->fd >= 0)
+        exits_listen(m->fd);
     if (m->fd >= 0 && bind(m->fd, (struct sockaddr *)&at, size) != 0)
         marks_close(m);
 }
@@ -32,6 +38,14 @@ void marks_close(struct marks *m)
     if (m->fd >= 0)
         close(m->fd);
     m->fd = -1;
+    exits_fini(&m->exits);
+}
+
+void marks_forget(struct marks *m)
+{
+    marks_take(m);
+    exits_fini(&m->exits);
+    *m = (struct marks){.fd = m->fd};
 }
 
 static void keep(char to[MARK_TEXT], const char *text)
@@ -44,7 +58,8 @@ static void keep(char to[MARK_TEXT], const char *text)
             *c = ' ';
 }
 
-static void take_one(struct marks *m, const char *message)
+/* The descriptor of the sender is closed, or kept. */
+static void take_one(struct marks *m, const char *message, int sender)
 {
     char *text;
     long pid = strtol(message + 1, &text, 10);
@@ -56,6 +71,8 @@ static void take_one(struct marks *m, const char *message)
     case MARK_BEGAN:
         m->began_pid = m->began++ ? m->began_pid : pid;
         keep(m->dir, text);
+        exits_keep(&m->exits, strrchr(text, '/') ? strrchr(text, '/') + 1 : text, sender);
+        sender = -1;
         break;
     case MARK_FAILED:
         m->failed_pid = m->failed++ ? m->failed_pid : pid;
@@ -68,14 +85,39 @@ static void take_one(struct marks *m, const char *message)
     default:
         break;
     }
+    if (sender >= 0)
+        close(sender);
+}
+
+/* The descriptor that came with a message; -1: none. */
+static int sender_of(struct msghdr *h)
+{
+    int fd = -1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_PIDFD &&
+            c->cmsg_len == CMSG_LEN(sizeof fd))
+            memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
 }
 
 void marks_take(struct marks *m)
 {
     char message[513];
     ssize_t n;
-    while (m->fd >= 0 && (n = recv(m->fd, message, sizeof message - 1, MSG_DONTWAIT)) > 0) {
+    while (m->fd >= 0) {
+        union {
+            struct cmsghdr align;
+            char bytes[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec v = {.iov_base = message, .iov_len = sizeof message - 1};
+        struct msghdr h = {.msg_iov = &v,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
+                           .msg_controllen = sizeof control};
+        n = recvmsg(m->fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (n <= 0)
+            break;
         message[n] = '\0';
-        take_one(m, message);
+        take_one(m, message, sender_of(&h));
     }
 }

@@ -3,6 +3,8 @@
 #ifndef GPUFL_CLI_TRACE_MARKS_H
 #define GPUFL_CLI_TRACE_MARKS_H
 
+#include "cli/trace/exits.h"
+
 enum { MARK_TEXT = 400 };
 
 struct marks {
@@ -15,6 +17,7 @@ struct marks {
     char why[MARK_TEXT];      /* of that one */
     char disabler[MARK_TEXT]; /* what switched the capture off */
     char dir[MARK_TEXT];      /* of the first session */
+    struct exits exits;       /* of the processes in which sessions began */
 };
 
 /* Listens for the run of that id. */
@@ -23,5 +26,8 @@ void marks_close(struct marks *m);
 
 /* Takes what has come. */
 void marks_take(struct marks *m);
+
+/* Forgets what has come. */
+void marks_forget(struct marks *m);
 
 #endif

@@ -142,8 +142,7 @@ static void begin_evidence(struct trace *t)
         marks_open(m, t->place.run);
         listen_to(t, m->fd);
     } else {
-        marks_take(m);
-        *m = (struct marks){.fd = m->fd};
+        marks_forget(m);
     }
     close_seen(t);
     seen_open(&t->evidence.seen, t->place.library);

@@ -1,0 +1,31 @@
+/* exits.h - how the processes in which sessions began ended, though another process is their
+ * parent.
+ *
+ * A mark (marks.h) comes with a descriptor of its sender (SCM_PIDFD). The kernel answers it with
+ * the wait status after the process is gone, also to strangers (PIDFD_GET_INFO). Both need Linux
+ * 6.16 (6.15 where the mark was taken while the process ran); elsewhere no status is known.
+ * One thread. */
+#ifndef GPUFL_CLI_TRACE_EXITS_H
+#define GPUFL_CLI_TRACE_EXITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct exits {
+    struct exits_process *items; /* owned */
+    size_t count, capacity;
+    size_t open; /* descriptors that are kept */
+};
+
+/* Asks for a descriptor of each sender on a socket. */
+void exits_listen(int socket);
+
+/* Takes over the descriptor of the process that writes a session; -1: there is none. */
+void exits_keep(struct exits *x, const char *session, int pidfd);
+
+/* True where the process of the session is over and its wait status is known. */
+bool exits_status(const struct exits *x, const char *session, int *status);
+
+void exits_fini(struct exits *x);
+
+#endif

@@ -1,0 +1,135 @@
+/* test_trace_exits.c - the launcher learns how processes ended whose parent it is not, from the
+ * marks that they sent; an older kernel says nothing, and then nothing is known. */
+#include "cli/trace/marks.h"
+#include "tests/test.h"
+
+#include "capture/options/options.h"
+#include "capture/session/mark.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RUN     "exits-test"
+#define PROCESS "0000-%d"
+
+enum { BY_SIGNAL = -1, RUNS = -2, MANY = 600 };
+
+/* Linux 6.16 and later have all that exits.h needs. */
+static bool kernel_tells(void)
+{
+    struct utsname u;
+    int major = 0, minor = 0;
+    assert_int_equal(uname(&u), 0);
+    assert_int_equal(sscanf(u.release, "%d.%d", &major, &minor), 2);
+    return major > 6 || (major == 6 && minor >= 16);
+}
+
+/* A process that says that session `number` has begun in it, and ends so; its parent, no child of
+ * ours that is there any more, has taken its status. Returns its number. */
+static pid_t process(int number, int code)
+{
+    int to_us[2];
+    pid_t child, parent;
+    char dir[64];
+    assert_int_equal(pipe(to_us), 0);
+    parent = fork();
+    if (parent == 0) {
+        child = fork();
+        if (child == 0) {
+            snprintf(dir, sizeof dir, "/logs/" PROCESS, number);
+            if (!mark_send(MARK_LOADED, "") || !mark_send(MARK_BEGAN, dir))
+                _exit(99);
+            if (code == BY_SIGNAL)
+                raise(SIGKILL);
+            child = getpid();
+            alarm(120); /* should the test end before it */
+            if (code == RUNS && write(to_us[1], &child, sizeof child) == sizeof child)
+                pause();
+            _exit(code);
+        }
+        _exit(code != RUNS && waitpid(child, NULL, 0) != child);
+    }
+    int status;
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(status, 0);
+    child = 0;
+    if (code == RUNS)
+        assert_int_equal(read(to_us[0], &child, sizeof child), sizeof child);
+    close(to_us[0]);
+    close(to_us[1]);
+    return child;
+}
+
+static void check(const struct marks *m, int number, bool known, int expected)
+{
+    char session[64];
+    int status = -1;
+    snprintf(session, sizeof session, PROCESS, number);
+    assert_int_equal(exits_status(&m->exits, session, &status), known);
+    if (known)
+        assert_int_equal(status, expected);
+}
+
+TEST(children_of_others)
+{
+    struct marks m;
+    marks_open(&m, RUN);
+    assert_true(m.fd >= 0);
+    process(0, 0);
+    process(1, 42);
+    marks_take(&m);
+    process(2, BY_SIGNAL);
+    pid_t runs = process(3, RUNS);
+    marks_take(&m);
+    assert_int_equal(m.began, 4);
+    check(&m, 0, kernel_tells(), 0);
+    check(&m, 1, kernel_tells(), 42 << 8);
+    check(&m, 2, kernel_tells(), SIGKILL);
+    check(&m, 3, false, 0); /* not over */
+    check(&m, 4, false, 0);
+    assert_int_equal(kill(runs, SIGKILL), 0);
+    process(4, 1);
+    marks_forget(&m);
+    assert_int_equal(m.began, 0);
+    check(&m, 1, false, 0);
+    check(&m, 4, false, 0);
+    marks_close(&m);
+}
+
+/* The descriptors are bounded, and given back as processes end. */
+TEST(many)
+{
+    struct marks m;
+    marks_open(&m, RUN);
+    int before = dup(m.fd), after;
+    close(before);
+    for (int i = 0; i < MANY; i++) {
+        process(i, i % 100);
+        marks_take(&m);
+    }
+    for (int i = 0; i < MANY; i++)
+        check(&m, i, kernel_tells(), i % 100 << 8);
+    assert_true(m.exits.open <= MANY / 2);
+    marks_close(&m);
+    after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(after <= before);
+    close(after);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return setenv(OPTIONS_TRACE_VARIABLE, "run_id=" RUN "\n", 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(children_of_others),
+                                       cmocka_unit_test(many)};
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
