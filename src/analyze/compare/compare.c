@@ -110,11 +110,20 @@ static int add_shapes(struct comparison *c, struct compare_side *s, const struct
     return 0;
 }
 
+/* The sessions of a side that know which kernels they ran; for scopes all. */
+static size_t knowing(const struct comparison *c, unsigned side, bool kernels)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->counts[side]; i++)
+        n += !kernels || c->sides[side][i]->kernel_count != CELL_NULL;
+    return n;
+}
+
 /* logs: of the mean duration of each session that has it. */
 static int sum_side(struct comparison *c, struct compare_side *s, const struct found *f, size_t n,
-                    unsigned side, double logs[COMPARE_SESSIONS])
+                    unsigned side, bool kernels, double logs[COMPARE_SESSIONS])
 {
-    double each = (double)c->counts[side], gpu = 0;
+    double each = (double)knowing(c, side, kernels), gpu = 0;
     int rc = 0;
     for (size_t i = 0; !rc && i < n;) {
         int64_t calls = 0, total = 0;
@@ -132,8 +141,8 @@ static int sum_side(struct comparison *c, struct compare_side *s, const struct f
     }
     s->mean = s->calls ? (double)s->total / (double)s->calls : NAN;
     s->gpu = s->calls ? gpu / (double)s->calls : NAN;
-    s->calls_each = (double)s->calls / each;
-    s->total_each = (double)s->total / each;
+    s->calls_each = each > 0 ? (double)s->calls / each : NAN;
+    s->total_each = each > 0 ? (double)s->total / each : NAN;
     return rc;
 }
 
@@ -193,7 +202,8 @@ static int test_row(struct compare_row *r, const struct found *f, size_t na, siz
     return 0;
 }
 
-static int make_row(struct comparison *c, struct compare_row *r, const struct found *f, size_t n)
+static int make_row(struct comparison *c, struct compare_row *r, const struct found *f, size_t n,
+                    bool kernels)
 {
     double logs[COMPARE_SIDES][COMPARE_SESSIONS];
     size_t na = 0;
@@ -206,22 +216,13 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
                               .better = NAN,
                               .p = NAN,
                               .q = NAN};
-    int rc = sum_side(c, &r->sides[0], f, na, 0, logs[0]);
-    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, 1, logs[1]);
+    int rc = sum_side(c, &r->sides[0], f, na, 0, kernels, logs[0]);
+    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, 1, kernels, logs[1]);
     rc = rc ? rc : test_row(r, f, na, n - na, logs);
     r->difference = r->sides[1].total_each - r->sides[0].total_each;
     r->shapes_differ =
         r->sides[0].calls && r->sides[1].calls && !same_shapes(&r->sides[0], &r->sides[1]);
     return rc;
-}
-
-/* True where all sessions of a side know which kernels they ran. */
-static bool knows_kernels(const struct comparison *c, unsigned side)
-{
-    for (size_t i = 0; i < c->counts[side]; i++)
-        if (c->sides[side][i]->kernel_count == CELL_NULL)
-            return false;
-    return true;
 }
 
 /* Too large a change to be called none where the test is not sure. */
@@ -236,7 +237,7 @@ static enum compare_verdict decide(const struct comparison *c, const struct comp
 {
     if (!r->sides[0].calls || !r->sides[1].calls) {
         unsigned without = r->sides[0].calls ? 1 : 0;
-        if (kernels && !knows_kernels(c, without))
+        if (knowing(c, without, kernels) < c->counts[without])
             return COMPARE_UNCLEAR;
         return without ? COMPARE_GONE : COMPARE_NEW;
     }
@@ -254,7 +255,8 @@ static enum compare_verdict decide(const struct comparison *c, const struct comp
 static int by_difference(const void *a, const void *b)
 {
     const struct compare_row *x = a, *y = b;
-    double dx = fabs(x->difference), dy = fabs(y->difference);
+    double dx = isnan(x->difference) ? -1 : fabs(x->difference), /* what is unknown comes last */
+        dy = isnan(y->difference) ? -1 : fabs(y->difference);
     if (dx != dy)
         return dx > dy ? -1 : 1;
     return strcmp(x->name, y->name);
@@ -295,7 +297,7 @@ static int make_rows(struct comparison *c, struct found *f, size_t n, bool kerne
     for (size_t from = 0, to; !rc && from < n; from = to) {
         for (to = from + 1; to < n && strcmp(f[to].item->key, f[from].item->key) == 0; to++)
             ;
-        rc = make_row(c, &(*rows)[*count], f + from, to - from);
+        rc = make_row(c, &(*rows)[*count], f + from, to - from, kernels);
         ++*count;
     }
     return rc ? rc : judge(c, *rows, *count, kernels);

@@ -54,8 +54,10 @@ const char *compare_test_word(enum compare_test t); /* "none", "welch", "mann_wh
 struct compare_side {
     size_t sessions; /* sessions that have it */
     int64_t calls, total;
-    double mean;       /* ns a call; NAN: none */
-    double calls_each; /* mean over all sessions of the side, those without it included */
+    double mean; /* ns a call; NAN: none */
+    /* Mean over the sessions of the side that know what they ran, those without it included; NAN:
+     * none knows. */
+    double calls_each;
     double total_each; /* ns */
     double gpu;        /* scopes: ns of kernels per call; NAN: unknown */
     int64_t p50, p99;  /* ns */
@@ -66,7 +68,7 @@ struct compare_side {
 struct compare_row {
     const char *name; /* the name in b, or in a where it is gone: mangled, or a path */
     struct compare_side sides[COMPARE_SIDES];
-    double difference; /* of total_each: ns by which a run got longer */
+    double difference; /* of total_each: ns by which a run got longer; NAN: unknown */
     double ratio;      /* of a call's duration, b / a; NAN: unknown */
     double low, high;  /* its 95 % confidence interval; NAN: not of sessions */
     double better;     /* P(a call of b takes longer); NAN: unknown */

@@ -263,8 +263,10 @@ static int put_devices(struct digest *d, const struct model *m)
                 : put_measured(d, "memory clock, mean", "MHz",
                                &x->metrics[COL_device_metric_clock_mem]);
     }
+    if (rc || !sum_known_is(m, KNOWN_KERNELS)) /* which ones were in use is then not known */
+        return rc;
     snprintf(text, sizeof text, "%u", used);
-    return rc ? rc : put_fact(d, "GPUs in use", text, NAN);
+    return put_fact(d, "GPUs in use", text, NAN);
 }
 
 static int put_facts(struct digest *d, const struct model *m)

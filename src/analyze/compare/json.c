@@ -7,6 +7,7 @@
 #include "symbol/names/shorten.h"
 #include "wire/record.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,8 +78,9 @@ static void put_side(struct json_out *j, const char *key, const struct compare_s
 {
     json_out_object(j, key);
     json_out_count(j, "sessions", s->sessions);
-    json_out_int(j, "calls", s->calls);
-    json_out_int(j, "total_ns", s->total);
+    bool known = !isnan(s->total_each);
+    json_out_int(j, "calls", known ? s->calls : CELL_NULL);
+    json_out_int(j, "total_ns", known ? s->total : CELL_NULL);
     json_out_number(j, "mean_ns", s->mean);
     json_out_int(j, "p50_ns", s->calls ? s->p50 : CELL_NULL);
     json_out_int(j, "p99_ns", s->calls ? s->p99 : CELL_NULL);

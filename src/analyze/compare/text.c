@@ -106,7 +106,10 @@ static void put_time(struct grid *g, double ns)
 static void put_change(struct grid *g, double ns)
 {
     char text[UNITS_TEXT];
-    grid_put(g, "%s%s", ns < 0 ? "-" : "+", units_time(text, (int64_t)llround(fabs(ns))));
+    if (isnan(ns))
+        grid_put(g, "-");
+    else
+        grid_put(g, "%s%s", ns < 0 ? "-" : "+", units_time(text, (int64_t)llround(fabs(ns))));
 }
 
 static int put_totals(const struct writing *w)

@@ -213,6 +213,27 @@ TEST(test_sentences)
     digest_close(&b);
 }
 
+static void check_json_of_unknown(const struct comparison *c)
+{
+    static const char *const keys[] = {"calls", "total_ns", "mean_ns", "calls_per_session",
+                                       "total_per_session_ns"};
+    struct json_out j;
+    json_out_init_memory(&j, 64 << 20);
+    json_out_object(&j, NULL);
+    compare_put(c, &j, 2);
+    json_out_close_object(&j);
+    assert_int_equal(json_out_finish(&j), 0);
+    json_t *all = json_loadb(j.buf.data, j.buf.len, 0, NULL),
+           *first = json_array_get(json_object_get(all, "kernels"), 0);
+    assert_true(json_is_null(json_object_get(first, "difference_per_session_ns")));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        assert_true(json_is_number(json_object_get(json_object_get(first, "a"), keys[i])));
+        assert_true(json_is_null(json_object_get(json_object_get(first, "b"), keys[i])));
+    }
+    json_decref(all);
+    buf_fini(&j.buf);
+}
+
 /* A side that records no kernels has no mean of them, and none is gone from there. */
 TEST(test_unknown_kernels)
 {
@@ -228,6 +249,9 @@ TEST(test_unknown_kernels)
     b.kernel_count = b.kernel_time = b.busy = CELL_NULL;
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
     assert_int_equal(row(&c, "kernel")->verdict, COMPARE_UNCLEAR);
+    assert_true(isnan(row(&c, "kernel")->difference)); /* not "a run spends less in it" */
+    assert_true(isnan(row(&c, "kernel")->sides[1].total_each));
+    check_json_of_unknown(&c);
     for (int t = 1; t < COMPARE_TOTALS; t++) {
         assert_int_equal(c.totals[t].known[0], 1);
         assert_int_equal(c.totals[t].known[1], 0);
@@ -237,6 +261,14 @@ TEST(test_unknown_kernels)
     b.kernel_count = b.kernel_time = b.busy = 0; /* it knows that it ran none */
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
     assert_int_equal(row(&c, "kernel")->verdict, COMPARE_GONE);
+    assert_true(row(&c, "kernel")->difference < 0);
+    compare_close(&c);
+    /* One of the two sessions of a side knows its kernels: a run spends what that one does. */
+    b.kernel_count = b.kernel_time = b.busy = CELL_NULL;
+    const struct digest *const one[] = {&a}, *const two[] = {&a, &b};
+    assert_int_equal(compare_open(&c, one, 1, two, 2, COMPARE_LEAST), 0);
+    assert_true(row(&c, "kernel")->difference == 0);
+    assert_true(row(&c, "kernel")->sides[1].calls_each == 10);
     compare_close(&c);
     digest_close(&a);
     digest_close(&b);
