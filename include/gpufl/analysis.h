@@ -94,7 +94,8 @@ GPUFL_API int gpufl_symbolize(const char *path, int flags, struct gpufl_symboliz
 
 /* Writes the sessions under path in the public GPUFlight client's format below
  * dir, which is created: dir/<session>/<channel>.1.log.gz. error: as above.
- * GPUFL_E_STATE where a session is there already: nothing is overwritten. */
+ * GPUFL_E_STATE where a session is there already: nothing is overwritten. 0 also where parts of
+ * a log are damaged: the rest is written, and error says so; else it is "". */
 GPUFL_API int gpufl_export_gpuflight(const char *path, const char *dir, char *error,
                                      size_t error_size);
 

@@ -29,6 +29,7 @@ struct exporter {
     struct wire_visitor visitor;
     struct buf name;     /* a demangled one */
     bool writing;        /* the second pass */
+    bool damaged;        /* some of the log cannot be read */
     const char *dir;     /* the caller's */
     char home[PATH_MAX]; /* folder of the session below dir; "" until its header came */
     gzFile files[PEER_CHANNEL_COUNT];
@@ -156,8 +157,10 @@ static int take_batch(void *arg, const struct wire_batch *b)
 static int take_line(void *arg, char *line, size_t len, bool complete)
 {
     struct exporter *x = arg;
-    (void)complete;
-    return decoder_feed(x->decoder, line, len, &x->visitor);
+    uint64_t damaged = decoder_stats(x->decoder)->damaged;
+    int rc = decoder_feed(x->decoder, line, len, &x->visitor);
+    x->damaged |= complete && decoder_stats(x->decoder)->damaged > damaged;
+    return rc;
 }
 
 static int run_pass(struct exporter *x, const struct discover_session *s, bool writing,
@@ -173,13 +176,16 @@ static int run_pass(struct exporter *x, const struct discover_session *s, bool w
     rc = rc ? rc : decoder_finish(x->decoder, &x->visitor);
     const struct decode_stats *d = decoder_stats(x->decoder);
     *lines = d->lines - d->damaged - d->unknown_records;
+    x->damaged |= stats.damaged || s->gaps;
     decoder_close(x->decoder);
     if (!rc && !stats.parts)
         rc = err_set(x->err, GPUFL_E_IO, "%s", stats.first_error);
     return rc;
 }
 
-static int export_session(const struct discover_session *s, const char *dir, struct err *e)
+/* *damaged: what is written is not all that the session wrote. */
+static int export_session(const struct discover_session *s, const char *dir, bool *damaged,
+                          struct err *e)
 {
     struct exporter x = {.dir = dir, .err = e};
     struct peer_encode_config config = {.arg = &x, .demangle = demangle, .log_path = dir};
@@ -201,20 +207,23 @@ static int export_session(const struct discover_session *s, const char *dir, str
     if (x.encoder)
         peer_encoder_close(x.encoder);
     buf_fini(&x.name);
+    *damaged = x.damaged;
     if (rc && !*e->text)
         err_set(e, rc, "%s: %s", s->dir, err_text(rc));
     return rc;
 }
 
 /* Exports every session. One that cannot be read does not stop the others; the first failure is
- * reported. */
+ * reported, and where there was none, how many sessions are damaged. */
 static int export_all(const struct discover *d, const char *dir, struct err *e)
 {
-    size_t written = 0;
+    size_t written = 0, damaged = 0;
     struct err first = {0};
     for (size_t i = 0; i < d->count; i++) {
         struct err one = {0};
-        int rc = export_session(&d->sessions[i], dir, &one);
+        bool torn = false;
+        int rc = export_session(&d->sessions[i], dir, &torn, &one);
+        damaged += !rc && torn;
         written += !rc;
         if (rc && rc != GPUFL_E_CORRUPT)
             return err_set(e, rc, "%s", one.text);
@@ -224,7 +233,14 @@ static int export_all(const struct discover *d, const char *dir, struct err *e)
     if (first.code && written)
         return err_set(e, first.code, "%s; the other %zu of %zu sessions were written", first.text,
                        written, d->count);
-    return first.code ? err_set(e, first.code, "%s", first.text) : 0;
+    if (first.code)
+        return err_set(e, first.code, "%s", first.text);
+    if (damaged)
+        snprintf(e->text, sizeof e->text,
+                 "%zu of %zu sessions are damaged: what could not be read is not in what was "
+                 "written (gpufl report says what it is)",
+                 damaged, d->count);
+    return 0;
 }
 
 int gpufl_export_gpuflight(const char *path, const char *dir, char *error, size_t error_size)
@@ -239,7 +255,7 @@ int gpufl_export_gpuflight(const char *path, const char *dir, char *error, size_
         rc = rc ? rc : export_all(&d, dir, &e);
         discover_close(&d);
     }
-    if (rc && error && error_size)
-        snprintf(error, error_size, "%s", *e.text ? e.text : err_text(rc));
+    if (error && error_size)
+        snprintf(error, error_size, "%s", *e.text ? e.text : rc ? err_text(rc) : "");
     return rc;
 }

@@ -26,7 +26,8 @@ static const struct cmd_text text = {
     "system, sass. The others write the file PLACE; - is the standard output.\n"
     "Files that are there already are never overwritten.\n"
     "\n"
-    "Exit codes: 0 written, 1 nothing could be read or written, 2 bad usage.\n",
+    "Exit codes: 0 written; 1 nothing could be read or written, or the log is damaged\n"
+    "and the rest was written; 2 bad usage.\n",
 };
 
 static const char *const formats[] = {"gpuflight", "collapsed", "pprof", "speedscope", NULL};
@@ -39,7 +40,7 @@ static int write_stacks(const char *path, enum gpufl_report_format format, const
 {
     struct gpufl_report_options o;
     char error[512] = "";
-    bool standard = strcmp(place, "-") == 0;
+    bool standard = strcmp(place, "-") == 0, damaged = false;
     FILE *out = standard ? stdout : fopen(place, "wbxe");
     if (!out && errno == EEXIST)
         return cmd_fail("export", "%s exists already: remove it, or name another file", place);
@@ -47,6 +48,7 @@ static int write_stacks(const char *path, enum gpufl_report_format format, const
         return cmd_fail("export", "cannot write %s: %s", place, strerror(errno));
     gpufl_report_options_init(&o, sizeof o);
     o.format = format;
+    o.damaged = &damaged;
     int rc = gpufl_report(path, &o, out, error, sizeof error);
     if (!standard && fclose(out) && !rc)
         rc = cmd_fail("export", "cannot write %s: %s", place, strerror(errno));
@@ -54,6 +56,8 @@ static int write_stacks(const char *path, enum gpufl_report_format format, const
         rc = cmd_fail("export", "%s", error);
     if (rc && !standard)
         unlink(place); /* half a file is none */
+    if (!rc && damaged)
+        return cmd_fail("export", "%s", error);
     return rc ? rc : CMD_OK;
 }
 
@@ -81,7 +85,7 @@ int cmd_export(int argc, char **argv)
         return rc;
     if (format > 0)
         return write_stacks(argv[1], stacks[format - 1], place);
-    if (gpufl_export_gpuflight(argv[1], place, error, sizeof error))
+    if (gpufl_export_gpuflight(argv[1], place, error, sizeof error) || *error)
         return cmd_fail("export", "%s", error);
     return CMD_OK;
 }

@@ -342,6 +342,7 @@ TEST(test_export)
         if (report_number(ours, same[i]) != report_number(theirs, same[i]))
             fail_msg("%s: %lld became %lld", same[i], (long long)report_number(ours, same[i]),
                      (long long)report_number(theirs, same[i]));
+    assert_string_equal(error, ""); /* nothing to say about a whole log */
     assert_true(report_number(theirs, "log/gpuflight_lines") > 0);
     /* Their copies and waits have no scope: unknown is not 0. */
     json_t *scope = json_array_get(json_object_get(theirs, "scopes"), 0);
@@ -389,6 +390,30 @@ TEST(test_export_failures)
     assert_true(file_is_regular(tmpdir_path("again/good/scope.1.log.gz")));
 }
 
+/* What damage took is not written, and that is said; a line that was being written is no damage. */
+TEST(test_export_damaged)
+{
+    char error[512], out[PATH_MAX];
+    const char *const ends[] = {"", "{\"type\":\"kern", "{\"kernel\":[[1,2,\n"};
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "torn%d", i);
+        report_session(id, false, true, 3);
+        snprintf(out, sizeof out, "%s/device.log", tmpdir_path(id));
+        FILE *log = fopen(out, "ab");
+        assert_non_null(log);
+        fputs(ends[i], log);
+        assert_int_equal(fclose(log), 0);
+        snprintf(out, sizeof out, "%s/torn-out%d", tmpdir, i);
+        strcpy(error, "left over");
+        assert_int_equal(gpufl_export_gpuflight(tmpdir_path(id), out, error, sizeof error), 0);
+        if (i < 2)
+            assert_string_equal(error, "");
+        else
+            assert_non_null(strstr(error, "1 of 1 sessions are damaged"));
+    }
+}
+
 TEST(test_no_memory)
 {
     for (int format = 0; format < 2; format++)
@@ -412,13 +437,13 @@ TEST(test_no_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),    cmocka_unit_test(test_first_screen),
-        cmocka_unit_test(test_sections),  cmocka_unit_test(test_answer),
-        cmocka_unit_test(test_slowed),    cmocka_unit_test(test_json),
-        cmocka_unit_test(test_pages),     cmocka_unit_test(test_several),
-        cmocka_unit_test(test_one_part),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_export),    cmocka_unit_test(test_export_failures),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_golden),         cmocka_unit_test(test_first_screen),
+        cmocka_unit_test(test_sections),       cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_slowed),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_pages),          cmocka_unit_test(test_several),
+        cmocka_unit_test(test_one_part),       cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_export),         cmocka_unit_test(test_export_failures),
+        cmocka_unit_test(test_export_damaged), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
