@@ -129,6 +129,13 @@ static int brief(void)
     _exit(3);
 }
 
+/* Files may not grow from here on: the log ends in the middle, the program goes on. */
+static int limit_files(void)
+{
+    struct rlimit small = {8192, 8192};
+    return setrlimit(RLIMIT_FSIZE, &small) ? BROKEN_EXIT : 0; /* SIGXFSZ would end it */
+}
+
 static const struct {
     const char *name;
     int (*fn)(void);
@@ -136,7 +143,7 @@ static const struct {
     {"user", be_nobody},      {"root", change_root},      {"folder", lose_folder},
     {"moved", move_logs},     {"nofile", no_descriptors}, {"seccomp", forbid_open},
     {"removed", remove_logs}, {"nothing", nothing},       {"crash", crash},
-    {"_exit", leave},         {"brief", brief},
+    {"fsize", limit_files},   {"_exit", leave},           {"brief", brief},
 };
 
 /* ---- before -------------------------------------------------------------------------------- */

@@ -121,6 +121,22 @@ TEST(a_child_ended_by_exit)
     run_free(&r);
 }
 
+/* A session whose log cannot take its end is no program that ended by _exit. */
+TEST(a_log_that_cannot_grow)
+{
+    struct run r;
+    run_it(&r, "fsize", "64M");
+    check_program(&r, 0);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "raise the file size limit");
+    check_contains(&r, r.c.text[CHILD_ERR].data,
+                   "the log of 1 process could not be written to the end");
+    assert_null(strstr(r.c.text[CHILD_ERR].data, "_exit"));
+    assert_non_null(r.report);
+    assert_string_equal(text_at(r.report, "session.ending"),
+                        "the session ended, and its log could not be written to the end");
+    run_free(&r);
+}
+
 /* ---- no session ---------------------------------------------------------------------------- */
 
 static int entries(const char *folder)
@@ -191,9 +207,10 @@ TEST(a_memory_limit)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_log_goes_on),    cmocka_unit_test(moved_away),
-        cmocka_unit_test(ended_by_exit),      cmocka_unit_test(a_child_ended_by_exit),
-        cmocka_unit_test(says_what_is_known), cmocka_unit_test(a_memory_limit),
+        cmocka_unit_test(the_log_goes_on),        cmocka_unit_test(moved_away),
+        cmocka_unit_test(ended_by_exit),          cmocka_unit_test(a_child_ended_by_exit),
+        cmocka_unit_test(a_log_that_cannot_grow), cmocka_unit_test(says_what_is_known),
+        cmocka_unit_test(a_memory_limit),
     };
     return cmocka_run_group_tests_name("fake.rights", tests, NULL, NULL);
 }

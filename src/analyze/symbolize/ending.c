@@ -11,7 +11,9 @@
 static void describe(int flags, char *out, size_t size)
 {
     int status = flags >> GPUFL_SYMBOLIZE_STATUS_AT & 0xffff;
-    if (!(flags & GPUFL_SYMBOLIZE_STATUS))
+    if (flags & GPUFL_SYMBOLIZE_UNWRITTEN)
+        snprintf(out, size, "the session ended, and its log could not be written to the end");
+    else if (!(flags & GPUFL_SYMBOLIZE_STATUS))
         snprintf(out, size,
                  "the process is over, and ran no exit handler: it called _exit or was killed (its "
                  "parent "

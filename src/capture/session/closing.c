@@ -23,7 +23,9 @@
 #include "capture/records/uncounted.h"
 #include "capture/samples/samples.h"
 #include "capture/session/engines.h"
+#include "capture/session/mark.h"
 #include "capture/session/sampling.h"
+#include "capture/session/session.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/gate.h"
 #include "capture/threads/names.h"
@@ -210,6 +212,7 @@ static void say_end(struct collector *c)
 static void write_end(struct collector *c)
 {
     struct intern *names = names_table();
+    struct writer_counts counts;
     messages_drain(c->writer, names);
     features_write(c->writer, names);
     collector_clock(c);
@@ -218,6 +221,9 @@ static void write_end(struct collector *c)
     struct end_row end = {clock_mono(), intern_str(names, c->reason)};
     writer_row(c->writer, RECORD_end, (const int64_t *)&end);
     (void)writer_flush(c->writer);
+    writer_counts(c->writer, &counts);
+    if (!counts.rows[RECORD_end]) /* else `gpufl trace` would take this for an end by _exit */
+        (void)mark_send(MARK_UNWRITTEN, session_dir());
 }
 
 void closing_run(struct collector *c)

@@ -6,17 +6,18 @@
  * files, its user or its descriptors. One datagram a mark; a mark that finds no launcher or no
  * room is dropped.
  *
- * Called as a session starts, never on a hot path. Any thread. */
+ * Called as a session starts or ends, never on a hot path. Any thread. */
 #ifndef GPUFL_CAPTURE_SESSION_MARK_H
 #define GPUFL_CAPTURE_SESSION_MARK_H
 
 #include <stdbool.h>
 
 enum mark {
-    MARK_LOADED = 'L',   /* the driver has called the library */
-    MARK_BEGAN = 'B',    /* a session runs; text: its directory */
-    MARK_FAILED = 'F',   /* no session could begin; text: why, and what to do */
-    MARK_DISABLED = 'D', /* the capture is switched off; text: by what */
+    MARK_LOADED = 'L',    /* the driver has called the library */
+    MARK_BEGAN = 'B',     /* a session runs; text: its directory */
+    MARK_FAILED = 'F',    /* no session could begin; text: why, and what to do */
+    MARK_UNWRITTEN = 'U', /* the session ended, and its log could not take that; text: as BEGAN */
+    MARK_DISABLED = 'D',  /* the capture is switched off; text: by what */
 };
 
 /* Sends a mark. True where `gpufl trace` receives it; false where `gpufl trace` did not start the

@@ -18,7 +18,8 @@
 #endif
 
 enum {
-    EXITS_OPEN = 256, /* descriptors: a quarter of the usual limit */
+    EXITS_OPEN = 256,     /* descriptors: a quarter of the usual limit */
+    EXITS_MOST = 1 << 14, /* processes */
     SESSION_MAX = 48,
 };
 
@@ -36,6 +37,7 @@ struct exits_process {
     int pidfd; /* -1: status holds, or the process cannot be asked */
     int status;
     bool over;
+    bool unwritten; /* its log could not take the session's end */
 };
 
 void exits_listen(int socket)
@@ -67,40 +69,67 @@ static void settle(struct exits *x)
     }
 }
 
+static struct exits_process *find(const struct exits *x, const char *session)
+{
+    for (size_t i = 0; *session && i < x->count; i++)
+        if (strcmp(x->items[i].session, session) == 0)
+            return &x->items[i];
+    return NULL;
+}
+
+/* A new one; NULL: no room. */
+static struct exits_process *add(struct exits *x, const char *session)
+{
+    if (x->count == x->capacity) {
+        size_t capacity = x->capacity ? 2 * x->capacity : 16;
+        struct exits_process *more =
+            capacity > EXITS_MOST ? NULL : mem_realloc(x->items, capacity * sizeof *more);
+        if (!more)
+            return NULL;
+        x->items = more;
+        x->capacity = capacity;
+    }
+    if (strlen(session) >= SESSION_MAX)
+        return NULL;
+    struct exits_process *p = &x->items[x->count++];
+    *p = (struct exits_process){.pidfd = -1};
+    snprintf(p->session, sizeof p->session, "%s", session);
+    return p;
+}
+
 void exits_keep(struct exits *x, const char *session, int pidfd)
 {
-    if (pidfd < 0)
-        return;
-    if (x->open >= EXITS_OPEN)
+    struct exits_process *p = add(x, session);
+    if (pidfd >= 0 && x->open >= EXITS_OPEN)
         settle(x);
-    if (x->count == x->capacity && x->open < EXITS_OPEN) {
-        size_t capacity = x->capacity ? 2 * x->capacity : 16;
-        struct exits_process *more = mem_realloc(x->items, capacity * sizeof *more);
-        if (more) {
-            x->items = more;
-            x->capacity = capacity;
-        }
-    }
-    if (x->count == x->capacity || x->open >= EXITS_OPEN || strlen(session) >= SESSION_MAX) {
+    if (p && x->open < EXITS_OPEN) {
+        p->pidfd = pidfd;
+        x->open += pidfd >= 0;
+    } else if (pidfd >= 0) {
         close(pidfd);
-        return;
     }
-    struct exits_process *p = &x->items[x->count++];
-    *p = (struct exits_process){.pidfd = pidfd};
-    snprintf(p->session, sizeof p->session, "%s", session);
-    x->open++;
+}
+
+void exits_keep_unwritten(struct exits *x, const char *session)
+{
+    struct exits_process *p = find(x, session);
+    if (p)
+        p->unwritten = true;
+}
+
+bool exits_unwritten(const struct exits *x, const char *session)
+{
+    const struct exits_process *p = find(x, session);
+    return p && p->unwritten;
 }
 
 bool exits_status(const struct exits *x, const char *session, int *status)
 {
-    for (size_t i = 0; *session && i < x->count; i++) {
-        const struct exits_process *p = &x->items[i];
-        if (strcmp(p->session, session) != 0)
-            continue;
-        *status = p->status;
-        return p->over || (p->pidfd >= 0 && ask(p->pidfd, status));
-    }
-    return false;
+    const struct exits_process *p = find(x, session);
+    if (!p)
+        return false;
+    *status = p->status;
+    return p->over || (p->pidfd >= 0 && ask(p->pidfd, status));
 }
 
 void exits_fini(struct exits *x)

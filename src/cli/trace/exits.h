@@ -20,8 +20,12 @@ struct exits {
 /* Asks for a descriptor of each sender on a socket. */
 void exits_listen(int socket);
 
-/* Takes over the descriptor of the process that writes a session; -1: there is none. */
+/* A session began. Takes over the descriptor of the process that writes it; -1: there is none. */
 void exits_keep(struct exits *x, const char *session, int pidfd);
+
+/* A session ended, and its log could not take that. */
+void exits_keep_unwritten(struct exits *x, const char *session);
+bool exits_unwritten(const struct exits *x, const char *session);
 
 /* True where the process of the session is over and its wait status is known. */
 bool exits_status(const struct exits *x, const char *session, int *status);

@@ -97,6 +97,12 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
+/* True where the process ended its session, and the log could not take that. */
+static bool is_unwritten(const struct finish *f, const struct session *one)
+{
+    return f->evidence && exits_unwritten(&f->evidence->marks.exits, one->id);
+}
+
 /* True where it is known how the process of a session ended. */
 static bool status_of(const struct finish *f, const struct session *one, int *status)
 {
@@ -125,7 +131,8 @@ static size_t with_status(const struct finish *f, const struct sessions *s, size
     int other;
     for (size_t i = 0; i < s->count; i++) {
         const struct session *one = &s->items[i];
-        if (!is_open(one) || one->pid == f->child || !status_of(f, one, &other) || other != status)
+        if (!is_open(one) || one->pid == f->child || is_unwritten(f, one) ||
+            !status_of(f, one, &other) || other != status)
             continue;
         if (i < at)
             return 0;
@@ -160,13 +167,15 @@ static void print_processes(size_t n, int status)
 /* Says what became of the sessions without an end, as far as that is known. */
 static void print_open(const struct finish *f, const struct sessions *s)
 {
-    size_t running = 0, over = 0;
+    size_t running = 0, over = 0, unwritten = 0;
     int status;
     for (size_t i = 0; i < s->count; i++) {
         const struct session *one = &s->items[i];
         if (!is_open(one))
             continue;
-        if (one->pid == f->child)
+        if (is_unwritten(f, one))
+            unwritten++;
+        else if (one->pid == f->child)
             print_program(f);
         else if (status_of(f, one, &status))
             print_processes(with_status(f, s, i, status), status);
@@ -175,6 +184,11 @@ static void print_open(const struct finish *f, const struct sessions *s)
         else
             running++;
     }
+    if (unwritten)
+        fprintf(stderr,
+                "gpufl: the log%s of %zu process%s could not be written to the end (see above): "
+                "what is on disk counts\n",
+                unwritten == 1 ? "" : "s", unwritten, unwritten == 1 ? "" : "es");
     if (over)
         fprintf(
             stderr,
@@ -296,6 +310,8 @@ static void symbolize_sessions(const struct finish *f, const struct sessions *s)
         const struct session *one = &s->items[i];
         int status, flags = is_over(f, one) ? GPUFL_SYMBOLIZE_ENDED : 0;
         flags |= f->request->quiet ? 0 : GPUFL_SYMBOLIZE_PROGRESS;
+        if (is_unwritten(f, one))
+            flags |= GPUFL_SYMBOLIZE_UNWRITTEN;
         if (status_of(f, one, &status))
             flags |= GPUFL_SYMBOLIZE_STATUS | (status & 0xffff) << GPUFL_SYMBOLIZE_STATUS_AT;
         if (!one->ours || gpufl_symbolize(one->dir, flags, &r, NULL, 0) || said || !*r.note)

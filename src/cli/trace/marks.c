@@ -58,6 +58,13 @@ static void keep(char to[MARK_TEXT], const char *text)
             *c = ' ';
 }
 
+/* The id of the session in a directory. */
+static const char *base_of(const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+    return slash ? slash + 1 : dir;
+}
+
 /* The descriptor of the sender is closed, or kept. */
 static void take_one(struct marks *m, const char *message, int sender)
 {
@@ -71,8 +78,11 @@ static void take_one(struct marks *m, const char *message, int sender)
     case MARK_BEGAN:
         m->began_pid = m->began++ ? m->began_pid : pid;
         keep(m->dir, text);
-        exits_keep(&m->exits, strrchr(text, '/') ? strrchr(text, '/') + 1 : text, sender);
+        exits_keep(&m->exits, base_of(text), sender);
         sender = -1;
+        break;
+    case MARK_UNWRITTEN:
+        exits_keep_unwritten(&m->exits, base_of(text));
         break;
     case MARK_FAILED:
         m->failed_pid = m->failed++ ? m->failed_pid : pid;
