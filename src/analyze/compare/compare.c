@@ -110,12 +110,13 @@ static int add_shapes(struct comparison *c, struct compare_side *s, const struct
     return 0;
 }
 
-/* The sessions of a side that know which kernels they ran; for scopes all. */
+/* The sessions of a side that know which kernels, or scopes, they had. */
 static size_t knowing(const struct comparison *c, unsigned side, bool kernels)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->counts[side]; i++)
-        n += !kernels || c->sides[side][i]->kernel_count != CELL_NULL;
+        n += kernels ? c->sides[side][i]->kernel_count != CELL_NULL
+                     : !c->sides[side][i]->scopes_unknown;
     return n;
 }
 
@@ -231,7 +232,7 @@ static bool is_large(double ratio)
     return ratio >= 1 + COMPARE_LARGE || ratio <= 1 / (1 + COMPARE_LARGE);
 }
 
-/* A kernel that a side does not know of is not gone from there. */
+/* A kernel or scope that a side does not know of is not gone from there. */
 static enum compare_verdict decide(const struct comparison *c, const struct compare_row *r,
                                    bool kernels)
 {

@@ -317,6 +317,7 @@ int digest_open(struct digest *d, const struct model *m)
     d->kernel_time = known ? m->kernels.time.total : CELL_NULL;
     d->busy = known ? busy.busy : CELL_NULL;
     d->simulated = m->facts.simulated;
+    d->scopes_unknown = !sum_known_is(m, KNOWN_SCOPES);
     int rc = put_facts(d, m);
     rc = rc ? rc : put_kernels(d, &m->kernels, m);
     return rc ? rc : put_scopes(d, m);

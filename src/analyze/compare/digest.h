@@ -60,6 +60,7 @@ struct digest {
     struct digest_item *kernels, *scopes; /* by total, greatest first */
     size_t kernel_item_count, scope_count;
     bool simulated;
+    bool scopes_unknown; /* the log does not say which there were */
 };
 
 /* Digest of a finished session's model. 0 or GPUFL_E_NOMEM; close in each case. */

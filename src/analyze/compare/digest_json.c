@@ -63,6 +63,8 @@ void digest_put(const struct digest *d, struct json_out *j)
     json_out_int(j, "kernel_time", d->kernel_time);
     json_out_int(j, "busy", d->busy);
     json_out_int(j, "simulated", d->simulated);
+    if (d->scopes_unknown)
+        json_out_int(j, "scopes_unknown", 1);
     json_out_array(j, "facts");
     for (size_t i = 0; i < d->fact_count; i++) {
         char number[40] = "";
@@ -222,7 +224,7 @@ static int read_facts(struct reading *r)
 }
 
 static int read_member(struct reading *r, const char *key, struct json_value v, int64_t *format,
-                       int64_t *simulated)
+                       int64_t flags[2])
 {
     struct digest *d = r->d;
     const struct {
@@ -235,7 +237,8 @@ static int read_member(struct reading *r, const char *key, struct json_value v, 
                 {"kernel_count", &d->kernel_count, true},
                 {"kernel_time", &d->kernel_time, true},
                 {"busy", &d->busy, true},
-                {"simulated", simulated, false}};
+                {"simulated", &flags[0], false},
+                {"scopes_unknown", &flags[1], false}};
     const struct {
         const char *key;
         const char **at;
@@ -259,7 +262,7 @@ static int read_member(struct reading *r, const char *key, struct json_value v, 
 int digest_read(struct digest *d, const char *text, size_t len)
 {
     struct reading r = {.d = d};
-    int64_t format = 0, simulated = 0;
+    int64_t format = 0, flags[2] = {0, 0};
     char key[32];
     int rc = 0;
     memset(d, 0, sizeof *d);
@@ -269,8 +272,9 @@ int digest_read(struct digest *d, const char *text, size_t len)
     if (v.type != JSON_OBJECT)
         return GPUFL_E_CORRUPT;
     while (!rc && (v = json_key(&r.j, key, sizeof key), v.type > JSON_END))
-        rc = read_member(&r, key, v, &format, &simulated);
-    d->simulated = simulated != 0;
+        rc = read_member(&r, key, v, &format, flags);
+    d->simulated = flags[0] != 0;
+    d->scopes_unknown = flags[1] != 0;
     if (rc || r.j.error)
         return rc ? rc : GPUFL_E_CORRUPT;
     if (format > DIGEST_FORMAT)

@@ -250,7 +250,6 @@ TEST(test_unknown_kernels)
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
     assert_int_equal(row(&c, "kernel")->verdict, COMPARE_UNCLEAR);
     assert_true(isnan(row(&c, "kernel")->difference)); /* not "a run spends less in it" */
-    assert_true(isnan(row(&c, "kernel")->sides[1].total_each));
     check_json_of_unknown(&c);
     for (int t = 1; t < COMPARE_TOTALS; t++) {
         assert_int_equal(c.totals[t].known[0], 1);
@@ -262,6 +261,17 @@ TEST(test_unknown_kernels)
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
     assert_int_equal(row(&c, "kernel")->verdict, COMPARE_GONE);
     assert_true(row(&c, "kernel")->difference < 0);
+    compare_close(&c);
+    /* The same of a scope. */
+    a.scopes[a.scope_count++] = a.kernels[0];
+    b.scopes_unknown = true;
+    assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
+    assert_int_equal(c.scopes[0].verdict, COMPARE_UNCLEAR);
+    assert_true(isnan(c.scopes[0].difference));
+    compare_close(&c);
+    b.scopes_unknown = false;
+    assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
+    assert_int_equal(c.scopes[0].verdict, COMPARE_GONE);
     compare_close(&c);
     /* One of the two sessions of a side knows its kernels: a run spends what that one does. */
     b.kernel_count = b.kernel_time = b.busy = CELL_NULL;
@@ -459,6 +469,8 @@ TEST(test_there_and_back)
     assert_int_equal(calls, m.kernels.time.count);
     assert_int_equal(total, m.kernels.time.total);
     json_out_init_memory(&j, 64 << 20);
+    assert_false(d.scopes_unknown);
+    d.scopes_unknown = true;
     digest_put(&d, &j);
     assert_int_equal(json_out_finish(&j), 0);
     json_t *valid = json_loadb(j.buf.data, j.buf.len, 0, NULL);
@@ -467,6 +479,7 @@ TEST(test_there_and_back)
     assert_int_equal(digest_read(&back, j.buf.data, j.buf.len), 0);
     assert_string_equal(back.session, d.session);
     assert_true(back.started == d.started && back.duration == d.duration && back.busy == d.busy);
+    assert_true(back.scopes_unknown);
     assert_int_equal(back.kernel_item_count, d.kernel_item_count);
     assert_int_equal(back.scope_count, d.scope_count);
     assert_items(d.kernels, back.kernels, d.kernel_item_count);
