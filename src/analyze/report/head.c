@@ -301,9 +301,12 @@ void page_sessions(struct page *p)
             continue;
         grid_put(&g, "%.8s", session_name(p, s));
         grid_put(&g, "%s", s->failure ? s->failure : model_text(p->model, s->app));
-        grid_put(&g, "%lld", (long long)s->pid);
+        if (s->pid > 0)
+            grid_put(&g, "%lld", (long long)s->pid);
+        else
+            grid_put(&g, "-");
         grid_put(&g, "%s", s->start ? units_epoch(a, s->start) : "-");
-        grid_put(&g, "%s", units_time(b, s->duration));
+        grid_put(&g, "%s", s->unread ? "-" : units_time(b, s->duration));
         grid_put(&g, "%s", s->unknown ? "-" : units_count(c, (int64_t)s->kernels));
         grid_put(&g, "%s",
                  s->unknown ? "-" : units_percent(d, (double)s->busy, (double)s->recorded));

@@ -61,13 +61,12 @@ void json_caveats(const struct report *r, struct json_out *j)
 
 /* ---- sessions -------------------------------------------------------------------------- */
 
-/* One session that did not end cleanly is enough; null where the log cannot say so. */
-static void put_clean_end(struct json_out *j, unsigned unclean, unsigned unknown)
+static void put_flag(struct json_out *j, const char *key, bool value, bool known)
 {
-    if (unknown && !unclean)
-        json_out_null(j, "clean_end");
+    if (known)
+        json_out_bool(j, key, value);
     else
-        json_out_bool(j, "clean_end", !unclean);
+        json_out_null(j, key);
 }
 
 void json_facts(const struct report *r, struct json_out *j)
@@ -90,7 +89,8 @@ void json_facts(const struct report *r, struct json_out *j)
     json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);
     json_out_bool(j, "simulated", f->simulated);
     json_out_bool(j, "partial", f->partial);
-    put_clean_end(j, f->unclean, f->end_unknown);
+    /* One session that did not end cleanly is enough. */
+    put_flag(j, "clean_end", !f->unclean, f->unclean || !f->end_unknown);
     json_out_count(j, "unclean_sessions", f->unclean);
     json_out_count(j, "cut_short_sessions", f->cut_short);
     json_out_count(j, "sessions_without_gpu_work", f->apart);
@@ -126,10 +126,10 @@ void json_sessions(const struct report *r, struct json_out *j)
         json_out_int(j, "kernels", s->unknown ? CELL_NULL : (int64_t)s->kernels);
         json_out_int(j, "kernel_ns", s->unknown ? CELL_NULL : s->kernel_time);
         json_out_int(j, "busy_ns", s->unknown ? CELL_NULL : s->busy);
-        json_out_bool(j, "gpu_work", !s->idle);
-        json_out_bool(j, "simulated", s->simulated);
-        put_clean_end(j, s->unclean, s->end_unknown);
-        json_out_bool(j, "cut_short", s->cut_short);
+        put_flag(j, "gpu_work", !s->idle, !s->unread);
+        put_flag(j, "simulated", s->simulated, !s->unread);
+        put_flag(j, "clean_end", !s->unclean, !s->unread && !s->end_unknown);
+        put_flag(j, "cut_short", s->cut_short, !s->unread);
         json_out_close_object(j);
     }
     json_out_close_array(j);

@@ -45,6 +45,9 @@ static bool fatal(int rc)
 static int keep_failure(struct report *r, struct report_session *line, struct err *e)
 {
     line->failure = mem_strdup(e->text);
+    line->unread = !line->session;
+    line->unknown |= line->unread;
+    line->duration = line->unread ? CELL_NULL : line->duration;
     r->failed++;
     return line->failure ? 0 : err_nomem(e);
 }

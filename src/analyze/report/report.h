@@ -25,6 +25,7 @@ struct report_session {
     uint64_t kernels;
     int64_t kernel_time; /* ns, summed */
     int64_t busy;        /* ns, union */
+    bool unread;         /* nothing of it is known but its failure */
     bool simulated, unclean, end_unknown, cut_short;
     bool unknown;  /* nobody knows what kernels it ran: not recorded, or damaged */
     bool idle;     /* it did no work on a GPU */

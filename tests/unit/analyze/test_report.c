@@ -282,10 +282,26 @@ TEST(test_several)
     char *text = report_ok(dir, GPUFL_REPORT_TEXT, 100, false);
     assert_int_equal(strncmp(text, "4 sessions", 10), 0);
     assert_non_null(strstr(text, "some are left out"));
+    const char *broken = strstr(text, "broken: not a "); /* nothing of it is known */
+    assert_non_null(broken);
+    assert_null(memmem(broken, strcspn(broken, "\n"), " 0", 2));
     assert_non_null(strstr(text, "1 of 2 sessions did NOT end cleanly"));
     free(text);
     json_t *root = report_parse(report_ok(dir, GPUFL_REPORT_JSON, 100, false));
     assert_int_equal(report_number(root, "kernels/count"), 30);
+    json_t *session;
+    size_t at, unread = 0;
+    json_array_foreach(json_object_get(root, "sessions"), at, session)
+    {
+        static const char *const keys[] = {"duration_ns", "kernels",   "busy_ns",
+                                           "gpu_work",    "clean_end", "cut_short"};
+        bool failed = !json_is_null(json_object_get(session, "error")) &&
+                      json_is_null(json_object_get(session, "id"));
+        unread += failed;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            assert_int_equal(json_is_null(json_object_get(session, keys[k])), failed);
+    }
+    assert_int_equal(unread, 1);
     /* Both ran the same kernels at the same times on one GPU: 20 of 500 ns together. */
     assert_int_equal(report_number(root, "kernels/busy/busy_ns"), 10000);
     assert_int_equal(json_array_size(json_object_get(root, "sessions")), 4);
