@@ -186,6 +186,9 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
         if (n == (ssize_t)sizeof magic && unzst_is(magic))
             rc = unzst_open(&s->zst, path, &s->error);
         s->packed = s->zst || (n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b);
+        if (!rc && n >= 0 && !s->packed && file_is_named_packed(path))
+            rc = err_set(&s->error, GPUFL_E_CORRUPT, "%s is damaged: it is no compressed file",
+                         path);
         if (!rc && (!s->packed || s->zst || range->skip || range->most))
             rc = open_range(s, s->fd, range->skip);
     }

@@ -386,3 +386,10 @@ int file_gzip_at(int at, const char *src, const char *dst, int level, const _Ato
         (void)unlinkat(at, part, 0);
     return rc;
 }
+
+bool file_is_named_packed(const char *path)
+{
+    size_t len = strlen(path);
+    return (len > 3 && strcmp(path + len - 3, ".gz") == 0) ||
+           (len > 4 && strcmp(path + len - 4, ".zst") == 0);
+}

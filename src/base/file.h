@@ -61,4 +61,7 @@ int file_gzip(const char *src, const char *dst, int level, struct err *e);
 int file_gzip_at(int at, const char *src, const char *dst, int level, const _Atomic bool *stop,
                  struct err *e);
 
+/* True where the name is that of a packed part (.gz, .zst), which nobody writes any more. [any] */
+bool file_is_named_packed(const char *path);
+
 #endif

@@ -6,6 +6,7 @@
 #include "analyze/read/feed.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/lines.h"
 #include "base/thread.h"
 #include "wire/encode.h"
@@ -44,14 +45,6 @@ struct pipe {
 
 typedef int line_fn(void *arg, char *line, size_t len, bool complete);
 
-/* True where the name says that a part is packed: then it was finished, and nobody writes it. */
-static bool named_packed(const char *path)
-{
-    size_t len = strlen(path);
-    return (len > 3 && strcmp(path + len - 3, ".gz") == 0) ||
-           (len > 4 && strcmp(path + len - 4, ".zst") == 0);
-}
-
 static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
                      struct feed_stats *stats)
 {
@@ -71,7 +64,8 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
         return 0;
     }
     stats->parts++;
-    bool spoilt = named_packed(p->path) && !lines_packed(l); /* its first bytes are not its own */
+    bool spoilt =
+        file_is_named_packed(p->path) && !lines_packed(l); /* its first bytes are not its own */
     while (!rc && lines_next(l, &line, &len, &complete)) {
         complete |= spoilt || lines_truncated(l); /* what lacks an end there is lost */
         stats->unfinished += !complete;

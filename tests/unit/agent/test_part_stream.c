@@ -251,6 +251,23 @@ TEST(test_damage_is_an_error_of_ours)
     }
 }
 
+/* A part that was packed and holds other bytes now, or none: its rows are lost, which is said. */
+TEST(test_a_file_that_was_overwritten)
+{
+    static const char *const names[] = {"o.1.log.gz", "o.2.log.zst", "o.3.log.gz"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct part_stream *s = NULL;
+        struct err e = {0};
+        make_text(3000);
+        const char *path = tmpdir_path(names[i]);
+        struct file_id id = put_file(path, false, i == 2 ? 0 : text_len);
+        assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e),
+                         GPUFL_E_CORRUPT);
+        assert_non_null(strstr(e.text, "is damaged: it is no compressed file"));
+        assert_null(s);
+    }
+}
+
 /* A file that was cut off, as a copy that did not end: what is in it goes, and is not all. */
 TEST(test_a_file_that_was_cut_off)
 {
@@ -335,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_nothing_to_send),
         cmocka_unit_test(test_another_file_under_the_name),
         cmocka_unit_test(test_damage_is_an_error_of_ours),
+        cmocka_unit_test(test_a_file_that_was_overwritten),
         cmocka_unit_test(test_a_file_that_was_cut_off),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_every_allocation_fails_once),
