@@ -275,22 +275,21 @@ struct json_value json_key(struct json *j, char *key, size_t size)
     return json_read(j);
 }
 
-void json_members(struct json *j, json_take *take, void *to)
+bool json_members(struct json *j, json_take *take, void *to)
 {
-    char key[32];
+    char key[128];
     for (;;) {
         struct json_value v = json_key(j, key, sizeof key);
         if (v.type == JSON_END || v.type == JSON_ERROR || !take(j, key, v, to))
-            return;
+            return v.type == JSON_END;
     }
 }
 
-void json_document(const char *text, size_t len, json_take *take, void *to)
+bool json_document(const char *text, size_t len, json_take *take, void *to)
 {
     struct json j;
     json_init(&j, text, len);
-    if (len && json_read(&j).type == JSON_OBJECT)
-        json_members(&j, take, to);
+    return len && json_read(&j).type == JSON_OBJECT && json_members(&j, take, to);
 }
 
 bool json_skip(struct json *j, struct json_value v)

@@ -51,12 +51,14 @@ struct json_value json_key(struct json *j, char *key, size_t size);
  * walk. */
 typedef bool json_take(struct json *j, const char *key, struct json_value v, void *to);
 
-/* Inside an object: gives each member to `take`, with at most 31 bytes of its key. Ends with the
- * object, at what is malformed, and where take says so. */
-void json_members(struct json *j, json_take *take, void *to);
+/* Inside an object: gives each member to `take`, with at most 127 bytes of its key. True: the walk
+ * reached the end of the object. False: the text is malformed (j->error), or take ended the walk.
+ * Whoever reads an object whose keys are known reads it so; json_key is for what it is made of. */
+bool json_members(struct json *j, json_take *take, void *to);
 
-/* The members of the object that a text is; none where the text is no object. */
-void json_document(const char *text, size_t len, json_take *take, void *to);
+/* Walks the members of the object that a text is. Returns what json_members returns; false, without
+ * a call of take, where the text is no object. */
+bool json_document(const char *text, size_t len, json_take *take, void *to);
 
 /* Inside an array: the next element. */
 struct json_value json_next(struct json *j);

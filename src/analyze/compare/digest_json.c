@@ -86,6 +86,9 @@ void digest_put(const struct digest *d, struct json_out *j)
 struct reading {
     struct digest *d;
     struct json j;
+    struct digest_item *item; /* whose members are read */
+    int64_t format, simulated, scopes_unknown;
+    int rc; /* the first failure */
 };
 
 static const char *text_of(struct reading *r, struct json_value v)
@@ -151,32 +154,33 @@ static int read_shapes(struct reading *r, struct digest_item *item)
     return text ? GPUFL_E_CORRUPT : 0;
 }
 
-static int read_item(struct reading *r, struct digest_item *item, bool kernel)
+static bool take_item_member(struct json *j, const char *key, struct json_value v, void *to)
 {
+    struct reading *r = to;
+    struct digest_item *item = r->item;
     const struct {
         const char *key;
         int64_t *at;
     } ints[] = {{"calls", &item->calls}, {"total", &item->total}, {"gpu", &item->gpu},
                 {"p50", &item->p50},     {"p99", &item->p99},     {"longest", &item->longest}};
-    char key[32];
-    int rc = 0;
+    if (v.type == JSON_ARRAY && strcmp(key, "bins") == 0)
+        return (r->rc = read_bins(r, item)) == 0;
+    if (v.type == JSON_ARRAY && strcmp(key, "shapes") == 0)
+        return (r->rc = read_shapes(r, item)) == 0;
+    if (strcmp(key, "name") == 0)
+        item->name = text_of(r, v);
+    for (size_t i = 0; v.type == JSON_INT && i < sizeof ints / sizeof *ints; i++)
+        if (strcmp(key, ints[i].key) == 0)
+            *ints[i].at = v.integer;
+    return json_skip(j, v);
+}
+
+static int read_item(struct reading *r, struct digest_item *item, bool kernel)
+{
     *item = (struct digest_item){.gpu = CELL_NULL};
-    for (struct json_value v; !rc && (v = json_key(&r->j, key, sizeof key), v.type > JSON_END);) {
-        if (strcmp(key, "bins") == 0 && v.type == JSON_ARRAY) {
-            rc = read_bins(r, item);
-            continue;
-        }
-        if (strcmp(key, "shapes") == 0 && v.type == JSON_ARRAY) {
-            rc = read_shapes(r, item);
-            continue;
-        }
-        if (strcmp(key, "name") == 0)
-            item->name = text_of(r, v);
-        for (size_t i = 0; v.type == JSON_INT && i < sizeof ints / sizeof *ints; i++)
-            if (strcmp(key, ints[i].key) == 0)
-                *ints[i].at = v.integer;
-        json_skip(&r->j, v);
-    }
+    r->item = item;
+    json_members(&r->j, take_item_member, r);
+    int rc = r->rc;
     if (rc || !item->name || item->calls < 0 || item->total < 0)
         return rc ? rc : GPUFL_E_CORRUPT;
     char *own = region_take(&r->d->memory, strlen(item->name) + 1);
@@ -223,22 +227,18 @@ static int read_facts(struct reading *r)
     return part ? GPUFL_E_CORRUPT : 0;
 }
 
-static int read_member(struct reading *r, const char *key, struct json_value v, int64_t *format,
-                       int64_t flags[2])
+static int read_member(struct reading *r, const char *key, struct json_value v)
 {
     struct digest *d = r->d;
     const struct {
         const char *key;
         int64_t *at;
         bool unknown; /* it may be null */
-    } ints[] = {{"digest", format, false},
-                {"started", &d->started, false},
-                {"duration", &d->duration, false},
-                {"kernel_count", &d->kernel_count, true},
-                {"kernel_time", &d->kernel_time, true},
-                {"busy", &d->busy, true},
-                {"simulated", &flags[0], false},
-                {"scopes_unknown", &flags[1], false}};
+    } ints[] = {
+        {"digest", &r->format, false},          {"started", &d->started, false},
+        {"duration", &d->duration, false},      {"kernel_count", &d->kernel_count, true},
+        {"kernel_time", &d->kernel_time, true}, {"busy", &d->busy, true},
+        {"simulated", &r->simulated, false},    {"scopes_unknown", &r->scopes_unknown, false}};
     const struct {
         const char *key;
         const char **at;
@@ -259,28 +259,32 @@ static int read_member(struct reading *r, const char *key, struct json_value v, 
     return json_skip(&r->j, v) ? 0 : GPUFL_E_CORRUPT;
 }
 
+static bool take_member(struct json *j, const char *key, struct json_value v, void *to)
+{
+    struct reading *r = to;
+    (void)j; /* r->j, which the readers of arrays use as well */
+    r->rc = read_member(r, key, v);
+    return r->rc == 0;
+}
+
 int digest_read(struct digest *d, const char *text, size_t len)
 {
     struct reading r = {.d = d};
-    int64_t format = 0, flags[2] = {0, 0};
-    char key[32];
-    int rc = 0;
     memset(d, 0, sizeof *d);
     region_init(&d->memory, DIGEST_MEMORY);
     json_init(&r.j, text, len);
-    struct json_value v = json_read(&r.j);
-    if (v.type != JSON_OBJECT)
+    if (json_read(&r.j).type != JSON_OBJECT)
         return GPUFL_E_CORRUPT;
-    while (!rc && (v = json_key(&r.j, key, sizeof key), v.type > JSON_END))
-        rc = read_member(&r, key, v, &format, flags);
-    d->simulated = flags[0] != 0;
-    d->scopes_unknown = flags[1] != 0;
-    if (rc || r.j.error)
-        return rc ? rc : GPUFL_E_CORRUPT;
-    if (format > DIGEST_FORMAT)
+    json_members(&r.j, take_member, &r);
+    d->simulated = r.simulated != 0;
+    d->scopes_unknown = r.scopes_unknown != 0;
+    d->scopes_unknown = r.scopes_unknown != 0;
+    if (r.rc || r.j.error)
+        return r.rc ? r.rc : GPUFL_E_CORRUPT;
+    if (r.format > DIGEST_FORMAT)
         return GPUFL_E_STATE;
-    return format == DIGEST_FORMAT && d->session && d->app && d->host && d->kernels && d->scopes &&
-                   d->facts
+    return r.format == DIGEST_FORMAT && d->session && d->app && d->host && d->kernels &&
+                   d->scopes && d->facts
                ? 0
                : GPUFL_E_CORRUPT;
 }

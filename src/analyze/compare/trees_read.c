@@ -131,26 +131,25 @@ struct idle_line {
     int64_t ns;
 };
 
+static bool take_field(struct json *j, const char *key, struct json_value v, void *to)
+{
+    struct idle_line *line = to;
+    char *field = strcmp(key, "cause") == 0    ? line->cause
+                  : strcmp(key, "place") == 0  ? line->place
+                  : strcmp(key, "reason") == 0 ? line->reason
+                                               : NULL;
+    if (v.type == JSON_STRING && field)
+        json_text(v, field, FIELD_MAX);
+    else if (v.type == JSON_INT && strcmp(key, "idle_ns") == 0)
+        line->ns = v.integer;
+    return json_skip(j, v);
+}
+
 static bool read_line(struct json *j, struct idle_line *line)
 {
-    char key[64];
     line->cause[0] = line->place[0] = line->reason[0] = '\0';
     line->ns = 0;
-    for (;;) {
-        struct json_value v = json_key(j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return v.type == JSON_END;
-        char *to = strcmp(key, "cause") == 0    ? line->cause
-                   : strcmp(key, "place") == 0  ? line->place
-                   : strcmp(key, "reason") == 0 ? line->reason
-                                                : NULL;
-        if (v.type == JSON_STRING && to)
-            json_text(v, to, FIELD_MAX);
-        else if (v.type == JSON_INT && strcmp(key, "idle_ns") == 0)
-            line->ns = v.integer;
-        if (!json_skip(j, v))
-            return false;
-    }
+    return json_members(j, take_field, line);
 }
 
 /* The cause, with spaces, then the line, or the reason why there is none. */
@@ -184,28 +183,38 @@ static int add_lines(struct trees *t, unsigned side, struct json *j)
     return rc;
 }
 
-/* Enters the member of the object that is read; false: it has none of that type. */
-static bool enter(struct json *j, const char *member, enum json_type type)
+/* The sums of a report, as far as they are read: idle.lines. */
+struct idle_reading {
+    struct trees *trees;
+    unsigned side;
+    int rc; /* the first failure */
+};
+
+static bool take_idle_member(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[64];
-    for (;;) {
-        struct json_value v = json_key(j, key, sizeof key);
-        if (v.type == JSON_END || v.type == JSON_ERROR)
-            return false;
-        if (strcmp(key, member) == 0 && v.type == type)
-            return true;
-        if (!json_skip(j, v))
-            return false;
-    }
+    struct idle_reading *r = to;
+    if (v.type != JSON_ARRAY || strcmp(key, "lines") != 0)
+        return json_skip(j, v);
+    r->rc = add_lines(r->trees, r->side, j);
+    return r->rc == 0;
 }
 
+static bool take_report_member(struct json *j, const char *key, struct json_value v, void *to)
+{
+    if (v.type != JSON_OBJECT || strcmp(key, "idle") != 0)
+        return json_skip(j, v);
+    json_members(j, take_idle_member, to);
+    return false; /* the rest of the report is not read */
+}
+
+/* An older report has no lines. */
 int trees_add_idle(struct trees *t, unsigned side, const char *report, size_t len)
 {
+    struct idle_reading r = {.trees = t, .side = side};
     struct json j;
     json_init(&j, report, len);
     if (json_read(&j).type != JSON_OBJECT)
         return GPUFL_E_CORRUPT;
-    if (!enter(&j, "idle", JSON_OBJECT) || !enter(&j, "lines", JSON_ARRAY))
-        return j.error ? GPUFL_E_CORRUPT : 0; /* an older report has no lines */
-    return add_lines(t, side, &j);
+    json_members(&j, take_report_member, &r);
+    return r.rc == 0 && j.error ? GPUFL_E_CORRUPT : r.rc;
 }

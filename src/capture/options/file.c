@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_MAX = 1 << 20, KEY_MAX = 96, VALUE_MAX = 4096 };
+enum { FILE_MAX = 1 << 20, VALUE_MAX = 4096 };
 
 /* Names of the public client that were given up, and what they are called now. */
 static const struct {
@@ -54,12 +54,17 @@ static bool value_text(struct json_value v, char *out, size_t size)
     }
 }
 
-static int take_member(struct options *o, const char *path, const char *key, struct json_value v,
-                       const struct options_say *s)
+struct reading {
+    struct options *o;
+    const char *path;
+    const struct options_say *say;
+    int rc; /* the first failure */
+};
+
+static int set_option(const struct reading *r, const char *key, struct json_value v)
 {
-    char where[300], what[200], *text;
-    const char *name = present_name(key, path, s);
-    text = mem_alloc(VALUE_MAX);
+    const char *path = r->path, *name = present_name(key, path, r->say);
+    char where[300], what[200], *text = mem_alloc(VALUE_MAX);
     if (!text)
         return GPUFL_E_NOMEM;
     int rc = 0;
@@ -68,40 +73,41 @@ static int take_member(struct options *o, const char *path, const char *key, str
         /* null: not set; a file does not name another one */
     } else if (!value_text(v, text, VALUE_MAX)) {
         snprintf(what, sizeof what, "the value of %s is neither text, number nor boolean", name);
-        complain(s, "bad_option_value", path, what);
+        complain(r->say, "bad_option_value", path, what);
     } else {
-        rc = options_set_named(o, name, text, SOURCE_CONFIG_FILE, where, s);
+        rc = options_set_named(r->o, name, text, SOURCE_CONFIG_FILE, where, r->say);
     }
     mem_free(text);
     return rc;
 }
 
+static bool take_member(struct json *j, const char *key, struct json_value v, void *to)
+{
+    struct reading *r = to;
+    r->rc = set_option(r, key, v);
+    return r->rc == 0 && json_skip(j, v);
+}
+
 static int take_object(struct options *o, const char *path, const char *data, size_t len,
                        const struct options_say *s)
 {
+    struct reading r = {.o = o, .path = path, .say = s};
     struct json j;
-    char key[KEY_MAX], what[160];
+    char what[160];
     json_init(&j, data, len);
     struct json_value v = json_read(&j);
     if (v.type != JSON_OBJECT && v.type != JSON_ERROR) {
         complain(s, "bad_config_file", path, "it must hold one JSON object of options");
         return 0;
     }
-    while (v.type != JSON_ERROR && (v = json_key(&j, key, sizeof key)).type != JSON_END) {
-        if (v.type == JSON_ERROR)
-            break;
-        int rc = take_member(o, path, key, v, s);
-        if (rc)
-            return rc;
-        if ((v.type == JSON_OBJECT || v.type == JSON_ARRAY) && !json_skip(&j, v))
-            break;
-    }
-    if (j.error) {
+    if (v.type == JSON_OBJECT)
+        json_members(&j, take_member, &r);
+    if (r.rc == 0 && j.error) {
         snprintf(what, sizeof what, "not valid JSON at byte %td (%.60s); the rest is ignored",
                  j.error_at ? j.error_at - data : 0, j.error);
         complain(s, "bad_config_file", path, what);
     }
-    return 0;
+    return r.rc;
 }
 
 int options_file_read(struct options *o, const char *path, const struct options_say *s)

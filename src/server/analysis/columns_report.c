@@ -48,10 +48,9 @@ static int take_batch(void *arg, const struct wire_batch *b)
 
 /* ---- lines that the loader keeps beside the records ------------------------------------------ */
 
-static void add_counts(struct load_stats *s, const struct store_text *line)
+static bool add_count(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[32];
-    struct json j;
+    struct load_stats *s = to;
     const struct {
         const char *key;
         uint64_t *sum;
@@ -63,15 +62,10 @@ static void add_counts(struct load_stats *s, const struct store_text *line)
                 {"foreign_unmapped", &s->lines.foreign_unmapped},
                 {"foreign_orphans", &s->lines.foreign_orphans},
                 {"too_long", &s->files.too_long}};
-    json_init(&j, line->at, line->len);
-    if (json_read(&j).type != JSON_OBJECT)
-        return;
-    for (struct json_value v; v = json_key(&j, key, sizeof key), v.type > JSON_END;) {
-        for (size_t i = 0; v.type == JSON_INT && i < sizeof sums / sizeof *sums; i++)
-            if (strcmp(key, sums[i].key) == 0 && v.integer > 0)
-                *sums[i].sum += (uint64_t)v.integer;
-        json_skip(&j, v);
-    }
+    for (size_t i = 0; v.type == JSON_INT && i < sizeof sums / sizeof *sums; i++)
+        if (strcmp(key, sums[i].key) == 0 && v.integer > 0)
+            *sums[i].sum += (uint64_t)v.integer;
+    return json_skip(j, v);
 }
 
 static bool is_channel(const struct store_text *t, const char *name)
@@ -87,7 +81,7 @@ static int take_lines(void *arg, const struct store_chunk *c)
     for (size_t i = 0; !rc && i < c->rows; i++) {
         const struct store_text *channel = &c->columns[0].texts[i], *line = &c->columns[1].texts[i];
         if (is_channel(channel, LOADER_COUNTS))
-            add_counts(r->stats, line);
+            json_document(line->at, line->len, add_count, r->stats);
         if (!is_channel(channel, LOADER_HEADERS))
             continue;
         rc = r->decoder ? 0 : decoder_open(&r->decoder);

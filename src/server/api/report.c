@@ -166,25 +166,21 @@ static bool value_end(struct json *j, struct json_value v, const char **from)
     return json_skip(j, v);
 }
 
-/* The members of an object but one, spliced as they are. */
-static void put_without(struct json_out *out, const char *key, const char *text, size_t n,
-                        const char *member)
+struct splice {
+    struct json_out *out;
+    const char *keys, *without; /* of a section; of an object: the member that is left out */
+};
+
+/* The members of an object except one, as they stand in the report. */
+static bool put_member(struct json *j, const char *key, struct json_value v, void *to)
 {
-    struct json j;
-    char name[128];
+    const struct splice *s = to;
     const char *from;
-    json_init(&j, text, n);
-    json_out_object(out, key);
-    if (json_read(&j).type == JSON_OBJECT)
-        for (;;) {
-            struct json_value v = json_key(&j, name, sizeof name);
-            if (v.type == JSON_END || v.type == JSON_ERROR || !value_end(&j, v, &from))
-                break;
-            if (strcmp(name, member) == 0)
-                continue;
-            json_out_raw(out, name, from, (size_t)(j.at - from));
-        }
-    json_out_close_object(out);
+    if (!value_end(j, v, &from))
+        return false;
+    if (strcmp(key, s->without) != 0)
+        json_out_raw(s->out, key, from, (size_t)(j->at - from));
+    return true;
 }
 
 /* Says whether a section has a key, and which member of the key's object is left out. */
@@ -204,28 +200,30 @@ static bool wanted(const char *keys, const char *key, char without[64])
     return false;
 }
 
+static bool put_key(struct json *j, const char *key, struct json_value v, void *to)
+{
+    const struct splice *s = to;
+    char without[64];
+    const char *from;
+    if (!wanted(s->keys, key, without))
+        return json_skip(j, v);
+    if (without[0] && v.type == JSON_OBJECT) {
+        struct splice inner = {.out = s->out, .without = without};
+        json_out_object(s->out, key);
+        bool whole = json_members(j, put_member, &inner);
+        json_out_close_object(s->out);
+        return whole;
+    }
+    if (!value_end(j, v, &from))
+        return false;
+    json_out_raw(s->out, key, from, (size_t)(j->at - from));
+    return true;
+}
+
 static int put_section(struct json_out *out, const char *keys, const struct buf *report)
 {
-    struct json j;
-    char key[128], without[64];
-    const char *from;
-    json_init(&j, report->data, report->len);
-    if (json_read(&j).type != JSON_OBJECT)
-        return GPUFL_E_CORRUPT;
-    for (;;) {
-        struct json_value v = json_key(&j, key, sizeof key);
-        if (v.type == JSON_END)
-            return 0;
-        if (v.type == JSON_ERROR || !value_end(&j, v, &from))
-            return GPUFL_E_CORRUPT;
-        if (!wanted(keys, key, without))
-            continue;
-        if (without[0] && v.type == JSON_OBJECT) {
-            put_without(out, key, from, (size_t)(j.at - from), without);
-            continue;
-        }
-        json_out_raw(out, key, from, (size_t)(j.at - from));
-    }
+    struct splice s = {.out = out, .keys = keys};
+    return json_document(report->data, report->len, put_key, &s) ? 0 : GPUFL_E_CORRUPT;
 }
 
 static void send_section(struct call *c, const struct meta_analysis *a, const char *keys,

@@ -115,37 +115,30 @@ static int check_header(struct ingest_body *b)
                          s->session, s->owner.host, (long long)s->owner.pid);
 }
 
-/* The public client's lines say of which session they are. */
-static void session_of_line(const char *line, size_t len, char *out, size_t size)
+enum { LINE_SESSION = STORE_ID_MAX + 1 }; /* full: the id is too long, and no other session's */
+
+/* The public client's lines say of which session they are. `to`: char[LINE_SESSION]. */
+static bool take_session(struct json *j, const char *key, struct json_value v, void *to)
 {
-    char key[32];
-    struct json j;
-    out[0] = '\0';
-    json_init(&j, line, len);
-    if (json_read(&j).type != JSON_OBJECT)
-        return;
-    for (struct json_value v; v = json_key(&j, key, sizeof key), v.type > JSON_END;) {
-        if (v.type != JSON_STRING || strcmp(key, "session_id") != 0) {
-            json_skip(&j, v);
-            continue;
-        }
-        size_t n = json_text(v, out, size);
-        if (n < size)
-            json_text_no_nul(out, n);
-        else
-            snprintf(out, size, "?"); /* cut, it could be another's */
-    }
+    if (v.type != JSON_STRING || strcmp(key, "session_id") != 0)
+        return json_skip(j, v);
+    size_t n = json_text(v, to, LINE_SESSION);
+    if (n < LINE_SESSION)
+        json_text_no_nul(to, n);
+    else
+        snprintf(to, LINE_SESSION, "?"); /* cut, it could be another's */
+    return true;
 }
 
 static int find_session(struct ingest_body *b, const char *line, size_t len)
 {
-    char id[STORE_ID_MAX + 1]; /* full: too long, and no other session's id */
+    char id[LINE_SESSION] = "";
     if (b->session)
         return 0;
     if (b->header)
         snprintf(id, sizeof id, "%s", b->header_session);
     else
-        session_of_line(line, len, id, sizeof id);
+        json_document(line, len, take_session, id);
     if (*id && !sessions_id_ok(id, STORE_ID_MAX))
         return ingest_refuse(b, 400,
                              "line %llu: the session's id is invalid: it has 1 to %d of the "

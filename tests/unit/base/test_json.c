@@ -243,15 +243,17 @@ TEST(test_members)
     static const struct {
         const char *text;
         int members;
-    } rows[] = {{"{\"a\":1,\"b\":{\"c\":2},\"d\":[3,{\"e\":4}]}", 3},
-                {"{\"a\":1,\"stop\":2,\"b\":3}", 2},
-                {"{\"a\":1,\"b\"", 1},
-                {"{}", 0},
-                {"[1]", 0},
-                {"", 0}};
+        bool whole;
+    } rows[] = {{"{\"a\":1,\"b\":{\"c\":2},\"d\":[3,{\"e\":4}]}", 3, true},
+                {"{\"a\":1,\"stop\":2,\"b\":3}", 2, false},
+                {"{\"a\":1,\"b\"", 1, false},
+                {"{}", 0, true},
+                {"[1]", 0, false},
+                {"", 0, false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int members = 0;
-        json_document(rows[i].text, strlen(rows[i].text), count_member, &members);
+        assert_int_equal(json_document(rows[i].text, strlen(rows[i].text), count_member, &members),
+                         rows[i].whole);
         assert_int_equal(members, rows[i].members);
     }
 }
