@@ -11,11 +11,11 @@
 #include <pthread.h>
 
 #define NV_ENGINE(id, ops, bits) extern const struct nv_engine_ops ops;
-#include "backend/nvidia/engine/engines.def"
+#include "backend/nvidia/engine/nv_engines.def"
 
 const struct nv_engine_ops *const nv_engines[NV_ENGINES] = {
 #define NV_ENGINE(id, ops, bits) [NV_##id] = &(ops),
-#include "backend/nvidia/engine/engines.def"
+#include "backend/nvidia/engine/nv_engines.def"
 };
 
 static struct {

@@ -2,7 +2,7 @@
  * operations (struct nv_engine_ops), and what the rest of the backend asks of all of them:
  * nv_engines_*.
  *
- * To add an engine: a file with its table of operations, and its row in engines.def.
+ * To add an engine: a file with its table of operations, and its row in nv_engines.def.
  * An engine that cannot run costs the session nothing else: the session is told why, and goes on
  * without it.
  *
@@ -17,10 +17,10 @@
 
 struct trace;
 
-/* Places in nv_engines[], in the order of engines.def. */
+/* Places in nv_engines[], in the order of nv_engines.def. */
 enum nv_engine_id {
 #define NV_ENGINE(id, ops, bits) NV_##id,
-#include "backend/nvidia/engine/engines.def"
+#include "backend/nvidia/engine/nv_engines.def"
     NV_ENGINES
 };
 
@@ -28,7 +28,7 @@ enum nv_engine_id {
 enum {
 #define NV_ENGINE(id, ops, bits) | (bits)
     NV_ENGINE_BITS = 0
-#include "backend/nvidia/engine/engines.def"
+#include "backend/nvidia/engine/nv_engines.def"
 };
 
 /* An engine in this session. */
