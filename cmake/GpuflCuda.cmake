@@ -2,7 +2,7 @@
 # nvcc is called directly: no CUDA language in CMake, so that machines without a
 # toolkit configure the same project.
 #
-# gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [LIBRARIES gpufl ...])
+# gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [LIBRARIES gpufl-lib ...])
 # DRIVER links libcuda as well, by the toolkit's own stub.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
