@@ -1,8 +1,11 @@
 /* analysis.c - decides which session is analysed when; see analysis.h.
  *
- * A list of the sessions that have something new, each with the time from which it
+ * A table of the sessions that have something new, each with the time from which it
  * may be analysed: at once when it has ended, and for a live one so much later as
- * its last analysis cost, twenty times. */
+ * its last analysis cost, twenty times.
+ *
+ * Every commit of the loader is news, so a session is found by its hash. All sessions are looked
+ * through only when one becomes due, or its time earlier. */
 #include "server/analysis/analysis.h"
 
 #include "analyze/report/kernel_view.h"
@@ -40,6 +43,7 @@ enum {
     MEMORY = 512 << 20, /* of one session's rows for tables */
     MISSING_AT_ONCE = 64,
     RULES_BY_HAND = 5, /* raised when a rule's code changes its findings, or what is stored */
+    BUCKETS = 1 << 12,
 };
 
 struct candidate {
@@ -56,8 +60,8 @@ struct analysis {
     struct thread thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t some, idle;
-    struct candidate *candidates; /* owned */
-    _Atomic bool stop;            /* set under the lock; read anywhere */
+    struct candidate *candidates[BUCKETS]; /* owned */
+    _Atomic bool stop;                     /* set under the lock; read anywhere */
     int64_t missing_at;
     struct analysis_stats stats;
 };
@@ -200,9 +204,9 @@ static int put_growth(struct outcome *o, const struct report *r, struct err *e)
     return meta_session_grow(c->meta, o->workspace, o->session, &g, e);
 }
 
-/* The session's growth comes last: the session counts as analysed then, so that all else is there
- * for whoever waits for that. A session that does not is analysed again at the next start: an end
- * of this process anywhere before leaves nothing out. */
+/* The session's growth is stored last, because a session counts as analysed from then on: whoever
+ * waits for that finds everything else. If this process ends before, the session is analysed again
+ * at the next start. */
 static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
 {
     if (has_ended(o))
@@ -252,7 +256,9 @@ int analysis_run(const struct analysis_config *c, const char *workspace, const c
 static struct candidate *find_candidate(struct analysis *a, const char *workspace,
                                         const char *session)
 {
-    struct candidate *s = a->candidates;
+    uint64_t hash =
+        intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
+    struct candidate **at = &a->candidates[hash % BUCKETS], *s = *at;
     while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
         s = s->next;
     if (s || !(s = mem_zalloc(sizeof *s)))
@@ -260,8 +266,8 @@ static struct candidate *find_candidate(struct analysis *a, const char *workspac
     snprintf(s->workspace, sizeof s->workspace, "%s", workspace);
     snprintf(s->session, sizeof s->session, "%s", session);
     s->at = clock_mono() + a->config.first_ns;
-    s->next = a->candidates;
-    a->candidates = s;
+    s->next = *at;
+    *at = s;
     return s;
 }
 
@@ -271,6 +277,7 @@ void analysis_news(void *arg, const struct loader_news *n)
     pthread_mutex_lock(&a->lock);
     struct candidate *s = find_candidate(a, n->workspace, n->session);
     if (s) {
+        int64_t before = s->due ? s->at : INT64_MAX;
         s->due = true;
         s->ended = n->ended || (s->ended && !n->rows);
         s->rows += n->rows;
@@ -279,18 +286,17 @@ void analysis_news(void *arg, const struct loader_news *n)
             s->at = s->used;
         else if (!a->config.prompt && n->lag > BEHIND_NS && s->at < s->used + a->config.every_ns)
             s->at = s->used + a->config.every_ns;
-        pthread_cond_signal(&a->some);
+        if (s->at < before)
+            pthread_cond_signal(&a->some);
     }
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The session that is analysed next, of those that are due; NULL: none before *until. Forgets those
- * whose time is over: that have ended and had their report, or were silent for long. [lock held] */
-static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
+/* Looks through one bucket; see next_candidate. */
+static struct candidate *next_of_bucket(struct candidate **at, int64_t now, int64_t *until,
+                                        struct candidate *best)
 {
-    struct candidate *best = NULL;
-    *until = now + MISSING_NS;
-    for (struct candidate **at = &a->candidates; *at;) {
+    while (*at) {
         struct candidate *s = *at;
         if (!s->due && (now - s->used > GONE_NS || (s->ended && now >= s->at))) {
             *at = s->next;
@@ -306,6 +312,17 @@ static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t
                  (s->ended == best->ended && s->at < best->at))
             best = s;
     }
+    return best;
+}
+
+/* The session that is analysed next, of those that are due; NULL: none before *until. Forgets those
+ * whose time is over: that have ended and had their report, or were silent for long. [lock held] */
+static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
+{
+    struct candidate *best = NULL;
+    *until = now + MISSING_NS;
+    for (size_t i = 0; i < BUCKETS; i++)
+        best = next_of_bucket(&a->candidates[i], now, until, best);
     return best;
 }
 
@@ -431,11 +448,12 @@ void analysis_close(struct analysis *a)
     pthread_cond_signal(&a->some);
     pthread_mutex_unlock(&a->lock);
     thread_join(&a->thread);
-    while (a->candidates) {
-        struct candidate *s = a->candidates;
-        a->candidates = s->next;
-        mem_free(s);
-    }
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (a->candidates[i]) {
+            struct candidate *s = a->candidates[i];
+            a->candidates[i] = s->next;
+            mem_free(s);
+        }
     pthread_cond_destroy(&a->some);
     pthread_cond_destroy(&a->idle);
     pthread_mutex_destroy(&a->lock);
@@ -446,8 +464,9 @@ void analysis_close(struct analysis *a)
 static unsigned count_due(const struct analysis *a)
 {
     unsigned n = 0;
-    for (const struct candidate *s = a->candidates; s; s = s->next)
-        n += s->due || s->busy;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (const struct candidate *s = a->candidates[i]; s; s = s->next)
+            n += s->due || s->busy;
     return n;
 }
 
