@@ -50,7 +50,7 @@ static void send_rule(struct call *c, const char *id)
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_alert_get(&ask, id, &row);
     if (rc) {
-        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "rule", &e);
         return;
     }
     veil(c, &row);
@@ -130,7 +130,7 @@ void api_alert_put(struct call *c)
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_alert_get(&ask, r.id, &old);
     if (rc)
-        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "rule", &e);
     else
         put_rule(c, &r, "alert.change");
 }
@@ -141,7 +141,7 @@ void api_alert_delete(struct call *c)
     struct err e = {0};
     int rc = meta_alert_remove(c->parts->meta, c->who.workspace, id, clock_real(), &e);
     if (rc) {
-        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "rule", &e);
         return;
     }
     access_note(c, "alert.delete", id);
@@ -185,7 +185,7 @@ void api_alert_test(struct call *c)
     if (rc == 0)
         rc = add_test(c, &r, id, &e);
     if (rc) {
-        call_fail(c, rc, "rule", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "rule", &e);
         return;
     }
     access_note(c, "alert.test", r.id);
@@ -199,8 +199,7 @@ void api_alert_test(struct call *c)
 
 void api_firings(struct call *c)
 {
-    struct meta_page page = {.limit = (unsigned)ARG(c, firings, limit)->i,
-                             .after = ARG(c, firings, after)->text};
+    struct meta_page page = ROWS_PAGE(c, firings);
     struct meta_firing_now *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -219,8 +218,7 @@ void api_firings_open(struct call *c)
 
 void api_deliveries(struct call *c)
 {
-    struct meta_page page = {.limit = (unsigned)ARG(c, deliveries, limit)->i,
-                             .after = ARG(c, deliveries, after)->text};
+    struct meta_page page = ROWS_PAGE(c, deliveries);
     struct meta_delivery *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);

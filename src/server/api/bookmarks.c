@@ -21,7 +21,7 @@ static bool list(struct call *c, const char *session, struct region *mem,
     if (rc == 0)
         rc = meta_bookmark_list(&ask, session, rows, count);
     if (rc)
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
     return rc == 0;
 }
 
@@ -67,7 +67,7 @@ void api_bookmark_make(struct call *c)
                                     .creator = c->who.actor};
     int rc = meta_bookmark_add(c->parts->meta, c->who.workspace, &b, &e);
     if (rc) {
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
         return;
     }
     access_note(c, "bookmark.create", session);
@@ -78,7 +78,7 @@ static void done(struct call *c, int rc, const struct err *e, const char *action
                  const char *session)
 {
     if (rc) {
-        call_fail(c, rc, "bookmark", rc == GPUFL_E_NOENT ? NULL : e);
+        call_fail_named(c, rc, "bookmark", e);
         return;
     }
     access_note(c, action, session);

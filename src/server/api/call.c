@@ -83,6 +83,11 @@ void call_fail(struct call *c, int rc, const char *what, const struct err *e)
     http_problem(c->http, 500, "The server failed; its log says why, under this request's id.");
 }
 
+void call_fail_named(struct call *c, int rc, const char *what, const struct err *e)
+{
+    call_fail(c, rc, what, rc == GPUFL_E_NOENT ? NULL : e);
+}
+
 bool call_unchanged(struct call *c, const char *tag)
 {
     if (!http_tag_known(c->http, tag))

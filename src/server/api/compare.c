@@ -62,7 +62,7 @@ static bool add(struct call *c, struct side *s, const char *parameter, const cha
     const struct meta_ask ask = call_ask(c, &mem, &e);
     int rc = meta_session_get(&ask, id, &row);
     if (rc) {
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
     } else if ((rc = read_digest(c, id, &mem, &s->digests[s->count], &e)) == GPUFL_E_NOENT) {
         http_problem_of(c->http, 409, parameter,
                         "Session %s has not been summed up yet; ask again in a moment.", id);
@@ -173,7 +173,7 @@ static bool merge(struct call *c, struct merging *m, unsigned side, const char *
     const struct meta_ask ask = call_ask(c, &mem, &e);
     int rc = meta_session_get(&ask, id, &row);
     if (rc) {
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
         goto done;
     }
     rc = read_document(c, id, TREES[m->tree].document, &mem, &text, &e);

@@ -209,7 +209,7 @@ void api_export_parquet(struct call *c)
         return;
     int rc = s.columns ? send_parquet(c, &s, (enum record_type)type, &e) : GPUFL_E_NOENT;
     if (rc) {
-        call_fail(c, rc, "record in this session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "record in this session", &e);
     } else {
         snprintf(ending, sizeof ending, "%.80s.parquet", name);
         attachment(c, s.row.id, ending);

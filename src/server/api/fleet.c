@@ -4,16 +4,11 @@
 #include "server/api/parts.h"
 #include "server/api/rows.h"
 
-#define PAGE(c, route)                                                                             \
-    {                                                                                              \
-        .limit = (unsigned)ARG(c, route, limit)->i, .after = ARG(c, route, after)->text            \
-    }
-
 static const enum meta_by BY[] = {META_BY_HOST, META_BY_APP, META_BY_GPU};
 
 void api_hosts(struct call *c)
 {
-    struct meta_page page = PAGE(c, hosts);
+    struct meta_page page = ROWS_PAGE(c, hosts);
     struct meta_host_now *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -28,7 +23,7 @@ void api_host(struct call *c)
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_host_get(&ask, ARG(c, host, host)->text, &row);
     if (rc)
-        call_fail(c, rc, "host", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "host", &e);
     else
         rows_send_one(c, META_ROW_host_now, &row);
 }
@@ -39,7 +34,7 @@ void api_host_delete(struct call *c)
     struct err e = {0};
     int rc = meta_host_remove(c->parts->meta, c->who.workspace, name, &e);
     if (rc) {
-        call_fail(c, rc, "host", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "host", &e);
         return;
     }
     access_note(c, "host.delete", name);
@@ -48,7 +43,7 @@ void api_host_delete(struct call *c)
 
 void api_gpus(struct call *c)
 {
-    struct meta_page page = PAGE(c, gpus);
+    struct meta_page page = ROWS_PAGE(c, gpus);
     struct meta_gpu_now *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -63,7 +58,7 @@ void api_gpu(struct call *c)
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_gpu_get(&ask, ARG(c, gpu, gpu)->text, &row);
     if (rc)
-        call_fail(c, rc, "GPU", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "GPU", &e);
     else
         rows_send_one(c, META_ROW_gpu_now, &row);
 }
@@ -80,7 +75,7 @@ void api_running(struct call *c)
 
 void api_usage(struct call *c)
 {
-    struct meta_page page = PAGE(c, usage);
+    struct meta_page page = ROWS_PAGE(c, usage);
     const struct meta_days days = {BY[ARG(c, usage, by)->i], ARG(c, usage, from)->i,
                                    ARG(c, usage, to)->i};
     struct meta_usage_sum *rows = NULL;
@@ -92,7 +87,7 @@ void api_usage(struct call *c)
 
 void api_fleet(struct call *c)
 {
-    struct meta_page page = PAGE(c, fleet);
+    struct meta_page page = ROWS_PAGE(c, fleet);
     const struct meta_days days = {BY[ARG(c, fleet, by)->i], ARG(c, fleet, from)->i,
                                    ARG(c, fleet, to)->i};
     struct meta_fleet_sum *rows = NULL;
@@ -107,7 +102,7 @@ static const enum meta_rollup_by ROLLUP_BY[] = {META_ROLLUP_DAY, META_ROLLUP_APP
 
 void api_rollups(struct call *c)
 {
-    struct meta_page page = PAGE(c, rollups);
+    struct meta_page page = ROWS_PAGE(c, rollups);
     const struct meta_rollup_query q = {.kind = ROLLUP_KINDS[ARG(c, rollups, kind)->i],
                                         .from = ARG(c, rollups, from)->i,
                                         .to = ARG(c, rollups, to)->i,
@@ -122,7 +117,7 @@ void api_rollups(struct call *c)
 
 void api_rollup_days(struct call *c)
 {
-    struct meta_page page = PAGE(c, rollup_days);
+    struct meta_page page = ROWS_PAGE(c, rollup_days);
     const struct meta_rollup_query q = {.kind = ROLLUP_KINDS[ARG(c, rollup_days, kind)->i],
                                         .name = ARG(c, rollup_days, name)->text,
                                         .by = ROLLUP_BY[ARG(c, rollup_days, by)->i],

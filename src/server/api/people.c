@@ -76,7 +76,7 @@ void api_workspace_delete(struct call *c)
     const char *id = ARG(c, workspace_delete, id)->text;
     int rc = meta_workspace_remove(c->parts->meta, id, clock_real(), &e);
     if (rc) {
-        call_fail(c, rc, "workspace", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "workspace", &e);
         return;
     }
     access_note(c, "workspace.delete", id);
@@ -263,8 +263,7 @@ void api_share_revoke(struct call *c)
 
 void api_audit(struct call *c)
 {
-    struct meta_page page = {.limit = (unsigned)ARG(c, audit, limit)->i,
-                             .after = ARG(c, audit, after)->text};
+    struct meta_page page = ROWS_PAGE(c, audit);
     struct meta_audited *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);

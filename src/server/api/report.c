@@ -45,7 +45,7 @@ static bool fetch(struct call *c, const char *session, const char *kind, struct 
     const struct meta_ask ask = call_ask(c, mem, &e);
     int rc = meta_session_get(&ask, session, &row);
     if (rc) {
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
         return false;
     }
     rc = meta_analysis_get(&ask, session, kind, out);

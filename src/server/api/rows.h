@@ -12,6 +12,12 @@ void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t co
                const char *next);
 void rows_send_one(struct call *c, enum meta_row_id row, const void *from);
 
+/* The page that a request asks for: initializes a struct meta_page. */
+#define ROWS_PAGE(c, route)                                                                        \
+    {                                                                                              \
+        .limit = (unsigned)ARG(c, route, limit)->i, .after = ARG(c, route, after)->text            \
+    }
+
 /* A list of rows on its way into an answer: begin, ask with `ask`, end. */
 struct rows_list {
     struct call *c;

@@ -141,7 +141,7 @@ bool session_ref_open(struct call *c, const char *session, struct session_ref *s
         rc = start_search(c, s, &e);
     if (rc) {
         session_ref_close(c, s);
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
     } else if (!s->columns && s->row.records > 0) {
         rc = GPUFL_E_NOENT;
         say_absent(c, session);

@@ -23,8 +23,7 @@
 void api_sessions(struct call *c)
 {
     struct meta_session_query q = SESSION_QUERY(c, sessions);
-    struct meta_page page = {.limit = (unsigned)ARG(c, sessions, limit)->i,
-                             .after = ARG(c, sessions, after)->text};
+    struct meta_page page = ROWS_PAGE(c, sessions);
     struct meta_session *rows = NULL;
     struct rows_list l;
     q.sort = (enum meta_session_sort)ARG(c, sessions, sort)->i;
@@ -75,7 +74,7 @@ void api_session(struct call *c)
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = shared_elsewhere(c, id) ? GPUFL_E_NOENT : meta_session_get(&ask, id, &row);
     if (rc)
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
     else
         rows_send_one(c, META_ROW_session, &row);
 }
@@ -87,7 +86,7 @@ void api_session_delete(struct call *c)
     struct err e = {0};
     int rc = meta_session_drop(c->parts->meta, c->who.workspace, id, now, &e);
     if (rc) {
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
         return;
     }
     access_note(c, "session.delete", id);
@@ -101,7 +100,7 @@ static void set_label(struct call *c, const char *session, const char *name, con
     struct err e = {0};
     int rc = meta_session_label(c->parts->meta, c->who.workspace, session, name, value, &e);
     if (rc) {
-        call_fail(c, rc, value ? "session" : "label", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, value ? "session" : "label", &e);
         return;
     }
     snprintf(target, sizeof target, "%s %s", session, name);
@@ -134,7 +133,7 @@ void api_session_findings(struct call *c)
     if (rc == 0)
         rc = meta_finding_list(&ask, id, &rows, &count);
     if (rc)
-        call_fail(c, rc, "session", rc == GPUFL_E_NOENT ? NULL : &e);
+        call_fail_named(c, rc, "session", &e);
     else
         rows_send(c, META_ROW_finding, rows, count, NULL);
     region_fini(&mem);
@@ -150,8 +149,7 @@ void api_findings(struct call *c)
                                          .severity = ARG(c, findings, severity)->i,
                                          .from = ARG(c, findings, from)->i,
                                          .to = ARG(c, findings, to)->i};
-    struct meta_page page = {.limit = (unsigned)ARG(c, findings, limit)->i,
-                             .after = ARG(c, findings, after)->text};
+    struct meta_page page = ROWS_PAGE(c, findings);
     struct meta_found *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
