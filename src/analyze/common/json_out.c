@@ -160,15 +160,14 @@ void json_out_known(struct json_out *j, const char *key, bool known, int64_t v)
     json_out_int(j, key, known ? v : CELL_NULL);
 }
 
-void json_out_lines(struct json_out *j, const char *key, const char *lines)
+void json_out_pieces(struct json_out *j, const char *key, const char *text, char separator)
 {
     json_out_array(j, key);
-    while (*lines) {
-        char line[1024];
-        size_t len = strcspn(lines, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)len, lines);
-        json_out_text(j, NULL, line);
-        lines += len + (lines[len] == '\n');
+    while (*text) {
+        const char *end = strchrnul(text, separator);
+        begin(j, NULL);
+        buf_json(&j->buf, text, (size_t)(end - text));
+        text = *end ? end + 1 : end;
     }
     json_out_close_array(j);
 }

@@ -44,8 +44,8 @@ void json_out_text_or_null(struct json_out *j, const char *key, const char *text
 void json_out_null(struct json_out *j, const char *key);
 /* An integer, or null where nobody knows it. */
 void json_out_known(struct json_out *j, const char *key, bool known, int64_t v);
-/* The lines (LF) of a text as an array of strings. */
-void json_out_lines(struct json_out *j, const char *key, const char *lines);
+/* The pieces of a text between separators as an array of strings; none for "". */
+void json_out_pieces(struct json_out *j, const char *key, const char *text, char separator);
 /* Writes a value that is JSON already, unchanged. */
 void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len);
 

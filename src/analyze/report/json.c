@@ -33,7 +33,7 @@ void json_short_name(const struct model *m, struct json_out *j, uint32_t name)
 
 void json_put_sentences(struct json_out *j, const char *key, struct buf *text)
 {
-    json_out_lines(j, key, buf_cstr(text));
+    json_out_pieces(j, key, buf_cstr(text), '\n');
     json_out_fail(j, buf_error(text) ? GPUFL_E_NOMEM : 0);
 }
 

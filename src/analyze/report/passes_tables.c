@@ -323,7 +323,7 @@ static void json_pass(const struct report *r, struct json_out *j, const struct p
     json_out_close_array(j);
     json_out_text_or_null(j, "gave_nothing", one->nothing ? one->nothing : "");
     json_out_text(j, "verdict", sum_ledger_verdict_key(one->verdict));
-    json_out_lines(j, "missing", one->missing);
+    json_out_pieces(j, "missing", one->missing, '\n');
     json_out_close_object(j);
 }
 

@@ -62,19 +62,6 @@ static void put_type(struct json_out *j, const char *type, bool or_null)
     json_out_close_array(j);
 }
 
-static void put_choices(struct json_out *j, const char *words)
-{
-    json_out_array(j, "enum");
-    while (*words) {
-        char word[64];
-        size_t n = strcspn(words, "|");
-        snprintf(word, sizeof word, "%.*s", (int)n, words);
-        json_out_text(j, NULL, word);
-        words += n + (words[n] == '|');
-    }
-    json_out_close_array(j);
-}
-
 /* The schema of a parameter or member of a body. */
 static void put_param_schema(struct json_out *j, const struct param *p)
 {
@@ -106,7 +93,7 @@ static void put_param_schema(struct json_out *j, const struct param *p)
         break;
     case PARAM_CHOICE:
         json_out_text(j, "type", "string");
-        put_choices(j, p->limits);
+        json_out_pieces(j, "enum", p->limits, '|');
         break;
     case PARAM_LIST:
         json_out_text(j, "type", "string");
