@@ -1,5 +1,5 @@
 // cuda_check.hpp - what the CUDA programs of bench/ and tests/device share: a check
-// of every runtime call, and the clock.
+// of every runtime call, the clock, and the memory that the process has now.
 #ifndef GPUFL_BENCH_CUDA_CHECK_HPP
 #define GPUFL_BENCH_CUDA_CHECK_HPP
 
@@ -26,6 +26,20 @@ inline int64_t now()
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+// VmRSS of this process, KiB; -1: unknown.
+inline long resident_kib()
+{
+    FILE *f = std::fopen("/proc/self/status", "r");
+    char line[256];
+    long kib = -1;
+    while (f && std::fgets(line, sizeof line, f))
+        if (std::sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    if (f)
+        std::fclose(f);
+    return kib;
 }
 
 #endif

@@ -117,19 +117,6 @@ void trace(int rounds, int n, const char *log_path)
     print("trace", n, s);
 }
 
-long resident_kib()
-{
-    FILE *f = std::fopen("/proc/self/status", "r");
-    char line[256];
-    long kib = -1;
-    while (f && std::fgets(line, sizeof line, f))
-        if (std::sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    if (f)
-        std::fclose(f);
-    return kib;
-}
-
 void rate(int per_second, int seconds, bool floor, const char *log_path)
 {
     if (!start(GPUFL_ENGINE_TRACE, true, log_path))

@@ -45,19 +45,6 @@ double chunk()
     return double(end - begin);
 }
 
-long resident_kib()
-{
-    FILE *f = std::fopen("/proc/self/status", "r");
-    char line[256];
-    long kib = -1;
-    while (f && std::fgets(line, sizeof line, f))
-        if (std::sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    if (f)
-        std::fclose(f);
-    return kib;
-}
-
 struct Series {
     std::string name;
     std::vector<double> launch, start_ms, init_ms, end_ms, rss;

@@ -236,9 +236,9 @@ def wrong(o, r):
     ) if bad]
 
 
-def main():
-    o = options()
-    folder, failed = tempfile.mkdtemp(prefix="gpufl-bench-"), []
+def each_server(o, measure, wrong, within=None):
+    """Measures each --server in a folder of its own, all with the same recorded session; the exit status."""
+    folder, failed = tempfile.mkdtemp(prefix="gpufl-bench-", dir=within), []
     try:
         recorded = record(o.build, f"{folder}/sim", o.kernels)
         for i, program in enumerate(o.server or [f"{o.build}/bin/gpufl-server"]):
@@ -248,9 +248,9 @@ def main():
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for text in failed:
-        print(f"burst: {text}", file=sys.stderr)
+        print(f"wrong: {text}", file=sys.stderr)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_server(options(), measure, wrong))

@@ -17,19 +17,16 @@ import argparse
 import collections
 import gzip
 import http.client
-import json
 import multiprocessing
 import os
 import pathlib
-import shutil
 import sys
-import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT / "bench" / "server"))
-from burst import record  # noqa: E402
+from burst import each_server  # noqa: E402
 from served import Server, milliseconds  # noqa: E402
 
 LOOK_S = 0.5  # between looks at how many are loaded
@@ -198,21 +195,6 @@ def wrong(o, r):
     ) if bad]
 
 
-def main():
-    o = options()
-    folder, failed = tempfile.mkdtemp(prefix="gpufl-bench-", dir=o.folder), []
-    try:
-        recorded = record(o.build, f"{folder}/sim", o.kernels)
-        for i, program in enumerate(o.server or [f"{o.build}/bin/gpufl-server"]):
-            result = measure(o, program, recorded, f"{folder}/data-{i}")
-            print(json.dumps(result, indent=2), flush=True)
-            failed += wrong(o, result) if o.check else []
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    for text in failed:
-        print(f"wrong: {text}", file=sys.stderr)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    given = options()
+    sys.exit(each_server(given, measure, wrong, given.folder))
