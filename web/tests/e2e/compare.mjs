@@ -1,7 +1,6 @@
 // compare.mjs - two sides: the answer comes first, in the words of `gpufl compare`; kernels and scopes lead to
 // themselves; what is large and not sure is called not clear; and a flame graph shows where the time differs.
 //   node tests/e2e/compare.mjs BIN OUT
-import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
@@ -40,19 +39,6 @@ const open = async (page, address) => {
 const told = (page) => page.locator(".icicle-shown").innerText();
 const plain = (text) => text.replaceAll("\u202f", " ");
 
-async function shots(page, name) {
-  for (const width of [1280, 1600, 3840]) {
-    await page.setViewportSize({ width, height: width === 1280 ? 800 : width === 1600 ? 900 : 2160 });
-    for (const theme of ["dark", "light"]) {
-      await t.theme(page, theme);
-      if (width === 1280) await t.accessible(page, `${name} ${theme}`);
-      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), scale: "css", fullPage: width === 1280 });
-    }
-    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
-  }
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
-
 async function answer(page) {
   await open(page, "/compare?a=cmp-a&b=cmp-b");
   const first = page.locator(".compare-answer");
@@ -65,7 +51,7 @@ async function answer(page) {
   check(above, "answer: stands above the choice of sessions");
   const rows = await page.getByRole("region", { name: /^Kernels/ }).locator("tbody tr").allInnerTexts();
   check(rows.some((row) => row.startsWith("relu") && row.includes("not clear")), `verdicts: a large change that is not sure: ${rows.join(" | ")}`);
-  await shots(page, "compare-answer");
+  await t.shots(page, "compare-answer");
 }
 
 async function links(page) {
@@ -109,7 +95,7 @@ async function flame(page) {
   await page.waitForFunction(() => new URLSearchParams(location.search).get("width") === "a");
   const a = await colours(page);
   check(b.red > 2 * a.red && a.blue > b.blue && a.red > 100, `flame: colours: as wide as B ${JSON.stringify(b)}, as A ${JSON.stringify(a)}`);
-  await shots(page, "compare-flame");
+  await t.shots(page, "compare-flame");
   await page.getByRole("button", { name: "Scopes", exact: true }).click();
   await page.waitForFunction(() => document.querySelector(".icicle-shown")?.textContent.startsWith("Scopes"));
   check(plain(await told(page)).includes("A 6.00 s → B 3.00 s a run"), `flame: scopes: ${await told(page)}`);

@@ -10,6 +10,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const DESK = { width: 1280, height: 800 };
 const WALL = { width: 3840, height: 2160 };
 const PHONE = { width: 390, height: 844 };
+const DESKS = [DESK, { width: 1600, height: 900 }, WALL];
 
 export const MARKUP = `<img src=x onerror="document.title='taken'">`;
 
@@ -94,6 +95,20 @@ export function makeHarness(out) {
     views++;
   }
 
+  /** Whole pages: at the desk's width from top to bottom, and as wider screens show them. */
+  async function shots(page, name) {
+    for (const size of DESKS) {
+      await page.setViewportSize(size);
+      for (const wanted of ["dark", "light"]) {
+        await theme(page, wanted);
+        if (size === DESK) await accessible(page, `${name} ${wanted}`);
+        await page.screenshot({ path: path.join(out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });
+      }
+      check(await narrow(page), `${name}: wider than the page at ${size.width}`);
+    }
+    await page.setViewportSize(DESK);
+  }
+
   /** Runs the steps in order, or those that GPUFL_WEB_ONLY names; a step that throws has a picture, and the next one runs. */
   async function walk(page, steps, ...given) {
     const only = process.env.GPUFL_WEB_ONLY?.split(",");
@@ -115,5 +130,5 @@ export function makeHarness(out) {
     return wrong.length || !checks ? 1 : 0;
   }
 
-  return { check, watch, accessible, picture, theme, walk, finish, wrong, expected };
+  return { check, watch, accessible, picture, shots, theme, walk, finish, wrong, expected };
 }

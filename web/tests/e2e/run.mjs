@@ -2,7 +2,6 @@
 // kernel's page has what each pass tells of the kernel, whichever of them it is opened in (the recorded
 // ranges have counters of the whole, so that of a kernel they are unknown).
 //   node tests/e2e/run.mjs BIN DATA OUT
-import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
@@ -21,19 +20,6 @@ const open = async (page, address) => {
   await rest(page);
 };
 const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
-
-async function shots(page, name) {
-  for (const width of [1280, 1600, 3840]) {
-    await page.setViewportSize({ width, height: width === 1280 ? 800 : width === 1600 ? 900 : 2160 });
-    for (const theme of ["dark", "light"]) {
-      await t.theme(page, theme);
-      if (width === 1280) await t.accessible(page, `${name} ${theme}`);
-      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), scale: "css", fullPage: width === 1280 });
-    }
-    check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
-  }
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
 
 /** A session of a process: its headers name the run. */
 async function rank(key, n) {
@@ -56,7 +42,7 @@ async function passes(page) {
   check(lines[2].includes("counts of instructions") && lines[2].includes("unknown"), `run: what a pass gives, unknown as unknown: ${lines[2]}`);
   const { answer } = await ask(page, `sessions/${of.Trace}/summary`);
   check(lines[0].includes(answer.statement.slice(0, 20)), `run: the answer of Trace: ${lines[0]}`);
-  await shots(page, "run-passes");
+  await t.shots(page, "run-passes");
   await page.getByRole("link", { name: "Kernels with all passes" }).click();
   await page.getByRole("link", { name: /matmul/ }).first().click();
   await page.locator(".from-passes").waitFor();
@@ -64,7 +50,7 @@ async function passes(page) {
   const whole = await kernelFacts(page);
   check(/Times: pass 1, Trace.*Stalls: pass 2, PcSampling.*Counts: pass 3, SassMetrics.*Counters: unknown: no pass tells/.test(whole.from), `kernel: which pass tells what: ${whole.from}`);
   check(whole.stalls > 2 && whole.executed > 5 && whole.sampled > 2, `kernel: numbers of all passes: ${JSON.stringify(whole)}`);
-  await shots(page, "run-kernel");
+  await t.shots(page, "run-kernel");
   // Opened in another pass the page is the same one: its times are those of Trace.
   const profiled = (await ask(page, `sessions/${of.PcSampling}/kernels?limit=100`)).data;
   const at = profiled?.name?.length ? profiled.name[0] : null;
@@ -97,7 +83,7 @@ async function ranks(page) {
   check(lines.every((line) => line.split("\t").at(-1).length > 10 || line.includes("unknown")), `ranks: an answer each: ${lines[5]}`);
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "ranks: a name stays text");
   check((await page.getByRole("columnheader", { name: "Pass" }).count()) === 0, "ranks: without passes there is no column of them");
-  await shots(page, "run-ranks");
+  await t.shots(page, "run-ranks");
   await open(page, "/runs/no-such-run");
   await page.getByText("This run is not here").waitFor();
 }
