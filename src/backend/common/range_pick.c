@@ -2,6 +2,8 @@
  * them is kept. */
 #include "backend/common/range_pick.h"
 
+#include "base/intern.h"
+
 #include <string.h>
 
 enum { FULL = RANGE_PICK_NAMES / 4 * 3 }; /* so that a name that is not there is soon known */
@@ -14,9 +16,7 @@ void range_pick_init(struct range_pick *p, uint32_t most)
 
 static uint64_t hash_of(const char *name)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+    uint64_t h = intern_hash(name, strlen(name));
     return h ? h : 1;
 }
 

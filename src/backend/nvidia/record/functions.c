@@ -1,4 +1,6 @@
-/* functions.c - see functions.h: open addressing, doubled at half full. */
+/* functions.c - see functions.h: open addressing, doubled at half full.
+ *
+ * Not a struct keyed, which compares keys as bytes: the name is part of the key. */
 #include "backend/nvidia/record/functions.h"
 
 #include "backend/nvidia/devices.h"

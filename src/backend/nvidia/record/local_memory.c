@@ -7,9 +7,11 @@
 #include "backend/nvidia/record/local_memory.h"
 
 #include "backend/nvidia/library/cuda.h"
+#include "base/intern.h"
 #include "wire/record.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { FUNCTIONS = 1 << 14, KERNELS = 1 << 14, PROBES = 16 };
 
@@ -30,10 +32,7 @@ static uint64_t mix(uint64_t h)
 
 static uint64_t hash_of(const char *text)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return mix(h);
+    return mix(intern_hash(text, strlen(text)));
 }
 
 static _Atomic uint64_t *slot_of(uint64_t key, size_t probe)
