@@ -99,11 +99,11 @@ static int set_error(struct sim_config *c, const char *item, struct err *e)
 int sim_config_errors(struct sim_config *c, const char *text, struct err *e)
 {
     char item[TEXT_MAX];
-    int code = 0;
-    while (!code && next_item(&text, ",+", item))
+    int rc = 0;
+    while (!rc && next_item(&text, ",+", item))
         if (*item)
-            code = set_error(c, item, e);
-    return code;
+            rc = set_error(c, item, e);
+    return rc;
 }
 
 static const char *const plants[SIM_PLANT_COUNT] = {
@@ -140,8 +140,8 @@ static int set_key(struct sim_config *c, const char *name, const char *value, st
         if (strcmp(name, k->name))
             continue;
         int64_t v;
-        int code = k->size ? opt_size(value, &v) : opt_int(value, &v);
-        if (code || v < k->least || v > k->most)
+        int rc = k->size ? opt_size(value, &v) : opt_int(value, &v);
+        if (rc || v < k->least || v > k->most)
             return err_set(e, GPUFL_E_INVAL,
                            "GPUFL_SIM: %s=%s is not a number between %lld and %lld", name, value,
                            (long long)k->least, (long long)k->most);
@@ -157,8 +157,8 @@ static int set_key(struct sim_config *c, const char *name, const char *value, st
 int sim_config_parse(struct sim_config *c, const char *text, struct err *e)
 {
     char item[TEXT_MAX * 4];
-    int code = 0;
-    while (!code && *text) {
+    int rc = 0;
+    while (!rc && *text) {
         size_t n = strcspn(text, ", ");
         if (n >= sizeof item)
             return err_set(e, GPUFL_E_INVAL, "GPUFL_SIM: '%.40s…' is too long", text);
@@ -168,10 +168,10 @@ int sim_config_parse(struct sim_config *c, const char *text, struct err *e)
         char *value = strchr(item, '=');
         if (value) {
             *value = '\0';
-            code = set_key(c, item, value + 1, e);
+            rc = set_key(c, item, value + 1, e);
         } else if (*item) {
-            code = err_set(e, GPUFL_E_INVAL, "GPUFL_SIM: '%s' is not of the form key=value", item);
+            rc = err_set(e, GPUFL_E_INVAL, "GPUFL_SIM: '%s' is not of the form key=value", item);
         }
     }
-    return code;
+    return rc;
 }

@@ -89,9 +89,9 @@ static int devices_open(struct devices **out, struct err *e)
 {
     *out = NULL;
     struct sim_machine *m;
-    int code = sim_machine_get(&m, e);
-    if (code)
-        return code;
+    int rc = sim_machine_get(&m, e);
+    if (rc)
+        return rc;
     struct devices *d = mem_zalloc(sizeof *d);
     if (!d)
         return err_set(e, GPUFL_E_NOMEM, "no memory for the simulated devices");

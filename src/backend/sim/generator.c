@@ -43,21 +43,21 @@ static void *generate(void *arg)
 
 int sim_generator_get(struct sim_machine *m, struct err *e)
 {
-    int code = 0;
+    int rc = 0;
     pthread_mutex_lock(&generator.lock);
     if (generator.references == 0 && !m->driven && m->config.rate > 0) {
-        code = wakeup_init(&generator.stop);
-        if (!code) {
-            code = thread_start(&generator.thread, "gpufl-sim", 0, generate, m);
-            if (code)
+        rc = wakeup_init(&generator.stop);
+        if (!rc) {
+            rc = thread_start(&generator.thread, "gpufl-sim", 0, generate, m);
+            if (rc)
                 wakeup_fini(&generator.stop);
         }
-        if (code)
-            err_set(e, code, "the simulated workload's thread did not start");
+        if (rc)
+            err_set(e, rc, "the simulated workload's thread did not start");
     }
-    generator.references += code == 0;
+    generator.references += rc == 0;
     pthread_mutex_unlock(&generator.lock);
-    return code;
+    return rc;
 }
 
 void sim_generator_forget(void)

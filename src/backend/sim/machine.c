@@ -164,7 +164,7 @@ struct sim_machine *sim_machine_peek(void)
 
 int sim_machine_get(struct sim_machine **out, struct err *e)
 {
-    int code = 0;
+    int rc = 0;
     pthread_mutex_lock(&machine_lock);
     if (!watching)
         watching = pthread_atfork(NULL, NULL, forget) == 0;
@@ -174,13 +174,13 @@ int sim_machine_get(struct sim_machine **out, struct err *e)
         c.realtime = true; /* the program around us lives on the real clock */
         c.lossless = false;
         const char *text = getenv("GPUFL_SIM");
-        code = sim_config_parse(&c, text ? text : "", e);
-        if (!code && !(machine = machine_make(&c)))
-            code = err_set(e, GPUFL_E_NOMEM, "no memory for the simulated machine");
+        rc = sim_config_parse(&c, text ? text : "", e);
+        if (!rc && !(machine = machine_make(&c)))
+            rc = err_set(e, GPUFL_E_NOMEM, "no memory for the simulated machine");
     }
     *out = machine;
     pthread_mutex_unlock(&machine_lock);
-    return code;
+    return rc;
 }
 
 static int64_t last_end(struct sim_machine *m)
@@ -213,9 +213,9 @@ int sim_thread_open(struct sim_thread **out, uint64_t seed)
 {
     *out = NULL;
     struct sim_machine *m;
-    int code = sim_machine_get(&m, NULL);
-    if (code)
-        return code;
+    int rc = sim_machine_get(&m, NULL);
+    if (rc)
+        return rc;
     struct sim_thread *t = mem_zalloc(sizeof *t);
     struct sim_record *held = mem_array(SIM_HELD_MAX, sizeof *held);
     if (!t || !held) {

@@ -34,20 +34,20 @@ static int locks_init(struct sim_trace *a)
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    int code = pthread_mutex_init(&a->lock, NULL);
-    if (!code && (code = pthread_cond_init(&a->moved, &attr)))
+    int rc = pthread_mutex_init(&a->lock, NULL);
+    if (!rc && (rc = pthread_cond_init(&a->moved, &attr)))
         pthread_mutex_destroy(&a->lock);
     pthread_condattr_destroy(&attr);
-    return code ? GPUFL_E_NOMEM : 0;
+    return rc ? GPUFL_E_NOMEM : 0;
 }
 
 static int trace_open(struct trace **out, const struct trace_config *c, struct sink *sink,
                       struct err *e)
 {
     struct sim_machine *m;
-    int code = sim_machine_get(&m, e);
-    if (code || (code = refused(m, e)))
-        return code;
+    int rc = sim_machine_get(&m, e);
+    if (rc || (rc = refused(m, e)))
+        return rc;
     struct sim_trace *a = mem_zalloc(sizeof *a);
     if (!a || sim_counters_init(&a->counters, c) || locks_init(a)) {
         if (a)
@@ -82,9 +82,9 @@ static int trace_start(struct trace *t, struct err *e)
         return err_set(e, GPUFL_E_VENDOR,
                        "the simulated profiling interface does not start (scripted): take 'start' "
                        "out of GPUFL_SIM");
-    int code = sim_generator_get(a->machine, e);
-    if (code)
-        return code;
+    int rc = sim_generator_get(a->machine, e);
+    if (rc)
+        return rc;
     pthread_mutex_lock(&a->lock);
     a->running = true;
     pthread_mutex_unlock(&a->lock);
