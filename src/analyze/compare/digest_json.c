@@ -278,7 +278,6 @@ int digest_read(struct digest *d, const char *text, size_t len)
     json_members(&r.j, take_member, &r);
     d->simulated = r.simulated != 0;
     d->scopes_unknown = r.scopes_unknown != 0;
-    d->scopes_unknown = r.scopes_unknown != 0;
     if (r.rc || r.j.error)
         return r.rc ? r.rc : GPUFL_E_CORRUPT;
     if (r.format > DIGEST_FORMAT)

@@ -143,6 +143,23 @@ static void look_at_limit(struct seen *s, long pid)
         (void)fclose(f);
 }
 
+/* Looks for the driver among the files that the process has mapped. */
+static void look_at_maps(struct seen *s, long pid)
+{
+    char path[64], line[PATH_MAX + 128];
+    size_t stem = s->vendor ? strcspn(s->vendor->driver, ".") + 1 : 0; /* "libcuda." */
+    if (!stem || s->driver_mapped)
+        return;
+    snprintf(path, sizeof path, "/proc/%ld/maps", pid);
+    FILE *f = fopen(path, "re");
+    while (f && !s->driver_mapped && fgets(line, sizeof line, f)) {
+        const char *name = strrchr(line, '/');
+        s->driver_mapped = name && strncmp(name + 1, s->vendor->driver, stem) == 0;
+    }
+    if (f)
+        (void)fclose(f);
+}
+
 static unsigned children_of(long pid, long *out, unsigned room)
 {
     char path[64];
@@ -165,6 +182,7 @@ static void look(struct seen *s, pid_t child)
     for (unsigned i = 0; i < count; i++) {
         look_at_environment(s, all[i]);
         look_at_limit(s, all[i]);
+        look_at_maps(s, all[i]);
         count += children_of(all[i], all + count, PROCESSES_MOST - count);
     }
 }

@@ -5,7 +5,8 @@
  * A program that leaves no session has not used the GPU, or was not reached by gpufl's
  * environment: only what is seen here tells the two apart. The files are watched (inotify), which
  * costs the program nothing; a file of another mount namespace is not seen. When one is opened,
- * /proc of the program and of its descendants is read at once. One thread. */
+ * /proc of the program and of its descendants is read at once. inotify does not say who opened a
+ * file: that it was the program is known only where the file is among its mappings. One thread. */
 #ifndef GPUFL_CLI_TRACE_SEEN_H
 #define GPUFL_CLI_TRACE_SEEN_H
 
@@ -27,7 +28,8 @@ struct seen {
     const struct vendor *vendor; /* whose that is; NULL: none is watched */
     unsigned looks;              /* at the processes */
     bool library_opened;         /* by any process of this host */
-    bool driver_opened;          /* so, too */
+    bool driver_opened;          /* by any process of this host */
+    bool driver_mapped;          /* the program, or a descendant, had the driver when looked at */
     bool environment_lost;       /* the program, or a descendant, ran without gpufl's variables */
     int64_t memory_limit;        /* bytes: smallest RLIMIT_AS of theirs; 0: none was seen */
     char name[64];               /* of a process without the variables */

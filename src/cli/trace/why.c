@@ -373,7 +373,7 @@ static bool cause_environment(const struct why *w, struct buf *out)
     if (!not_asked(w) || !seen_of(w)->environment_lost)
         return false;
     buf_printf(out,
-               "the CUDA driver was loaded, but %s ran without the variables that capture needs "
+               "the CUDA driver was opened, but %s ran without the variables that capture needs "
                "(%s, GPUFL_TRACE_OPTIONS): something on the way cleared the environment; put gpufl "
                "after that: … gpufl trace -- COMMAND",
                seen_of(w)->name, injection_of(w));
@@ -384,10 +384,13 @@ static bool cause_not_asked(const struct why *w, struct buf *out)
 {
     if (!not_asked(w))
         return false;
-    buf_printf(out,
-               "the CUDA driver was loaded, but it did not load the capture library: the program "
-               "did not initialize CUDA, or failed to, or did so without the variables that "
-               "capture needs (%s, GPUFL_TRACE_OPTIONS); it ended",
+    buf_str(out,
+            seen_of(w)->driver_mapped
+                ? "the CUDA driver was loaded, but it did not load the capture library: the "
+                  "program did not initialize CUDA, or failed to, or did so"
+                : "the CUDA driver was opened, by the program or by another one of this host, "
+                  "and the capture library was not: the program did not use the GPU, or did so");
+    buf_printf(out, " without the variables that capture needs (%s, GPUFL_TRACE_OPTIONS); it ended",
                injection_of(w));
     put_end(w, out);
     return true;
