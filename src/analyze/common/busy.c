@@ -5,6 +5,7 @@
 #include "analyze/common/histogram.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -162,7 +163,7 @@ int busy_add_slow(struct busy *b, int64_t start, int64_t end)
 static int compare_spans(const void *a, const void *b)
 {
     int64_t x = ((const struct busy_span *)a)->start, y = ((const struct busy_span *)b)->start;
-    return (x > y) - (x < y);
+    return ORDER(x, y);
 }
 
 /* Appends a span to out, whose last span starts no later. */

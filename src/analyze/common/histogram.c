@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ int histogram_merge(struct histogram *h, const struct histogram *other)
 static int compare_values(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return ORDER(x, y);
 }
 
 static int64_t exact_quantile(const struct histogram *h, uint64_t rank)

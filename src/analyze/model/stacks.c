@@ -5,6 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "symbol/fold.h"
 
 #include <stdlib.h>
@@ -237,7 +238,7 @@ static int compare_symbols(const void *a, const void *b)
     if (x->is.line != y->is.line)
         return x->is.line > y->is.line ? -1 : 1;
     return x->is.function != y->is.function ? (x->is.function < y->is.function ? -1 : 1)
-                                            : (x->is.file > y->is.file) - (x->is.file < y->is.file);
+                                            : ORDER(x->is.file, y->is.file);
 }
 
 /* Appends symbols of a frame that has none yet. */

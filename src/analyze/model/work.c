@@ -6,6 +6,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +175,7 @@ static int compare_calls(const void *a, const void *b)
     const struct call *x = a, *y = b;
     if (x->correlation != y->correlation)
         return x->correlation < y->correlation ? -1 : 1;
-    return (x->stack > y->stack) - (x->stack < y->stack);
+    return ORDER(x->stack, y->stack);
 }
 
 /* Calls that copy and have a stack, by correlation id. */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/order.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -270,7 +271,7 @@ static int compare_parts(const void *a, const void *b)
     const struct discover_part *x = a, *y = b;
     if (x->channel != y->channel)
         return x->channel < y->channel ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    return ORDER(x->number, y->number);
 }
 
 static int compare_sessions(const void *a, const void *b)

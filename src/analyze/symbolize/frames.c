@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/order.h"
 #include "base/spelling.h"
 #include "symbol/elf/debug_file.h"
 #include "symbol/symbolizer.h"
@@ -35,7 +36,7 @@ static int by_place(const void *a, const void *b)
     uint64_t ox = (uint64_t)x[COL_frame_offset], oy = (uint64_t)y[COL_frame_offset];
     if (ox != oy)
         return ox < oy ? -1 : 1;
-    return (x[0] > y[0]) - (x[0] < y[0]);
+    return ORDER(x[0], y[0]);
 }
 
 /* The native frames without symbols, in the order to look them up; the caller frees. */

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/order.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -197,7 +198,7 @@ struct kept {
 static int older(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
-    return (x->used > y->used) - (x->used < y->used);
+    return ORDER(x->used, y->used);
 }
 
 /* True where another `gpufl view` holds the folder. */

@@ -7,6 +7,7 @@
 #include "server/api/parts.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "wire/record.h"
 
 #include <stdlib.h>
@@ -142,7 +143,7 @@ static int take_steps(void *arg, const struct store_chunk *c)
 static int compare_steps(const void *a, const void *b)
 {
     const struct step *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
+    return ORDER(x->at, y->at);
 }
 
 /* Steps of several sessions in order, those of one time as one. */

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/order.h"
 #include "symbol/elf/file.h"
 
 #include <limits.h>
@@ -150,7 +151,7 @@ static int compare_functions(const void *a, const void *b)
     const struct function *x = a, *y = b;
     if (x->section != y->section)
         return x->section < y->section ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    return ORDER(x->at, y->at);
 }
 
 /* The first function at this place or after it. */
@@ -172,7 +173,7 @@ static size_t find_function(const struct function *list, size_t count, uint32_t 
 static int compare_relocations(const void *a, const void *b)
 {
     const Elf64_Rela *x = a, *y = b;
-    return (x->r_offset > y->r_offset) - (x->r_offset < y->r_offset);
+    return ORDER(x->r_offset, y->r_offset);
 }
 
 /* The relocation at an offset of .debug_line; NULL: there is none. */

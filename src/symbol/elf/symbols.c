@@ -2,6 +2,7 @@
 #include "symbol/elf/symbols.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static int by_address(const void *a, const void *b)
         return x->begin < y->begin ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
+    return ORDER(x->name, y->name);
 }
 
 /* True for code of this file: the section's flags say so where the file has sections, debug files

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -48,8 +49,8 @@ static int by_parts(const void *a, const void *b)
     size_t n = p.len < q.len ? p.len : q.len;
     int order = n ? memcmp(p.at, q.at, n) : 0;
     if (!order)
-        order = (p.len > q.len) - (p.len < q.len);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
+        order = ORDER(p.len, q.len);
+    return order ? order : ORDER(x->index, y->index);
 }
 
 /* Appends the part at i, a sign with the word after it, to the mark. */

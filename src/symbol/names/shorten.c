@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "symbol/names/args.h"
 #include "symbol/names/demangle.h"
 #include "symbol/names/family.h"
@@ -177,13 +178,13 @@ static int by_family(const void *a, const void *b)
     int order = n ? memcmp(x->family.at, y->family.at, n) : 0;
     if (!order && x->family.len != y->family.len)
         order = x->family.len < y->family.len ? -1 : 1;
-    return order ? order : (x->index > y->index) - (x->index < y->index);
+    return order ? order : ORDER(x->index, y->index);
 }
 
 static int by_index(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    return (x->index > y->index) - (x->index < y->index);
+    return ORDER(x->index, y->index);
 }
 
 static int by_text(const void *a, const void *b, void *arg)

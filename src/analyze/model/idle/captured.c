@@ -5,6 +5,7 @@
 #include "analyze/model/idle/spans.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -53,8 +54,6 @@ int idle_captured_batch(struct idle_captured *c, const struct wire_batch *b)
 }
 
 /* ---- order ------------------------------------------------------------------------------- */
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int by_thread(const void *a, const void *b)
 {

@@ -2,6 +2,7 @@
 #include "analyze/model/idle/engines.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ static int by_start(const void *a, const void *b)
 {
     int64_t x = ((const struct idle_stretch *)a)->start,
             y = ((const struct idle_stretch *)b)->start;
-    return (x > y) - (x < y);
+    return ORDER(x, y);
 }
 
 static void sort(struct idle_engines *e)

@@ -5,6 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -40,8 +41,6 @@ static struct way *read_way(const struct model *m, uint32_t node, const struct s
         way->steps[i] = inner[depth - 1 - i];
     return way;
 }
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int by_steps(const void *a, const void *b)
 {

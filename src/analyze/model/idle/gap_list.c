@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static int compare_gaps(const void *a, const void *b)
     const struct idle_kept_gap *x = a, *y = b;
     if (x->device != y->device)
         return x->device < y->device ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return ORDER(x->start, y->start);
 }
 
 void idle_gap_list_sort(struct idle_gap_list *l)

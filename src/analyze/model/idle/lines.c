@@ -5,6 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static int by_rest(const void *a, const void *b)
     const struct remainder *x = a, *y = b;
     if (x->rest != y->rest)
         return x->rest > y->rest ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    return ORDER(x->at, y->at);
 }
 
 int idle_lines_divide(int64_t ns, const uint64_t *counts, size_t n, uint64_t total, int64_t *out)

@@ -3,6 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -59,8 +60,6 @@ int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b)
     }
     return rc;
 }
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int compare(const void *a, const void *b)
 {

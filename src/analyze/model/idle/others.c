@@ -3,6 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static int compare(const void *a, const void *b)
         return x->device < y->device ? -1 : 1;
     if (x->since != y->since)
         return x->since < y->since ? -1 : 1;
-    return (x->processes > y->processes) - (x->processes < y->processes);
+    return ORDER(x->processes, y->processes);
 }
 
 bool idle_others_at(struct idle_others *o, uint32_t device, int64_t t)

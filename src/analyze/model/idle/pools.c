@@ -9,6 +9,7 @@
 #include "analyze/model/scopes/path.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -110,8 +111,6 @@ static int judge(struct pools *p, uint64_t (*looks)[2])
 }
 
 /* ---- shares ------------------------------------------------------------------------------ */
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int compare(const void *a, const void *b)
 {

@@ -5,6 +5,7 @@
 #include "analyze/common/histogram.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +111,7 @@ static int compare(const void *a, const void *b)
     const struct idle_span *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return x->first != y->first ? (x->first < y->first ? -1 : 1)
-                                : (x->end > y->end) - (x->end < y->end);
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : ORDER(x->end, y->end);
 }
 
 /* The first span that may touch the earliest of the late ones. */

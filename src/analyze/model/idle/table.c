@@ -5,6 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -95,8 +96,6 @@ const char *idle_doing_call(uint32_t doing)
 }
 
 /* ---- rows of lines.h by place ------------------------------------------------------------ */
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 struct item {
     const struct idle_line *line;

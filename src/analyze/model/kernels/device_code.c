@@ -5,6 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "symbol/names/demangle.h"
 
 #include <stdlib.h>
@@ -326,8 +327,7 @@ struct listed {
 static int compare_listed(const void *a, const void *b)
 {
     const struct listed *x = a, *y = b;
-    return x->offset != y->offset ? (x->offset < y->offset ? -1 : 1)
-                                  : (x->place > y->place) - (x->place < y->place);
+    return x->offset != y->offset ? (x->offset < y->offset ? -1 : 1) : ORDER(x->place, y->place);
 }
 
 uint32_t *device_code_list(const struct device_code *c, uint32_t function, size_t *count)

@@ -6,6 +6,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ static int longer(const void *a, const void *b, void *arg)
                               *y = keyed_at(&s->ids, *(const uint32_t *)b);
     if (x->ns != y->ns)
         return x->ns > y->ns ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
+    return ORDER(x->id, y->id);
 }
 
 int sum_external_finish(struct model *m)

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +125,7 @@ static int compare(const void *a, const void *b)
         return x->handle < y->handle ? -1 : 1;
     if (x->ns != y->ns)
         return x->ns > y->ns ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
+    return ORDER(x->name, y->name);
 }
 
 int scope_kernels_finish(struct sum_scopes *s)

@@ -9,6 +9,7 @@
 #include "analyze/model/scopes/tree.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static int compare_parts(const void *a, const void *b)
     const struct part *x = a, *y = b;
     if (x->kernel != y->kernel)
         return x->kernel < y->kernel ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    return ORDER(x->number, y->number);
 }
 
 /* Lists each kernel's time in scopes, and the rest of it, outside. */
@@ -141,8 +142,7 @@ static int compare_pools(const void *a, const void *b)
         return x->kernel < y->kernel ? -1 : 1;
     if (x->number != y->number)
         return x->number > y->number ? -1 : 1;
-    return x->end != y->end ? (x->end < y->end ? -1 : 1)
-                            : (x->reason > y->reason) - (x->reason < y->reason);
+    return x->end != y->end ? (x->end < y->end ? -1 : 1) : ORDER(x->reason, y->reason);
 }
 
 static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, double samples)

@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -199,7 +200,7 @@ static int compare_power(const struct power_part *x, const struct power_part *y)
         return x->time.last < y->time.last ? -1 : 1;
     if (x->covered != y->covered)
         return x->covered < y->covered ? -1 : 1;
-    return (x->energy > y->energy) - (x->energy < y->energy);
+    return ORDER(x->energy, y->energy);
 }
 
 static struct metrics_span moved(struct metrics_span t, int64_t shift)

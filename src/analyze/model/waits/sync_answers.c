@@ -3,6 +3,7 @@
 #include "analyze/model/model.h"
 #include "analyze/model/waits/sync.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -64,7 +65,7 @@ static int compare_lines(const void *a, const void *b, void *arg)
         return s->blocked[i] > s->blocked[k] ? -1 : 1;
     if (x->count != y->count)
         return x->count > y->count ? -1 : 1;
-    return x->first != y->first ? (x->first < y->first ? -1 : 1) : (i > k) - (i < k);
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : ORDER(i, k);
 }
 
 uint32_t *sum_sync_sorted(const struct model *m, size_t *count)
@@ -99,7 +100,7 @@ static int compare_stacks(const void *a, const void *b)
         return x->line < y->line ? -1 : 1;
     if (x->time != y->time)
         return x->time > y->time ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
+    return ORDER(x->node, y->node);
 }
 
 const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -12,24 +13,19 @@ void sync_list_fini(struct sync_list *l)
     memset(l, 0, sizeof *l);
 }
 
-static int order(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare(const struct sync_wait *a, const struct sync_wait *b)
 {
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
     if (a->end != b->end)
         return a->end < b->end ? -1 : 1;
-    int o = order(a->thread, b->thread);
-    o = o ? o : order(a->correlation, b->correlation);
-    o = o ? o : order(a->stack, b->stack);
-    o = o ? o : order(a->call, b->call);
-    o = o ? o : order(a->launches, b->launches);
-    o = o ? o : order(a->bytes, b->bytes);
-    return o ? o : order(a->async, b->async);
+    int o = ORDER(a->thread, b->thread);
+    o = o ? o : ORDER(a->correlation, b->correlation);
+    o = o ? o : ORDER(a->stack, b->stack);
+    o = o ? o : ORDER(a->call, b->call);
+    o = o ? o : ORDER(a->launches, b->launches);
+    o = o ? o : ORDER(a->bytes, b->bytes);
+    return o ? o : ORDER(a->async, b->async);
 }
 
 int sync_list_add(struct sync_list *l, const struct sync_wait *w)
