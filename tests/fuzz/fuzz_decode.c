@@ -2,19 +2,12 @@
  * decoder stays within its input, delivers batches that keep its promises, and
  * what it delivers can be encoded and decoded again with the same result. */
 #include "base/err.h"
+#include "tests/fuzz/check.h"
 #include "wire/decode.h"
 #include "wire/encode.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x))                                                                                  \
-            abort();                                                                               \
-    } while (0)
 
 /* Rows that must come back. */
 struct again {

@@ -2,18 +2,11 @@
  * text or the name itself. The first byte chooses the scheme, so that few inputs are refused at
  * once. */
 #include "symbol/names/demangle.h"
+#include "tests/fuzz/check.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x))                                                                                  \
-            abort();                                                                               \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,6 +5,7 @@
  * of it; the rest is the body. */
 #include "base/file.h"
 #include "server/intake/ingest.h"
+#include "tests/fuzz/check.h"
 #include "wire/decode.h"
 
 #include <pthread.h>
@@ -12,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x))                                                                                  \
-            abort();                                                                               \
-    } while (0)
 
 enum { PLACES = 4096, HEAD = 4 };
 

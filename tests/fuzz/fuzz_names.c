@@ -3,21 +3,14 @@
 #include "symbol/names/kinds.h"
 #include "symbol/names/rules.h"
 #include "symbol/names/shorten.h"
+#include "tests/fuzz/check.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { ROWS = 32, LEAST = 16, TEXT_MAX = 64 << 20 };
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x))                                                                                  \
-            abort();                                                                               \
-    } while (0)
 
 static size_t columns(const char *text)
 {

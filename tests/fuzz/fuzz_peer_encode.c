@@ -1,18 +1,11 @@
 /* fuzz_peer_encode.c - sessions of any content, turned into the public client's
  * lines and read back: every line written is one that the reader takes. */
+#include "tests/fuzz/check.h"
 #include "wire/decode.h"
 #include "wire/peer/encode.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x))                                                                                  \
-            abort();                                                                               \
-    } while (0)
 
 static int put_header(void *arg, const struct wire_header *h)
 {

@@ -2,14 +2,14 @@
  * every build, whatever compiles it.
  *
  *   replay FOLDER...    every file below, in order of names; the end is the proof */
+#include "tests/fuzz/check.h"
+
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PATH_LEN = 4096 };
 

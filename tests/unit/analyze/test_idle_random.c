@@ -93,29 +93,13 @@ TEST(test_sums)
 
 /* ---- without memory ---------------------------------------------------------------------- */
 
-static int take_header(void *arg, const struct wire_header *h)
-{
-    return model_header(arg, h);
-}
-
-static int take_name(void *arg, uint32_t id, const char *text, size_t len)
-{
-    return model_name(arg, id, text, len);
-}
-
-static int take_batch(void *arg, const struct wire_batch *b)
-{
-    return model_batch(arg, b);
-}
-
 /* Reads the program while the allocation of that number fails; makes the table, too. */
 static int read_failing(struct program *p, int64_t fail, bool *done)
 {
     struct model m;
     struct decoder *d;
     struct idle_table t = {0};
-    struct wire_visitor v = {
-        .arg = &m, .header = take_header, .name = take_name, .batch = take_batch};
+    struct wire_visitor v = program_visitor(&m);
     char *copy = strdup(buf_cstr(&p->log.lines)), *at = copy;
     assert_non_null(copy);
     model_init(&m, names);

@@ -6,6 +6,7 @@
 #include "tests/test.h"
 #include "wire/decode.h"
 
+#include "tests/unit/support/program.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,25 +53,9 @@ static struct intern *names;
 static struct model model;
 static struct insights found;
 
-static int take_header(void *arg, const struct wire_header *h)
-{
-    return model_header(arg, h);
-}
-
-static int take_name(void *arg, uint32_t id, const char *text, size_t len)
-{
-    return model_name(arg, id, text, len);
-}
-
-static int take_batch(void *arg, const struct wire_batch *b)
-{
-    return model_batch(arg, b);
-}
-
 static void read_session(const char *lines)
 {
-    const struct wire_visitor v = {
-        .arg = &model, .header = take_header, .name = take_name, .batch = take_batch};
+    const struct wire_visitor v = program_visitor(&model);
     struct decoder *d;
     char *copy = strdup(lines);
     assert_int_equal(intern_open(&names, 1 << 16, 1 << 24), 0);

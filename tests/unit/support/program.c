@@ -210,6 +210,12 @@ static int take_batch(void *arg, const struct wire_batch *b)
     return model_batch(arg, b);
 }
 
+struct wire_visitor program_visitor(struct model *m)
+{
+    return (struct wire_visitor){
+        .arg = m, .header = take_header, .name = take_name, .batch = take_batch};
+}
+
 struct line {
     char *text;
     unsigned rank; /* names and devices come first, whatever the order of the others */
@@ -238,8 +244,7 @@ static unsigned rank_of(const char *text, unsigned number, unsigned seed)
 
 void program_read_shuffled(struct program *p, struct model *m, unsigned seed)
 {
-    struct wire_visitor v = {
-        .arg = m, .header = take_header, .name = take_name, .batch = take_batch};
+    struct wire_visitor v = program_visitor(m);
     char *copy = strdup(buf_cstr(&p->log.lines)), *at = copy;
     size_t count = 0, cap = 1;
     for (const char *c = copy; *c; c++)

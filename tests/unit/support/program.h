@@ -64,16 +64,19 @@ void program_work(struct program *p, int64_t ns);
 /* A call that waits until the GPU is done, and returns 5 us after that; without work it takes 1
  * us. */
 void program_sync(struct program *p, int64_t call, int64_t stack, int64_t thread);
-/* The same with a length of its own. */
+/* program_sync with a wait of any length: the row says it. */
 void program_call(struct program *p, struct wait_row w);
 /* The end of a clean session. */
 void program_end(struct program *p);
 /* Ends a clean session, writes its log to the test's directory as device.log, and frees p. */
 void program_write(struct program *p);
 
+/* Gives what a decoder reads to a model. */
+struct wire_visitor program_visitor(struct model *m);
+
 /* Reads what has been put into m, which is initialized; finishes it. */
 void program_read(struct program *p, struct model *m);
-/* The same with the lines in another order, by seed; headers and names stay in front. */
+/* program_read with the lines in another order, by seed; headers and names stay in front. */
 void program_read_shuffled(struct program *p, struct model *m, unsigned seed);
 
 #endif
