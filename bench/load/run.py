@@ -77,7 +77,7 @@ def pieces(lines, count):
 
 
 def metric_pieces(lines, seconds):
-    """Of the system channel: its head, then a row of metrics each second."""
+    """The pieces of the system channel: its head, then a row of metrics each second."""
     head = [line for line in lines if not re.match(rb'\{"type":"(device_metric|host_metric|ledger|end)"', line)]
     metric = json.loads(next(line for line in lines if line.startswith(b'{"type":"device_metric"')))
     row = {name: value[0] if isinstance(value, list) else value for name, value in metric.items()} | {"rows": 1}

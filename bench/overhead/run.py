@@ -46,7 +46,7 @@ def versus(ours, base):
 
 
 def unpaired(ours, base, of, resamples=2000):
-    """The same of series that have no pairs: a figure (`of`) of ours against that of base, each side resampled by
+    """The interval for series that have no pairs: a figure (`of`) of ours against that of base, each side resampled by
     itself. Chunks of one block are alike, so that the interval is narrower than that over blocks would be."""
     rng = random.Random(1)
     pairs = [(of(rng.choices(ours, k=len(ours))), of(rng.choices(base, k=len(base)))) for _ in range(resamples)]
@@ -107,7 +107,7 @@ class Bench:
         return json.loads(done.stdout.strip().splitlines()[-1])
 
     def traced(self, name, command, *options):
-        """The same under `gpufl trace`; also returns the report as JSON."""
+        """Runs a command under `gpufl trace`; also returns the report as JSON."""
         out = self.work / name
         shutil.rmtree(out, ignore_errors=True)
         result = self.run([self.bin / "gpufl", "trace", "--no-report", "-o", out, *options, "--", *command])
@@ -294,7 +294,7 @@ class Bench:
         """Empty launch: PcSampling without kernel records over bare, with them over Trace."""
         rounds, seconds = (1, 1) if self.quick else (5, 5)
         result, r = self.launches("bare", "none", rounds, seconds, 300, "difference")
-        # Of the first blocks: later ones of either side are in a process that has sampled before.
+        # The first blocks count: later ones of either side are in a process that has sampled before.
         begin = r["none"]["init_ms"][0] + r["none"]["start_ms"][0]
         more = (r["none"]["rss_kib"][0] - r["bare"]["rss_kib"][0]) / 1024
         result["none, start-up in a new process, ms"] = aimed({"ours": begin}, "ours", 400)

@@ -123,7 +123,7 @@ static double load(struct store_session *ss, double *making, double *pyramid)
     return now() - begun;
 }
 
-/* The same rows by the appender alone, to a file of its own. */
+/* These rows by the appender alone, to a file of its own. */
 static void raw(void)
 {
     static struct rows_made made;

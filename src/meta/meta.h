@@ -438,7 +438,7 @@ int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_no
 int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
                       const char *gpu, struct meta_running **rows, size_t *count);
 
-/* Forgets hosts and GPUs that were not seen since, and usage and sums of days before that. */
+/* Forgets hosts and GPUs last seen before that time, and usage and sums of days before it. */
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e);
 
 /* Replaces what a session contributes to the days. */

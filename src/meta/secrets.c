@@ -23,7 +23,7 @@ static struct meta_args hash_at(const char *hash, int64_t now)
     return a;
 }
 
-/* When a secret was used last is a remark: on a full disk questions are answered without it. */
+/* On a full disk the time of a secret's last use is not written, and the request is answered. */
 static int touched(int rc)
 {
     return rc == GPUFL_E_FULL ? 0 : rc;

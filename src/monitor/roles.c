@@ -289,7 +289,7 @@ static enum role_who look_for_other(struct roles *r, struct role *x)
     return byte < 0 ? ROLE_ALONE : ROLE_NOBODY;
 }
 
-/* It was passed over in this step. */
+/* True if the process with that byte was passed over in this step. */
 static bool stands_still(const struct roles *r, const struct role *x, int64_t byte)
 {
     for (int i = 0; i < WATCHES; i++)

@@ -93,7 +93,7 @@ static int check_target(const char *data, struct err *e)
                  : 0;
 }
 
-/* Does something to an entry of the backup's folder below the data folder. */
+/* A step of a restore, for one entry of the data folder: removes, copies or moves the entry. */
 typedef int (*entry_step)(const char *part, const char *data, const char *name, struct err *e);
 
 static int remove_entry(const char *part, const char *data, const char *name, struct err *e)
@@ -252,7 +252,8 @@ static int count_rows(void *arg, const struct store_chunk *chunk)
     return 0;
 }
 
-/* Tells what the check lacked from what the session lacks. */
+/* True for an error that says nothing of the session: the check lacked memory, room, time or
+ * permission. */
 static bool is_shortage(int rc)
 {
     return rc == GPUFL_E_NOMEM || rc == GPUFL_E_FULL || rc == GPUFL_E_TIMEOUT ||

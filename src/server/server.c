@@ -67,8 +67,9 @@ static int64_t files_most(void)
                                                                      : (int64_t)l.rlim_cur;
 }
 
-/* Half of the descriptors at most are for connections, so that sessions can be opened whoever
- * connects; and the other way round, so that health checks are answered. */
+/* Connections get half of the descriptors at most, and sessions the other half. So sessions can be
+ * opened however many clients connect, and health checks are answered however many sessions are
+ * open. */
 static int64_t connections_most(const struct options *o)
 {
     int64_t half = files_most() / 2;
@@ -89,7 +90,7 @@ static int read_pem(const char *path, char **out, struct err *e)
     return file_read_all(path, PEM_MAX, out, &len, e);
 }
 
-/* What changes where one of the files is written or replaced. */
+/* A number that changes when the certificate or the key is written or replaced. */
 static uint64_t tls_stamp(const struct options *o)
 {
     const char *const paths[] = {o->tls_cert, o->tls_key};

@@ -73,7 +73,7 @@ const char *path_program(void);
 int gpufl_run(struct world *w, struct child *c, const char *const *env, const char *input,
               const char *const *args);
 
-/* The same as a variable list: gpufl(&w, &c, "trace", "x"). */
+/* gpufl_run with its words as a variable list: gpufl(&w, &c, "trace", "x"). */
 #define gpufl(w, c, ...) gpufl_run(w, c, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
 
 #endif

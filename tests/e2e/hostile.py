@@ -24,7 +24,7 @@ from live_server import bearer, key, simulate, upload
 
 GPUFL, SERVER = (str(pathlib.Path(p).absolute()) for p in sys.argv[1:3])
 MIB = 1 << 20
-# Of the server's memory, whatever is sent; AddressSanitizer alone holds back 256 MiB.
+# The server's memory grows by no more, whatever is sent; AddressSanitizer alone holds back 256 MiB.
 GROWTH_MAX = (768 if os.environ.get("GPUFL_SANITIZE") else 192) * MIB
 STREAM = "/api/v1/events/stream"
 NASTY = ["'; DROP TABLE sessions; --", "' OR '1'='1", "\" OR 1=1 --", "%' ESCAPE '", "$$;SELECT 1;$$", "{kernel}",

@@ -25,7 +25,7 @@ numbers = itertools.count()
 
 
 def bin_folder():
-    """Of the newest version that is installed; None: none is."""
+    """The programs of the newest version that is installed; None: none is."""
     found = glob.glob("/usr/lib/postgresql/*/bin/initdb")
     return os.path.dirname(max(found, key=lambda path: int(re.search(r"/(\d+)/", path)[1]))) if found else None
 
@@ -56,7 +56,7 @@ def user():
 
 
 def with_parent():
-    """It ends with the test, however that ends."""
+    """The server ends with the test, however that ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 

@@ -52,9 +52,9 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "label_put": {"value": "yes"}, "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
           "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
           "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0}}
-# Of a session, and yet not told whether there is one: a sender asks before the first byte.
+# A route of a session that does not say whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}
-# Those whose sessions stand in the query.
+# Routes whose sessions stand in the query.
 BY_QUERY = {"compare", "compare_flame"}
 # Not by walking: what they take is used up, or they end the login that asks.
 ONCE = {"setup", "accept", "reset", "open", "login", "logout", "password"}
@@ -263,7 +263,7 @@ class Tenants(unittest.TestCase):
                     self.assert_nothing_of(self.theirs, answer, route.path)
 
     def test_1_routes_of_the_administrator(self):
-        """Of the server, not of a workspace: nobody else may, whatever they are in theirs."""
+        """Routes of the server, not of a workspace: nobody else may use them, whatever they are in theirs."""
         for name in ("workspaces", "users"):
             self.assertEqual(self.ask(self.routes[name], {}, self.founder).status, 200)
         spare = self.server.ask("POST", "/api/v1/workspaces", {"name": "spare"}, self.founder).json()["id"]

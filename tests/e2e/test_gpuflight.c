@@ -203,7 +203,7 @@ TEST(export_says_the_same)
     world_close(&w);
 }
 
-/* The same seed on the virtual clock is the same work. Metrics are sampled on the real one. */
+/* One seed on the virtual clock is one piece of work. Metrics are sampled on the real one. */
 TEST(writer_says_the_same)
 {
     struct world w;

@@ -71,7 +71,7 @@ class Fleet(unittest.TestCase):
         sender.sample({"cpu": 50}, {"gpu_util": 50})
         gpu = self.until("gpus/GPU-node-live-0", lambda g: g["state"].get("gpu_util") == 50)
         self.assertNotIn("power", gpu["state"])
-        # It goes on where the server was started again: samples name GPUs by numbers told before.
+        # The session goes on after the server was started again: samples name GPUs by numbers sent before.
         self.assertEqual(self.server.stop(), 0)
         self.server.start()
         sender.sample({"cpu": 60}, {"gpu_util": 60}, {"gpu_util": 61})
@@ -87,7 +87,7 @@ class Fleet(unittest.TestCase):
         for i in range(1, 9):
             first.sample({"cpu": i, "memory_used": 5, "memory_total": 64, "process_cpu": 1000 + i},
                          {"gpu_util": 90}, {"gpu_util": 10 * i}, at=i * second)
-        # Its number 9 is the other one's number 2.
+        # The number 9 of this session is the number 2 of the other one.
         second_one.send({"type": "names", "rows": 3, "id": [20, 21, 22], "text": ["share-a", "share-b", "GPU-node-share-1"]},
                         {"type": "device", "rows": 1, "id": 9, "index": 8, "name": 1, "vendor": 2, "driver": 3, "uuid": 22},
                         *({"type": "sampler", "rows": 1, "time": int(2.5 * second), "device": device, "taken_by": 20,

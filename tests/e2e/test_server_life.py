@@ -360,7 +360,7 @@ class Stays(unittest.TestCase):
             self.assertEqual(os.listdir(os.path.join(server.data, "backups")), made)
 
     def test_a_deleted_session_is_closed(self):
-        """Its file is closed at once: as long as somebody has it open it takes the disk."""
+        """The session's file is closed at once: an open file takes the disk."""
         with Server(PROGRAM) as server:
             server.set_up()
             server.load(server.make_key(), FOLDER)

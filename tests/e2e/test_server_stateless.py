@@ -304,7 +304,7 @@ class Killed(Pair):
                 self.send(folder, choose)
                 self.assertTrue(self.killed)
                 self.check(folder, [self.two])
-                # Its journal, when it is back, adds nothing.
+                # The journal of a server that is back adds nothing.
                 self.start_again(self.one)
                 self.check(folder)
 

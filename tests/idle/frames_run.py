@@ -94,7 +94,7 @@ def judge(said, found):
 
 
 def judge_gil(said, found):
-    """Of two threads that compute in Python one has the GIL at a time, and the other one waits for it, or, on a full machine,
+    """Two threads compute in Python: one at a time has the GIL, and the other one waits for it, or, on a full machine,
     for a core. Counts of states."""
     begin, end = said["contend"]
     states = collections.Counter()

@@ -80,8 +80,9 @@ TEST(exit_while_sampled)
     run_free(&r);
 }
 
-/* Its number goes on to name the process, and its files are there. glibc does not free what it
- * allocates for the destructors of a first thread that ends so: LeakSanitizer reports that. */
+/* The thread's number goes on to name the process, and its files are there. glibc does not free
+ * what it allocates for the destructors of a first thread that ends so: LeakSanitizer reports
+ * that. */
 TEST(first_thread_ends)
 {
     struct run r;

@@ -505,7 +505,7 @@ def test_reused_addresses():
 
 
 def test_reused_addresses_inside():
-    """The same with code whose line table differs only in its middle."""
+    """An address is used again by code whose line table differs only in its middle."""
     lines = {}
     for i in range(3000):
         gap = i * 11 % 40

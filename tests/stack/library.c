@@ -10,7 +10,7 @@ EXPORT int library_call(shape_probe *probe, void *arg, int n);
 EXPORT int library_thread(shape_probe *probe, void *arg, int n);
 
 #if LIBRARY_ANSWER == 2
-/* The same address as in the others, another frame. */
+/* A frame of another size at the address that the others have. */
 static volatile int room_used;
 #endif
 

@@ -37,7 +37,7 @@ static void check_host(struct fixture *f)
     assert_int_equal(host.seen, 200);
 }
 
-/* The same of a GPU, which also moves to another host. */
+/* A GPU is kept and forgotten as a host is, and moves to another host. */
 static void check_gpus(struct fixture *f)
 {
     struct meta_gpu g = {.uuid = "GPU-1",

@@ -68,7 +68,7 @@ describe("the list of sessions", () => {
     const asked = askedFor(new URLSearchParams("app=a&label=k=v&sort=bytes&ascending=true&evil=1&host="), 0);
     expect(asked).toEqual({ app: "a", label: "k", label_value: "v", sort: "bytes", ascending: true, limit: 200 });
     expect(askedFor(new URLSearchParams("sort=evil"), 0).sort).toBe("started");
-    // What is chosen, and how it is shown, is no other question.
+    // The choice of rows and columns makes no other question.
     expect(askingOf(new URLSearchParams("chosen=a,b&app=x&columns=app&follow=1&ascending=true"))).toBe("app=x&ascending=true");
   });
   it("columns: known ones in order, the name always", () => {

@@ -25,7 +25,7 @@ enum attach_state {
     ATTACH_SHUT,    /* attached; all is off, records are still to be taken */
     ATTACH_FORCING, /* the same, and CUPTI is made to hand over the records that it holds back */
     ATTACH_FLUSHED, /* CUPTI has handed them over, and no window was open meanwhile */
-    /* They are taken: the next call of the driver that returns finalizes CUPTI, where nothing is in
+    /* Records are taken: the next driver call that returns finalizes CUPTI, if nothing is in
      * the way (detach_now). */
     ATTACH_ENDING,
     ATTACH_FINALIZING, /* a call finalizes CUPTI */

@@ -193,7 +193,7 @@ static int64_t missing_kernels(const struct ledger_row *r)
     return r->launches + (whole ? 0 : r->graph_kernels) - known;
 }
 
-/* The same number for launches of graphs, where graphs are recorded as a whole. */
+/* The launches of graphs that no record has, where graphs are recorded as a whole. */
 static int64_t missing_graphs(const struct ledger_row *r)
 {
     if (r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL)

@@ -29,7 +29,7 @@ void counters_add(struct counters *c, unsigned slot, int status, int64_t took_ns
 void counters_put(struct counters *c, struct buf *out);
 
 /* Writes one number with its help and type ("gauge", "counter"). */
-/* The lines before the samples of a metric, once a metric. */
+/* Writes the lines HELP and TYPE, which stand once before the samples of a metric. */
 void counters_head(struct buf *out, const char *name, const char *type, const char *help);
 
 void counters_number(struct buf *out, const char *name, const char *type, const char *help,

@@ -1,4 +1,4 @@
-/* ready.h - says why what is sent now would not be loaded soon, for /readyz. Pure. */
+/* ready.h - for /readyz: whether data that is sent now would be loaded soon. Pure. */
 #ifndef GPUFL_SERVER_API_READY_H
 #define GPUFL_SERVER_API_READY_H
 
@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 struct ready_state {
-    bool journal_failed; /* it could not be synced */
+    bool journal_failed; /* the journal could not be synced */
     int64_t free, needs; /* bytes of the journal's disk; free -1: unknown */
-    int64_t backlog_age; /* ns since the oldest frame came that is not committed */
+    int64_t backlog_age; /* ns since the oldest frame came of those that are not committed */
     uint64_t backlog_sessions;
 };
 
-/* ns that acknowledged data may wait before somebody should look. */
+/* A frame that has waited for so many ns makes the server not ready. */
 #define READY_STUCK_NS INT64_C(120000000000)
 
-/* True: it is stuck, and why has a sentence. */
+/* True if data that is sent now would not be loaded soon; why gets a sentence. */
 bool ready_is_stuck(const struct ready_state *r, char *why, size_t size);
 
 #endif

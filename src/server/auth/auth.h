@@ -168,8 +168,8 @@ int auth_password_change(const struct auth_ask *ask, const char *cookie, const c
 /* ---- browsers that are known (device.c) ----------------------------------------------------- */
 
 /* Makes the token of a browser in which the user has just logged in. Its signature depends on the
- * hash of the password, so that a new password ends all tokens, and servers that share the small
- * tables know each other's. */
+ * hash of the password, so that a new password ends all tokens, and each of the servers that share
+ * the small tables knows the tokens of the others. */
 void auth_device_make(const struct meta_user *user, char out[AUTH_DEVICE]);
 
 /* Says whether the token was made for this user; id gets the browser's name in limits. */

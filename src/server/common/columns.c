@@ -131,7 +131,7 @@ static void put_column(struct columns *c, unsigned i, struct json_out *j)
     json_out_close_array(j);
 }
 
-/* Puts the names shortened as one table: no two of the answer are alike. */
+/* Writes the short names of all names of the answer; no two of them are alike. */
 static int put_short_names(struct columns *c, struct json_out *j)
 {
     struct buf text;

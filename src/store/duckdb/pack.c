@@ -249,6 +249,7 @@ static int squeeze(const struct buf *image, void **out, size_t *n, struct err *e
     return err_nomem(e);
 }
 
+/* Writes a record and notes where it is. Seven parameters: those of pack_write, and the session. */
 static int put(struct packs *p, struct pack_place *place, struct packed *s, struct pack_file *file,
                struct pack_head *h, const void *stored, struct err *e)
 {

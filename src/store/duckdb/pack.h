@@ -52,7 +52,8 @@ int packs_put(struct packs *p, const char *workspace, const char *session,
 
 /* Reads the records from a number on, in order; *state: as of this reading. Reads none where the
  * records before that number are others than they were (state->since). CORRUPT: one of them is
- * damaged, or some are lost. */
+ * damaged, or some are lost. Seven parameters: two texts name a session, and a begin, a visitor and
+ * a state say what is read of it. */
 struct packs_visitor {
     void *arg;
     int (*take)(void *arg, const char *image, size_t n, struct err *e);

@@ -102,7 +102,7 @@ void pack_head_seal(struct pack_head *h);
 /* ---- pack_files.c ---------------------------------------------------------------------------- */
 
 /* Adds a record to a session's pack, or to the newest one [place->writing held]; *file, *at: where
- * it is. */
+ * the record is. Seven parameters: the pack is chosen here, so that its file is no member of h. */
 int pack_write(struct packs *p, struct pack_place *place, struct pack_file **file,
                struct pack_head *h, const void *stored, uint64_t *at, struct err *e);
 

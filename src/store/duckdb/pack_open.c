@@ -164,7 +164,7 @@ static int scan_records(struct scan *s, const char *path)
     return rc;
 }
 
-/* Its sessions are missing; those of other packs need not be. */
+/* The sessions of this pack are missing; those of other packs need not be. */
 static int leave_out(const char *path)
 {
     log_error("%s is left out: a newer version of this program wrote it, or it is damaged; put a "

@@ -501,7 +501,7 @@ static void number_setting(struct peer *p, const struct settings *of, const char
         put_setting(p, of, name, peer_name_str(p, text));
 }
 
-/* Its presence says that durations of kernels are longer than without. */
+/* This line's presence says that durations of kernels are longer than without. */
 void peer_sass_config(struct peer *p, struct scan s)
 {
     struct settings of;

@@ -289,7 +289,7 @@ TEST(test_known_wins)
     }
 }
 
-/* The same gaps have one length: in the finding, its evidence and the table. */
+/* Gaps have one length: in the finding, its evidence and the table. */
 TEST(test_one_number)
 {
     const struct process run[] = {RANK("a", 0, 200, 6), RANK("b", 150, 67, 2)};

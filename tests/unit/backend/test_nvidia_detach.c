@@ -143,7 +143,7 @@ TEST(goes_at_the_exit_of_a_call)
     assert_int_equal(trace_id(&trace, 1), 8); /* CUPTI will begin with 1 again */
 }
 
-/* Its records came after the flush: they would go with CUPTI. */
+/* The window's records came after the flush: they would go with CUPTI. */
 TEST(not_behind_a_window_that_came_between)
 {
     window();
@@ -301,7 +301,7 @@ TEST(not_sooner_than_is_usual)
     assert_true(clock_mono() - begin >= 10 * (int64_t)pause.tv_nsec);
 }
 
-/* It is said, where it never was. */
+/* A moment that never comes is reported. */
 TEST(not_where_it_is_never_quiet)
 {
     a_call(CUPTI_SITE_ENTER, 1);

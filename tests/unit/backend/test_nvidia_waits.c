@@ -171,7 +171,7 @@ TEST(a_synchronization_is_told_in_full_where_it_is_wanted)
     assert_int_equal(launch_count, 1); /* the copy's, which has a stack */
 }
 
-/* Its row may inherit a scope, of which there is one to inherit only where any thread has
+/* The wait's row may inherit a scope, of which there is one to inherit only where any thread has
  * scopes. */
 TEST(a_synchronization_beside_scopes_is_joined)
 {

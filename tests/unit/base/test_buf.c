@@ -160,7 +160,7 @@ TEST(test_json_strings)
     CHECK_JSON("\xf0\x9f\x98", "\"" LOST LOST LOST "\"");          /* cut off */
 }
 
-/* The same texts with each allocation failing: an error, never a wrong text. */
+/* Each allocation fails once while texts are put: an error, never a wrong text. */
 TEST(test_every_allocation_fails)
 {
     bool failed = true;

@@ -37,7 +37,7 @@ TEST(test_where_the_session_began)
     assert_string_equal(folders_find("././train.py", room), wanted);
 }
 
-/* It changed folders before the session began: the shell's is still in PWD. */
+/* The program changed folders before the session began: the shell's is still in PWD. */
 TEST(test_where_the_program_was_started)
 {
     char started[PATH_MAX];

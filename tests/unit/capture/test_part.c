@@ -313,7 +313,7 @@ static void test_descriptor_taken_away(void **state)
     close(fd);
 }
 
-/* It closes it, and the file of that name is gone or another one. */
+/* The part closes its file, and the file of that name is gone or another one. */
 static void test_closed_and_lost(void **state)
 {
     struct log_dir *dir = *state;

@@ -175,7 +175,7 @@ TEST(test_clock_goes_on)
     assert_int_equal(t.at, 5 * MS + 2000);
 }
 
-/* Its clock goes on, but it got the core only after the round had begun: it had waited for 2 ms. */
+/* The thread's clock goes on, but it got the core after the round had begun: it had waited 2 ms. */
 TEST(test_core_given_during_the_round)
 {
     struct run_track t = {.known = true, .times = 3};
@@ -189,7 +189,7 @@ TEST(test_core_given_during_the_round)
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
 }
 
-/* It ran all the time, and lost its core as the sampler woke up. */
+/* The thread ran all the time, and lost its core as the sampler woke up. */
 TEST(test_core_taken_by_the_sampler)
 {
     struct run_track t = {.known = true, .delayed = 7, .times = 3};
@@ -198,7 +198,7 @@ TEST(test_core_taken_by_the_sampler)
     assert_int_equal(t.waits, 30000);
 }
 
-/* It has waited for 2 ms: another thread has its core. */
+/* The thread has waited for 2 ms: another thread has its core. */
 TEST(test_core_taken_by_another)
 {
     struct run_track t = {.known = true, .delayed = 7, .times = 3};

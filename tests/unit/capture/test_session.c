@@ -412,7 +412,7 @@ TEST(test_every_allocation_fails_once)
     fail_each(&o);
 }
 
-/* The same with an engine attached and records coming in. */
+/* Every allocation fails once while an engine is attached and records come in. */
 TEST(test_every_allocation_fails_once_while_tracing)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));

@@ -217,7 +217,7 @@ TEST(stands_still)
     }
     assert_int_equal(step(1, 15 * SECOND, "session-1"), ROLE_OURS);
     assert_int_equal(step(2, 15 * SECOND, "session-1"), ROLE_THEIRS);
-    /* It goes on: who stood in for it leaves it the role. */
+    /* The process goes on: whoever stood in for it leaves it the role. */
     assert_int_equal(step(0, 16 * SECOND, "session-0"), ROLE_OURS);
     assert_int_equal(step(1, 16 * SECOND, "session-0"), ROLE_THEIRS);
     assert_int_equal(step(2, 16 * SECOND, "session-0"), ROLE_THEIRS);

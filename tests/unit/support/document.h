@@ -20,7 +20,7 @@ static inline const char *document_path(const char *name)
     return path;
 }
 
-/* Its text, which ends with mem_free. */
+/* Reads the document's text, which ends with mem_free. */
 static inline void document_read(const char *name, char **text)
 {
     size_t len;

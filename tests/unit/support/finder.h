@@ -30,7 +30,7 @@ void finder_end(void);
 
 /* The finding of a rule at a place ("": any), or NULL. */
 const struct insight *finder_find(const char *rule, const char *place);
-/* Its evidence of that name; fails where there is none. */
+/* The insight's evidence of that name; fails where there is none. */
 int64_t finder_fact(const struct insight *i, const char *key);
 /* Fails where a rule other than these found something; one may be "". */
 void finder_only(const char *a, const char *b);

@@ -13,7 +13,7 @@ int64_t profile_kernel_of(struct program *p, const char *name, int64_t ms);
 void profile_sample(struct program *p, int64_t function, int64_t instruction, const char *reason,
                     int64_t issued, int64_t samples);
 
-/* The same in a scope. */
+/* profile_sample in a scope. */
 void profile_sample_in(struct program *p, int64_t function, int64_t instruction, const char *reason,
                        int64_t samples, int64_t scope);
 

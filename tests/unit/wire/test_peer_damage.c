@@ -139,7 +139,7 @@ static int last_fill_scope(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* The same of paths of scopes: one that has no room is unknown, not another one. */
+/* A path of scopes that has no room is unknown, not another one. */
 TEST(test_paths_without_end)
 {
     enum { MOST = 1 << 20, DEPTH = 60 };

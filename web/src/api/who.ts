@@ -18,7 +18,7 @@ function keep(storage: () => Storage, key: string, value: string): void {
     if (value) storage().setItem(key, value);
     else storage().removeItem(key);
   } catch {
-    /* It lasts until the page is reloaded, then. */
+    /* The value then lasts until the page is reloaded. */
   }
 }
 

@@ -110,7 +110,7 @@ export function useQuery(name: string, standard = ""): [string, (value: string) 
 
 const SOON_MS = 200;
 
-/** The same for what changes faster than a browser lets addresses change: the value is there at once,
+/** A value of the address that changes faster than a browser lets addresses change: it is there at once,
  * the address has it when it stands still. */
 export function useQuerySoon(name: string, standard = ""): [string, (value: string) => void] {
   const [there, put] = useQuery(name, standard);

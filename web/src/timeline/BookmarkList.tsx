@@ -119,7 +119,7 @@ function NoteForm({ label, note, save, onClose }: FormProps) {
   );
 }
 
-/** Beside a range's heading: the button, and the form that it opens. */
+/** The button beside a range's heading, and the form that it opens. */
 export function MakeBookmark({ range }: { range: View }) {
   const { session, writes, again } = useContext(BookmarksContext);
   const [open, setOpen] = useState(false);

@@ -23,7 +23,7 @@ export const bookmarksOf = (rows: readonly RowBookmark[]): Bookmark[] =>
     .map(({ id, start, duration, note }) => ({ id, start: start ?? 0, duration: duration ?? 0, note }))
     .sort((a, b) => a.start - b.start || b.duration - a.duration);
 
-/** Its time as a range. null: a moment is none. */
+/** The bookmark's time as a range. null: a moment is none. */
 export const rangeOfBookmark = ({ start, duration }: Bookmark): View | null => (duration > 0 ? { from: start, to: start + duration } : null);
 
 /** The view that shows it: a range with room on both sides; of a moment, the width stays. */

@@ -177,7 +177,7 @@ export class Engine {
 
   // ---- the session -----------------------------------------------------------------------------
 
-  /** Its lanes and tracks, again where a live one has grown. */
+  /** Sets the session's lanes and tracks, anew if a live session has grown. */
   setData(lanes: readonly Lane[], tracks: readonly Track[], bounds: View): void {
     const { scene } = this;
     const first = scene.tracks.length === 0;
@@ -511,7 +511,7 @@ export class Engine {
     else if (hit.start < view.from || end > view.to) this.go(panned(view, hit.start + hit.duration / 2 - (view.from + view.to) / 2));
   }
 
-  /** What is at a time of a lane's row, as far as it is here; it is chosen, and nothing moves. */
+  /** Chooses the event at a time of a lane's row, if it is loaded; the view does not move. */
   selectAt(key: string, at: number): void {
     const track = this.scene.tracks.find((other) => other.key === key);
     if (!track || track.lane < 0) return;
@@ -572,7 +572,7 @@ export class Engine {
     return y < TOP ? bookmarkAt(this.scene, x) : null;
   }
 
-  /** Its time in view, and selected as a range. */
+  /** Shows the bookmark's time, and selects it as a range. */
   goBookmark(bookmark: Bookmark): void {
     this.follow = false;
     this.go(viewOfBookmark(bookmark, this.scene.view));

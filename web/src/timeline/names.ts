@@ -28,7 +28,7 @@ export class Names {
   private readonly hits: boolean[] = [true]; // as far as tested
   private colours = new Uint8Array(256);
 
-  /** Those that the worker has seen first, in its order. */
+  /** Adds names that the worker has seen for the first time, in its order. */
   add(names: readonly Name[]): void {
     for (const { name, mangled, short } of names) {
       if (this.full.length === this.colours.length) {
@@ -80,7 +80,7 @@ export class Names {
     return this.colours[id] ?? 0;
   }
 
-  /** What is searched for; names without it are drawn pale. */
+  /** Sets the text that is searched for; names without it are drawn pale. */
   find(pattern: string): void {
     this.pattern = pattern.toLowerCase();
     this.hits.length = 0;

@@ -25,7 +25,7 @@ declare module "@tanstack/react-table" {
 /** Rows that a printed table has at most. */
 const PRINTED = 1000;
 
-/** Of a row, px: as the design says for this screen. */
+/** The height of a row in px, as the design says for this screen. */
 const rowHeight = (): number => parseFloat(token("--row")) || 34;
 
 interface Props<T> {

@@ -182,7 +182,7 @@ export function Dialog({ title, className, onClose, children }: { title: string;
       aria-label={title}
       onClose={onClose}
       onClick={(event) => {
-        // Beside it; a press on Enter in a form is a click at 0, 0, and no reason to go.
+        // A click beside the box closes it. A press on Enter in a form is a click at 0, 0, and closes nothing.
         if (event.target === box.current && event.detail) box.current?.close();
       }}
     >

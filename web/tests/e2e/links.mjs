@@ -115,7 +115,7 @@ const inTurn = (...acts) => async (page) => {
   for (const act of acts) await act(page);
 };
 
-/** What is done on each page, and what the address has then. */
+/** The actions on each page, and what the address has after them. */
 const VIEWS = (deep) => [
   ["/sessions", ["text", "app", "state", "since", "label", "sort", "columns", "chosen"], async (page) => {
     await page.locator(".menu-plain summary").click();
@@ -171,7 +171,7 @@ const VIEWS = (deep) => [
     await page.keyboard.press("s");
     await fill(page, "Rows", "stream");
   }],
-  // Of the whole session an event is too small to be seen: it is chosen, and the whole stays in view.
+  // An event is too small to be seen in the whole session: it is chosen, and the whole stays in view.
   [`/sessions/${H200}/timeline`, ["sel", "closed"], async (page) => {
     await fill(page, "Search events", "matmul");
     await inAddress(page, ["find"]);
@@ -200,7 +200,7 @@ const VIEWS = (deep) => [
   }],
 ];
 
-/** Of a kernel: by its own links. */
+/** A kernel's page, by its own links. */
 async function kernelPage(page, fresh, deep) {
   await page.goto(`${origin}/sessions/${deep}/kernels?sort=calls`);
   await page.getByRole("link", { name: /gemm_kernel/ }).first().click();
@@ -227,7 +227,7 @@ async function keptColumns(page, fresh) {
   await fresh.goto(`${origin}/sessions`);
   await fresh.getByRole("columnheader", { name: "Engine" }).waitFor();
   check(!new URL(fresh.url()).searchParams.has("columns"), "sessions: another's columns are not kept");
-  // What is chosen survives more pages and another order, and is compared.
+  // Chosen rows survive more pages and another order, and are compared.
   await page.goto(`${origin}/sessions?chosen=links-many,${H200}&sort=app`);
   const ticked = page.getByRole("checkbox", { name: /^Choose/, checked: true });
   await ticked.nth(1).waitFor();

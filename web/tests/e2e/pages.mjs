@@ -178,7 +178,7 @@ try {
   await picture(page, "shortcuts");
   await page.keyboard.press("Escape");
 
-  // What is not there says so.
+  // A session that does not exist is reported as such.
   await page.goto(`${server.origin}/sessions/no-such-session/insights`);
   await page.getByRole("alert").waitFor();
   await picture(page, "missing");

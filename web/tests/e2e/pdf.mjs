@@ -37,10 +37,10 @@ function sheetText(objects, sheet) {
   return text;
 }
 
-/** What is compared of a text: letters without spaces, which are not always drawn; ligatures taken apart. */
+/** The letters of a text that are compared: no spaces, which are not always drawn; ligatures taken apart. */
 export const lettersIn = (text) => text.normalize("NFKC").replace(/\s/g, "");
 
-/** Of each sheet its letters. */
+/** The letters of each sheet. */
 export function sheetsOf(file) {
   const objects = objectsOf(file);
   return [...objects.values()].filter((object) => /\/Type \/Page\b/.test(object)).map((sheet) => lettersIn(sheetText(objects, sheet)));

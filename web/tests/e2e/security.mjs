@@ -50,7 +50,7 @@ async function join(page, link, fields) {
   await page.waitForURL(`${origin}/`);
 }
 
-/** Of the page as it stands: nothing became markup, nothing ran, no link does what a script would. */
+/** Checks the page as it stands: nothing became markup, nothing ran, no link does what a script would. */
 async function textOnly(page, where) {
   const found = await page.evaluate(() => ({
     taken: window.taken,

@@ -130,7 +130,7 @@ export async function countsOnly(world) {
   t.check(!/GPU busy\s+0\.0 %/.test(await page.locator("main").innerText()), "only counts: no 0 for what is unknown");
 }
 
-/** Of four channels one came: what is missing is said, and what came is there. */
+/** One of four channels came: the page says what is missing, and shows what came. */
 export async function lostChannels(world) {
   const { t, page, key, origin } = world;
   const made = session("odd-lost", "lost channels");

@@ -115,7 +115,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await drawn(page);
   check(query(page, "range") === `${a}-${b}` && query(page, "pin") === first.lane, "timeline: the address brings range and pin back");
 
-  // It comes to rest, and at rest nothing runs: no frame is drawn in 60 of the browser's.
+  // The timeline comes to rest, and at rest nothing runs: no frame is drawn in 60 of the browser's.
   const rests = await page.evaluate(
     () =>
       new Promise((resolve) => {

@@ -220,7 +220,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuDevicePrimaryCtxReset_v2, 545)                                                             \
     X(cuLibraryUnload, 680)
 
-/* Those of them that take code away. */
+/* The calls that take code away. */
 #define CUPTI_UNLOAD_CALLS(X)                                                                      \
     X(cuModuleUnload, 22)                                                                          \
     X(cuLibraryUnload, 680)

@@ -96,7 +96,7 @@ struct nv_engine_ops {
     /* Gives back what it holds of the library and the devices. NULL: it cannot, and the session's
      * engines stay ready between windows. [any, with nobody in the driver] */
     enum suspended (*suspend)(struct trace *t);
-    /* It may begin again, in contexts that `context` tells of. [any, one at a time] */
+    /* The engine may begin again, in contexts that `context` names. [any, one at a time] */
     void (*wake)(struct trace *t);
 
     /* A context was created. [any] */
@@ -123,7 +123,7 @@ struct nv_engine_ops {
 
     /* Why it brought nothing, in its own words; NULL: what nv_engine_fail was told. [collector] */
     const char *(*failure)(struct trace *t);
-    /* It brought something before it failed; NULL: what fails brought nothing. [collector] */
+    /* Whether the engine had brought something when it failed; NULL: never. [collector] */
     bool (*brought)(void);
     /* The engine goes on after the session, and must hear of contexts that go. [any] */
     bool (*lasts)(void);
@@ -149,7 +149,7 @@ static inline void nv_calls_run(nv_call_fn *const *list, struct trace *t, uint32
 
 /* ---- one engine ------------------------------------------------------------------------------ */
 
-/* It brings nothing from here on, for that reason: the first one counts. [any] */
+/* The engine brings nothing from here on, for that reason: the first reason counts. [any] */
 void nv_engine_fail(struct trace *t, enum nv_engine_id id, const char *why);
 bool nv_engine_failed(struct trace *t, enum nv_engine_id id);
 /* Why; an empty text: it has not failed. [any] */
@@ -201,10 +201,10 @@ int nv_engines_window(struct trace *t, bool open, struct err *e);
 /* Nothing is recorded any more, unless it is to be tried again. No window is open. [any, with
  * nobody in the driver] */
 enum suspended nv_engines_suspend(struct trace *t);
-/* They may begin again. anew: CUPTI was finalized, and has been attached again. [any] */
+/* The engines may begin again. anew: CUPTI was finalized, and is attached again. [any] */
 int nv_engines_wake(struct trace *t, bool anew, struct err *e);
 
-/* The same as in the table, of all. [any] */
+/* These call the functions of the same name of every engine that runs. [any] */
 void nv_engines_context(struct trace *t, cuda_context context);
 void nv_engines_context_gone(struct trace *t, cuda_context context);
 void nv_engines_module_gone(struct trace *t, cuda_context context);

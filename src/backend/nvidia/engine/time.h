@@ -18,7 +18,7 @@ void engine_time_open(void);
 /* Begin is told to the end, which the same thread makes. */
 int64_t engine_time_begin(void);
 void engine_time_end(int64_t begin);
-/* The same of what the session's start takes, which is counted there. */
+/* engine_time_end for a part of the session's start, whose time is counted there. */
 void engine_time_end_start(int64_t begin);
 
 /* The next launch in the context finishes a set-up: of that and no other the time counts. */

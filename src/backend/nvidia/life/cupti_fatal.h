@@ -11,7 +11,7 @@
 
 #include "backend/nvidia/trace.h"
 
-/* It has: nothing may call it. [any] */
+/* True once CUPTI has failed for good: nothing may call it. [any] */
 bool cupti_fatal(const struct trace *t);
 
 /* Why, for a person; "" where it has not. [any] */

@@ -280,7 +280,7 @@ int activity_kinds_up(struct trace *t)
     return result;
 }
 
-/* Those that are wanted now, or the callback that the driver is up. */
+/* Enables the kinds that are wanted now, or the callback that says that the driver is up. */
 static int enable_or_wait(struct trace *t)
 {
     int result = activity_kinds_enable(t);

@@ -13,7 +13,7 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data);
 /* Enables the callbacks that the session needs. Ids that the library does not
  * know are passed over, except the launches'. Returns an enum cupti_result. [owner] */
 int launches_enable(struct trace *t);
-/* They are reported no more. [any] */
+/* From here on CUPTI reports no launches. [any] */
 void launches_disable(struct trace *t);
 
 /* Time spent in all callbacks, extrapolated from the sampled ones. [any] */

@@ -466,7 +466,7 @@ uint64_t records_calls(const struct records *r, bool *ids)
     return r->calls;
 }
 
-/* They are on for the operation ids only, which stand before them. */
+/* Records of calls are on for the operation ids alone, which stand before them. */
 static void read_call(struct records *r, const struct cupti_record *record)
 {
     (void)record;

@@ -64,7 +64,7 @@ int pc_context_enable(struct pc_context *c, const struct pc_library *l, const st
  * counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
 
-/* The same with what was sampled until the call: waits until they have, some looks long. */
+/* pc_context_drain with the samples taken until this call: waits for them, for some looks. */
 int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* Drains, and ends sampling; false: the library refused. The state is the caller's. */

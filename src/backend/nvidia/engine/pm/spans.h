@@ -23,7 +23,7 @@ bool pm_spans_open(const struct pm_spans *s);
 
 /* A window opens; returns the one whose place it takes: all 0 where there is room. */
 struct pm_span pm_spans_begin(struct pm_spans *s, int64_t at);
-/* It closes; nothing where none is open. */
+/* The open span ends; nothing happens if none is open. */
 void pm_spans_end(struct pm_spans *s, int64_t at);
 
 /* All of the sample is of a time that is wanted. */

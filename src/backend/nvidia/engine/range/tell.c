@@ -89,7 +89,7 @@ static void describe(struct trace *t, struct range_choice *c, uint32_t of)
     say_passes(s, c);
 }
 
-/* The same of scopes that are repeated, which come later if at all. */
+/* Describes the choice for scopes that are repeated, which come later if at all. */
 static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;
