@@ -11,9 +11,10 @@ import tempfile
 
 SCRIPTS = pathlib.Path(sys.argv[1])
 PAGE = "# A page\n\nText.\n"
-INDEX = "[a](a.md) [b](b.md) [7](adr/0007-seven.md)\n"
+INDEX = "[a](a.md) [b](b.md) [7](adr/0007-seven.md) [walks](ARCHITECTURE.md)\n"
+WALK = "# Architecture\n\n## Three walks\n\nA number:\n\n1. `x.c` `x`\n"
 GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.md#a-page), `src/x.c`, ADR 7\n",
-        "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n",
+        "docs/ARCHITECTURE.md": WALK, "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n",
         "src/x.h": "/* X. */\nint tried(void); /* for tests */\n"}
 OVER = "x" * 101
 
@@ -32,6 +33,7 @@ BAD = (
     ("README.md", "It ends behind " + "the window.\n", "README.md:1: \"behind the window\": write: after"),
     ("README.md", "It runs beside " + "other threads.\n", "README.md:1: \"beside other threads\": write: concurrently"),
     ("examples/bad.cpp", "/* Of " + "two one. */\n", "examples/bad.cpp:1: \"/* Of\": write: a sentence"),
+    ("examples/bad.cpp", "/* It" + " closes. */\n", "examples/bad.cpp:1: \"/* It\": write: a sentence that names"),
     ("docs/a.md", "[c](c.md)\n", "docs/a.md:1: link to c.md, which does not exist"),
     ("docs/a.md", "[c](b.md#no)\n", "docs/a.md:1: link to b.md#no: no such heading"),
     ("docs/a.md", "A rule lies in `src/gone/`.\n", "docs/a.md:1: folder src/gone/ does not exist"),
@@ -40,6 +42,7 @@ BAD = (
     ("src/bad.c", "/* Why: ADR 8. */\n", "src/bad.c:1: ADR 8 does not exist"),
     ("src/bad.c", "/* Why: ADR 7, 9. */\n", "src/bad.c:1: ADR 9 does not exist"),
     ("src/bad.h", "/* X. */\nint unused(int x);\n", "src/bad.h:2: nothing calls unused: remove it, or say"),
+    ("docs/ARCHITECTURE.md", WALK.replace("`x`", "`gone`"), "docs/ARCHITECTURE.md: no file of its walk has gone"),
     ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
 )
 
