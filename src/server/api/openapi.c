@@ -210,9 +210,9 @@ static void put_query(struct json_out *j, const struct store_query_def *q)
     put_texts(j, "columns", "Names of the columns, in order");
     if (has_names(q)) {
         put_texts(j, "names", "Texts that the cells of names are numbers of, from 0: demangled");
-        put_texts(j, "mangled", "The same as they stand in the program");
+        put_texts(j, "mangled", "These names as they stand in the program");
         put_texts(j, "short_names",
-                  "The same, shortened to 120 columns at most: no two of an answer are alike");
+                  "These names, shortened to 120 columns at most: no two of an answer are alike");
     }
     json_out_object(j, "rows");
     json_out_text(j, "description", "How many rows");
