@@ -22,6 +22,8 @@ import re
 import subprocess
 import sys
 
+from sampler import first_line
+
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "answers"
 UNKNOWN = {"no_samples", "several_waited", "no_stack", "no_python", "lost", "shared"}
@@ -116,13 +118,17 @@ def judge(folder, entry, gpufl):
            "faults": list(broken(report))}
     if entry.get("clean"):
         return {**row, **judge_clean(report)}
-    return {**row, **judge_fault(Truth(folder.name, entry), report, json.loads((folder / "measured.json").read_text()))}
+    truth = Truth(folder.name, entry)
+    line, function, share = first_line(folder, truth.file) or (None, None, 0)
+    row["sampler"] = f"{truth.file}:{line} {share:.0%}" if line else "no line"
+    row["sampler_line"] = (line in truth.lines or function in truth.functions) if truth.has_line else None
+    return {**row, **judge_fault(truth, report, json.loads((folder / "measured.json").read_text()))}
 
 
 def scores(rows):
     """By score: how many, of how many."""
     return {what: (sum(row[what] for row in rows if row.get(what) is not None),
-                   sum(row.get(what) is not None for row in rows)) for what in REACHED}
+                   sum(row.get(what) is not None for row in rows)) for what in (*REACHED, "sampler_line")}
 
 
 def table(rows):
@@ -130,21 +136,22 @@ def table(rows):
     def mark(value):
         return "–" if value is None else "yes" if value else "**no**"
 
-    yield "| program | by | truth | first answer | right | line | predicted | gained | within 25 % |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| program | by | truth | first answer | right | line | predicted | gained | within 25 % | host sampler alone | its line |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         gain = ("–", "–") if "gained" not in row else (f"{row['predicted']:.1%} of p99", f"{row['gained']:.1%} of p99") \
             if row["unit"] == "of p99" else (f"{row['predicted']:.2f} s", f"{row['gained']:.2f} s")
         yield (f"| `{row['name']}` | {row['by'] or 'ours'} | {row['truth']} | {row['answer']} | "
                f"{mark(row.get('right', row.get('clean')))} | {mark(row.get('line'))} | {gain[0]} | {gain[1]} | "
-               f"{mark(row.get('gain'))} |")
+               f"{mark(row.get('gain'))} | {row.get('sampler', '–')} | {mark(row.get('sampler_line'))} |")
 
 
 def totals(score):
     """The scores as lines of a list."""
     for what, (good, of) in score.items():
-        target = f"{TARGETS[what]:.0%}" if what in TARGETS else "all"
-        yield f"- {what}: {good} of {of}{f' ({good / of:.0%})' if of else ''}, wanted {target}"
+        target = f", wanted {TARGETS[what]:.0%}" if what in TARGETS else ", wanted all" if what == "clean" else ""
+        yield f"- {what.replace('sampler_line', 'line, by the host sampler alone')}: {good} of {of}" + (
+            f" ({good / of:.0%}){target}" if of else target)
 
 
 def main():
@@ -167,7 +174,7 @@ def main():
     print(*totals(score), sep="\n")
     if not args.any_score:
         wrong += [f"{what}: {good}, and {REACHED[what]} were reached before" for what, (good, _) in score.items()
-                  if good < REACHED[what]]
+                  if good < REACHED.get(what, 0)]
     print(*wrong, f"{len(rows)} programs, {len(wrong)} faults", sep="\n")
     if args.json:
         args.json.write_text(json.dumps({"score": score, "targets": TARGETS, "programs": rows}, indent=1) + "\n")
