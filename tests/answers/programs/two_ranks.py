@@ -19,7 +19,7 @@ def batch(k):
 
 
 def work(rank, port):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank))
     torch.cuda.set_device(rank)
     torch.distributed.init_process_group("nccl", rank=rank, world_size=2)
     net = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for _ in range(8)]).to("cuda", torch.bfloat16)
