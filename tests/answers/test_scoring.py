@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The suite's own rules: what counts as right, as clean and as the predicted gain, and how a run ends that cannot go on."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import record
+import replay
+
+
+def finding(**cells):
+    return {"id": "late_launch", "file": "/tmp/x/pandas_features.py", "line": 20, "function": "features", "title": "Late",
+            "text": "The host was late.", "part_of": None, "gives_back_ns": 2_000_000_000, "gives_back_share": 0.4,
+            "severity": "HIGH", "place": "pandas_features.py:20", **cells}
+
+
+def report(*findings):
+    answer = {"insight": 0, "cause": findings[0]["id"], "place": findings[0]["place"], "share": 0.4} if findings else None
+    return {"answer": answer, "insights": list(findings), "time": {"whole_ns": 5_000_000_000}}
+
+
+class Scoring(unittest.TestCase):
+    entry = {"causes": ["late_launch", "idle_cause"], "functions": ["features"], "lines": [], "says": None, "serves": False}
+    measured = {"bare": {"work_s": 5.0, "p99_s": 0.10}, "cured": {"work_s": 2.6, "p99_s": 0.06}}
+
+    def judge(self, *findings, **entry):
+        return replay.judge_fault(replay.Truth("pandas_features", {**self.entry, **entry}), report(*findings), self.measured)
+
+    def test_right_by_cause_and_line(self):
+        row = self.judge(finding())
+        self.assertTrue(row["right"] and row["line"] and row["gain"])
+
+    def test_wrong_cause(self):
+        self.assertFalse(self.judge(finding(id="launch_storm"))["right"])
+
+    def test_wrong_line(self):
+        row = self.judge(finding(function="other"))
+        self.assertFalse(row["right"] or row["line"])
+
+    def test_line_of_another_file(self):
+        self.assertFalse(self.judge(finding(file="/tmp/x/other.py"))["right"])
+
+    def test_right_by_words_alone(self):
+        row = self.judge(finding(function=None, text="while pandas ran"), says="pandas")
+        self.assertTrue(row["right"])
+        self.assertFalse(row["line"])
+
+    def test_second_finding_is_not_the_answer(self):
+        row = self.judge(finding(id="launch_storm", function=None), finding())
+        self.assertFalse(row["right"])
+        self.assertEqual(row["place"], 2)
+
+    def test_no_answer(self):
+        row = self.judge()
+        self.assertFalse(row["right"] or row["line"] or row["gain"])
+
+    def test_gain_adds_idle_lines_only_once(self):
+        row = self.judge(finding(gives_back_ns=1_400_000_000), finding(id="idle_cause", gives_back_ns=1_000_000_000),
+                         finding(part_of=0))
+        self.assertAlmostEqual(row["predicted"], 2.4)
+
+    def test_gain_of_p99(self):
+        row = self.judge(finding(), serves=True)
+        self.assertAlmostEqual(row["gained"], 0.4)
+        self.assertTrue(row["gain"])
+
+    def test_gain_too_large(self):
+        self.assertFalse(self.judge(finding(gives_back_ns=3_100_000_000))["gain"])
+
+    def test_gain_unknown_without_cure(self):
+        truth = replay.Truth("pandas_features", self.entry)
+        self.assertIsNone(replay.judge_fault(truth, report(finding()), {"bare": {"work_s": 1}})["gain"])
+
+    def test_clean(self):
+        self.assertTrue(replay.judge_clean(report())["clean"])
+        self.assertFalse(replay.judge_clean(report(finding()))["clean"])
+        nothing_to_win = {**report(finding(gives_back_share=0)), "answer": None}
+        self.assertTrue(replay.judge_clean(nothing_to_win)["clean"])
+
+    def test_every_program_has_a_truth_that_is_in_it(self):
+        programs = replay.json.loads((replay.HERE / "programs.json").read_text())
+        sources = {path.stem: path.read_text() for path in (replay.HERE / "programs").rglob("*.py")}
+        self.assertEqual(set(sources), set(programs))
+        for name, entry in programs.items():
+            if entry.get("clean"):
+                continue
+            truth = replay.Truth(name, entry)
+            self.assertGreaterEqual(len(truth.lines), len(entry["lines"]), name)
+            for function in truth.functions:
+                self.assertIn(f"def {function.split('.')[-1]}(", sources[name])
+            self.assertTrue(truth.has_line or truth.says, name)
+
+
+class Running(unittest.TestCase):
+    def run_text(self, text, limit=30):
+        with tempfile.TemporaryDirectory() as folder:
+            return record.run([sys.executable, "-c", text], pathlib.Path(folder), limit)
+
+    def test_clocks_are_the_last_object(self):
+        self.assertEqual(self.run_text('print("{}"); print(\'{"work_s": 2}\'); print("bye")')["work_s"], 2)
+
+    def test_missing_package_is_skipped(self):
+        with self.assertRaisesRegex(record.Skipped, "no_such_package"):
+            self.run_text("import no_such_package")
+
+    def test_missing_gpu_is_skipped(self):
+        with self.assertRaisesRegex(record.Skipped, "one GPU"):
+            self.run_text('print(\'{"skip": "one GPU"}\')')
+
+    def test_failure_keeps_its_messages(self):
+        with self.assertRaisesRegex(record.Failed, "what went wrong"):
+            self.run_text('raise SystemExit("what went wrong")')
+
+    def test_endless_run_is_ended(self):
+        with self.assertRaisesRegex(record.Failed, "not done after"):
+            self.run_text("import threading; threading.Event().wait()", limit=0.5)
+
+    def test_parts_are_packed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part = pathlib.Path(folder, "id", "scope.1.log")
+            part.parent.mkdir()
+            part.write_text("{}\n" * 1000)
+            self.assertLess(record.pack(pathlib.Path(folder)), 1000)
+            self.assertEqual([p.name for p in part.parent.iterdir()], ["scope.1.log.gz"])
+
+
+if __name__ == "__main__":
+    unittest.main()
