@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records the programs of tests/answers on a machine with a GPU: each bare, traced and cured, one at a time.
 
-    tests/answers/record.py --gpufl FILE --out DIR [--shard I/N] [--limit S] [--budget S] [NAME ...]
+    tests/answers/record.py --gpufl FILE --out DIR [--tar FILE] [--shard I/N] [--limit S] [--budget S] [NAME ...]
 
 DIR/NAME gets the session and measured.json: the program's own clocks of each run. programs.json says, before any
 analysis, which lines hold the GPU up. A program that fails leaves DIR/NAME/failed.txt, one that lacks a package or a
@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -98,6 +99,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpufl", required=True, type=pathlib.Path)
     parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--tar", type=pathlib.Path, help="add each program's folder to this file, too, when it is done")
     parser.add_argument("--shard", default="1/1", help="I/N: every N-th program, from the I-th on")
     parser.add_argument("--limit", type=float, default=40, help="seconds that one run may take")
     parser.add_argument("--budget", type=float, help="no program begins after so many seconds")
@@ -120,6 +122,9 @@ def main():
                 result, text = type(reason).__name__.lower(), str(reason)
                 (args.out / name).mkdir(parents=True)
                 (args.out / name / f"{result}.txt").write_text(f"{text}\n")
+        if args.tar:
+            with tarfile.open(args.tar, "a") as tar:
+                tar.add(args.out / name, name)
         counts[result] += 1
         print(f"[{time.perf_counter() - begin:4.0f} s] {place}/{len(names)} {name}: {result}, "
               f"{text.splitlines()[0] if text else ''}", flush=True)

@@ -17,12 +17,12 @@ def finding(**cells):
 
 def report(*findings):
     answer = {"insight": 0, "cause": findings[0]["id"], "place": findings[0]["place"], "share": 0.4} if findings else None
-    return {"answer": answer, "insights": list(findings), "time": {"whole_ns": 5_000_000_000}}
+    return {"answer": answer, "insights": list(findings), "time": {"whole_ns": 4_000_000_000}}
 
 
 class Scoring(unittest.TestCase):
     entry = {"causes": ["late_launch", "idle_cause"], "functions": ["features"], "lines": [], "says": None, "serves": False}
-    measured = {"bare": {"work_s": 5.0, "p99_s": 0.10}, "cured": {"work_s": 2.6, "p99_s": 0.06}}
+    measured = {"bare": {"work_s": 5.0, "p99_s": 0.10}, "traced": {"work_s": 5.0}, "cured": {"work_s": 3.0, "p99_s": 0.05}}
 
     def judge(self, *findings, **entry):
         return replay.judge_fault(replay.Truth("pandas_features", {**self.entry, **entry}), report(*findings), self.measured)
@@ -57,13 +57,13 @@ class Scoring(unittest.TestCase):
 
     def test_gain_adds_idle_lines_only_once(self):
         row = self.judge(finding(gives_back_ns=1_400_000_000), finding(id="idle_cause", gives_back_ns=1_000_000_000),
-                         finding(part_of=0))
-        self.assertAlmostEqual(row["predicted"], 2.4)
+                         finding(part_of=0), finding(text="pandas", place=None, function=None), says="pandas")
+        self.assertAlmostEqual(row["predicted"], 2.4 / 5)
 
     def test_gain_of_p99(self):
         row = self.judge(finding(), serves=True)
-        self.assertAlmostEqual(row["gained"], 0.4)
-        self.assertTrue(row["gain"])
+        self.assertAlmostEqual(row["gained"], 0.5)
+        self.assertAlmostEqual(row["predicted"], 0.5)
 
     def test_gain_too_large(self):
         self.assertFalse(self.judge(finding(gives_back_ns=3_100_000_000))["gain"])
@@ -73,10 +73,13 @@ class Scoring(unittest.TestCase):
         self.assertIsNone(replay.judge_fault(truth, report(finding()), {"bare": {"work_s": 1}})["gain"])
 
     def test_clean(self):
-        self.assertTrue(replay.judge_clean(report())["clean"])
-        self.assertFalse(replay.judge_clean(report(finding()))["clean"])
-        nothing_to_win = {**report(finding(gives_back_share=0)), "answer": None}
-        self.assertTrue(replay.judge_clean(nothing_to_win)["clean"])
+        nothing = {"insight": None, "cause": "nothing_to_win"}
+        for whole, clean, calm in ((report(), True, True), (report(finding()), False, False),
+                                   (report(finding(severity="LOW")), False, True),
+                                   ({**report(finding(gives_back_share=0)), "answer": nothing}, True, True),
+                                   ({**report(finding()), "answer": nothing}, True, False)):
+            row = replay.judge_clean(whole)
+            self.assertEqual((row["clean"], row["calm"]), (clean, calm))
 
     def test_every_program_has_a_truth_that_is_in_it(self):
         programs = replay.json.loads((replay.HERE / "programs.json").read_text())

@@ -5,6 +5,7 @@ import sys
 import time
 
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+os.environ["XLA_FLAGS"] = "--xla_gpu_autotune_level=0"
 import jax
 import numpy
 from jax.example_libraries import optimizers, stax

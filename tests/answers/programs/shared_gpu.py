@@ -8,21 +8,23 @@ import time
 import torch
 
 CURE = "cure" in sys.argv
-weight = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
-for _ in range(20):
-    weight @ weight
-torch.cuda.synchronize()
 if "neighbour" in sys.argv:
-    print("ready", flush=True)
-    while True:
-        for _ in range(50):
-            weight @ weight
-        torch.cuda.synchronize()
+    weight = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    for k in range(10000000):
+        weight @ weight
+        if k % 50 == 0:
+            torch.cuda.synchronize()
+        if k == 50:
+            print("ready", flush=True)
 quiet = {k: v for k, v in os.environ.items() if not any(part in k for part in ("INJECTION", "GPUFL", "PRELOAD"))}
 other = None
 if not CURE:
     other = subprocess.Popen([sys.executable, __file__, "neighbour"], env=quiet, stdout=subprocess.PIPE)
     other.stdout.readline()
+weight = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+for _ in range(20):
+    weight @ weight
+torch.cuda.synchronize()
 start = time.perf_counter()
 for k in range(50):
     for _ in range(80):

@@ -10,6 +10,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 CURE = "cure" in sys.argv
+torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each length, in each thread: hf_generate_plans.py
 USERS, ROUNDS, TOKENS = 6, 3, 16
 model = GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=512, n_head=8)).to("cuda", torch.bfloat16).eval()
 lock = threading.Lock()
