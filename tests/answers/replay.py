@@ -96,7 +96,8 @@ def judge_fault(truth, report, measured):
     if cured is None:
         return {**row, "gain": None}
     row["unit"] = unit = "p99_s" if truth.serves and "p99_s" in bare and "p99_s" in cured else "work_s"
-    whole = report["time"]["whole_ns"] if unit == "p99_s" else traced["work_s"] * 1e9
+    steady = report["time"]["whole_ns"] / report["time"]["devices"]
+    whole = steady if unit == "p99_s" else traced["work_s"] * 1e9
     row["predicted"] = predicted(truth, findings) / whole
     row["gained"] = 1 - cured[unit] / bare[unit]
     row["gain"] = abs(row["predicted"] - row["gained"]) <= GAIN * abs(row["gained"])
