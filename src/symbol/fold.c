@@ -31,6 +31,11 @@ static const struct rule rules[] = {
     {PYTHON_FILE, BEGINS, "<__array_function__", FOLD_LIBRARY, false}, /* numpy */
     {PYTHON_FILE, BEGINS, "<eval_with_key>", FOLD_LIBRARY, false},     /* torch.fx */
     {PYTHON_FILE, BEGINS, "<torch_package", FOLD_LIBRARY, false},
+    {PYTHON_FILE, BEGINS, "<decorator-gen-", FOLD_LIBRARY, false}, /* the package decorator */
+    {PYTHON_FILE, BEGINS, "<@beartype(", FOLD_LIBRARY, false},
+    /* Modules that libraries write to a folder for temporary files, under their own names. */
+    {PYTHON_FILE, HAS, "/torch_geometric.nn.", FOLD_LIBRARY, false},
+    {PYTHON_FILE, HAS, "/torchinductor_", FOLD_LIBRARY, false}, /* torch.compile */
 
     {MODULE_BASE, BEGINS, "libgpufl.so", FOLD_DRIVER, false},
 
