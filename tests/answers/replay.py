@@ -45,7 +45,7 @@ BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
 # What must hold, what the product wants, and what the recorded programs reach: that may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
-REACHED = {"right": 16, "line": 14, "gain": 12, "clean": 6, "calm": 6, "known": 27}
+REACHED = {"right": 17, "line": 15, "gain": 12, "clean": 6, "calm": 6, "known": 27}
 
 
 class Truth:
@@ -61,9 +61,13 @@ class Truth:
         self.has_line = bool(self.lines or self.functions)
 
     def at(self, finding):
-        """Whether the finding is at the truth's line, or in its function."""
-        return (finding["file"] or "").rsplit("/", 1)[-1] == self.file and (
-            finding["function"] in self.functions or finding["line"] in self.lines)
+        """Whether the finding is at the truth's line, or in its function, or its sentence names one of them."""
+        if (finding["file"] or "").rsplit("/", 1)[-1] == self.file and (
+                finding["function"] in self.functions or finding["line"] in self.lines):
+            return True
+        named = re.findall(rf"{re.escape(self.file)}:(\d+)(?: in ([\w.<>]+)\(\))?", finding["text"])
+        return finding["place"] is None and any(
+            int(line) in self.lines or function in self.functions for line, function in named)
 
     def told(self, finding):
         """Whether the finding's sentence says what is the matter."""

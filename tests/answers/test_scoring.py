@@ -46,6 +46,11 @@ class Scoring(unittest.TestCase):
         self.assertTrue(row["right"])
         self.assertFalse(row["line"])
 
+    def test_line_named_by_the_sentence(self):
+        text = "The lock was held at pandas_features.py:19 in features()."
+        self.assertTrue(self.judge(finding(place=None, file=None, function=None, line=None, text=text))["line"])
+        self.assertFalse(self.judge(finding(function="other", text=text))["line"])  # it has a place of its own
+
     def test_second_finding_is_not_the_answer(self):
         row = self.judge(finding(id="launch_storm", function=None), finding())
         self.assertFalse(row["right"])
