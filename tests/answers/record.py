@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Records the programs of tests/answers on a machine with a GPU: each bare, traced and cured, one at a time.
 
-    tests/answers/record.py --gpufl FILE --out DIR [--tar FILE] [--shard I/N] [--limit S] [--budget S] [NAME ...]
+    tests/answers/record.py --gpufl FILE --out DIR [--tar FILE] [--missing] [--shard I/N] [--limit S]
+                            [--budget S] [NAME ...]
 
 DIR/NAME gets the session and measured.json: the program's own clocks of each run. programs.json says, before any
 analysis, which lines hold the GPU up. A program that fails leaves DIR/NAME/failed.txt, one that lacks a package or a
@@ -23,6 +24,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+DATA = HERE.parent / "data" / "answers"
 LARGE = 300 * 1024
 
 
@@ -100,6 +102,7 @@ def main():
     parser.add_argument("--gpufl", required=True, type=pathlib.Path)
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--tar", type=pathlib.Path, help="add each program's folder to this file, too, when it is done")
+    parser.add_argument("--missing", action="store_true", help="only programs without a session in tests/data/answers")
     parser.add_argument("--shard", default="1/1", help="I/N: every N-th program, from the I-th on")
     parser.add_argument("--limit", type=float, default=40, help="seconds that one run may take")
     parser.add_argument("--budget", type=float, help="no program begins after so many seconds")
@@ -107,7 +110,8 @@ def main():
     args = parser.parse_args()
     programs = json.loads((HERE / "programs.json").read_text())
     shard, shards = map(int, args.shard.split("/"))
-    names = (args.names or list(programs))[shard - 1::shards]
+    names = [name for name in args.names or programs if not (args.missing and (DATA / name).is_dir())]
+    names = names[shard - 1::shards]
     begin, counts = time.perf_counter(), {"recorded": 0, "skipped": 0, "failed": 0, "not begun": 0}
     for place, name in enumerate(names, 1):
         if args.budget and time.perf_counter() - begin > args.budget:

@@ -171,7 +171,7 @@ def table(rows):
 def totals(score):
     """The scores as lines of a list."""
     for what, (good, of) in score.items():
-        target = f", wanted {TARGETS[what]:.0%}" if what in TARGETS else ", wanted all" if what in ("clean", "calm", "known") else ""
+        target = f", wanted {TARGETS[what]:.0%}" if what in TARGETS else ", wanted all" if what in REACHED else ""
         yield f"- {what.replace('sampler_line', 'line, by the host sampler alone')}: {good} of {of}" + (
             f" ({good / of:.0%}){target}" if of else target)
 
@@ -191,7 +191,8 @@ def main():
     print(*table(rows), "", sep="\n")
     if args.docs:
         head, _, rest = args.docs.read_text().partition(BEGIN)
-        args.docs.write_text("\n".join([head + BEGIN, "", *table(rows), "", *totals(score), "", END + rest.partition(END)[2]]))
+        page = [head + BEGIN, "", *table(rows), "", *totals(score), "", END + rest.partition(END)[2]]
+        args.docs.write_text("\n".join(page))
     wrong = [f"{row['name']}: the idle lines do not sum up to the idle time" for row in rows if not row["sums_up"]]
     print(*totals(score), sep="\n")
     if not args.any_score:
