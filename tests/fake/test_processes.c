@@ -63,6 +63,39 @@ TEST(linked_alone)
     }
 }
 
+/* The rank that a session says its process was; "": it says none. */
+static const char *rank_of(const struct run *r)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(at(r->report, "settings"), i, one)
+    {
+        if (strcmp(text_at(one, "engine"), "process") == 0 &&
+            strcmp(text_at(one, "name"), "rank") == 0)
+            return text_at(one, "value");
+    }
+    return "";
+}
+
+/* A launcher's number is taken, and nothing that is none. */
+TEST(rank_of_a_job)
+{
+    static const struct {
+        const char *one, *other, *want;
+    } cases[] = {{"RANK=3", "SLURM_PROCID=9", "3"},
+                 {"RANK=", "OMPI_COMM_WORLD_RANK=12", "12"},
+                 {"RANK=first", "PMI_RANK=-1", ""},
+                 {"RANK=12345678901", "LOCAL_RANK=1", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_all(&r, &(struct run_setup){.env = LIST(cases[i].one, cases[i].other),
+                                        .program = LIST("10")});
+        check_program(&r, 0);
+        assert_string_equal(rank_of(&r), cases[i].want);
+        run_free(&r);
+    }
+}
+
 /* Insights of the category in a report. */
 static int insights_of(const struct run *r, const char *category)
 {
@@ -345,6 +378,7 @@ int main(void)
         cmocka_unit_test(linked_and_injected),
         cmocka_unit_test(two_copies),
         cmocka_unit_test(linked_alone),
+        cmocka_unit_test(rank_of_a_job),
         cmocka_unit_test(the_guide_on_synchronizations),
         cmocka_unit_test(begun_late),
         cmocka_unit_test(many_sessions_share_one_pool),

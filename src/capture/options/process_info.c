@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
@@ -16,6 +17,8 @@
 /* The process that sessions name; 0: this one. */
 static int acted_for;
 static char its_command[1025];
+
+static char rank[16]; /* written before the session's threads begin */
 
 void process_info_act_for(int pid, const char *command)
 {
@@ -94,9 +97,28 @@ static int make_uuid(char out[37])
     return 0;
 }
 
+/* torchrun and what follows it, Open MPI, MPICH and Slurm. */
+static void read_rank(void)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    rank[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names && !*rank && !acted_for; i++) {
+        const char *text = getenv(names[i]);
+        size_t len = text ? strspn(text, "0123456789") : 0;
+        if (len && !text[len] && len < 10)
+            memcpy(rank, text, len + 1);
+    }
+}
+
+const char *process_info_rank(void)
+{
+    return rank;
+}
+
 int process_info_read(struct process_info *a)
 {
     struct utsname u;
+    read_rank();
     *a = (struct process_info){0};
     if (gethostname(a->host, sizeof a->host - 1))
         a->host[0] = '\0';

@@ -25,6 +25,10 @@ bool process_info_acts_for_other(void);
 /* Id of the captured process. */
 int process_info_pid(void);
 
+/* The number that a launcher gave this process among those of a job, as process_info_read found
+ * it: digits; "": none did. */
+const char *process_info_rank(void);
+
 /* Name of the program alone, without reading the rest. */
 void process_info_program(char *out, unsigned long size);
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "capture/log/messages.h"
+#include "capture/options/process_info.h"
 #include "capture/records/captures.h"
 #include "capture/samples/samples.h"
 #include "capture/session/engines.h"
@@ -222,6 +223,18 @@ static void option_rows(struct collector *c)
     }
 }
 
+/* Reports which rank of a job the process is, where a launcher said so. */
+static void rank_row(struct collector *c)
+{
+    struct intern *names = names_table();
+    struct setting_row row = {.time = clock_mono(),
+                              .engine = intern_str(names, "process"),
+                              .name = intern_str(names, "rank"),
+                              .value = intern_str(names, process_info_rank())};
+    if (*process_info_rank())
+        writer_row(c->writer, RECORD_setting, (const int64_t *)&row);
+}
+
 /* The reason why the capture should end now, or NULL. */
 static const char *reason_to_end(struct collector *c, int64_t now)
 {
@@ -263,6 +276,7 @@ static void begin_log(struct collector *c)
 {
     collector_clock(c);
     option_rows(c);
+    rank_row(c);
     engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
                  names_table());
     messages_drain(c->writer, names_table());
