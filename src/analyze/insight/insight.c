@@ -231,17 +231,25 @@ static bool has_waits(const struct insight_rule *r)
     return false;
 }
 
-/* One card a line and cause: what sync_line says of a line is a part of another finding about the
- * line's calls, if that one gives back as much. */
+/* True where a finding about a line has the time of another one there: of the line's calls that of
+ * sync_line, and of a late rank that of its own GPU. */
+static bool has_time_of(const struct insight *i, const struct insight *other)
+{
+    const char *id = other->rule->id;
+    if (i->place != other->place || !i->place || i->gives_back < other->gives_back)
+        return false;
+    return strcmp(i->rule->id, "rank_wait") != 0
+               ? !strcmp(id, "sync_line") && has_waits(i->rule)
+               : !other->ended_by && (!strcmp(id, "late_launch") || !strcmp(id, "idle_cause"));
+}
+
+/* One card a line and cause. */
 static void join_cards(struct insights *in)
 {
-    for (size_t k = 0; k < in->count; k++) {
-        struct insight *i = &in->items[k];
-        for (size_t n = 0; !strcmp(i->rule->id, "sync_line") && n < in->count; n++)
-            if (!i->part_of && in->items[n].place == i->place && has_waits(in->items[n].rule) &&
-                in->items[n].gives_back >= i->gives_back)
-                i->part_of = n + 1;
-    }
+    for (size_t k = 0; k < in->count; k++)
+        for (size_t n = 0; n < in->count; n++)
+            if (!in->items[k].part_of && has_time_of(&in->items[n], &in->items[k]))
+                in->items[k].part_of = n + 1;
 }
 
 /* True for rules that no wait explains. In a run that the profiler slows, their idle time is the

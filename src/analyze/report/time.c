@@ -17,6 +17,7 @@ static const struct {
 } looks[TIME_PARTS] = {
     [TIME_KERNELS] = {"kernels", "█", "32"},
     [TIME_COPIES] = {"copies alone", "▒", "36"},
+    [TIME_RANKS] = {"waiting for another rank", "&", "96"},
     [TIME_UNKNOWN] = {"not known", "?", "97"},
     [TIME_IDLE + IDLE_SYNC] = {"host waits", "=", "31"},
     [TIME_IDLE + IDLE_COPY] = {"blocking copies", ":", "91"},
@@ -43,6 +44,7 @@ const char *time_part_key(int part)
 {
     return part == TIME_KERNELS  ? "kernels"
            : part == TIME_COPIES ? "copies"
+           : part == TIME_RANKS  ? "rank_wait"
            : part < TIME_IDLE    ? "unknown"
                                  : sum_idle_key((enum idle_cause)(part - TIME_IDLE));
 }
@@ -106,8 +108,10 @@ static void add_busy(const struct model *m, struct time_parts *t, int64_t watche
     }
     busy = busy < 0 ? 0 : busy;
     int64_t known = sum_windows_gpu_any(m) && any < busy ? any : busy,
-            kernels = cells_whole((double)known * cells_share((double)compute, (double)any));
-    add(t, TIME_KERNELS, kernels);
+            kernels = cells_whole((double)known * cells_share((double)compute, (double)any)),
+            ranks = m->rank_waits.waited < kernels ? m->rank_waits.waited : kernels;
+    add(t, TIME_KERNELS, kernels - ranks);
+    add(t, TIME_RANKS, ranks);
     add(t, TIME_COPIES, known - kernels);
     add(t, TIME_UNKNOWN, busy - known);
 }

@@ -8,7 +8,14 @@
 
 #include "analyze/model/model.h"
 
-enum { TIME_KERNELS, TIME_COPIES, TIME_UNKNOWN, TIME_IDLE, TIME_PARTS = TIME_IDLE + IDLE_CAUSES };
+enum {
+    TIME_KERNELS,
+    TIME_COPIES,
+    TIME_RANKS, /* kernels that only waited for another rank */
+    TIME_UNKNOWN,
+    TIME_IDLE,
+    TIME_PARTS = TIME_IDLE + IDLE_CAUSES
+};
 
 struct time_part {
     int part; /* TIME_KERNELS, …; TIME_IDLE + an idle cause */
@@ -28,7 +35,8 @@ void time_parts_make(const struct model *m, struct time_parts *t);
 /* Distributes `all` cells over the parts by largest remainder: they sum up to `all`. */
 void time_parts_spread(const struct time_parts *t, int all, int cells[TIME_PARTS]);
 
-/* "kernels", "copies", "unknown", or an idle cause's key; and the same for people, in few words. */
+/* "kernels", "copies", "rank_wait", "unknown", or an idle cause's key; and the same for people, in
+ * few words. */
 const char *time_part_key(int part);
 const char *time_part_name(int part);
 

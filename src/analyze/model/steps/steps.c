@@ -138,6 +138,18 @@ static uint32_t count_names(const struct sum_steps *s)
     return s->called.refused ? STEP_NAMES : (uint32_t)s->called.count + 1;
 }
 
+uint32_t sum_steps_names(const struct model *m)
+{
+    return count_names(&m->steps);
+}
+
+uint32_t sum_steps_name(const struct model *m, uint32_t name)
+{
+    const struct keyed *k = &m->steps.called;
+    int64_t id = name && name < k->count ? ((const struct called *)keyed_at(k, name))->name : 0;
+    return id > 0 && id <= UINT32_MAX ? (uint32_t)id : 0;
+}
+
 /* Marks the kernels of optimizers: PyTorch's own, its fused ones and those of libraries. */
 static int mark_updates(struct model *m)
 {

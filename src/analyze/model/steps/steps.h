@@ -110,6 +110,11 @@ int64_t sum_steps_idle(const struct model *m, const struct steps_one *t);
 const char *sum_steps_why_key(enum steps_why w); /* "nothing_repeats", …; "" for STEPS_FOUND */
 const char *sum_steps_why(enum steps_why w);     /* for people, a clause */
 
+/* What rows of a session that is being read are called (step_name): how many names there are, and
+ * the kernel's id of model.names; 0: a graph, or one of many. */
+uint32_t sum_steps_names(const struct model *m);
+uint32_t sum_steps_name(const struct model *m, uint32_t name);
+
 /* ---- measure.c --------------------------------------------------------------------------- */
 
 /* Makes items of what was found, and finds where they settle: *settled is count where they do not.

@@ -1,0 +1,177 @@
+/* ranks.c - ranks that come late to collectives, and the line at which they were.
+ *
+ * What a finding gives back is what its rank was later than the last but one (ranks/waits.h): with
+ * this rank on time the next one decides. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/insight.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TEXT_MAX = 1 << 16 };
+
+#define EQUAL_WORK                                                                                 \
+    "Give the ranks equal work: shards and batches of one size, the same layers, and no rank "     \
+    "with "                                                                                        \
+    "a GPU or a host that is slower."
+
+/* The lateness of all ranks at a line. */
+struct place_sum {
+    int64_t ns;
+    double variance; /* ns² at 95 % */
+    uint64_t looks;
+    uint32_t late; /* that has most of it */
+    int64_t most;
+    unsigned ranks;
+};
+
+static void put_time(const struct model *m, int64_t ns, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    buf_printf(out, "%s (%s of %s)", units_time(a, ns),
+               units_percent(b, (double)ns, (double)sum_steps_time(m)), sum_steps_whole(m));
+}
+
+static bool is_worth(const struct model *m, int64_t ns)
+{
+    return ns > 0 && insight_is_share(m, ns, INSIGHT_rank_wait, 100);
+}
+
+/* Adds a finding with its title; the caller says the text. */
+static int begin(const struct model *m, const struct rank_late *l, unsigned ranks, int64_t ns,
+                 struct buf *text, struct insight **i, struct insights *to)
+{
+    int rc = insight_add(to, "rank_wait", i);
+    if (rc)
+        return rc;
+    buf_str(text, "Others waited for ");
+    sum_ranks_put(m, l->rank, text);
+    if (ranks > 1)
+        buf_printf(text, " and %u more", ranks - 1);
+    rc = insight_say(&(*i)->title, text);
+    (*i)->device = m->ranks.items[l->rank].device;
+    (*i)->gives_back = ns;
+    (*i)->severity = insight_by_share(m, ns);
+    insight_fact(*i, "rank", m->ranks.items[l->rank].number);
+    insight_fact(*i, "waited_ns", ns);
+    insight_fact(*i, "collectives", (int64_t)l->collectives);
+    return rc;
+}
+
+/* "In collectives the GPUs did nothing but wait for 1.20 s (34 % of the run), until rank 1 came" */
+static void put_waited(const struct model *m, const struct rank_late *l, unsigned ranks, int64_t ns,
+                       struct buf *out)
+{
+    buf_str(out, "In collectives the GPUs did nothing but wait for ");
+    put_time(m, ns, out);
+    buf_str(out, ", until ");
+    sum_ranks_put(m, l->rank, out);
+    if (ranks > 1)
+        buf_printf(out, " or one of %u others", ranks - 1);
+    buf_str(out, " came");
+}
+
+static int add_line(const struct model *m, uint32_t place, const struct place_sum *s,
+                    struct insights *to)
+{
+    const struct rank_late *l = &m->rank_waits.late[s->late];
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    int rc = begin(m, l, s->ranks, s->ns, &text, &i, to);
+    if (!rc) {
+        int64_t half = cells_whole(sqrt(s->variance));
+        i->place = place;
+        i->half_width = half < s->ns ? half : s->ns;
+        insight_fact(i, "samples", (int64_t)s->looks);
+        insight_fact(i, "half_width_ns", i->half_width);
+        put_waited(m, l, s->ranks, s->ns, &text);
+        buf_str(&text, ", which was");
+        insight_put_where(m, place, &text);
+        buf_printf(
+            &text,
+            " for that much longer than the rank before it, by %s samples (± %s). Its GPU was "
+            "idle meanwhile.",
+            units_count(a, (int64_t)s->looks), units_time(b, i->half_width));
+        rc = insight_say(&i->text, &text);
+    }
+    buf_fini(&text);
+    return rc;
+}
+
+/* What findings by line leave of a rank's lateness. told: ns of those. */
+static int add_rest(const struct model *m, const struct rank_late *l, int64_t told,
+                    struct insights *to)
+{
+    char a[UNITS_TEXT];
+    struct insight *i;
+    struct buf text;
+    int64_t idle = l->idle > told ? l->idle - told : 0, rest = cells_sum(l->busy, idle);
+    if (!is_worth(m, rest))
+        return 0;
+    buf_init(&text, TEXT_MAX);
+    int rc = begin(m, l, 1, rest, &text, &i, to);
+    if (!rc) {
+        i->next = l->busy > idle ? EQUAL_WORK : i->next;
+        insight_fact(i, "longer_busy_ns", l->busy);
+        insight_fact(i, "longer_idle_ns", idle);
+        put_waited(m, l, 1, rest, &text);
+        buf_char(&text, '.');
+        if (l->busy)
+            buf_printf(&text, " For %s of it the work on its GPU took longer.",
+                       units_time(a, l->busy));
+        if (idle)
+            buf_printf(&text,
+                       " For %s of it its GPU was idle for longer, at lines with less each "
+                       "or at none that is known.",
+                       units_time(a, idle));
+        rc = insight_say(&i->text, &text);
+    }
+    buf_fini(&text);
+    return rc;
+}
+
+/* Sums up by place. */
+static struct place_sum *sum_places(const struct model *m)
+{
+    const struct sum_rank_waits *s = &m->rank_waits;
+    struct place_sum *sums = mem_array(m->stacks.places.count + 1, sizeof *sums);
+    for (size_t i = 0; sums && i < s->line_count; i++) {
+        const struct rank_line *l = &s->lines[i];
+        struct place_sum *to = &sums[l->place];
+        if (stacks_place_at(&m->stacks, l->place)->mark)
+            continue;
+        to->ns = cells_sum(to->ns, l->ns);
+        to->variance += (double)l->half_width * (double)l->half_width;
+        to->looks += l->looks;
+        to->ranks++;
+        if (l->ns > to->most) {
+            to->most = l->ns;
+            to->late = l->late;
+        }
+    }
+    return sums;
+}
+
+int insight_rank_wait(const struct model *m, struct insights *to)
+{
+    const struct sum_rank_waits *s = &m->rank_waits;
+    struct place_sum *sums = sum_places(m);
+    int64_t *told = mem_array(s->late_count + 1, sizeof *told);
+    int rc = sums && told ? 0 : GPUFL_E_NOMEM;
+    for (uint32_t p = 1; !rc && p < m->stacks.places.count; p++)
+        if (is_worth(m, sums[p].ns))
+            rc = add_line(m, p, &sums[p], to);
+    for (size_t i = 0; !rc && i < s->line_count; i++)
+        if (is_worth(m, sums[s->lines[i].place].ns))
+            told[s->lines[i].late] = cells_sum(told[s->lines[i].late], s->lines[i].ns);
+    for (size_t i = 0; !rc && i < s->late_count; i++)
+        rc = add_rest(m, &s->late[i], told[i], to);
+    mem_free(sums);
+    mem_free(told);
+    return rc;
+}

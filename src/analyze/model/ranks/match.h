@@ -1,0 +1,23 @@
+/* match.h - which collectives of several ranks are one. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_RANKS_MATCH_H
+#define GPUFL_ANALYZE_MODEL_RANKS_MATCH_H
+
+#include "analyze/model/ranks/ranks.h"
+
+/* A collective of one rank. */
+struct rank_member {
+    int64_t start, end;
+    uint32_t rank, op, name, group;
+    uint32_t one; /* the matched collective that it is of, from 1; 0: none */
+};
+
+/* All collectives that can be matched, in order of group and end. Ranks of one run and host are a
+ * group. *members is owned by the caller. 0 or GPUFL_E_NOMEM. */
+int rank_match(const struct model *m, struct rank_member **members, size_t *count);
+
+/* ns of [start, end) in which the rank's device did something else than collectives. */
+int64_t rank_busy(const struct rank *r, int64_t start, int64_t end);
+/* The same for one moment. */
+bool rank_is_busy(const struct rank *r, int64_t time);
+
+#endif

@@ -1,0 +1,51 @@
+/* waits.h - which rank the others waited for in collectives, and what it did until it came.
+ *
+ * Of each matched collective the last rank is late, as far as it came after the last but one: that
+ * is what the run would be shorter by if this rank alone had been on time. Of the time only that
+ * counts in which the device of the last but one did nothing else. The lateness is divided exactly:
+ * by how much longer the late rank's device was idle since their last common collective, and the
+ * rest, in which its kernels took longer. The idle part goes to lines by looks at both ranks: a
+ * line has what the late rank spent there beyond what the other one did. Owner's thread. */
+#ifndef GPUFL_ANALYZE_MODEL_RANKS_WAITS_H
+#define GPUFL_ANALYZE_MODEL_RANKS_WAITS_H
+
+#include "analyze/model/ranks/ranks.h"
+
+enum { RANK_LOOKS_LEAST = 5 /* in the idle time of a late rank, for a line to be named */ };
+
+/* The lateness of one rank. */
+struct rank_late {
+    uint32_t rank;        /* in model.ranks */
+    uint32_t waited;      /* the rank that waited longest for it */
+    uint64_t collectives; /* to which it came last */
+    int64_t gain;         /* ns: what the run would be shorter by, = idle + busy */
+    int64_t idle;         /* ns of it: its device was idle for longer */
+    int64_t busy;         /* ns of it: its device worked for longer */
+};
+
+/* The part of a rank's `idle` that a line has. */
+struct rank_line {
+    uint32_t late;  /* in sum_rank_waits.late */
+    uint32_t place; /* in model.stacks */
+    int64_t ns, half_width;
+    uint64_t looks;
+};
+
+struct sum_rank_waits {
+    struct rank_late *late; /* owned; after finish, as all */
+    struct rank_line *lines;
+    size_t late_count, late_cap, line_count, line_cap;
+    unsigned ranks;       /* that have a matched collective */
+    uint64_t collectives; /* of all ranks */
+    uint64_t matched;     /* of them, those whose other ranks are known */
+    int64_t waited; /* ns in which devices only waited in them, summed; in what shares are of */
+};
+
+void sum_rank_waits_init(struct model *m);
+void sum_rank_waits_fini(struct model *m);
+int sum_rank_waits_batch(struct model *m, const struct wire_batch *b);
+int sum_rank_waits_merge(struct model *into, const struct model *from, int64_t shift);
+/* Matches the ranks. After steps, stacks and idle time. */
+int sum_rank_waits_finish(struct model *m);
+
+#endif
