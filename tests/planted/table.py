@@ -167,8 +167,9 @@ CASES = [
          scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
 ]
 
-# Rules that no program here plants, and the test that does: the programs make no CUDA graphs.
-ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c"}
+# Rules that no program here plants, and the test that does: the programs make no CUDA graphs, and are one process each.
+ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c",
+             "rank_wait": "tests/unit/analyze/test_ranks.c"}
 
 MARK = re.compile(r"PLANTED: ([\w-]+)")
 

@@ -14,8 +14,7 @@ enum { TEXT_MAX = 1 << 16 };
 
 #define MORE_CORES "Give the program more cores, or run fewer threads (OMP_NUM_THREADS, workers)."
 #define LESS_GIL                                                                                   \
-    "Move the other threads' Python into processes of their own, or into code that gives up the "  \
-    "GIL."
+    "Move the other threads' Python into processes, or into code that gives up the GIL."
 
 /* Time that an activity (activity.h) has. */
 struct did {
@@ -401,8 +400,8 @@ static void put_loads(const struct model *m, struct insight *i, struct buf *out)
                    " Code was loaded or unloaded %s times, %s of them after the first %d %% of "
                    "the run; what is loaded at the start is paid once.",
                    units_count(a, (int64_t)s->all), units_count(b, (int64_t)s->later), IDLE_START);
-    i->next = "Load all code before the loop: run each kernel once first, or set "
-              "CUDA_MODULE_LOADING=EAGER (by default a kernel is loaded at its first launch).";
+    i->next = "Load all code before the loop: run each kernel once first. Or set "
+              "CUDA_MODULE_LOADING=EAGER; by default a kernel is loaded at its first launch.";
 }
 
 /* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */

@@ -220,6 +220,30 @@ static void bound_all(const struct model *m, bool slowed, struct insights *in, s
     }
 }
 
+/* Drops findings from `first` on that nobody could see the gain of. Waits stay: readers look for
+ * them, and learn that there is nothing to win. So do findings whose severity says more than their
+ * time, and estimates without one: it is not known. */
+static void drop_little(struct insights *in, size_t first)
+{
+    size_t kept = first;
+    for (size_t k = first; k < in->count; k++) {
+        struct insight *i = &in->items[k];
+        bool unknown = i->band == INSIGHT_BAND_NONE && i->rule->bound == INSIGHT_ESTIMATED;
+        if (i->severity > INSIGHT_LOW || i->band >= INSIGHT_BAND_WORTH || unknown ||
+            i->rule->category == INSIGHT_SYNCHRONIZATION)
+            in->items[kept++] = *i;
+        else
+            drop(i);
+    }
+    in->count = kept;
+}
+
+/* True where somebody asked about kernels: each of them counts then, however short it is. */
+static bool looks_into_kernels(const struct model *m)
+{
+    return m->sass.rows || m->samples.functions.count;
+}
+
 /* True for rules about calls at a line: such a finding has the time of the line's waits. */
 static bool has_waits(const struct insight_rule *r)
 {
@@ -275,6 +299,8 @@ int insights_find(const struct model *m, struct insights *out)
         if (rc)
             break;
         bound_all(m, slowed, out, first);
+        if (!slowed && !looks_into_kernels(m))
+            drop_little(out, first);
         keep_most(out, first);
     }
     if (rc) {

@@ -14,9 +14,8 @@
 enum { TEXT_MAX = 1 << 16 };
 
 #define EQUAL_WORK                                                                                 \
-    "Give the ranks equal work: shards and batches of one size, the same layers, and no rank "     \
-    "with "                                                                                        \
-    "a GPU or a host that is slower."
+    "Give the ranks equal work. Shards and batches need one size, and no rank a GPU or a host "    \
+    "that is slower."
 
 /* The lateness of all ranks at a line. */
 struct place_sum {

@@ -217,14 +217,16 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     return rc;
 }
 
-/* Whether a line's waits are worth a word. Where none of its calls need wait, only the time in
- * which the GPU was idle counts: while the GPU was busy its queue was full, and that delays
- * launches as well. */
+/* Whether the waits of a line without a synchronization are worth a word: they give back something
+ * that can be seen, or a reader sees them and looks in vain. Where none of its calls need wait, only
+ * the time in which the GPU was idle counts: while the GPU was busy its queue was full, and that
+ * delays launches as well. */
 static bool is_worth(const struct model *m, const struct waiting *w)
 {
-    if (w->sure)
-        return insight_is_share(m, w->ns, INSIGHT_worth, 1000);
-    return w->calls && insight_is_share(m, gives_back(m, w->idle, w->ns), INSIGHT_slow_share, 1000);
+    if (w->sure && severity(m, w->ns) > INSIGHT_LOW)
+        return true;
+    return w->calls &&
+           insight_is_share(m, gives_back(m, w->idle, w->ns), INSIGHT_worth_first, 1000);
 }
 
 /* A synchronization is reported however long it took, other waits only where they can be seen. */

@@ -10,7 +10,14 @@
 
 #include <string.h>
 
-enum { TEXT_MAX = 1 << 20, FINDINGS = 5, OF_A_RULE = 3, SHARE_COLUMNS = 14, SESSIONS_LISTED = 8 };
+enum {
+    TEXT_MAX = 1 << 20,
+    FINDINGS = 5,
+    OF_A_RULE = 3,
+    SHARE_COLUMNS = 14,
+    STEP_COLUMNS = 5,
+    SESSIONS_LISTED = 8
+};
 
 /* ---- what ran ---------------------------------------------------------------------------- */
 
@@ -188,6 +195,29 @@ static void put_where_and_what(const struct model *m, const struct insight *i, s
     buf_fini(&where);
 }
 
+/* The length of the first sentences of a text that fit into so many columns; the first one always
+ * does. */
+static size_t sentences_that_fit(const char *text, size_t room)
+{
+    size_t len = strlen(text), fits = 0;
+    for (size_t i = 0; i < len; i++) {
+        bool ends = text[i] == '.' && (text[i + 1] == ' ' || !text[i + 1]);
+        if (ends && (!fits || columns_of(text, i + 1) <= room))
+            fits = i + 1;
+    }
+    return fits ? fits : len;
+}
+
+/* Prints the step of a finding in whole sentences; its section has all of them. */
+static void put_step(struct page *p, const char *next)
+{
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    buf_put(&text, next, sentences_that_fit(next, (size_t)p->width - STEP_COLUMNS));
+    page_item(p, "     ", &text);
+    buf_fini(&text);
+}
+
 /* The last of the findings that are listed. A step that stands above is not read again. */
 static void put_finding(struct page *p, const struct insight **listed, unsigned number)
 {
@@ -206,12 +236,11 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
     unsigned same = 1;
     while (strcmp(listed[same - 1]->next, i->next) != 0)
         same++;
-    if (same < number)
-        buf_printf(&text, "As for %u.", same);
-    else
-        buf_str(&text, i->next);
-    put_cut(p, "     ", &text);
     buf_fini(&text);
+    if (same < number)
+        fprintf(p->out, "     As for %u.\n", same);
+    else
+        put_step(p, i->next);
 }
 
 /* The longest wait that costs nothing: readers look there first, in vain. */
@@ -281,8 +310,8 @@ static void put_list(struct page *p, const struct insights *in)
         } else {
             left += !in->items[i].part_of && &in->items[i] != idle;
         }
-    snprintf(heading, sizeof heading, "What to change first (what it alone gives back of %s%s)",
-             sum_steps_whole(p->model), estimates ? "; ≤: by theory" : "");
+    snprintf(heading, sizeof heading, "What to change first (what each alone saves of %s%s)",
+             sum_steps_whole(p->model), estimates ? "; ≤: in theory" : "");
     page_heading(p, heading);
     for (unsigned n = 1; n <= shown; n++)
         put_finding(p, listed, n);

@@ -27,10 +27,10 @@ static void put_by(const struct model *m, struct buf *out)
     if (s->scope) {
         buf_printf(out, "by scope \"%s\"", model_text(m, s->scope));
     } else if (s->kernel) {
-        buf_str(out, "by the sequence of kernels, each from ");
+        buf_str(out, "by the sequence of kernels, each begins with ");
         insight_put_kernel(m, s->kernel, out);
     } else {
-        buf_str(out, "by the sequence of kernels, each up to the optimizer's");
+        buf_str(out, "by the sequence of kernels, each ends with the optimizer");
     }
 }
 
