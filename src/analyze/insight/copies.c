@@ -134,10 +134,11 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     return rc;
 }
 
-/* ns of copies in what shares are of; at most `most`. */
-static int64_t steady_time(const struct model *m, int64_t ns, int64_t most)
+/* ns of pageable copies in what shares are of; at most `most`. */
+static int64_t steady_time(const struct model *m, uint32_t kind, int64_t most)
 {
-    ns = cells_whole((double)ns * sum_steps_copy_part(m));
+    int64_t ns =
+        cells_whole((double)m->transfers.pageable[kind].time * sum_steps_pageable_part(m, kind));
     return ns < most ? ns : most;
 }
 
@@ -155,7 +156,7 @@ int insight_pageable_copies(const struct model *m, struct insights *to)
         const struct transfer_sum *t = &m->transfers.pageable[k];
         if (t->bytes >= INSIGHT_pageable_bytes &&
             insight_is_share(m, sum_windows_of_whole(m, t->time), INSIGHT_worth, 1000))
-            rc = add_pageable(m, k, t, steady_time(m, t->time, alone), to);
+            rc = add_pageable(m, k, t, steady_time(m, k, alone), to);
     }
     return rc;
 }

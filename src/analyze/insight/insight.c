@@ -103,14 +103,25 @@ enum insight_severity insight_by_share(const struct model *m, int64_t ns)
                                              : INSIGHT_LOW;
 }
 
-int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
+int64_t insight_of_steady(const struct model *m, double kernel_ns)
 {
     double busy = (double)m->devices.compute_ns, all = (double)m->kernels.time.total;
     unsigned devices = m->devices.computing;
-    return devices && all > 0 ? sum_windows_of_whole(m, cells_whole((double)kernel_ns *
-                                                                    (busy < all ? busy / all : 1) *
-                                                                    sum_steps_part(m) / devices))
-                              : 0;
+    return devices && all > 0
+               ? sum_windows_of_whole(
+                     m, cells_whole(kernel_ns * (busy < all ? busy / all : 1) / devices))
+               : 0;
+}
+
+int64_t insight_of_run(const struct model *m, int64_t kernel_ns)
+{
+    return insight_of_steady(m, (double)kernel_ns * sum_steps_part(m));
+}
+
+int64_t insight_of_kernel(const struct model *m, const struct kernel_name *k, int64_t kernel_ns)
+{
+    return insight_of_steady(m,
+                             (double)kernel_ns * sum_steps_kernel_part(m, k->name, k->time.total));
 }
 
 void insight_put_where(const struct model *m, uint32_t place, struct buf *out)

@@ -65,6 +65,13 @@ static bool is_low(const struct model *m, const struct config_row *c)
            (percent < INSIGHT_occupancy_registers && !strcmp(limiter, "registers"));
 }
 
+/* Whether a part of a kernel's time can be seen in what shares are of. */
+static bool is_worth(const struct model *m, const struct kernel_name *k, int64_t ns)
+{
+    int64_t steady = cells_whole((double)ns * sum_steps_kernel_part(m, k->name, k->time.total));
+    return steady > 0 && insight_is_share(m, sum_windows_of_whole(m, steady), INSIGHT_worth, 1000);
+}
+
 struct low {
     const struct kernel_config *worst; /* the one that takes most time */
     int64_t time, waste;               /* ns of low launches; of these that warps could hide */
@@ -81,7 +88,7 @@ static void add_low(struct low *l, const struct kernel_config *c)
         l->worst = c;
 }
 
-static int add_occupancy(const struct model *m, uint32_t name, const struct low *l,
+static int add_occupancy(const struct model *m, const struct kernel_name *k, const struct low *l,
                          struct insights *to)
 {
     const struct config_row *c = &l->worst->row;
@@ -94,9 +101,9 @@ static int add_occupancy(const struct model *m, uint32_t name, const struct low 
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
-    i->kernel = name;
+    i->kernel = k->name;
     i->next = limit->next;
-    i->gives_back = insight_of_run(m, l->waste);
+    i->gives_back = insight_of_kernel(m, k, l->waste);
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "calls", (int64_t)l->calls);
     insight_fact(i, "gpu_ns", l->time);
@@ -108,7 +115,7 @@ static int add_occupancy(const struct model *m, uint32_t name, const struct low 
     units_percent(a, (double)c->occ_warps, (double)c->occ_max_warps);
     buf_printf(&text, "Occupancy %s, limited by %s", a, limit->text);
     rc = insight_say(&i->title, &text);
-    insight_put_kernel(m, name, &text);
+    insight_put_kernel(m, k->name, &text);
     buf_printf(&text,
                ": %lld of %lld warps of an SM at most (%s), limited by %s, in %s launches of "
                "%s together.",
@@ -133,9 +140,8 @@ int insight_occupancy(const struct model *m, struct insights *to)
             if (is_low(m, &config->row))
                 add_low(&low, config);
         }
-        if (low.worst && low.time > 0 &&
-            insight_is_share(m, sum_windows_of_whole(m, low.time), INSIGHT_worth, 1000))
-            rc = add_occupancy(m, k->names[n].name, &low, to);
+        if (low.worst && is_worth(m, &k->names[n], low.time))
+            rc = add_occupancy(m, &k->names[n], &low, to);
     }
     return rc;
 }
@@ -161,7 +167,7 @@ static void add_spilling(struct spill *s, const struct kernel_config *c)
         s->worst = c;
 }
 
-static int add_spills(const struct model *m, uint32_t name, const struct spill *s,
+static int add_spills(const struct model *m, const struct kernel_name *k, const struct spill *s,
                       struct insights *to)
 {
     const struct config_row *c = &s->worst->row;
@@ -172,8 +178,8 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
-    i->kernel = name;
-    i->gives_back = insight_of_run(m, s->waste);
+    i->kernel = k->name;
+    i->gives_back = insight_of_kernel(m, k, s->waste);
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "calls", (int64_t)s->calls);
     insight_fact(i, "gpu_ns", s->time);
@@ -182,7 +188,7 @@ static int add_spills(const struct model *m, uint32_t name, const struct spill *
     units_bytes(a, c->local_per_thread);
     buf_printf(&text, "Local memory: %s a thread", a);
     rc = insight_say(&i->title, &text);
-    insight_put_kernel(m, name, &text);
+    insight_put_kernel(m, k->name, &text);
     buf_printf(&text, ": each thread keeps %s in local memory", a);
     if (c->registers > 0)
         buf_printf(&text, " beside its %lld registers", (long long)c->registers);
@@ -225,9 +231,8 @@ int insight_spills(const struct model *m, struct insights *to)
             if (config->row.local_per_thread > 0)
                 add_spilling(&spill, config);
         }
-        if (spill.worst && spill.time > 0 &&
-            insight_is_share(m, sum_windows_of_whole(m, spill.time), INSIGHT_worth, 1000))
-            rc = add_spills(m, k->names[n].name, &spill, to);
+        if (spill.worst && is_worth(m, &k->names[n], spill.time))
+            rc = add_spills(m, &k->names[n], &spill, to);
     }
     mem_free(counted);
     return rc;

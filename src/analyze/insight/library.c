@@ -15,7 +15,7 @@ enum { TEXT_MAX = 1 << 16 };
 /* Kernels that a rule is about. */
 struct found {
     int64_t time; /* ns */
-    double waste; /* ns, of it what could be given back */
+    double waste; /* ns, of it what could be given back of what shares are of */
     uint64_t launches;
     uint32_t name;  /* with most waste */
     double most;    /* ns, its waste */
@@ -39,13 +39,15 @@ static struct found gather(const struct model *m, uint32_t kind, share_fn share)
     struct found f = {0};
     for (size_t n = 0; n < k->name_count; n++) {
         const struct kernel_name *name = &k->names[n];
-        double waste = 0;
+        double waste = 0, steady = name->kinds & kind
+                                       ? sum_steps_kernel_part(m, name->name, name->time.total)
+                                       : 0;
         for (uint32_t c = 0; (name->kinds & kind) && c < name->configs; c++) {
             const struct kernel_config *config = sum_kernels_config(k, k->by_name[name->first + c]);
             double part = share(m, config);
             if (part <= 0)
                 continue;
-            waste += part * (double)config->time.total;
+            waste += part * steady * (double)config->time.total;
             f.time = cells_sum(f.time, config->time.total);
             f.launches += config->time.count;
         }
@@ -57,6 +59,13 @@ static struct found gather(const struct model *m, uint32_t kind, share_fn share)
         }
     }
     return f;
+}
+
+/* The part of the time of a kind of kernels that lies in what shares are of. */
+static double steady_part(const struct model *m, uint32_t kind)
+{
+    struct found f = gather(m, kind, whole);
+    return cells_share(f.waste, (double)f.time);
 }
 
 /* The line that launched most of the time of a kind, where launches have stacks. */
@@ -94,7 +103,7 @@ static int add(const struct model *m, const struct words *w, uint32_t kind, cons
                const char *more, struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    int64_t ns = insight_of_run(m, cells_whole(f->waste));
+    int64_t ns = insight_of_steady(m, f->waste);
     struct insight_heaviest line = {0};
     struct insight *i;
     struct buf text;
@@ -201,7 +210,10 @@ int insight_attention_pieces(const struct model *m, struct insights *to)
                                        "Weights of attention that the program reads, and some "
                                        "masks, cannot come from one kernel."};
     const struct order_sum *o = &m->order.attention;
-    struct found f = {.time = o->time, .waste = (double)o->time, .launches = o->count, .names = 1};
+    struct found f = {.time = o->time,
+                      .waste = (double)o->time * steady_part(m, KERNEL_SOFTMAX),
+                      .launches = o->count,
+                      .names = 1};
     struct found fused = gather(m, KERNEL_ATTENTION, whole);
     if (o->count < INSIGHT_library_repeats || fused.launches)
         return 0;
@@ -215,8 +227,10 @@ int insight_elementwise_chains(const struct model *m, struct insights *to)
         "launches of element-wise operations in chains",
         "Operations of a chain may work on different tensors, and then no kernel can do them all."};
     const struct order_sum *o = &m->order.chains;
-    struct found f = {
-        .time = o->time, .waste = (double)o->saved, .launches = o->kernels, .names = 1};
+    struct found f = {.time = o->time,
+                      .waste = (double)o->saved * steady_part(m, KERNEL_ELEMENTWISE),
+                      .launches = o->kernels,
+                      .names = 1};
     return add(m, &words, KERNEL_ELEMENTWISE, &f, "", to);
 }
 

@@ -51,8 +51,10 @@ int64_t profile_time(const struct model *m, uint32_t function, bool *estimated)
     *estimated = false;
     if (!f)
         return 0;
-    if (f->kernel)
-        return insight_of_run(m, m->kernels.names[f->kernel - 1].time.total);
+    if (f->kernel) {
+        const struct kernel_name *k = &m->kernels.names[f->kernel - 1];
+        return insight_of_kernel(m, k, k->time.total);
+    }
     if (m->kernels.time.count)
         return 0;
     *estimated = true;

@@ -218,9 +218,9 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
 }
 
 /* Whether the waits of a line without a synchronization are worth a word: they give back something
- * that can be seen, or a reader sees them and looks in vain. Where none of its calls need wait, only
- * the time in which the GPU was idle counts: while the GPU was busy its queue was full, and that
- * delays launches as well. */
+ * that can be seen, or a reader sees them and looks there in vain. Where none of its calls need
+ * wait, only the time in which the GPU was idle counts: while the GPU was busy its queue was full,
+ * and that delays launches as well. */
 static bool is_worth(const struct model *m, const struct waiting *w)
 {
     if (w->sure && severity(m, w->ns) > INSIGHT_LOW)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1 << 20, COPIES_MAX = 1 << 20, MEMORY_PAGEABLE = 1 };
+enum { ROWS_MAX = 1 << 20, COPIES_MAX = 1 << 20 };
 
 struct work_copy {
     uint32_t correlation;
@@ -139,8 +139,8 @@ static int take_copy(struct sum_work *s, const struct wire_batch *b, size_t i)
     if (!cells_interval(cells_get(b, COL_memcpy_start, i), c.time, &end))
         return 0;
     c.kind = kind > 0 && kind < TRANSFER_KINDS ? (uint8_t)kind : 0;
-    c.pageable = cells_get(b, COL_memcpy_src_memory, i) == MEMORY_PAGEABLE ||
-                 cells_get(b, COL_memcpy_dst_memory, i) == MEMORY_PAGEABLE;
+    c.pageable = cells_get(b, COL_memcpy_src_memory, i) == TRANSFER_PAGEABLE ||
+                 cells_get(b, COL_memcpy_dst_memory, i) == TRANSFER_PAGEABLE;
     int rc = stack || !c.correlation
                  ? GPUFL_E_FULL
                  : mem_grow(&s->copies, &s->copy_cap, s->copy_count + 1, sizeof c, COPIES_MAX);

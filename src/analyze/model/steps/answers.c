@@ -39,6 +39,29 @@ double sum_steps_part(const struct model *m)
     return before < 1 ? 1 - before : 0;
 }
 
+double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total)
+{
+    const struct steps_before key = {.name = name};
+    const struct sum_steps *s = &m->steps;
+    if (!sum_steps_steady(m))
+        return 1;
+    uint32_t at = keyed_find(&s->before, &key);
+    if (!at && s->before_partly)
+        return sum_steps_part(m);
+    int64_t ns = at ? ((const struct steps_before *)keyed_at(&s->before, at))->ns : 0;
+    double before = cells_share((double)ns, (double)total);
+    return before < 1 ? 1 - before : 0;
+}
+
+double sum_steps_pageable_part(const struct model *m, uint32_t kind)
+{
+    if (!sum_steps_steady(m))
+        return 1;
+    double before = cells_share((double)m->steps.pageable_before[kind],
+                                (double)m->transfers.pageable[kind].time);
+    return before < 1 ? 1 - before : 0;
+}
+
 double sum_steps_copy_part(const struct model *m)
 {
     if (!sum_steps_steady(m))

@@ -2,6 +2,7 @@
 #include "analyze/model/steps/steps.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -117,21 +118,60 @@ static void add_before(struct before *b, const struct step_row *r, int64_t begin
     }
 }
 
-void step_measure_before(struct sum_steps *s)
+/* Adds to what kernels of that name took. ns: by the name that rows have. */
+static void add_named(struct sum_steps *s, const struct step_row *r, int64_t part, int64_t *ns,
+                      uint32_t *going)
 {
+    uint32_t name = step_name(r);
+    if (name >= STEP_PAGEABLE)
+        s->pageable_before[name - STEP_PAGEABLE] =
+            cells_sum(s->pageable_before[name - STEP_PAGEABLE], part);
+    if (step_is_copy(r)) {
+        s->copies_before = cells_sum(s->copies_before, part);
+        return;
+    }
+    uint32_t *last = &going[step_device(r)]; /* of the kernel that may go on */
+    *last = name == STEP_GOES_ON ? *last : name;
+    ns[*last] = cells_sum(ns[*last], part);
+}
+
+/* Keeps what kernels took by their names. ns: by the name that rows have. */
+static int keep_named(struct model *m, const int64_t *ns)
+{
+    struct sum_steps *s = &m->steps;
+    int rc = 0;
+    s->before_partly |= ns[STEP_OTHERS] > 0;
+    for (uint32_t i = 1; !rc && i < sum_steps_names(m); i++) {
+        struct steps_before one = {.name = sum_steps_name(m, i), .ns = ns[i]};
+        if (one.name && one.ns)
+            rc = step_before_add(s, &one);
+    }
+    return rc;
+}
+
+int step_measure_before(struct model *m)
+{
+    struct sum_steps *s = &m->steps;
     struct before any[DEVICES], compute[DEVICES];
+    uint32_t going[DEVICES] = {0};
+    int64_t *ns = mem_array(STEP_NAMES, sizeof *ns);
+    if (!ns)
+        return GPUFL_E_NOMEM;
     for (int d = 0; d < DEVICES; d++)
         any[d] = compute[d] = (struct before){INT64_MIN, 0};
     for (size_t i = 0; i < s->rows.count && s->rows.items[i].start < s->begins; i++) {
         const struct step_row *r = &s->rows.items[i];
+        int64_t left = s->begins - r->start;
         add_before(&any[step_device(r)], r, s->begins);
-        if (step_name(r) != STEP_COPY)
+        if (!step_is_copy(r))
             add_before(&compute[step_device(r)], r, s->begins);
-        else
-            s->copies_before = cells_sum(s->copies_before, r->duration);
+        add_named(s, r, r->duration < left ? r->duration : left, ns, going);
     }
     for (int d = 0; d < DEVICES; d++) {
         s->any_before = cells_sum(s->any_before, any[d].ns);
         s->compute_before = cells_sum(s->compute_before, compute[d].ns);
     }
+    int rc = keep_named(m, ns);
+    mem_free(ns);
+    return rc;
 }

@@ -50,7 +50,8 @@ int step_rows_add(struct step_rows *s, int64_t start, int64_t end, uint32_t devi
             return 0;
         }
         int64_t ns = end - start > UINT32_MAX ? UINT32_MAX : end - start;
-        uint32_t called = !piece || name == STEP_COPY ? name : STEP_GOES_ON;
+        bool whole = !piece || name == STEP_COPY || name >= STEP_PAGEABLE;
+        uint32_t called = whole ? name : STEP_GOES_ON;
         rc = put(s, (struct step_row){start, (uint32_t)ns, device << 24 | called});
         start += ns;
     }

@@ -18,6 +18,8 @@ enum {
     STEP_COPY = 0,        /* name of a row that is not a kernel */
     STEP_OTHERS = STEP_NAMES - 1,
     STEP_GOES_ON = 1 << 16, /* name of the rest of a kernel that is longer than a row can say */
+    STEP_PAGEABLE =
+        1 << 17, /* and a kind of copies: names of copies of memory that is not pinned */
 };
 
 struct step_row {
@@ -44,10 +46,15 @@ static inline uint32_t step_device(const struct step_row *r)
     return r->what >> 24;
 }
 
+static inline bool step_is_copy(const struct step_row *r)
+{
+    return step_name(r) == STEP_COPY || step_name(r) >= STEP_PAGEABLE;
+}
+
 /* A kernel or a whole graph. */
 static inline bool step_is_kernel(const struct step_row *r)
 {
-    return step_name(r) != STEP_COPY && step_name(r) != STEP_GOES_ON;
+    return !step_is_copy(r) && step_name(r) != STEP_GOES_ON;
 }
 
 void step_rows_fini(struct step_rows *s);

@@ -23,6 +23,8 @@ void sum_steps_init(struct model *m)
     step_marks_init(&s->marks);
     keyed_init(&s->called, sizeof(struct called), sizeof(struct called), STEP_OTHERS);
     busy_init(&s->spans);
+    keyed_init(&s->before, sizeof(struct steps_before), offsetof(struct steps_before, ns),
+               STEP_NAMES);
     s->begins = INT64_MIN;
 }
 
@@ -43,6 +45,7 @@ void sum_steps_fini(struct model *m)
 {
     drop_rows(&m->steps);
     mem_free(m->steps.items);
+    keyed_fini(&m->steps.before);
     busy_fini(&m->steps.spans);
     sum_steps_init(m);
 }
@@ -77,6 +80,15 @@ static int call_kernel(struct model *m, int64_t config, uint32_t *to)
     return rc;
 }
 
+static uint32_t call_copy(const struct wire_batch *b, size_t i)
+{
+    int64_t kind = cells_or(b, COL_memcpy_kind, i, 0);
+    bool pageable = cells_get(b, COL_memcpy_src_memory, i) == TRANSFER_PAGEABLE ||
+                    cells_get(b, COL_memcpy_dst_memory, i) == TRANSFER_PAGEABLE;
+    kind = kind > 0 && kind < TRANSFER_KINDS ? kind : 0;
+    return pageable ? STEP_PAGEABLE + (uint32_t)kind : STEP_COPY;
+}
+
 static int take_work(struct model *m, const struct wire_batch *b, unsigned stream)
 {
     struct sum_steps *s = &m->steps;
@@ -94,6 +106,8 @@ static int take_work(struct model *m, const struct wire_batch *b, unsigned strea
             last = config;
         } else if (b->type == RECORD_graph_run) {
             rc = call(s, 0, cells_or(b, COL_graph_run_graph, i, 0), &name);
+        } else if (b->type == RECORD_memcpy) {
+            name = call_copy(b, i);
         }
         if (!rc)
             rc = step_rows_add(&s->rows, b->col[0][i], end, device, name);
@@ -237,16 +251,30 @@ int sum_steps_begin(struct model *m, int64_t *begins)
     return rc;
 }
 
+int step_before_add(struct sum_steps *s, const struct steps_before *one)
+{
+    uint32_t at;
+    int rc = keyed_put(&s->before, one, &at, NULL);
+    if (rc)
+        return rc;
+    struct steps_before *to = at ? keyed_at(&s->before, at) : NULL;
+    s->before_partly |= !to;
+    if (to)
+        to->ns = cells_sum(to->ns, one->ns);
+    return 0;
+}
+
 /* True where the moment that was decided on lies in the first half of the steps. */
 static bool holds(const struct sum_steps *s)
 {
     return s->count && s->begins >= s->items[0].start && s->begins < s->items[s->count / 2].end;
 }
 
-static void settle(struct sum_steps *s, const struct model *m, size_t settled)
+static int settle(struct model *m, size_t settled)
 {
+    struct sum_steps *s = &m->steps;
     if (s->why != STEPS_FOUND && s->why != STEPS_UNSETTLED)
-        return;
+        return 0;
     s->sessions = 1;
     if (s->decided) /* what came later need not change it */
         s->why = holds(s) ? STEPS_FOUND : STEPS_UNSETTLED;
@@ -255,12 +283,12 @@ static void settle(struct sum_steps *s, const struct model *m, size_t settled)
     else if (s->why == STEPS_FOUND)
         s->begins = s->items[settled].start;
     if (s->why != STEPS_FOUND)
-        return;
+        return 0;
     s->steady = 1;
     s->start_up = s->begins > m->facts.start ? s->begins - m->facts.start : 0;
-    step_measure_before(s);
     for (size_t i = 0; i < s->count; i++)
         s->items[i].steady = s->items[i].start >= s->begins;
+    return step_measure_before(m);
 }
 
 int sum_steps_finish(struct model *m)
@@ -274,8 +302,7 @@ int sum_steps_finish(struct model *m)
         s->why = STEPS_WINDOWS;
     else
         rc = find(m, &settled);
-    if (!rc)
-        settle(s, m, settled);
+    rc = rc ? rc : settle(m, settled);
     s->beyond = s->rows.beyond;
     s->finished = true;
     drop_rows(s);
@@ -324,6 +351,11 @@ int sum_steps_merge(struct model *into, const struct model *from, int64_t shift)
     s->compute_before = cells_sum(s->compute_before, o->compute_before);
     s->any_before = cells_sum(s->any_before, o->any_before);
     s->copies_before = cells_sum(s->copies_before, o->copies_before);
+    s->before_partly |= o->before_partly;
+    for (int k = 0; k < TRANSFER_KINDS; k++)
+        s->pageable_before[k] = cells_sum(s->pageable_before[k], o->pageable_before[k]);
+    for (size_t i = 1; !rc && i < o->before.count; i++)
+        rc = step_before_add(s, keyed_at(&o->before, i));
     s->beyond += o->beyond;
     return rc ? rc : busy_merge(&s->spans, &o->spans, shift);
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/common/busy.h"
 #include "analyze/model/steps/find.h"
+#include "analyze/model/system/transfers.h"
 
 struct model;
 struct wire_batch;
@@ -31,6 +32,13 @@ struct steps_one {
     uint32_t session;   /* from 1: of the merged ones with steps */
     uint8_t alike;      /* 1: it ran what most steps run */
     uint8_t steady;     /* 1: it is of the steady part */
+};
+
+/* What kernels of a name took before the steady parts. */
+struct steps_before {
+    int64_t name; /* id of model.names */
+    /* not of the key: */
+    int64_t ns; /* summed */
 };
 
 /* Why no steps were found, or why they have no steady part. */
@@ -63,12 +71,15 @@ struct sum_steps {
     int64_t start_up;  /* ns before the steady parts, summed */
     int64_t end;       /* ns after the last work of sessions with a steady part, summed */
     int64_t compute_before, any_before; /* ns of devices before the steady parts: kernels; all */
-    int64_t copies_before;              /* ns of copies and fills that began before them, summed */
-    struct busy spans;                  /* the steady parts; of sessions without one the whole */
-    uint64_t beyond;                    /* rows that were not kept */
-    int64_t begins; /* ns: where the steady part begins; INT64_MIN: nowhere, or not decided */
-    bool decided;   /* `begins` holds for good */
-    bool asked;     /* idle time was summed up before there was a steady part */
+    int64_t copies_before;              /* ns of copies and fills before them, summed */
+    int64_t pageable_before[TRANSFER_KINDS]; /* of these: memory that is not pinned, by kind */
+    struct keyed before; /* struct steps_before: ns of kernels before them, by name */
+    bool before_partly;  /* not of all names */
+    struct busy spans;   /* the steady parts; of sessions without one the whole */
+    uint64_t beyond;     /* rows that were not kept */
+    int64_t begins;      /* ns: where the steady part begins; INT64_MIN: nowhere, or not decided */
+    bool decided;        /* `begins` holds for good */
+    bool asked;          /* idle time was summed up before there was a steady part */
     bool finished;
 };
 
@@ -93,8 +104,11 @@ int64_t sum_steps_time(const struct model *m);
 const char *sum_steps_whole(const struct model *m);
 /* The part of a sum of kernels' times that lies in what shares are of: from 0 to 1. */
 double sum_steps_part(const struct model *m);
-/* sum_steps_copy_part is sum_steps_part for copies and fills. */
+/* The same for kernels of one name, whose time is `total` ns. */
+double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total);
+/* The same for copies and fills, and for copies of a kind whose memory is not pinned. */
 double sum_steps_copy_part(const struct model *m);
+double sum_steps_pageable_part(const struct model *m, uint32_t kind);
 
 /* How long steps last: of the steady part, or of all where there is none. ns; quantile: 0 to 1. */
 struct steps_lengths {
@@ -120,7 +134,9 @@ uint32_t sum_steps_name(const struct model *m, uint32_t name);
 /* Makes items of what was found, and finds where they settle: *settled is count where they do not.
  * 0 or GPUFL_E_NOMEM. */
 int step_measure(struct sum_steps *s, const struct step_found *found, size_t *settled);
-/* Sums up what devices did before the steady part. */
-void step_measure_before(struct sum_steps *s);
+/* Sums up what devices did before the steady part, and what each kernel took there. 0 or
+ * GPUFL_E_NOMEM. */
+int step_measure_before(struct model *m);
+int step_before_add(struct sum_steps *s, const struct steps_before *one);
 
 #endif

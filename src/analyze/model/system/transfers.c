@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { MEMORY_PAGEABLE = 1 };
-
 static const char *const kind_names[TRANSFER_KINDS] = {
     "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
 };
@@ -41,8 +39,8 @@ static void take_copy(struct sum_transfers *t, const struct wire_batch *b, size_
         kind = 0;
     bytes = bytes < 0 ? 0 : bytes;
     add(&t->kinds[kind], bytes, start, ns);
-    if (cells_get(b, COL_memcpy_src_memory, i) == MEMORY_PAGEABLE ||
-        cells_get(b, COL_memcpy_dst_memory, i) == MEMORY_PAGEABLE)
+    if (cells_get(b, COL_memcpy_src_memory, i) == TRANSFER_PAGEABLE ||
+        cells_get(b, COL_memcpy_dst_memory, i) == TRANSFER_PAGEABLE)
         add(&t->pageable[kind], bytes, start, ns);
 }
 

@@ -9,7 +9,8 @@ struct wire_batch;
 
 #define SUM_TRANSFERS_TAKES (MODEL_TAKES(memcpy) | MODEL_TAKES(memset))
 
-enum { TRANSFER_KINDS = 11 }; /* values of memcpy.kind; 0: unknown */
+enum { TRANSFER_KINDS = 11 };   /* values of memcpy.kind; 0: unknown */
+enum { TRANSFER_PAGEABLE = 1 }; /* memcpy.src_memory and dst_memory: of the host, not pinned */
 
 struct transfer_sum {
     uint64_t count;

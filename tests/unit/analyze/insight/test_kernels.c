@@ -52,6 +52,58 @@ TEST(test_spills)
     }
 }
 
+/* ---- the steady part --------------------------------------------------------------------- */
+
+static int64_t spilling(const char *name)
+{
+    struct config_row c = {.id = ++finder.p.ids,
+                           .name = program_name(&finder.p, name),
+                           .device = 1,
+                           .occ_warps = 64,
+                           .occ_max_warps = 64,
+                           .registers = 64,
+                           .local_per_thread = 256};
+    make_log_rows(&finder.p.log, RECORD_config, &c, 1);
+    return c.id;
+}
+
+static void launch(int64_t config, int64_t ns)
+{
+    program_launch(&finder.p, (struct program_kernel){.ns = ns, .config = config});
+}
+
+static const struct insight *find_kernel(const char *rule, const char *name)
+{
+    for (size_t i = 0; i < finder.found.count; i++)
+        if (!strcmp(finder.found.items[i].rule->id, rule) &&
+            strstr(model_text(&finder.m, finder.found.items[i].kernel), name))
+            return &finder.found.items[i];
+    return NULL;
+}
+
+/* What ran before the steady part gives nothing back, and what ran in it gives all of it back,
+ * whatever the others' times are. Half of a kernel's time here is local memory. */
+TEST(test_steady_part)
+{
+    enum { STEPS = 40 };
+    finder_begin("steady");
+    int64_t warm = spilling("_Z4warmPf"), both = spilling("_Z4bothPf"),
+            step = spilling("_Z4stepPf");
+    for (int i = 0; i < 20; i++)
+        launch(i % 2 ? warm : both, 20000000);
+    for (int i = 0; i < STEPS; i++) {
+        launch(both, 1000000);
+        launch(step, 4000000);
+    }
+    finder_look();
+    assert_true(sum_steps_steady(&finder.m));
+    assert_null(find_kernel("spills", "warm"));
+    assert_int_equal(find_kernel("spills", "step")->gives_back, STEPS * 4000000ll / 2);
+    int64_t most = (STEPS - 1) * 1000000ll / 2; /* its first one ends the start-up */
+    assert_in_range(find_kernel("spills", "both")->gives_back, most - 1, most);
+    finder_end();
+}
+
 /* Nobody who reads the report can compile a library's kernel again. */
 TEST(test_libraries)
 {
@@ -125,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_occupancy), cmocka_unit_test(test_spills),
-        cmocka_unit_test(test_libraries), cmocka_unit_test(test_throttling)};
+        cmocka_unit_test(test_steady_part), cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_throttling)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

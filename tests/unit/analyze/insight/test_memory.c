@@ -113,6 +113,31 @@ TEST(test_pageable)
     }
 }
 
+/* Copies before the steady part give nothing back, those in it all of theirs. */
+TEST(test_pageable_steady)
+{
+    enum { STEPS = 40 };
+    for (int64_t kind = 1; kind <= 2; kind++) {
+        finder_begin("steady");
+        int64_t stack = finder_python("load.py", "batch", 12), a = ++finder.p.ids, b = a + 1;
+        make_log_config(&finder.p.log, a, program_name(&finder.p, "forward"));
+        make_log_config(&finder.p.log, b, program_name(&finder.p, "backward"));
+        for (int i = 0; i < 30; i++)
+            copy(1, 1, 8 << 20, 5000000, stack, true);
+        for (int i = 0; i < STEPS; i++) {
+            program_launch(&finder.p, (struct program_kernel){.ns = 3000000, .config = a});
+            program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .config = b});
+            copy(kind, 1, 8 << 20, 900000, stack, true);
+        }
+        finder_look();
+        assert_true(sum_steps_steady(&finder.m));
+        const struct insight *i = finder_find("pageable_copies", "load.py:12");
+        assert_non_null(i);
+        assert_in_range(i->gives_back, STEPS * 900000ll - 1, STEPS * 900000ll);
+        finder_end();
+    }
+}
+
 TEST(test_small_copies)
 {
     for (int64_t bytes = 512; bytes <= 1 << 20; bytes *= 2048) {
@@ -176,11 +201,10 @@ TEST(test_pageable_places)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alloc_loop),
-                                       cmocka_unit_test(test_alloc_start),
-                                       cmocka_unit_test(test_pageable),
-                                       cmocka_unit_test(test_small_copies),
-                                       cmocka_unit_test(test_small_copies_together),
-                                       cmocka_unit_test(test_pageable_places)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_alloc_start),
+        cmocka_unit_test(test_pageable),       cmocka_unit_test(test_pageable_steady),
+        cmocka_unit_test(test_small_copies),   cmocka_unit_test(test_small_copies_together),
+        cmocka_unit_test(test_pageable_places)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
