@@ -12,10 +12,6 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-#define MORE_CORES "Give the program more cores, or run fewer threads (OMP_NUM_THREADS, workers)."
-#define LESS_GIL                                                                                   \
-    "Move the other threads' Python into processes, or into code that gives up the GIL."
-
 /* Time that an activity (activity.h) has. */
 struct did {
     int64_t ns;
@@ -255,11 +251,11 @@ static void put_doing(struct insight *i, const struct line *l, struct buf *out)
         break;
     case IDLE_RUNNABLE:
         buf_str(out, " It was ready to run, and no core was free.");
-        i->next = MORE_CORES;
+        i->next = insight_more_cores;
         break;
     case IDLE_WAITS_FOR_GIL:
         buf_str(out, " It waited for the interpreter's lock (GIL), which another thread had.");
-        i->next = LESS_GIL;
+        i->next = insight_less_gil;
         break;
     default:
         break;
@@ -440,72 +436,6 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     return rc;
 }
 
-/* ---- states ------------------------------------------------------------------------------ */
-
-struct state {
-    uint64_t samples;
-    int64_t ns, all; /* all: of the idle time, by samples or not */
-};
-
-/* Sums the host's own time in which its thread was in a state. */
-static struct state state_of(const struct model *m, enum idle_state state)
-{
-    struct state sum = {0};
-    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
-        const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
-        if (!sum_idle_counts(m, (enum idle_cause)l->cause))
-            continue;
-        sum.all = cells_sum(sum.all, cells_sum(l->exact, l->estimated));
-        if (IDLE_DOING_STATE(l->doing) != (uint32_t)state)
-            continue;
-        sum.ns = cells_sum(sum.ns, l->estimated);
-        sum.samples += l->looks;
-    }
-    return sum;
-}
-
-/* Adds a finding where the thread could not run for much of the idle time, at whatever line. */
-static int add_state(const struct model *m, enum idle_state state, const char *title,
-                     const char *was, const char *next, struct insights *to)
-{
-    char a[UNITS_TEXT];
-    struct state s = state_of(m, state);
-    struct insight *i;
-    struct buf text;
-    int64_t of_run = sum_idle_of_run(m, s.ns);
-    if ((double)s.ns * 100 < INSIGHT_state_idle * (double)s.all ||
-        !insight_is_share(m, of_run, INSIGHT_late_idle, 100) || of_run > sum_steps_time(m))
-        return 0;
-    int rc = insight_add(to, "idle_cause", &i);
-    if (rc)
-        return rc;
-    buf_init(&text, TEXT_MAX);
-    i->gives_back = of_run;
-    i->severity = insight_by_share(m, of_run);
-    i->next = next;
-    insight_fact(i, "gpu_idle_ns", s.ns);
-    insight_fact(i, "samples", (int64_t)s.samples);
-    buf_str(&text, title);
-    rc = insight_say(&i->title, &text);
-    buf_str(&text, "The GPU sat idle for ");
-    sum_idle_put(m, s.ns, &text);
-    buf_printf(&text, " while the host %s, by %s samples.", was,
-               units_count(a, (int64_t)s.samples));
-    rc = rc ? rc : insight_say(&i->text, &text);
-    buf_fini(&text);
-    return rc;
-}
-
-static int add_states(const struct model *m, struct insights *to)
-{
-    int rc = add_state(m, IDLE_RUNNABLE, "No core for the thread that launches",
-                       "was ready to run and had no core", MORE_CORES, to);
-    return rc ? rc
-              : add_state(m, IDLE_WAITS_FOR_GIL, "The interpreter's lock (GIL)",
-                          "waited for the interpreter's lock, which another thread had", LESS_GIL,
-                          to);
-}
-
 int insight_late_launch(const struct model *m, struct insights *to)
 {
     struct lines l;
@@ -535,7 +465,7 @@ int insight_idle_cause(const struct model *m, struct insights *to)
     rc = rc ? rc : add_lines(m, &l, "idle_cause", true, to);
     for (int a = 1; !rc && a < ACTIVITIES; a++)
         rc = add_everywhere(m, &l, (enum idle_activity)a, to);
-    rc = rc ? rc : add_states(m, to);
+    rc = rc ? rc : insight_states(m, to);
     for (size_t i = 0; !rc && i < sizeof causes / sizeof *causes; i++) {
         struct insight_idle rest = rest_of(m, &l, causes[i].cause);
         if (rest.gaps && insight_is_share(m, rest.time, INSIGHT_idle_share, 100))

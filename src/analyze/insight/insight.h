@@ -153,6 +153,11 @@ struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *s
 void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
                           struct buf *out);
 
+/* Findings about what kept the thread that launches from running, at whatever line (states.c), and
+ * their steps. */
+int insight_states(const struct model *m, struct insights *to);
+extern const char insight_more_cores[], insight_less_gil[];
+
 /* Idle time of one cause, and its gaps; none where it exceeds the run: the clock jumped. */
 struct insight_idle {
     unsigned devices;

@@ -66,7 +66,7 @@ TEST(test_text)
         "Idle time by line\n"
         "   share     idle        ±  cause        line                inside\n"
         "  86.2 %  62.2 ms  4.59 ms  late_launch  data.py:41 parse()  decoder.py:337 decode()\n"
-        "  11.0 %  7.98 ms  4.59 ms  late_launch  train.py:90 step()  (blocked)\n"
+        "  11.0 %  7.98 ms  4.59 ms  late_launch  train.py:90 step()  (blocked: futex)\n"
         "  No line is known for 2.00 ms (2.8 %): 2.00 ms the host's own time, with too few samples "
         "of its thread or none.\n"
         "  By 90 samples of threads and 40 launches with a stack; ± is at 95 %.\n");

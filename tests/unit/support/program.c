@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FUTEX = 202 /* of x86-64 */ };
+
 void program_init(struct program *p, const char *session)
 {
     *p = (struct program){.now = 1000000};
@@ -118,8 +120,18 @@ void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack
                                   .thread = thread,
                                   .stack = stack,
                                   .state = state,
-                                  .syscall = CELL_NULL,
+                                  .syscall = state == IDLE_BLOCKED ? FUTEX : CELL_NULL,
                                   .quality = stack ? 0 : CELL_NULL};
+    make_log_rows(&p->log, RECORD_host_sample, &row, 1);
+}
+
+void program_look_fault(struct program *p, int64_t time, int64_t thread, int64_t stack)
+{
+    struct host_sample_row row = {.start = time,
+                                  .thread = thread,
+                                  .stack = stack,
+                                  .state = IDLE_BLOCKED,
+                                  .syscall = CELL_NULL};
     make_log_rows(&p->log, RECORD_host_sample, &row, 1);
 }
 

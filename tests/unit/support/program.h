@@ -51,8 +51,10 @@ void program_symbol(struct program *p, int64_t frame, int64_t level, const char 
 void program_launch(struct program *p, struct program_kernel k);
 /* The stack of the launch that follows is in the log (record launch). why: 1 long, 2 summed. */
 void program_capture(struct program *p, int64_t why, int64_t thread, int64_t stack);
-/* A look at a thread (record host_sample). stack 0: it ran no Python. */
+/* A look at a thread (record host_sample). stack 0: it ran no Python. Blocked: in futex. */
 void program_look(struct program *p, int64_t time, int64_t thread, int64_t stack, int64_t state);
+/* A look at a thread that is blocked outside of any system call. */
+void program_look_fault(struct program *p, int64_t time, int64_t thread, int64_t stack);
 /* A look at a thread that went on while it was read. */
 void program_look_torn(struct program *p, int64_t time, int64_t thread);
 /* A scope of an instance, in another one (0: none). */

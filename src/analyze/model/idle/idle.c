@@ -55,6 +55,7 @@ void sum_idle_init(struct model *m)
     idle_parts_init(&s->parts);
     idle_lines_init(&s->lines);
     idle_gap_list_init(&s->gaps);
+    idle_holders_init(&s->holders);
 }
 
 /* Frees what refers to ids of the log. */
@@ -77,6 +78,7 @@ void sum_idle_fini(struct model *m)
     drop_rows(s);
     idle_lines_fini(&s->lines);
     idle_gap_list_fini(&s->gaps);
+    idle_holders_fini(&s->holders);
     mem_free(s->devices);
     sum_idle_init(m);
 }
@@ -295,6 +297,7 @@ int sum_idle_finish(struct model *m)
         rc = sum_sync_blame(m, b->stack, (int)b->what, b->time);
     }
     rc = rc ? rc : idle_activity_count(m);
+    rc = rc ? rc : idle_holders_find(m);
     rc = rc ? rc : idle_lines_finish(m);
     idle_gap_list_sort(&s->gaps);
     if (!rc && s->ended > INT64_MIN)
@@ -334,6 +337,7 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         s->stretches[a].later += o->stretches[a].later;
     }
     rc = rc ? rc : idle_lines_merge(into, from, shift);
+    rc = rc ? rc : idle_holders_merge(into, from);
     s->doubtful = cells_sum(s->doubtful, o->doubtful);
     s->unknown_device |= o->unknown_device;
     return rc;

@@ -26,6 +26,7 @@
 #include "analyze/model/idle/cause.h"
 #include "analyze/model/idle/engines.h"
 #include "analyze/model/idle/gap_list.h"
+#include "analyze/model/idle/holders.h"
 #include "analyze/model/idle/lines.h"
 #include "analyze/model/idle/looks.h"
 #include "analyze/model/idle/others.h"
@@ -79,6 +80,7 @@ struct sum_idle {
     struct idle_gap_list gaps; /* in order after finish; its stacks are ids of the log */
     struct idle_stretches stretches[ACTIVITIES];
     struct idle_stretches loads; /* calls that load or unload code */
+    struct idle_holders holders; /* after finish: of the interpreter's lock */
     struct idle_thread *threads; /* owned: while gaps are blamed */
     size_t thread_count;
     size_t waits;                /* number of waits that the threads were made from */

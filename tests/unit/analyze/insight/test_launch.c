@@ -130,7 +130,7 @@ TEST(test_lines)
     assert_int_equal(finder_fact(k, "longest_start_ns"), longest - finder.m.facts.start);
     assert_in_range(finder_fact(i, "longest_ns"), 3000000, 3100000);
     assert_string_equal(k->title, "Nothing submitted");
-    assert_non_null(strstr(k->text, " It was blocked."));
+    assert_non_null(strstr(k->text, " It was blocked ("));
     finder_without_memory();
     finder_end();
 }
@@ -157,6 +157,97 @@ TEST(test_states)
     assert_non_null(strstr(core->next, "OMP_NUM_THREADS"));
     finder_only("idle_cause", "late_launch"); /* late: no line has 5 % of the run */
     finder_end();
+}
+
+static const struct insight *find_title(const char *title)
+{
+    for (size_t i = 0; i < finder.found.count; i++)
+        if (strstr(finder.found.items[i].title, title))
+            return &finder.found.items[i];
+    return NULL;
+}
+
+enum holder { NOBODY, ONE, TWO, BLOCKED_ONE };
+
+/* Steps in which the launching thread waits for the lock at many lines. Other threads that are seen
+ * in the same rounds have it, or do not. */
+static void wait_for_lock(enum holder who)
+{
+    finder_begin("holder");
+    int64_t step = finder_python("a.py", "step", 9), parse = finder_python("load.py", "parse", 6),
+            other = finder_python("log.py", "emit", 3);
+    program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    for (int i = 0; i < 30; i++) {
+        int64_t line = finder_python("wide.py", "f", 100 + i), from = finder.p.now;
+        at_line(2, line, step, 3000000, 1, 4);
+        for (int64_t t = from; who != NOBODY && t < finder.p.now; t += 500000)
+            program_look(&finder.p, t, 43, parse, who == BLOCKED_ONE ? 3 : 1);
+        for (int64_t t = from; who == TWO && t < finder.p.now; t += 500000)
+            program_look(&finder.p, t, 44, other, 1);
+    }
+    finder_look();
+}
+
+/* The lock's holder is named where only one thread can have had it. */
+TEST(test_lock_holder)
+{
+    for (enum holder who = NOBODY; who <= BLOCKED_ONE; who++) {
+        wait_for_lock(who);
+        const struct insight *gil = find_title("GIL");
+        assert_non_null(gil);
+        assert_int_equal(strstr(gil->text, "the thread that had it was at load.py:6 in parse()") !=
+                             NULL,
+                         who == ONE);
+        assert_int_equal(strstr(gil->text, "the thread that had it is not known") != NULL,
+                         who != ONE);
+        finder_without_memory();
+        finder_end();
+    }
+}
+
+/* Whether the machine is full, or the process is kept from a part of it. */
+TEST(test_cores)
+{
+    for (int full = 0; full < 2; full++) {
+        finder_begin("cores");
+        int64_t step = finder_python("a.py", "step", 9);
+        struct host_metric_row host;
+        MAKE_UNKNOWN(host);
+        host.time = finder.p.now;
+        host.cpu = full ? 9700 : 3100;
+        make_log_rows(&finder.p.log, RECORD_host_metric, &host, 1);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+        for (int i = 0; i < 30; i++)
+            at_line(2, finder_python("wide.py", "f", 100 + i), step, 3000000, 1, 2);
+        finder_look();
+        const struct insight *core = find_title("No core");
+        assert_non_null(strstr(core->text, full ? "The host's cores were 97 % busy: all of its"
+                                                : "The host's cores were 31 % busy: this process "
+                                                  "may use fewer"));
+        finder_end();
+    }
+}
+
+/* Blocked in a system call is not blocked in a page fault. */
+TEST(test_pages)
+{
+    for (int fault = 0; fault < 2; fault++) {
+        finder_begin("pages");
+        int64_t step = finder_python("a.py", "step", 9);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+        for (int i = 0; i < 30; i++) {
+            int64_t line = finder_python("wide.py", "f", 100 + i), from = finder.p.now;
+            at_line(2, line, step, 3000000, 0, 3);
+            for (int64_t t = from + 100000; t < finder.p.now - 100000; t += 1000000)
+                if (fault)
+                    program_look_fault(&finder.p, t, 42, line);
+                else
+                    program_look(&finder.p, t, 42, line, 3);
+        }
+        finder_look();
+        assert_int_equal(find_title("Waiting for pages of memory") != NULL, fault);
+        finder_end();
+    }
 }
 
 /* What was launched before the gap is another process's on a shared GPU, never the host's. */
@@ -193,7 +284,10 @@ TEST(test_shared)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_storm), cmocka_unit_test(test_late),   cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_states), cmocka_unit_test(test_shared)};
+        cmocka_unit_test(test_storm),       cmocka_unit_test(test_late),
+        cmocka_unit_test(test_idle),        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_lock_holder), cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

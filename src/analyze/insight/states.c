@@ -1,0 +1,170 @@
+/* states.c - idle time in which the thread that launches could not run: no core was free, another
+ * thread had the interpreter's lock, or a page had to be fetched. */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/insight.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+enum { TEXT_MAX = 1 << 16, HOST_FULL = 80 /* %: above it the host's cores are busy */ };
+
+const char insight_more_cores[] =
+    "Give the program more cores, or run fewer threads (OMP_NUM_THREADS, workers).";
+const char insight_less_gil[] =
+    "Move the other threads' Python into processes, or into code that gives up the GIL.";
+
+/* A state of a thread that a finding is about. */
+struct state {
+    bool (*is)(uint32_t doing);
+    const char *title, *was, *next;
+    void (*put_more)(const struct model *m, struct buf *out);
+};
+
+/* Idle time in which the thread was in the state. */
+struct sum {
+    uint64_t samples;
+    int64_t ns, all; /* all: of the idle time, by samples or not */
+};
+
+static struct sum sum_up(const struct model *m, const struct state *s)
+{
+    struct sum sum = {0};
+    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
+        const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
+        if (!sum_idle_counts(m, (enum idle_cause)l->cause))
+            continue;
+        sum.all = cells_sum(sum.all, cells_sum(l->exact, l->estimated));
+        if (!s->is(l->doing))
+            continue;
+        sum.ns = cells_sum(sum.ns, l->estimated);
+        sum.samples += l->looks;
+    }
+    return sum;
+}
+
+/* ---- no core ----------------------------------------------------------------------------- */
+
+static bool is_ready(uint32_t doing)
+{
+    return IDLE_DOING_STATE(doing) == IDLE_RUNNABLE;
+}
+
+/* Whether the machine is full, or the process may not use all of it. */
+static void put_cores(const struct model *m, struct buf *out)
+{
+    const struct metric_sum *cpu = &m->metrics.host[COL_host_metric_cpu];
+    double percent = sum_metrics_mean(cpu) / 100;
+    if (!cpu->count)
+        return;
+    buf_printf(out, " The host's cores were %.0f %% busy: ", percent);
+    buf_str(out, percent >= HOST_FULL
+                     ? "all of its programs together need more of them."
+                     : "this process may use fewer of them than there are (a container's CPU "
+                       "limit, taskset, Slurm), or several of its threads are bound to one.");
+}
+
+/* ---- the GIL ----------------------------------------------------------------------------- */
+
+static bool is_waiting(uint32_t doing)
+{
+    return IDLE_DOING_STATE(doing) == IDLE_WAITS_FOR_GIL;
+}
+
+/* The line at which threads had the lock most often; *looks: there. out gets an error. */
+static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *out)
+{
+    const struct keyed *rows = &m->idle.holders.rows;
+    uint64_t *sums = mem_array(m->stacks.places.count + 1, sizeof *sums);
+    uint32_t most = 0;
+    for (size_t i = 1; sums && i < rows->count; i++) {
+        const struct idle_holder *h = keyed_at(rows, i);
+        uint32_t place = stacks_node_at(&m->stacks, h->node)->place;
+        sums[place] += place ? h->looks : 0;
+    }
+    for (uint32_t p = 1; sums && p < m->stacks.places.count; p++)
+        if (sums[p] > sums[most])
+            most = p;
+    *looks = sums ? sums[most] : 0;
+    if (!sums)
+        out->error = GPUFL_E_NOMEM;
+    mem_free(sums);
+    return most;
+}
+
+static void put_holder(const struct model *m, struct buf *out)
+{
+    const struct idle_holders *h = &m->idle.holders;
+    char a[UNITS_TEXT];
+    uint64_t looks;
+    uint32_t place = main_holder(m, &looks, out);
+    if (place && 2 * h->seen >= h->looks) {
+        buf_printf(out, " In %s of the samples of waits for the lock the thread that had it was",
+                   units_percent(a, (double)looks, (double)h->looks));
+        insight_put_where(m, place, out);
+        buf_char(out, '.');
+    } else if (h->looks) {
+        buf_str(out, " Mostly the thread that had it is not known: threads that do not use the GPU "
+                     "have no samples.");
+    }
+}
+
+/* ---- pages ------------------------------------------------------------------------------- */
+
+static bool is_fetching(uint32_t doing)
+{
+    return IDLE_DOING_STATE(doing) == IDLE_BLOCKED && !IDLE_DOING_SYSCALL(doing);
+}
+
+/* ---- findings ---------------------------------------------------------------------------- */
+
+/* Adds a finding where the thread could not run for much of the idle time, at whatever line. */
+static int add(const struct model *m, const struct state *state, struct insights *to)
+{
+    char a[UNITS_TEXT];
+    struct sum s = sum_up(m, state);
+    struct insight *i;
+    struct buf text;
+    int64_t of_run = sum_idle_of_run(m, s.ns);
+    if ((double)s.ns * 100 < INSIGHT_state_idle * (double)s.all ||
+        !insight_is_share(m, of_run, INSIGHT_late_idle, 100) || of_run > sum_steps_time(m))
+        return 0;
+    int rc = insight_add(to, "idle_cause", &i);
+    if (rc)
+        return rc;
+    buf_init(&text, TEXT_MAX);
+    i->gives_back = of_run;
+    i->severity = insight_by_share(m, of_run);
+    i->next = state->next;
+    insight_fact(i, "gpu_idle_ns", s.ns);
+    insight_fact(i, "samples", (int64_t)s.samples);
+    buf_str(&text, state->title);
+    rc = insight_say(&i->title, &text);
+    buf_str(&text, "The GPU sat idle for ");
+    sum_idle_put(m, s.ns, &text);
+    buf_printf(&text, " while the host %s, by %s samples.", state->was,
+               units_count(a, (int64_t)s.samples));
+    if (state->put_more)
+        state->put_more(m, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return rc;
+}
+
+int insight_states(const struct model *m, struct insights *to)
+{
+    static const struct state states[] = {
+        {is_ready, "No core for the thread that launches", "was ready to run and had no core",
+         insight_more_cores, put_cores},
+        {is_waiting, "The interpreter's lock (GIL)",
+         "waited for the interpreter's lock, which another thread had", insight_less_gil,
+         put_holder},
+        {is_fetching, "Waiting for pages of memory",
+         "was blocked outside of any system call, as where a page is read from a file or from swap",
+         "Keep in memory what the loop needs: read it once before, and leave nothing to swap.",
+         NULL},
+    };
+    int rc = 0;
+    for (size_t i = 0; !rc && i < sizeof states / sizeof *states; i++)
+        rc = add(m, &states[i], to);
+    return rc;
+}
