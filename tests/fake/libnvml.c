@@ -7,7 +7,7 @@
  *   FAKE_NVML=unknown    nvmlInit_v2 fails as where the driver does not answer
  *   FAKE_NVML=lost       devices fall off the bus after a few samples
  *   FAKE_NVML=calm       nothing holds the clocks down, and one process uses the GPU, not three;
- *                        =hot: heat does; otherwise the power limit
+ *                        =hot: heat does; =set: a setting; otherwise the power limit
  *   FAKE_NVML_DEVICES=8  so many devices, all like the first one
  *   FAKE_NVML_US=20      a query keeps a core busy for so long, as a real one does in the driver */
 #include "backend/nvidia/abi/nvml.h"
@@ -224,7 +224,7 @@ EXPORT int nvmlDeviceGetClockInfo(nvml_device d, int clock, unsigned *mhz)
 
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long long *reasons)
 {
-    *reasons = script_is("calm") ? 0 : script_is("hot") ? 64 : 4;
+    *reasons = script_is("calm") ? 0 : script_is("hot") ? 64 : script_is("set") ? 2 : 4;
     return answer(d);
 }
 

@@ -138,6 +138,8 @@ CASES = [
     Case("pipeline", "clean", {"sync_line": At("pipeline-end", "run")}, [At("pipeline-slot", "run")]),
     Case("pipeline", "power", {"throttle_power": None, "sync_line": At("pipeline-end", "run")},
          [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "power"}, needs="fake"),
+    Case("pipeline", "clocks", {"clocks_held": None, "sync_line": At("pipeline-end", "run")},
+         [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "set"}, needs="fake"),
     Case("pipeline", "heat", {"throttle_thermal": None, "sync_line": At("pipeline-end", "run")},
          [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "hot"}, needs="fake"),
 

@@ -10,6 +10,11 @@ enum { TEXT_MAX = 1 << 16 };
 
 /* Bits of device_metric.throttle, as places. */
 enum {
+    THROTTLE_IDLE = 0,
+    THROTTLE_APPLICATION = 1,
+    THROTTLE_HARDWARE = 3,
+    THROTTLE_SYNC_BOOST = 4,
+    THROTTLE_DISPLAY = 8,
     THROTTLE_POWER_SOFTWARE = 2,
     THROTTLE_THERMAL_SOFTWARE = 5,
     THROTTLE_THERMAL_HARDWARE = 6,
@@ -35,34 +40,39 @@ static int64_t lost(const struct model *m, uint32_t device, double share)
     return cells_whole((double)busy.busy * sum_steps_part(m) * share * (below < 0 ? 0 : below));
 }
 
-static int add(const struct model *m, const char *rule, uint32_t device, uint64_t count,
+/* The words of a rule about a device. */
+struct words {
+    const char *rule, *title, *by;
+};
+
+/* count: samples in which the reason held the clocks down. */
+static int add(const struct model *m, const struct words *w, uint32_t device, uint64_t count,
                struct insights *to)
 {
     const struct device_metrics *d = &m->metrics.devices[device];
     const struct metric_sum *heat = &d->metrics[COL_device_metric_temperature];
-    bool power = !strcmp(rule, "throttle_power");
+    bool hot = !strcmp(w->rule, "throttle_thermal");
     char name[160], a[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int rc = insight_add(to, rule, &i);
+    int rc = insight_add(to, w->rule, &i);
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
     i->device = device;
     i->gives_back = lost(m, device, cells_share((double)count, (double)d->throttle_known));
-    i->severity = power ? insight_by_share(m, i->gives_back) : INSIGHT_HIGH;
+    i->severity = hot ? INSIGHT_HIGH : insight_by_share(m, i->gives_back);
     insight_fact(i, "device", m->devices.items[device].row.index);
     insight_fact(i, "samples", (int64_t)d->throttle_known);
     insight_fact(i, "throttled_samples", (int64_t)count);
-    buf_str(&text, power ? "Held down by its power limit" : "Held down by heat");
+    buf_str(&text, w->title);
     rc = insight_say(&i->title, &text);
     findings_device(m, device, name, sizeof name);
     buf_printf(&text, "%s: ", name);
     if (count)
-        buf_printf(&text, "clocks were held down by %s in %s of the samples",
-                   power ? "the power limit" : "heat",
+        buf_printf(&text, "clocks were held down by %s in %s of the samples", w->by,
                    units_percent(a, (double)count, (double)d->throttle_known));
-    if (!power && heat->count) {
+    if (hot && heat->count) {
         insight_fact(i, "temperature_max", heat->max);
         buf_printf(&text, "%s%.0f C on average, %lld C at most", count ? "; " : "",
                    sum_metrics_mean(heat), (long long)heat->max);
@@ -75,19 +85,22 @@ static int add(const struct model *m, const char *rule, uint32_t device, uint64_
 
 int insight_throttle_power(const struct model *m, struct insights *to)
 {
+    static const struct words words = {"throttle_power", "Held down by its power limit",
+                                       "the power limit"};
     int rc = 0;
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
         uint64_t n = samples(d, THROTTLE_POWER_SOFTWARE, THROTTLE_POWER_BRAKE);
         if (d->throttle_known >= INSIGHT_throttle_samples &&
             n * 100 >= d->throttle_known * INSIGHT_throttle_power)
-            rc = add(m, "throttle_power", i, n, to);
+            rc = add(m, &words, i, n, to);
     }
     return rc;
 }
 
 int insight_throttle_thermal(const struct model *m, struct insights *to)
 {
+    static const struct words words = {"throttle_thermal", "Held down by heat", "heat"};
     int rc = 0;
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
@@ -98,7 +111,56 @@ int insight_throttle_thermal(const struct model *m, struct insights *to)
         bool hot = heat->count >= INSIGHT_throttle_samples &&
                    sum_metrics_mean(heat) >= INSIGHT_temperature;
         if (slowed || hot)
-            rc = add(m, "throttle_thermal", i, slowed ? n : 0, to);
+            rc = add(m, &words, i, slowed ? n : 0, to);
+    }
+    return rc;
+}
+
+/* The reason, other than power and heat, that held the clocks down in most samples. *n: these. */
+static const struct words *main_reason(const struct device_metrics *d, uint64_t *n)
+{
+    static const struct {
+        int bit;
+        struct words words;
+    } reasons[] = {
+        {THROTTLE_APPLICATION, {"clocks_held", "Clocks set below the highest", "a setting"}},
+        {THROTTLE_HARDWARE,
+         {"clocks_held", "Slowed down by its hardware", "the hardware (heat or power supply)"}},
+        {THROTTLE_SYNC_BOOST,
+         {"clocks_held", "Held down by other GPUs", "the slowest GPU of a group (sync boost)"}},
+        {THROTTLE_DISPLAY, {"clocks_held", "Held down by its display", "the display's setting"}},
+    };
+    const struct words *most = NULL;
+    *n = 0;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (d->throttled[reasons[i].bit] > *n) {
+            *n = d->throttled[reasons[i].bit];
+            most = &reasons[i].words;
+        }
+    return most;
+}
+
+/* The mean SM clock is low. While the GPU is idle it is, too, and says nothing. */
+static bool is_slow(const struct model *m, uint32_t device)
+{
+    const struct device_metrics *d = &m->metrics.devices[device];
+    const struct metric_sum *clock = &d->metrics[COL_device_metric_clock_sm];
+    int64_t highest = m->devices.items[device].row.clock_max_sm;
+    return clock->count && highest > 0 &&
+           d->throttled[THROTTLE_IDLE] * 100 < d->throttle_known * INSIGHT_clocks_held &&
+           sum_metrics_mean(clock) * 100 < (double)highest * INSIGHT_clocks_low;
+}
+
+int insight_clocks_held(const struct model *m, struct insights *to)
+{
+    int rc = 0;
+    for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
+        const struct device_metrics *d = &m->metrics.devices[i];
+        uint64_t n;
+        const struct words *w = main_reason(d, &n);
+        if (w && d->throttle_known >= INSIGHT_throttle_samples && is_slow(m, i) &&
+            n * 100 >= d->throttle_known * INSIGHT_clocks_held)
+            rc = add(m, w, i, n, to);
     }
     return rc;
 }

@@ -173,11 +173,60 @@ TEST(test_throttling)
     }
 }
 
+/* Clocks that are low for another reason than power and heat. A setting near the highest clock, or
+ * an idle GPU, is none. */
+TEST(test_clocks)
+{
+    static const struct {
+        int64_t throttle, clock, highest;
+        const char *title; /* "": no finding */
+    } cases[] = {
+        {2, 1000, 1980, "Clocks set below the highest"},
+        {8, 1000, 1980, "Slowed down by its hardware"},
+        {16, 1000, 1980, "Held down by other GPUs"},
+        {256, 1000, 1980, "Held down by its display"},
+        {2, 1950, 1980, ""},
+        {2 | 1, 1000, 1980, ""},
+        {2, 1000, CELL_NULL, ""},
+        {0, 1000, 1980, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        finder_begin("clocks");
+        struct device_row d;
+        MAKE_UNKNOWN(d);
+        d.id = 1;
+        d.index = 0;
+        d.name = 1;
+        d.uuid = 2;
+        d.clock_max_sm = cases[i].highest;
+        make_log_rows(&finder.p.log, RECORD_device, &d, 1);
+        finder_kernels((struct config_row){.occ_warps = 64, .occ_max_warps = 64}, 0);
+        for (int k = 0; k < 10; k++) {
+            struct device_metric_row row;
+            MAKE_UNKNOWN(row);
+            row.time = 1000000 + k * 400000;
+            row.device = 1;
+            row.throttle = cases[i].throttle;
+            row.clock_sm = cases[i].clock;
+            make_log_rows(&finder.p.log, RECORD_device_metric, &row, 1);
+        }
+        finder_look();
+        const struct insight *f = finder_find("clocks_held", "");
+        assert_int_equal(f != NULL, *cases[i].title != 0);
+        if (f) {
+            assert_string_equal(f->title, cases[i].title);
+            assert_in_range(f->gives_back, 5000000 * 48 / 100, 5000000 * 50 / 100);
+        }
+        finder_only("clocks_held", "");
+        finder_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_occupancy), cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_occupancy),   cmocka_unit_test(test_spills),
         cmocka_unit_test(test_steady_part), cmocka_unit_test(test_libraries),
-        cmocka_unit_test(test_throttling)};
+        cmocka_unit_test(test_throttling),  cmocka_unit_test(test_clocks)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
