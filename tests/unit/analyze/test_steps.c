@@ -390,6 +390,159 @@ TEST(test_none)
     end();
 }
 
+/* ---- several devices, graphs, windows ---------------------------------------------------- */
+
+static int64_t gpu_until[3]; /* ns, by device */
+
+static void add_device(int64_t id)
+{
+    struct device_row d;
+    MAKE_UNKNOWN(d);
+    d.id = id;
+    d.index = id - 1;
+    d.name = program_name(&p, "H200");
+    d.uuid = program_name(&p, "GPU-other");
+    make_log_rows(&p.log, RECORD_device, &d, 1);
+    make_log_rows(&p.log, RECORD_stream, &(struct stream_row){id, id, 1, 7}, 1);
+}
+
+static void run_on(int64_t device, int64_t config, int64_t start, int64_t ns)
+{
+    struct kernel_row row;
+    MAKE_UNKNOWN(row);
+    row.start = start;
+    row.duration = ns;
+    row.config = config;
+    row.stream = device;
+    row.correlation = ++p.correlation;
+    make_log_rows(&p.log, RECORD_kernel, &row, 1);
+    p.gpu = start + ns > p.gpu ? start + ns : p.gpu;
+    gpu_until[device] = start + ns;
+}
+
+/* One process drives two devices: a step is what both do, and their start-ups differ. */
+TEST(test_two_devices)
+{
+    enum { STEPS = 50 };
+    begin("two devices");
+    add_device(2);
+    int64_t a = kernel("forward"), b = kernel("backward"), update = kernel("adam_kernel"),
+            warm = kernel("warm");
+    run_on(1, warm, p.now, 5 * MS);
+    run_on(2, warm, p.now + 2 * MS, 90 * MS);
+    int64_t first = p.now + 200 * MS;
+    for (int i = 0; i < STEPS; i++) {
+        int64_t t = first + i * 10 * MS;
+        run_on(1, a, t, 2 * MS);
+        run_on(1, b, t + 2 * MS, 3 * MS);
+        run_on(1, update, t + 6 * MS, MS);
+        run_on(2, a, t + MS, 2 * MS);
+        run_on(2, b, t + 3 * MS, MS);
+    }
+    p.now = p.gpu;
+    const struct sum_steps *s = look();
+    assert_int_equal(s->why, STEPS_FOUND);
+    assert_int_equal(s->devices, 2);
+    assert_in_range(s->count, STEPS - 1, STEPS);
+    const struct steps_one *t = &s->items[20];
+    assert_int_equal(t->kernels, 5);
+    assert_int_equal(t->busy, 9 * MS);
+    assert_int_equal(sum_steps_idle(&m, t), 2 * (t->end - t->start) - 9 * MS);
+    /* What each device did before: a kernel's part is that of both together. */
+    assert_int_equal(s->compute_before >= 95 * MS, 1);
+    const struct kernel_name *k = m.kernels.names;
+    for (size_t i = 0; i < m.kernels.name_count; i++)
+        if (!strcmp(model_text(&m, k[i].name), "warm"))
+            assert_true(sum_steps_kernel_part(&m, k[i].name, k[i].time.total) == 0);
+    end();
+}
+
+static void run_graph(int64_t graph, int64_t ns)
+{
+    struct graph_run_row row;
+    MAKE_UNKNOWN(row);
+    row.start = p.gpu > p.now ? p.gpu : p.now;
+    row.duration = ns;
+    row.graph = graph;
+    row.stream = 1;
+    row.correlation = ++p.correlation;
+    make_log_rows(&p.log, RECORD_graph_run, &row, 1);
+    p.gpu = row.start + ns;
+}
+
+/* A step is a graph and what the program launches around it. A graph that is made anew for each
+ * step has another id each time, and is a graph all the same. */
+TEST(test_graphs)
+{
+    for (int anew = 0; anew < 2; anew++) {
+        begin("graphs");
+        int64_t in = kernel("copy_in"), out = kernel("argmax"), warm = kernel("warm");
+        for (int i = 0; i < 20; i++)
+            launch(warm, 7 * MS);
+        for (int i = 0; i < 60; i++) {
+            launch(in, 100000);
+            run_graph(anew ? 100 + i : 7, 3 * MS);
+            launch(out, 50000);
+            work(MS);
+        }
+        const struct sum_steps *s = look();
+        assert_int_equal(s->why, STEPS_FOUND);
+        assert_int_equal(s->count, 60);
+        assert_int_equal(s->items[30].kernels, 3);
+        end();
+    }
+}
+
+/* Graphs by node are kernels in order. */
+TEST(test_graph_nodes)
+{
+    begin("nodes");
+    int64_t k[3] = {kernel("a"), kernel("b"), kernel("c")};
+    for (int i = 0; i < 60; i++) {
+        for (int n = 0; n < 3; n++) {
+            struct kernel_row row;
+            MAKE_UNKNOWN(row);
+            row.start = p.gpu;
+            row.duration = MS;
+            row.config = k[n];
+            row.stream = 1;
+            row.correlation = 1000 + i;
+            row.graph = 3;
+            make_log_rows(&p.log, RECORD_kernel, &row, 1);
+            p.gpu += MS;
+        }
+        work(MS);
+    }
+    assert_int_equal(look()->count, 60);
+    assert_int_equal(m.steps.items[30].kernels, 3);
+    end();
+}
+
+/* Nobody knows the steps of a run of which only windows were recorded. */
+TEST(test_windows)
+{
+    begin("windows");
+    int64_t a = kernel("a"), b = kernel("b"), name = program_name(&p, "clock");
+    for (int i = 0; i < 40; i++) {
+        struct window_row w = {.time = p.now, .name = name, .phase = i % 20 ? 1 : 0, .capture = 1};
+        if (i % 20 == 0 || i % 20 == 19)
+            make_log_rows(&p.log, RECORD_window, &w, 1);
+        launch(a, MS);
+        launch(b, MS);
+        work(MS);
+    }
+    model_init(&m, names);
+    program_end(&p);
+    program_read(&p, &m);
+    assert_int_equal(m.steps.why, STEPS_WINDOWS);
+    assert_int_equal(m.steps.count, 0);
+    assert_false(sum_steps_steady(&m));
+    assert_string_equal(sum_steps_whole(&m), "the windows");
+    assert_true(sum_steps_kernel_part(&m, m.kernels.names[0].name, m.kernels.names[0].time.total) ==
+                1);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +551,8 @@ int main(void)
         cmocka_unit_test(test_tokens),       cmocka_unit_test(test_log),
         cmocka_unit_test(test_order),        cmocka_unit_test(test_early),
         cmocka_unit_test(test_merge),        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_two_devices),  cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_graph_nodes),  cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

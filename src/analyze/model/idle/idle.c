@@ -253,28 +253,50 @@ static int blame_before(struct model *m, struct idle_device *d)
     return rc;
 }
 
+/* Blames the time after the last work of a device. The steady part goes on until the last work of
+ * any: a device that has none until then is idle in it. */
+static int blame_after(struct model *m, struct idle_device *d)
+{
+    int64_t end = d->spans.spans[0].end, last = m->idle.ended, until = m->facts.end;
+    int rc = 0;
+    if (m->steps.steady && last > end) {
+        enum idle_cause c = last - end < IDLE_WORK ? IDLE_LATE : IDLE_NOTHING;
+        rc = blame_edge(m, d, c, 0, end, last < until ? last : until);
+        end = last;
+    }
+    return rc || end >= until ? rc : blame_edge(m, d, IDLE_AFTER, 0, end, until);
+}
+
+/* Blames the time before and after a device's work, whose gaps are blamed. */
 static int finish_device(struct model *m, struct idle_device *d)
 {
-    const struct sum_facts *f = &m->facts;
+    int rc = 0;
     m->idle.current = d;
-    int rc = idle_spans_report(&d->spans);
-    if (rc || !d->spans.count)
-        return rc;
-    int64_t end = d->spans.spans[0].end;
+    if (!d->spans.count)
+        return 0;
     d->any = true;
     d->watched = d->steady = sum_windows_gpu_time(m);
     if (m->steps.steady) {
-        d->after = end < f->end ? f->end - end : 0;
+        d->after = m->idle.ended < m->facts.end ? m->facts.end - m->idle.ended : 0;
         d->steady -= m->steps.start_up + d->after;
         d->steady = d->steady > 0 ? d->steady : 0;
     }
     if (!sum_windows_gpu_any(m))
         rc = blame_before(m, d);
-    if (!rc && end < f->end && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
-        rc = blame_edge(m, d, IDLE_AFTER, 0, end, f->end);
-    m->idle.ended = end > m->idle.ended ? end : m->idle.ended;
+    if (!rc && !sum_windows_gpu_any(m) && !m->windows.kernels.cut)
+        rc = blame_after(m, d);
     m->idle.doubtful = cells_sum(m->idle.doubtful, d->spans.doubtful);
     idle_spans_fini(&d->spans);
+    return rc;
+}
+
+/* Blames the gaps of a device, and finds the end of the last work of all. */
+static int report_device(struct model *m, struct idle_device *d)
+{
+    m->idle.current = d;
+    int rc = idle_spans_report(&d->spans);
+    if (!rc && d->spans.count && d->spans.spans[0].end > m->idle.ended)
+        m->idle.ended = d->spans.spans[0].end;
     return rc;
 }
 
@@ -289,9 +311,11 @@ int sum_idle_finish(struct model *m)
 {
     struct sum_idle *s = &m->idle;
     int rc = give_to_only(m);
-    for (size_t i = 0; !rc && i < s->device_count && work_is_known(m); i++)
-        if (i || !s->unknown_device)
-            rc = finish_device(m, &s->devices[i]);
+    size_t first = s->unknown_device, devices = work_is_known(m) ? s->device_count : 0;
+    for (size_t i = first; !rc && i < devices; i++)
+        rc = report_device(m, &s->devices[i]);
+    for (size_t i = first; !rc && i < devices; i++)
+        rc = finish_device(m, &s->devices[i]);
     for (size_t i = 1; !rc && i < s->calls.count; i++) {
         const struct idle_blame *b = keyed_at(&s->calls, i);
         rc = sum_sync_blame(m, b->stack, (int)b->what, b->time);

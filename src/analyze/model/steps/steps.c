@@ -208,6 +208,33 @@ static void name_steps(struct sum_steps *s, const struct step_found *found)
     }
 }
 
+/* Gives graphs that ran once or twice one name: a program that makes its graph anew for each step
+ * has another id each time, and repeats the same step. */
+static int join_graphs(struct sum_steps *s)
+{
+    enum { ONCE = 2 };
+    uint32_t n = count_names(s), first = 0, *runs = mem_array(n, sizeof *runs);
+    if (!runs)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < s->rows.count; i++)
+        if (step_is_kernel(&s->rows.items[i]))
+            runs[step_name(&s->rows.items[i])]++;
+    for (uint32_t i = 1; i < n; i++) {
+        const struct called *c = i < s->called.count ? keyed_at(&s->called, i) : NULL;
+        bool once = c && !c->name && runs[i] && runs[i] <= ONCE;
+        first = once && !first ? i : first;
+        runs[i] = once ? first : 0; /* from here on the name that it gets */
+    }
+    for (size_t i = 0; first && i < s->rows.count; i++) {
+        struct step_row *r = &s->rows.items[i];
+        uint32_t name = step_is_kernel(r) ? runs[step_name(r)] : 0;
+        if (name)
+            r->what = step_device(r) << 24 | name;
+    }
+    mem_free(runs);
+    return 0;
+}
+
 /* Finds the steps of what has been read; *settled: the first of the steady ones. */
 static int find(struct model *m, size_t *settled)
 {
@@ -217,6 +244,7 @@ static int find(struct model *m, size_t *settled)
     for (size_t i = 0; sum_devices_resolve(m, 0) && i < s->rows.count; i++)
         if (!step_device(&s->rows.items[i]))
             s->rows.items[i].what |= 1u << 24;
+    rc = rc ? rc : join_graphs(s);
     rc = rc ? rc : mark_updates(m);
     struct step_sequence q = {.rows = &s->rows, .updates = s->updates, .names = count_names(s)};
     rc = rc ? rc : step_sequence_init(&q, main_device(s));
