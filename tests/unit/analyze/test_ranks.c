@@ -209,6 +209,25 @@ TEST(test_slow_host)
     end(2);
 }
 
+/* The first broadcasts of a run end too far apart to be known as one: those behind them are. */
+TEST(test_first_ones_apart)
+{
+    begin(2, true);
+    for (int i = 0; i < 2; i++)
+        put(&w.ranks[i].p, w.ranks[i].reduce, 2000000 + i * 10000, 2100000 + i * 400000);
+    w.now = 3000000;
+    for (int s = 0; s < STEPS; s++) {
+        for (int i = 0; i < 2; i++)
+            work(&w.ranks[i], i == 1 ? BATCH + 5000000 : BATCH, COMPUTE);
+        reduce(0, 2);
+    }
+    read(2);
+    const struct insight *f = find("data.py:6");
+    assert_non_null(f);
+    near(f->gives_back, STEPS * 5000000ll);
+    end(2);
+}
+
 TEST(test_without_numbers)
 {
     run_slow_host(3, false);
@@ -390,11 +409,12 @@ TEST(test_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_host),   cmocka_unit_test(test_without_numbers),
-        cmocka_unit_test(test_by_turns),    cmocka_unit_test(test_more_work),
-        cmocka_unit_test(test_two_groups),  cmocka_unit_test(test_together),
-        cmocka_unit_test(test_hidden),      cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_other_hosts), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_slow_host),       cmocka_unit_test(test_first_ones_apart),
+        cmocka_unit_test(test_without_numbers), cmocka_unit_test(test_by_turns),
+        cmocka_unit_test(test_more_work),       cmocka_unit_test(test_two_groups),
+        cmocka_unit_test(test_together),        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_alone),           cmocka_unit_test(test_other_hosts),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("ranks", tests, rows_set_up, rows_tear_down);
 }

@@ -89,8 +89,9 @@ static struct rank_member *list(const struct model *m, size_t *count)
     return to;
 }
 
-/* Gives the members of the collective that ends first with `at` their number. seen: by rank. */
-static bool gather(struct rank_member *m, size_t count, size_t at, uint32_t number, uint32_t *seen)
+/* Gives the members of the collective that ends first with `at` their number, which no other one
+ * was tried with. An operation without partners keeps 0. seen: by rank. */
+static void gather(struct rank_member *m, size_t count, size_t at, uint32_t number, uint32_t *seen)
 {
     size_t others = 0;
     seen[m[at].rank] = number;
@@ -104,7 +105,6 @@ static bool gather(struct rank_member *m, size_t count, size_t at, uint32_t numb
         others++;
     }
     m[at].one = others ? number : 0;
-    return others > 0;
 }
 
 int rank_match(const struct model *m, struct rank_member **members, size_t *count)
@@ -115,8 +115,8 @@ int rank_match(const struct model *m, struct rank_member **members, size_t *coun
     if (!rc && *count)
         qsort(*members, *count, sizeof **members, compare);
     for (size_t i = 0; !rc && i < *count; i++)
-        if (!(*members)[i].one && gather(*members, *count, i, number, seen))
-            number++;
+        if (!(*members)[i].one)
+            gather(*members, *count, i, number++, seen);
     mem_free(seen);
     return rc;
 }
