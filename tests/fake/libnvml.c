@@ -183,6 +183,20 @@ EXPORT int nvmlDeviceGetMaxClockInfo(nvml_device d, int clock, unsigned *mhz)
     return answer(d);
 }
 
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(nvml_device d, unsigned *milliwatts)
+{
+    *milliwatts = 500000;
+    return answer(d);
+}
+
+EXPORT int nvmlDeviceGetPowerManagementLimitConstraints(nvml_device d, unsigned *least,
+                                                        unsigned *most)
+{
+    *least = 200000;
+    *most = 700000;
+    return answer(d);
+}
+
 EXPORT int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 {
     *m =

@@ -83,6 +83,18 @@ static int add(const struct model *m, const struct words *w, uint32_t device, ui
     return rc;
 }
 
+/* Samples in which a power limit below the device's highest one, or a power brake, held the clocks
+ * down. At the highest limit the GPU does what it can; where the limits are not known, neither is
+ * whether a higher one may be set. */
+static uint64_t held_by_power(const struct model *m, uint32_t device)
+{
+    const struct device_metrics *d = &m->metrics.devices[device];
+    const struct device_row *row = &m->devices.items[device].row;
+    bool lowered = row->power_limit != CELL_NULL && row->power_limit < row->power_limit_max;
+    return samples(d, lowered ? THROTTLE_POWER_SOFTWARE : THROTTLE_POWER_BRAKE,
+                   THROTTLE_POWER_BRAKE);
+}
+
 int insight_throttle_power(const struct model *m, struct insights *to)
 {
     static const struct words words = {"throttle_power", "Held down by its power limit",
@@ -90,7 +102,7 @@ int insight_throttle_power(const struct model *m, struct insights *to)
     int rc = 0;
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
-        uint64_t n = samples(d, THROTTLE_POWER_SOFTWARE, THROTTLE_POWER_BRAKE);
+        uint64_t n = held_by_power(m, i);
         if (d->throttle_known >= INSIGHT_throttle_samples &&
             n * 100 >= d->throttle_known * INSIGHT_throttle_power)
             rc = add(m, &words, i, n, to);

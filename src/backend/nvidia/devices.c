@@ -426,6 +426,17 @@ static void describe_clocks(const struct nvml *n, struct device *d, struct devic
         row->clock_max_mem = mhz;
 }
 
+static void describe_power(const struct nvml *n, struct device *d, struct device_row *row)
+{
+    unsigned now, least, most;
+    if (n->nvmlDeviceGetEnforcedPowerLimit &&
+        n->nvmlDeviceGetEnforcedPowerLimit(d->handle, &now) == NVML_OK)
+        row->power_limit = now;
+    if (n->nvmlDeviceGetPowerManagementLimitConstraints &&
+        n->nvmlDeviceGetPowerManagementLimitConstraints(d->handle, &least, &most) == NVML_OK)
+        row->power_limit_max = most;
+}
+
 static void describe_texts(const struct nvml *n, struct device *d, struct device_text *text)
 {
     if (n->nvmlDeviceGetName)
@@ -478,6 +489,7 @@ static void describe(const struct nvml *n, struct device *item, struct device_ro
     if (row->sm_count == CELL_NULL)
         describe_multiprocessors(n, item, row);
     describe_clocks(n, item, row);
+    describe_power(n, item, row);
     describe_texts(n, item, text);
 }
 

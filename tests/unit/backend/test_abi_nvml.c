@@ -84,6 +84,9 @@ SIGNATURE(nvmlDeviceGetUUID, nvmlReturn_t(nvmlDevice_t, char *, unsigned));
 SIGNATURE(nvmlDeviceGetPciInfo_v3, nvmlReturn_t(nvmlDevice_t, nvmlPciInfo_t *));
 SIGNATURE(nvmlDeviceGetCudaComputeCapability, nvmlReturn_t(nvmlDevice_t, int *, int *));
 SIGNATURE(nvmlDeviceGetMaxClockInfo, nvmlReturn_t(nvmlDevice_t, nvmlClockType_t, unsigned *));
+SIGNATURE(nvmlDeviceGetEnforcedPowerLimit, nvmlReturn_t(nvmlDevice_t, unsigned *));
+SIGNATURE(nvmlDeviceGetPowerManagementLimitConstraints,
+          nvmlReturn_t(nvmlDevice_t, unsigned *, unsigned *));
 SIGNATURE(nvmlDeviceGetMemoryInfo_v2, nvmlReturn_t(nvmlDevice_t, nvmlMemory_v2_t *));
 SIGNATURE(nvmlDeviceGetUtilizationRates, nvmlReturn_t(nvmlDevice_t, nvmlUtilization_t *));
 SIGNATURE(nvmlDeviceGetPowerUsage, nvmlReturn_t(nvmlDevice_t, unsigned *));

@@ -114,6 +114,9 @@ struct nvml_field {
       (nvml_device device, int *major, int *minor))                                                \
     X(false, int, nvmlDeviceGetNumGpuCores, (nvml_device device, unsigned *cores))                 \
     X(false, int, nvmlDeviceGetMaxClockInfo, (nvml_device device, int clock, unsigned *mhz))       \
+    X(false, int, nvmlDeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *milliwatts))     \
+    X(false, int, nvmlDeviceGetPowerManagementLimitConstraints,                                    \
+      (nvml_device device, unsigned *least, unsigned *most))                                       \
     X(false, int, nvmlDeviceGetMemoryInfo, (nvml_device device, struct nvml_memory * memory))      \
     X(false, int, nvmlDeviceGetMemoryInfo_v2,                                                      \
       (nvml_device device, struct nvml_memory_v2 * memory))                                        \

@@ -131,6 +131,20 @@ TEST(test_libraries)
     }
 }
 
+static void describe(int64_t clock, int64_t limit, int64_t limit_max)
+{
+    struct device_row d;
+    MAKE_UNKNOWN(d);
+    d.id = 1;
+    d.index = 0;
+    d.name = 1;
+    d.uuid = 2;
+    d.clock_max_sm = clock;
+    d.power_limit = limit;
+    d.power_limit_max = limit_max;
+    make_log_rows(&finder.p.log, RECORD_device, &d, 1);
+}
+
 static void metrics(int n, int64_t throttle, int64_t temperature)
 {
     finder_kernels((struct config_row){.occ_warps = 64, .occ_max_warps = 64}, 0);
@@ -150,21 +164,25 @@ TEST(test_throttling)
 {
     static const struct {
         int samples;
-        int64_t throttle, temperature;
+        int64_t throttle, temperature, limit;
         const char *rule;
     } cases[] = {
-        {10, 4, 60, "throttle_power"},
-        {10, 128, 60, "throttle_power"},
-        {10, 32, 60, "throttle_thermal"},
-        {10, 64, 60, "throttle_thermal"},
-        {10, 0, 86, "throttle_thermal"},
-        {10, 1, 60, ""},
-        {10, 2, 84, ""},
-        {2, 4, 60, ""},
-        {10, CELL_NULL, CELL_NULL, ""},
+        {10, 4, 60, 500000, "throttle_power"},
+        {10, 128, 60, 700000, "throttle_power"},
+        {10, 128, 60, CELL_NULL, "throttle_power"},
+        {10, 4, 60, 700000, ""}, /* the highest limit: it does what it can */
+        {10, 4, 60, CELL_NULL, ""},
+        {10, 32, 60, 500000, "throttle_thermal"},
+        {10, 64, 60, 500000, "throttle_thermal"},
+        {10, 0, 86, 500000, "throttle_thermal"},
+        {10, 1, 60, 500000, ""},
+        {10, 2, 84, 500000, ""},
+        {2, 4, 60, 500000, ""},
+        {10, CELL_NULL, CELL_NULL, 500000, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("throttle");
+        describe(1980, cases[i].limit, 700000);
         metrics(cases[i].samples, cases[i].throttle, cases[i].temperature);
         finder_look();
         assert_int_equal(finder_find(cases[i].rule, "") != NULL, *cases[i].rule != 0);
@@ -192,14 +210,7 @@ TEST(test_clocks)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("clocks");
-        struct device_row d;
-        MAKE_UNKNOWN(d);
-        d.id = 1;
-        d.index = 0;
-        d.name = 1;
-        d.uuid = 2;
-        d.clock_max_sm = cases[i].highest;
-        make_log_rows(&finder.p.log, RECORD_device, &d, 1);
+        describe(cases[i].highest, CELL_NULL, CELL_NULL);
         finder_kernels((struct config_row){.occ_warps = 64, .occ_max_warps = 64}, 0);
         for (int k = 0; k < 10; k++) {
             struct device_metric_row row;
