@@ -37,8 +37,8 @@ static const struct limiter {
     const char *key, *text, *next;
 } limiters[] = {
     {"registers", "registers",
-     "Let the compiler use fewer registers, and watch that nothing spills. __launch_bounds__ or "
-     "-maxrregcount does it, smaller unrolling, or a kernel cut in two."},
+     "Let the compiler use fewer registers, and watch that nothing spills. Use __launch_bounds__ "
+     "or -maxrregcount, unroll less, or cut the kernel in two."},
     {"shared_mem", "shared memory",
      "Use less shared memory a block: smaller tiles, smaller types, or reuse of one buffer."},
     {"warps", "the size of its blocks",

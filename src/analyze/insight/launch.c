@@ -91,10 +91,10 @@ static void put_line(const struct model *m, const struct insight_heaviest *launc
     char a[UNITS_TEXT];
     if (!line->place)
         insight_put_heaviest(m, launcher, " of all launches", out);
-    buf_printf(out, "; the GPU was idle for %s between them, for launches take longer",
+    buf_printf(out, ". A launch takes longer than that: the GPU was idle for %s between them",
                units_time(a, idle));
     if (line->place) {
-        insight_put_heaviest(m, line, " of the time before slow launches was spent", out);
+        insight_put_heaviest(m, line, " of the time before slow launches the host was", out);
         buf_printf(out, ", by %s samples", units_count(a, (int64_t)looks));
     }
     buf_char(out, '.');

@@ -162,10 +162,10 @@ static double without_tf32(const struct model *m, const struct kernel_config *c)
 
 int insight_float32_products(const struct model *m, struct insights *to)
 {
-    static const struct words words = {
-        "float32_products", "float32 products without tensor cores",
-        "launches of products of float32 that use no tensor cores",
-        "TF32 keeps 10 bits of a factor's mantissa: see that the results still hold."};
+    static const struct words words = {"float32_products", "float32 products without tensor cores",
+                                       "launches of products of float32 that use no tensor cores",
+                                       "TF32 rounds factors to 10 bits of mantissa: check that the "
+                                       "results are still good enough."};
     struct found f = gather(m, KERNEL_FLOAT32, without_tf32), tf32 = gather(m, KERNEL_TF32, whole);
     return add(m, &words, KERNEL_FLOAT32, &f,
                tf32.launches ? "Other products of the run do use TF32: it may be allowed for "

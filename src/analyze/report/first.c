@@ -132,7 +132,8 @@ static size_t good_end(const char *line, size_t most)
         if (line[i] != ' ')
             continue;
         word = i;
-        if (!depth && (strchr(",;.", line[i - 1]) || line[i + 1] == '('))
+        if (!depth &&
+            (strchr(",;.", line[i - 1]) || line[i + 1] == '(' || !strncmp(line + i + 1, "—", 3)))
             clause = i;
     }
     size_t end = clause * 5 >= most * 2 ? clause : word ? word : most;

@@ -94,8 +94,7 @@ TEST(test_float32)
         i->text,
         "40 launches of products of float32 that use no tensor cores took 4.00 ms together, in "
         "sgemm 128x64 nn ampere; 100.0 % of it was launched at train.py:12 in forward(). TF32 "
-        "keeps "
-        "10 bits of a factor's mantissa: see that the results still hold.");
+        "rounds factors to 10 bits of mantissa: check that the results are still good enough.");
     assert_non_null(strstr(i->next, "set_float32_matmul_precision"));
     assert_int_equal(i->gives_back, 40 * 100000 * 7 / 8);
     finder_without_memory();
