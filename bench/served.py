@@ -12,6 +12,12 @@ TICKS = 100  # of /proc/PID/stat, a second
 SLOWEST = 600  # s until an answer must be there
 
 
+def processor_time(pid):
+    """s of a process, its threads together."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 class Refused(RuntimeError):
     """The server's answer is none of 2xx."""
 
@@ -90,9 +96,7 @@ class Server:
         return float(re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M).group(1))
 
     def cpu(self):
-        """s of processor, its threads together."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return processor_time(self.process.pid)
 
     def peak(self):
         """Bytes of memory at most."""

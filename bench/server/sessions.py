@@ -9,12 +9,17 @@ answer and until the last was loaded, bytes on the disk (columns, small tables) 
 memory, waits of answers, seconds of the restart until /readyz says that the server is ready and until the list is
 there.
 
+With --clickhouse the sessions' rows are in a clickhouse-server of the benchmark's own: its processor time, parts,
+files and bytes are printed as well, when merges and deletions are done, and again with --delete after that many
+sessions were deleted.
+
 With --check it ends with 1 where a session that was acknowledged is not there, or has other rows than it has.
 
-  bench/server/sessions.py [--build DIR] [--server FILE ...] [--sessions N] [--kernels N] [--check]
+  bench/server/sessions.py [--build DIR] [--server FILE ...] [--sessions N] [--kernels N] [--clickhouse [--delete N]] [--check]
 """
 import argparse
 import collections
+import contextlib
 import gzip
 import http.client
 import multiprocessing
@@ -26,10 +31,13 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT / "bench" / "server"))
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import clickhouse  # noqa: E402
 from burst import each_server  # noqa: E402
-from served import Server, milliseconds  # noqa: E402
+from served import Server, milliseconds, processor_time  # noqa: E402
 
 LOOK_S = 0.5  # between looks at how many are loaded
+REST_S = 45  # without a change: by then ClickHouse has removed the files of replaced parts
 
 
 def options():
@@ -43,6 +51,8 @@ def options():
     parser.add_argument("--asks", type=int, default=50, help="times that each question is asked")
     parser.add_argument("--patience", type=float, default=600, metavar="S", help="until all is loaded")
     parser.add_argument("--folder", help="for the data; else a temporary one")
+    parser.add_argument("--clickhouse", action="store_true", help="rows in ClickHouse, not in files")
+    parser.add_argument("--delete", type=int, default=0, help="with --clickhouse: sessions deleted at the end")
     parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
     return parser.parse_args()
 
@@ -142,6 +152,55 @@ def sent_all(server, o, recorded):
     return min(began), time.monotonic(), waits, answers
 
 
+# ---- rows in ClickHouse --------------------------------------------------------------------------
+
+OURS = "database LIKE 'e2e%' AND active"
+
+
+def files_below(folder):
+    """Some are removed meanwhile."""
+    return sum(len(files) for _, _, files in os.walk(folder))
+
+
+def numbers(store, what):
+    """Of the parts of our tables."""
+    return [int(cell) for cell in store.ask(f"SELECT {what} FROM system.parts WHERE {OURS}")[0]]
+
+
+def in_clickhouse(store, o):
+    """What the store's server has now, and what it took."""
+    parts, rows, size, partitions = numbers(store, "count(), sum(rows), sum(bytes_on_disk), uniqExact(database, table, partition)")
+    return {"parts": parts, "partitions": partitions,
+            "files": files_below(os.path.join(store.folder, "data", "data")),
+            "rows": rows, "kib_each": round(size / 1024 / o.sessions, 1), "cpu_s": round(processor_time(store.process.pid), 1)}
+
+
+def rested(store, o):
+    """The same when the number of parts has stayed for some seconds, and no deletion is under way."""
+    end, seen, since = time.monotonic() + o.patience, None, time.monotonic()
+    while time.monotonic() < end:
+        now = numbers(store, "count(), sum(rows)"), store.ask("SELECT count() FROM system.mutations WHERE NOT is_done")
+        if now != seen or now[1] != [["0"]]:
+            seen, since = now, time.monotonic()
+        if time.monotonic() - since > REST_S:
+            break
+        time.sleep(LOOK_S)
+    return in_clickhouse(store, o)
+
+
+def delete(server, store, o, ids):
+    """Deletes sessions; s until ClickHouse has none of their rows, and what it has then."""
+    began, rows = time.monotonic(), numbers(store, "sum(rows)")[0]
+    for session in ids[:o.delete]:
+        server.ask("DELETE", f"/api/v1/sessions/{session}", headers=server.owner)
+    end, left = time.monotonic() + o.patience, rows
+    most = rows * (1 - o.delete / o.sessions) + 50 * o.sessions  # a deleted session leaves its commits, and its history
+    while left > most and time.monotonic() < end:
+        time.sleep(LOOK_S)
+        left = numbers(store, "sum(rows)")[0]
+    return {"sessions": o.delete, "s": round(time.monotonic() - began, 1) if left <= most else None, **rested(store, o)}
+
+
 def restarted(o, program, folder, key, result):
     began = time.monotonic()
     server = Server(o.build, folder, program=program, key=key)
@@ -155,10 +214,11 @@ def restarted(o, program, folder, key, result):
     return found
 
 
-def measure(o, program, recorded, folder):
+def measure(o, program, recorded, folder, store):
     server = Server(o.build, folder, program=program)
     began, answered, waits, answers = sent_all(server, o, recorded)
     done = wait_for_all(server, o)
+    at_end = in_clickhouse(store, o) if store else None
     ids = list(every_session(server).items())
     whole = collections.Counter(kernels for _, kernels in ids)
     body = sum(len(gzip.compress(text, 6)) for text in recorded[1].values())
@@ -175,6 +235,11 @@ def measure(o, program, recorded, folder):
     result["peak_rss_mib"] = round(server.peak() / 2**20)
     result["descriptors"] = len(os.listdir(f"/proc/{server.process.pid}/fd"))
     result["set_aside"] = metrics(server).get("gpufl_loader_set_aside_total")
+    if store:
+        result["clickhouse"] = {"when_loaded": at_end, "at_rest": rested(store, o)}
+    if o.delete:
+        result["clickhouse"]["deleted"] = delete(server, store, o, [session for session, _ in reversed(ids)])
+        ids = ids[:-o.delete]
     key = server.key
     server.close()
     result["columns_kib_each"] = round(on_disk(f"{folder}/columns", "*") / 1024 / o.sessions, 1)
@@ -195,6 +260,14 @@ def wrong(o, r):
     ) if bad]
 
 
+def in_its_store(o, program, recorded, folder):
+    """Measures a server; with --clickhouse beside a ClickHouse of its own."""
+    with clickhouse.ClickHouse() if o.clickhouse else contextlib.nullcontext() as store:
+        if store:
+            os.environ["GPUFL_SERVER_COLUMNS"] = store.url
+        return measure(o, program, recorded, folder, store)
+
+
 if __name__ == "__main__":
     given = options()
-    sys.exit(each_server(given, measure, wrong, given.folder))
+    sys.exit(each_server(given, in_its_store, wrong, given.folder))
