@@ -59,7 +59,8 @@ struct store_config {
     int threads;              /* of the engine; 0: default */
     unsigned attached_most;   /* sessions open at once; 0: default */
     int64_t small_most;       /* DuckDB: bytes of rows in memory up to which sessions share files;
-                               * 0: default; -1: each session has a file */
+                               * 0: default; -1: each session has a file. ClickHouse: -1: rows are
+                               * in the tables of their own from the first on */
     const char *program;      /* that answers STORE_SELECT_WORD, for select; NULL: none */
     const char *select_login; /* ClickHouse: "name:password" of the users of select; NULL: none */
     int64_t query_limit;      /* ns that a question may take, then it is TIMEOUT; 0: default */

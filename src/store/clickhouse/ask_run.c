@@ -79,7 +79,7 @@ static void put_table(struct ask *a, unsigned table)
     if (table == TABLE_history)
         place_put_all(&a->text, c->store, c->workspace->name, place_name(table));
     else if (has(c, table))
-        place_put(&a->text, c->store, c->workspace->name, place_name(place_of(table)));
+        small_put_place(&a->text, c->session, &c->state, table, false);
     else
         put_nothing(&a->text, table);
 }

@@ -26,6 +26,7 @@ const struct store_ops store_clickhouse = {
     .parquet = click_keep_parquet,
     .size = click_session_size,
     .drop = click_session_drop,
+    .put_apart = click_session_put_apart,
     .settle = click_session_settle,
     .sessions = click_keep_sessions,
     .walk = click_scan_walk,

@@ -68,6 +68,7 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
     if (!s)
         return err_nomem(e);
     s->turns = c->turns;
+    s->all_large = c->small_most < 0;
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     session_list_init(&s->open, click_session_close, click_session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
@@ -77,6 +78,8 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
         rc = take_login(s, c->select_login, e);
     for (unsigned i = 0; !rc && i < s->links.place.host_count; i++)
         rc = greet(s, i, e);
+    if (rc == 0)
+        rc = sweep_start(s, e);
     if (rc)
         click_engine_close(s);
     else
@@ -89,6 +92,7 @@ void click_engine_close(struct store *s)
     if (!s)
         return;
     session_list_close_all(&s->open);
+    sweep_stop(s);
     workspaces_free(s);
     links_close(&s->links);
     explicit_bzero(s->select_password, sizeof s->select_password);

@@ -1,10 +1,10 @@
 /* engine.h - the part that the files of the ClickHouse engine share: servers, workspaces,
  * sessions.
  *
- * A workspace is a database, a session a partition of its tables (ADR 9). A session is on one
- * server, which its number decides; of several servers the others hold other sessions. Rows
- * count when their commit's number does: the session's last row of table `commits` says which
- * those are.
+ * A workspace is a database (ADR 9); its tables have a partition for each week (ADR 33). A session
+ * is on one server, which its number decides; of several servers the others hold other sessions.
+ * Rows count when their commit's number does: the session's last row of table `commits` says
+ * which those are.
  *
  * Lock order: a session's write_lock, a workspace's lock, the store's lock. The store's lock is not
  * held while a server is asked. */
@@ -15,14 +15,20 @@
 #include "store/session_list.h"
 #include "store/tables.h"
 
+#include "base/thread.h"
+
 #include <stdatomic.h>
 
 enum { RUN_SHIFT = 19 /* rows of a run: KERNEL_SLICE */, RUN_ROWS = 1 << RUN_SHIFT };
+
+/* What the sweep (sweep.c) has to do in a workspace. */
+enum sweep_state { SWEEP_NOTHING, SWEEP_LATER, SWEEP_ASKED };
 
 struct workspace {
     struct workspace *next; /* guarded by open.lock */
     char name[STORE_ID_MAX];
     pthread_mutex_t lock; /* who makes tables */
+    _Atomic int dirty;    /* enum sweep_state; relaxed */
     bool known;           /* the existing tables have been looked up; guarded by lock */
     _Atomic bool ready
         [TABLE_COUNT]; /* places that are there with today's columns; release: after it is so */
@@ -38,8 +44,14 @@ struct store {
     struct links links;
     char select_user[LINK_NAME_MAX], select_password[256]; /* of clients; "": none */
     int64_t query_limit;                                   /* ns */
+    bool all_large;                                        /* no session begins small; constant */
     const struct store_turns *turns;                       /* NULL: nobody else writes */
     struct session_list open;
+    struct sweep {
+        struct thread thread;
+        struct wakeup wake;
+        _Atomic bool stop; /* relaxed; wake brings it */
+    } sweep;
     struct workspace *workspaces; /* guarded by open.lock; never freed before the store */
 };
 
@@ -71,6 +83,11 @@ bool place_levelled(unsigned place); /* its rows have a level */
  * row counts. */
 bool place_completed(unsigned place);
 int place_level(unsigned table);
+int place_find(struct store_text name); /* -1: none has that name */
+
+/* Numbers of commits a week: those of its partition. A number begins with the time in ms. */
+enum { NUMBER_SHIFT = 20 };
+#define PLACE_WEEK (INT64_C(604800000) << NUMBER_SHIFT)
 
 uint64_t place_key(const char *session);
 
@@ -83,6 +100,15 @@ void place_put(struct buf *b, const struct store *s, const char *workspace, cons
 /* Puts the table of all servers, for questions across sessions. */
 void place_put_all(struct buf *b, const struct store *s, const char *workspace, const char *table);
 
+/* Puts the statement that makes a table like the place's, and the names of its columns. */
+void place_put_create(struct buf *b, const struct store *s, const char *workspace, unsigned place,
+                      const char *name);
+void place_put_columns(struct buf *b, unsigned place);
+
+/* Adds the columns to a server's table that an older version did not know. */
+int place_complete(struct store *s, const struct workspace *w, unsigned host, unsigned place,
+                   struct err *e);
+
 /* Makes the table with all its columns on all servers, where it is missing. */
 int place_ready(struct store *s, struct workspace *w, unsigned place, struct err *e);
 
@@ -91,7 +117,7 @@ void workspaces_free(struct store *s);
 
 /* ---- state.c: what counts ------------------------------------------------------------------ */
 
-enum state_kind { STATE_MADE, STATE_COMMIT, STATE_DROPPED };
+enum state_kind { STATE_MADE, STATE_COMMIT, STATE_DROPPED, STATE_APART };
 
 struct state_range {
     int64_t first, last; /* numbers of commits that count */
@@ -99,6 +125,7 @@ struct state_range {
 
 struct state {
     enum state_kind kind;
+    bool small;     /* its rows are in `small` (small.h) */
     int64_t commit; /* its number */
     int64_t rows[TABLE_COUNT];
     struct state_range *ranges; /* owned, ascending */
@@ -108,6 +135,7 @@ struct state {
 };
 
 void state_init(struct state *t);
+void state_get_counts(struct state *t, struct store_text text); /* as `commits` has them */
 void state_fini(struct state *t);
 int state_copy(struct state *to, const struct state *from);
 
@@ -133,6 +161,14 @@ void state_where(struct buf *b, const struct store_session *ss, const struct sta
 /* Bytes of a statement with one state, or, for a completed table, with two. */
 enum { STATE_STATEMENT_MAX = 1 << 20 };
 
+/* small.c: puts what has the rows of a session's table: the table, or a sub-select of `small`. all:
+ * over all servers. */
+void small_put_place(struct buf *b, const struct store_session *ss, const struct state *t,
+                     unsigned table, bool all);
+
+/* Adds the session's rows by the place where they are. */
+void state_add_rows(const struct state *t, int64_t rows[TABLE_COUNT]);
+
 /* Puts the condition for readers of a table: without rows that came again since. */
 void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
                       unsigned table);
@@ -147,6 +183,9 @@ int turn_give(const struct store_session *ss, struct err *e);
 
 /* ---- session.c ----------------------------------------------------------------------------- */
 
+/* A session by itself, in no list. */
+void click_session_name(struct store_session *ss, struct store *s, struct workspace *w,
+                        const char *id);
 int click_session_get(struct store *s, const char *workspace, const char *session, bool create,
                       struct store_session **out, struct err *e);
 void click_session_put(struct store_session *ss);
@@ -157,6 +196,13 @@ int click_session_settle(struct store_session *ss, struct err *e);
 /* Called by the list of open sessions (session_list.h). */
 void click_session_close(struct listed *at);
 void click_session_free(struct listed *at);
+
+/* ---- apart.c ------------------------------------------------------------------------------- */
+
+int click_session_put_apart(struct store *s, const char *workspace, const char *session,
+                            struct err *e);
+/* Ends what was put apart of the session, if anything was. */
+int click_apart_end(const struct store_session *ss, struct err *e);
 
 /* ---- write.c ------------------------------------------------------------------------------- */
 
@@ -170,10 +216,32 @@ int click_write_commit(struct store_session *ss, const struct store_position *p,
 void click_write_rollback(struct store_session *ss);
 void click_write_close(struct store_session *ss); /* frees the writer */
 
-/* ---- tidy.c: what is left behind ------------------------------------------------------------ */
+/* ---- tidy.c, sweep.c: what is left behind ---------------------------------------------------- */
 
-/* Takes out rows that do not count, and merges parts. [write_lock held] */
+/* Has rows that do not count taken out; makes one range of numbers of several ones once none are
+ * left. [write_lock held] */
 int click_tidy_session(struct store_session *ss, struct err *e);
+
+/* The thread that removes rows of deleted sessions. */
+int sweep_start(struct store *s, struct err *e);
+void sweep_stop(struct store *s);
+/* Tells it that the workspace may have such rows. [any] */
+void sweep_ask(struct store *s, struct workspace *w);
+/* Has the rows removed that a session had at a commit, before it is made anew. */
+int sweep_session(const struct store_session *ss, const struct state *t, struct err *e);
+
+/* Asks for one number. */
+int click_ask_number(const struct store *s, unsigned host, const struct buf *text, int64_t *out,
+                     struct err *e);
+/* How many removals ClickHouse has not finished in the workspace's tables. */
+int sweep_pending(const struct store *s, const struct workspace *w, unsigned host, int64_t *out,
+                  struct err *e);
+
+/* ---- relayout.c: tables of earlier versions -------------------------------------------------- */
+
+/* Makes tables that have a partition for each session, as 0.1.0 made them, into tables with a
+ * partition for each week. [workspace.lock held] */
+int relayout(struct store *s, const struct workspace *w, unsigned host, struct err *e);
 
 /* ---- scan.c, keep.c, ask_run.c --------------------------------------------------------------- */
 

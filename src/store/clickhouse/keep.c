@@ -257,8 +257,8 @@ int click_keep_sessions(struct store *s, const char *workspace,
     buf_init(&text, 4096);
     buf_str(&text, "SELECT argMax(name, commit) FROM ");
     place_put(&text, s, workspace, place_name(TABLE_position));
-    buf_printf(&text, " GROUP BY session HAVING argMax(kind, commit) != %d FORMAT Native",
-               STATE_DROPPED);
+    buf_printf(&text, " GROUP BY session HAVING argMax(kind, commit) NOT IN (%d, %d) FORMAT Native",
+               STATE_DROPPED, STATE_APART);
     int rc = ask_all(s, &text, take_ids, &t, e);
     buf_fini(&text);
     return rc;

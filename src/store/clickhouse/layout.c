@@ -2,15 +2,24 @@
  *
  * They are made when their first row comes, and get the columns that a newer version of this
  * program knows before that uses them: both cost ClickHouse a line in a file. A column is never
- * removed, so that an older version can run concurrently. */
+ * removed, so that an older version can run concurrently.
+ *
+ * A partition has the rows of one week (ADR 33), by the numbers of their commits; in it the rows
+ * of a session lie together, since each table's order begins with the session. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
 #include "store/batches.h"
 #include "store/clickhouse/literal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ClickHouse keeps parts that it has merged or changed for 8 minutes by default, for a machine that
+ * loses power: half a minute is what Linux takes to write a file. Sessions of one week share a
+ * partition, so that it has more parts for a moment than 18.16 allows by default. */
+#define KEPT "old_parts_lifetime = 30, parts_to_delay_insert = 600, parts_to_throw_insert = 1200"
 
 #define UNKNOWN "toInt64('-9223372036854775808')"
 
@@ -30,7 +39,8 @@ int place_level(unsigned table)
     return (int)(table - place_of(table));
 }
 
-/* `position` holds the commits: a position is what a commit has reached. */
+/* `position` holds the commits: a position is what a commit has reached. `about`, which only a file
+ * needs, holds rows of small sessions. */
 const char *place_name(unsigned place)
 {
     switch (place) {
@@ -40,6 +50,8 @@ const char *place_name(unsigned place)
         return "span";
     case TABLE_position:
         return "commits";
+    case TABLE_about:
+        return "small";
     default:
         return store_table(place)->name;
     }
@@ -112,6 +124,12 @@ static const struct place_column commits[] = {
     {"counts", "String"},  {"positions", "String"}, {"ranges", "String"}, {NULL, NULL},
 };
 
+static const struct place_column small[] = {
+    {"session", "UInt64"},     {"commit", "Int64"},        {"in_table", "String"},
+    {"in_level", "Int64"},     {"run", "Int64"},           {"rowid", "Int64"},
+    {"cells", "Array(Int64)"}, {"texts", "Array(String)"}, {NULL, NULL},
+};
+
 static const char *type_of(unsigned place, enum cell_type type)
 {
     switch (type) {
@@ -133,6 +151,10 @@ static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX
         memcpy(out, commits, sizeof commits);
         return;
     }
+    if (place == TABLE_about) {
+        memcpy(out, small, sizeof small);
+        return;
+    }
     if (place == TABLE_history) {
         out[n++] = (struct place_column){"version", "Int64"};
         out[n++] = (struct place_column){"gone", "Int64"};
@@ -152,12 +174,19 @@ static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX
     out[n] = (struct place_column){NULL, NULL};
 }
 
-/* Puts the columns that the table's named questions look for, from the left; a time comes after the
- * run. */
+/* Puts, after the session, the columns that the table's named questions look for, from the left; a
+ * time comes after the run. */
 static void put_order(struct buf *b, unsigned place)
 {
     int time = place < RECORD_COUNT ? batches_time(place) : -1;
-    if (place == TABLE_tile_0)
+    if (place != TABLE_history)
+        buf_str(b, "session");
+    if (place == TABLE_position)
+        return;
+    buf_str(b, place == TABLE_history ? "" : ", ");
+    if (place == TABLE_about)
+        buf_str(b, "in_table, in_level, rowid");
+    else if (place == TABLE_tile_0)
         buf_str(b, "level, bucket, lane");
     else if (place == TABLE_span_0)
         buf_str(b, "level, start, lane");
@@ -174,8 +203,6 @@ static void put_order(struct buf *b, unsigned place)
         buf_str(b, "config, slice, bin");
     else if (place == TABLE_history)
         buf_str(b, "started, session");
-    else if (place == TABLE_position)
-        buf_str(b, "session");
     else if (time < 0)
         buf_str(b, "run, rowid");
     else {
@@ -185,12 +212,13 @@ static void put_order(struct buf *b, unsigned place)
     }
 }
 
-static void put_create(struct buf *b, const struct store *s, const char *workspace, unsigned place)
+void place_put_create(struct buf *b, const struct store *s, const char *workspace, unsigned place,
+                      const char *name)
 {
     struct place_column columns[PLACE_COLUMNS_MAX + 1];
     columns_of(place, columns);
     buf_str(b, "CREATE TABLE IF NOT EXISTS ");
-    place_put(b, s, workspace, place_name(place));
+    place_put(b, s, workspace, name);
     for (unsigned i = 0; columns[i].name; i++) {
         buf_str(b, i ? ", " : " (");
         literal_name(b, columns[i].name);
@@ -202,10 +230,20 @@ static void put_create(struct buf *b, const struct store *s, const char *workspa
     if (place == TABLE_position)
         buf_str(b, " PARTITION BY session % 16"); /* so many more can be added between merges */
     else if (place != TABLE_history)
-        buf_str(b, " PARTITION BY session");
+        buf_printf(b, " PARTITION BY intDiv(commit, %" PRId64 ")", PLACE_WEEK);
     buf_str(b, " ORDER BY (");
     put_order(b, place);
-    buf_char(b, ')');
+    buf_str(b, ") SETTINGS " KEPT);
+}
+
+void place_put_columns(struct buf *b, unsigned place)
+{
+    struct place_column columns[PLACE_COLUMNS_MAX + 1];
+    columns_of(place, columns);
+    for (unsigned i = 0; columns[i].name; i++) {
+        buf_str(b, i ? ", " : "");
+        literal_name(b, columns[i].name);
+    }
 }
 
 /* ---- making them ---------------------------------------------------------------------------- */
@@ -223,7 +261,7 @@ struct lookup {
     unsigned host;
 };
 
-static int place_find(struct store_text name)
+int place_find(struct store_text name)
 {
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (place_of(i) == i && strlen(place_name(i)) == name.len &&
@@ -258,6 +296,8 @@ static int look_up(struct store *s, struct workspace *w, unsigned host, struct e
     buf_str(&text, "CREATE DATABASE IF NOT EXISTS ");
     put_database(&text, s, w->name, "");
     int rc = link_do(&s->links, host, buf_cstr(&text), e);
+    if (rc == 0)
+        rc = relayout(s, w, host, e);
     buf_clear(&text);
     snprintf(name, sizeof name, "%s_%s", s->links.place.prefix, w->name);
     buf_str(&text, "SELECT table, name FROM system.columns WHERE database = ");
@@ -293,9 +333,8 @@ static int take_columns(void *arg, const struct page *p)
     return 0;
 }
 
-/* Columns that an older version did not know. */
-static int add_columns(struct store *s, const struct workspace *w, unsigned host, unsigned place,
-                       struct err *e)
+int place_complete(struct store *s, const struct workspace *w, unsigned host, unsigned place,
+                   struct err *e)
 {
     struct place_column columns[PLACE_COLUMNS_MAX + 1];
     struct names n = {.columns = columns};
@@ -374,12 +413,12 @@ static int make_place(struct store *s, struct workspace *w, unsigned host, unsig
     while (columns[count].name)
         count++;
     if (w->have[host][place] && w->have[host][place] < count) {
-        rc = add_columns(s, w, host, place, e);
+        rc = place_complete(s, w, host, place, e);
         rc = rc || !*s->links.place.cluster ? rc : drop_distributed(s, w, host, place, e);
     }
     if (!w->have[host][place]) {
         buf_init(&text, 64 << 10);
-        put_create(&text, s, w->name, place);
+        place_put_create(&text, s, w->name, place, place_name(place));
         rc = link_do(&s->links, host, buf_cstr(&text), e);
         buf_fini(&text);
     }
@@ -398,7 +437,10 @@ int place_ready(struct store *s, struct workspace *w, unsigned place, struct err
     pthread_mutex_lock(&w->lock);
     for (unsigned i = 0; !rc && !w->known && i < s->links.place.host_count; i++)
         rc = look_up(s, w, i, e);
-    w->known |= !rc;
+    if (!rc && !w->known) {
+        w->known = true;
+        sweep_ask(s, w); /* for what a process that ended left */
+    }
     for (unsigned i = 0; !rc && i < s->links.place.host_count; i++)
         rc = make_place(s, w, i, place, e);
     if (!rc)

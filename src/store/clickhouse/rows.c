@@ -41,7 +41,7 @@ size_t click_rows_bytes(const struct rows *r)
     return bytes;
 }
 
-static int check(const struct rows *r)
+int click_rows_check(const struct rows *r)
 {
     for (unsigned i = 0; i < r->table->column_count; i++)
         if (buf_error(&r->columns[i]))
@@ -67,7 +67,7 @@ int click_rows_put_columns(struct rows *r, const int64_t *const *columns, size_t
         else
             put_cells(&r->columns[i], CELL_NULL, n);
     r->count += n;
-    return check(r);
+    return click_rows_check(r);
 }
 
 void click_rows_int(struct rows *r, unsigned column, int64_t v)
@@ -85,7 +85,7 @@ int click_rows_end(struct rows *r, int64_t mark)
     if (place_levelled(r->place) || place_completed(r->place))
         buf_put(&r->marks, &mark, sizeof mark);
     r->count++;
-    return r->count % 1024 ? 0 : check(r);
+    return r->count % 1024 ? 0 : click_rows_check(r);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ int click_rows_send(struct rows *r, const struct store_session *ss, int64_t comm
                     struct buf *body, struct err *e)
 {
     struct buf into;
-    int rc = check(r) ? GPUFL_E_NOMEM : 0;
+    int rc = click_rows_check(r) ? GPUFL_E_NOMEM : 0;
     if (rc || !r->count)
         return rc ? err_set(e, rc, "%s", err_text(rc)) : 0;
     rc = place_ready(ss->store, ss->workspace, r->place, e);

@@ -22,6 +22,7 @@ void click_rows_init(struct rows *r, unsigned place);
 void click_rows_fini(struct rows *r);
 void click_rows_clear(struct rows *r, int64_t first); /* keeps the memory */
 
+int click_rows_check(const struct rows *r);    /* NOMEM: some rows did not find room */
 size_t click_rows_bytes(const struct rows *r); /* that a block of them takes, about */
 
 /* n rows of INT columns, an array a column; NULL: unknown. 0 or NOMEM, as all below. */

@@ -37,7 +37,7 @@ static int scan_piece(const struct scan *s, int64_t first, struct err *e)
     buf_init(&text, STATE_STATEMENT_MAX);
     put_columns(&text, s->table);
     buf_str(&text, " FROM ");
-    place_put(&text, ss->store, ss->workspace->name, place_name(s->table));
+    small_put_place(&text, ss, s->state, s->table, false);
     buf_str(&text, " WHERE ");
     state_where_last(&text, ss, s->state, s->table);
     buf_printf(&text,
@@ -105,7 +105,7 @@ static int scan_whole(const struct scan *s, struct err *e)
     buf_init(&text, STATE_STATEMENT_MAX);
     put_columns(&text, place);
     buf_str(&text, " FROM ");
-    place_put(&text, ss->store, ss->workspace->name, place_name(place));
+    small_put_place(&text, ss, s->state, place, false);
     buf_str(&text, " WHERE ");
     if (place_levelled(place))
         buf_printf(&text, "level = %d AND ", place_level(s->table));

@@ -47,14 +47,6 @@ void select_tables_close(struct select_tables *t)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-static void put_place(struct buf *b, const struct select_tables *t, unsigned table)
-{
-    if (t->all)
-        place_put_all(b, t->store, t->workspace, place_name(place_of(table)));
-    else
-        place_put(b, t->store, t->workspace, place_name(place_of(table)));
-}
-
 /* "(SELECT columns FROM … WHERE …)" of a session's table; without rows of it, of none. columns:
  * each with an alias, and made of columns of the table. */
 static void put_rows(struct buf *b, const struct select_tables *t, size_t session, unsigned table,
@@ -63,7 +55,7 @@ static void put_rows(struct buf *b, const struct select_tables *t, size_t sessio
     const struct table *of = store_table(table);
     buf_printf(b, "(SELECT %s FROM ", columns);
     if (t->states[session].rows[table]) {
-        put_place(b, t, table);
+        small_put_place(b, t->q->sessions[session].columns, &t->states[session], table, t->all);
         buf_str(b, " WHERE ");
         state_where_last(b, t->q->sessions[session].columns, &t->states[session], table);
         buf_char(b, ')');

@@ -4,8 +4,7 @@
  * stays after the last put until others need the room, the one used longest ago first.
  *
  * A session that is deleted gets a last commit that says so, and, when nobody reads it any more,
- * its partitions are dropped; a process that finds such a commit later (its writer was killed)
- * drops them. */
+ * its rows are removed (sweep.c), those of a killed process by the next one. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -15,9 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A session by itself, in no list. */
-static void name_session(struct store_session *ss, struct store *s, struct workspace *w,
-                         const char *id)
+void click_session_name(struct store_session *ss, struct store *s, struct workspace *w,
+                        const char *id)
 {
     memset(ss, 0, sizeof *ss);
     ss->store = s;
@@ -29,57 +27,43 @@ static void name_session(struct store_session *ss, struct store *s, struct works
     ss->seen = -1;
 }
 
-/* ---- its partitions -------------------------------------------------------------------------- */
+/* ---- its size -------------------------------------------------------------------------------- */
 
-struct parts {
-    int64_t bytes;
-    char tables[TABLE_COUNT * 2][LINK_NAME_MAX]; /* those of a newer version as well */
-    unsigned count;
+struct share {
+    int64_t rows[TABLE_COUNT]; /* of the session, by place */
+    double bytes;
 };
 
-static int take_parts(void *arg, const struct page *p)
+static int take_shares(void *arg, const struct page *p)
 {
-    struct parts *all = arg;
+    struct share *all = arg;
     for (size_t i = 0; i < p->rows; i++) {
-        struct store_text name = page_text(p, 0, i);
-        all->bytes += page_int(p, 1, i);
-        if (all->count < TABLE_COUNT * 2)
-            snprintf(all->tables[all->count++], LINK_NAME_MAX, "%.*s", (int)name.len, name.at);
+        int place = place_find(page_text(p, 0, i));
+        int64_t rows = page_int(p, 1, i);
+        if (place >= 0 && rows > 0)
+            all->bytes += (double)page_int(p, 2, i) * ((double)all->rows[place] / (double)rows);
     }
     return 0;
 }
 
-static int find_parts(const struct store_session *ss, struct parts *all, struct err *e)
+/* Rows of several sessions share a part: a session's share is that of its rows. */
+static int find_share(const struct store_session *ss, const struct state *t, int64_t *bytes,
+                      struct err *e)
 {
+    struct share all = {.bytes = 0};
     char name[2 * STORE_ID_MAX + 16];
     struct buf text;
-    memset(all, 0, sizeof *all);
+    state_add_rows(t, all.rows);
     buf_init(&text, 4096);
     snprintf(name, sizeof name, "%s_%s", ss->store->links.place.prefix, ss->workspace->name);
-    buf_str(&text,
-            "SELECT table, sum(bytes_on_disk) FROM system.parts WHERE active AND database = ");
+    buf_str(&text, "SELECT table, sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND "
+                   "database = ");
     literal_text(&text, name, strlen(name));
-    buf_printf(&text, " AND partition = '%" PRIu64 "' GROUP BY table FORMAT Native", ss->key);
+    buf_str(&text, " GROUP BY table FORMAT Native");
     int rc = link_ask(&ss->store->links, ss->host,
-                      &(struct link_question){text.data, text.len, take_parts, all, 0}, e);
+                      &(struct link_question){text.data, text.len, take_shares, &all, 0}, e);
     buf_fini(&text);
-    return rc;
-}
-
-static int drop_parts(const struct store_session *ss, struct err *e)
-{
-    struct parts all;
-    struct buf text;
-    int rc = find_parts(ss, &all, e);
-    buf_init(&text, 4096);
-    for (unsigned i = 0; !rc && i < all.count; i++) {
-        buf_clear(&text);
-        buf_str(&text, "ALTER TABLE ");
-        place_put(&text, ss->store, ss->workspace->name, all.tables[i]);
-        buf_printf(&text, " DROP PARTITION %" PRIu64, ss->key);
-        rc = link_do(&ss->store->links, ss->host, buf_cstr(&text), e);
-    }
-    buf_fini(&text);
+    *bytes = rc ? 0 : (int64_t)all.bytes;
     return rc;
 }
 
@@ -119,9 +103,11 @@ static int make(const struct store_session *ss, struct err *e)
 static int refresh(const struct store_session *ss, const struct state *t, struct err *e)
 {
     int rc = 0;
+    int64_t rows[TABLE_COUNT] = {0};
+    state_add_rows(t, rows);
     for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
-        if (t->rows[i])
-            rc = place_ready(ss->store, ss->workspace, place_of(i), e);
+        if (rows[i])
+            rc = place_ready(ss->store, ss->workspace, i, e);
     return rc;
 }
 
@@ -131,8 +117,8 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     state_init(&t);
     int rc = state_read(ss, &t, e);
     bool gone = !rc && t.kind == STATE_DROPPED;
-    if (gone)
-        rc = drop_parts(ss, e);
+    if (gone && create)
+        rc = sweep_session(ss, &t, e);
     if (!rc && gone && !create)
         rc = session_absent(ss->at.id, e);
     if ((rc == GPUFL_E_NOENT && create) || (!rc && gone))
@@ -149,7 +135,7 @@ void click_session_close(struct listed *at)
 {
     struct store_session *ss = (struct store_session *)at;
     if (ss->dropped)
-        drop_parts(ss, NULL); /* where that fails, the next caller that opens it does it */
+        sweep_ask(ss->store, ss->workspace);
 }
 
 void click_session_free(struct listed *at)
@@ -169,7 +155,7 @@ static int attach(struct store *s, struct workspace *w, const char *id, bool cre
     struct store_session *ss = mem_zalloc(sizeof *ss);
     if (!ss)
         return err_nomem(e);
-    name_session(ss, s, w, id);
+    click_session_name(ss, s, w, id);
     pthread_mutex_init(&ss->write_lock, NULL);
     session_list_add(&s->open, &ss->at);
     pthread_mutex_unlock(&s->open.lock);
@@ -234,23 +220,20 @@ int click_session_size(struct store *s, const char *workspace, const char *sessi
                        struct err *e)
 {
     struct store_session ss;
-    struct parts all;
     struct state t;
     *bytes = 0;
     int rc = session_check_ids(workspace, session, e);
     struct workspace *w = rc ? NULL : workspace_of(s, workspace);
     if (rc || !w)
         return rc ? rc : err_nomem(e);
-    name_session(&ss, s, w, session);
+    click_session_name(&ss, s, w, session);
     state_init(&t);
     rc = state_read(&ss, &t, e);
     if (!rc && t.kind == STATE_DROPPED)
         rc = session_absent(session, e);
-    state_fini(&t);
     if (rc == 0)
-        rc = find_parts(&ss, &all, e);
-    if (!rc)
-        *bytes = all.bytes;
+        rc = find_share(&ss, &t, bytes, e);
+    state_fini(&t);
     return rc;
 }
 
@@ -267,7 +250,7 @@ static int end_in(const struct store_session *ss, struct err *e)
         rc = state_write(ss, &t, e);
     }
     state_fini(&t);
-    return rc;
+    return rc ? rc : click_apart_end(ss, e);
 }
 
 /* Writes the commit that ends a session; those who read it still see the rows. */
@@ -299,12 +282,14 @@ int click_session_drop(struct store *s, const char *workspace, const char *sessi
     pthread_mutex_unlock(&s->open.lock);
     if (rc)
         return rc;
-    name_session(&alone, s, w, session);
+    click_session_name(&alone, s, w, session);
     rc = end(ss ? ss : &alone, e);
-    if (!ss)
-        return rc ? rc : drop_parts(&alone, e);
-    ss->dropped = !rc;
-    click_session_put(ss); /* the last one drops its partitions */
+    if (ss) {
+        ss->dropped = !rc;
+        click_session_put(ss); /* the last one has its rows removed */
+    } else if (!rc) {
+        sweep_ask(s, w);
+    }
     return rc;
 }
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { NUMBER_SHIFT = 20, RANGES_MAX = 4096, STATE_TEXT_MAX = 256 << 10 };
+enum { RANGES_MAX = 4096, STATE_TEXT_MAX = 256 << 10 };
 
 void state_init(struct state *t)
 {
@@ -90,7 +90,7 @@ void state_where_last(struct buf *b, const struct store_session *ss, const struc
     if (!place_completed(table))
         return;
     buf_str(b, " AND (rowid, commit) IN (SELECT rowid, max(commit) FROM ");
-    place_put(b, ss->store, ss->workspace->name, place_name(table));
+    small_put_place(b, ss, t, table, false);
     buf_str(b, " WHERE ");
     state_where(b, ss, t);
     buf_str(b, " GROUP BY rowid)");
@@ -98,8 +98,21 @@ void state_where_last(struct buf *b, const struct store_session *ss, const struc
 
 /* ---- as text --------------------------------------------------------------------------------- */
 
+static const char small_line[] = "small"; /* no table of the session has that name */
+
+void state_add_rows(const struct state *t, int64_t rows[TABLE_COUNT])
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        rows[t->small ? TABLE_about : place_of(i)] += t->rows[i];
+}
+
 static void put_counts(struct buf *b, const struct state *t)
 {
+    bool any = false;
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        any |= t->rows[i] > 0;
+    if (t->small && any)
+        buf_printf(b, "%s 1\n", small_line);
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (t->rows[i])
             buf_printf(b, "%s %" PRId64 "\n", store_table(i)->name, t->rows[i]);
@@ -135,12 +148,15 @@ static bool next_line(struct store_text *text, struct store_text *name, int64_t 
     return true;
 }
 
-static void get_counts(struct state *t, struct store_text text)
+void state_get_counts(struct state *t, struct store_text text)
 {
     struct store_text name;
     int64_t number;
+    t->small = false;
     while (next_line(&text, &name, &number)) {
         int table = store_table_find(name.at, name.len);
+        t->small |= name.len == sizeof small_line - 1 &&
+                    memcmp(name.at, small_line, sizeof small_line - 1) == 0;
         if (table >= 0) /* else of a newer version */
             t->rows[table] = number;
     }
@@ -196,7 +212,7 @@ static int take_state(void *arg, const struct page *p)
     t->commit = page_int(p, 1, 0);
     snprintf(r->name, sizeof r->name, "%.*s", (int)name.len, name.at);
     memset(t->rows, 0, sizeof t->rows);
-    get_counts(t, page_text(p, 3, 0));
+    state_get_counts(t, page_text(p, 3, 0));
     get_positions(t, page_text(p, 4, 0));
     return get_ranges(t, page_text(p, 5, 0));
 }

@@ -9,7 +9,7 @@
  * What the writer remembers of the session is dropped where a transaction fails or another server
  * wrote, and read again by the next one. A transaction is the session's turn (turn.c): of several
  * servers one writes at a time. [the session's writer] */
-#include "store/clickhouse/write.h"
+#include "store/clickhouse/small.h"
 
 #include "base/alloc.h"
 #include "store/clickhouse/literal.h"
@@ -40,7 +40,9 @@ static int send_place(struct store_session *ss, struct rows *r, struct err *e)
     struct writer *w = ss->writer;
     if (!r->count)
         return 0;
-    int rc = click_rows_send(r, ss, w->number, &w->body, e);
+    int rc = w->next.small ? small_grow(ss, e) : 0;
+    if (rc == 0)
+        rc = click_rows_send(r, ss, w->number, &w->body, e);
     click_rows_clear(r, r->first + (int64_t)r->count);
     return rc;
 }
@@ -48,8 +50,9 @@ static int send_place(struct store_session *ss, struct rows *r, struct err *e)
 static int send_all(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
-    int rc = 0;
-    for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
+    bool small = w->next.small && small_fits(w);
+    int rc = small ? small_send(ss, e) : 0;
+    for (unsigned i = 0; !rc && !small && i < TABLE_COUNT; i++)
         if (w->places[i])
             rc = send_place(ss, w->places[i], e);
     w->gathered = 0;
@@ -190,7 +193,7 @@ static int read_columns(struct store_session *ss, const struct reading *r, struc
         literal_name(&text, store_table(table)->columns[i].name);
     }
     buf_str(&text, " FROM ");
-    place_put(&text, ss->store, ss->workspace->name, place_name(table));
+    small_put_place(&text, ss, t, table, false);
     buf_str(&text, " WHERE ");
     state_where_last(&text, ss, t, table);
     if (r->run)
@@ -269,6 +272,14 @@ static int look(struct store_session *ss, struct err *e)
     return 0;
 }
 
+static bool has_rows(const struct state *t)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (t->rows[i])
+            return true;
+    return false;
+}
+
 /* Called within the session's turn. */
 static int begin_in(struct store_session *ss, struct err *e)
 {
@@ -289,6 +300,7 @@ static int begin_in(struct store_session *ss, struct err *e)
     w->number++;
     w->next.commit = w->number;
     w->next.kind = STATE_COMMIT;
+    w->next.small = w->state.small || (!has_rows(&w->state) && !ss->store->all_large);
     return 0;
 }
 
