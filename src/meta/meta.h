@@ -567,10 +567,10 @@ int meta_turn_give(struct meta *m, const char *workspace, struct meta_turn *t, s
 int meta_turn_expire(struct meta *m, int64_t before, struct err *e);
 
 int meta_setting_get(const struct meta_ask *ask, const char *name,
-                     struct meta_setting *out);                                    /* for tests */
-int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e); /* for tests */
+                     struct meta_setting *out); /* for tests */
+int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e);
 int meta_setting_list(const struct meta_ask *ask, struct meta_setting **rows,
-                      size_t *count); /* by name; for tests */
+                      size_t *count); /* by name */
 
 /* ---- across workspaces: for the server itself, never for a client's words -------------------- */
 

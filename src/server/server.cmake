@@ -19,6 +19,7 @@ gpufl_module(server-parts
     api/people.c
     api/query.c
     api/quota.c
+    api/quota_store.c
     api/ready.c
     api/series.c
     api/report.c

@@ -362,6 +362,32 @@ class Quota(unittest.TestCase):
             self.assert_over(self.send(server, key, "node-a"), f"key has sent its {2 * size} bytes")
             self.assertEqual(self.send(server, other, "node-a").status, 200)  # the limit is the key's
 
+    def set_limits(self, server, of, name, limits):
+        return server.as_user("PUT", "/api/v1/quota", {"of": of, "id": name, "limits": limits})
+
+    def test_set_while_it_runs(self):
+        """Limits of one workspace or key hold at once, with another server's start, and until they are taken back."""
+        with Server(PROGRAM, "--workspace-quota", "sessions=5") as server:
+            server.set_up()
+            key = server.make_key()
+            place = server.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
+            self.assertEqual(self.send(server, key, "node-a").status, 200)
+            self.assertEqual(self.set_limits(server, "workspace", place, "bodies=1").status, 204)
+            self.assertEqual(self.used(server, key).keys(), {("workspace", "bodies")})
+            bad = self.set_limits(server, "workspace", place, "bodies=x")
+            self.assertEqual(bad.status, 400, bad)
+            self.assertIn("bodies=N", bad.json()["detail"])
+            self.assertEqual(server.ask("PUT", "/api/v1/quota", {"of": "workspace", "id": place, "limits": ""},
+                                        Authorization=key).status, 403)
+            self.assertEqual(self.set_limits(server, "workspace", place, "rate=1").status, 204)
+            self.assertEqual(server.stop(), 0)
+            server.start()
+            self.assertEqual(self.send(server, key, "node-a").status, 200)  # one body is taken whole
+            self.assert_over(self.send(server, key, "node-a"), "workspace sends more than its 1 bytes a second")
+            self.assertEqual(self.set_limits(server, "workspace", place, "").status, 204)
+            self.assertEqual(self.used(server, key).keys(), {("workspace", "sessions")})
+            self.assertEqual(self.send(server, key, "node-a").status, 200)
+
     def test_none(self):
         with Server(PROGRAM) as server:
             server.set_up()

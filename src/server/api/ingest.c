@@ -73,12 +73,13 @@ static struct quota_body quota_of(const struct call *c)
                                .now = clock_real()};
 }
 
-/* A body beyond the limits of the day is not read. */
+/* A body beyond the limits of the day or the second is not read. */
 static bool within_quota(struct call *c)
 {
     const struct quota_body q = quota_of(c);
     struct err e = {0};
     int64_t wait = 0;
+    quota_refresh(c->parts);
     if (quota_admit(c->parts->quotas, &q, &wait, &e) == 0)
         return true;
     access_fail(c, GPUFL_E_TIMEOUT, &e, wait * 1000000000);
@@ -93,6 +94,7 @@ void api_quota(struct call *c)
                                  .key = strcmp(c->who.kind, "key") == 0 ? c->who.actor : "",
                                  .now = clock_real()};
     snprintf(resets, sizeof resets, "%lld", (long long)quota_resets(q.now));
+    quota_refresh(c->parts);
     call_json(c, &j);
     json_out_object(&j, NULL);
     json_out_text(&j, "resets", resets);

@@ -14,7 +14,7 @@ enum { USES_MAX = 1 << 16, NAMES_MAX = 1 << 20, TEXT_MAX = 64 };
 
 static const int64_t DAY_NS = 86400000000000, SECOND_NS = 1000000000;
 
-static const char *const whats[] = {"sessions", "bytes", "hosts"};
+static const char *const whats[] = {"sessions", "bytes", "hosts", "rate", "bodies"};
 static const char *const ofs[] = {"workspace", "key"};
 
 struct names {
@@ -28,7 +28,14 @@ struct quota_use {
     char id[TEXT_MAX];
     int64_t bytes;
     struct names sessions, hosts;
+    int64_t at;                /* when the levels were so, ns since the Unix epoch */
+    double level[QUOTA_WHATS]; /* of a rate: what was sent, less the limit of each second since */
 };
+
+static bool is_rate(enum quota_what what)
+{
+    return what == QUOTA_RATE || what == QUOTA_BODIES;
+}
 
 static void forget(struct quotas *q)
 {
@@ -51,9 +58,10 @@ static int read_limit(int64_t limits[QUOTA_WHATS], const char *option, const cha
         for (size_t i = 0; equals && i < QUOTA_WHATS; i++) {
             bool named = strncmp(text, whats[i], (size_t)(equals - text)) == 0 &&
                          strlen(whats[i]) == (size_t)(equals - text);
-            bool read = named && !(i == QUOTA_BYTES ? opt_size(equals + 1, &value)
-                                                    : opt_int(equals + 1, &value));
-            if (!read || value < 0 || (i != QUOTA_BYTES && value > NAMES_MAX))
+            bool size = i == QUOTA_BYTES || i == QUOTA_RATE;
+            bool read =
+                named && !(size ? opt_size(equals + 1, &value) : opt_int(equals + 1, &value));
+            if (!read || value < 0 || (!size && value > NAMES_MAX))
                 continue;
             limits[i] = value;
             return 0;
@@ -61,8 +69,8 @@ static int read_limit(int64_t limits[QUOTA_WHATS], const char *option, const cha
     }
     return err_set(
         e, GPUFL_E_INVAL,
-        "--%s '%.*s': write sessions=N, bytes=SIZE and hosts=N (N up to %d), with commas "
-        "between",
+        "%s '%.*s': write sessions=N, bytes=SIZE, hosts=N (each of a day), rate=SIZE and bodies=N "
+        "(of a second; N up to %d), with commas between",
         option, (int)n, item, NAMES_MAX);
 }
 
@@ -82,29 +90,68 @@ int quotas_init(struct quotas *q, const char *workspace, const char *key, struct
 {
     *q = (struct quotas){0};
     pthread_mutex_init(&q->lock, NULL);
-    int rc = read_limits(q->limits[QUOTA_WORKSPACE], "workspace-quota", workspace, e);
-    return rc ? rc : read_limits(q->limits[QUOTA_KEY], "key-quota", key, e);
+    int rc = read_limits(q->limits[QUOTA_WORKSPACE], "--workspace-quota", workspace, e);
+    return rc ? rc : read_limits(q->limits[QUOTA_KEY], "--key-quota", key, e);
 }
 
 void quotas_fini(struct quotas *q)
 {
     forget(q);
     mem_free(q->uses);
+    mem_free(q->owns);
     q->uses = NULL;
+    q->owns = NULL;
     pthread_mutex_destroy(&q->lock);
 }
 
-static bool is_limited(const struct quotas *q, enum quota_of of)
+static struct quota_own *own_of(const struct quotas *q, enum quota_of of, const char *id)
 {
-    return q->limits[of][QUOTA_SESSIONS] || q->limits[of][QUOTA_BYTES] ||
-           q->limits[of][QUOTA_HOSTS];
+    for (size_t i = 0; i < q->own_count; i++)
+        if (q->owns[i].of == of && strcmp(q->owns[i].id, id) == 0)
+            return &q->owns[i];
+    return NULL;
+}
+
+/* What holds for a workspace or key. [lock held] */
+static const int64_t *limits_of(const struct quotas *q, enum quota_of of, const char *id)
+{
+    const struct quota_own *own = own_of(q, of, id);
+    return own ? own->limits : q->limits[of];
+}
+
+static bool is_limited(const int64_t limits[QUOTA_WHATS])
+{
+    bool any = false;
+    for (size_t i = 0; i < QUOTA_WHATS; i++)
+        any |= limits[i] > 0;
+    return any;
+}
+
+int quota_set(struct quotas *q, enum quota_of of, const char *id, const char *limits, struct err *e)
+{
+    struct quota_own own = {.of = of};
+    int rc = read_limits(own.limits, "limits", limits, e);
+    if (rc)
+        return rc;
+    snprintf(own.id, sizeof own.id, "%s", id);
+    pthread_mutex_lock(&q->lock);
+    struct quota_own *there = own_of(q, of, id);
+    if (!*limits && there)
+        *there = q->owns[--q->own_count];
+    else if (there)
+        *there = own;
+    else if (*limits &&
+             !(rc = mem_grow(&q->owns, &q->own_cap, q->own_count + 1, sizeof *q->owns, USES_MAX)))
+        q->owns[q->own_count++] = own;
+    pthread_mutex_unlock(&q->lock);
+    return rc ? err_nomem(e) : 0;
 }
 
 /* The use of this day; NULL: nothing is limited, or there is no memory. [lock held] */
 static struct quota_use *use_of(struct quotas *q, enum quota_of of, const struct quota_body *b)
 {
     const char *id = of == QUOTA_KEY ? b->key : b->workspace;
-    if (!is_limited(q, of) || !*id)
+    if (!*id || !is_limited(limits_of(q, of, id)))
         return NULL;
     if (q->day != b->now / DAY_NS)
         forget(q);
@@ -115,7 +162,7 @@ static struct quota_use *use_of(struct quotas *q, enum quota_of of, const struct
     if (mem_grow(&q->uses, &q->cap, q->count + 1, sizeof *q->uses, USES_MAX))
         return NULL;
     struct quota_use *u = &q->uses[q->count++];
-    *u = (struct quota_use){.of = of};
+    *u = (struct quota_use){.of = of, .at = b->now};
     snprintf(u->id, sizeof u->id, "%s", id);
     return u;
 }
@@ -142,11 +189,24 @@ static void note(struct names *n, const char *name, int64_t limit)
     n->hashes[n->count++] = hash_of(name);
 }
 
+/* Lets the levels of rates sink to what they are now. */
+static void sink(const int64_t *limits, struct quota_use *u, int64_t now)
+{
+    double s = now > u->at ? (double)(now - u->at) / (double)SECOND_NS : 0;
+    u->at = now;
+    for (enum quota_what i = QUOTA_RATE; i <= QUOTA_BODIES; i++) {
+        u->level[i] -= s * (double)limits[i];
+        u->level[i] = u->level[i] > 0 ? u->level[i] : 0;
+    }
+}
+
 /* What the use lacks for the body; QUOTA_WHATS: nothing. */
-static enum quota_what lacks(const struct quotas *q, const struct quota_use *u,
+static enum quota_what lacks(const int64_t *limits, const struct quota_use *u,
                              const struct quota_body *b)
 {
-    const int64_t *limits = q->limits[u->of];
+    for (enum quota_what i = QUOTA_RATE; i <= QUOTA_BODIES; i++)
+        if (limits[i] && u->level[i] >= (double)limits[i])
+            return i;
     if (limits[QUOTA_BYTES] && u->bytes >= limits[QUOTA_BYTES])
         return QUOTA_BYTES;
     if (limits[QUOTA_SESSIONS] && (int64_t)u->sessions.count >= limits[QUOTA_SESSIONS] &&
@@ -163,21 +223,36 @@ int64_t quota_resets(int64_t now)
     return (now / DAY_NS + 1) * DAY_NS;
 }
 
+static int refuse(enum quota_of of, enum quota_what what, int64_t limit, const struct quota_body *b,
+                  struct err *e)
+{
+    if (is_rate(what))
+        return err_set(e, GPUFL_E_TIMEOUT, "the %s sends more than its %" PRId64 " %s a second",
+                       ofs[of], limit, what == QUOTA_RATE ? "bytes" : "bodies");
+    return err_set(e, GPUFL_E_TIMEOUT, "the %s has sent its %" PRId64 " %s of this day (UTC)%s",
+                   ofs[of], limit, whats[what],
+                   what == QUOTA_SESSIONS && !b->session
+                       ? "; a session that was begun goes on with X-GpuFlight-Session-Id"
+                       : "");
+}
+
 int quota_admit(struct quotas *q, const struct quota_body *b, int64_t *wait, struct err *e)
 {
     int rc = 0;
     *wait = (quota_resets(b->now) - b->now + SECOND_NS - 1) / SECOND_NS;
     pthread_mutex_lock(&q->lock);
     for (enum quota_of of = 0; of < QUOTA_OFS && rc == 0; of++) {
-        const struct quota_use *u = use_of(q, of, b);
-        enum quota_what what = u ? lacks(q, u, b) : QUOTA_WHATS;
-        if (what != QUOTA_WHATS)
-            rc = err_set(e, GPUFL_E_TIMEOUT,
-                         "the %s has sent its %" PRId64 " %s of this day (UTC)%s", ofs[of],
-                         q->limits[of][what], whats[what],
-                         what == QUOTA_SESSIONS && !b->session
-                             ? "; a session that was begun goes on with X-GpuFlight-Session-Id"
-                             : "");
+        struct quota_use *u = use_of(q, of, b);
+        if (!u)
+            continue;
+        const int64_t *limits = limits_of(q, of, u->id);
+        sink(limits, u, b->now);
+        enum quota_what what = lacks(limits, u, b);
+        if (what == QUOTA_WHATS)
+            continue;
+        rc = refuse(of, what, limits[what], b, e);
+        if (is_rate(what)) /* until the level is below what a second allows */
+            *wait = (int64_t)(u->level[what] / (double)limits[what]) + 1;
     }
     pthread_mutex_unlock(&q->lock);
     return rc;
@@ -190,27 +265,33 @@ void quota_count(struct quotas *q, const struct quota_body *b, int64_t bytes)
         struct quota_use *u = use_of(q, of, b);
         if (!u)
             continue;
+        const int64_t *limits = limits_of(q, of, u->id);
+        sink(limits, u, b->now);
+        u->level[QUOTA_RATE] += (double)bytes;
+        u->level[QUOTA_BODIES]++;
         u->bytes += bytes;
-        note(&u->sessions, b->session, q->limits[of][QUOTA_SESSIONS]);
-        note(&u->hosts, b->host, q->limits[of][QUOTA_HOSTS]);
+        note(&u->sessions, b->session, limits[QUOTA_SESSIONS]);
+        note(&u->hosts, b->host, limits[QUOTA_HOSTS]);
     }
     pthread_mutex_unlock(&q->lock);
 }
 
-static void put_use(const struct quotas *q, const struct quota_use *u, struct json_out *out)
+static void put_use(const int64_t *limits, const struct quota_use *u, struct json_out *out)
 {
     const int64_t used[] = {
         [QUOTA_SESSIONS] = (int64_t)u->sessions.count,
         [QUOTA_BYTES] = u->bytes,
         [QUOTA_HOSTS] = (int64_t)u->hosts.count,
+        [QUOTA_RATE] = (int64_t)u->level[QUOTA_RATE],
+        [QUOTA_BODIES] = (int64_t)u->level[QUOTA_BODIES],
     };
     for (size_t i = 0; i < QUOTA_WHATS; i++) {
-        if (!q->limits[u->of][i])
+        if (!limits[i])
             continue;
         json_out_object(out, NULL);
         json_out_text(out, "of", ofs[u->of]);
         json_out_text(out, "what", whats[i]);
-        json_out_int(out, "limit", q->limits[u->of][i]);
+        json_out_int(out, "limit", limits[i]);
         json_out_int(out, "used", used[i]);
         json_out_close_object(out);
     }
@@ -221,9 +302,11 @@ void quota_json(struct quotas *q, const struct quota_body *b, struct json_out *o
     pthread_mutex_lock(&q->lock);
     json_out_array(out, "limits");
     for (enum quota_of of = 0; of < QUOTA_OFS; of++) {
-        const struct quota_use *u = use_of(q, of, b);
-        if (u)
-            put_use(q, u, out);
+        struct quota_use *u = use_of(q, of, b);
+        if (!u)
+            continue;
+        sink(limits_of(q, of, u->id), u, b->now);
+        put_use(limits_of(q, of, u->id), u, out);
     }
     json_out_close_array(out);
     pthread_mutex_unlock(&q->lock);

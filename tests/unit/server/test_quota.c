@@ -57,11 +57,67 @@ TEST(test_bytes_of_a_key)
     quotas_fini(&q);
 }
 
+/* What a second allows goes at once; a body beyond it is taken whole and waited out. */
+TEST(test_rates)
+{
+    const int64_t second = 1000000000;
+    int64_t wait = 0;
+    const struct quota_body b = {"w", "k", "one", NULL, DAY};
+    struct quota_body later = b;
+    assert_int_equal(quotas_init(&q, "rate=1k", "bodies=2", &e), 0);
+    sent("w", "k", "one", NULL, DAY, 1000);
+    sent("w", "k", "one", NULL, DAY, 4096);
+    assert_int_equal(quota_admit(&q, &b, &wait, &e), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "the workspace sends more than its 1024 bytes a second"));
+    assert_int_equal(wait, 5);
+    later.now += 3 * second;
+    assert_int_equal(quota_admit(&q, &later, &wait, &e), GPUFL_E_TIMEOUT);
+    assert_int_equal(wait, 2);
+    later.now += 2 * second;
+    assert_int_equal(quota_admit(&q, &later, &wait, &e), 0);
+    later.now -= 2 * second; /* a clock that was set back gives nothing */
+    assert_int_equal(quota_admit(&q, &later, &wait, &e), 0);
+    sent("v", "k", "one", NULL, DAY + 9 * second, 1);
+    sent("v", "k", "one", NULL, DAY + 9 * second, 1);
+    assert_int_equal(admit("v", "k", "one", NULL, DAY + 9 * second), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "the key sends more than its 2 bodies a second"));
+    assert_int_equal(admit("v", "k", "one", NULL, DAY + 10 * second), 0);
+    quotas_fini(&q);
+}
+
+/* Limits of one workspace or key hold in place of those of all, until they are taken back. */
+TEST(test_own_limits)
+{
+    assert_int_equal(quotas_init(&q, "sessions=1", NULL, &e), 0);
+    sent("w", "k", "one", NULL, DAY, 10);
+    assert_int_equal(admit("w", "k", "two", NULL, DAY), GPUFL_E_TIMEOUT);
+    assert_int_equal(quota_set(&q, QUOTA_WORKSPACE, "w", "sessions=2", &e), 0);
+    sent("w", "k", "two", NULL, DAY, 10);
+    assert_int_equal(admit("w", "k", "three", NULL, DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "its 2 sessions"));
+    sent("v", "k", "one", NULL, DAY, 10);
+    assert_int_equal(admit("v", "k", "two", NULL, DAY), GPUFL_E_TIMEOUT);
+    assert_int_equal(quota_set(&q, QUOTA_WORKSPACE, "w", "sessions=x", &e), GPUFL_E_INVAL);
+    assert_int_equal(admit("w", "k", "three", NULL, DAY), GPUFL_E_TIMEOUT);
+    assert_int_equal(quota_set(&q, QUOTA_WORKSPACE, "w", "bytes=1M", &e), 0);
+    assert_int_equal(admit("w", "k", "three", NULL, DAY), 0);
+    assert_int_equal(quota_set(&q, QUOTA_KEY, "k", "sessions=0,bytes=15", &e), 0);
+    sent("w", "k", "three", NULL, DAY, 15);
+    assert_int_equal(admit("w", "k", "three", NULL, DAY), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "the key has sent its 15 bytes"));
+    assert_int_equal(quota_set(&q, QUOTA_KEY, "k", "", &e), 0);
+    assert_int_equal(quota_set(&q, QUOTA_WORKSPACE, "w", "", &e), 0);
+    assert_int_equal(admit("w", "k", "three", NULL, DAY), GPUFL_E_TIMEOUT);
+    quotas_fini(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sessions_and_hosts),
         cmocka_unit_test(test_bytes_of_a_key),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_own_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
