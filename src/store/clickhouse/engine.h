@@ -231,10 +231,10 @@ void sweep_ask(struct store *s, struct workspace *w);
 int sweep_session(const struct store_session *ss, const struct state *t, struct err *e);
 
 /* Asks for one number. */
-int click_ask_number(const struct store *s, unsigned host, const struct buf *text, int64_t *out,
+int click_ask_number(struct store *s, unsigned host, const struct buf *text, int64_t *out,
                      struct err *e);
 /* How many removals ClickHouse has not finished in the workspace's tables. */
-int sweep_pending(const struct store *s, const struct workspace *w, unsigned host, int64_t *out,
+int sweep_pending(struct store *s, const struct workspace *w, unsigned host, int64_t *out,
                   struct err *e);
 
 /* ---- relayout.c: tables of earlier versions -------------------------------------------------- */

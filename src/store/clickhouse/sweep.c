@@ -135,17 +135,17 @@ static int is_worth(struct sweeping *x, bool *worth, struct err *e)
 
 /* ---- removed --------------------------------------------------------------------------------- */
 
-int click_ask_number(const struct store *s, unsigned host, const struct buf *text, int64_t *out,
+int click_ask_number(struct store *s, unsigned host, const struct buf *text, int64_t *out,
                      struct err *e)
 {
     struct size answer = {0, 0};
-    int rc = link_ask((struct links *)&s->links, host,
+    int rc = link_ask(&s->links, host,
                       &(struct link_question){text->data, text->len, take_size, &answer, 0}, e);
     *out = answer.rows;
     return rc;
 }
 
-int sweep_pending(const struct store *s, const struct workspace *w, unsigned host, int64_t *out,
+int sweep_pending(struct store *s, const struct workspace *w, unsigned host, int64_t *out,
                   struct err *e)
 {
     struct buf text;
