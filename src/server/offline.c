@@ -224,6 +224,7 @@ struct tally {
     uint64_t unchecked; /* there was no memory, file or time to read them */
     uint64_t elsewhere; /* without a file here, and another server may have the file */
     uint64_t unlisted;  /* with a file, and without a row in the small tables */
+    uint64_t flaws;     /* files, or parts of files, of which nobody knows whose they are */
 };
 
 /* A check under way. */
@@ -351,6 +352,14 @@ static int check_known(void *arg, const char *session)
     return rc;
 }
 
+static int say_flaw(void *arg, const char *flaw)
+{
+    struct check *c = arg;
+    c->tally.flaws++;
+    printf("%s\n", flaw);
+    return 0;
+}
+
 static int check_columns(struct check *c, const struct options *o)
 {
     struct meta_workspace *rows;
@@ -370,6 +379,8 @@ static int check_columns(struct check *c, const struct options *o)
             rc = c->ops->sessions(c->store, c->workspace, check_known, c, c->e);
     }
     region_fini(&mem);
+    if (rc == 0 && c->ops->flaws)
+        rc = c->ops->flaws(c->store, say_flaw, c);
     c->ops->close(c->store);
     return rc;
 }
@@ -388,6 +399,11 @@ static int say_tally(const struct tally *t, struct err *e)
                t->unlisted);
     if (t->damaged)
         return err_set(e, GPUFL_E_CORRUPT, "%" PRIu64 " sessions are damaged", t->damaged);
+    if (t->flaws)
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "%" PRIu64 " files of columns are damaged, and it is not known which "
+                       "sessions lack rows",
+                       t->flaws);
     if (t->unchecked)
         return err_set(e, GPUFL_E_NOMEM,
                        "%" PRIu64 " sessions could not be checked, which says nothing about them",

@@ -289,6 +289,10 @@ struct store_ops {
     /* Writes all that is committed in its final form (checkpoint). */
     int (*settle)(struct store_session *ss, struct err *e);
 
+    /* Sentences about files that could not be read when the store was opened, which no session may
+     * show. Non-zero of take stops and is returned. NULL: the engine has no such files. */
+    int (*flaws)(struct store *s, int (*take)(void *arg, const char *flaw), void *arg);
+
     /* Copies all files for a backup under folder. NULL: there are none; store/copy.h makes a
      * backup. */
     int (*backup)(struct store *s, const char *folder, struct err *e);

@@ -188,6 +188,35 @@ class Small(unittest.TestCase):
         self.assertIn("session is damaged", answers[bad].json()["detail"])
         self.assertIn(f"session {bad} of workspace", out.stdout)
 
+    def test_a_lost_record(self):
+        """Nobody knows whose record it was: the store has a flaw, and the server starts."""
+        self.server.stop()
+        path = self.packs(self.server.data)[0]
+        with open(path, "r+b") as file:
+            data = file.read()
+            file.seek(data.index(b"GFUP", 16 + 96))  # the second record
+            file.write(b"?")
+        out = self.check(self.server.data)
+        self.assertEqual(out.returncode, 1, out)
+        self.assertRegex(out.stdout, r"\d+ bytes from \d+ on are damaged: a session of this pack may lack rows")
+        self.server.start()
+        self.assertIn(200, [self.ask(session).status for session in self.sessions])
+
+    def test_an_unreadable_pack(self):
+        self.server.stop()
+        path = self.packs(self.server.data)[0]
+        os.rename(path, path + ".kept")
+        os.symlink("nowhere", path)
+        out = self.check(self.server.data)
+        self.assertEqual(out.returncode, 1, out)
+        self.assertIn("is left out, and its sessions are missing", out.stdout)
+        self.server.start()
+        self.assertEqual(self.server.ask("GET", "/healthz").status, 200)
+        self.server.stop()
+        os.rename(path + ".kept", path)
+        self.server.start()
+        self.assertEqual([self.ask(session).status for session in self.sessions], [200, 200, 200])
+
     def test_deleted(self):
         for session in self.sessions:
             self.assertEqual(self.server.as_user("DELETE", f"/api/v1/sessions/{session}").status, 204)

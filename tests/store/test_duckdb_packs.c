@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,90 @@ TEST(test_damage_is_one_session_s)
     packs_close(p);
 }
 
+/* ---- packs that cannot be read --------------------------------------------------------------- */
+
+struct flaws {
+    int count;
+    char last[512];
+};
+
+static int take_flaw(void *arg, const char *flaw)
+{
+    struct flaws *f = arg;
+    f->count++;
+    snprintf(f->last, sizeof f->last, "%s", flaw);
+    return 0;
+}
+
+static struct flaws flaws_of(struct packs *p)
+{
+    struct flaws f = {0};
+    assert_int_equal(packs_flaws(p, take_flaw, &f), 0);
+    return f;
+}
+
+/* The last record of a session in mid-pack leaves no hole in the session: the store has a flaw. */
+TEST(test_lost_last_record)
+{
+    struct packs *p = open_packs();
+    OK(put(p, "w", "sick", "a", false, e));
+    int64_t at = file_size(pack_of(pack_folder, "w"));
+    OK(put(p, "w", "sick", "b", false, e));
+    OK(put(p, "w", "well", "c", false, e));
+    packs_close(p);
+    p = open_packs();
+    assert_int_equal(flaws_of(p).count, 0);
+    packs_close(p);
+    FILE *f = fopen(pack_of(pack_folder, "w"), "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    fputc('?', f);
+    fclose(f);
+    p = open_packs();
+    assert_int_equal(flaws_of(p).count, 1);
+    assert_non_null(strstr(flaws_of(p).last, "may lack rows"));
+    assert_string_equal(text_of(p, "w", "well"), "c");
+    packs_close(p);
+}
+
+/* The sessions of other packs are there, and the file stays as it is until it can be read. */
+static void check_left_out(const char *why)
+{
+    struct packed_state now;
+    struct packs *p = open_packs();
+    struct flaws f = flaws_of(p);
+    assert_int_equal(f.count, 1);
+    assert_non_null(strstr(f.last, why));
+    assert_false(packs_find(p, "bad", "b", &now));
+    assert_string_equal(text_of(p, "w", "one"), "a");
+    OK(put(p, "w", "two", "c", false, e));
+    OK(packs_drop(p, "w", "two", e));
+    packs_close(p);
+}
+
+TEST(test_unreadable_packs)
+{
+    char path[PATH_MAX], kept[PATH_MAX + 8];
+    struct packs *p = open_packs();
+    OK(put(p, "w", "one", "a", false, e));
+    OK(put(p, "bad", "b", "b", false, e));
+    packs_close(p);
+    snprintf(path, sizeof path, "%s", pack_of(pack_folder, "bad"));
+    snprintf(kept, sizeof kept, "%s.kept", path);
+    assert_int_equal(rename(path, kept), 0);
+    assert_int_equal(symlink(path, path), 0); /* which cannot be opened */
+    check_left_out("is left out");
+    assert_int_equal(unlinkat(AT_FDCWD, path, 0), 0);
+    assert_int_equal(mkdir(path, 0700), 0); /* which can be opened, and not read */
+    check_left_out("directory");
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rename(kept, path), 0);
+    p = open_packs();
+    assert_int_equal(flaws_of(p).count, 0);
+    assert_string_equal(text_of(p, "bad", "b"), "b");
+    packs_close(p);
+}
+
 /* A session that lacks a record is not read as if it had all. */
 TEST(test_lost_record)
 {
@@ -179,6 +264,37 @@ static void fill(char *text, size_t n, unsigned seed)
         text[i] = (char)('!' + (seed >> 16) % 90);
     }
     text[n - 1] = '\0';
+}
+
+/* What a second pack has of a session is left out, and stays in the file. */
+TEST(test_in_two_packs)
+{
+    enum { BYTES = 600 << 10 };
+    static char text[BYTES], kept[PATH_MAX], path[PATH_MAX];
+    struct packed_state now;
+    struct packs *p = open_packs();
+    OK(put(p, "w", "one", "a", false, e));
+    packs_close(p);
+    snprintf(path, sizeof path, "%s", pack_of(pack_folder, "w"));
+    snprintf(kept, sizeof kept, "%s/kept", pack_folder);
+    assert_int_equal(rename(path, kept), 0);
+    fill(text, sizeof text, 3);
+    p = open_packs();
+    OK(put(p, "w", "one", text, false, e));
+    OK(put(p, "w", "two", "b", false, e));
+    packs_close(p);
+    int64_t size = file_size(path);
+    char later[PATH_MAX];
+    snprintf(later, sizeof later, "%s/w/99991231-000001.pack", pack_folder);
+    assert_int_equal(rename(path, later), 0);
+    assert_int_equal(rename(kept, path), 0);
+    p = open_packs();
+    assert_string_equal(text_of(p, "w", "one"), "a");
+    assert_string_equal(text_of(p, "w", "two"), "b");
+    assert_int_equal(flaws_of(p).count, 1);
+    assert_int_equal(file_size(later), size);
+    assert_true(packs_find(p, "w", "one", &now));
+    packs_close(p);
 }
 
 /* A pack gives back the room of what is deleted, and the sessions that stay do not notice; what a
@@ -392,6 +508,9 @@ int main(void)
         CASE(test_no_memory),
         CASE(test_full_disk),
         CASE(test_lost_record),
+        CASE(test_lost_last_record),
+        CASE(test_unreadable_packs),
+        CASE(test_in_two_packs),
         CASE(test_backup_beside_removal),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -15,9 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static const struct store_ops *const ops = &store_duckdb;
 
@@ -257,90 +255,6 @@ TEST(test_grown_without_positions)
     ops->close(s);
 }
 
-/* ---- what is on the disk when the pack no longer has the session ----------------------------- */
-
-static const char *named; /* a file; NULL: nobody asks */
-static bool named_synced; /* its folder was written to the disk since it is there */
-
-/* The C library's, in its place for this program. */
-int fsync(int fd)
-{
-    struct stat st, folder;
-    if (named && file_exists(named) && !fstat(fd, &st) && S_ISDIR(st.st_mode)) {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%.*s", (int)(strrchr(named, '/') - named), named);
-        named_synced |= !stat(path, &folder) && folder.st_ino == st.st_ino;
-    }
-    return fdatasync(fd);
-}
-
-/* The name of a session's file is on the disk before the session leaves the pack. */
-TEST(test_grown_is_on_the_disk)
-{
-    struct store *s = open_store(64 << 10);
-    struct store_session *ss = get(s, "w", "disk");
-    OK(damage_write(ops, ss, 10, 1, e));
-    OK(ops->begin(ss, e));
-    OK(damage_append(ops, ss, 5000, 2, e));
-    named = file_of("disk");
-    named_synced = false;
-    assert_true(file_exists(named));
-    OK(ops->commit(ss, &(struct store_position){"device", 2}, 1, e));
-    named = NULL;
-    assert_true(named_synced);
-    ops->put(ss);
-    ops->close(s);
-}
-
-/* A pack that lost the record that a session has left it does not cost the session its file. */
-TEST(test_damaged_leaving)
-{
-    char kept[PATH_MAX + 16];
-    struct store *s = open_store(64 << 10);
-    struct store_session *big = get(s, "w", "big"), *other = get(s, "w", "other");
-    OK(damage_write(ops, big, 10, 1, e));
-    OK(damage_write(ops, other, 10, 1, e));
-    int64_t at = file_size(pack_of(columns(), "w"));
-    OK(damage_write(ops, big, 5000, 2, e));
-    OK(damage_write(ops, other, 10, 2, e));
-    ops->put(big);
-    ops->put(other);
-    ops->close(s);
-    int64_t size = file_size(file_of("big"));
-    FILE *f = fopen(pack_of(columns(), "w"), "r+b");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, (long)at + 20, SEEK_SET), 0);
-    fputc('?', f);
-    fclose(f);
-    s = open_store(64 << 10);
-    ops->put(get(s, "w", "big"));
-    ops->close(s);
-    snprintf(kept, sizeof kept, "%s.damaged", file_of("big"));
-    assert_int_equal(file_size(kept), size);
-}
-
-/* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
-TEST(test_half_grown)
-{
-    struct store *s = open_store(0);
-    struct store_session *ss = get(s, "w", "half");
-    OK(damage_write(ops, ss, 10, 1, e));
-    ops->put(ss);
-    ops->close(s);
-    FILE *f = fopen(file_of("half"), "wb");
-    assert_non_null(f);
-    fputs("the beginning of a file", f);
-    fclose(f);
-    s = open_store(0);
-    ss = get(s, "w", "half");
-    assert_int_equal(damage_kernels(ops, ss), 10);
-    assert_false(file_exists(file_of("half")));
-    OK(damage_write(ops, ss, 5, 2, e));
-    assert_int_equal(damage_kernels(ops, ss), 15);
-    ops->put(ss);
-    ops->close(s);
-}
-
 TEST(test_many_commits)
 {
     enum { COMMITS = 300 };
@@ -477,7 +391,6 @@ int main(void)
     const struct CMUnitTest cases[] = {
         CASE(test_grown),
         CASE(test_growth_undone),
-        CASE(test_half_grown),
         CASE(test_many_commits),
         CASE(test_store_of_files),
         CASE(test_tenants),
@@ -485,9 +398,7 @@ int main(void)
         CASE(test_read_while_it_grows),
         CASE(test_slow_reader),
         CASE(test_deleted_while_it_grows),
-        CASE(test_damaged_leaving),
         CASE(test_grown_without_positions),
-        CASE(test_grown_is_on_the_disk),
     };
     struct err e = {0};
     if (duck_open(&e))

@@ -32,6 +32,7 @@ const struct store_ops store_duckdb = {
     .drop = session_drop,
     .put_apart = session_put_apart,
     .settle = small_settle,
+    .flaws = keep_flaws,
     .backup = keep_backup,
     .sessions = keep_sessions,
     .walk = scan_walk,

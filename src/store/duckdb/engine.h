@@ -58,6 +58,7 @@ struct store_session {
     bool memory;          /* it has no file: a view of a small session */
     unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by open.lock */
     bool broken;          /* does not answer: to be attached again; guarded by open.lock */
+    bool leaving;         /* being deleted: nobody gets it; guarded by open.lock */
     _Atomic bool dropped; /* deleted for everybody who has no reference; relaxed */
 
     /* Columns that each table of the file has; 0: no such table. Relaxed: a table exists before its
@@ -116,6 +117,15 @@ int session_settle(struct store_session *ss, struct err *e);
 int session_open_own(struct store_session *small, const char *path, struct store_session **out,
                      struct err *e);
 
+/* Opens the file that is beside a small session's pack, in the same way. */
+int session_open_beside(struct store_session *small, struct store_session **out, struct err *e);
+
+/* Keeps a session that is not open to the caller: whoever wants it waits. NULL: no memory.
+ * [open.lock held] */
+struct store_session *session_reserve(struct store *s, const char *workspace, const char *id,
+                                      const char *path);
+void session_unreserve(struct store_session *ss);
+
 /* Says whether there is a session: in a pack, or with a file at path. */
 bool session_exists(struct store *s, const char *workspace, const char *id, const char *path);
 
@@ -127,6 +137,7 @@ int session_path(struct store *s, const char *workspace, const char *id, bool ma
 int session_remove_files(const char *path, struct err *e);
 int session_remove_current(const char *path, struct err *e); /* but not those put apart */
 int session_rename_apart(const char *path, struct err *e);
+void session_apart_name(const char *path, char *name, size_t room);
 int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e);
 
 /* Called by the list of open sessions (session_list.h). */
@@ -166,6 +177,7 @@ int keep_history(struct store *s, const char *workspace, const char *session,
                  const struct store_chunk *rows, struct err *e);
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
 void keep_clean(const struct store *s); /* of what a killed process left */
+int keep_flaws(struct store *s, int (*take)(void *arg, const char *flaw), void *arg);
 int keep_backup(struct store *s, const char *folder, struct err *e);
 int keep_sessions(struct store *s, const char *workspace, int (*take)(void *arg, const char *id),
                   void *arg, struct err *e);

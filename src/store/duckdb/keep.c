@@ -261,6 +261,11 @@ static int backup_workspace(struct store *s, const char *workspace, const char *
     return rc;
 }
 
+int keep_flaws(struct store *s, int (*take)(void *arg, const char *flaw), void *arg)
+{
+    return packs_flaws(s->packs, take, arg);
+}
+
 int keep_backup(struct store *s, const char *folder, struct err *e)
 {
     char to[PATH_MAX];
@@ -270,7 +275,7 @@ int keep_backup(struct store *s, const char *folder, struct err *e)
     DIR *d = opendir(s->root);
     if (!d)
         return io_failed("read", s->root, e);
-    /* Packs first: a session that gets a file meanwhile is in both then, and the pack counts. */
+    /* Packs first: of a session that gets a file now, the backup has both, and the file all. */
     int rc = file_mkdirs(to, 0700, e);
     if (rc == 0)
         rc = packs_backup(s->packs, to, e);

@@ -166,8 +166,7 @@ int pack_note(struct packs *p, struct packed *s, struct pack_file *f, const stru
 
 static void put_state(const struct packed *s, struct packed_state *out)
 {
-    *out = (struct packed_state){s->count, s->since, s->stored, s->contents,
-                                 s->file && s->file->damaged};
+    *out = (struct packed_state){s->count, s->since, s->stored, s->contents};
 }
 
 bool packs_find(struct packs *p, const char *workspace, const char *session,
@@ -207,6 +206,14 @@ int packs_list(struct packs *p, const char *workspace, int (*take)(void *arg, co
     for (size_t i = 0; !rc && i < n; i++)
         rc = take(arg, ids[i]);
     mem_free(ids);
+    return rc;
+}
+
+int packs_flaws(struct packs *p, int (*take)(void *arg, const char *flaw), void *arg)
+{
+    int rc = 0;
+    for (const struct pack_flaw *f = p->flaws; f && !rc; f = f->next)
+        rc = take(arg, f->text);
     return rc;
 }
 

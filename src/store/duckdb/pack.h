@@ -27,10 +27,10 @@ struct packed_state {
     uint64_t since;   /* changes where the records are others than before, and not just more */
     int64_t stored;   /* bytes in the pack */
     int64_t contents; /* bytes of its images in memory */
-    bool doubtful;    /* its pack lost a record: maybe that the session left it for a file */
 };
 
-/* Reads where the records of all workspaces below root lie, and repairs what a crash left. */
+/* Reads where the records of all workspaces below root lie, and repairs what a crash left. A pack
+ * that cannot be read is left out, and so is a workspace: the sessions of the others are there. */
 int packs_open(struct packs **out, const char *root, struct err *e);
 void packs_close(struct packs *p);
 
@@ -74,6 +74,10 @@ int packs_save(struct packs *p, const char *workspace, const char *session, cons
 /* Ids of a workspace's sessions; non-zero of take stops and is returned. */
 int packs_list(struct packs *p, const char *workspace, int (*take)(void *arg, const char *id),
                void *arg, struct err *e);
+
+/* Sentences about what packs_open could not read, which no session may show. Non-zero of take stops
+ * and is returned. */
+int packs_flaws(struct packs *p, int (*take)(void *arg, const char *flaw), void *arg);
 
 /* Copies the packs of all workspaces below a folder, each as a commit left it. */
 int packs_backup(struct packs *p, const char *folder, struct err *e);

@@ -61,6 +61,20 @@ static void day_of_today(char out[16])
         out[0] = '\0';
 }
 
+/* Writes the names of a new pack, and of its folder, which may be new as well, to the disk.
+ * [place->writing held] */
+static int sync_names(struct packs *p, struct pack_place *place, const char *path, struct err *e)
+{
+    char folder[PATH_MAX];
+    int rc = packs_sync_folder(path, e);
+    if (rc || place->named)
+        return rc;
+    snprintf(folder, sizeof folder, "%s/%s", p->root, place->workspace);
+    rc = packs_sync_folder(folder, e);
+    place->named = !rc;
+    return rc;
+}
+
 /* The first name of the day that no file has. */
 static int make_new(struct packs *p, struct pack_place *place, const char *day,
                     char name[PACK_NAME], int *fd, struct err *e)
@@ -80,7 +94,7 @@ static int make_new(struct packs *p, struct pack_place *place, const char *day,
     if (rc)
         return rc;
     int why = file_write_shielded(*fd, pack_magic, PACK_HEAD);
-    rc = why ? failed("write", path, -why, e) : packs_sync_folder(path, e);
+    rc = why ? failed("write", path, -why, e) : sync_names(p, place, path, e);
     if (rc) {
         close(*fd);
         unlink(path);

@@ -58,6 +58,7 @@ struct pack_place {
     char workspace[STORE_ID_MAX];
     pthread_mutex_t writing;
     struct pack_file *files; /* owned, the newest first; changed with both locks */
+    bool named;              /* its folder's name is on the disk; guarded by writing */
 };
 
 struct packed {
@@ -72,8 +73,15 @@ struct packed {
     bool holes; /* a record of it was damaged so that it is not known where it was */
 };
 
+/* What could not be read; not changed after packs_open. */
+struct pack_flaw {
+    struct pack_flaw *next;
+    char text[320];
+};
+
 struct packs {
-    char *root; /* owned */
+    char *root;              /* owned */
+    struct pack_flaw *flaws; /* owned */
     pthread_mutex_t lock;
     struct pack_place *places; /* owned; guarded by lock */
     struct packed **slots;     /* owned; guarded by lock, as all below */

@@ -2,7 +2,10 @@
  *
  * What a crash left behind the last commit is cut off: a head that is none and has none behind it,
  * or the last record where its bytes are not what was to be written. A head that is none before
- * others is damage: the session that it belonged to lacks rows, the others are read. */
+ * others is damage: the session that it belonged to lacks rows, the others are read.
+ *
+ * A pack that cannot be read, or not to its end, is left out and stays as it is. It is a flaw of
+ * the store, as is each damage: the log and `gpufl-server check` report it. */
 #include "store/duckdb/pack_inside.h"
 
 #include "base/alloc.h"
@@ -13,6 +16,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +25,22 @@
 #include <zlib.h>
 
 enum { FILES_MAX = 1 << 20, STEP = 64 << 10 };
+
+/* Notes and logs what could not be read. */
+__attribute__((format(printf, 2, 3))) static int flaw(struct packs *p, const char *format, ...)
+{
+    va_list args;
+    struct pack_flaw *f = mem_zalloc(sizeof *f);
+    if (!f)
+        return GPUFL_E_NOMEM;
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+    f->next = p->flaws;
+    p->flaws = f;
+    log_error("%s", f->text);
+    return 0;
+}
 
 /* A pack that is being read. */
 struct scan {
@@ -102,10 +122,12 @@ static int take_record(struct scan *s, const struct pack_head *h, uint64_t at)
         return 0;
     }
     if (of && of->file != s->file) {
-        log_error("session %s of workspace %s is in two packs: what %s has of it is left out",
-                  h->session, s->place->workspace, s->file->name);
-        s->file->dead += size;
-        return 0;
+        s->file->damaged = true; /* so that these records stay */
+        return flaw(s->p,
+                    "session %s of workspace %s is in two packs: what %s has of it is left out",
+                    h->session, s->place->workspace, s->file->name)
+                   ? err_nomem(s->e)
+                   : 0;
     }
     if (!of)
         of = pack_add(s->p, s->place, h->session);
@@ -124,14 +146,17 @@ static void cut(struct scan *s, const char *path, uint64_t at)
 }
 
 /* Looks for a head behind a place that has none. NOENT: there is none, the pack ends here. */
-static int skip(struct scan *s, const char *path, uint64_t *at)
+static int skip(struct scan *s, uint64_t *at)
 {
     uint64_t next = *at;
     int rc = next_head(s, *at, &next);
     if (rc)
         return rc;
-    log_error("%s: %llu bytes from %llu on are damaged", path, (unsigned long long)(next - *at),
-              (unsigned long long)*at);
+    if (flaw(s->p,
+             "%s/%s: %llu bytes from %llu on are damaged: a session of this pack may lack rows",
+             s->place->workspace, s->file->name, (unsigned long long)(next - *at),
+             (unsigned long long)*at))
+        return err_nomem(s->e);
     s->file->dead += next - *at;
     s->file->damaged = true;
     *at = next;
@@ -146,7 +171,7 @@ static int scan_records(struct scan *s, const char *path)
     while (!rc && at < s->size) {
         rc = head_at(s, at, &h);
         if (rc == GPUFL_E_NOENT) {
-            rc = skip(s, path, &at);
+            rc = skip(s, &at);
             continue;
         }
         uint64_t end = at + sizeof h + h.stored;
@@ -164,21 +189,46 @@ static int scan_records(struct scan *s, const char *path)
     return rc;
 }
 
-/* The sessions of this pack are missing; those of other packs need not be. */
-static int leave_out(const char *path)
+/* Says whether an error is the process's: then nothing is known of the file. */
+static bool is_shortage(int why)
 {
-    log_error("%s is left out: a newer version of this program wrote it, or it is damaged; put a "
-              "backup of it back",
-              path);
-    return 0;
+    return why == ENOMEM || why == EMFILE || why == ENFILE;
+}
+
+/* Takes out what was read of a pack. */
+static void forget_pack(struct packs *p, struct pack_place *place)
+{
+    struct pack_file *f = place->files;
+    for (size_t i = 0; i < p->slot_count; i++)
+        for (struct packed *s = p->slots[i], *next; s; s = next) {
+            next = s->next;
+            if (s->file == f)
+                pack_forget(p, s);
+        }
+    place->files = f->next;
+    mem_free(f);
+}
+
+/* Its sessions are missing; those of other packs are not. */
+static int leave_out(struct packs *p, const char *path, const char *why, struct err *e)
+{
+    return flaw(p, "%.160s is left out, and its sessions are missing: %.100s", path, why)
+               ? err_nomem(e)
+               : 0;
 }
 
 /* Reads a pack whose head is right; it is the workspace's newest then. */
 static int take_pack(struct scan *s, const char *name, const char *path)
 {
     char head[PACK_HEAD];
-    if (pack_pread(s->fd, head, sizeof head, 0) || memcmp(head, pack_magic, sizeof head) != 0)
-        return leave_out(path);
+    int why = pack_pread(s->fd, head, sizeof head, 0);
+    if (why)
+        return leave_out(s->p, path, strerror(-why), s->e);
+    if (memcmp(head, pack_magic, sizeof head) != 0)
+        return leave_out(s->p, path,
+                         "a newer version of this program wrote it, or it is damaged; put a "
+                         "backup of it back",
+                         s->e);
     struct pack_file *f = mem_zalloc(sizeof *f);
     if (!f)
         return err_nomem(s->e);
@@ -186,6 +236,10 @@ static int take_pack(struct scan *s, const char *name, const char *path)
     f->next = s->place->files;
     s->place->files = s->file = f;
     int rc = scan_records(s, path);
+    if (rc == GPUFL_E_IO) {
+        forget_pack(s->p, s->place);
+        return leave_out(s->p, path, strerror(s->e ? s->e->vendor : EIO), s->e);
+    }
     if (rc == 0)
         pack_tidy(s->p, s->place, f);
     return rc;
@@ -201,7 +255,9 @@ static int open_pack(struct packs *p, struct pack_place *place, const char *name
     struct scan s = {.p = p, .place = place, .e = e};
     s.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (s.fd < 0 || fstat(s.fd, &st)) {
-        rc = err_set_vendor(e, err_from_errno(errno), errno, "cannot open %s", path);
+        rc = is_shortage(errno)
+                 ? err_set_vendor(e, err_from_errno(errno), errno, "cannot open %s", path)
+                 : leave_out(p, path, strerror(errno), e);
     } else if (st.st_size < PACK_HEAD) {
         unlink(path); /* a crash came before its first commit */
     } else {
@@ -227,7 +283,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The names of a folder's packs, in order: the newest last. */
-static int read_names(const char *folder, char (**out)[PACK_NAME], size_t *count, struct err *e)
+static int read_names(struct packs *p, const char *folder, char (**out)[PACK_NAME], size_t *count,
+                      struct err *e)
 {
     const struct dirent *entry;
     size_t cap = 0;
@@ -235,10 +292,10 @@ static int read_names(const char *folder, char (**out)[PACK_NAME], size_t *count
     *out = NULL;
     *count = 0;
     DIR *d = opendir(folder);
+    if (!d && is_shortage(errno))
+        return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", folder);
     if (!d)
-        return errno == ENOTDIR
-                   ? 0
-                   : err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", folder);
+        return errno == ENOTDIR ? 0 : leave_out(p, folder, strerror(errno), e);
     while (!rc && (entry = readdir(d))) {
         if (!ends_with(entry->d_name, PACK_SUFFIX) || strlen(entry->d_name) >= PACK_NAME)
             continue;
@@ -260,7 +317,7 @@ static int open_workspace(struct packs *p, const char *workspace, struct err *e)
     if (path_join(folder, sizeof folder, p->root, workspace))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", p->root);
     file_remove_named(folder, "", PACK_SUFFIX PACK_NEW); /* a crash came before it was whole */
-    int rc = read_names(folder, &names, &n, e);
+    int rc = read_names(p, folder, &names, &n, e);
     struct pack_place *place = rc || !n ? NULL : pack_place(p, workspace, true);
     if (!rc && n && !place)
         rc = err_nomem(e);
@@ -316,6 +373,11 @@ void packs_close(struct packs *p)
         }
         pthread_mutex_destroy(&place->writing);
         mem_free(place);
+    }
+    while (p->flaws) {
+        struct pack_flaw *f = p->flaws;
+        p->flaws = f->next;
+        mem_free(f);
     }
     pthread_mutex_destroy(&p->lock);
     mem_free(p->slots);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "store/duckdb/session_twice.h"
 #include "store/duckdb/small.h"
 
 #include <errno.h>
@@ -347,8 +348,9 @@ static struct store_session *new_session(struct store *s, const char *workspace,
     return ss;
 }
 
-int session_open_own(struct store_session *small, const char *path, struct store_session **out,
-                     struct err *e)
+/* Opens what is at path, or a database in memory (NULL), as a session that is not in the list. */
+static int open_unlisted(struct store_session *small, const char *path, struct store_session **out,
+                         struct err *e)
 {
     struct store *s = small->store;
     pthread_mutex_lock(&s->open.lock);
@@ -358,9 +360,7 @@ int session_open_own(struct store_session *small, const char *path, struct store
     if (!ss)
         return err_nomem(e);
     ss->memory = !path;
-    int rc = path ? session_remove_current(path, e) : 0;
-    if (rc == 0)
-        rc = open_file(ss, e);
+    int rc = open_file(ss, e);
     if (rc)
         session_free(&ss->at);
     else
@@ -368,27 +368,32 @@ int session_open_own(struct store_session *small, const char *path, struct store
     return rc;
 }
 
-/* Opens a session as what it is: in a pack, with a file, or new, and then in the pack. A file
- * beside the pack is what a crash left of a transaction, or, where the pack is damaged, may be the
- * session: then it is kept under another name. */
+int session_open_own(struct store_session *small, const char *path, struct store_session **out,
+                     struct err *e)
+{
+    int rc = path ? session_remove_current(path, e) : 0;
+    *out = NULL;
+    return rc ? rc : open_unlisted(small, path, out, e);
+}
+
+int session_open_beside(struct store_session *small, struct store_session **out, struct err *e)
+{
+    return open_unlisted(small, small->path, out, e);
+}
+
+/* Opens a session as what it is: in a pack, with a file, or new, and then in the pack. */
 static int open_any(struct store_session *ss, struct err *e)
 {
     struct store *s = ss->store;
     struct packed_state state = {0};
     bool packed = packs_find(s->packs, ss->at.workspace, ss->at.id, &state);
     bool there = file_exists(ss->path);
-    if (!packed && (there || !s->small_most || strcmp(ss->at.id, history) == 0))
+    bool file = !packed && (there || !s->small_most || strcmp(ss->at.id, history) == 0);
+    int rc = packed && there ? session_choose(ss, &file, e) : 0;
+    if (!rc && file)
         return open_file(ss, e);
-    int rc = !there           ? 0
-             : state.doubtful ? session_rename_apart(ss->path, e)
-                              : session_remove_current(ss->path, e);
-    if (there && !rc && state.doubtful)
-        log_error(
-            "session %s of workspace %s is read from its pack, which is damaged; the file that "
-            "it has as well is kept as %s.damaged",
-            ss->at.id, ss->at.workspace, ss->path);
-    if (rc == 0)
-        rc = packed ? 0 : packs_make(s->packs, ss->at.workspace, ss->at.id, e);
+    if (!rc && !packed)
+        rc = packs_make(s->packs, ss->at.workspace, ss->at.id, e);
     return rc ? rc : small_open(ss, e);
 }
 
@@ -485,7 +490,7 @@ static int get(struct store *s, const char *workspace, const char *session, bool
     do {
         again = false;
         ss = find_settled(s, workspace, session);
-        if (ss && ss->dropped) {
+        if (ss && (ss->dropped || ss->leaving)) {
             rc = session_going(session, create, e);
         } else if (ss) {
             rc = take(s, ss, &again, e);
@@ -525,6 +530,18 @@ void session_put(struct store_session *ss)
     pthread_mutex_unlock(&s->open.lock);
 }
 
+struct store_session *session_reserve(struct store *s, const char *workspace, const char *id,
+                                      const char *path)
+{
+    return new_session(s, workspace, id, path);
+}
+
+void session_unreserve(struct store_session *ss)
+{
+    session_list_remove(&ss->store->open, &ss->at);
+    session_free(&ss->at);
+}
+
 /* ---- held, for a copy of its files ----------------------------------------------------------- */
 
 int session_hold(struct store *s, const char *workspace, const char *id, struct store_session **out,
@@ -538,12 +555,11 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
         return rc;
     pthread_mutex_lock(&s->open.lock);
     ss = (struct store_session *)session_list_find_settled(&s->open, workspace, id);
-    if (ss && !ss->dropped)
+    if (ss && !ss->dropped && !ss->leaving)
         ss->at.refs++;
     else if (ss || !file_exists(path))
         rc = session_absent(id, e);
-    else if (!(ss =
-                   new_session(s, workspace, id, path))) /* not attached: others who want it wait */
+    else if (!(ss = session_reserve(s, workspace, id, path)))
         rc = err_nomem(e);
     pthread_mutex_unlock(&s->open.lock);
     if (rc || !ss)
@@ -563,7 +579,6 @@ void session_let_go(struct store_session *ss)
         return;
     }
     pthread_mutex_lock(&s->open.lock);
-    session_list_remove(&s->open, &ss->at);
+    session_unreserve(ss);
     pthread_mutex_unlock(&s->open.lock);
-    session_free(&ss->at);
 }

@@ -89,7 +89,7 @@ static void keep_image(struct store *s, const char *workspace, const char *sessi
     const struct image *image;
     struct store_session *ss =
         (struct store_session *)session_list_find_settled(&s->open, workspace, session);
-    if (!ss || !ss->small || ss->dropped || !ss->at.refs)
+    if (!ss || !ss->small || ss->dropped || ss->leaving || !ss->at.refs)
         return;
     ss->at.refs++;
     pthread_mutex_unlock(&s->open.lock);
@@ -112,6 +112,40 @@ static int remove_all(struct store *s, const char *workspace, const char *sessio
     return rc == GPUFL_E_NOENT ? session_remove_files(path, e) : rc; /* it got a file meanwhile */
 }
 
+/* Does something to a session that nobody has open, and that nobody gets meanwhile.
+ * [store.open.lock held; released meanwhile: others do not wait for the disk] */
+static int with_nobody(struct store *s, const char *workspace, const char *session,
+                       const char *path,
+                       int (*work)(struct store *s, const char *workspace, const char *session,
+                                   const char *path, struct err *e),
+                       struct err *e)
+{
+    struct store_session *ss = session_reserve(s, workspace, session, path);
+    if (!ss)
+        return err_nomem(e);
+    pthread_mutex_unlock(&s->open.lock);
+    int rc = work(s, workspace, session, path, e);
+    pthread_mutex_lock(&s->open.lock);
+    session_unreserve(ss);
+    return rc;
+}
+
+/* Deletes an open session. [store.open.lock held; released meanwhile] */
+static int drop_open(struct store_session *ss, struct err *e)
+{
+    struct store *s = ss->store;
+    ss->at.refs++;
+    ss->leaving = true;
+    pthread_mutex_unlock(&s->open.lock);
+    int rc = remove_all(s, ss->at.workspace, ss->at.id, ss->path, e);
+    pthread_mutex_lock(&s->open.lock);
+    ss->leaving = false;
+    ss->dropped = !rc;
+    if (!--ss->at.refs && ss->dropped)
+        session_list_close(&s->open, &ss->at);
+    return rc;
+}
+
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
@@ -122,15 +156,10 @@ int session_drop(struct store *s, const char *workspace, const char *session, st
     keep_image(s, workspace, session);
     struct store_session *ss =
         (struct store_session *)session_list_find_settled(&s->open, workspace, session);
-    if ((ss && ss->dropped) || !session_exists(s, workspace, session, path))
+    if ((ss && (ss->dropped || ss->leaving)) || !session_exists(s, workspace, session, path))
         rc = session_absent(session, e);
     else
-        rc = remove_all(s, workspace, session, path, e);
-    if (!rc && ss) {
-        ss->dropped = true;
-        if (!ss->at.refs)
-            session_list_close(&s->open, &ss->at);
-    }
+        rc = ss ? drop_open(ss, e) : with_nobody(s, workspace, session, path, remove_all, e);
     pthread_mutex_unlock(&s->open.lock);
     return rc;
 }
@@ -166,12 +195,20 @@ int session_rename_apart(const char *path, struct err *e)
     return 0;
 }
 
-/* Keeps the records of a session of a pack as they are beside, and takes them out of the pack. */
+void session_apart_name(const char *path, char *name, size_t room)
+{
+    snprintf(name, room, "%s" APART, path);
+}
+
+/* Keeps what there is of a session under another name, and takes it away from where it is. */
 static int save_apart(struct store *s, const char *workspace, const char *session, const char *path,
                       struct err *e)
 {
+    struct packed_state state;
     char to[PATH_MAX + 32];
-    snprintf(to, sizeof to, "%s" APART, path);
+    session_apart_name(path, to, sizeof to);
+    if (!packs_find(s->packs, workspace, session, &state))
+        return session_rename_apart(path, e);
     int rc = packs_save(s->packs, workspace, session, to, e);
     return rc ? rc : packs_drop(s->packs, workspace, session, e);
 }
@@ -192,10 +229,7 @@ int session_put_apart(struct store *s, const char *workspace, const char *sessio
             ss->broken = true; /* nothing more is written to it */
             session_list_close(&s->open, &ss->at);
         }
-        struct packed_state state;
-        rc = packs_find(s->packs, workspace, session, &state)
-                 ? save_apart(s, workspace, session, path, e)
-                 : session_rename_apart(path, e);
+        rc = with_nobody(s, workspace, session, path, save_apart, e);
     }
     pthread_mutex_unlock(&s->open.lock);
     return rc;
