@@ -116,6 +116,11 @@ class Counts(collections.Counter):
         self.last = {}  # when the last answer 200 came, by key
 
 
+def without_end(channels):
+    """A session that goes on: the server ends one whose log has its `end` after a while."""
+    return {c: b"".join(line for line in text.splitlines(True) if b'"type":"end"' not in line) for c, text in channels.items()}
+
+
 def renamed(number, session, channels):
     other = f"{number:08x}" + session[8:]
     return other, {c: text.replace(session.encode(), other.encode()) for c, text in channels.items()}
@@ -167,6 +172,8 @@ def wait_for_all(server, wanted, began, patience):
     while any(len(at[key]) < len(wanted[key]) for key in wanted) and time.monotonic() - began < patience:
         for key in wanted:
             for session, kernels in listed(server, key).items():
+                if session not in wanted[key]:
+                    raise RuntimeError(f"session {session} is live, and the server says that it has ended")
                 at[key].setdefault(session, (time.monotonic() - began, kernels))
         time.sleep(LOOK_S)
     return at
@@ -175,9 +182,10 @@ def wait_for_all(server, wanted, began, patience):
 def send_all(server, o, mine, other, recorded):
     """Sends everything; (sessions of each key, counts, seconds until the last answer)."""
     work, counts, wanted = queue.Queue(), Counts(), {mine: [], other: []}
+    going = recorded[0], without_end(recorded[1])
     for i in range(o.live + o.sessions + o.others):
         key = other if i >= o.live + o.sessions else mine
-        session, channels = renamed(i + 1, *recorded)
+        session, channels = renamed(i + 1, *(going if i < o.live else recorded))
         work.put((key, session, channels, i >= o.live))
         if i >= o.live:
             wanted[key].append(session)

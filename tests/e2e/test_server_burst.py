@@ -49,6 +49,15 @@ class Burst(unittest.TestCase):
         """Health checks are answered while 40 live sessions share 192 descriptors."""
         self.burst("--sessions", "0", "--others", "2", "--live", "40", "--busy", "0", "--files", "192", "--senders", "4")
 
+    def test_three_hundred_of_both(self):
+        """300 live sessions, and 300 descriptors: health checks are answered, and nothing is lost."""
+        self.burst("--sessions", "0", "--others", "4", "--live", "300", "--busy", "0", "--kernels", "50", "--files", "300", "--senders", "8")
+
+    def test_soak(self):
+        """Short sessions beside retention."""
+        told = self.burst("--sessions", "60", "--minutes", "0.2", "--senders", "2", "--kernels", "50", "--look", "2", program="soak.py")
+        self.assertIn('"left": 60', told)
+
 
 class Aside(unittest.TestCase):
     def setUp(self):
