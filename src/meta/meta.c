@@ -7,6 +7,7 @@
  *
  * Threads: struct pool is guarded by its lock; all else is constant after meta_open. */
 #include "meta/inside.h"
+#include "meta/together.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -225,9 +226,37 @@ static int attempt_run(const struct attempt *a, struct err *e)
     }
 }
 
+/* The transaction of meta_together that this thread is in. */
+static _Thread_local const struct meta_tx *joined;
+
+struct together {
+    int (*fn)(void *arg, struct err *e);
+    void *arg;
+};
+
+static int together_run(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct together *t = arg;
+    const struct meta_tx *outer = joined;
+    joined = tx;
+    int rc = t->fn(t->arg, e);
+    joined = outer;
+    return rc;
+}
+
+int meta_together(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg, struct err *e)
+{
+    struct together t = {fn, arg};
+    return meta_write(m, NULL, together_run, &t, e);
+}
+
 int meta_write(struct meta *m, const char *workspace,
                int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e)
 {
+    if (joined && joined->m == m) {
+        struct meta_tx inner = {m, joined->conn, workspace};
+        return fn(&inner, arg, e);
+    }
     const struct attempt a = {m, workspace, true, fn, arg};
     return attempt_run(&a, e);
 }

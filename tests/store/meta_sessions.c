@@ -2,6 +2,7 @@
 #include "meta_place.h"
 
 #include "base/alloc.h"
+#include "meta/together.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,49 @@ static void test_labels(void **state)
     assert_non_null(strstr(got.labels, "\"run\":\"8\""));
 }
 
+/* ---- several calls in one transaction -------------------------------------------------------- */
+
+struct together {
+    struct fixture *f;
+    const char *second; /* the session that grows after s1 */
+    int calls;
+};
+
+static int grow_two(void *arg, struct err *e)
+{
+    struct together *t = arg;
+    const struct meta_growth g = {
+        .records = 7, .kernels = 7, .bytes = 1, .busy = 0.5, .received = 1};
+    t->calls++;
+    int rc = meta_session_grow(t->f->m, "w1", "s1", &g, e);
+    return rc ? rc : meta_session_grow(t->f->m, "w1", t->second, &g, e);
+}
+
+/* All of it is done, or nothing; what comes after is a transaction of its own again. */
+static void test_together(void **state)
+{
+    struct fixture *f = *state;
+    struct together t = {f, "nobody", 0};
+    struct meta_session got;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 1);
+    session_make(f, "w1", "s2", "train", "a", 1);
+    FAILS(NOENT, meta_together(f->m, grow_two, &t, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
+    assert_int_equal(got.records, 0);
+    t.second = "s2";
+    OK(meta_together(f->m, grow_two, &t, &f->e));
+    assert_int_equal(t.calls, 2);
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
+    assert_int_equal(got.records, 7);
+    OK(meta_session_get(ASK(f, "w1"), "s2", &got));
+    assert_int_equal(got.records, 7);
+    OK(meta_session_end(f->m, "w1", "s2", "ended", 5, &f->e));
+    FAILS(NOENT, meta_session_end(f->m, "w1", "nobody", "ended", 5, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s2", &got));
+    assert_string_equal(got.state, "ended");
+}
+
 int meta_session_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +384,7 @@ int meta_session_cases(void)
         CASE(test_analysis_is_one_transaction),
         CASE(test_uploads),
         CASE(test_labels),
+        CASE(test_together),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
 }

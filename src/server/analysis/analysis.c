@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "meta/together.h"
 #include "server/analysis/columns_report.h"
 #include "server/analysis/rollup_rows.h"
 #include "server/analysis/rows.h"
@@ -106,12 +107,28 @@ static int pack(const char *text, size_t len, struct region *memory, struct meta
     return rc == Z_STREAM_END ? 0 : GPUFL_E_FULL;
 }
 
+/* A document, and the findings that belong to it. */
+struct document {
+    struct meta_analysis head;
+    struct meta_finding *findings;
+    size_t count;
+};
+
+enum { DOCUMENTS = 4 };
+
 /* The results of one session that are to be stored. */
 struct outcome {
     const struct analysis_config *config;
     const char *workspace, *session;
     bool final;
     struct region memory;
+    struct document documents[DOCUMENTS];
+    size_t document_count;
+    struct meta_usage *usage;
+    struct meta_rollup_part *rollups; /* of a final one */
+    size_t usage_count, rollup_count;
+    struct meta_growth growth;
+    bool grown; /* the growth is known */
 };
 
 static uint64_t rows_of(const struct report *r)
@@ -122,63 +139,68 @@ static uint64_t rows_of(const struct report *r)
     return rows;
 }
 
-static int put_document(struct outcome *o, const struct report *r, const char *kind,
-                        int (*make)(const struct report *, char **, size_t *), bool findings,
-                        struct err *e)
+static int make_document(struct outcome *o, const struct report *r, const char *kind,
+                         int (*make)(const struct report *, char **, size_t *), bool findings)
 {
-    struct meta_analysis a = {.session = o->session,
-                              .kind = kind,
-                              .rules = analysis_rules(),
-                              .made = now_real(),
-                              .records = (int64_t)rows_of(r),
-                              .final = o->final,
-                              .encoding = "gzip"};
-    struct meta_finding *rows = NULL;
-    size_t len, count = 0;
+    struct document *d = &o->documents[o->document_count];
+    size_t len;
     char *text;
     int rc = make(r, &text, &len);
     if (rc == GPUFL_E_NOENT)
         return 0;
+    d->head = (struct meta_analysis){.session = o->session,
+                                     .kind = kind,
+                                     .rules = analysis_rules(),
+                                     .made = now_real(),
+                                     .records = (int64_t)rows_of(r),
+                                     .final = o->final,
+                                     .encoding = "gzip"};
     if (rc == 0)
-        rc = pack(text, len, &o->memory, &a.body);
+        rc = pack(text, len, &o->memory, &d->head.body);
     free(text); /* NOLINT: stdio's own */
     if (!rc && findings)
-        rc = analysis_findings(r, o->session, &o->memory, &rows, &count);
-    if (rc)
-        return err_set(e, rc, "%s", err_text(rc));
-    return meta_analysis_put(o->config->meta, o->workspace, &a, rows, count, e);
+        rc = analysis_findings(r, o->session, &o->memory, &d->findings, &d->count);
+    o->document_count += !rc;
+    return rc;
 }
 
-static int put_rollups(struct outcome *o, const struct report *r, struct err *e)
+static void make_growth(struct outcome *o, const struct report *r)
 {
-    struct meta_rollup_part *rows;
-    size_t count;
-    int rc = analysis_rollups(r, &o->memory, &rows, &count);
-    if (rc)
-        return err_set(e, rc, "%s", err_text(rc));
-    return meta_rollup_put(o->config->meta, o->workspace, o->session, rows, count, e);
+    const struct analysis_config *c = o->config;
+    int64_t bytes = 0;
+    o->grown = !c->ops->size(c->store, o->workspace, o->session, &bytes, NULL);
+    o->growth = (struct meta_growth){.records = (int64_t)rows_of(r),
+                                     .kernels = analysis_kernels(r),
+                                     .bytes = bytes,
+                                     .busy = analysis_busy(r)};
 }
 
-static int put_final(struct outcome *o, const struct report *r, struct err *e)
+/* A live session has usage as well: a training run of a week counts every day. */
+static int make_all(struct outcome *o, const struct report *r)
+{
+    int rc = make_document(o, r, ANALYSIS_FLAME, columns_report_flame, false);
+    if (rc == 0)
+        rc = make_document(o, r, ANALYSIS_TIMELINE, columns_report_timeline, false);
+    if (rc == 0)
+        rc = make_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false);
+    if (rc == 0)
+        rc = make_document(o, r, ANALYSIS_REPORT, columns_report_json, true);
+    if (rc == 0)
+        rc = analysis_usage(r, &o->memory, &o->usage, &o->usage_count);
+    if (rc == 0 && o->final)
+        rc = analysis_rollups(r, &o->memory, &o->rollups, &o->rollup_count);
+    make_growth(o, r);
+    return rc;
+}
+
+static int put_history(struct outcome *o, const struct report *r, struct err *e)
 {
     const struct analysis_config *c = o->config;
     struct store_chunk history;
     int rc = analysis_history(r, o->session, &o->memory, &history);
     if (rc)
         return err_set(e, rc, "%s", err_text(rc));
-    rc = c->ops->put_history(c->store, o->workspace, o->session, &history, e);
-    return rc ? rc : put_rollups(o, r, e);
-}
-
-/* A live session has usage as well: a training run of a week counts every day. */
-static int put_usage(struct outcome *o, const struct report *r, struct err *e)
-{
-    struct meta_usage *usage;
-    size_t count;
-    int rc = analysis_usage(r, &o->memory, &usage, &count);
-    if (rc)
-        return err_set(e, rc, "%s", err_text(rc));
-    return meta_usage_put(o->config->meta, o->workspace, o->session, usage, count, e);
+    return c->ops->put_history(c->store, o->workspace, o->session, &history, e);
 }
 
 /* Another server may have loaded the session's end: the final report is then on its way or stored,
@@ -191,37 +213,35 @@ static bool has_ended(struct outcome *o)
            strcmp(row.state, "ended") == 0;
 }
 
-static int put_growth(struct outcome *o, const struct report *r, struct err *e)
+static int put_all(void *arg, struct err *e)
 {
-    const struct analysis_config *c = o->config;
-    int64_t bytes = 0;
-    if (c->ops->size(c->store, o->workspace, o->session, &bytes, NULL))
-        return 0;
-    const struct meta_growth g = {.records = (int64_t)rows_of(r),
-                                  .kernels = analysis_kernels(r),
-                                  .bytes = bytes,
-                                  .busy = analysis_busy(r)};
-    return meta_session_grow(c->meta, o->workspace, o->session, &g, e);
+    const struct outcome *o = arg;
+    struct meta *m = o->config->meta;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < o->document_count; i++) {
+        const struct document *d = &o->documents[i];
+        rc = meta_analysis_put(m, o->workspace, &d->head, d->findings, d->count, e);
+    }
+    if (rc == 0)
+        rc = meta_usage_put(m, o->workspace, o->session, o->usage, o->usage_count, e);
+    if (rc == 0 && o->final)
+        rc = meta_rollup_put(m, o->workspace, o->session, o->rollups, o->rollup_count, e);
+    return rc || !o->grown ? rc : meta_session_grow(m, o->workspace, o->session, &o->growth, e);
 }
 
-/* The session's growth is stored last, because a session counts as analysed from then on: whoever
- * waits for that finds everything else. If this process ends before, the session is analysed again
- * at the next start. */
+/* The session counts as analysed with its growth, which is in one transaction with all else that
+ * the small tables have, after the history: whoever waits for that finds all. A session that does
+ * not is analysed again at the next start: an end of this process anywhere before leaves nothing
+ * out. */
 static int store_outcome(struct outcome *o, const struct report *r, struct err *e)
 {
     if (has_ended(o))
         return 0;
-    int rc = put_document(o, r, ANALYSIS_FLAME, columns_report_flame, false, e);
-    if (rc == 0)
-        rc = put_document(o, r, ANALYSIS_TIMELINE, columns_report_timeline, false, e);
-    if (rc == 0)
-        rc = put_usage(o, r, e);
-    if (rc == 0)
-        rc = put_document(o, r, ANALYSIS_DIGEST, columns_report_digest, false, e);
-    rc = rc || !o->final ? rc : put_final(o, r, e);
-    if (rc == 0)
-        rc = put_document(o, r, ANALYSIS_REPORT, columns_report_json, true, e);
-    return rc ? rc : put_growth(o, r, e);
+    int rc = make_all(o, r);
+    if (rc)
+        return err_set(e, rc, "%s", err_text(rc));
+    rc = o->final ? put_history(o, r, e) : 0;
+    return rc ? rc : meta_together(o->config->meta, put_all, o, e);
 }
 
 int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "meta/together.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -275,14 +276,37 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     }
 }
 
+/* The end of a session, and its counts where they are known. */
+struct ending {
+    struct loading *g;
+    struct meta *meta;
+    int64_t bytes;
+    bool counted;
+};
+
+static int put_end(void *arg, struct err *e)
+{
+    const struct ending *end = arg;
+    struct loading *g = end->g;
+    const char *workspace = g->s->workspace, *session = g->s->session;
+    int rc = end->counted
+                 ? registry_grow(&g->registry, end->meta, workspace, session, end->bytes, e)
+                 : 0;
+    return rc ? rc : registry_end(&g->registry, end->meta, workspace, session, !g->silent, e);
+}
+
 void loader_end(struct loader_thread *t, struct loading *g)
 {
     const struct sessions_config *c = sessions_config(t->loader->config.sessions);
     struct err e = {0};
+    struct ending end = {.g = g, .meta = c->meta};
     if (!g->announce_end || g->begun || g->failures)
         return;
-    put_growth(t, g);
-    int rc = registry_end(&g->registry, c->meta, g->s->workspace, g->s->session, !g->silent, &e);
+    int rc = c->ops->size(c->store, g->s->workspace, g->s->session, &end.bytes, &e);
+    end.counted = rc == 0;
+    if (rc && rc != GPUFL_E_NOENT)
+        log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
+    rc = c->meta ? meta_together(c->meta, put_end, &end, &e) : 0;
     if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its end is not written before the next start: %s", g->s->session,
                  e.text);
