@@ -8,6 +8,7 @@
 #include "store/duckdb/duck.h"
 #include "store/duckdb/engine.h"
 #include "store/duckdb/pack.h"
+#include "store/page.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -385,6 +386,44 @@ TEST(test_put_apart)
     ops->close(s);
 }
 
+/* ---- the history of many sessions ------------------------------------------------------------ */
+
+static void put_history(struct store *s, const char *session, size_t rows)
+{
+    enum { ROWS = 3 };
+    const struct store_query_def *def = &store_queries[QUERY_kernel_history];
+    struct store_vec vecs[STORE_COLUMNS_MAX];
+    static const int64_t ints[ROWS] = {1, 2, 3};
+    static const double reals[ROWS] = {0.5, 0, 7};
+    const struct store_text text = {session, strlen(session)}, texts[ROWS] = {text, text, text};
+    for (unsigned i = 0; i < def->column_count; i++)
+        vecs[i] = (struct store_vec){
+            .type = def->columns[i].type, .ints = ints, .reals = reals, .texts = texts};
+    OK(ops->put_history(s, "w", session, &(struct store_chunk){rows, def->column_count, vecs}, e));
+}
+
+static int count_history(void *arg, const struct page *p)
+{
+    *(size_t *)arg += p->rows;
+    return 0;
+}
+
+/* Who has rows in the history is known after a restart as well: they are replaced, not doubled. */
+TEST(test_history_is_replaced)
+{
+    size_t rows;
+    for (int round = 0; round < 3; round++) {
+        struct store *s = open_store(0);
+        put_history(s, "first", 3);
+        put_history(s, "second", 2);
+        put_history(s, "first", round + 1u);
+        rows = 0;
+        OK(ops->walk_history(s, "w", count_history, &rows, e));
+        assert_int_equal(rows, 2 + round + 1);
+        ops->close(s);
+    }
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
@@ -392,6 +431,7 @@ int main(void)
         CASE(test_grown),
         CASE(test_growth_undone),
         CASE(test_many_commits),
+        CASE(test_history_is_replaced),
         CASE(test_store_of_files),
         CASE(test_tenants),
         CASE(test_put_apart),

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/intern.h"
 #include "store/duckdb/small.h"
 
 #include <dirent.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { KEPT_MAX = 1 << 24 /* sessions; the rows of one more are looked for */ };
 
 /* ---- history --------------------------------------------------------------------------------- */
 
@@ -36,13 +39,56 @@ static int put_history_row(struct rows *r, const struct store_chunk *c, size_t r
     return rows_end(r, e);
 }
 
+/* Notes a session that has rows, or may have. *news: it was not noted yet. */
+static int note_kept(struct writer *w, const char *session, size_t len, bool *news)
+{
+    const uint64_t hash = intern_hash(session, len);
+    uint32_t index;
+    bool added;
+    int rc = keyed_put(&w->kept, &hash, &index, &added);
+    *news = index && added;
+    return rc;
+}
+
+static int read_kept(struct store_session *ss, struct err *e)
+{
+    struct writer *w = ss->writer;
+    struct sql q;
+    bool news;
+    int more = 1;
+    keyed_fini(&w->kept);
+    keyed_init(&w->kept, sizeof(uint64_t), sizeof(uint64_t), KEPT_MAX);
+    if (!ss->have[TABLE_history]) {
+        w->kept_read = true;
+        return 0;
+    }
+    buf_clear(&w->text);
+    buf_str(&w->text, "SELECT DISTINCT session FROM ");
+    session_name(&w->text, ss, TABLE_history);
+    int rc = sql_open(&q, ss->store->duck, w->connection->handle,
+                      &(struct sql_bound){buf_cstr(&w->text), NULL, 0}, e);
+    while (!rc && (more = sql_next(&q, e)) > 0)
+        for (size_t i = 0; !rc && i < q.page.rows; i++) {
+            struct store_text id = sql_text(&q, 0, i);
+            rc = note_kept(w, id.at, id.len, &news) ? err_nomem(e) : 0;
+        }
+    sql_close(&q);
+    rc = rc ? rc : more;
+    w->kept_read = rc == 0;
+    return rc;
+}
+
+/* Rows of a session that has none yet are added without a look at the rows of all others. */
 static int replace_history(struct store_session *ss, const char *session,
                            const struct store_chunk *c, struct err *e)
 {
     struct writer *w = ss->writer;
     struct rows *r;
-    int rc = 0;
-    if (ss->have[TABLE_history]) {
+    bool news = false;
+    int rc = w->kept_read ? 0 : read_kept(ss, e);
+    if (!rc && note_kept(w, session, strlen(session), &news))
+        rc = err_nomem(e);
+    if (!rc && !news && ss->have[TABLE_history]) {
         const struct sql_arg of[] = {SQL_TEXT(session, strlen(session))};
         buf_clear(&w->text);
         buf_str(&w->text, "DELETE FROM ");

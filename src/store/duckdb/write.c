@@ -395,6 +395,7 @@ void write_close(struct store_session *ss)
     write_rollback(ss);
     append_fini(&w->append);
     buf_fini(&w->text);
+    keyed_fini(&w->kept);
     mem_free(w);
     ss->writer = NULL;
 }

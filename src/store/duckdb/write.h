@@ -2,6 +2,7 @@
 #ifndef GPUFL_STORE_DUCKDB_WRITE_H
 #define GPUFL_STORE_DUCKDB_WRITE_H
 
+#include "base/keyed.h"
 #include "store/append.h"
 #include "store/duckdb/engine.h"
 #include "store/duckdb/rows.h"
@@ -12,6 +13,8 @@ struct writer {
     bool made[TABLE_COUNT];           /* tables made in this transaction */
     struct append append;             /* what it remembers of the file */
     struct buf text;                  /* of statements */
+    struct keyed kept;                /* of the history: hashes of all sessions with rows in it */
+    bool kept_read;
 };
 
 /* How rows get into tables; its calls work inside a transaction. */
