@@ -5,9 +5,9 @@
 is waited out as Retry-After says. Their apps are numbered, --apps different ones. When all are loaded the list, a
 search and the kernels of a session are asked --asks times, then the server ends and is started again. Several
 --server are measured in turn, so that two builds can be compared. Prints JSON: sessions a second until the last
-answer and until the last was loaded, bytes on the disk (columns, small tables) and of the rows as they were sent,
-memory, waits of answers, seconds of the restart until /readyz says that the server is ready and until the list is
-there.
+answer, until the last was loaded and until the last was analysed, processor time of all that, bytes on the disk
+(columns, small tables) and of the rows as they were sent, memory, waits of answers, seconds of the restart until
+/readyz says that the server is ready and until the list is there.
 
 With --clickhouse the sessions' rows are in a clickhouse-server of the benchmark's own: its processor time, parts,
 files and bytes are printed as well, when merges and deletions are done, and again with --delete after that many
@@ -110,12 +110,25 @@ def wait_for_all(server, o):
     return None
 
 
-def every_session(server):
-    """All sessions, page by page: kernels by id."""
+def wait_for_analyses(server, o):
+    """When all sessions had their report; None: they did not in time."""
+    end = time.monotonic() + o.patience
+    while time.monotonic() < end:
+        now = time.monotonic()
+        waiting = [session for session, busy in every_session(server, "busy").items() if busy is None]
+        if not waiting:
+            return now
+        while server.get(f"/api/v1/sessions/{waiting[0]}")["busy"] is None and time.monotonic() < end:
+            time.sleep(LOOK_S)
+    return None
+
+
+def every_session(server, field="kernels"):
+    """All sessions, page by page: a field by id."""
     found, path = {}, "/api/v1/sessions?limit=1000"
     while path:
         answer = server.get(path)
-        found.update((row["id"], row["kernels"]) for row in answer["rows"])
+        found.update((row["id"], row[field]) for row in answer["rows"])
         path = answer.get("next") and f"/api/v1/sessions?limit=1000&after={answer['next']}"
     return found
 
@@ -219,6 +232,7 @@ def measure(o, program, recorded, folder, store):
     began, answered, waits, answers = sent_all(server, o, recorded)
     done = wait_for_all(server, o)
     at_end = in_clickhouse(store, o) if store else None
+    analysed = done and wait_for_analyses(server, o)
     ids = list(every_session(server).items())
     whole = collections.Counter(kernels for _, kernels in ids)
     body = sum(len(gzip.compress(text, 6)) for text in recorded[1].values())
@@ -226,15 +240,19 @@ def measure(o, program, recorded, folder, store):
               "answers": dict(answers), "bodies": milliseconds(waits),
               "acknowledged_a_s": round(o.sessions / (answered - began), 1),
               "loaded_a_s": round(o.sessions / (done - began), 1) if done else None,
+              "analysed_a_s": round(o.sessions / (analysed - began), 1) if analysed else None,
               "found": len(ids), "kernels": dict(whole)}
     some = [ids[i * len(ids) // o.asks][0] for i in range(o.asks)]
     result["list"] = timed(server, lambda i: "/api/v1/sessions?limit=50", o.asks)
     result["search"] = timed(server, lambda i: f"/api/v1/sessions?limit=50&text=app-{i % o.apps:04d}", o.asks)
     result["kernels_of_one"] = timed(server, lambda i: f"/api/v1/sessions/{some[i]}/kernels", o.asks)
     result["cpu_s"] = round(server.cpu(), 1)
+    result["cpu_ms_each"] = round(server.cpu() / o.sessions * 1000, 2)
     result["peak_rss_mib"] = round(server.peak() / 2**20)
     result["descriptors"] = len(os.listdir(f"/proc/{server.process.pid}/fd"))
-    result["set_aside"] = metrics(server).get("gpufl_loader_set_aside_total")
+    counted = metrics(server)
+    result["analyses"] = {name: counted.get(f"gpufl_analysis_{name}_total") for name in ("reports", "final", "cpu_seconds")}
+    result["set_aside"] = counted.get("gpufl_loader_set_aside_total")
     if store:
         result["clickhouse"] = {"when_loaded": at_end, "at_rest": rested(store, o)}
     if o.delete:
@@ -253,6 +271,7 @@ def measure(o, program, recorded, folder, store):
 def wrong(o, r):
     return [text for bad, text in (
         (not r["loaded_a_s"], "not all sessions were loaded in time"),
+        (not r["analysed_a_s"], "not all sessions were analysed in time"),
         (r["found"] != o.sessions, f"{r['found']} of {o.sessions} sessions are there"),
         (r["kernels"] != {o.kernels: o.sessions}, f"sessions have {r['kernels']} kernels, not {o.kernels}"),
         (r["set_aside"], f"{r['set_aside']} frames were set aside"),

@@ -187,6 +187,7 @@ static void fill_parts(struct server *s)
                               .store = s->store,
                               .starts = &s->starts,
                               .intake = &s->intake,
+                              .analysis = s->analysis,
                               .janitor = &s->janitor,
                               .alerts = s->alerts,
                               .webhooks = s->webhooks,

@@ -177,6 +177,22 @@ static void put_intake(struct buf *b, const struct parts *s)
         counters_number(b, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
 }
 
+static void put_analysis(struct buf *b, const struct parts *s)
+{
+    struct analysis_stats stats;
+    analysis_stats(s->analysis, &stats);
+    counters_number(b, "gpufl_analysis_reports_total", "counter", "Sessions analysed.",
+                    (double)stats.reports);
+    counters_number(b, "gpufl_analysis_final_total", "counter", "Those of them that had ended.",
+                    (double)stats.final);
+    counters_number(b, "gpufl_analysis_failed_total", "counter", "Analyses that failed.",
+                    (double)stats.failed);
+    counters_number(b, "gpufl_analysis_cpu_seconds_total", "counter", "Processor time of it.",
+                    (double)stats.cpu_ns / 1e9);
+    counters_number(b, "gpufl_analysis_waiting_sessions", "gauge", "Sessions to be analysed.",
+                    stats.waiting);
+}
+
 void api_metrics(struct call *c)
 {
     const struct parts *s = c->parts;
@@ -199,6 +215,7 @@ void api_metrics(struct call *c)
     counters_number(b, "gpufl_log_lines_lost_total", "counter",
                     "Lines of the log that nobody read in time.", (double)logs_lost());
     put_intake(b, s);
+    put_analysis(b, s);
     put_pools(b, s);
     counters_put(s->counters, b);
     http_send(c->http, 200, "text/plain; version=0.0.4");

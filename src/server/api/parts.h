@@ -11,6 +11,7 @@
 #include "meta/meta.h"
 #include "net/server/http.h"
 #include "net/server/http_stream.h"
+#include "server/analysis/analysis.h"
 #include "server/api/counters.h"
 #include "server/api/session_ref.h"
 #include "server/auth/auth.h"
@@ -45,6 +46,7 @@ struct parts {
 
     /* Work. */
     const struct intake *intake; /* receives sessions */
+    struct analysis *analysis;
     struct janitor *janitor;
     struct alerts *alerts;
     struct webhooks *webhooks; /* posts what alerts say */
