@@ -47,6 +47,14 @@ static int add_text(void *arg, const char *image, size_t n, struct err *e)
     return 0;
 }
 
+static int take_nothing(void *arg, const char *image, size_t n, struct err *e)
+{
+    (void)arg;
+    (void)image;
+    (void)e;
+    return n ? 0 : GPUFL_E_CORRUPT;
+}
+
 /* The records of a session, one after the other; "": there is no such session. */
 static const char *text_of(struct packs *p, const char *workspace, const char *session)
 {
@@ -496,11 +504,83 @@ TEST(test_killed)
     }
 }
 
+/* ---- killed while a pack is written anew ----------------------------------------------------- */
+
+static int killed_at; /* 1: before a file gets its name, 2: after; 0: never */
+
+/* The C library's, in its place for this program. */
+int rename(const char *from, const char *to)
+{
+    if (killed_at == 1)
+        raise(SIGKILL);
+    int rc = renameat(AT_FDCWD, from, AT_FDCWD, to);
+    if (killed_at == 2)
+        raise(SIGKILL);
+    return rc;
+}
+
+enum { ANEW_SESSIONS = 64, ANEW_BYTES = 16 << 10 };
+
+/* Deletes seven of eight sessions; tells each before. */
+static void delete_most(int tell)
+{
+    static char text[ANEW_BYTES];
+    struct packs *p;
+    char id[16];
+    if (packs_open(&p, pack_folder, NULL))
+        _exit(1);
+    for (int i = 0; i < ANEW_SESSIONS; i++) {
+        snprintf(id, sizeof id, "s%d", i);
+        fill(text, sizeof text, (unsigned)i);
+        if (put(p, "w", id, text, false, NULL))
+            _exit(2);
+    }
+    for (int i = 0; i < ANEW_SESSIONS; i++) {
+        snprintf(id, sizeof id, "s%d", i);
+        if (i % 8 && (write(tell, &i, sizeof i) != sizeof i || packs_drop(p, "w", id, NULL)))
+            _exit(3);
+    }
+    _exit(0);
+}
+
+TEST(test_killed_while_written_anew)
+{
+    for (int at = 1; at <= 2; at++) {
+        int ends[2], status, last = 0;
+        struct packed_state now;
+        char id[16];
+        assert_int_equal(pack_folder_open(NULL), 0);
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        if (!child) {
+            killed_at = at;
+            delete_most(ends[1]);
+        }
+        close(ends[1]);
+        while (read(ends[0], &last, sizeof last) == sizeof last)
+            continue;
+        close(ends[0]);
+        waitpid(child, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        struct packs *p = open_packs();
+        for (int i = 0; i < ANEW_SESSIONS; i++) {
+            snprintf(id, sizeof id, "s%d", i);
+            bool there = packs_find(p, "w", id, &now);
+            assert_int_equal(there, i % 8 == 0 || i > last);
+            if (there)
+                OK(packs_read(p, "w", id, 0, &(struct packs_visitor){NULL, take_nothing}, &now, e));
+        }
+        packs_close(p);
+        assert_int_equal(pack_folder_close(NULL), 0);
+    }
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed_while_written_anew),
         CASE(test_cut_at_any_byte),
         CASE(test_damage_is_one_session_s),
         CASE(test_dropped_and_whole),
