@@ -164,13 +164,18 @@ static void start_on_slow_disk(int ms)
 
 static pthread_barrier_t full;
 
+/* Fills its ring, and works on as a program does that has something else to do, too. */
 static void *fill_and_work(void *arg)
 {
     uint64_t h;
     while ((h = gpufl_scope_begin("fast", NULL)))
         gpufl_scope_end(h);
     pthread_barrier_wait(&full);
-    return work(arg);
+    for (;;) {
+        scope("busy");
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return arg;
 }
 
 /* The rings are full, which is 32 batches: more than three seconds of this disk. */
