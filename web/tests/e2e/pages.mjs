@@ -3,52 +3,16 @@
 //   node tests/e2e/pages.mjs BIN DATA OUT
 // Fails on: anything that the server's policy refuses, a request to another origin, an error in the
 // console, a serious or critical finding of axe, names that become markup, a page that is not there.
-import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
-import { chromium } from "playwright-core";
+import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { flameViews } from "./flame.mjs";
 import { timelineViews } from "./timeline.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
-const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const executablePath = BROWSERS.find((file) => existsSync(file));
-if (!executablePath) {
-  console.log("skipped: no Chromium on this machine");
-  process.exit(77);
-}
-mkdirSync(out, { recursive: true });
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-const MARKUP = `<img src=x onerror="document.title='taken'">`;
-const wrong = [];
+const t = makeHarness(out);
+const { check, watch, accessible, wrong } = t;
 let views = 0;
-let checks = 0;
-const check = (fine, what) => {
-  checks++;
-  if (!fine) wrong.push(what);
-};
-
-function watch(page, origin) {
-  page.on("console", (message) => {
-    // A 401 before logging in and a 404 on purpose are the browser's words about answers, not errors of ours.
-    if (message.type() === "error" && !/status of (401|404)/.test(message.text())) wrong.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) wrong.push(`another origin was asked: ${request.url()}`);
-  });
-}
-
-/** axe is handed over as a function of the test's own world; the page's policy stays as it is. */
-async function accessible(page, name) {
-  const { violations } = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
-  for (const found of violations.filter((v) => v.impact === "serious" || v.impact === "critical"))
-    wrong.push(`${name}: ${found.id}: ${found.help}: ${found.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
-  checks++;
-}
 
 async function picture(page, name) {
   for (const theme of ["light", "dark"]) {
@@ -57,14 +21,14 @@ async function picture(page, name) {
       localStorage.setItem("gpufl.theme", wanted);
       window.dispatchEvent(new StorageEvent("storage"));
     }, theme);
-    await accessible(page, `${name} ${theme}`);
+    await accessible(page, `${name} ${theme}`, { colours: theme === "dark" });
     await page.screenshot({ path: path.join(out, `${name}-${theme}.png`) });
   }
   views++;
 }
 
+const browser = await startBrowser(out);
 const server = await startServer(bin);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 try {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -219,7 +183,5 @@ try {
   await browser.close();
   await server.stop();
 }
-wrong.forEach((line) => console.error(line));
-assert(views > 0);
-console.log(`${views} views in two themes, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);
-process.exitCode = wrong.length ? 1 : 0;
+check(views > 0, "views");
+process.exitCode = t.finish(`${views} views in two themes`);
