@@ -56,6 +56,9 @@ static const char *own_library(const struct run *r)
     return variable;
 }
 
+/* The variable that names the file with the calls of a function that is to fail; "": none. */
+static char called_variable[64];
+
 void run_start(struct run *r, const struct run_setup *s)
 {
     static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32], device[32];
@@ -71,6 +74,8 @@ void run_start(struct run *r, const struct run_setup *s)
     int n = put_list(
         env, 0,
         LIST(libraries, cupti, device, "GPUFL_BACKEND=Auto", "ASAN_OPTIONS=detect_leaks=1"));
+    if (*called_variable)
+        n = put_list(env, n, LIST(called_variable));
     if (s->own_library)
         n = put_list(env, n, LIST(own_library(r)));
     put_list(env, n, s->env);
@@ -340,16 +345,34 @@ void check_refused(const struct run *r, const struct engine_case *c, int exit_co
     check_every_kernel(r);
 }
 
-void each_fault(const char *const *functions, int last, void (*one)(const char *script))
+/* Runs a program whose nth call of the function fails; how often it called the function. */
+static int64_t run_fault(const char *function, int nth, void (*one)(const char *script))
 {
     enum { ERROR = 999 };
-    for (; *functions; functions++)
-        for (int nth = 0; nth <= last; nth++) {
-            char script[128];
-            snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", *functions, nth, ERROR);
-            print_message("%s\n", script);
-            one(script);
-        }
+    char script[128], path[] = "/tmp/gpufl-fake-called-XXXXXX";
+    struct stat st;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    snprintf(script, sizeof script, "FAKE_CUPTI=fail=%s:%d:%d", function, nth, ERROR);
+    snprintf(called_variable, sizeof called_variable, "FAKE_CALLED=%s", path);
+    print_message("%s\n", script);
+    one(script);
+    assert_int_equal(fstat(fd, &st), 0);
+    close(fd);
+    unlink(path);
+    *called_variable = '\0';
+    return st.st_size;
+}
+
+void each_fault(const char *const *functions, int last, void (*one)(const char *script))
+{
+    for (; *functions; functions++) {
+        int64_t calls = run_fault(*functions, 1, one);
+        if (calls > 1)
+            run_fault(*functions, EVERY_CALL, one);
+        for (int nth = 2; nth <= last && calls >= nth - 1; nth++)
+            calls = run_fault(*functions, nth, one);
+    }
 }
 
 static void check_equal(const struct run *r, const char *path, int64_t expected)

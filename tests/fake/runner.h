@@ -101,8 +101,11 @@ void check_refused(const struct run *r, const struct engine_case *c, int exit_co
 /* The name of a row of a table of CUPTI's functions, as in CUPTI_PC_FUNCTIONS(FUNCTION_NAME). */
 #define FUNCTION_NAME(required, result, name, arguments) #name,
 
+enum { EVERY_CALL = 0 };
+
 /* Calls one(script) for each of the functions, up to NULL, and for each of its calls that fails:
- * call 1 to last, and then all calls (0). */
+ * call 1 to last, and all of them (EVERY_CALL). A call that the program does not come to is not
+ * failed again under the next number. */
 void each_fault(const char *const *functions, int last, void (*one)(const char *script));
 
 /* A file of the build directory; one of 8 buffers in turn. */

@@ -3,12 +3,16 @@
  * The first call reads it, once; the list of calls that are to fail has a lock of its own. */
 #include "cupti.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { CALLS_TOLD = 8 };
 
 struct fake_script cupti_script;
 
@@ -20,6 +24,7 @@ static struct {
     int result;
 } failures[16];
 static int failure_count;
+static int called = -1; /* takes a letter for each of the first calls of what is to fail */
 
 static void before_fork(void)
 {
@@ -36,7 +41,9 @@ static void read_script(void)
     pthread_atfork(before_fork, after_fork, after_fork);
     cupti_script.version = FAKE_CUPTI_VERSION;
     activity_begin();
-    const char *text = getenv("FAKE_CUPTI");
+    const char *text = getenv("FAKE_CUPTI"), *calls = getenv("FAKE_CALLED");
+    if (calls)
+        called = open(calls, O_WRONLY | O_APPEND | O_CLOEXEC);
     char copy[512], *save, *word;
     snprintf(copy, sizeof copy, "%s", text ? text : "");
     for (word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
@@ -106,10 +113,14 @@ int scripted(const char *function)
     library_called(function);
     counters_called(function);
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < failure_count; i++)
-        if (!strcmp(failures[i].function, function) &&
-            (++failures[i].seen == failures[i].nth || failures[i].nth == 0))
+    for (int i = 0; i < failure_count; i++) {
+        if (strcmp(failures[i].function, function) != 0)
+            continue;
+        if (++failures[i].seen == failures[i].nth || failures[i].nth == 0)
             result = failures[i].result;
+        if (called >= 0 && failures[i].seen <= CALLS_TOLD && write(called, "x", 1) != 1)
+            abort();
+    }
     pthread_mutex_unlock(&lock);
     return result;
 }
