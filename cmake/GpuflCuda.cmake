@@ -6,7 +6,16 @@
 # DRIVER links libcuda as well, by the toolkit's own stub.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
-set(gpufl_nvcc_flags -O2 -g -std=c++17 -lineinfo -arch=all-major) # -g: lines of host code
+# Each architecture is compiled by itself, in as much time as the host's code takes.
+set(GPUFL_CUDA_ARCH "" CACHE STRING "nvcc's -arch: all-major, sm_80, ...; empty: the GPU's own, or sm_90 and PTX for all")
+if(GPUFL_CUDA_ARCH)
+  set(gpufl_nvcc_arch -arch=${GPUFL_CUDA_ARCH})
+elseif(EXISTS /dev/nvidiactl)
+  set(gpufl_nvcc_arch -arch=native)
+else()
+  set(gpufl_nvcc_arch -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90)
+endif()
+set(gpufl_nvcc_flags -O2 -g -std=c++17 -lineinfo ${gpufl_nvcc_arch}) # -g: lines of host code
 
 # A toolkit that does not go with this system's compiler must not cost the whole build.
 if(GPUFL_NVCC AND NOT GPUFL_SANITIZE AND (GPUFL_NVCC_PROBLEM OR NOT GPUFL_NVCC_TRIED STREQUAL GPUFL_NVCC))
@@ -59,7 +68,6 @@ function(gpufl_cuda_program name)
   else()
     set(cudart static)
   endif()
-  # PTX too, so that newer devices than these run it.
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} -cudart ${cudart}
