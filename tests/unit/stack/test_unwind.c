@@ -347,7 +347,7 @@ TEST(test_generated_code_with_a_frame_pointer)
     assert_int_equal(s.frames[at].row.module, 0);
     assert_int_equal(s.end, UNWIND_OUTERMOST);
     uintptr_t caller = s.frames[at + 1].at, plain = s.frames[at + 2].at;
-    assert_in_range(caller, (uintptr_t)call_generated, (uintptr_t)call_generated + 200);
+    assert_in_range(caller, (uintptr_t)call_generated, (uintptr_t)call_generated + 400);
     assert_in_range(plain, (uintptr_t)shape_plain, (uintptr_t)shape_plain + 200);
     munmap(page, 4096);
 }

@@ -64,8 +64,9 @@ stack_library(driver stack-driver/libcuda.so.1 3 sha1)
 foreach(name common/safe python/code python/dynsym python/find python/lines python/python)
   list(APPEND reader ${PROJECT_SOURCE_DIR}/src/stack/${name}.c)
 endforeach()
-gpufl_test(python_lines DEPS base SOURCES ${PROJECT_SOURCE_DIR}/src/stack/python/lines.c)
-gpufl_test(python_fake DEPS base SOURCES ${reader})
+add_library(python-reader OBJECT ${reader})
+gpufl_test(python_lines DEPS python-reader base)
+gpufl_test(python_fake DEPS python-reader base)
 set_target_properties(test-unit-stack-python_fake PROPERTIES ENABLE_EXPORTS ON) # it is the interpreter
 
 # A library whose constructor waits, while the reader looks for an interpreter.
@@ -73,6 +74,6 @@ add_library(unit-python-loads SHARED ${PROJECT_SOURCE_DIR}/tests/stack/waits.c)
 target_link_libraries(unit-python-loads PRIVATE Threads::Threads)
 set_target_properties(unit-python-loads PROPERTIES PREFIX "" OUTPUT_NAME stack-waits
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-gpufl_test(dynsym DEPS base SOURCES ${reader})
+gpufl_test(dynsym DEPS python-reader base)
 set_target_properties(test-unit-stack-dynsym PROPERTIES ENABLE_EXPORTS ON) # what the library waits for
 add_dependencies(test-unit-stack-dynsym unit-python-loads)
