@@ -185,15 +185,11 @@ static int put_groups(struct kernels_found *f, bool by_name, struct groups *g, f
     return rc;
 }
 
-static int answer_groups(struct ask *a, bool by_name, bool one_name, fill_row fill)
+static int answer_groups(struct ask *a, bool by_name, fill_row fill)
 {
     struct kernels_found f;
     struct groups g = {0};
     int rc = kernels_find(&f, a);
-    if (!rc && one_name) {
-        int64_t name = ask_int(a, "name", 0);
-        kernels_want_names(&f, &name, 1);
-    }
     if (rc == 0)
         rc = make_groups(&f, by_name, &g);
     if (rc == 0)
@@ -228,7 +224,7 @@ static void fill_kernel(int64_t *row, const struct group *g, const struct bins *
 
 int ask_kernels(struct ask *a)
 {
-    return answer_groups(a, true, false, fill_kernel);
+    return answer_groups(a, true, fill_kernel);
 }
 
 static void fill_config(int64_t *row, const struct group *g, const struct bins *b)
@@ -241,7 +237,7 @@ static void fill_config(int64_t *row, const struct group *g, const struct bins *
 
 int ask_kernel_configs(struct ask *a)
 {
-    return answer_groups(a, false, true, fill_config);
+    return answer_groups(a, false, fill_config);
 }
 
 /* The bin of a histogram that has a value: eight of equal width share an octave; below 8 each value
@@ -293,8 +289,6 @@ int ask_kernel_histogram(struct ask *a)
     int rc = kernels_find(&f, a);
     if (!bins)
         rc = GPUFL_E_NOMEM;
-    if (!rc)
-        kernels_want_names(&f, &name, 1);
     if (rc == 0)
         rc = make_groups(&f, true, &g);
     if (rc == 0)

@@ -15,6 +15,7 @@ void kernels_found_fini(struct kernels_found *f)
     rowset_fini(&f->configs);
     mem_free(f->whole);
     mem_free(f->parts);
+    mem_free(f->wanted);
 }
 
 /* ---- which slices and rows ------------------------------------------------------------------- */
@@ -99,8 +100,11 @@ static int find_configs(struct kernels_found *f)
     int64_t none = 0;
     ask_text(f->a, "SELECT id, name FROM {config} WHERE 1 = 1");
     int rc = ask_pages(f->a, take_configs, f);
-    if (!rc && !rowset_put(&f->configs, &none, &added))
+    int64_t *row = rc ? NULL : rowset_put(&f->configs, &none, &added);
+    if (!rc && !row)
         rc = GPUFL_E_NOMEM;
+    if (row && added)
+        row[CONFIG_WANTED] = 1;
     return rc;
 }
 
@@ -110,15 +114,16 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void kernels_want_names(struct kernels_found *f, int64_t *names, size_t n)
+/* Keeps only configurations whose names are among these. */
+static void want_names(struct kernels_found *f, int64_t *names, size_t n)
 {
     f->chosen = true;
     if (n)
         qsort(names, n, sizeof *names, compare_ids);
     for (size_t i = 0; i < f->configs.row_count; i++) {
         int64_t *row = f->configs.rows + i * f->configs.width;
-        row[CONFIG_WANTED] =
-            n && bsearch(&row[CONFIG_NAME], names, n, sizeof *names, compare_ids) != NULL;
+        if (!n || !bsearch(&row[CONFIG_NAME], names, n, sizeof *names, compare_ids))
+            row[CONFIG_WANTED] = 0;
     }
 }
 
@@ -131,9 +136,34 @@ static int want_pattern(struct kernels_found *f)
         return 0;
     int rc = ask_matching(f->a, "SELECT name FROM {config} WHERE 1 = 1", pattern->text, &names, &n);
     if (!rc)
-        kernels_want_names(f, names, n);
+        want_names(f, names, n);
     mem_free(names);
     return rc;
+}
+
+static int want_name(struct kernels_found *f)
+{
+    const struct store_value *name = ask_value(f->a, "name");
+    if (!name || name->null)
+        return 0;
+    want_names(f, &(int64_t){name->i}, 1);
+    return 0;
+}
+
+/* Lists what is wanted, for statements: of a kernel among many few rows are read. */
+static int list_wanted(struct kernels_found *f)
+{
+    if (!f->chosen)
+        return 0;
+    f->wanted = mem_array(f->configs.row_count + 1, sizeof *f->wanted);
+    if (!f->wanted)
+        return GPUFL_E_NOMEM;
+    for (size_t i = 0; i < f->configs.row_count; i++) {
+        const int64_t *row = f->configs.rows + i * f->configs.width;
+        if (row[CONFIG_WANTED])
+            f->wanted[f->wanted_count++] = row[0];
+    }
+    return 0;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -163,6 +193,7 @@ static int sum_whole(struct kernels_found *f)
     ask_name(f->a, "whole", SQL_LIST(f->whole, f->whole_count));
     ask_text(f->a, "SELECT config, stream, calls, total, spread, shortest, longest "
                    "FROM {kernel_sum} WHERE within(slice, $whole)"
+                   "[wanted? AND within(config, $wanted)]"
                    "[stream? AND stream = $stream] ORDER BY slice");
     return ask_pages(f->a, take_sums, f);
 }
@@ -199,7 +230,8 @@ static int sum_parts(struct kernels_found *f)
         ask_text(f->a, "SELECT start, duration, config, stream FROM {kernel} "
                        "WHERE rows($first_row, $last_row)");
         ask_more(f->a, windowed ? " AND start >= $begin AND start < $end" : "");
-        ask_more(f->a, "[stream? AND stream = $stream]");
+        ask_more(f->a, "[wanted? AND within(coalesce(config, 0), $wanted)]"
+                       "[stream? AND stream = $stream]");
         rc = ask_pages(f->a, take_rest, f);
     }
     return rc;
@@ -214,7 +246,14 @@ int kernels_find(struct kernels_found *f, struct ask *a)
     kernel_sums_init(&f->sums);
     rowset_init(&f->configs, 1, CONFIG_WIDTH);
     int rc = find_configs(f);
-    if (rc || (rc = want_pattern(f)) || (rc = find_slices(f)) || (rc = sum_whole(f)))
+    if (rc || (rc = want_pattern(f)) || (rc = want_name(f)) || (rc = list_wanted(f)))
+        return rc;
+    if (f->chosen && !f->wanted_count)
+        return 0;
+    ask_name_null(a, "wanted");
+    if (f->chosen)
+        ask_name(a, "wanted", SQL_LIST(f->wanted, f->wanted_count));
+    if ((rc = find_slices(f)) || (rc = sum_whole(f)))
         return rc;
     return sum_parts(f);
 }

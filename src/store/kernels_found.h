@@ -27,6 +27,8 @@ struct kernels_found {
     int64_t summed;        /* rows in slices */
     struct rowset configs; /* id, its name, wanted */
     bool chosen;           /* only the wanted ones */
+    int64_t *wanted;       /* owned: their ids, where chosen */
+    size_t wanted_count;
 };
 
 /* Counts of the bins of a group of configurations. */
@@ -35,12 +37,11 @@ struct bins {
 };
 
 /* Reads configurations, and sums of kernels in the question's window and stream, by configuration
- * and stream. Call kernels_found_fini also after an error. */
+ * and stream; only of kernels that the question's `name` and `pattern` choose. Call
+ * kernels_found_fini also after an error. */
 int kernels_find(struct kernels_found *f, struct ask *a);
 void kernels_found_fini(struct kernels_found *f);
 
-/* Keeps only configurations whose names are among these. */
-void kernels_want_names(struct kernels_found *f, int64_t *names, size_t n);
 int64_t kernels_name_of(const struct kernels_found *f, int64_t config);
 bool kernels_are_wanted(const struct kernels_found *f, int64_t config);
 

@@ -53,6 +53,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(kernels_by_name)                                                                             \
     X(kernels_in_order)                                                                            \
     X(kernels_by_pattern)                                                                          \
+    X(one_kernel)                                                                                  \
     X(configurations_of_a_kernel)                                                                  \
     X(configurations_as_recorded)                                                                  \
     X(histogram_of_a_kernel)                                                                       \

@@ -175,6 +175,56 @@ void suite_kernels_by_name(void **state)
     }
 }
 
+/* A kernel asked for by its name id has the row that it has among all. */
+static void check_each_kernel(struct store_session *ss, int64_t from, int64_t to)
+{
+    const unsigned columns = store_queries[QUERY_kernels].column_count;
+    struct asked whole, one;
+    asked_init(&whole, QUERY_kernels);
+    asked_init(&one, QUERY_kernels);
+    for (int i = 0; i < 2; i++) {
+        struct asked *a = i ? &one : &whole;
+        asked_int(a, "order", 0);
+        asked_int(a, "from", from);
+        asked_int(a, "to", to);
+    }
+    asked_run(&whole, ss);
+    assert_true(whole.rows > 1);
+    for (size_t row = 0; row < whole.rows; row++) {
+        asked_int(&one, "name", asked_get(&whole, row, "name_id"));
+        asked_run(&one, ss);
+        assert_int_equal(one.rows, 1);
+        for (unsigned c = 1; c < columns; c++) {
+            const struct asked_cell *same = &whole.cells[row * columns + c];
+            assert_int_equal(one.cells[c].i, same->i);
+            assert_near(one.cells[c].r, same->r, 1e-9); /* rows add up in any order */
+        }
+    }
+    asked_text(&one, "pattern", "no kernel is called so");
+    asked_run(&one, ss);
+    assert_int_equal(one.rows, 0);
+    asked_fini(&one);
+    asked_fini(&whole);
+}
+
+void suite_one_kernel(void **state)
+{
+    struct fixture *fixtures[] = {&suite.recorded, &suite.simulated};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct store_session *ss = suite_loaded(i ? "kernel-s" : "kernel-r", fixtures[i]);
+        struct asked none;
+        check_each_kernel(ss, INT64_MIN + 1, INT64_MAX);
+        asked_init(&none, QUERY_kernels);
+        asked_int(&none, "order", 0);
+        asked_int(&none, "name", INT64_C(4294967295));
+        asked_run(&none, ss);
+        assert_int_equal(none.rows, 0);
+        asked_fini(&none);
+        suite.ops->put(ss);
+    }
+}
+
 void suite_kernels_in_order(void **state)
 {
     static const char *const keys[] = {"total", "calls", "mean", "longest"};
@@ -502,6 +552,8 @@ void suite_kernels_of_many_slices(void **state)
     ask_window(ss, &names, &k, k.items[100000].start, k.items[1100000].start, -1);
     ask_window(ss, &names, &k, k.items[10].start, k.items[700000].start, 3);
     ask_window(ss, &names, &k, k.items[600000].start, k.items[600020].start, -1);
+    check_each_kernel(ss, INT64_MIN + 1, INT64_MAX);
+    check_each_kernel(ss, k.items[10].start, k.items[700000].start);
     suite.ops->put(ss);
     mem_free(k.items);
 }

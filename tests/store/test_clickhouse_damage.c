@@ -476,8 +476,8 @@ TEST(test_limits)
 {
     struct store_config config = {.url = url, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
-                                       {.null = true}, {.i = 0},       {.i = 10},
-                                       {.i = 0}};
+                                       {.null = true}, {.null = true}, {.i = 0},
+                                       {.i = 10},      {.i = 0}};
     const struct store_visitor v = {NULL, damage_no_rows};
     struct err why = {0};
     struct store *s = open_at(url);

@@ -340,8 +340,8 @@ TEST(test_too_long)
     const struct store_config config = {
         .data = folder, .threads = 2, .small_most = -1, .query_limit = 1};
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
-                                       {.null = true}, {.i = 0},       {.i = 10},
-                                       {.i = 0}};
+                                       {.null = true}, {.null = true}, {.i = 0},
+                                       {.i = 10},      {.i = 0}};
     const struct store_visitor v = {NULL, damage_no_rows};
     struct err why = {0};
     struct store_session *ss;

@@ -29,14 +29,17 @@ function summary(k: Kernel) {
   ];
 }
 
+/** The begin of a name that a question can take: 256 bytes. */
+const beginOf = (name: string): string => [...name].slice(0, 64).join("");
+
 export function KernelPage({ session, name }: { session: string; name: number }) {
   const [full, setFull] = useQuery("full");
-  const asked = useApi("kernels", Number.isInteger(name) ? { session, limit: 10000 } : null);
-  const own = useMemo(() => (asked.data ? kernelsOf(asked.data).find((k) => k.id === name) : undefined), [asked.data, name]);
+  const asked = useApi("kernels", Number.isInteger(name) ? { session, name, limit: 1 } : null);
+  const own = useMemo(() => (asked.data ? kernelsOf(asked.data)[0] : undefined), [asked.data]);
   const passes = usePasses(session);
-  // Of several passes the one that records nothing but times has the times.
+  // Of several passes the one that records nothing but times has the times. Its name ids are its own.
   const other = passes.times && passes.times.id !== session ? passes.times.id : null;
-  const there = useApi("kernels", other ? { session: other, limit: 10000 } : null);
+  const there = useApi("kernels", other && own ? { session: other, pattern: beginOf(own.mangled), limit: 10000 } : null);
   const timed = useMemo(() => (there.data && own ? kernelsOf(there.data).find((k) => k.mangled === own.mangled) : undefined), [there.data, own]);
   const kernel = timed ?? own;
   const at = timed && other ? { session: other, name: timed.id } : { session, name };
@@ -44,7 +47,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
     document.title = `${kernel ? kernel.short : en.session.tabs.kernels} · ${en.product}`;
   }, [kernel]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if ((!asked.data || !passes.settled || (other && !there.data && !there.problem)) && Number.isInteger(name)) return <Skeleton rows={8} />;
+  if ((!asked.data || !passes.settled || (other && own && !there.data && !there.problem)) && Number.isInteger(name)) return <Skeleton rows={8} />;
   if (!kernel) return <Empty title={en.kernels.missing} text={en.states.lostPageText} />;
   return (
     <>
