@@ -10,9 +10,22 @@ enum { TEXT_MAX = 1 << 16 };
 
 /* ---- small copies ------------------------------------------------------------------------- */
 
-static int add_small(const struct model *m, uint32_t place, uint64_t count, int64_t ns, bool host,
+/* Small copies of one place: by the calls that were recorded (asynchronous ones only if they took
+ * long), and by the GPU's rows. */
+struct small {
+    struct small_sum {
+        uint64_t count;
+        int64_t time;       /* ns */
+        int64_t start, end; /* ns, the longest one */
+    } calls, records;
+    bool covered; /* the line's own finding says more */
+};
+
+static int add_small(const struct model *m, uint32_t place, const struct small_sum *s, bool host,
                      struct insights *to)
 {
+    uint64_t count = s->count;
+    int64_t ns = s->time;
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct insight *i;
     struct buf text;
@@ -25,6 +38,7 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "copies", (int64_t)count);
     insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
+    insight_fact_longest(m, i, s->start, s->end);
     buf_printf(&text, "Small copies × %llu", (unsigned long long)count);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s copies of at most 16 KiB", units_count(a, (int64_t)count));
@@ -36,13 +50,15 @@ static int add_small(const struct model *m, uint32_t place, uint64_t count, int6
     return rc;
 }
 
-/* Small copies of one place: by the calls that were recorded (asynchronous ones only if they took
- * long), and by the GPU's rows. */
-struct small {
-    uint64_t calls, records;
-    int64_t call_time, record_time; /* ns */
-    bool covered;                   /* the line's own finding says more */
-};
+static void put_small(struct small_sum *s, uint64_t count, int64_t time, int64_t start, int64_t end)
+{
+    s->count += count;
+    s->time = cells_sum(s->time, time);
+    if (end - start > s->end - s->start) {
+        s->start = start;
+        s->end = end;
+    }
+}
 
 static struct small *count_small(const struct model *m)
 {
@@ -52,15 +68,14 @@ static struct small *count_small(const struct model *m)
         struct small *s = &all[l->place];
         if (!insight_line_is_known(m, l))
             continue;
-        s->calls += l->small;
-        s->call_time = cells_sum(s->call_time, l->small_time);
+        put_small(&s->calls, l->small, l->small_time, l->small_start, l->small_end);
         s->covered |= insight_line_loops(m, l);
     }
     for (size_t i = 1; all && i < m->work.items.count; i++) {
         const struct work *w = sum_work_item(&m->work, i);
-        all[w->place].records += w->kind == WORK_KERNEL ? 0 : w->small;
-        all[w->place].record_time =
-            cells_sum(all[w->place].record_time, w->kind == WORK_KERNEL ? 0 : w->small_time);
+        if (w->kind != WORK_KERNEL)
+            put_small(&all[w->place].records, w->small, w->small_time, w->small_start,
+                      w->small_end);
     }
     return all;
 }
@@ -72,12 +87,12 @@ int insight_small_copies(const struct model *m, struct insights *to)
     int rc = all ? 0 : GPUFL_E_NOMEM;
     for (uint32_t i = 1; !rc && i < m->stacks.places.count; i++) {
         const struct small *s = &all[i];
-        bool host = s->calls >= s->records;
-        uint64_t count = host ? s->calls : s->records;
-        int64_t ns = host ? s->call_time : s->record_time;
-        if (!stacks_place_at(&m->stacks, i)->mark && !s->covered && count >= INSIGHT_small_copies &&
-            insight_is_share(m, ns, INSIGHT_worth, 1000))
-            rc = add_small(m, i, count, ns, host, to);
+        bool host = s->calls.count >= s->records.count;
+        const struct small_sum *sum = host ? &s->calls : &s->records;
+        if (!stacks_place_at(&m->stacks, i)->mark && !s->covered &&
+            sum->count >= INSIGHT_small_copies &&
+            insight_is_share(m, sum->time, INSIGHT_worth, 1000))
+            rc = add_small(m, i, sum, host, to);
     }
     mem_free(all);
     return rc;

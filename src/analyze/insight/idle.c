@@ -37,7 +37,8 @@ struct line {
 /* An activity at all lines that have no finding for it. */
 struct spread {
     struct did did;
-    uint32_t place; /* with most of it */
+    uint32_t place;              /* with most of it */
+    struct idle_longest longest; /* gap of that place */
     int64_t most;
     uint64_t lines;
 };
@@ -149,6 +150,7 @@ static void add_spread(struct lines *l, const struct line *line, bool kept)
         if (d->ns > s->most) {
             s->most = d->ns;
             s->place = line->place;
+            s->longest = line->longest;
         }
     }
 }
@@ -337,6 +339,7 @@ static int add_everywhere(const struct model *m, const struct lines *l, enum idl
     i->place = s->place;
     insight_fact(i, "gpu_idle_ns", s->did.ns);
     insight_fact(i, "lines", (int64_t)s->lines);
+    insight_fact_longest(m, i, s->longest.start, s->longest.end);
     buf_str(&text, t->title);
     rc = insight_say(&i->title, &text);
     buf_str(&text, "The GPU sat idle for ");

@@ -17,7 +17,7 @@ struct work_copy {
     uint32_t correlation;
     uint8_t kind;
     bool pageable;
-    int64_t time, bytes;
+    int64_t start, time, bytes;
 };
 
 void sum_work_init(struct model *m)
@@ -52,6 +52,10 @@ static void sum(struct work *to, const struct work *from)
     to->bytes = cells_sum(to->bytes, from->bytes);
     to->small += from->small;
     to->small_time = cells_sum(to->small_time, from->small_time);
+    if (from->small_end - from->small_start > to->small_end - to->small_start) {
+        to->small_start = from->small_start;
+        to->small_end = from->small_end;
+    }
     to->pageable += from->pageable;
     to->pageable_time = cells_sum(to->pageable_time, from->pageable_time);
     to->pageable_bytes = cells_sum(to->pageable_bytes, from->pageable_bytes);
@@ -76,6 +80,8 @@ static struct work of_copy(const struct work_copy *c, uint32_t stack)
                          .bytes = c->bytes,
                          .small = small,
                          .small_time = small ? c->time : 0,
+                         .small_start = small ? c->start : 0,
+                         .small_end = small ? c->start + c->time : 0,
                          .pageable = c->pageable,
                          .pageable_time = c->pageable ? c->time : 0,
                          .pageable_bytes = c->pageable ? c->bytes : 0};
@@ -133,10 +139,11 @@ static int take_copy(struct sum_work *s, const struct wire_batch *b, size_t i)
     int64_t end, kind = cells_or(b, COL_memcpy_kind, i, 0),
                  bytes = cells_or(b, COL_memcpy_bytes, i, 0);
     struct work_copy c = {.correlation = id_cell(b, COL_memcpy_correlation, i),
+                          .start = cells_get(b, COL_memcpy_start, i),
                           .time = cells_get(b, COL_memcpy_duration, i),
                           .bytes = bytes > 0 ? bytes : 0};
     uint32_t stack = id_cell(b, COL_memcpy_stack, i), at;
-    if (!cells_interval(cells_get(b, COL_memcpy_start, i), c.time, &end))
+    if (!cells_interval(c.start, c.time, &end))
         return 0;
     c.kind = kind > 0 && kind < TRANSFER_KINDS ? (uint8_t)kind : 0;
     c.pageable = cells_get(b, COL_memcpy_src_memory, i) == TRANSFER_PAGEABLE ||
@@ -250,10 +257,11 @@ int sum_work_finish(struct model *m)
 int sum_work_merge(struct model *into, const struct model *from, int64_t shift)
 {
     int rc = 0;
-    (void)shift;
     for (size_t i = 1; !rc && i < from->work.items.count; i++) {
         struct work one = *sum_work_item(&from->work, i);
         one.stack = into->stacks.merged[one.stack];
+        one.small_start += shift;
+        one.small_end += shift;
         if (one.kind == WORK_GRAPH)
             one.name = 0; /* one id means another graph in each session */
         rc = put_item(into, one);

@@ -25,10 +25,11 @@ struct work {
     /* not of the key: */
     uint32_t place; /* place of the stack, after finish */
     uint64_t count;
-    int64_t time, bytes; /* ns on the GPU; copies */
-    uint64_t small;      /* copies of at most SYNC_SMALL bytes */
-    int64_t small_time;  /* ns, of these */
-    uint64_t pageable;   /* copies from or to host memory that is not pinned */
+    int64_t time, bytes;            /* ns on the GPU; copies */
+    uint64_t small;                 /* copies of at most SYNC_SMALL bytes */
+    int64_t small_time;             /* ns, of these */
+    int64_t small_start, small_end; /* ns, the longest of these */
+    uint64_t pageable;              /* copies from or to host memory that is not pinned */
     int64_t pageable_time, pageable_bytes;
 };
 

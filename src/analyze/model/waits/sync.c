@@ -316,6 +316,14 @@ static void add_slow(struct sync_slow *s, uint64_t count, int64_t time, int64_t 
     s->longest = longest > s->longest ? longest : s->longest;
 }
 
+static void keep_small(struct sync_line *l, int64_t start, int64_t end)
+{
+    if (end - start <= l->small_end - l->small_start)
+        return;
+    l->small_start = start;
+    l->small_end = end;
+}
+
 static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
 {
     struct sync_line *l = keyed_at(&m->sync.lines, line);
@@ -327,6 +335,7 @@ static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
     if (w->call == SYNC_COPY && w->bytes && w->bytes <= SYNC_SMALL) {
         l->small++;
         l->small_time = cells_sum(l->small_time, ns);
+        keep_small(l, w->start, w->end);
     }
     if (is_slow(m, w))
         add_slow(&l->slow[w->call], 1, ns, ns);
@@ -468,6 +477,7 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
     l->threads += o->threads;
     l->small += o->small;
     l->small_time = cells_sum(l->small_time, o->small_time);
+    keep_small(l, o->small_start + shift, o->small_end + shift);
     l->rest = cells_sum(l->rest, o->rest);
     l->idle = cells_sum(l->idle, o->idle);
     for (int c = 0; c < SYNC_CALLS; c++) {

@@ -64,6 +64,7 @@ struct sync_line {
     struct histogram between[SYNC_CLASSES]; /* launches between consecutive ones of a thread */
     uint64_t small;                         /* copies of at most SYNC_SMALL bytes */
     int64_t small_time;                     /* ns, of these */
+    int64_t small_start, small_end;         /* ns, the longest of these */
     int64_t rest;                           /* ns of calls that were only counted, in no union */
     int64_t idle;                /* ns of GPU idle time blamed on it, all devices (sum_idle) */
     int64_t idle_in[SYNC_CALLS]; /* … by the call that is to blame; they sum up to idle */
