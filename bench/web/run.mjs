@@ -34,6 +34,7 @@ const PAINTS = {
   insights: { tab: "insights", useful: () => document.querySelector("main .finding") !== null, target: 1000 },
   timeline: { tab: "timeline", useful: () => window.gpuflTimeline?.frames > 0 && window.gpuflTimeline.heap > 0, target: 1500 },
   kernels: { tab: "kernels", useful: () => document.querySelector(".table tbody tr") !== null, target: 1500 },
+  "a kernel": { tab: "kernels/{most}", useful: () => document.querySelector(".kernel-name") !== null && document.querySelector(".histogram rect") !== null && document.querySelector(".table tbody tr") !== null, target: 500 },
 };
 
 const rows = []; // of the table: what, measured, target
@@ -57,11 +58,11 @@ async function paint(browser, state, address, useful) {
   }
 }
 
-async function paints(browser, state, origin, session, millions) {
+async function paints(browser, state, origin, session, most, millions) {
   const result = {};
   for (const [name, { tab, useful, target }] of Object.entries(PAINTS)) {
     const times = [];
-    for (let at = 0; at < Number(values.rounds); at++) times.push(await paint(browser, state, `${origin}/sessions/${session.id}/${tab}`, useful));
+    for (let at = 0; at < Number(values.rounds); at++) times.push(await paint(browser, state, `${origin}/sessions/${session.id}/${tab.replace("{most}", most)}`, useful));
     result[name] = spread(times);
     tell(`${millions}: first useful paint, ${name}`, `${round(result[name].median)} ms, at most ${round(result[name].most)}`, `< ${target} ms`, result[name].most < target);
   }
@@ -92,7 +93,8 @@ async function served(browser, session, cache, use) {
 async function size(browser, kernels) {
   const millions = `${kernels / 1e6} million kernels`;
   return served(browser, simulate(bin, kernels, path.join(folder, `session-${kernels}`)), path.join(folder, `cache-${kernels}`), async ({ page, row, origin, state }) => {
-    const paint_ms = await paints(browser, state, origin, row, millions);
+    const most = await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}/kernels?limit=1`)).json()).data.name_id[0], row.id);
+    const paint_ms = await paints(browser, state, origin, row, most, millions);
     await page.goto(`${origin}/sessions/${row.id}/timeline`);
     await page.waitForFunction(PAINTS.timeline.useful, undefined, { polling: "raf", timeout: 120_000 });
     await rest(page);
