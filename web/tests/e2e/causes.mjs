@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
 
@@ -21,7 +21,7 @@ const context = await browser.newContext({ viewport: { width: 1280, height: 800 
 
 async function visitor(where = context) {
   const page = await where.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, "http://127.0.0.1");
   return page;
 }

@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 
 const [bin, data, out, library] = process.argv.slice(2);
@@ -66,7 +66,7 @@ async function serve(files) {
 /** speedscope's table of all frames, as it shows it. */
 async function speedscope(context, at, name, wanted) {
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(`${at}/#profileURL=${encodeURIComponent(`${at}/${name}`)}&view=sandwich`);
   await page.locator("table tr").nth(3).waitFor();
   const text = await page.locator("body").innerText();
@@ -105,7 +105,7 @@ async function shared(page, visitor, session) {
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   await firstAccount(page, server);
   server.upload(await alertAndKey(page), data);

@@ -1,6 +1,7 @@
 // flame.mjs - the flame graph and the icicle of scopes of the recorded session: mouse, keyboard, address.
+import { PATIENCE_MS } from "./harness.mjs";
 const query = (page, name) => new URL(page.url()).searchParams.get(name);
-const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: 20_000 });
+const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: PATIENCE_MS });
 const inQuery = (page, name, is = true) => holds(page, ([key, wanted]) => new URLSearchParams(location.search).has(key) === wanted, [name, is]);
 
 export async function flameViews({ page, session, origin, see, picture, check }) {

@@ -2,7 +2,7 @@
 // and back, the focus can be seen and is covered by nothing, and no page keeps it. Then the work of a
 // day: commands, shortcuts, sessions, tabs, timeline, kernel, settings, link, deleting, logging out and in.
 //   node tests/e2e/keyboard.mjs BIN DATA OUT
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { simulate } from "./sessions.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 
@@ -19,7 +19,7 @@ const context = await browser.newContext({ viewport: { width: 1280, height: 800 
 await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
 const page = await context.newPage();
 t.watch(page, origin);
-page.setDefaultTimeout(20_000);
+page.setDefaultTimeout(PATIENCE_MS);
 // Runs in the page: what has the focus, and what a person would be able to say of it.
 await page.addInitScript(() => {
   for (const type of ["pointerdown", "mousedown", "mousemove", "wheel", "touchstart"]) window.addEventListener(type, (event) => event.isTrusted && console.error(`a mouse was used: ${type}`), true);
@@ -75,7 +75,7 @@ async function seen(name) {
 
 /** After something was done: the focus is somewhere, once the page has come to rest. */
 async function kept(name) {
-  await page.waitForFunction(() => window.keyboard?.here() !== null, undefined, { timeout: 5000 }).catch(() => wrong.push(`${name}: the focus is lost`));
+  await page.waitForFunction(() => window.keyboard?.here() !== null, undefined, { timeout: PATIENCE_MS }).catch(() => wrong.push(`${name}: the focus is lost`));
 }
 
 /** Tab until the focus is on it. */

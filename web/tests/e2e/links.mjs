@@ -3,7 +3,7 @@
 // a browser that has never been here.
 //   node tests/e2e/links.mjs BIN DATA OUT
 import { rest } from "./crawl.mjs";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, send, session, simulate } from "./sessions.mjs";
 
@@ -19,7 +19,7 @@ async function visitor(cookies = []) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   await context.addCookies(cookies);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   listen(page);
   return page;
@@ -65,7 +65,7 @@ const flying = new WeakMap();
 function listen(page) {
   const asked = new Set();
   flying.set(page, asked);
-  page.on("request", (request) => /\/api\/v1\/(?!live)/.test(request.url()) && asked.add(request));
+  page.on("request", (request) => /\/api\/v1\/(?!live)|\/assets\//.test(request.url()) && asked.add(request));
   for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => asked.delete(request));
 }
 async function quiet(page) {
@@ -78,6 +78,8 @@ async function quiet(page) {
 
 const inAddress = (page, names) => page.waitForFunction((wanted) => wanted.every((name) => new URLSearchParams(location.search).has(name)), names, { polling: 50 });
 
+const ALIKE_MS = 20_000; // a page that never becomes like the other one is waited for as long
+
 /** Does something at an address; what is seen then is what others see at the address that it made. */
 async function view(page, fresh, path, names, act) {
   await page.goto(origin + path);
@@ -87,10 +89,10 @@ async function view(page, fresh, path, names, act) {
   await inAddress(page, names);
   await quiet(page);
   check((await page.evaluate(() => history.length)) <= before + 1, `${path}: entries in the history for ${names}`);
-  const mine = await look(page);
   await fresh.goto(page.url());
   await quiet(fresh);
-  for (const end = Date.now() + 5000; (await look(fresh)) !== mine && Date.now() < end; ) await fresh.evaluate(() => new Promise(requestAnimationFrame));
+  let mine = await look(page);
+  for (const end = Date.now() + ALIKE_MS; (await look(fresh)) !== mine && Date.now() < end; mine = await look(page)) await fresh.evaluate(() => new Promise(requestAnimationFrame));
   const theirs = await look(fresh);
   if (theirs !== mine) {
     const [a, b] = [JSON.parse(mine), JSON.parse(theirs)];

@@ -4,7 +4,7 @@
 // And the insights on paper.
 //   node tests/e2e/looks.mjs BIN DATA OUT
 import { crawl, rest } from "./crawl.mjs";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
@@ -24,7 +24,7 @@ const shifts = [];
 async function visitor(theme) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   await page.addInitScript((wanted) => {
     localStorage.setItem("gpufl.theme", wanted);

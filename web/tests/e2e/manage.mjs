@@ -2,7 +2,7 @@
 // invitations, uploads, deleting; and logins that end in the middle of work.
 //   node tests/e2e/manage.mjs BIN DATA OUT
 import { ACCOUNT, startServer } from "./server.mjs";
-import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
+import { makeHarness, MARKUP, PATIENCE_MS, startBrowser } from "./harness.mjs";
 import { settings } from "./steps_settings.mjs";
 import { alerts, fleet, kernel, sessions } from "./steps_sessions.mjs";
 import { host, kernels, memory, trends } from "./steps_views.mjs";
@@ -20,7 +20,7 @@ async function visitor() {
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.origin });
   const page = await context.newPage();
   t.watch(page, server.origin);
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   return page;
 }
 

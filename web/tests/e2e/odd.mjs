@@ -1,7 +1,7 @@
 // odd.mjs - the timeline, flame graph and scopes of sessions as nobody wants them, and with a server that
 // is slow, fails or loses its mind: readable and recoverable, never a blank page.
 //   node tests/e2e/odd.mjs BIN OUT
-import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
+import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { BEGIN, complete, send, session } from "./sessions.mjs";
 import { clocks, countsOnly, everyExpired, everyProblem, everyTab, everyWait, expired, gone, hugeNames, longNames, lostChannels, manyThreads, metricsOnly, missing, samplesOnly, savedLink } from "./steps_odd.mjs";
@@ -29,7 +29,7 @@ async function firstAccount(page) {
   });
 }
 
-const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: 30_000 });
+const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: PATIENCE_MS });
 const open = async (page, made, tab = "timeline", query = "") => page.goto(`${origin}/sessions/${made.id}/${tab}${query}`);
 const drawn = (page) => holds(page, () => window.gpuflTimeline?.frames > 0 && window.gpuflTimeline.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
 const loaded = (page, made, kernels) =>
@@ -214,7 +214,7 @@ async function trouble(page, key) {
   const fail = (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500, detail: "The disk is on fire." }) });
   await page.context().route(/\/(tiles|spans|events)\?/, fail);
   await page.evaluate(() => window.gpuflTimeline.setView({ from: 2e8, to: 2.0001e8 }));
-  await page.getByText("The disk is on fire.").waitFor({ timeout: 30_000 });
+  await page.getByText("The disk is on fire.").waitFor({ timeout: PATIENCE_MS });
   const again = page.getByRole("button", { name: "Try again" });
   t.check((await filled(page)) > 100 && (await again.count()) === 1, "500: the coarser picture stays, and there is a way to try again");
   await t.picture(page, "odd-500", { wide: false });
@@ -263,7 +263,7 @@ try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
   t.watch(page, origin);
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   const key = await firstAccount(page);
   await t.walk(page, { nothing, streams, hour, graphs, names, trouble, live, ...more }, key);
 } finally {

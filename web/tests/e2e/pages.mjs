@@ -8,6 +8,7 @@ import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { flameViews } from "./flame.mjs";
 import { timelineViews } from "./timeline.mjs";
+import { PATIENCE_MS } from "./harness.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
 const t = makeHarness(out);
@@ -33,7 +34,7 @@ try {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
   const page = await context.newPage();
   watch(page, server.origin);
-  const see = (text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: 20_000 });
+  const see = (text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: PATIENCE_MS });
 
   // Nobody in particular: the form to log in.
   await page.goto(server.origin);

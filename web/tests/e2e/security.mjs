@@ -3,7 +3,7 @@
 // belongs to another workspace is not there.
 //   node tests/e2e/security.mjs BIN OUT
 import { crawl, rest } from "./crawl.mjs";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { hostileSession, nasty } from "./hostile.mjs";
 import { complete, send } from "./sessions.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
@@ -24,7 +24,7 @@ const seen = new Set();
 async function visitor(told = []) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   await page.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => console.error(`the policy refused ${event.violatedDirective} ${event.blockedURI}`)));
   page.on("response", (answer) => answer.url().includes("/api/") && told.push({ url: answer.url(), status: answer.status(), text: answer.text().catch(() => "") }));

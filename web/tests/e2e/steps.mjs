@@ -3,7 +3,7 @@
 //   node tests/e2e/steps.mjs BIN SCOPES SEQUENCE OUT
 import path from "node:path";
 import { rest } from "./crawl.mjs";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
 
@@ -15,7 +15,7 @@ const server = await startServer(bin);
 const { origin } = server;
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
 const page = await context.newPage();
-page.setDefaultTimeout(30_000);
+page.setDefaultTimeout(PATIENCE_MS);
 t.watch(page, origin);
 
 const LISTED = 10_000; // steps of a report

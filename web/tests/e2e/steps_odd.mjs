@@ -2,7 +2,7 @@
 // clocks that jump, columns that are not there, names of 4 kB on every page; and on every page a server that
 // is slow, fails at everything or is gone, and a login that ends. No page is ever blank, each has a way on.
 import { rest } from "./crawl.mjs";
-import { until } from "./harness.mjs";
+import { PATIENCE_MS, until } from "./harness.mjs";
 import { ACCOUNT } from "./server.mjs";
 import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
 
@@ -320,7 +320,7 @@ export async function gone({ t, page, origin, server }) {
     try {
       await context.addCookies(cookies);
       const other = await context.newPage();
-      other.setDefaultTimeout(20_000);
+      other.setDefaultTimeout(PATIENCE_MS);
       other.on("pageerror", (error) => t.wrong.push(`no server, ${path}: error: ${error.message}`));
       await other.goto(`${origin}${path === "/trends" ? "/sessions" : "/trends"}`);
       await rest(other);

@@ -1,8 +1,9 @@
 // timeline.mjs - the timeline of the recorded session, with mouse and keyboard. What the canvas shows is
 // checked by its pixels, by the address, and by what the details say against the server's own answers.
+import { PATIENCE_MS } from "./harness.mjs";
 
 /** Waits until a condition of the page holds; the page says what it is, so that nothing is slept. */
-const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: 20_000 });
+const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: PATIENCE_MS });
 
 /** How many colours the lanes' part of the canvas has: one or two where it is empty. */
 const colours = (page) =>
