@@ -10,6 +10,8 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Small parts go together: each answer costs its header, and packs worse alone.
+    rollupOptions: { output: { experimentalMinChunkSize: 1000 } },
   },
   // `npm run dev` beside a running server.
   server: { proxy: { "/api": process.env.GPUFL_SERVER ?? "http://127.0.0.1:8080" } },

@@ -72,6 +72,13 @@ export const en = {
     more: "Load more",
     simulated: "simulated",
   },
+  /** Links to the trends, on other pages. */
+  toTrends: {
+    app: "Trends of this app",
+    kernel: "Trends of this kernel",
+    scope: (name: string) => `The trend of scope ${name} over sessions and days`,
+    short: "trend",
+  },
   session: {
     tabs: { insights: "Insights", timeline: "Timeline", kernels: "Kernels", scopes: "Scopes", steps: "Steps", syncs: "Waits", flame: "Flame", memory: "Memory", system: "System", raw: "Export" } as Record<string, string>,
     tabsLabel: "Views of this session",

@@ -48,8 +48,4 @@ export const trends = {
   gone: "The session may have been deleted; what it said stays.",
   missing: "No session has this",
   missingText: "Sessions say it when they have ended. Take out a filter, or follow something else.",
-  link: "Trends of this app",
-  linkKernel: "Trends of this kernel",
-  linkScope: (name: string) => `The trend of scope ${name} over sessions and days`,
-  linkShort: "trend",
 } as const;

@@ -6,7 +6,6 @@ import { count, duration, exact, grouped } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
-import { trends } from "../../text/trends";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
@@ -59,7 +58,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
           </Link>
           {!who.link && (
             <Link className="button" href={href("trends", {}, { name: kernel.mangled })}>
-              {trends.linkKernel}
+              {en.toTrends.kernel}
             </Link>
           )}
         </div>

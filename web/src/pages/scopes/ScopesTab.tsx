@@ -6,7 +6,7 @@ import { onSession, useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { Link } from "../../router/Link";
 import { href, useQuery, useQuerySoon } from "../../router/router";
-import { trends } from "../../text/trends";
+import { en } from "../../text/en";
 import { flameText } from "../../text/flame";
 import { scopes as text } from "../../text/scopes";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
@@ -31,8 +31,8 @@ function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole
         {scope.name}
       </button>
       {scope.path !== null && !who.link && (
-        <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path.join("|") })} aria-label={trends.linkScope(scope.name.slice(0, 200))} title={trends.link}>
-          {trends.linkShort}
+        <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path.join("|") })} aria-label={en.toTrends.scope(scope.name.slice(0, 200))} title={en.toTrends.app}>
+          {en.toTrends.short}
         </Link>
       )}
       <Meter part={whole > 0 ? scope.wall_ns / whole : null} />

@@ -10,13 +10,10 @@ import { Link } from "../../router/Link";
 import { go, href, usePlace } from "../../router/router";
 import { en } from "../../text/en";
 import { sessions as texts } from "../../text/sessions";
-import { trends } from "../../text/trends";
-import { Boundary } from "../../ui/Boundary";
+import { Boundary, part } from "../../ui/Boundary";
 import { useCurrent } from "../../ui/current";
 import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { may, useMe } from "../../api/may";
-import { Delete } from "../sessions/Delete";
-import { Share } from "../sessions/Share";
 import { StateChips } from "../sessions/StateChips";
 import { Captured } from "./Captured";
 import { gpuNames, isOver, labelsOf, runOf } from "./facts";
@@ -25,6 +22,10 @@ import { TABS } from "./tabs";
 import { Windows } from "./Windows";
 
 const LIVE_MS = 3000;
+// Dialogs come when they are first opened.
+const Delete = part(() => import("../sessions/Delete"), (m) => m.Delete);
+const Share = part(() => import("../sessions/Share"), (m) => m.Share);
+
 /** What can be done with the session, by those who may. */
 function Actions({ session: s }: { session: RowSession }) {
   const me = useMe();
@@ -41,8 +42,10 @@ function Actions({ session: s }: { session: RowSession }) {
       <button type="button" className="button" onClick={() => setOpen("delete")}>
         {texts.remove}
       </button>
-      {open === "share" && <Share session={s.id} onClose={close} />}
-      {open === "delete" && <Delete sessions={[s]} onClose={close} onDone={() => go(href("sessions"))} />}
+      <Suspense fallback={null}>
+        {open === "share" && <Share session={s.id} onClose={close} />}
+        {open === "delete" && <Delete sessions={[s]} onClose={close} onDone={() => go(href("sessions"))} />}
+      </Suspense>
     </span>
   );
 }
@@ -93,7 +96,7 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
         <span className="row end">
           {!who.link && s.app && (
             <Link className="button" href={href("trends", {}, { kind: "app", name: s.app })}>
-              {trends.link}
+              {en.toTrends.app}
             </Link>
           )}
           <Actions session={s} />
