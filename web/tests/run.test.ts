@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { RowSession } from "../src/api/schema";
 import { codeOf, stallsOf } from "../src/pages/kernels/deep";
 import { inOrder, passesOf, timesOf, together, toldOf } from "../src/pages/run/run";
+import { busyOf, groupsOf, onOneClock, outline } from "../src/pages/run/ranks";
 
 const row = (id: string, engine: string, pass: string, host = "h", started = "1"): RowSession => ({ id, engine, host, started, app: "a", labels: { run: "r", ...(pass ? { pass } : {}) } }) as unknown as RowSession;
 const RUN = [row("s2", "SassMetrics", "3 of 3"), row("t1", "Trace", "1 of 3", "h", "5"), row("t2", "Trace", "1 of 3", "h", "3"), row("p1", "PcSampling", "2 of 3", "h", "9"), row("p2", "PcSampling", "2 of 3", "h", "7")];
@@ -44,5 +45,28 @@ describe("numbers of several passes", () => {
   it("a part that is none is nothing", () => {
     expect(codeOf(together([null, "x", { code: 3 }, sampled]), "k")).toHaveLength(1);
     expect(together([])).toBeUndefined();
+  });
+});
+
+const child = (id: string, host: string, started: string | null, ended: string | null): RowSession => ({ id, host, started, ended, received: ended, pid: 1, app: "train" }) as unknown as RowSession;
+
+describe("processes on one clock", () => {
+  it("counts from the first one that began, in ns that wall clocks need 64 bits for", () => {
+    const { ranks, length } = onOneClock([child("b", "n1", "1800000000000000500", "1800000000000001500"), child("a", "n0", "1800000000000000000", "1800000000000000900"), child("c", "n0", null, null)]);
+    expect(ranks.map(({ session, from, length: own }) => [session.id, from, own])).toEqual([["b", 500, 1000], ["a", 0, 900]]);
+    expect(length).toBe(1500);
+    expect(groupsOf(ranks).map(({ host, ranks: of }) => [host, of.length])).toEqual([["n1", 1], ["n0", 1]]);
+    expect(onOneClock([])).toEqual({ ranks: [], length: 1 });
+  });
+  it("outlines runs of equal columns", () => {
+    expect(outline(Float32Array.of(1, 1, 0, 0.5))).toBe("M0 1L0 0.000L2 0.000L2 1.000L3 1.000L3 0.500L4 0.500L4 1Z");
+  });
+  it("adds up lanes as far as a column goes", () => {
+    const span = { epoch: "0", columns: [], names: [], mangled: [], short_names: [], rows: 2, data: { lane: ["7", "9"], start: [0, 40], duration: [50, 60], name: [null, null], ref: [null, null] } };
+    const none = { ...span, rows: 0, data: { lane: [], at: [], events: [], busy: [], longest: [], name: [] } };
+    expect([...busyOf(none, span, ["7", "9"], 131072, 100, 10)]).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 0]); // as on the timeline, a px stays free where an event ends
+    const tile = { ...none, rows: 1, data: { ...none.data, lane: ["7"], at: [-50], events: [1], busy: [100], longest: [100], name: [null] } };
+    expect([...busyOf(tile, { ...span, rows: 0, data: { lane: [], start: [], duration: [], name: [], ref: [] } }, ["7"], 100, 100, 10)]).toEqual([1, 1, 1, 1, 1, 0, 0, 0, 0, 0]); // a step that begins before the session
+    expect([...busyOf(none, span, ["7"], 131072, 100, 10)].map((part) => part > 0.5)).toEqual([true, true, true, true, false, false, false, false, false, false]);
   });
 });

@@ -3,7 +3,7 @@
 // ranges have counters of the whole, so that of a kernel they are unknown).
 //   node tests/e2e/run.mjs BIN DATA OUT
 import { rest } from "./crawl.mjs";
-import { makeHarness, MARKUP, startBrowser, until } from "./harness.mjs";
+import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, REAL, send, session } from "./sessions.mjs";
 
@@ -15,6 +15,8 @@ const server = await startServer(bin);
 const { origin } = server;
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
 const RANKS = 64;
+const LATER = 20e6; // ns by which each process begins after the one before it
+const WHOLE = 1e9 + (RANKS - 1) * LATER;
 const open = async (page, address) => {
   await page.goto(origin + address);
   await rest(page);
@@ -23,7 +25,7 @@ const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).j
 
 /** A session of a process: its headers name the run. */
 async function rank(key, n) {
-  const made = session(`rank-${n}`, n === 3 ? MARKUP : "ranks", { host: `node-${Math.floor(n / 8)}`, gpu: `GPU-${n}`, real: REAL + BigInt(n) });
+  const made = session(`rank-${n}`, n === 3 ? MARKUP : "ranks", { host: `node-${Math.floor(n / 8)}`, gpu: `GPU-${n}`, real: REAL + BigInt(n * LATER) });
   const ofRun = (lines) => lines.replace('"run":""', '"run":"many-ranks"').replace('"pid":1,', `"pid":${1000 + n},`);
   await send(origin, key, made, "device", ofRun(made.kernels([[0, 1e6, 1, 0]], { streams: 1, names: ["_Z4rankv"] })));
   await send(origin, key, made, "system", ofRun(made.end(1e9)));
@@ -73,6 +75,25 @@ const kernelFacts = (page) =>
     sampled: [...document.querySelectorAll(".sass tbody tr td:nth-child(3)")].filter((cell) => cell.innerText.trim()).length,
   }));
 
+/** Each process has a strip in the group of its host, where it ran on the clock of all; a click leads there. */
+async function onOneClock(page) {
+  const groups = page.locator(".ranks section");
+  await page.waitForFunction((n) => document.querySelectorAll(".rank-work").length === n, RANKS);
+  check((await groups.count()) === 8 && (await groups.nth(3).locator(".rank").count()) === 8, `ranks: ${await groups.count()} groups`);
+  const boxes = await page.locator(".rank").evaluateAll((all) => all.map((rank) => ({ from: rank.querySelector(".rank-box").x.baseVal.value, to: rank.querySelector(".rank-box").x.baseVal.value + rank.querySelector(".rank-box").width.baseVal.value, path: rank.querySelector(".rank-work").getAttribute("d") })));
+  check(boxes.every(({ from, to }, n) => Math.abs(from - (600 * n * LATER) / WHOLE) < 0.5 && to <= 600.5), `ranks: on one clock: ${JSON.stringify(boxes.map(({ from }) => from))}`);
+  // A kernel of 1 ms in a second is in the first columns, and nothing is in those after them.
+  check(boxes.every(({ path }) => /^M0 1L0 0\.\d+(L[1-4] [01]\.\d+)+L600 1\.000L600 1Z$/.test(path)), `ranks: the kernel's column: ${boxes[5].path}`);
+  const strip = page.locator(".rank").nth(9);
+  const box = await strip.locator(".rank-time").boundingBox();
+  await strip.click({ position: { x: box.x + box.width / 2 - (await strip.boundingBox()).x, y: 10 } });
+  await page.waitForURL(/\/sessions\/rank-9\/timeline\?at=/);
+  const [from, to] = new URL(page.url()).searchParams.get("at").split("-").map(Number);
+  check(from > 4e8 && to < 6e8, `ranks: a click in the middle of a second leads to ${from}-${to}`);
+  await page.goBack();
+  await page.waitForFunction((n) => document.querySelectorAll(".rank-work").length === n, RANKS);
+}
+
 async function ranks(page) {
   await open(page, "/sessions/rank-0/insights");
   await page.getByRole("link", { name: `Run: ${RANKS} sessions` }).click();
@@ -81,6 +102,7 @@ async function ranks(page) {
   const lines = await page.locator("main tbody tr").allInnerTexts();
   check(lines.length === RANKS && lines[0].includes("node-0, process 1000") && lines[RANKS - 1].includes("node-7, process 1063"), `ranks: ${lines.length}: ${lines[0]} … ${lines.at(-1)}`);
   check(lines.every((line) => line.split("\t").at(-1).length > 10 || line.includes("unknown")), `ranks: an answer each: ${lines[5]}`);
+  await onOneClock(page);
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "ranks: a name stays text");
   check((await page.getByRole("columnheader", { name: "Pass" }).count()) === 0, "ranks: without passes there is no column of them");
   await t.shots(page, "run-ranks");
@@ -90,7 +112,7 @@ async function ranks(page) {
 
 try {
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   await firstAccount(page, server);
   const key = await alertAndKey(page);

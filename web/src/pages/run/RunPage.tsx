@@ -12,6 +12,7 @@ import { Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { passOf } from "../session/facts";
 import { StateChips } from "../sessions/StateChips";
+import { Ranks } from "./Ranks";
 import { giftsOf, inOrder, timesOf } from "./run";
 
 const SHOWN = 200;
@@ -78,6 +79,7 @@ export function RunPage({ run }: { run: string }) {
           </Link>
         )}
       </div>
+      {passes === 0 && <Ranks rows={rows} />}
       <Panel title={text.sessions} aside={passes ? text.passesText : text.processesText}>
         <Listing label={text.sessions} columns={columns} rows={rows} keyOf={(row) => row.id} roomy />
         {asked.data?.next && <p className="panel-body quiet small">{text.cut(count(SHOWN))}</p>}
