@@ -13,6 +13,7 @@ export const compare = {
   differencesText: "A kernel that is slower on a slower clock is no finding about the kernel.",
   same: "Nothing differs in how they were set up.",
   totals: "Runs as a whole",
+  change: "Difference",
   total: { duration: "Duration", kernel_time: "Time of kernels", kernels: "Kernels", busy_share: "GPU busy" } as Record<string, string>,
   columns: { name: "Name", verdict: "Verdict", difference: "Δ per run", ratio: "Δ per call", a: "A: mean", b: "B: mean", calls: "Calls A → B", certainty: "False alarms (q)" },
   kernels: (n: string) => `Kernels (${n})`,

@@ -2,7 +2,7 @@
 // themselves; what is large and not sure is called not clear; and a flame graph shows where the time differs.
 //   node tests/e2e/compare.mjs BIN OUT
 import { rest } from "./crawl.mjs";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
 
@@ -48,6 +48,7 @@ async function answer(page) {
   check(/^B: \d+\.\d % less kernel time \(/.test(lines[0]), `answer: begins with ${lines[0]}`);
   check(lines.some((line) => line.includes("gemm") && line.includes("shorter a call")), `answer: names the kernel: ${lines.join(" | ")}`);
   const above = await page.evaluate(() => document.querySelector(".compare-answer").getBoundingClientRect().bottom < document.querySelector(".side-runs").getBoundingClientRect().top);
+  check((await page.getByRole("columnheader", { name: "After (B)" }).count()) === 2, "answer: columns of both tables say whose they are");
   check(above, "answer: stands above the choice of sessions");
   const rows = await page.getByRole("region", { name: /^Kernels/ }).locator("tbody tr").allInnerTexts();
   check(rows.some((row) => row.startsWith("relu") && row.includes("not clear")), `verdicts: a large change that is not sure: ${rows.join(" | ")}`);
@@ -122,7 +123,7 @@ async function bad(page) {
 
 try {
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   t.watch(page, origin);
   t.expected.add(400).add(409);
   await firstAccount(page, server);

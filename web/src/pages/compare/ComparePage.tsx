@@ -19,6 +19,21 @@ import { differencesOf, idsOf, kernelsOf, runsOf, scopesOf, sentencesOf, totalsO
 const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip chip-good" };
 const FOUND = 6;
 type Kind = "k" | "s"; // kernels, scopes
+
+/** Which column is of which side; last: the head of a column after them. */
+function Sides({ last }: { last?: string }) {
+  const side = last ? "right" : undefined; // numbers
+  return (
+    <thead>
+      <tr>
+        <td />
+        <th scope="col" className={side}>{text.sides.a}</th>
+        <th scope="col" className={side}>{text.sides.b}</th>
+        {last && <th scope="col" className="right">{last}</th>}
+      </tr>
+    </thead>
+  );
+}
 const c = text.columns;
 
 function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: string[]; runs: Run[]; onChange: (ids: string[]) => void }) {
@@ -170,6 +185,7 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
       <div className="ways">
         <Panel title={text.totals}>
           <table className="simple">
+            <Sides last={text.change} />
             <tbody>
               {totalsOf(asked.data).map((row) => (
                 <tr key={row.what}>
@@ -194,6 +210,7 @@ function Answer({ a, b }: { a: string[]; b: string[] }) {
           ) : (
             <>
               <table className="simple">
+                <Sides />
                 <tbody>
                   {differences.map((row) => (
                     <tr key={row.what}>
