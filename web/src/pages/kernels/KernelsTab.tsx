@@ -146,7 +146,7 @@ function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) 
 }
 
 const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
-  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(380px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <Name {...doing} line={line} /> },
+  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(310px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <Name {...doing} line={line} /> },
   time("total"),
   ...(whole ? [share] : []),
   amount("calls", "80px"),
