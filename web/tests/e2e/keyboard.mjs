@@ -276,10 +276,10 @@ async function session(id) {
   await launches();
 }
 
-/** Thousands of rows are one stop of Tab; each is come to by the arrow keys, and in view. */
+/** Hundreds of rows are one stop of Tab; each is come to by the arrow keys, and in view. */
 async function launches() {
   const rows = Number(await page.locator("table[aria-rowcount]").last().getAttribute("aria-rowcount"));
-  check(rows > 900, `a kernel's launches: ${rows}`);
+  check(rows > 300, `a kernel's launches, as many as are asked for at first: ${rows}`);
   await page.evaluate(() => document.activeElement.blur());
   await tabTo("a.launch-start");
   for (const [key, row] of [["End", rows], ["ArrowUp", rows - 1], ["Home", 2], ["ArrowUp", 2], ["ArrowDown", 3]]) {
