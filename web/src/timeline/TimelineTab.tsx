@@ -30,6 +30,7 @@ import { workerLine } from "./line";
 import type { Picked } from "./scene";
 import { SourceWindow } from "./Stack";
 import { TINTS, type Tint } from "./tint";
+import { uncover } from "./uncover";
 import { rangeOf, rangeText } from "./view";
 import "./timeline.css";
 
@@ -208,6 +209,16 @@ function Aside({ engine }: { engine: Engine }) {
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   const { selected, range } = shown;
   const [list, setList] = useList();
+  const panel = useRef<HTMLElement>(null);
+  const track = selected?.track;
+  const start = selected?.hit.start;
+  useEffect(() => {
+    const box = panel.current;
+    if (!track || !box) return;
+    const watch = new ResizeObserver(() => uncover(engine.scene, track, box)); // its stack comes after it
+    watch.observe(box);
+    return () => watch.disconnect();
+  }, [engine, track, start]);
   const close = (): void => {
     setList(false);
     engine.select(null);
@@ -216,7 +227,7 @@ function Aside({ engine }: { engine: Engine }) {
   };
   if (!selected && !range && !list) return null;
   return (
-    <section className="panel tl-below" aria-label={text.details} tabIndex={0}>
+    <section ref={panel} className="panel tl-below" aria-label={text.details} tabIndex={0}>
       <button type="button" className="button tl-close" onClick={close}>
         {text.close}
       </button>

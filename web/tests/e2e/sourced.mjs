@@ -3,7 +3,7 @@
 // page says is held against the server's own answers about a recorded session of a training program. Bookmarks.
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
-import { makeHarness, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { bookmarks } from "./steps_bookmarks.mjs";
 
@@ -15,7 +15,7 @@ const { origin } = server;
 const { check } = t;
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
 const page = await context.newPage();
-page.setDefaultTimeout(30_000);
+page.setDefaultTimeout(PATIENCE_MS);
 t.watch(page, "http://127.0.0.1");
 
 const [WAIT, SAMPLE, STATE, LAUNCH, GAP] = [4n, 8n, 9n, 10n, 11n];
@@ -44,6 +44,16 @@ async function shots(name) {
   }
 }
 const details = page.locator(".tl-below");
+/** The row of what is selected is above the panel that tells of it. */
+const uncovered = () =>
+  until(page, () => {
+    const { scene, shown } = window.gpuflTimeline;
+    const { layout } = scene;
+    const row = layout.rows.find(({ track }) => scene.tracks[track]?.key === scene.selected.track);
+    const top = shown.height - layout.height + row.y - scene.scroll;
+    const canvas = document.querySelector(".tl-canvas").getBoundingClientRect().top;
+    return canvas + (top + row.height) * scene.unit <= document.querySelector(".tl-below").getBoundingClientRect().top;
+  });
 const selected = () => page.waitForFunction(() => window.gpuflTimeline.scene.selected !== null);
 
 try {
@@ -125,6 +135,7 @@ try {
   const number = (await rows("streams")).find((row) => row.id === kernel.stream)?.number;
   check(number === null || words.includes(`stream ${number},`), `kernel: the driver's stream number ${number}`);
   check(await page.evaluate(() => !window.gpuflTimeline.scene.layout.rows.some(({ track }) => window.gpuflTimeline.scene.tracks[track]?.source)), "metrics are hidden in a view shorter than their period");
+  await uncovered();
   await shots("sourced-kernel");
 
   // The longest gap whose line is known: its cause and its line.

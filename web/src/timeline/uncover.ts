@@ -1,0 +1,14 @@
+// uncover.ts - the panel below the timeline stays on the screen, over lanes where there is no room for both. The page
+// moves on by as much as the panel would hide of the row of what is selected.
+import { TOP, type Scene } from "./scene";
+
+const ROOM = 8; // px
+
+export function uncover(scene: Scene, key: string, panel: HTMLElement): void {
+  const canvas = document.querySelector(".tl-canvas");
+  const row = scene.layout.rows.find((other) => scene.tracks[other.track]?.key === key);
+  if (!canvas || !row) return;
+  const bottom = canvas.getBoundingClientRect().top + (TOP + scene.layout.pinnedHeight + row.y + row.height - scene.scroll) * scene.unit;
+  const hidden = bottom + ROOM - panel.getBoundingClientRect().top;
+  if (hidden > 0) window.scrollBy({ top: hidden });
+}
