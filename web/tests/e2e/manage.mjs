@@ -34,8 +34,8 @@ try {
   await page.getByRole("button", { name: "Make the account" }).click();
   await world.see(page, "No sessions yet");
   await page.locator(".dot-live").waitFor(); // the worker's own policy lets it ask the server
-  const only = process.env.GPUFL_WEB_ONLY?.split(",");
-  for (const [name, step] of Object.entries({ settings, upload, fleet, sessions, memory, trends, host, kernels, kernel, counters, managed, asked, alerts })) if (!only || only.includes(name)) await step(world);
+  const steps = { settings, upload, fleet, sessions, memory, trends, host, kernels, kernel, counters, managed, asked, alerts };
+  await t.walk(page, Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, () => step(world)])));
 } catch (error) {
   await world.page?.screenshot({ path: `${out}/failed.png` }).catch(() => undefined);
   t.wrong.push(String(error?.stack ?? error));

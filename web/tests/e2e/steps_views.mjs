@@ -88,7 +88,7 @@ export async function memory({ page, server, see, check, picture, data }) {
   check((await row.innerText()).replaceAll("\u202f", "").split(/\s+/).join(" ").includes("pinned device 1000 500 MiB"), "memory: copies by kind");
   await picture(page, "memory");
   await page.goto(`${server.origin}/sessions/${h200}/raw`);
-  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download Chrome trace" }).click()]);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download Perfetto and Chrome" }).click()]);
   check((await file.failure()) === null && file.suggestedFilename().endsWith(".trace.json"), "raw: the trace is downloaded");
 }
 
