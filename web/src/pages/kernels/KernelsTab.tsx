@@ -53,7 +53,7 @@ const share: Col = {
   id: "share",
   accessorFn: (line) => figuresOf(line).share,
   header: text.share,
-  meta: { width: "130px", right: true },
+  meta: { width: "118px", right: true },
   cell: ({ row: { original: line } }) => (
     <span title={en.kernels.shareText}>
       {percent(figuresOf(line).share)}
@@ -84,7 +84,7 @@ const REPORTED: readonly Col[] = [
       );
     },
   },
-  amount("registers", "84px", deep.registersText),
+  amount("registers", "94px", deep.registersText),
   {
     id: "local",
     accessorFn: (line) => figuresOf(line).local,
@@ -146,7 +146,7 @@ function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) 
 }
 
 const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
-  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(310px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <Name {...doing} line={line} /> },
+  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(289px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <Name {...doing} line={line} /> },
   time("total"),
   ...(whole ? [share] : []),
   amount("calls", "80px"),
@@ -157,7 +157,7 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
   time("longest"),
   ...(reported ? REPORTED : []),
   ...(stalls ? [stall] : []),
-  amount("configs", "80px"),
+  amount("configs", "112px"),
   amount("streams", "84px"),
 ];
 
