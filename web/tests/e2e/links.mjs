@@ -65,7 +65,7 @@ const flying = new WeakMap();
 function listen(page) {
   const asked = new Set();
   flying.set(page, asked);
-  page.on("request", (request) => /\/api\/v1\/(?!live)|\/assets\//.test(request.url()) && asked.add(request));
+  page.on("request", (request) => /\/api\/v1\/(?!live)/.test(request.url()) && asked.add(request));
   for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => asked.delete(request));
 }
 async function quiet(page) {
