@@ -189,8 +189,10 @@ class Odd(Case):
             run = self.upload("--unreachable", "1s", server=server)
             self.assertEqual(run.returncode, 2, run.stderr)
             self.assertIn(cause, run.stderr)
-            self.assertIn("; again in ", run.stderr)
-            self.assertRegex(run.stderr, r"given up after [0-9]+ tr(y|ies)")
+            tries = re.search(r"given up after ([0-9]+) tr(y|ies)", run.stderr)
+            self.assertTrue(tries, run.stderr)
+            if int(tries[1]) > 1:  # a slow machine has time for one
+                self.assertIn("; again in ", run.stderr)
             self.assertLess(time.monotonic() - began, 20)
 
     def test_a_cut_connection_goes_on_where_the_server_stands(self):
