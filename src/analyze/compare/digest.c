@@ -318,6 +318,7 @@ int digest_open(struct digest *d, const struct model *m)
     d->busy = known ? busy.busy : CELL_NULL;
     d->simulated = m->facts.simulated;
     d->scopes_unknown = !sum_known_is(m, KNOWN_SCOPES);
+    d->damaged = m->facts.damaged != 0;
     int rc = put_facts(d, m);
     rc = rc ? rc : put_kernels(d, &m->kernels, m);
     return rc ? rc : put_scopes(d, m);

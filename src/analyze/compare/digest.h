@@ -61,6 +61,7 @@ struct digest {
     size_t kernel_item_count, scope_count;
     bool simulated;
     bool scopes_unknown; /* the log does not say which there were */
+    bool damaged;        /* parts of the log could not be read: there was more than is here */
 };
 
 /* Digest of a finished session's model. 0 or GPUFL_E_NOMEM; close in each case. */

@@ -65,6 +65,8 @@ void digest_put(const struct digest *d, struct json_out *j)
     json_out_int(j, "simulated", d->simulated);
     if (d->scopes_unknown)
         json_out_int(j, "scopes_unknown", 1);
+    if (d->damaged)
+        json_out_int(j, "damaged", 1);
     json_out_array(j, "facts");
     for (size_t i = 0; i < d->fact_count; i++) {
         char number[40] = "";
@@ -87,7 +89,7 @@ struct reading {
     struct digest *d;
     struct json j;
     struct digest_item *item; /* whose members are read */
-    int64_t format, simulated, scopes_unknown;
+    int64_t format, simulated, scopes_unknown, damaged;
     int rc; /* the first failure */
 };
 
@@ -238,7 +240,8 @@ static int read_member(struct reading *r, const char *key, struct json_value v)
         {"digest", &r->format, false},          {"started", &d->started, false},
         {"duration", &d->duration, false},      {"kernel_count", &d->kernel_count, true},
         {"kernel_time", &d->kernel_time, true}, {"busy", &d->busy, true},
-        {"simulated", &r->simulated, false},    {"scopes_unknown", &r->scopes_unknown, false}};
+        {"simulated", &r->simulated, false},    {"scopes_unknown", &r->scopes_unknown, false},
+        {"damaged", &r->damaged, false}};
     const struct {
         const char *key;
         const char **at;
@@ -278,6 +281,7 @@ int digest_read(struct digest *d, const char *text, size_t len)
     json_members(&r.j, take_member, &r);
     d->simulated = r.simulated != 0;
     d->scopes_unknown = r.scopes_unknown != 0;
+    d->damaged = r.damaged != 0;
     if (r.rc || r.j.error)
         return r.rc ? r.rc : GPUFL_E_CORRUPT;
     if (r.format > DIGEST_FORMAT)

@@ -148,6 +148,19 @@ static size_t unsure(const struct compare_row *rows, size_t n)
     return count;
 }
 
+static void put_damaged(const struct comparison *c, unsigned side, struct buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->counts[side]; i++)
+        n += c->sides[side][i]->damaged;
+    if (n)
+        buf_printf(
+            out,
+            "Of %c %zu of %zu logs are damaged: there was more in these runs than is compared "
+            "here.\n",
+            side ? 'B' : 'A', n, c->counts[side]);
+}
+
 int compare_say(const struct comparison *c, struct buf *out)
 {
     size_t kernels = unsure(c->kernels, c->kernel_count);
@@ -164,5 +177,7 @@ int compare_say(const struct comparison *c, struct buf *out)
                    "be behind that.\n",
                    kernels, kernels == 1 ? "kernel" : "kernels", scopes,
                    scopes == 1 ? "scope" : "scopes", 100 * COMPARE_LARGE);
+    for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        put_damaged(c, side, out);
     return buf_error(out);
 }

@@ -1,7 +1,7 @@
 /* engine.h - the part that the files of the ClickHouse engine share: servers, workspaces,
  * sessions.
  *
- * A workspace is a database (ADR 9); its tables have a partition for each week (ADR 33). A session
+ * A workspace is a database (ADR 9); its tables have a partition for each week (ADR 34). A session
  * is on one server, which its number decides; of several servers the others hold other sessions.
  * Rows count when their commit's number does: the session's last row of table `commits` says
  * which those are.

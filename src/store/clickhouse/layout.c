@@ -4,7 +4,7 @@
  * program knows before that uses them: both cost ClickHouse a line in a file. A column is never
  * removed, so that an older version can run concurrently.
  *
- * A partition has the rows of one week (ADR 33), by the numbers of their commits; in it the rows
+ * A partition has the rows of one week (ADR 34), by the numbers of their commits; in it the rows
  * of a session lie together, since each table's order begins with the session. */
 #include "store/clickhouse/engine.h"
 

@@ -1,7 +1,7 @@
 /* small.h - rows of small sessions: all tables' rows of a commit in one table, with one insert.
  *
  * An insert costs ClickHouse a part with a file or two a column, whatever it holds, and a session
- * has rows in some 25 tables. So a session begins small (ADR 33): its rows are rows of table
+ * has rows in some 25 tables. So a session begins small (ADR 34): its rows are rows of table
  * `small`, numbers in one array and texts in another. Where a session that has grown goes on, its
  * rows are copied to the tables of their own. Questions read one or the other through the same
  * words. [the session's writer, except small_put_place] */

@@ -201,13 +201,14 @@ TEST(test_sentences)
                         "The kernel that changed most for sure: fast er, 50.0 % shorter a call, "
                         "-10.0 ms a run.\n");
     compare_close(&c);
-    b.kernel_time = CELL_NULL;
-    b.kernels[0].calls = 0;
-    b.kernel_item_count = 0;
-    b.kernel_count = CELL_NULL;
+    b.kernel_time = b.kernel_count = CELL_NULL;
+    b.kernel_item_count = b.kernels[0].calls = 0;
+    b.damaged = true;
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
-    check_sentences(&c, "B: the kernel time of B is unknown; a run is 2.5 times as long (1.00 s to "
-                        "2.50 s a run).\nNo kernel changed for sure.\n");
+    check_sentences(&c,
+                    "B: the kernel time of B is unknown; a run is 2.5 times as long (1.00 s to "
+                    "2.50 s a run).\nNo kernel changed for sure.\nOf B 1 of 1 logs are damaged: "
+                    "there was more in these runs than is compared here.\n");
     compare_close(&c);
     digest_close(&a);
     digest_close(&b);
@@ -262,7 +263,6 @@ TEST(test_unknown_kernels)
     assert_int_equal(row(&c, "kernel")->verdict, COMPARE_GONE);
     assert_true(row(&c, "kernel")->difference < 0);
     compare_close(&c);
-    /* The same of a scope. */
     a.scopes[a.scope_count++] = a.kernels[0];
     b.scopes_unknown = true;
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
@@ -470,7 +470,7 @@ TEST(test_there_and_back)
     assert_int_equal(total, m.kernels.time.total);
     json_out_init_memory(&j, 64 << 20);
     assert_false(d.scopes_unknown);
-    d.scopes_unknown = true;
+    d.scopes_unknown = d.damaged = true;
     digest_put(&d, &j);
     assert_int_equal(json_out_finish(&j), 0);
     json_t *valid = json_loadb(j.buf.data, j.buf.len, 0, NULL);
@@ -479,7 +479,7 @@ TEST(test_there_and_back)
     assert_int_equal(digest_read(&back, j.buf.data, j.buf.len), 0);
     assert_string_equal(back.session, d.session);
     assert_true(back.started == d.started && back.duration == d.duration && back.busy == d.busy);
-    assert_true(back.scopes_unknown);
+    assert_true(back.scopes_unknown && back.damaged);
     assert_int_equal(back.kernel_item_count, d.kernel_item_count);
     assert_int_equal(back.scope_count, d.scope_count);
     assert_items(d.kernels, back.kernels, d.kernel_item_count);
