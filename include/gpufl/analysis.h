@@ -78,11 +78,11 @@ struct gpufl_symbolized {
 };
 
 enum {
-    GPUFL_SYMBOLIZE_ENDED = 1,    /* the programs are over, whatever their logs say */
-    GPUFL_SYMBOLIZE_STATUS = 2,   /* their wait status, of waitpid, is known: */
-    GPUFL_SYMBOLIZE_PROGRESS = 4, /* say on stderr how far it is, where that is a terminal */
+    GPUFL_SYMBOLIZE_ENDED = 1,     /* the programs are over, whatever their logs say */
+    GPUFL_SYMBOLIZE_STATUS = 2,    /* their wait status, of waitpid, is known: */
+    GPUFL_SYMBOLIZE_PROGRESS = 4,  /* say on stderr how far it is, where that is a terminal */
     GPUFL_SYMBOLIZE_UNWRITTEN = 8, /* their sessions ended, and the logs could not take that */
-    GPUFL_SYMBOLIZE_STATUS_AT = 8 /* … status << GPUFL_SYMBOLIZE_STATUS_AT, 16 bits */
+    GPUFL_SYMBOLIZE_STATUS_AT = 8  /* … status << GPUFL_SYMBOLIZE_STATUS_AT, 16 bits */
 };
 
 /* Looks up the native code in the stacks of the sessions under path: functions, files and lines,

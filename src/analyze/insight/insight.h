@@ -126,7 +126,7 @@ bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t 
 /* The part of the run that a sum of kernel times is. Where kernels overlap or run on several
  * devices, the whole sum cannot be given back. */
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
-/* The same of a part of one kernel's time, and of a sum of times in what shares are of. */
+/* What a part of one kernel's time is of what shares are of; and a sum of times that lies in it. */
 int64_t insight_of_kernel(const struct model *m, const struct kernel_name *k, int64_t kernel_ns);
 int64_t insight_of_steady(const struct model *m, double kernel_ns);
 

@@ -209,7 +209,7 @@ static void forget_pack(struct packs *p, struct pack_place *place)
     mem_free(f);
 }
 
-/* Its sessions are missing; those of other packs are not. */
+/* Sessions of a pack that is left out are missing; those of other packs are not. */
 static int leave_out(struct packs *p, const char *path, const char *why, struct err *e)
 {
     return flaw(p, "%.160s is left out, and its sessions are missing: %.100s", path, why)

@@ -104,9 +104,9 @@ int64_t sum_steps_time(const struct model *m);
 const char *sum_steps_whole(const struct model *m);
 /* The part of a sum of kernels' times that lies in what shares are of: from 0 to 1. */
 double sum_steps_part(const struct model *m);
-/* The same for kernels of one name, whose time is `total` ns. */
+/* That part for kernels of one name, whose time is `total` ns. */
 double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total);
-/* The same for copies and fills, and for copies of a kind whose memory is not pinned. */
+/* That part for copies and fills, and for copies of a kind whose memory is not pinned. */
 double sum_steps_copy_part(const struct model *m);
 double sum_steps_pageable_part(const struct model *m, uint32_t kind);
 
