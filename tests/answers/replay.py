@@ -16,8 +16,7 @@ Of a clean program:
   clean  the report's answer is that there is nothing to win
   calm   no finding is MEDIUM or HIGH and gives back 1 % of the run or more
 
-Both without findings about the machine (a power limit that holds clocks down), which are no fault of a program. A wait at
-a line is one cause, whether its rule says that it is in a loop (sync_loop) or not (sync_line).
+A wait at a line is one cause, whether its rule says that it is in a loop (sync_loop) or not (sync_line).
 
 Of all programs:
 
@@ -38,14 +37,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "answers"
 UNKNOWN = {"no_samples", "several_waited", "no_stack", "no_python", "lost", "shared"}
 EDGES = {"start_up", "before_first", "after_last"}
-NOTHING, MACHINE = "nothing_to_win", {"throttle_power", "throttle_thermal"}
+NOTHING = "nothing_to_win"
 IDLE = {"late_launch", "idle_cause"}
 NO_LINE, GAIN, WORTH = 0.02, 0.25, 0.01
 BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
 # What must hold, what the product wants, and what the recorded programs reach: that may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
-REACHED = {"right": 17, "line": 15, "gain": 12, "clean": 6, "calm": 6, "known": 27}
+REACHED = {"right": 18, "line": 16, "gain": 13, "clean": 5, "calm": 6, "known": 27}
 
 
 class Truth:
@@ -111,8 +110,8 @@ def judge_fault(truth, report, measured):
 def judge_clean(report):
     """The row of a clean program."""
     false = [f for f in report["insights"]
-             if f["severity"] != "LOW" and f["gives_back_share"] >= WORTH and f["id"] not in MACHINE]
-    nothing = report["answer"] is None or report["answer"]["cause"] in (NOTHING, *MACHINE)
+             if f["severity"] != "LOW" and f["gives_back_share"] >= WORTH]
+    nothing = report["answer"] is None or report["answer"]["cause"] == NOTHING
     return {"clean": nothing, "calm": not false, "false": [f"{f['id']} {f['place']}" for f in false]}
 
 

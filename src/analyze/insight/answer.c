@@ -47,6 +47,30 @@ static void put_top_kernel(const struct model *m, struct answer *a, struct buf *
                units_percent(share, (double)k->names[0].time.total, (double)k->time.total));
 }
 
+static bool is_busy(int64_t idle, int64_t wall)
+{
+    return wall > 0 && (double)(wall - idle) * 100 >= BUSY_ENOUGH * (double)wall;
+}
+
+/* The GPU was busy between its first and its last work, and what is idle lies around that: a short
+ * run, or one whose steps are not known. Where that is more than half of the run, it is the
+ * answer instead. edges: that time, of the run. */
+static void put_edges(const struct model *m, int64_t idle, int64_t edges, struct answer *a,
+                      struct buf *out)
+{
+    int64_t wall = sum_steps_time(m), inner = wall - edges;
+    char busy[UNITS_TEXT], time[UNITS_TEXT], rest[UNITS_TEXT];
+    a->cause = "nothing_to_win";
+    a->next = SAMPLE_KERNELS;
+    buf_printf(out,
+               "Nothing to win here: between the first and the last work, %s, the GPU was busy for "
+               "%s, and no finding gives back 1 %% of the run. The other %s of the run lies before "
+               "and after.",
+               units_time(time, inner), units_percent(busy, (double)(wall - idle), (double)inner),
+               units_percent(rest, (double)edges, (double)wall));
+    put_top_kernel(m, a, out);
+}
+
 /* No finding is worth 1 %: the answer is how busy the GPU was. */
 static void put_nothing(const struct model *m, struct answer *a, struct buf *out)
 {
@@ -55,6 +79,7 @@ static void put_nothing(const struct model *m, struct answer *a, struct buf *out
     char share[UNITS_TEXT];
     unsigned devices = sum_idle_steady(m, sums, &all);
     int64_t idle = sum_idle_of_run(m, all);
+    int64_t edges = sum_idle_of_run(m, sums[IDLE_BEFORE].time + sums[IDLE_AFTER].time);
     const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_steps_whole(m);
     if (!devices || wall <= 0) {
         a->next = "Read what was recorded and what is missing (gpufl report --section ledger).";
@@ -70,7 +95,7 @@ static void put_nothing(const struct model *m, struct answer *a, struct buf *out
         a->cause = "unknown";
         a->next = "Trace the program with engine Trace for its own waits and idle time.";
         buf_str(out, "Nothing is known of the program's own idle time: the engine slows kernels.");
-    } else if ((double)(wall - idle) * 100 >= BUSY_ENOUGH * (double)wall) {
+    } else if (is_busy(idle, wall)) {
         a->cause = "nothing_to_win";
         a->next = SAMPLE_KERNELS;
         buf_printf(out,
@@ -78,6 +103,8 @@ static void put_nothing(const struct model *m, struct answer *a, struct buf *out
                    "of it.",
                    gpus, units_percent(share, (double)(wall - idle), (double)wall), whole);
         put_top_kernel(m, a, out);
+    } else if (devices == 1 && edges * 2 <= wall && is_busy(idle - edges, wall - edges)) {
+        put_edges(m, idle, edges, a, out);
     } else {
         enum idle_cause c = largest(sums);
         a->cause = sum_idle_key(c);

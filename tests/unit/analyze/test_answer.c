@@ -66,6 +66,15 @@ TEST(test_no_line)
     assert_non_null(
         strstr(said, "No line is known that gives back 1 % of the run. The GPU was idle"));
     finder_end();
+    finder_begin("edges");
+    program_work(&finder.p, 20000000);
+    finder_gaps(20, 0, 2000000);
+    ask();
+    assert_string_equal(answer.cause, "nothing_to_win");
+    assert_ptr_equal(strstr(said, "Nothing to win here: between the first and the last work, "),
+                     said);
+    assert_non_null(strstr(said, " of the run lies before and after."));
+    finder_end();
     finder_begin("empty");
     ask();
     assert_string_equal(answer.cause, "unknown");
