@@ -51,7 +51,8 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "sql": {"sql": "SELECT count(*) FROM history"},
           "label_put": {"value": "yes"}, "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
           "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
-          "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0}}
+          "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0},
+          "quota_put": {"of": "workspace", "id": "betatown", "limits": "bodies=1000000"}}
 # A route of a session that does not say whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}
 # Routes whose sessions stand in the query.
@@ -270,6 +271,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.ask(self.routes["workspace_delete"], {"id": spare}, self.founder).status, 204)
         self.assertEqual(self.ask(self.routes["workspace_delete"], {"id": spare}, self.founder).status, 404)
         self.assertEqual(self.ask(self.routes["backup"], {}, self.founder).status, 200)
+        self.assertEqual(self.ask(self.routes["quota_put"], {"email": ""}, self.founder).status, 204)
 
     def test_2_nobody_and_what_was_never_given(self):
         strangers = {"nobody": {}, "key": bearer("gpfl_" + "A" * 32), "link": bearer("gpfs_" + "A" * 32),

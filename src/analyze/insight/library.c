@@ -17,9 +17,10 @@ struct found {
     int64_t time; /* ns */
     double waste; /* ns, of it what could be given back of what shares are of */
     uint64_t launches;
-    uint32_t name;  /* with most waste */
-    double most;    /* ns, its waste */
-    unsigned names; /* different ones */
+    uint32_t name;      /* with most waste */
+    double most;        /* ns, its waste */
+    unsigned names;     /* different ones */
+    int64_t start, end; /* ns: the longest sequence; 0: it is about single kernels */
 };
 
 /* The share of a configuration's time that could be given back; 0: the rule is not about it. */
@@ -121,6 +122,7 @@ static int add(const struct model *m, const struct words *w, uint32_t kind, cons
     insight_fact(i, "launches", (int64_t)f->launches);
     insight_fact(i, "gpu_ns", f->time);
     insight_fact(i, "kernels", f->names);
+    insight_fact_longest(m, i, f->start, f->end);
     buf_str(&text, w->title);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s %s took %s together", units_count(a, (int64_t)f->launches), w->what,
@@ -213,7 +215,9 @@ int insight_attention_pieces(const struct model *m, struct insights *to)
     struct found f = {.time = o->time,
                       .waste = (double)o->time * steady_part(m, KERNEL_SOFTMAX),
                       .launches = o->count,
-                      .names = 1};
+                      .names = 1,
+                      .start = o->start,
+                      .end = o->end};
     struct found fused = gather(m, KERNEL_ATTENTION, whole);
     if (o->count < INSIGHT_library_repeats || fused.launches)
         return 0;
@@ -230,7 +234,9 @@ int insight_elementwise_chains(const struct model *m, struct insights *to)
     struct found f = {.time = o->time,
                       .waste = (double)o->saved * steady_part(m, KERNEL_ELEMENTWISE),
                       .launches = o->kernels,
-                      .names = 1};
+                      .names = 1,
+                      .start = o->start,
+                      .end = o->end};
     return add(m, &words, KERNEL_ELEMENTWISE, &f, "", to);
 }
 

@@ -23,7 +23,9 @@ struct state {
 /* Idle time in which the thread was in the state. */
 struct sum {
     uint64_t samples;
-    int64_t ns, all; /* all: of the idle time, by samples or not */
+    int64_t ns, all;             /* all: of the idle time, by samples or not */
+    int64_t most;                /* ns of the line with most of it */
+    struct idle_longest longest; /* gap of that line */
 };
 
 static struct sum sum_up(const struct model *m, const struct state *s)
@@ -38,6 +40,10 @@ static struct sum sum_up(const struct model *m, const struct state *s)
             continue;
         sum.ns = cells_sum(sum.ns, l->estimated);
         sum.samples += l->looks;
+        if (l->estimated > sum.most) {
+            sum.most = l->estimated;
+            sum.longest = l->longest;
+        }
     }
     return sum;
 }
@@ -137,6 +143,7 @@ static int add(const struct model *m, const struct state *state, struct insights
     i->next = state->next;
     insight_fact(i, "gpu_idle_ns", s.ns);
     insight_fact(i, "samples", (int64_t)s.samples);
+    insight_fact_longest(m, i, s.longest.start, s.longest.end);
     buf_str(&text, state->title);
     rc = insight_say(&i->title, &text);
     buf_str(&text, "The GPU sat idle for ");

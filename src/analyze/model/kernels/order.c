@@ -16,12 +16,14 @@ struct order_stream {
     struct {
         unsigned steps; /* kernels since the product, + 1; 0: there was none */
         bool softmax;
-        int64_t time; /* ns, the product included */
+        int64_t start; /* ns, of the product */
+        int64_t time;  /* ns, the product included */
     } attention;
     struct {
         unsigned count;
         int64_t time, longest;
-        double blocks; /* of the last one */
+        int64_t start, end; /* ns */
+        double blocks;      /* of the last one */
     } chain;
     int64_t graph; /* correlation of the last launch of a graph; 0: none yet */
     uint64_t singles;
@@ -47,6 +49,14 @@ void sum_order_fini(struct model *m)
     sum_order_init(m);
 }
 
+static void keep_longest(struct order_sum *to, int64_t start, int64_t end)
+{
+    if (end - start > to->end - to->start) {
+        to->start = start;
+        to->end = end;
+    }
+}
+
 static void close_chain(struct sum_order *o, struct order_stream *s)
 {
     if (s->chain.count >= ORDER_CHAIN_LEAST) {
@@ -54,6 +64,7 @@ static void close_chain(struct sum_order *o, struct order_stream *s)
         o->chains.kernels += s->chain.count;
         o->chains.time = cells_sum(o->chains.time, s->chain.time);
         o->chains.saved = cells_sum(o->chains.saved, s->chain.time - s->chain.longest);
+        keep_longest(&o->chains, s->chain.start, s->chain.end);
     }
     s->chain.count = 0;
     s->chain.time = s->chain.longest = 0;
@@ -67,6 +78,8 @@ static void step_chain(struct sum_order *o, struct order_stream *s, const struct
         close_chain(o, s);
     if (!(k->kinds & KERNEL_ELEMENTWISE))
         return;
+    s->chain.start = s->chain.count ? s->chain.start : k->start;
+    s->chain.end = k->start + k->duration;
     s->chain.count++;
     s->chain.time = cells_sum(s->chain.time, k->duration);
     s->chain.longest = k->duration > s->chain.longest ? k->duration : s->chain.longest;
@@ -81,10 +94,12 @@ static void step_attention(struct sum_order *o, struct order_stream *s, const st
     if ((k->kinds & KERNEL_PRODUCT) && open && s->attention.softmax) {
         o->attention.count++;
         o->attention.time = cells_sum(o->attention.time, time);
+        keep_longest(&o->attention, s->attention.start, k->start + k->duration);
         s->attention.steps = 0;
     } else if (k->kinds & KERNEL_PRODUCT) {
         s->attention.steps = 1;
         s->attention.softmax = false;
+        s->attention.start = k->start;
         s->attention.time = k->duration;
     } else if (open && s->attention.steps <= ORDER_NEAR) {
         s->attention.softmax |= (k->kinds & KERNEL_SOFTMAX) != 0;
@@ -164,8 +179,9 @@ int sum_order_batch(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-static void add(struct order_sum *to, const struct order_sum *from)
+static void add(struct order_sum *to, const struct order_sum *from, int64_t shift)
 {
+    keep_longest(to, from->start + shift, from->end + shift);
     to->count += from->count;
     to->kernels += from->kernels;
     to->time = cells_sum(to->time, from->time);
@@ -175,9 +191,8 @@ static void add(struct order_sum *to, const struct order_sum *from)
 int sum_order_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_order *o = &into->order;
-    (void)shift;
-    add(&o->attention, &from->order.attention);
-    add(&o->chains, &from->order.chains);
+    add(&o->attention, &from->order.attention, shift);
+    add(&o->chains, &from->order.chains, shift);
     o->graphs += from->order.graphs;
     o->whole += from->order.whole;
     o->singles += from->order.singles;

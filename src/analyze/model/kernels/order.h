@@ -28,9 +28,10 @@ enum {
 
 struct order_sum {
     uint64_t count;
-    uint64_t kernels; /* in chains */
-    int64_t time;     /* ns of all of them */
-    int64_t saved;    /* ns of a chain's kernels except its longest */
+    uint64_t kernels;   /* in chains */
+    int64_t time;       /* ns of all of them */
+    int64_t saved;      /* ns of a chain's kernels except its longest */
+    int64_t start, end; /* ns: of the longest one, from its first kernel to its last */
 };
 
 struct sum_order {

@@ -182,7 +182,7 @@ TEST(test_throttling)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("throttle");
-        describe(1980, cases[i].limit, 700000);
+        describe(CELL_NULL, cases[i].limit, 700000);
         metrics(cases[i].samples, cases[i].throttle, cases[i].temperature);
         finder_look();
         assert_int_equal(finder_find(cases[i].rule, "") != NULL, *cases[i].rule != 0);
