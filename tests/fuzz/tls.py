@@ -31,7 +31,7 @@ from served import PATIENCE, Server, until  # noqa: E402
 
 ROUND = 40  # connections
 ANSWER_S = 2  # a broken connection is read for so long
-ROOM_FILES, ROOM_BYTES = 40, 64 << 20  # more than after the first round
+ROOM_FILES = 40  # more than after the first round
 
 
 def options():
@@ -39,6 +39,7 @@ def options():
     parser.add_argument("server")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    parser.add_argument("--room", type=int, default=64, metavar="MIB", help="of memory more than after the first round")
     parser.add_argument("--patience", type=float, default=2 * PATIENCE, metavar="S", help="until a certificate is used")
     return parser.parse_args()
 
@@ -233,7 +234,7 @@ def play(server, certificates, o):
         first = first or held(server)
     until(lambda: held(server)[0] <= first[0] + ROOM_FILES, lambda: f"descriptors: {first[0]}, then {held(server)[0]}", o.patience)
     last = held(server)
-    assert last[1] <= first[1] + ROOM_BYTES, f"memory: {first[1]}, then {last[1]}"
+    assert last[1] <= first[1] + (o.room << 20), f"memory: {first[1]}, then {last[1]}"
     return {"rounds": rounds, "connections": rounds * ROUND, "good certificates": loads[1], "spoilt ones": loads[0],
             "descriptors": (first[0], last[0]), "MiB": (first[1] >> 20, last[1] >> 20)}
 
