@@ -1,7 +1,8 @@
 /* pack_folder.c - see pack_folder.h. */
 #include "pack_folder.h"
 
-#include "tests/test.h"
+#include "damage.h"
+#include "store/duckdb/engine.h"
 
 #include <ftw.h>
 #include <glob.h>
@@ -46,5 +47,35 @@ const char *pack_of(const char *root, const char *workspace)
     assert_int_equal(found.gl_pathc, 1);
     snprintf(path, sizeof path, "%s", found.gl_pathv[0]);
     globfree(&found);
+    return path;
+}
+
+struct store *pack_store_open(int64_t small_most)
+{
+    const struct store_config config = {
+        .data = pack_folder, .threads = 1, .small_most = small_most};
+    struct store *s;
+    OK(store_duckdb.open(&s, &config, e));
+    return s;
+}
+
+struct store_session *pack_session(struct store *s, const char *workspace, const char *id)
+{
+    struct store_session *ss;
+    OK(store_duckdb.get(s, workspace, id, true, &ss, e));
+    return ss;
+}
+
+const char *pack_file_of(const char *id)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/columns/w/%s.duckdb", pack_folder, id);
+    return path;
+}
+
+const char *pack_columns(void)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/columns", pack_folder);
     return path;
 }

@@ -1,6 +1,10 @@
-/* pack_folder.h - a folder of a test's own, and the pack in it. */
+/* pack_folder.h - a folder of a test's own, a DuckDB store in it, and its pack. */
 #ifndef GPUFL_TESTS_STORE_PACK_FOLDER_H
 #define GPUFL_TESTS_STORE_PACK_FOLDER_H
+
+#include "store/store.h"
+
+#include <stdint.h>
 
 extern char pack_folder[64];
 
@@ -9,5 +13,14 @@ int pack_folder_close(void **state);
 
 /* The path of the only pack of a workspace below root; NULL: it has none. */
 const char *pack_of(const char *root, const char *workspace);
+
+/* The DuckDB store of the folder, with one thread, and a session of it. */
+struct store *pack_store_open(int64_t small_most);
+struct store_session *pack_session(struct store *s, const char *workspace, const char *id);
+
+/* The path of a session's own file in workspace w, and the folder of columns: until the next
+ * call. */
+const char *pack_file_of(const char *id);
+const char *pack_columns(void);
 
 #endif

@@ -2,6 +2,7 @@
  * answers that are lost, rows that nobody counts, other versions' tables, limits, wrong addresses.
  * Skipped, with a message, where clickhouse-server is not installed. */
 #include "clickhouse_server.h"
+#include "clickhouse_store.h"
 #include "cut_proxy.h"
 #include "damage.h"
 #include "store/clickhouse/engine.h"
@@ -17,49 +18,6 @@
 
 static const struct store_ops *ops = &store_clickhouse;
 static char url[256];
-
-static struct store *open_at(const char *at)
-{
-    const struct store_config config = {.url = at, .small_most = -1};
-    struct store *s;
-    OK(ops->open(&s, &config, e));
-    return s;
-}
-
-static int write_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
-{
-    return damage_write(ops, ss, n, position, e);
-}
-
-static int64_t kernels_of(struct store_session *ss)
-{
-    return damage_kernels(ops, ss);
-}
-
-static int64_t position_of(struct store_session *ss)
-{
-    return damage_position(ops, ss);
-}
-
-static long long number(const char *sql)
-{
-    return strtoll(clickhouse_sql(0, sql), NULL, 10);
-}
-
-static struct store_session *session(struct store *s, const char *id)
-{
-    struct store_session *ss;
-    OK(ops->get(s, "w", id, true, &ss, e));
-    return ss;
-}
-
-/* Looks until the statement says so. */
-static void until_number(const char *sql, long long is)
-{
-    for (int i = 0; i < 6000 && number(sql) != is; i++)
-        usleep(10000); /* between two looks; what ends the wait is the answer */
-    assert_int_equal(number(sql), is);
-}
 
 /* ---- a killed writer ------------------------------------------------------------------------- */
 
@@ -104,8 +62,8 @@ TEST(test_killed_server)
 {
     enum { COMMITS = 60 };
     struct killer k = {.stop = false};
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "server-killed");
+    struct store *s = clickhouse_store_open(url);
+    struct store_session *ss = clickhouse_session(s, "server-killed");
     struct store_position at[STORE_POSITIONS_MAX];
     int64_t done = 0;
     int failures = 0;
@@ -113,7 +71,7 @@ TEST(test_killed_server)
     while (done < COMMITS * (int64_t)STEP) {
         struct err why = {0};
         unsigned n = STORE_POSITIONS_MAX;
-        if (!write_some(ss, STEP, done + STEP, &why)) {
+        if (!clickhouse_write(ss, STEP, done + STEP, &why)) {
             done += STEP;
             k.commits++;
             continue;
@@ -136,8 +94,8 @@ TEST(test_killed_server)
         clickhouse_start(0);
     print_message("%d kills, %d transactions failed\n", k.kills, failures);
     assert_true(k.kills > 3);
-    assert_int_equal(position_of(ss), done);
-    assert_int_equal(kernels_of(ss), done);
+    assert_int_equal(clickhouse_position(ss), done);
+    assert_int_equal(clickhouse_kernels(ss), done);
     ops->put(ss);
     ops->close(s);
 }
@@ -156,15 +114,15 @@ TEST(test_lost_answers)
     int proxy = cut_proxy_open(atoi(port + 1)); /* NOLINT: of our own making */
     snprintf(through, sizeof through, "%.*s:%d%s", (int)(port - url), url, proxy,
              strchr(port, '/'));
-    struct store *s = open_at(through);
-    struct store_session *ss = session(s, "lost");
-    OK(write_some(ss, STEP, done += STEP, e)); /* tables are there */
+    struct store *s = clickhouse_store_open(through);
+    struct store_session *ss = clickhouse_session(s, "lost");
+    OK(clickhouse_write(ss, STEP, done += STEP, e)); /* tables are there */
     for (int after = 0; after < 12; after++)
         for (int twice = 1; twice < 3; twice++) {
             struct err why = {0};
             unsigned n = STORE_POSITIONS_MAX;
             cut_proxy_cut(after, twice);
-            int rc = write_some(ss, STEP, done + STEP, &why);
+            int rc = clickhouse_write(ss, STEP, done + STEP, &why);
             cut_proxy_cut(-1, 0);
             if (rc) {
                 failures++;
@@ -178,7 +136,7 @@ TEST(test_lost_answers)
                 commits++;
                 done += STEP;
             }
-            assert_int_equal(kernels_of(ss), done);
+            assert_int_equal(clickhouse_kernels(ss), done);
         }
     print_message("%d transactions failed, %d did not\n", failures, commits);
     assert_true(failures > 4);
@@ -199,27 +157,27 @@ TEST(test_left_rows_are_taken_out)
                                  "length(replaceAll(argMax(ranges, commit), '\\n', '')) "
                                  "FROM damage_w.commits WHERE name = 'left'";
     enum { MANY = 800000 };
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "left");
-    OK(write_some(ss, 1000, 1, e));
+    struct store *s = clickhouse_store_open(url);
+    struct store_session *ss = clickhouse_session(s, "left");
+    OK(clickhouse_write(ss, 1000, 1, e));
     OK(ops->begin(ss, e));
     OK(damage_append(ops, ss, MANY, 0, e)); /* more than is kept before it is sent */
     ops->rollback(ss);
-    OK(write_some(ss, 1000, 2, e));
-    assert_int_equal(kernels_of(ss), 2000);
-    assert_true(number(raw) > 100000);
-    assert_int_equal(number(ranges), 2);
+    OK(clickhouse_write(ss, 1000, 2, e));
+    assert_int_equal(clickhouse_kernels(ss), 2000);
+    assert_true(clickhouse_number(raw) > 100000);
+    assert_int_equal(clickhouse_number(ranges), 2);
     OK(ops->settle(ss, e));
-    assert_int_equal(kernels_of(ss), 2000);
-    until_number(raw, 2000);
-    for (int i = 0; i < 6000 && number(ranges) != 1; i++) {
+    assert_int_equal(clickhouse_kernels(ss), 2000);
+    clickhouse_until(raw, 2000);
+    for (int i = 0; i < 6000 && clickhouse_number(ranges) != 1; i++) {
         OK(ops->settle(ss, e)); /* which finds at last that none are left in any table */
         usleep(10000);          /* between two looks; what ends the wait is the answer */
     }
-    assert_int_equal(number(ranges), 1);
-    OK(write_some(ss, 1000, 3, e)); /* and on it goes */
-    assert_int_equal(kernels_of(ss), 3000);
-    assert_int_equal(position_of(ss), 3);
+    assert_int_equal(clickhouse_number(ranges), 1);
+    OK(clickhouse_write(ss, 1000, 3, e)); /* and on it goes */
+    assert_int_equal(clickhouse_kernels(ss), 3000);
+    assert_int_equal(clickhouse_position(ss), 3);
     ops->put(ss);
     ops->close(s);
 }
@@ -231,17 +189,17 @@ TEST(test_put_apart)
 {
     static const char last[] = "SELECT argMax(kind, commit) FROM damage_apart.commits WHERE name = "
                                "'sick.damaged'";
-    struct store *s = open_at(url);
+    struct store *s = clickhouse_store_open(url);
     struct store_session *ss, *well;
     clickhouse_sql(0, "SYSTEM STOP MERGES"); /* each session's rows keep their part */
     OK(ops->get(s, "apart", "sick", true, &ss, e));
-    OK(write_some(ss, 1000, 1, e));
+    OK(clickhouse_write(ss, 1000, 1, e));
     char path[512];
     snprintf(path, sizeof path, "%s",
              clickhouse_sql(0, "SELECT concat(path, '/start.bin') FROM system.parts WHERE active "
                                "AND database = 'damage_apart' AND table = 'kernel'"));
     OK(ops->get(s, "apart", "well", true, &well, e));
-    OK(write_some(well, 10, 1, e));
+    OK(clickhouse_write(well, 10, 1, e));
     FILE *f = fopen(path, "r+b");
     assert_non_null(f);
     assert_int_equal(fseek(f, 30, SEEK_SET), 0);
@@ -254,15 +212,15 @@ TEST(test_put_apart)
     ops->put(ss);
     OK(ops->put_apart(s, "apart", "sick", e));
     OK(ops->get(s, "apart", "sick", false, &ss, e));
-    assert_int_equal(kernels_of(ss), 0);
-    assert_int_equal(position_of(ss), 0);
-    OK(write_some(ss, 3, 1, e));
-    assert_int_equal(kernels_of(ss), 3);
-    assert_int_equal(kernels_of(well), 10);
-    assert_int_equal(number(last), 3);
+    assert_int_equal(clickhouse_kernels(ss), 0);
+    assert_int_equal(clickhouse_position(ss), 0);
+    OK(clickhouse_write(ss, 3, 1, e));
+    assert_int_equal(clickhouse_kernels(ss), 3);
+    assert_int_equal(clickhouse_kernels(well), 10);
+    assert_int_equal(clickhouse_number(last), 3);
     ops->put(ss);
     OK(ops->drop(s, "apart", "sick", e));
-    assert_int_equal(number(last), 2);
+    assert_int_equal(clickhouse_number(last), 2);
     ops->put(well);
     ops->close(s);
     clickhouse_sql(0, "SYSTEM START MERGES");
@@ -272,17 +230,19 @@ TEST(test_put_apart)
 
 TEST(test_another_server_writes)
 {
-    struct store *one = open_at(url), *two = open_at(url);
-    struct store_session *a = session(one, "shared"), *b = session(two, "shared");
+    struct store *one = clickhouse_store_open(url), *two = clickhouse_store_open(url);
+    struct store_session *a = clickhouse_session(one, "shared"),
+                         *b = clickhouse_session(two, "shared");
     struct err why = {0};
-    OK(write_some(a, 100, 100, e));
-    assert_int_equal(position_of(b), 100);
-    OK(write_some(b, 100, 200, e));
-    assert_int_equal(write_some(a, 100, 200, &why), GPUFL_E_BUSY); /* which it did not know of */
-    assert_int_equal(position_of(a), 200);
-    OK(write_some(a, 100, 300, e));
-    assert_int_equal(kernels_of(a), 300);
-    assert_int_equal(kernels_of(b), 300);
+    OK(clickhouse_write(a, 100, 100, e));
+    assert_int_equal(clickhouse_position(b), 100);
+    OK(clickhouse_write(b, 100, 200, e));
+    assert_int_equal(clickhouse_write(a, 100, 200, &why),
+                     GPUFL_E_BUSY); /* which it did not know of */
+    assert_int_equal(clickhouse_position(a), 200);
+    OK(clickhouse_write(a, 100, 300, e));
+    assert_int_equal(clickhouse_kernels(a), 300);
+    assert_int_equal(clickhouse_kernels(b), 300);
     ops->put(a);
     ops->put(b);
     ops->close(one);
@@ -345,11 +305,12 @@ TEST(test_servers_take_turns)
     struct held table = {0};
     struct seat seats[2];
     struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
-    struct store_session *a = session(one, "turns"), *b = session(two, "turns");
+    struct store_session *a = clickhouse_session(one, "turns"),
+                         *b = clickhouse_session(two, "turns");
     struct err why = {0};
     for (int64_t done = 0; done < 600; done += 200) {
-        assert_int_equal(position_of(a), done);
-        assert_int_equal(position_of(b), done);
+        assert_int_equal(clickhouse_position(a), done);
+        assert_int_equal(clickhouse_position(b), done);
         OK(ops->begin(a, e));
         assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY);
         OK(ops->settle(b, e)); /* which leaves it to who writes */
@@ -357,13 +318,13 @@ TEST(test_servers_take_turns)
         const struct store_position at = {"device", done + 100};
         OK(ops->commit(a, &at, 1, e));
         assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* it has got further */
-        assert_int_equal(position_of(b), done + 100);
-        OK(write_some(b, 100, done + 200, e));
+        assert_int_equal(clickhouse_position(b), done + 100);
+        OK(clickhouse_write(b, 100, done + 200, e));
     }
-    assert_int_equal(kernels_of(a), 600);
-    assert_int_equal(kernels_of(b), 600);
+    assert_int_equal(clickhouse_kernels(a), 600);
+    assert_int_equal(clickhouse_kernels(b), 600);
     OK(ops->settle(a, e));
-    assert_int_equal(kernels_of(b), 600);
+    assert_int_equal(clickhouse_kernels(b), 600);
     assert_int_equal(table.holder, 0);
     ops->put(a);
     ops->put(b);
@@ -378,29 +339,30 @@ TEST(test_a_turn_is_seized)
     struct held table = {0};
     struct seat seats[2];
     struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
-    struct store_session *a = session(one, "seized"), *b = session(two, "seized");
+    struct store_session *a = clickhouse_session(one, "seized"),
+                         *b = clickhouse_session(two, "seized");
     struct err why = {0};
     char sql[512];
-    OK(write_some(a, 100, 100, e));
-    assert_int_equal(position_of(b), 100);
+    OK(clickhouse_write(a, 100, 100, e));
+    assert_int_equal(clickhouse_position(b), 100);
     OK(ops->begin(a, e));
     OK(damage_append(ops, a, 50, 150, e));
     table.expired = true;
     assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* the last commit has a new number: */
-    assert_int_equal(position_of(b), 100);
+    assert_int_equal(clickhouse_position(b), 100);
     const struct store_position late = {"device", 150};
     assert_int_equal(ops->commit(a, &late, 1, &why), GPUFL_E_BUSY);
-    assert_int_equal(position_of(b), 100);
-    OK(write_some(b, 100, 200, e));
-    assert_int_equal(position_of(a), 200);
-    OK(write_some(a, 100, 300, e));
-    assert_int_equal(kernels_of(a), 300);
-    assert_int_equal(kernels_of(b), 300);
+    assert_int_equal(clickhouse_position(b), 100);
+    OK(clickhouse_write(b, 100, 200, e));
+    assert_int_equal(clickhouse_position(a), 200);
+    OK(clickhouse_write(a, 100, 300, e));
+    assert_int_equal(clickhouse_kernels(a), 300);
+    assert_int_equal(clickhouse_kernels(b), 300);
     snprintf(sql, sizeof sql, "SELECT count() FROM damage_w.kernel WHERE session = %llu",
              (unsigned long long)a->key);
-    assert_int_equal(number(sql), 350); /* also those that never counted */
+    assert_int_equal(clickhouse_number(sql), 350); /* also those that never counted */
     OK(ops->settle(a, e));
-    until_number(sql, 300);
+    clickhouse_until(sql, 300);
     ops->put(a);
     ops->put(b);
     ops->close(one);
@@ -411,23 +373,23 @@ TEST(test_a_turn_is_seized)
 
 TEST(test_older_tables)
 {
-    struct store *s = open_at(url);
+    struct store *s = clickhouse_store_open(url);
     struct store_session *ss;
     OK(ops->get(s, "older", "old", true, &ss, e));
-    OK(write_some(ss, 7, 7, e));
+    OK(clickhouse_write(ss, 7, 7, e));
     ops->put(ss);
     ops->close(s);
     /* The tables are as an older version left them, with a newer one running. */
     clickhouse_sql(0, "ALTER TABLE damage_older.kernel DROP COLUMN inherited");
     clickhouse_sql(0, "ALTER TABLE damage_older.kernel ADD COLUMN of_tomorrow Int64");
-    s = open_at(url);
+    s = clickhouse_store_open(url);
     OK(ops->get(s, "older", "old", false, &ss, e));
-    assert_int_equal(kernels_of(ss), 7);
-    OK(write_some(ss, 5, 12, e));
-    assert_int_equal(kernels_of(ss), 12);
+    assert_int_equal(clickhouse_kernels(ss), 7);
+    OK(clickhouse_write(ss, 5, 12, e));
+    assert_int_equal(clickhouse_kernels(ss), 12);
     assert_int_equal(
-        number("SELECT count() FROM system.columns WHERE database = 'damage_older' AND "
-               "table = 'kernel' AND name = 'inherited'"),
+        clickhouse_number("SELECT count() FROM system.columns WHERE database = 'damage_older' AND "
+                          "table = 'kernel' AND name = 'inherited'"),
         1);
     ops->put(ss);
     ops->close(s);
@@ -436,8 +398,8 @@ TEST(test_older_tables)
 TEST(test_ids_that_collide)
 {
     char sql[512];
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "first");
+    struct store *s = clickhouse_store_open(url);
+    struct store_session *ss = clickhouse_session(s, "first");
     struct err why = {0};
     ops->put(ss);
     snprintf(sql, sizeof sql,
@@ -480,13 +442,13 @@ TEST(test_limits)
                                        {.i = 10},      {.i = 0}};
     const struct store_visitor v = {NULL, damage_no_rows};
     struct err why = {0};
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "limits");
-    OK(write_some(ss, 500000, 1, e));
+    struct store *s = clickhouse_store_open(url);
+    struct store_session *ss = clickhouse_session(s, "limits");
+    OK(clickhouse_write(ss, 500000, 1, e));
     ops->put(ss);
     ops->close(s);
     OK(ops->open(&s, &config, e));
-    ss = session(s, "limits");
+    ss = clickhouse_session(s, "limits");
     assert_int_equal(
         ops->query(s, &(struct store_question){"w", ss, QUERY_kernels, args}, &v, &why),
         GPUFL_E_TIMEOUT);
@@ -496,8 +458,8 @@ TEST(test_limits)
     config.query_limit = 0;
     config.memory_limit = 128 << 20; /* less than a run of kernels takes: sorted on disk */
     OK(ops->open(&s, &config, e));
-    ss = session(s, "limits");
-    assert_int_equal(kernels_of(ss), 500000);
+    ss = clickhouse_session(s, "limits");
+    assert_int_equal(clickhouse_kernels(ss), 500000);
     ops->put(ss);
     ops->close(s);
     config.memory_limit = 1 << 20;

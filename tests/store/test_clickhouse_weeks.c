@@ -2,6 +2,7 @@
  * else's rows, and a store of 0.1.0, with a partition for each session, becomes one of today.
  * Skipped, with a message, where clickhouse-server is not installed. */
 #include "clickhouse_server.h"
+#include "clickhouse_store.h"
 #include "damage.h"
 #include "store/clickhouse/engine.h"
 #include "store/store.h"
@@ -14,70 +15,28 @@
 static const struct store_ops *ops = &store_clickhouse;
 static char url[256];
 
-static struct store *open_at(const char *at)
-{
-    const struct store_config config = {.url = at, .small_most = -1};
-    struct store *s;
-    OK(ops->open(&s, &config, e));
-    return s;
-}
-
-static int write_some(struct store_session *ss, size_t n, int64_t position, struct err *e)
-{
-    return damage_write(ops, ss, n, position, e);
-}
-
-static int64_t kernels_of(struct store_session *ss)
-{
-    return damage_kernels(ops, ss);
-}
-
-static int64_t position_of(struct store_session *ss)
-{
-    return damage_position(ops, ss);
-}
-
-static long long number(const char *sql)
-{
-    return strtoll(clickhouse_sql(0, sql), NULL, 10);
-}
-
-static struct store_session *session(struct store *s, const char *id)
-{
-    struct store_session *ss;
-    OK(ops->get(s, "w", id, true, &ss, e));
-    return ss;
-}
-
-/* Looks until the statement says so. */
-static void until_number(const char *sql, long long is)
-{
-    for (int i = 0; i < 6000 && number(sql) != is; i++)
-        usleep(10000); /* between two looks; what ends the wait is the answer */
-    assert_int_equal(number(sql), is);
-}
-
 /* ---- disk ------------------------------------------------------------------------------------ */
 
 TEST(test_deleting_frees_the_disk)
 {
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "large"), *beside = session(s, "beside");
+    struct store *s = clickhouse_store_open(url);
+    struct store_session *ss = clickhouse_session(s, "large"),
+                         *beside = clickhouse_session(s, "beside");
     static const char raw[] = "SELECT count() FROM weeks_w.kernel WHERE session IN (SELECT session "
                               "FROM weeks_w.commits WHERE name = 'large')";
     int64_t bytes;
-    OK(write_some(beside, 1000, 1, e));
-    OK(write_some(ss, 1500000, 1, e));
+    OK(clickhouse_write(beside, 1000, 1, e));
+    OK(clickhouse_write(ss, 1500000, 1, e));
     OK(ops->settle(ss, e));
     OK(ops->size(s, "w", "large", &bytes, e));
     assert_true(bytes > 1000000);
     long long before = clickhouse_disk(0);
     OK(ops->drop(s, "w", "large", e));
-    assert_int_equal(kernels_of(ss), 1500000); /* a reader still reads it */
-    assert_int_equal(number(raw), 1500000);
+    assert_int_equal(clickhouse_kernels(ss), 1500000); /* a reader still reads it */
+    assert_int_equal(clickhouse_number(raw), 1500000);
     ops->put(ss);
-    until_number(raw, 0);
-    assert_int_equal(kernels_of(beside), 1000);
+    clickhouse_until(raw, 0);
+    assert_int_equal(clickhouse_kernels(beside), 1000);
     long long freed = 0; /* files are removed after the statement */
     for (int i = 0; i < 12000 && freed < bytes / 2; i++) {
         freed = before - clickhouse_disk(0);
@@ -92,23 +51,23 @@ TEST(test_deleting_frees_the_disk)
  * session. */
 TEST(test_unfinished_deletion)
 {
-    struct store *s = open_at(url);
-    struct store_session *ss = session(s, "half-deleted");
-    OK(write_some(ss, 1000, 1, e));
+    struct store *s = clickhouse_store_open(url);
+    struct store_session *ss = clickhouse_session(s, "half-deleted");
+    OK(clickhouse_write(ss, 1000, 1, e));
     ops->put(ss);
     ops->close(s);
     clickhouse_sql(0, "INSERT INTO weeks_w.commits SELECT session, commit + 1, 2, name, counts, "
                       "positions, ranges FROM weeks_w.commits WHERE name = 'half-deleted' ORDER BY "
                       "commit DESC LIMIT 1");
-    s = open_at(url);
+    s = clickhouse_store_open(url);
     assert_int_equal(ops->get(s, "w", "half-deleted", false, &ss, NULL), GPUFL_E_NOENT);
-    ss = session(s, "half-deleted");
-    assert_int_equal(kernels_of(ss), 0);
-    OK(write_some(ss, 10, 1, e));
-    assert_int_equal(kernels_of(ss), 10);
-    until_number("SELECT count() FROM weeks_w.kernel WHERE session IN (SELECT session FROM "
-                 "weeks_w.commits WHERE name = 'half-deleted')",
-                 10);
+    ss = clickhouse_session(s, "half-deleted");
+    assert_int_equal(clickhouse_kernels(ss), 0);
+    OK(clickhouse_write(ss, 10, 1, e));
+    assert_int_equal(clickhouse_kernels(ss), 10);
+    clickhouse_until("SELECT count() FROM weeks_w.kernel WHERE session IN (SELECT session FROM "
+                     "weeks_w.commits WHERE name = 'half-deleted')",
+                     10);
     ops->put(ss);
     ops->close(s);
 }
@@ -124,13 +83,13 @@ TEST(test_deleted_together)
                       left[] = "SELECT count() FROM (SELECT argMax(kind, commit) AS k, "
                                "argMax(counts, commit) AS c FROM weeks_many.commits GROUP BY "
                                "session) WHERE k = 2 AND c != ''";
-    struct store *s = open_at(url);
+    struct store *s = clickhouse_store_open(url);
     struct store_session *ss;
     char id[16];
     for (int i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "many-%d", i);
         OK(ops->get(s, "many", id, true, &ss, e));
-        OK(write_some(ss, 100, 1, e));
+        OK(clickhouse_write(ss, 100, 1, e));
         ops->put(ss);
     }
     for (int i = 0; i < MANY - 2; i++) {
@@ -138,23 +97,23 @@ TEST(test_deleted_together)
         OK(ops->drop(s, "many", id, e));
     }
     ops->close(s); /* perhaps before anything was removed */
-    s = open_at(url);
+    s = clickhouse_store_open(url);
     OK(ops->get(s, "many", "many-0", true, &ss, e));
-    OK(write_some(ss, 7, 1, e));
-    until_number(raw, 207);
-    until_number(left, 0);
-    long long done = number(statements);
+    OK(clickhouse_write(ss, 7, 1, e));
+    clickhouse_until(raw, 207);
+    clickhouse_until(left, 0);
+    long long done = clickhouse_number(statements);
     assert_in_range(done, 1, 4);
-    assert_int_equal(kernels_of(ss), 7);
+    assert_int_equal(clickhouse_kernels(ss), 7);
     ops->put(ss);
     ops->close(s);
-    s = open_at(url);
+    s = clickhouse_store_open(url);
     OK(ops->get(s, "many", "many-11", false, &ss, e));
-    assert_int_equal(kernels_of(ss), 100);
+    assert_int_equal(clickhouse_kernels(ss), 100);
     OK(ops->drop(s, "many", "many-10", e));
-    until_number(raw, 107);
-    until_number(left, 0);
-    assert_int_equal(number(statements), done + 1);
+    clickhouse_until(raw, 107);
+    clickhouse_until(left, 0);
+    assert_int_equal(clickhouse_number(statements), done + 1);
     ops->put(ss);
     ops->close(s);
 }
@@ -240,22 +199,23 @@ static void make_old(const char *table, const char *order, const char *name)
 
 static void check_before(const char *first_column, long long kernels)
 {
-    struct store *s = open_at(url);
+    struct store *s = clickhouse_store_open(url);
     struct store_session *ss;
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "before-%d", i);
         OK(ops->get(s, "before", id, false, &ss, e));
-        assert_int_equal(kernels_of(ss), 100 * (i + 1));
-        assert_int_equal(position_of(ss), i + 1);
+        assert_int_equal(clickhouse_kernels(ss), 100 * (i + 1));
+        assert_int_equal(clickhouse_position(ss), i + 1);
         ops->put(ss);
     }
     ops->close(s);
-    assert_int_equal(number("SELECT count() FROM weeks_before.kernel"), kernels);
-    assert_int_equal(number("SELECT count() FROM system.tables WHERE database = 'weeks_before' AND "
-                            "(substring(name, 1, 1) = '.' OR position(engine_full, 'PARTITION BY "
-                            "session ORDER') > 0)"),
-                     0);
+    assert_int_equal(clickhouse_number("SELECT count() FROM weeks_before.kernel"), kernels);
+    assert_int_equal(
+        clickhouse_number("SELECT count() FROM system.tables WHERE database = 'weeks_before' AND "
+                          "(substring(name, 1, 1) = '.' OR position(engine_full, 'PARTITION BY "
+                          "session ORDER') > 0)"),
+        0);
     assert_string_equal(clickhouse_sql(0, first_column), "1");
 }
 
@@ -267,13 +227,13 @@ TEST(test_store_of_before)
         "SELECT position(engine_full, 'ORDER BY (session, run, start') > 0 "
         "FROM system.tables WHERE database = 'weeks_before' AND name = "
         "'kernel'";
-    struct store *s = open_at(url);
+    struct store *s = clickhouse_store_open(url);
     struct store_session *ss;
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "before-%d", i);
         OK(ops->get(s, "before", id, true, &ss, e));
-        OK(write_some(ss, 100 * (size_t)(i + 1), i + 1, e));
+        OK(clickhouse_write(ss, 100 * (size_t)(i + 1), i + 1, e));
         ops->put(ss);
     }
     ops->close(s);

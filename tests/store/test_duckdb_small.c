@@ -20,36 +20,6 @@
 
 static const struct store_ops *const ops = &store_duckdb;
 
-static struct store *open_store(int64_t small_most)
-{
-    const struct store_config config = {
-        .data = pack_folder, .threads = 1, .small_most = small_most};
-    struct store *s;
-    OK(ops->open(&s, &config, e));
-    return s;
-}
-
-static struct store_session *get(struct store *s, const char *workspace, const char *id)
-{
-    struct store_session *ss;
-    OK(ops->get(s, workspace, id, true, &ss, e));
-    return ss;
-}
-
-static const char *file_of(const char *id)
-{
-    static char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/columns/w/%s.duckdb", pack_folder, id);
-    return path;
-}
-
-static const char *columns(void)
-{
-    static char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/columns", pack_folder);
-    return path;
-}
-
 static int take_count(void *arg, const struct store_chunk *c)
 {
     for (size_t i = 0; i < c->rows; i++)
@@ -78,25 +48,25 @@ static int count_batch(void *arg, const struct wire_batch *b)
 TEST(test_grown)
 {
     enum { STEP = 200, STEPS = 120 };
-    struct store *s = open_store(256 << 10);
-    struct store_session *ss = get(s, "w", "grows");
+    struct store *s = pack_store_open(256 << 10);
+    struct store_session *ss = pack_session(s, "w", "grows");
     int grown_at = 0;
     for (int i = 1; i <= STEPS; i++) {
         OK(damage_write(ops, ss, STEP, i, e));
         assert_int_equal(damage_kernels(ops, ss), (int64_t)i * STEP);
         assert_int_equal(asked(s, ss), (int64_t)i * STEP);
         assert_int_equal(damage_position(ops, ss), i);
-        if (file_exists(file_of("grows")) != (grown_at > 0))
+        if (file_exists(pack_file_of("grows")) != (grown_at > 0))
             grown_at = i;
         if (i % 7)
             continue;
         ops->put(ss);
         ops->close(s);
-        s = open_store(256 << 10);
-        ss = get(s, "w", "grows");
+        s = pack_store_open(256 << 10);
+        ss = pack_session(s, "w", "grows");
     }
     assert_true(grown_at > 1 && grown_at < STEPS);
-    assert_null(pack_of(columns(), "w"));
+    assert_null(pack_of(pack_columns(), "w"));
     ops->put(ss);
     ops->close(s);
 }
@@ -128,16 +98,16 @@ TEST(test_read_while_it_grows)
     for (int round = 0; round < 4; round++) {
         char id[16];
         pthread_t thread;
-        struct store *s = open_store(64 << 10);
+        struct store *s = pack_store_open(64 << 10);
         snprintf(id, sizeof id, "read%d", round);
-        struct reader r = {.ss = get(s, "w", id)};
+        struct reader r = {.ss = pack_session(s, "w", id)};
         assert_int_equal(pthread_create(&thread, NULL, read_it, &r), 0);
         for (int i = 1; i <= 40 || r.looks < 40; i++)
             OK(damage_write(ops, r.ss, GROW_STEP, i, e));
         r.done = true;
         pthread_join(thread, NULL);
         assert_false(r.wrong);
-        assert_true(file_exists(file_of(id)));
+        assert_true(file_exists(pack_file_of(id)));
         ops->put(r.ss);
         ops->close(s);
     }
@@ -181,10 +151,10 @@ static int wait_for_writer(void *arg, const struct wire_batch *b)
 TEST(test_slow_reader)
 {
     for (int round = 0; round < 2; round++) {
-        struct store *s = open_store(round ? 64 << 10 : 16 << 20);
+        struct store *s = pack_store_open(round ? 64 << 10 : 16 << 20);
         char id[16];
         snprintf(id, sizeof id, "slow%d", round);
-        struct slow r = {.ss = get(s, "w", id)};
+        struct slow r = {.ss = pack_session(s, "w", id)};
         OK(damage_write(ops, r.ss, GROW_STEP, 1, e));
         int rc = ops->scan(r.ss, RECORD_kernel, INT64_MIN, INT64_MAX,
                            &(struct wire_visitor){.arg = &r, .batch = wait_for_writer}, NULL);
@@ -193,7 +163,7 @@ TEST(test_slow_reader)
         assert_int_equal(r.rows, GROW_STEP);
         assert_int_equal(damage_kernels(ops, r.ss), 100 * GROW_STEP);
         assert_int_equal(asked(s, r.ss), 100 * GROW_STEP);
-        assert_int_equal(file_exists(file_of(id)), round);
+        assert_int_equal(file_exists(pack_file_of(id)), round);
         ops->put(r.ss);
         ops->close(s);
     }
@@ -202,18 +172,18 @@ TEST(test_slow_reader)
 /* A transaction that would make it large is undone: it stays as it was, without a file. */
 TEST(test_growth_undone)
 {
-    struct store *s = open_store(256 << 10);
-    struct store_session *ss = get(s, "w", "undone");
+    struct store *s = pack_store_open(256 << 10);
+    struct store_session *ss = pack_session(s, "w", "undone");
     OK(damage_write(ops, ss, 10, 1, e));
     for (int round = 0; round < 3; round++) {
         OK(ops->begin(ss, e));
         OK(damage_append(ops, ss, 20000, 2, e));
         ops->rollback(ss);
-        assert_false(file_exists(file_of("undone")));
+        assert_false(file_exists(pack_file_of("undone")));
         assert_int_equal(damage_kernels(ops, ss), 10);
     }
     OK(damage_write(ops, ss, 20000, 2, e));
-    assert_true(file_exists(file_of("undone")));
+    assert_true(file_exists(pack_file_of("undone")));
     assert_int_equal(damage_kernels(ops, ss), 20010);
     ops->put(ss);
     ops->close(s);
@@ -223,19 +193,19 @@ TEST(test_growth_undone)
  * which would be the session when it is opened again. */
 TEST(test_deleted_while_it_grows)
 {
-    struct store *s = open_store(64 << 10);
-    struct store_session *ss = get(s, "w", "gone");
+    struct store *s = pack_store_open(64 << 10);
+    struct store_session *ss = pack_session(s, "w", "gone");
     OK(damage_write(ops, ss, 10, 1, e));
     OK(ops->begin(ss, e));
     OK(damage_append(ops, ss, 5000, 2, e));
-    assert_true(file_exists(file_of("gone")));
+    assert_true(file_exists(pack_file_of("gone")));
     OK(packs_drop(s->packs, "w", "gone", e)); /* the part of a deletion that commits */
     assert_int_equal(ops->commit(ss, &(struct store_position){"device", 2}, 1, NULL),
                      GPUFL_E_NOENT);
-    assert_false(file_exists(file_of("gone")));
+    assert_false(file_exists(pack_file_of("gone")));
     ops->put(ss);
     ops->close(s);
-    s = open_store(64 << 10);
+    s = pack_store_open(64 << 10);
     assert_int_equal(ops->get(s, "w", "gone", false, &ss, NULL), GPUFL_E_NOENT);
     ops->close(s);
 }
@@ -243,13 +213,13 @@ TEST(test_deleted_while_it_grows)
 /* A commit without positions leaves them as they are, also where the session gets its file. */
 TEST(test_grown_without_positions)
 {
-    struct store *s = open_store(64 << 10);
-    struct store_session *ss = get(s, "w", "stays");
+    struct store *s = pack_store_open(64 << 10);
+    struct store_session *ss = pack_session(s, "w", "stays");
     OK(damage_write(ops, ss, 10, 7, e));
     OK(ops->begin(ss, e));
     OK(damage_append(ops, ss, 5000, 8, e));
     OK(ops->commit(ss, NULL, 0, e));
-    assert_true(file_exists(file_of("stays")));
+    assert_true(file_exists(pack_file_of("stays")));
     assert_int_equal(damage_position(ops, ss), 7);
     assert_int_equal(damage_kernels(ops, ss), 5010);
     ops->put(ss);
@@ -259,14 +229,14 @@ TEST(test_grown_without_positions)
 TEST(test_many_commits)
 {
     enum { COMMITS = 300 };
-    struct store *s = open_store(0);
-    struct store_session *ss = get(s, "w", "live");
+    struct store *s = pack_store_open(0);
+    struct store_session *ss = pack_session(s, "w", "live");
     for (int i = 1; i <= COMMITS; i++)
         OK(damage_write(ops, ss, 1, i, e));
     ops->put(ss);
     ops->close(s);
-    s = open_store(0);
-    ss = get(s, "w", "live");
+    s = pack_store_open(0);
+    ss = pack_session(s, "w", "live");
     assert_int_equal(damage_kernels(ops, ss), COMMITS);
     assert_int_equal(damage_position(ops, ss), COMMITS);
     ops->put(ss);
@@ -283,35 +253,35 @@ static int count_one(void *arg, const char *id)
 /* A store of the time when each session had a file: read, written, deleted, listed with others. */
 TEST(test_store_of_files)
 {
-    struct store *s = open_store(-1);
+    struct store *s = pack_store_open(-1);
     struct store_session *ss;
     int64_t bytes;
     int n = 0;
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "old%d", i);
-        ss = get(s, "w", id);
+        ss = pack_session(s, "w", id);
         OK(damage_write(ops, ss, 10, 1, e));
         ops->put(ss);
     }
     ops->close(s);
-    assert_null(pack_of(columns(), "w"));
-    s = open_store(0);
-    ss = get(s, "w", "old1");
+    assert_null(pack_of(pack_columns(), "w"));
+    s = pack_store_open(0);
+    ss = pack_session(s, "w", "old1");
     assert_int_equal(damage_kernels(ops, ss), 10);
     assert_int_equal(damage_position(ops, ss), 1);
     OK(damage_write(ops, ss, 5, 2, e));
     assert_int_equal(asked(s, ss), 15);
     ops->put(ss);
-    ss = get(s, "w", "new");
+    ss = pack_session(s, "w", "new");
     OK(damage_write(ops, ss, 7, 1, e));
     ops->put(ss);
     OK(ops->sessions(s, "w", count_one, &n, e));
     assert_int_equal(n, 4);
     OK(ops->drop(s, "w", "old2", e));
-    assert_false(file_exists(file_of("old2")));
+    assert_false(file_exists(pack_file_of("old2")));
     ops->close(s);
-    s = open_store(0);
+    s = pack_store_open(0);
     OK(ops->get(s, "w", "old1", false, &ss, e));
     assert_int_equal(damage_kernels(ops, ss), 15);
     ops->put(ss);
@@ -324,12 +294,12 @@ TEST(test_store_of_files)
 /* No pack has rows of two workspaces. */
 TEST(test_tenants)
 {
-    struct store *s = open_store(0);
+    struct store *s = pack_store_open(0);
     static const char *const workspaces[] = {"a", "b"};
     for (int i = 0; i < 8; i++) {
         char id[32];
         snprintf(id, sizeof id, "secret-of-%s-%d", workspaces[i % 2], i);
-        struct store_session *ss = get(s, workspaces[i % 2], id);
+        struct store_session *ss = pack_session(s, workspaces[i % 2], id);
         OK(damage_write(ops, ss, 10, 1, e));
         ops->put(ss);
     }
@@ -339,7 +309,7 @@ TEST(test_tenants)
         size_t len;
         snprintf(own, sizeof own, "secret-of-%s", workspaces[i]);
         snprintf(other, sizeof other, "secret-of-%s", workspaces[!i]);
-        OK(file_read_all(pack_of(columns(), workspaces[i]), 1 << 20, &data, &len, e));
+        OK(file_read_all(pack_of(pack_columns(), workspaces[i]), 1 << 20, &data, &len, e));
         assert_non_null(memmem(data, len, own, strlen(own)));
         assert_null(memmem(data, len, other, strlen(other)));
         mem_free(data);
@@ -350,21 +320,21 @@ TEST(test_tenants)
 TEST(test_put_apart)
 {
     char apart[PATH_MAX + 16];
-    struct store *s = open_store(0);
-    struct store_session *ss = get(s, "w", "sick");
+    struct store *s = pack_store_open(0);
+    struct store_session *ss = pack_session(s, "w", "sick");
     OK(damage_write(ops, ss, 10, 1, e));
     ops->put(ss);
-    ss = get(s, "w", "well");
+    ss = pack_session(s, "w", "well");
     OK(damage_write(ops, ss, 10, 1, e));
     ops->put(ss);
     ops->close(s);
-    FILE *f = fopen(pack_of(columns(), "w"), "r+b");
+    FILE *f = fopen(pack_of(pack_columns(), "w"), "r+b");
     assert_non_null(f);
     assert_int_equal(fseek(f, 16 + 96 + 8, SEEK_SET), 0);
     fputs("????", f);
     fclose(f);
-    s = open_store(0);
-    ss = get(s, "w", "sick");
+    s = pack_store_open(0);
+    ss = pack_session(s, "w", "sick");
     int64_t n = 0;
     assert_int_equal(
         ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX, &(struct wire_visitor){.arg = &n}, NULL),
@@ -372,15 +342,15 @@ TEST(test_put_apart)
     assert_int_equal(ops->begin(ss, NULL), GPUFL_E_CORRUPT);
     ops->put(ss);
     OK(ops->put_apart(s, "w", "sick", e));
-    snprintf(apart, sizeof apart, "%s.damaged", file_of("sick"));
+    snprintf(apart, sizeof apart, "%s.damaged", pack_file_of("sick"));
     assert_true(file_exists(apart));
-    ss = get(s, "w", "sick");
+    ss = pack_session(s, "w", "sick");
     OK(damage_write(ops, ss, 3, 1, e));
     assert_int_equal(damage_kernels(ops, ss), 3);
     ops->put(ss);
     OK(ops->drop(s, "w", "sick", e));
     assert_false(file_exists(apart));
-    ss = get(s, "w", "well");
+    ss = pack_session(s, "w", "well");
     assert_int_equal(damage_kernels(ops, ss), 10);
     ops->put(ss);
     ops->close(s);
@@ -413,7 +383,7 @@ TEST(test_history_is_replaced)
 {
     size_t rows;
     for (int round = 0; round < 3; round++) {
-        struct store *s = open_store(0);
+        struct store *s = pack_store_open(0);
         put_history(s, "first", 3);
         put_history(s, "second", 2);
         put_history(s, "first", round + 1u);

@@ -19,36 +19,6 @@
 
 static const struct store_ops *const ops = &store_duckdb;
 
-static struct store *open_store(int64_t small_most)
-{
-    const struct store_config config = {
-        .data = pack_folder, .threads = 1, .small_most = small_most};
-    struct store *s;
-    OK(ops->open(&s, &config, e));
-    return s;
-}
-
-static struct store_session *get(struct store *s, const char *workspace, const char *id)
-{
-    struct store_session *ss;
-    OK(ops->get(s, workspace, id, true, &ss, e));
-    return ss;
-}
-
-static const char *file_of(const char *id)
-{
-    static char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/columns/w/%s.duckdb", pack_folder, id);
-    return path;
-}
-
-static const char *columns(void)
-{
-    static char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/columns", pack_folder);
-    return path;
-}
-
 /* ---- what is on the disk when the pack no longer has the session ----------------------------- */
 
 static const char *named; /* a file or folder; NULL: nobody asks */
@@ -81,11 +51,11 @@ int fsync(int fd)
 TEST(test_workspace_is_on_the_disk)
 {
     char folder[PATH_MAX];
-    struct store *s = open_store(0);
+    struct store *s = pack_store_open(0);
     snprintf(folder, sizeof folder, "%s/columns/w", pack_folder);
     named = folder;
     named_synced = false;
-    struct store_session *ss = get(s, "w", "first");
+    struct store_session *ss = pack_session(s, "w", "first");
     OK(damage_write(ops, ss, 10, 1, e));
     named = NULL;
     assert_true(named_synced);
@@ -122,8 +92,8 @@ static void read_others(void)
 /* Other sessions are opened and read while a deletion waits for the disk. */
 TEST(test_deletion_holds_up_nobody)
 {
-    struct store *s = other_store = open_store(0);
-    struct store_session *one = get(s, "w", "one"), *other = get(s, "w", "other");
+    struct store *s = other_store = pack_store_open(0);
+    struct store_session *one = pack_session(s, "w", "one"), *other = pack_session(s, "w", "other");
     OK(damage_write(ops, one, 10, 1, e));
     OK(damage_write(ops, other, 10, 1, e));
     ops->put(other);
@@ -133,19 +103,19 @@ TEST(test_deletion_holds_up_nobody)
     assert_int_equal(others_read, 1);
     assert_int_equal(ops->get(s, "w", "one", true, &other, NULL), GPUFL_E_BUSY);
     ops->put(one);
-    ops->put(get(s, "w", "one"));
+    ops->put(pack_session(s, "w", "one"));
     ops->close(s);
 }
 
 /* The name of a session's file is on the disk before the session leaves the pack. */
 TEST(test_grown_is_on_the_disk)
 {
-    struct store *s = open_store(64 << 10);
-    struct store_session *ss = get(s, "w", "disk");
+    struct store *s = pack_store_open(64 << 10);
+    struct store_session *ss = pack_session(s, "w", "disk");
     OK(damage_write(ops, ss, 10, 1, e));
     OK(ops->begin(ss, e));
     OK(damage_append(ops, ss, 5000, 2, e));
-    named = file_of("disk");
+    named = pack_file_of("disk");
     named_synced = false;
     assert_true(file_exists(named));
     OK(ops->commit(ss, &(struct store_position){"device", 2}, 1, e));
@@ -158,23 +128,23 @@ TEST(test_grown_is_on_the_disk)
 /* A pack that lost the record that a session has left it does not cost the session its file. */
 TEST(test_damaged_leaving)
 {
-    struct store *s = open_store(64 << 10);
-    struct store_session *big = get(s, "w", "big"), *other = get(s, "w", "other");
+    struct store *s = pack_store_open(64 << 10);
+    struct store_session *big = pack_session(s, "w", "big"), *other = pack_session(s, "w", "other");
     OK(damage_write(ops, big, 10, 1, e));
     OK(damage_write(ops, other, 10, 1, e));
-    int64_t at = file_size(pack_of(columns(), "w"));
+    int64_t at = file_size(pack_of(pack_columns(), "w"));
     OK(damage_write(ops, big, 5000, 2, e));
     OK(damage_write(ops, other, 10, 2, e));
     ops->put(big);
     ops->put(other);
     ops->close(s);
-    FILE *f = fopen(pack_of(columns(), "w"), "r+b");
+    FILE *f = fopen(pack_of(pack_columns(), "w"), "r+b");
     assert_non_null(f);
     assert_int_equal(fseek(f, (long)at + 20, SEEK_SET), 0);
     fputc('?', f);
     fclose(f);
-    s = open_store(64 << 10);
-    big = get(s, "w", "big");
+    s = pack_store_open(64 << 10);
+    big = pack_session(s, "w", "big");
     assert_int_equal(damage_kernels(ops, big), 5010);
     assert_int_equal(damage_position(ops, big), 2);
     ops->put(big);
@@ -186,8 +156,8 @@ TEST(test_damaged_leaving)
 /* Writes kernels up to a position to a session of a store, and ends. */
 static void write_up_to(int64_t small_most, int kernels, int64_t position)
 {
-    struct store *s = open_store(small_most);
-    struct store_session *ss = get(s, "w", "twice");
+    struct store *s = pack_store_open(small_most);
+    struct store_session *ss = pack_session(s, "w", "twice");
     OK(damage_write(ops, ss, (size_t)kernels, position, e));
     ops->put(ss);
     ops->close(s);
@@ -209,13 +179,13 @@ static void move(const char *from, const char *to)
 static void check_twice(int kernels, int64_t position, bool file, bool apart)
 {
     char kept[PATH_MAX + 16];
-    snprintf(kept, sizeof kept, "%s.damaged", file_of("twice"));
+    snprintf(kept, sizeof kept, "%s.damaged", pack_file_of("twice"));
     for (int round = 0; round < 2; round++) {
-        struct store *s = open_store(0);
-        struct store_session *ss = get(s, "w", "twice");
+        struct store *s = pack_store_open(0);
+        struct store_session *ss = pack_session(s, "w", "twice");
         assert_int_equal(damage_kernels(ops, ss), kernels);
         assert_int_equal(damage_position(ops, ss), position);
-        assert_int_equal(file_exists(file_of("twice")), file);
+        assert_int_equal(file_exists(pack_file_of("twice")), file);
         assert_int_equal(file_exists(kept), apart);
         ops->put(ss);
         ops->close(s);
@@ -247,14 +217,15 @@ TEST(test_file_beside_damage)
 {
     write_up_to(-1, 30, 3);
     move("w/twice.duckdb", "kept");
-    struct store *s = open_store(0);
-    struct store_session *ss = get(s, "w", "twice"), *other = get(s, "w", "other");
+    struct store *s = pack_store_open(0);
+    struct store_session *ss = pack_session(s, "w", "twice"),
+                         *other = pack_session(s, "w", "other");
     OK(damage_write(ops, ss, 10, 7, e));
     OK(damage_write(ops, other, 10, 1, e)); /* later, so that no crash explains the damage */
     ops->put(ss);
     ops->put(other);
     ops->close(s);
-    FILE *f = fopen(pack_of(columns(), "w"), "r+b");
+    FILE *f = fopen(pack_of(pack_columns(), "w"), "r+b");
     assert_non_null(f);
     assert_int_equal(fseek(f, 16 + 96 + 8, SEEK_SET), 0);
     fputs("????", f);
@@ -266,19 +237,19 @@ TEST(test_file_beside_damage)
 /* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
 TEST(test_half_grown)
 {
-    struct store *s = open_store(0);
-    struct store_session *ss = get(s, "w", "half");
+    struct store *s = pack_store_open(0);
+    struct store_session *ss = pack_session(s, "w", "half");
     OK(damage_write(ops, ss, 10, 1, e));
     ops->put(ss);
     ops->close(s);
-    FILE *f = fopen(file_of("half"), "wb");
+    FILE *f = fopen(pack_file_of("half"), "wb");
     assert_non_null(f);
     fputs("the beginning of a file", f);
     fclose(f);
-    s = open_store(0);
-    ss = get(s, "w", "half");
+    s = pack_store_open(0);
+    ss = pack_session(s, "w", "half");
     assert_int_equal(damage_kernels(ops, ss), 10);
-    assert_false(file_exists(file_of("half")));
+    assert_false(file_exists(pack_file_of("half")));
     OK(damage_write(ops, ss, 5, 2, e));
     assert_int_equal(damage_kernels(ops, ss), 15);
     ops->put(ss);

@@ -48,8 +48,8 @@ bool call_disk_full(struct call *c, const struct err *e);
  * server's own failure is logged under the request's id. */
 void call_fail(struct call *c, int rc, const char *what, const struct err *e);
 
-/* As call_fail, of a thing that the request names: if there is none, the answer says so in the
- * words of the API ("There is no such session."), not in those of the small tables. */
+/* Does what call_fail does, for a thing that the request names: if there is none, the answer says
+ * so in the words of the API ("There is no such session."), not in those of the small tables. */
 void call_fail_named(struct call *c, int rc, const char *what, const struct err *e);
 
 #endif
