@@ -152,7 +152,7 @@ async function graphsAlone(page, key) {
   await page.locator(".captured-good").waitFor();
   const header = await page.locator(".captured").innerText();
   t.check(!header.includes("%"), `graphs alone: all of it was captured: ${header}`);
-  await page.locator("main .state, main .finding").first().waitFor();
+  await page.locator("main .state, main .finding, main .panel-body").first().waitFor();
   const said = await page.locator("main").innerText();
   t.check(!said.includes("No kernels were recorded"), `graphs alone: ${said.slice(-300)}`);
   await t.picture(page, "odd-graphs-insights", { wide: false });
