@@ -1,6 +1,7 @@
 """gpufl-server as its operator sees it: restores that are killed, files that are lost or damaged.
 
 Usage: test_server_operated.py gpufl-server gpufl SOURCE_DIR"""
+import errno
 import json
 import os
 import re
@@ -224,6 +225,18 @@ class Small(unittest.TestCase):
         until(lambda: not self.packs(self.server.data), "their columns are still on the disk")
 
 
+def fill_disk(path):
+    """Writes until nothing is free, also while others write to the disk."""
+    with open(path, "wb", buffering=0) as ballast:
+        for size in (1 << 20, 4096):
+            try:
+                while True:
+                    ballast.write(bytes(size))
+            except OSError as e:
+                if e.errno != errno.ENOSPC:
+                    raise
+
+
 class Full(unittest.TestCase):
     """The data folder is a file system of its own, which nobody else sees."""
 
@@ -251,10 +264,8 @@ class Full(unittest.TestCase):
             key = server.make_key()
             server.load(key, FOLDER)
             inside = f"/proc/{server.process.pid}/root{data}"
-            disk = os.statvfs(inside)
             self.assertEqual(server.ask("GET", "/readyz").status, 200)
-            with open(os.path.join(inside, "ballast"), "wb") as ballast:
-                os.posix_fallocate(ballast.fileno(), 0, disk.f_bavail * disk.f_bsize)
+            fill_disk(os.path.join(inside, "ballast"))
             ready = server.ask("GET", "/readyz")
             self.assertEqual(ready.status, 503, ready)
             self.assertRegex(ready.json()["detail"], r"disk of the data folder is full: 0 MiB are free, 320 needed")

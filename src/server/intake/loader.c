@@ -88,6 +88,8 @@ static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, 
     *stop = t->stop;
     t->behind = t->queue.items > 1;
     bool some = !t->stop && loader_queue_pop(&t->queue, clock_mono(), out);
+    if (some && atomic_load_explicit(&t->held.taken, memory_order_relaxed) == INT64_MAX)
+        atomic_store_explicit(&t->held.taken, out->frame.queued, memory_order_relaxed);
     pthread_mutex_unlock(&t->lock);
     return some;
 }
@@ -177,6 +179,7 @@ static void look_at_all(struct loader_thread *t)
     atomic_store_explicit(&t->held.columns, columns, memory_order_relaxed);
     atomic_store_explicit(&t->held.bytes, held.bytes, memory_order_relaxed);
     atomic_store_explicit(&t->held.since, held.since, memory_order_relaxed);
+    atomic_store_explicit(&t->held.taken, INT64_MAX, memory_order_release);
     t->looked = clock_mono();
 }
 
@@ -299,6 +302,7 @@ static int thread_init(struct loader_thread *t, struct loader *l)
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->drained, NULL);
     atomic_init(&t->held.since, INT64_MAX);
+    atomic_init(&t->held.taken, INT64_MAX);
     unsigned most = l->config.open_most / l->thread_count;
     t->open_most = most > OPEN_LEAST ? most : OPEN_LEAST;
     if (pthread_condattr_init(&attr))
@@ -416,10 +420,12 @@ static void add_backlog(struct loader_thread *t, struct loader_stats *out)
 {
     struct loader_queue_load queue = queue_load(t, NULL);
     const struct loader_held *h = &t->held;
+    int64_t taken = atomic_load_explicit(&h->taken, memory_order_acquire);
     int64_t since = atomic_load_explicit(&h->since, memory_order_relaxed);
+    uint64_t sessions = queue.sessions + atomic_load_explicit(&h->sessions, memory_order_relaxed);
+    since = taken < since ? taken : since;
     int64_t age = age_of(since < queue.since ? since : queue.since);
-    out->backlog_sessions +=
-        queue.sessions + atomic_load_explicit(&h->sessions, memory_order_relaxed);
+    out->backlog_sessions += sessions || taken == INT64_MAX ? sessions : 1;
     out->backlog_bytes += queue.bytes + atomic_load_explicit(&h->bytes, memory_order_relaxed);
     out->backlog_age = age > out->backlog_age ? age : out->backlog_age;
     out->failing_sessions += atomic_load_explicit(&h->failing, memory_order_relaxed);

@@ -9,11 +9,15 @@
 
 enum { LOADER_THREADS_MAX = 16 };
 
-/* What a thread's sessions hold that is not committed; written by the thread: relaxed. */
+/* What a thread's sessions hold that is not committed, as of its last look at them; written by the
+ * thread: relaxed, except taken. */
 struct loader_held {
     _Atomic uint64_t sessions, failing, columns;
     _Atomic int64_t bytes;
     _Atomic int64_t since; /* CLOCK_MONOTONIC ns; INT64_MAX: nothing */
+    _Atomic int64_t taken; /* when the thread took the first frame from the queue since that look;
+                              INT64_MAX: none. Release, after the others: who reads INT64_MAX reads
+                              them as they are */
 };
 
 struct loader_thread {

@@ -431,7 +431,7 @@ void loader_hold(const struct loading *g, struct loader_queue_load *sum)
             sum->since = f->queued < sum->since ? f->queued : sum->since;
             some = true;
         }
-    sum->sessions += some;
+    sum->sessions += some || g->announce_end;
 }
 
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)

@@ -416,14 +416,46 @@ TEST(test_ends_when_stopped)
     }
 }
 
+/* At every moment: with a backlog of 0 all that was acknowledged is loaded and ended. */
+TEST(test_no_backlog_is_loaded)
+{
+    fix.config.commit_ns = 15000000;
+    fixture_up(&fix, tmpdir);
+    for (int i = 0; i < 8; i++) {
+        char session[32];
+        struct ingest_answer a;
+        struct loader_stats stats;
+        struct region mem;
+        int64_t offset = 0;
+        snprintf(session, sizeof session, "counted-%d", i);
+        fixture_send_rows(session, 0, 5, &offset);
+        ingest_complete(fix.intake.ingest, "w", session, &a);
+        assert_int_equal(a.status, 200);
+        do
+            loader_stats(fix.intake.loader, &stats);
+        while (stats.backlog_sessions);
+        struct meta_session row = entry(session, &mem);
+        assert_string_equal(row.state, "ended");
+        assert_int_equal(row.kernels, 50);
+        region_fini(&mem);
+    }
+    fixture_down(&fix);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "complete") == 0)
         complete_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_killed), T(test_pyramid),         T(test_registered),        T(test_gpus_one_by_one),
-        T(test_ends),   T(test_ends_over_kills), T(test_ends_when_stopped),
+        T(test_killed),
+        T(test_pyramid),
+        T(test_registered),
+        T(test_gpus_one_by_one),
+        T(test_ends),
+        T(test_ends_over_kills),
+        T(test_ends_when_stopped),
+        T(test_no_backlog_is_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
