@@ -77,7 +77,24 @@ static void *thread_main(void *p)
 
 /* Raised by what a thread itself does. Blocking them would kill the process all the
  * same, past the host program's crash handler. */
+enum { STACK_LEAST = 1 << 20 };
+
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+/* The default is the program's `ulimit -s`, which may be too little for us. */
+static int create(pthread_t *handle, struct start *start)
+{
+    pthread_attr_t attr;
+    size_t size;
+    int rc = pthread_attr_init(&attr);
+    if (rc)
+        return rc;
+    if (pthread_attr_getstacksize(&attr, &size) == 0 && size < STACK_LEAST)
+        rc = pthread_attr_setstacksize(&attr, STACK_LEAST);
+    rc = rc ? rc : pthread_create(handle, &attr, thread_main, start);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
 
 int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg)
 {
@@ -95,7 +112,7 @@ int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void 
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&t->handle, NULL, thread_main, start);
+    int rc = create(&t->handle, start);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         mem_free(start);

@@ -1,8 +1,8 @@
 /* thread.h - our own threads, and a wake-up with a deadline.
  *
  * A thread started here blocks every signal except those of its own faults, carries a name that a
- * debugger shows, begins with the default floating-point environment, and keeps the host program's
- * scheduling class. */
+ * debugger shows, begins with the default floating-point environment, keeps the host program's
+ * scheduling class, and has 1 MiB of stack, or more where that is the program's default. */
 #ifndef GPUFL_BASE_THREAD_H
 #define GPUFL_BASE_THREAD_H
 

@@ -5,6 +5,7 @@
 #include "base/dl.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #include <gpufl/analysis.h>
 
@@ -52,7 +53,7 @@ static int open_analysis(struct analysis *a)
     return rc;
 }
 
-int report_write(const char *dir, const char *output_path)
+static int write_here(const char *dir, const char *output_path)
 {
     struct analysis a;
     struct gpufl_report_options o;
@@ -74,4 +75,27 @@ int report_write(const char *dir, const char *output_path)
     if ((file ? fclose(out) : fflush(out)) && !rc)
         rc = GPUFL_E_IO;
     return rc;
+}
+
+struct writing {
+    const char *dir, *output_path;
+    int rc;
+};
+
+static void *writing_main(void *arg)
+{
+    struct writing *w = arg;
+    w->rc = write_here(w->dir, w->output_path);
+    return NULL;
+}
+
+/* The program's own thread may have less stack than a report needs. */
+int report_write(const char *dir, const char *output_path)
+{
+    struct writing w = {dir, output_path, 0};
+    struct thread thread;
+    if (thread_start(&thread, "gpufl-report", 0, writing_main, &w))
+        return write_here(dir, output_path);
+    thread_join(&thread);
+    return w.rc;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { COMMANDS_MAX = 32, WIDTH_DEFAULT = 100, WIDTH_LEAST = 60, WIDTH_MOST = 200 };
@@ -202,4 +203,24 @@ bool cmd_exe_dir(char *out, size_t size)
         return false;
     *slash = '\0';
     return true;
+}
+
+static struct rlimit stack_before;
+static bool stack_raised;
+
+void cmd_raise_stack(void)
+{
+    enum { WANTED = 8 << 20 };
+    struct rlimit raised;
+    if (getrlimit(RLIMIT_STACK, &stack_before) || stack_before.rlim_cur >= WANTED)
+        return;
+    raised = stack_before;
+    raised.rlim_cur = raised.rlim_max < WANTED ? raised.rlim_max : WANTED;
+    stack_raised = !setrlimit(RLIMIT_STACK, &raised);
+}
+
+void cmd_leave_stack(void)
+{
+    if (stack_raised)
+        setrlimit(RLIMIT_STACK, &stack_before);
 }

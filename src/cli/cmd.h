@@ -73,6 +73,12 @@ const struct cmd *cmd_find(const char *name); /* NULL: none */
 int cmd_unknown(const char *name);            /* says so, and a similar name; CMD_USAGE */
 void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
+/* Lets the stack of this process grow to 8 MiB, or to the hard limit (`ulimit -Hs`): names of deep
+ * templates need more than `ulimit -s` may leave. cmd_leave_stack is for the child that becomes
+ * another program: the limit is again as it was. */
+void cmd_raise_stack(void);
+void cmd_leave_stack(void);
+
 /* Colours: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
 /* The quotes that a shell needs around a path; "" where none would help either. */

@@ -7,6 +7,7 @@ int main(int argc, char **argv)
 {
     static char *version_args[] = {"version", NULL};
     const char *name = argc > 1 ? argv[1] : NULL;
+    cmd_raise_stack();
     if (!name) {
         cmd_print_overview(stderr);
         return CMD_USAGE;

@@ -101,19 +101,27 @@ static int major_of(const char *path)
     return so ? atoi(so + 4) : 0;
 }
 
+/* Path of the library that would be taken; false: there is none. */
+static bool find_cupti(int cuda, char *path, size_t size)
+{
+    struct cupti_search *search;
+    if (dl_find_loaded("libcupti.so", path, size))
+        return true;
+    search = cupti_search(cuda);
+    bool found = search && search->files;
+    if (found)
+        snprintf(path, size, "%s", search->list[0]);
+    mem_free(search);
+    return found;
+}
+
 static bool probe_cupti(struct probe *p, int cuda)
 {
     static const char *const none = "not found";
-    char loaded[256], real[PATH_MAX];
-    struct cupti_search search;
-    const char *path = NULL;
-    cupti_search(&search, cuda);
-    if (dl_find_loaded("libcupti.so", loaded, sizeof loaded))
-        path = loaded;
-    else if (search.files)
-        path = search.list[0];
-    struct probe_fact *f = fact_add(p, "CUPTI", path != NULL);
-    if (!path) {
+    char path[256], real[PATH_MAX];
+    bool found = find_cupti(cuda, path, sizeof path);
+    struct probe_fact *f = fact_add(p, "CUPTI", found);
+    if (!found) {
         value(f, "%s", none);
         advice(f,
                "needed for Trace: install the package cuda-cupti-%d-%d or pip install "

@@ -11,6 +11,8 @@
  * job stop as a whole; a program that ignores the signal keeps us running. */
 #include "cli/trace/run.h"
 
+#include "cli/cmd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -102,6 +104,7 @@ static void become(struct run *r, char *const *argv, const struct run_variable *
         ok = setenv(env->name, env->value, 1);
     sigaction(SIGCHLD, &r->on_chld, NULL);
     sigprocmask(SIG_SETMASK, &r->inherited, NULL);
+    cmd_leave_stack();
     if (ok == 0)
         execvp(argv[0], argv);
     int error = errno;

@@ -1,4 +1,4 @@
-/* test_nvidia_search.c - where CUPTI is looked for, and in which order. */
+/* test_nvidia_search->c - where CUPTI is looked for, and in which order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "backend/nvidia/library/cupti.h"
+#include "base/alloc.h"
 #include "base/file.h"
 #include "tests/test.h"
 
 static char root[] = "/tmp/gpufl-search-XXXXXX";
-static struct cupti_search search;
+static struct cupti_search *search; /* the last one */
 
 static void touch(const char *relative)
 {
@@ -33,13 +34,20 @@ static void point(const char *variable, const char *relative)
     assert_int_equal(setenv(variable, path, 1), 0);
 }
 
+static void look(int cuda_version)
+{
+    mem_free(search);
+    search = cupti_search(cuda_version);
+    assert_non_null(search);
+}
+
 /* Place of a file in the list, or -1. */
 static int place(const char *relative)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", root, relative);
-    for (int i = 0; i < search.count; i++)
-        if (strcmp(search.list[i], path) == 0)
+    for (int i = 0; i < search->count; i++)
+        if (strcmp(search->list[i], path) == 0)
             return i;
     return -1;
 }
@@ -56,16 +64,16 @@ static int setup(void **state)
 TEST(the_drivers_version_comes_first_and_newer_ones_never)
 {
     point("CUDA_HOME", "toolkit");
-    cupti_search(&search, 12080);
+    look(12080);
     int twelve = place("toolkit/targets/x86_64-linux/lib/libcupti.so.12");
     int eleven = place("toolkit/extras/CUPTI/lib64/libcupti.so.11.8");
     assert_true(twelve >= 0);
     assert_true(eleven > twelve);
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), -1);
-    cupti_search(&search, 13000);
+    look(13000);
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 0);
     assert_true(place("toolkit/targets/x86_64-linux/lib/libcupti.so.12") > 0);
-    cupti_search(&search, 0); /* no driver to ask: newest first */
+    look(0); /* no driver to ask: newest first */
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 0);
 }
 
@@ -73,7 +81,7 @@ TEST(a_chosen_file_beats_everything)
 {
     point("CUDA_HOME", "toolkit");
     point("GPUFL_CUPTI_PATH", "chosen/my-cupti.so");
-    cupti_search(&search, 13000);
+    look(13000);
     assert_int_equal(place("chosen/my-cupti.so"), 0);
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 1);
 }
@@ -82,21 +90,21 @@ TEST(a_chosen_directory_beats_the_toolkits)
 {
     point("CUDA_PATH", "toolkit");
     point("GPUFL_CUPTI_PATH", "wheel");
-    cupti_search(&search, 13000);
+    look(13000);
     assert_int_equal(place("wheel/libcupti.so.13"), 0);
     point("GPUFL_CUPTI_PATH", "not there");
-    cupti_search(&search, 13000);
+    look(13000);
     assert_int_equal(place("toolkit/lib64/libcupti.so.13"), 0);
 }
 
 TEST(sonames_come_last)
 {
-    cupti_search(&search, 12040);
-    assert_true(search.count > search.files);
-    assert_string_equal(search.list[search.files], "libcupti.so.12");
-    assert_null(search.list[search.count]);
-    for (int i = 0; i < search.files; i++)
-        assert_int_equal(search.list[i][0], '/');
+    look(12040);
+    assert_true(search->count > search->files);
+    assert_string_equal(search->list[search->files], "libcupti.so.12");
+    assert_null(search->list[search->count]);
+    for (int i = 0; i < search->files; i++)
+        assert_int_equal(search->list[i][0], '/');
 }
 
 static int group_setup(void **state)

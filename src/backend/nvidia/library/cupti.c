@@ -88,10 +88,14 @@ static void *library_open(struct cupti *c, struct err *e)
     void *handle = dl_find_loaded("libcupti.so", c->path, sizeof c->path);
     if (handle)
         return handle;
-    struct cupti_search search;
     int version = cuda_version(cuda_load(NULL));
-    cupti_search(&search, version);
-    handle = dl_open_first(search.list, c->path, sizeof c->path, e);
+    struct cupti_search *search = cupti_search(version);
+    if (!search) {
+        err_nomem(e);
+        return NULL;
+    }
+    handle = dl_open_first(search->list, c->path, sizeof c->path, e);
+    mem_free(search);
     if (handle)
         return handle;
     if (!version)

@@ -54,8 +54,8 @@ struct cupti_search {
 };
 
 /* Candidates, best first, that fit a driver of this CUDA version (0: not known).
- * Looks at files and the environment only. */
-void cupti_search(struct cupti_search *s, int cuda_version);
+ * Looks at files and the environment only. NULL: out of memory; the caller's, by mem_free. */
+struct cupti_search *cupti_search(int cuda_version);
 
 /* True where GPUFL_CUPTI_PATH names another library than the one at path. */
 bool cupti_ignored(const char *path, const char **chosen);

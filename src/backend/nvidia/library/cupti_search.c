@@ -11,6 +11,7 @@
  * a library newer than the driver does not work. */
 #include "backend/nvidia/library/cupti.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 #include <glob.h>
@@ -48,6 +49,7 @@ static const char *const toolkit_patterns[] = {
 struct directories {
     char text[DIRECTORIES][224]; /* existing ones, best first */
     int count;
+    char path[PATH_MAX], near[PATH_MAX]; /* rooms of the functions below */
 };
 
 static void directories_add(struct directories *d, const char *path)
@@ -65,10 +67,9 @@ static void directories_add(struct directories *d, const char *path)
 /* Patterns may hold wildcards; of several matches the highest comes first. */
 static void directories_add_pattern(struct directories *d, const char *pattern, const char *base)
 {
-    char path[PATH_MAX];
     glob_t g;
-    int n = snprintf(path, sizeof path, pattern, base);
-    if (n <= 0 || (size_t)n >= sizeof path || glob(path, 0, NULL, &g) != 0)
+    int n = snprintf(d->path, sizeof d->path, pattern, base);
+    if (n <= 0 || (size_t)n >= sizeof d->path || glob(d->path, 0, NULL, &g) != 0)
         return;
     for (size_t i = g.gl_pathc; i > 0; i--)
         directories_add(d, g.gl_pathv[i - 1]);
@@ -85,16 +86,16 @@ static void directories_add_all(struct directories *d, const char *const *patter
 static int visit_loaded(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    char dir[PATH_MAX];
+    struct directories *d = arg;
     const char *path = info->dlpi_name ? info->dlpi_name : "";
     const char *name = path_base(path);
     size_t len = (size_t)(name - path);
     for (const char *const *m = markers; *m; m++) {
-        if (strncmp(name, *m, strlen(*m)) != 0 || len < 2 || len >= sizeof dir)
+        if (strncmp(name, *m, strlen(*m)) != 0 || len < 2 || len >= sizeof d->near)
             continue;
-        memcpy(dir, path, len - 1);
-        dir[len - 1] = '\0';
-        directories_add_all(arg, near_patterns, dir);
+        memcpy(d->near, path, len - 1);
+        d->near[len - 1] = '\0';
+        directories_add_all(d, near_patterns, d->near);
         break;
     }
     return 0;
@@ -127,7 +128,7 @@ static void search_add(struct cupti_search *s, const char *text)
 /* CUDA 11 has its minor version in the soname (libcupti.so.11.8). */
 static void search_add_files(struct cupti_search *s, const char *dir, int major)
 {
-    char pattern[PATH_MAX];
+    char pattern[sizeof(((struct directories *)0)->text[0]) + 32];
     glob_t g;
     snprintf(pattern, sizeof pattern, "%s/libcupti.so.%d%s", dir, major, major < 12 ? "*" : "");
     if (glob(pattern, 0, NULL, &g) != 0)
@@ -137,28 +138,40 @@ static void search_add_files(struct cupti_search *s, const char *dir, int major)
     globfree(&g);
 }
 
-void cupti_search(struct cupti_search *s, int cuda_version)
+static void search_all(struct cupti_search *s, struct directories *d, int cuda_version)
 {
-    struct directories d = {.count = 0};
     int newest = cuda_version ? cuda_version / 1000 : MAJOR_NEWEST;
     const char *chosen = getenv("GPUFL_CUPTI_PATH");
     struct stat st;
-    memset(s, 0, sizeof *s);
     if (chosen && stat(chosen, &st) == 0 && S_ISREG(st.st_mode))
         search_add(s, chosen);
     else if (chosen && *chosen)
-        directories_add(&d, chosen);
-    dl_iterate_phdr(visit_loaded, &d);
-    directories_toolkits(&d);
+        directories_add(d, chosen);
+    dl_iterate_phdr(visit_loaded, d);
+    directories_toolkits(d);
     for (int major = newest; major >= MAJOR_OLDEST; major--)
-        for (int i = 0; i < d.count; i++)
-            search_add_files(s, d.text[i], major);
+        for (int i = 0; i < d->count; i++)
+            search_add_files(s, d->text[i], major);
     s->files = s->count;
     for (int major = newest; major >= MAJOR_OLDEST; major--) {
         char soname[32];
         snprintf(soname, sizeof soname, "libcupti.so.%d%s", major, major < 12 ? ".8" : "");
         search_add(s, soname);
     }
+}
+
+struct cupti_search *cupti_search(int cuda_version)
+{
+    struct cupti_search *s = mem_zalloc(sizeof *s);
+    struct directories *d = mem_zalloc(sizeof *d);
+    if (s && d) {
+        search_all(s, d, cuda_version);
+    } else {
+        mem_free(s);
+        s = NULL;
+    }
+    mem_free(d);
+    return s;
 }
 
 bool cupti_ignored(const char *path, const char **chosen)
