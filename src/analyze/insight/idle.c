@@ -266,6 +266,14 @@ static void put_doing(struct insight *i, const struct line *l, struct buf *out)
         buf_str(out, " The thread that launched runs no Python; this one waited for it.");
 }
 
+static uint32_t causes_of(const struct line *l)
+{
+    uint32_t causes = 0;
+    for (int c = 0; c < IDLE_CAUSES; c++)
+        causes |= l->by_cause[c] ? 1u << c : 0;
+    return causes;
+}
+
 static int say_line(const struct model *m, struct insight *i, const struct line *l)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -286,6 +294,8 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
     buf_char(&text, '.');
     if (l->activity)
         put_activity(m, i, l->activity, &l->did[l->activity], l->ns, &text);
+    else
+        rc = rc ? rc : insight_inside(m, i, causes_of(l), &text);
     put_doing(i, l, &text);
     i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);

@@ -69,7 +69,9 @@ int insight_add(struct insights *to, const char *id, struct insight **at)
 int insight_say(char **to, struct buf *text)
 {
     int rc = buf_error(text);
-    if (!rc && !(*to = mem_strdup(buf_cstr(text))))
+    mem_free(*to);
+    *to = rc ? NULL : mem_strdup(buf_cstr(text));
+    if (!*to)
         rc = GPUFL_E_NOMEM;
     buf_clear(text);
     return rc ? GPUFL_E_NOMEM : 0;
@@ -191,6 +193,7 @@ static void drop(struct insight *i)
 {
     mem_free(i->title);
     mem_free(i->text);
+    mem_free(i->inside);
 }
 
 /* Keeps the findings of one rule, from `first` on, that give back most. */
@@ -267,10 +270,12 @@ static bool has_waits(const struct insight_rule *r)
 }
 
 /* True where a finding about a line has the time of another one there: of the line's calls that of
- * sync_line, and of a late rank that of its own GPU. */
+ * sync_line, and of a late rank that of its own GPU. Or it has that of all of its rule. */
 static bool has_time_of(const struct insight *i, const struct insight *other)
 {
     const char *id = other->rule->id;
+    if (i->of_rule && i->rule == other->rule)
+        return i != other;
     if (i->place != other->place || !i->place || i->gives_back < other->gives_back)
         return false;
     return strcmp(i->rule->id, "rank_wait") != 0

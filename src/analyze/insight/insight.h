@@ -62,6 +62,7 @@ struct insight {
     const struct insight_rule *rule;
     enum insight_severity severity;
     char *title, *text; /* owned: a few words, and a sentence or two */
+    char *inside;       /* owned: "45 % of it in f()", what most of it is below the line; or NULL */
     const char *next;   /* one step; a literal */
     uint32_t place;     /* in model.stacks; 0: no line */
     uint32_t file;      /* name: the line is one of device code; 0: none */
@@ -72,8 +73,9 @@ struct insight {
     int64_t gives_back; /* ns of the run, at most; by the rule's bound */
     int64_t half_width; /* ns of it at 95 %; 0: all of it was measured; CELL_NULL: unknown */
     bool ended_by;      /* the line launched what ended the time, and need not have taken it */
+    bool of_rule;       /* it has the time of all findings of its rule */
     unsigned band;      /* of gives_back: 0 is nothing */
-    size_t part_of;     /* index + 1 of the finding at this line that has its time; 0: none */
+    size_t part_of;     /* index + 1 of the finding that has its time; 0: none */
     struct insight_fact facts[INSIGHT_EVIDENCE];
     unsigned fact_count;
 };
@@ -110,8 +112,13 @@ const char *insight_severity_name(enum insight_severity s); /* "HIGH", … */
 /* Adds a finding; *at is filled in by the caller afterwards, before the next. Title and text are
  * formatted by insight_say. */
 int insight_add(struct insights *to, const char *id, struct insight **at);
-int insight_say(char **to, struct buf *text); /* takes the text and empties it */
+int insight_say(char **to, struct buf *text); /* takes the text and empties it; frees *to */
 void insight_fact(struct insight *i, const char *key, int64_t value);
+
+/* Appends what idle time of these causes (as in idle_fork_find) is below the finding's line, and
+ * takes the largest part for the first screen where that is known well enough. Nothing where the
+ * line itself has the time. 0 or GPUFL_E_NOMEM. */
+int insight_inside(const struct model *m, struct insight *i, uint32_t causes, struct buf *text);
 
 /* Adds where and how long the longest one of a finding's events is: ns of the session's clock. With
  * end == start there is none, and no fact. */

@@ -138,6 +138,8 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
     put_line(m, &launcher, &line, looks, cells_sum(slow.all, between.all), &text);
+    if (line.place && i->place == line.place)
+        rc = rc ? rc : insight_inside(m, i, 1u << IDLE_SLOW, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

@@ -191,6 +191,8 @@ static void put_where_and_what(const struct model *m, const struct insight *i, s
     const char *text = buf_cstr(&where);
     buf_printf(out, "%s: ", strncmp(text, " at ", 4) == 0 ? text + 4 : text + 1);
     buf_put(out, i->title, at ? (size_t)(at - i->title) : strlen(i->title));
+    if (i->inside)
+        buf_printf(out, ", %s", i->inside);
     if (buf_error(&where))
         out->error = buf_error(&where);
     buf_fini(&where);

@@ -252,6 +252,9 @@ static void put_branches(struct page *p, uint32_t place, const struct idle_fork 
 static void put_fork(struct page *p, const struct idle_table *t)
 {
     struct idle_fork fork;
+    uint32_t causes = 0;
+    for (int c = 0; c < IDLE_CAUSES; c++)
+        causes |= sum_idle_counts(p->model, (enum idle_cause)c) ? 1u << c : 0;
     for (size_t i = 0; i < t->lines; i++) {
         uint32_t place = t->rows[i].place;
         int64_t ns = 0;
@@ -261,7 +264,7 @@ static void put_fork(struct page *p, const struct idle_table *t)
                 ns = cells_sum(ns, t->rows[k].ns);
         if ((double)ns * 100 <= IDLE_FORK_ALONE * (double)t->all)
             continue;
-        int rc = idle_fork_find(p->model, place, &fork);
+        int rc = idle_fork_find(p->model, place, causes, &fork);
         p->code = p->code ? p->code : rc;
         if (!rc && fork.count > 1)
             put_branches(p, place, &fork);

@@ -51,6 +51,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_text(j, "severity", insight_severity_name(i->severity));
     json_out_text(j, "title", i->title);
     json_out_text(j, "text", i->text);
+    json_out_text_or_null(j, "inside", i->inside ? i->inside : "");
     json_out_text(j, "next", i->next);
     json_out_int(j, "gives_back_ns", i->gives_back);
     json_out_number(j, "gives_back_share",

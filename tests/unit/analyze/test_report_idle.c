@@ -144,6 +144,7 @@ TEST(test_fork)
                  "    47.6 % fetch.py:134 DataFetcher.__next__()\n"
                  "    38.2 % optimizer.py:80 step()\n"
                  "    14.3 % logger.py:33 log()\n");
+    expect(text, " Inside it: ");
     free(text);
 }
 

@@ -14,6 +14,7 @@ enum { ROWS_MOST = 1 << 11, DEPTH_MOST = 128 /* frames below the line */ };
 /* A stack below the line. */
 struct way {
     int64_t ns;
+    uint64_t looks;
     size_t depth;
     struct stacks_step steps[]; /* from the line inwards */
 };
@@ -68,6 +69,7 @@ static struct idle_branch sum_branch(struct way *const *ways, size_t n, size_t l
     for (size_t i = 0; i < n; i++) {
         int64_t ns = 0;
         b.ns = cells_sum(b.ns, ways[i]->ns);
+        b.looks += ways[i]->looks;
         for (size_t k = 0; k < n; k++)
             if (ways[k]->steps[level].line == ways[i]->steps[level].line)
                 ns = cells_sum(ns, ways[k]->ns);
@@ -137,7 +139,7 @@ static size_t count_rows(const struct model *m)
     return n < ROWS_MOST ? n : ROWS_MOST;
 }
 
-int idle_fork_find(const struct model *m, uint32_t place, struct idle_fork *out)
+int idle_fork_find(const struct model *m, uint32_t place, uint32_t causes, struct idle_fork *out)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, place);
     size_t most = count_rows(m), n = 0;
@@ -147,7 +149,7 @@ int idle_fork_find(const struct model *m, uint32_t place, struct idle_fork *out)
     for (size_t i = 1; !rc && p && i < m->idle.lines.rows.count && n < most; i++) {
         const struct idle_line *l = keyed_at(&m->idle.lines.rows, i);
         if (!l->node || stacks_node_at(&m->stacks, l->node)->place != place ||
-            l->flags & IDLE_ENDED_BY)
+            l->flags & IDLE_ENDED_BY || !(causes >> l->cause & 1))
             continue;
         ways[n] = read_way(m, l->node, p);
         if (!ways[n]) {
@@ -155,7 +157,9 @@ int idle_fork_find(const struct model *m, uint32_t place, struct idle_fork *out)
             break;
         }
         ways[n]->ns = cells_sum(l->exact, l->estimated);
+        ways[n]->looks = l->looks;
         out->ns = cells_sum(out->ns, ways[n]->ns);
+        out->looks += l->looks;
         n++;
     }
     struct way **all = ways;

@@ -20,14 +20,16 @@ struct idle_fork {
     struct idle_branch {
         struct stacks_step step; /* its line: the one with most of the branch's time */
         int64_t ns;
+        uint64_t looks;
     } branches[IDLE_FORK_MOST]; /* those with most time first */
     size_t count;
     struct stacks_step at; /* the function in which the ways part; function 0: the line's own */
     int64_t ns;            /* of the line, by looks and calls */
+    uint64_t looks;
 };
 
-/* The fork below a place. Rows in which it only ended the time do not count. count 0: none. 0 or
- * GPUFL_E_NOMEM. */
-int idle_fork_find(const struct model *m, uint32_t place, struct idle_fork *out);
+/* The fork below a place, of idle time by these causes: 1 << enum idle_cause, or'ed. Rows in which
+ * the place only ended the time do not count. count 0: none. 0 or GPUFL_E_NOMEM. */
+int idle_fork_find(const struct model *m, uint32_t place, uint32_t causes, struct idle_fork *out);
 
 #endif

@@ -130,7 +130,31 @@ TEST(test_lines)
     assert_int_equal(finder_fact(k, "longest_start_ns"), longest - finder.m.facts.start);
     assert_in_range(finder_fact(i, "longest_ns"), 3000000, 3100000);
     assert_string_equal(k->title, "Nothing submitted");
+    assert_null(i->inside); /* the line itself has the time */
     assert_non_null(strstr(k->text, " It was blocked ("));
+    finder_without_memory();
+    finder_end();
+}
+
+/* What a library does inside the line is told, on the first screen where it is sure. */
+TEST(test_inside)
+{
+    finder_begin("inside");
+    int64_t fit = finder_python("fit.py", "main", 4), step = finder_python("a.py", "step", 9),
+            loop = program_python(&finder.p, fit, "/usr/lib/python3/site-packages/l/loop.py",
+                                  "Loop.run", 30),
+            next = program_python(&finder.p, loop, "/usr/lib/python3/site-packages/l/fetch.py",
+                                  "Fetcher.next", 12),
+            log = program_python(&finder.p, loop, "/usr/lib/python3/site-packages/l/log.py",
+                                 "write", 8);
+    program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    at_line(30, next, step, 3000000, 3, 1);
+    at_line(10, log, step, 3000000, 3, 1);
+    finder_look();
+    const struct insight *i = finder_find("late_launch", "fit.py:4");
+    assert_string_equal(i->inside, "75.0% of it in Fetcher.next()");
+    assert_non_null(strstr(i->text, " Inside it: 75.0% (± 8) in fetch.py:12 Fetcher.next(), 25.0% "
+                                    "(± 8) in log.py:8 write()."));
     finder_without_memory();
     finder_end();
 }
@@ -284,10 +308,10 @@ TEST(test_shared)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_storm),       cmocka_unit_test(test_late),
-        cmocka_unit_test(test_idle),        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_lock_holder), cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_pages)};
+        cmocka_unit_test(test_storm),  cmocka_unit_test(test_late),
+        cmocka_unit_test(test_idle),   cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_inside), cmocka_unit_test(test_states),
+        cmocka_unit_test(test_shared), cmocka_unit_test(test_lock_holder),
+        cmocka_unit_test(test_cores),  cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

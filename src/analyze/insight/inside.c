@@ -1,0 +1,58 @@
+/* inside.c - what a finding's time is below its line, where the line hands all work to a library:
+ * trainer.fit(), or generate(). */
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "analyze/insight/insight.h"
+#include "analyze/model/idle/fork.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+enum {
+    TEXT_MAX = 1 << 16,
+    SHOWN = 3,
+    FUNCTION_WIDTH = 30,
+    SURE = 25 /* %: the first screen names a branch that has at least as much at 95 % */
+};
+
+/* Half of the width at 95 % of a branch's share, %; 0: all of it was measured. */
+static double half_width(const struct idle_fork *f, const struct idle_branch *b)
+{
+    return b->looks && f->looks ? 100 * idle_lines_half_width(b->looks, f->looks) : 0;
+}
+
+/* "45 % (± 20) in Trainer.training_step() at trainer.py:3700" */
+static void put_branch(const struct model *m, const struct idle_fork *f,
+                       const struct idle_branch *b, struct buf *out)
+{
+    char share[UNITS_TEXT];
+    double half = half_width(f, b);
+    buf_str(out, units_percent_short(share, (double)b->ns, (double)f->ns));
+    if (half > 0)
+        buf_printf(out, " (± %.0f)", half);
+    buf_str(out, " in ");
+    stacks_put_step(m, &b->step, FUNCTION_WIDTH, out);
+}
+
+int insight_inside(const struct model *m, struct insight *i, uint32_t causes, struct buf *text)
+{
+    struct idle_fork f;
+    struct buf first;
+    char share[UNITS_TEXT];
+    int rc = idle_fork_find(m, i->place, causes, &f);
+    if (rc || !f.count || f.ns <= 0)
+        return rc;
+    for (size_t k = 0; k < f.count && k < SHOWN; k++) {
+        buf_str(text, k ? ", " : " Inside it: ");
+        put_branch(m, &f, &f.branches[k], text);
+    }
+    buf_char(text, '.');
+    const struct idle_branch *most = &f.branches[0];
+    if (100 * cells_share((double)most->ns, (double)f.ns) - half_width(&f, most) < SURE)
+        return 0;
+    buf_init(&first, TEXT_MAX);
+    buf_printf(&first, "%s of it in ", units_percent_short(share, (double)most->ns, (double)f.ns));
+    stacks_put_function(m, most->step.function, FUNCTION_WIDTH, &first);
+    rc = insight_say(&i->inside, &first);
+    buf_fini(&first);
+    return rc;
+}
