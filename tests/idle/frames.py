@@ -37,6 +37,14 @@ def compete(gate):
     contend()
 
 
+def hog(until):
+    """Computes, and never calls CUDA: who waits for the GIL is held up by it."""
+    n = 0
+    while time.perf_counter_ns() < until:
+        n += 1
+    return n
+
+
 def rest(seconds):
     time.sleep(seconds)
 
@@ -83,8 +91,16 @@ def main():
     begin = time.perf_counter_ns()
     contend()
     rival.join()
+    contended = [begin, END]
+    END = time.perf_counter_ns() + SECOND
+    holder = threading.Thread(target=hog, args=(END,))
+    holder.start()
+    begin = time.perf_counter_ns()
+    contend()
+    holder.join()
     print(json.dumps({"spans": spans, "first": threading.main_thread().native_id, "other": thread.native_id,
-                      "late": lingered, "rival": rival.native_id, "contend": [begin, END]}))
+                      "late": lingered, "rival": rival.native_id, "contend": contended, "hog": holder.native_id,
+                      "held": [begin, END]}))
 
 
 main()

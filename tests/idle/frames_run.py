@@ -15,6 +15,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST = 0.95     # right, of those away from the ends of a span
 LATE_NS = 1200000000  # after which a thread is read that became Python's after its launch: looked for once a second
+ROUND_NS = 1000000  # looks of one round are nearer
 EDGE_NS = 500000  # a sample so near to the end of a span may be of its neighbour
 KNOWN = range(9, 14)  # CPython 3: versions whose other threads are read
 
@@ -72,11 +73,13 @@ def trace(build, seconds, work):
 
 
 def judge(said, found):
-    """Counts of (function, right) for the first thread, the other one and the library's."""
+    """Counts of (function, right) for the first thread, the other one, the library's, and that which had the GIL."""
     count = collections.Counter()
     begin, end = said["spans"][0][1], said["spans"][-1][2]
     late, late_begin, late_end = said["late"]
     for s in found:
+        if s["thread"] == said["hog"]:
+            count["hog", "hog" in s["stack"]] += 1
         if not begin <= s["start"] < end:
             continue
         if s["thread"] == said["other"]:
@@ -104,6 +107,16 @@ def judge_gil(said, found):
     return states
 
 
+def judge_holder(said, found):
+    """The first thread computes beside one that never calls CUDA: when the one waits for the GIL, the other is looked
+    at. Counts of waits, and of those that show the holder in the same round."""
+    begin, end = said["held"]
+    waits = [s["start"] for s in found
+             if begin + 20_000_000 <= s["start"] < end and s["thread"] == said["first"] and s["state"] == 4]
+    holds = [s["start"] for s in found if s["thread"] == said["hog"]]
+    return len(waits), sum(any(abs(w - h) < ROUND_NS for h in holds) for w in waits)
+
+
 def main():
     if sys.version_info[1] not in KNOWN:
         print("skipped: other threads of this Python are not read")
@@ -111,15 +124,17 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         said = trace(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "3", work)
         found = samples(work)
-    count, states = judge(said, found), judge_gil(said, found)
+    count, states, (waits, held) = judge(said, found), judge_gil(said, found), judge_holder(said, found)
     bad = False
-    for function in ("compute", "rest", "block", "linger"):
+    for function, least in ("compute", 20), ("rest", 20), ("block", 20), ("linger", 20), ("hog", 1):
         right, wrong = count[function, True], count[function, False]
         print("%s: %d samples, %d right" % (function, right + wrong, right))
-        bad |= right + wrong < 20 or right < LEAST * (right + wrong)
+        bad |= right + wrong < least or right < LEAST * (right + wrong)
     total = sum(states.values())
     print("GIL: of %d samples %d on a core, %d ready, %d blocked elsewhere, %d wait for it" %
           (total, states[1], states[2], states[3], states[4]))
+    print("GIL: of %d waits %d show the thread that had it" % (waits, held))
+    bad |= not held or held + 1 < 0.8 * waits
     bad |= states[4] < 20 or states[3] > 0.05 * total or states[1] > 0.6 * total
     sys.exit(bad)
 

@@ -109,8 +109,7 @@ static void put_holder(const struct model *m, struct buf *out)
         insight_put_where(m, place, out);
         buf_char(out, '.');
     } else if (h->looks) {
-        buf_str(out, " Mostly the thread that had it is not known: threads that do not use the GPU "
-                     "have no samples.");
+        buf_str(out, " Mostly the thread that had it is not known.");
     }
 }
 

@@ -67,6 +67,11 @@ struct frames_look frames_read(struct frames *f, const struct stack_other_thread
     return out;
 }
 
+bool frames_holder(struct frames *f, uintptr_t futex, struct stack_other_thread *out, int32_t *tid)
+{
+    return f->reader && stack_other_holder(f->reader, futex, out, tid);
+}
+
 void frames_close(struct frames *f)
 {
     stack_other_close(f->reader);

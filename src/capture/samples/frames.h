@@ -49,6 +49,10 @@ void frames_try(struct frames *f, int64_t now);
  * thread_id is looked for in Python's list. now: steady ns. */
 struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t, int64_t now);
 
+/* Finds the thread that has the GIL by the futex in which another one waits for it. False: nobody
+ * has it at this moment, or it is not known. */
+bool frames_holder(struct frames *f, uintptr_t futex, struct stack_other_thread *out, int32_t *tid);
+
 void frames_close(struct frames *f); /* `never` stays */
 
 #endif

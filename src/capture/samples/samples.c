@@ -69,9 +69,9 @@ static struct {
     struct looks looks;
     struct frames frames;
     struct rate rate;
-    struct thread_seen seen[SAMPLES_THREADS + 2];
-    struct look round[SAMPLES_THREADS + 2];
-    struct looked found[SAMPLES_THREADS + 2];
+    struct thread_seen seen[SAMPLES_THREADS + 3];
+    struct look round[SAMPLES_THREADS + 3];
+    struct looked found[SAMPLES_THREADS + 3];
     uint64_t turn;
     int32_t first;   /* kernel id of the process's first thread */
     bool first_gone; /* that thread has ended, the process goes on */
@@ -143,6 +143,24 @@ static size_t add_first(size_t n)
     return n + 1;
 }
 
+/* Adds the thread that has the GIL, where one of the round waits for it and the holder is none of
+ * them: it does not use the GPU, and holds up one that does. */
+static size_t add_holder(size_t n, int64_t due)
+{
+    struct thread_seen *to = &own.seen[n];
+    size_t waits = 0;
+    while (waits < n && (own.round[waits].gone || own.round[waits].state != HOST_GIL))
+        waits++;
+    *to = (struct thread_seen){.tid = 0};
+    if (waits == n || !frames_holder(&own.frames, own.round[waits].first, &to->python, &to->tid))
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (own.seen[i].tid == to->tid)
+            return n;
+    look_first(n, due);
+    return n + 1;
+}
+
 /* Takes the threads inside calls that wait out of the round. */
 static size_t drop_waiting(size_t n)
 {
@@ -162,6 +180,7 @@ static void look_round(int64_t due)
     n = drop_waiting(n);
     for (size_t i = 0; i < n; i++)
         look_first(i, due);
+    n = add_holder(n, due);
     for (size_t i = 0; i < n; i++)
         looks_clock(&own.round[i]);
     for (size_t i = 0; i < n; i++)

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "stack/other/holder.h"
 #include "stack/other/read.h"
 #include "stack/stack_table.h"
 
@@ -23,6 +24,7 @@ enum { PAIRS_MOST = 5, TORN_MOST = 20, FRESH_MOST = 4, THREADS_MOST = 4096, TRIE
 
 struct stack_other {
     struct other_reader reader;
+    struct holder holder;
     struct other_look looks[2];
     struct python_frame frames[STACK_DEPTH], best[STACK_DEPTH];
     struct join_item items[STACK_DEPTH + 1];
@@ -135,6 +137,17 @@ void stack_other_close(struct stack_other *o)
         return;
     other_read_fini(&o->reader);
     mem_free(o);
+}
+
+bool stack_other_holder(struct stack_other *o, uintptr_t futex, struct stack_other_thread *out,
+                        int32_t *tid)
+{
+    if (other_read_here(&o->reader) != 0 ||
+        !holder_find(&o->holder, &o->reader.snap, o->reader.l, futex))
+        return false;
+    *out = o->holder.thread;
+    *tid = o->holder.tid;
+    return true;
 }
 
 const char *stack_other_how(const struct stack_other *o)

@@ -41,6 +41,11 @@ struct stack_other;
 int stack_other_open(struct stack_other **out);
 void stack_other_close(struct stack_other *o); /* NULL is fine [owner] */
 
+/* Finds the thread that has the GIL, and its kernel id, by the futex in which a thread waits for
+ * the GIL (stack_other_gil). False: nobody has it at this moment, or it is not known. [owner] */
+bool stack_other_holder(struct stack_other *o, uintptr_t futex, struct stack_other_thread *out,
+                        int32_t *tid);
+
 /* How memory is copied: "memfd", "pipe", "process_vm_readv", "none". Static text. For tests.
  * [owner] */
 const char *stack_other_how(const struct stack_other *o);

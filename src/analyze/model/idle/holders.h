@@ -1,8 +1,8 @@
 /* holders.h - who had the interpreter's lock (GIL) while a thread waited for it.
  *
  * Threads are looked at in rounds. Of the threads that run Python and did not wait in the round in
- * which one waited for the lock, the only one that ran had it. Where none is seen it was a thread
- * that is not looked at: one that does not use the GPU. Owner's thread. */
+ * which one waited for the lock, the only one that ran had it. A thread that does not use the GPU
+ * is looked at only while it has the lock. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
 
