@@ -411,6 +411,11 @@ const char *meta_engine(const struct meta *m)
     return m->engine->name;
 }
 
+bool meta_one_writer(const struct meta *m)
+{
+    return m->engine->one_writer;
+}
+
 bool meta_has_postgres(void)
 {
     return GPUFL_POSTGRES;

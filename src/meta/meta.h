@@ -130,8 +130,8 @@ void meta_close(struct meta *m); /* after every other call has returned; NULL: n
 
 const char *meta_engine(const struct meta *m); /* "sqlite", "postgres" */
 bool meta_has_postgres(void);                  /* in this build */
+bool meta_one_writer(const struct meta *m);    /* calls that write follow each other, never meet */
 int meta_version(void);                        /* of the schema that this program writes */
-
 int meta_ping(struct meta *m, struct err *e);  /* for /readyz: a connection, and an answer */
 int meta_check(struct meta *m, struct err *e); /* CORRUPT: what is wrong, thoroughly */
 

@@ -296,7 +296,8 @@ static int hand_over(struct history *h)
                                      .valid = valid};
     }
     const struct store_chunk chunk = {h->rows, columns, vecs};
-    int rc = h->to->ops->put_history(h->to->store, h->workspace, h->session, &chunk, h->e);
+    const struct store_history one = {h->session, &chunk};
+    int rc = h->to->ops->put_history(h->to->store, h->workspace, &one, 1, h->e);
     mem_free(at);
     h->rows = 0;
     buf_clear(&h->text);

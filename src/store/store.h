@@ -211,6 +211,14 @@ struct store_question {
     const struct store_value *args; /* by the question's parameters; NULL where it has none */
 };
 
+/* What the history is to have of a session: rows of the history question's columns (queries.def,
+ * kernel_history), whose first is the session's. No rows: forgets the session, which drop does
+ * not. */
+struct store_history {
+    const char *session;
+    const struct store_chunk *rows;
+};
+
 struct store_ops {
     const char *name; /* "duckdb", "clickhouse" */
 
@@ -265,11 +273,10 @@ struct store_ops {
     int (*query)(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e);
 
-    /* Replaces what the workspace's history has of a session: rows of the history question's
-     * columns (see queries.def, kernel_history); their first is `session`'s. No rows: forgets it,
-     * which drop does not. */
-    int (*put_history)(struct store *s, const char *workspace, const char *session,
-                       const struct store_chunk *rows, struct err *e);
+    /* Replaces what the workspace's history has of `count` different sessions. An error: some of
+     * them, or none, have been replaced (DuckDB: none). */
+    int (*put_history)(struct store *s, const char *workspace, const struct store_history *of,
+                       size_t count, struct err *e);
 
     /* Writes a session's table as Parquet to path, names as texts; temporary files go to the same
      * folder. */

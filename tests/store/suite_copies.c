@@ -110,8 +110,8 @@ static void put_history(const char *session)
                                      .reals = reals,
                                      .texts = texts,
                                      .valid = i > 1 && i % 2 ? &some : &all};
-    OK(OPS->put_history(suite.store, "copied", session,
-                        &(struct store_chunk){ROWS, def->column_count, vecs}, e));
+    const struct store_chunk chunk = {ROWS, def->column_count, vecs};
+    OK(OPS->put_history(suite.store, "copied", &(struct store_history){session, &chunk}, 1, e));
 }
 
 static int add_history(void *arg, const struct page *p)

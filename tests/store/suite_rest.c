@@ -379,7 +379,7 @@ static void put_history(const char *session, int64_t started, const char *name, 
         columns[i].ints = i == 1 ? starts : i == KIND ? kinds : ints;
     }
     const struct store_chunk chunk = {rows, HISTORY, columns};
-    OK(suite.ops->put_history(suite.store, "w", session, &chunk, e));
+    OK(suite.ops->put_history(suite.store, "w", &(struct store_history){session, &chunk}, 1, e));
 }
 
 void suite_history_of_kernels(void **state)

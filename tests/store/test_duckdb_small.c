@@ -358,18 +358,33 @@ TEST(test_put_apart)
 
 /* ---- the history of many sessions ------------------------------------------------------------ */
 
-static void put_history(struct store *s, const char *session, size_t rows)
+enum { ROWS = 3, TOGETHER = 3 };
+
+/* Puts `rows[i]` rows of sessions[i], all in one call. */
+static int put_histories(struct store *s, const char *const *sessions, const size_t *rows,
+                         size_t count, unsigned columns, struct err *e)
 {
-    enum { ROWS = 3 };
     const struct store_query_def *def = &store_queries[QUERY_kernel_history];
     struct store_vec vecs[STORE_COLUMNS_MAX];
+    struct store_chunk chunks[TOGETHER];
+    struct store_history of[TOGETHER];
     static const int64_t ints[ROWS] = {1, 2, 3};
     static const double reals[ROWS] = {0.5, 0, 7};
-    const struct store_text text = {session, strlen(session)}, texts[ROWS] = {text, text, text};
+    const struct store_text text = {"text", 4}, texts[ROWS] = {text, text, text};
     for (unsigned i = 0; i < def->column_count; i++)
         vecs[i] = (struct store_vec){
             .type = def->columns[i].type, .ints = ints, .reals = reals, .texts = texts};
-    OK(ops->put_history(s, "w", session, &(struct store_chunk){rows, def->column_count, vecs}, e));
+    for (size_t i = 0; i < count; i++) {
+        chunks[i] =
+            (struct store_chunk){rows[i], i + 1 == count ? columns : def->column_count, vecs};
+        of[i] = (struct store_history){sessions[i], &chunks[i]};
+    }
+    return ops->put_history(s, "w", of, count, e);
+}
+
+static void put_history(struct store *s, const char *session, size_t rows)
+{
+    OK(put_histories(s, &session, &rows, 1, store_queries[QUERY_kernel_history].column_count, e));
 }
 
 static int count_history(void *arg, const struct page *p)
@@ -394,6 +409,36 @@ TEST(test_history_is_replaced)
     }
 }
 
+static size_t history_rows(struct store *s)
+{
+    size_t rows = 0;
+    OK(ops->walk_history(s, "w", count_history, &rows, e));
+    return rows;
+}
+
+/* Several sessions at once: one is new, one is replaced, one is forgotten; or nothing changes. */
+TEST(test_history_of_several)
+{
+    static const char *const sessions[TOGETHER] = {"new", "replaced", "forgotten"};
+    static const char *const others[TOGETHER] = {"other", "replaced", "bad"};
+    const unsigned columns = store_queries[QUERY_kernel_history].column_count;
+    struct store *s = pack_store_open(0);
+    put_history(s, "replaced", 3);
+    put_history(s, "forgotten", 3);
+    OK(put_histories(s, sessions, (const size_t[]){2, 1, 0}, TOGETHER, columns, e));
+    assert_int_equal(history_rows(s), 3);
+    assert_int_equal(
+        put_histories(s, others, (const size_t[]){3, 3, 3}, TOGETHER, columns - 1, NULL),
+        GPUFL_E_INVAL);
+    assert_int_equal(history_rows(s), 3);
+    OK(put_histories(s, others, (const size_t[]){3, 3, 1}, TOGETHER, columns, e));
+    assert_int_equal(history_rows(s), 9);
+    ops->close(s);
+    s = pack_store_open(0);
+    assert_int_equal(history_rows(s), 9);
+    ops->close(s);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pack_folder_open, pack_folder_close)
@@ -402,6 +447,7 @@ int main(void)
         CASE(test_growth_undone),
         CASE(test_many_commits),
         CASE(test_history_is_replaced),
+        CASE(test_history_of_several),
         CASE(test_store_of_files),
         CASE(test_tenants),
         CASE(test_put_apart),

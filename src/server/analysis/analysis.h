@@ -1,10 +1,12 @@
 /* analysis.h - makes reports, findings and history from columns, and stores them.
  *
  * One thread of low priority. A session that has ended is analysed at once, and settled (its
- * columns written in their final form); a live one now and then, so that analysing takes at most
- * a twentieth of a core for it; an eighth, without delay and at normal priority, where one
- * person waits for it; and not while much of it waits to be loaded (an upload): the columns
- * cannot free memory while a reader has it. The results go to the small tables: documents
+ * columns written in their final form). Where many small ones have, their results are stored
+ * together: the first waits at most half a second, and one analysis more. A live one is analysed
+ * now and then, so that analysing takes at most a twentieth of a core for it; an eighth, without
+ * delay and at normal priority, where one person waits for it; and not while much of it waits to
+ * be loaded (an upload): the columns cannot free memory while a reader has it. The results go to
+ * the small tables: documents
  * ANALYSIS_REPORT (JSON, as `gpufl report --json` writes it), ANALYSIS_FLAME (collapsed stacks),
  * ANALYSIS_TIMELINE (idle gaps and stacks, JSON) and ANALYSIS_DIGEST (what comparisons need), all
  * gzip; the findings; and rows of kernels for the workspace's history and of use for the fleet's
@@ -34,7 +36,7 @@ struct analysis_config {
     bool prompt;      /* somebody waits: local mode */
     int64_t first_ns; /* a live session's first report, after its first rows; 0: 300 ms, or none */
     int64_t every_ns; /* and the next ones at the earliest; 0: 5 s, or 0.5 s */
-    const _Atomic bool *stop; /* of analysis_run: true gives it up with STATE; NULL: nothing does */
+    const _Atomic bool *stop; /* of outcome_make: true gives up with STATE; NULL: nothing does */
     void *arg;
     /* A session has a new report. NULL: nobody asks. From the analysis's thread. */
     void (*made)(void *arg, const char *workspace, const char *session, bool final);
@@ -43,8 +45,8 @@ struct analysis_config {
 struct analysis;
 
 int analysis_open(struct analysis **out, const struct analysis_config *c, struct err *e);
-/* An analysis under way is given up, unless its results are being stored; the next start makes up
- * for it. */
+/* An analysis under way is given up, and results that are made are stored; the next start makes up
+ * for what is missing. */
 void analysis_close(struct analysis *a);
 
 /* loader_config.news */
@@ -63,9 +65,5 @@ void analysis_stats(struct analysis *a, struct analysis_stats *out);
 
 /* The version of the rules: changes when a rule or a limit does. [any] */
 const char *analysis_rules(void);
-
-/* Analyses one session at once, on the caller's thread; nothing is settled. */
-int analysis_run(const struct analysis_config *c, const char *workspace, const char *session,
-                 bool final, struct err *e);
 
 #endif

@@ -251,8 +251,8 @@ int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v,
 int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
 int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e);
 
-int click_keep_history(struct store *s, const char *workspace, const char *session,
-                       const struct store_chunk *rows, struct err *e);
+int click_keep_history(struct store *s, const char *workspace, const struct store_history *of,
+                       size_t count, struct err *e);
 int click_keep_parquet(struct store_session *ss, enum record_type type, const char *path,
                        struct err *e);
 int click_keep_sessions(struct store *s, const char *workspace,

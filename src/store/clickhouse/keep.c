@@ -115,8 +115,8 @@ static int find_version(struct store *s, unsigned host, const char *workspace, c
     return rc;
 }
 
-int click_keep_history(struct store *s, const char *workspace, const char *session,
-                       const struct store_chunk *rows, struct err *e)
+static int keep_one(struct store *s, const char *workspace, const char *session,
+                    const struct store_chunk *rows, struct err *e)
 {
     struct version was = {0, 0};
     struct buf body, into;
@@ -144,6 +144,15 @@ int click_keep_history(struct store *s, const char *workspace, const char *sessi
         rc = drop_versions(s, host, workspace, session, version, e);
     buf_fini(&body);
     buf_fini(&into);
+    return rc;
+}
+
+int click_keep_history(struct store *s, const char *workspace, const struct store_history *of,
+                       size_t count, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = keep_one(s, workspace, of[i].session, of[i].rows, e);
     return rc;
 }
 

@@ -173,8 +173,8 @@ int write_begin_alone(struct store_session *ss, struct err *e);
 
 /* ---- keep.c ---------------------------------------------------------------------------------- */
 
-int keep_history(struct store *s, const char *workspace, const char *session,
-                 const struct store_chunk *rows, struct err *e);
+int keep_history(struct store *s, const char *workspace, const struct store_history *of,
+                 size_t count, struct err *e);
 int keep_parquet(struct store_session *ss, enum record_type type, const char *path, struct err *e);
 void keep_clean(const struct store *s); /* of what a killed process left */
 int keep_flaws(struct store *s, int (*take)(void *arg, const char *flaw), void *arg);

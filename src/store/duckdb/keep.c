@@ -102,21 +102,33 @@ static int replace_history(struct store_session *ss, const char *session,
     return rc;
 }
 
-int keep_history(struct store *s, const char *workspace, const char *session,
-                 const struct store_chunk *rows, struct err *e)
+static int history_ok(const struct store_history *h, struct err *e)
+{
+    const unsigned columns = store_queries[QUERY_kernel_history].column_count;
+    if (!store_id_ok(h->session))
+        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a session", h->session);
+    if (h->rows->rows && h->rows->column_count != columns)
+        return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns", columns);
+    return 0;
+}
+
+/* One transaction: most of what a small session's rows cost is the transaction's, and its write to
+ * the disk. */
+int keep_history(struct store *s, const char *workspace, const struct store_history *of,
+                 size_t count, struct err *e)
 {
     struct store_session *ss;
-    if (!store_id_ok(session))
-        return err_set(e, GPUFL_E_INVAL, "%.64s is no name of a session", session);
-    if (rows->rows && rows->column_count != store_queries[QUERY_kernel_history].column_count)
-        return err_set(e, GPUFL_E_INVAL, "rows of history have %u columns",
-                       store_queries[QUERY_kernel_history].column_count);
-    int rc = session_get_history(s, workspace, true, &ss, e);
+    int rc = 0;
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = history_ok(&of[i], e);
+    if (rc == 0)
+        rc = session_get_history(s, workspace, true, &ss, e);
     if (rc)
         return rc;
     rc = write_begin_waiting(ss, e);
     if (!rc) {
-        rc = replace_history(ss, session, rows, e);
+        for (size_t i = 0; !rc && i < count; i++)
+            rc = replace_history(ss, of[i].session, of[i].rows, e);
         if (rc)
             write_rollback(ss);
         else

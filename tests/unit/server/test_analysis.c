@@ -20,16 +20,21 @@ enum { EVERY_NS = 20000000 };
 
 static struct analysis *analysis;
 
-static void start(int64_t first_ns, int64_t every_ns)
+static void start_on(const struct store_ops *ops, int64_t first_ns, int64_t every_ns)
 {
     struct err e = {0};
-    const struct analysis_config c = {.ops = &store_duckdb,
+    const struct analysis_config c = {.ops = ops,
                                       .store = fix.store,
                                       .meta = fix.meta,
                                       .first_ns = first_ns,
                                       .every_ns = every_ns};
     if (analysis_open(&analysis, &c, &e))
         fail_msg("%s", e.text);
+}
+
+static void start(int64_t first_ns, int64_t every_ns)
+{
+    start_on(&store_duckdb, first_ns, every_ns);
 }
 
 static void tell(void *arg, const struct loader_news *n)
@@ -441,11 +446,102 @@ TEST(test_missing)
     check_report("before");
 }
 
+/* ---- results that are stored together -------------------------------------------------------- */
+
+enum { MANY = 20 };
+
+/* What the history was asked to keep; guarded by nothing: the analysis's thread, until it waits. */
+static struct {
+    size_t calls, most;
+    bool fails; /* where session "s03" is among them */
+} kept;
+
+static int count_kept(struct store *s, const char *workspace, const struct store_history *of,
+                      size_t count, struct err *e)
+{
+    kept.calls++;
+    kept.most = count > kept.most ? count : kept.most;
+    for (size_t i = 0; i < count; i++)
+        if (kept.fails && strcmp(of[i].session, "s03") == 0)
+            return err_set(e, GPUFL_E_IO, "the test has no room for s03");
+    return store_duckdb.put_history(s, workspace, of, count, e);
+}
+
+/* Many sessions that ended while nobody analysed; then their analysis, until nothing is due. */
+static void analyse_many(void)
+{
+    static struct store_ops ops;
+    char session[STORE_ID_MAX];
+    struct ingest_answer a;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(session, sizeof session, "s%02d", i);
+        send_lines(session, 5);
+        ingest_complete(fix.intake.ingest, "w", session, &a);
+    }
+    fixture_drain(&fix);
+    ops = store_duckdb;
+    ops.put_history = count_kept;
+    start_on(&ops, 0, EVERY_NS);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(session, sizeof session, "s%02d", i);
+        analysis_news(
+            analysis,
+            &(struct loader_news){.workspace = "w", .session = session, .rows = 50, .ended = true});
+    }
+    assert_true(analysis_wait(analysis, 60000000000));
+}
+
+TEST(test_stored_together)
+{
+    struct analysis_stats st;
+    char session[STORE_ID_MAX];
+    memset(&kept, 0, sizeof kept);
+    analyse_many();
+    analysis_stats(analysis, &st);
+    assert_true(st.final >= MANY);
+    assert_int_equal(st.failed, 0);
+    assert_true(kept.most > 1 && kept.calls < MANY);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(session, sizeof session, "s%02d", i);
+        check_report(session);
+    }
+}
+
+/* A session whose results cannot be stored keeps those of no other one out, and is told. */
+TEST(test_one_cannot_be_stored)
+{
+    struct analysis_stats st;
+    struct meta_analysis_head head;
+    struct region mem;
+    char session[STORE_ID_MAX];
+    memset(&kept, 0, sizeof kept);
+    kept.fails = true;
+    analyse_many();
+    analysis_stats(analysis, &st);
+    assert_true(kept.most > 1 && st.failed > 0);
+    region_init(&mem, 1 << 20);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(session, sizeof session, "s%02d", i);
+        if (i != 3)
+            check_report(session);
+    }
+    assert_int_equal(meta_analysis_head(&(struct meta_ask){fix.meta, "w", &mem, NULL}, "s03",
+                                        ANALYSIS_REPORT, &head),
+                     GPUFL_E_NOENT);
+    region_fini(&mem);
+    kept.fails = false;
+    analysis_news(analysis,
+                  &(struct loader_news){.workspace = "w", .session = "s03", .ended = true});
+    assert_true(analysis_wait(analysis, 60000000000));
+    check_report("s03");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {T(test_final),   T(test_live),
-                                       T(test_turns),   T(test_behind),
-                                       T(test_missing), T(test_device_becomes_known)};
+    const struct CMUnitTest tests[] = {T(test_final),           T(test_live),
+                                       T(test_turns),           T(test_behind),
+                                       T(test_missing),         T(test_device_becomes_known),
+                                       T(test_stored_together), T(test_one_cannot_be_stored)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
