@@ -231,6 +231,29 @@ TEST(test_sync_rows)
     model_fini(&m);
 }
 
+/* Ids of pages that are far apart, added in any order; between counts what lies between two. */
+TEST(test_ids_far_apart)
+{
+    static const uint32_t ids[] = {0x70000, 5, 0xffff0003, 0x1ffff, 0x10000, 0xfffffffe};
+    static const uint32_t asked[] = {0,       4,       5,       6,          0x10000,    0x20000,
+                                     0x70001, 0x80000, 0x90000, 0xffff0004, 0xfffffffe, UINT32_MAX};
+    enum { IDS = sizeof ids / sizeof *ids, ASKED = sizeof asked / sizeof *asked };
+    struct corr_set s = {0};
+    assert_int_equal(corr_set_between(&s, 1, 9), 0);
+    for (int i = 0; i < IDS; i++)
+        assert_int_equal(corr_set_add(&s, ids[i]), 0);
+    corr_set_seal(&s);
+    for (int i = 0; i < ASKED; i++)
+        for (int k = 0; k < ASKED; k++) {
+            const uint32_t a = asked[i], b = asked[k];
+            uint64_t n = 0;
+            for (int id = 0; id < IDS; id++)
+                n += a < b ? ids[id] > a && ids[id] < b : a > b && (ids[id] > a || ids[id] < b);
+            assert_int_equal(corr_set_between(&s, a, b), n);
+        }
+    corr_set_fini(&s);
+}
+
 static void same(const struct model *a, const struct model *b)
 {
     size_t n, k;
@@ -358,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_other_thread_launches),
         cmocka_unit_test(test_native),
         cmocka_unit_test(test_sync_rows),
+        cmocka_unit_test(test_ids_far_apart),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_nonsense),

@@ -88,7 +88,7 @@ enum { PAGES = 1 << 16 };
 
 void corr_set_fini(struct corr_set *s)
 {
-    for (size_t i = 0; s->pages && i < PAGES; i++)
+    for (size_t i = s->low; i < s->end; i++)
         mem_free(s->pages[i]);
     mem_free(s->pages);
     memset(s, 0, sizeof *s);
@@ -104,9 +104,12 @@ int corr_set_add_slow(struct corr_set *s, uint32_t id)
         return 0;
     }
     if (!*p) {
+        const size_t page = id >> 16;
         *p = mem_zalloc(sizeof **p);
         if (!*p)
             return GPUFL_E_NOMEM;
+        s->low = !s->count || page < s->low ? page : s->low;
+        s->end = page >= s->end ? page + 1 : s->end;
         s->count++;
     }
     (*p)->bits[id >> 6 & 1023] |= 1ull << (id & 63);
@@ -116,7 +119,7 @@ int corr_set_add_slow(struct corr_set *s, uint32_t id)
 void corr_set_seal(struct corr_set *s)
 {
     s->total = 0;
-    for (size_t i = 0; s->pages && i < PAGES; i++) {
+    for (size_t i = s->low; i < s->end; i++) {
         struct corr_page *p = s->pages[i];
         uint32_t here = 0;
         if (!p)
@@ -138,9 +141,10 @@ static uint64_t rank(const struct corr_set *s, uint32_t id)
     if (!s->pages)
         return 0;
     if (!s->pages[page]) {
-        while (page && !s->pages[page])
+        page = page < s->end ? page : s->end;
+        while (page > s->low && !s->pages[page])
             page--;
-        if (!s->pages[page])
+        if (page < s->low || !s->pages[page])
             return 0;
         id = (uint32_t)(page << 16 | 0xffff);
         return rank(s, id) + (s->pages[page]->bits[1023] >> 63);

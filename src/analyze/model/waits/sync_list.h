@@ -43,6 +43,7 @@ int sync_list_sort(struct sync_list *l);
 struct corr_set {
     struct corr_page **pages; /* owned; 65536 of them, NULL where empty */
     size_t count;             /* pages that exist */
+    size_t low, end;          /* all of them are from low on, and before end */
     uint64_t total;           /* ids, once sealed */
     bool refused;             /* some ids found no room: counts would be too small */
 };
