@@ -163,6 +163,7 @@ static void look_at_all(struct loader_thread *t)
     struct loader_queue_load held = {.since = INT64_MAX};
     uint64_t failing = 0, columns = 0;
     t->retried = 0;
+    loader_end_all(t);
     for (struct loading **at = &t->list; *at;) {
         struct loading *g = *at, *next = g->next;
         if (loader_look_at(t, g, now)) {

@@ -70,6 +70,9 @@ void loader_commit(struct loader_thread *t, struct loading *g);
 /* Writes the end of a session that is complete and committed, and reports it. */
 void loader_end(struct loader_thread *t, struct loading *g);
 
+/* Writes and reports the ends of all such sessions, many in one transaction. */
+void loader_end_all(struct loader_thread *t);
+
 /* Commits, retries, ends or closes what is due. True: the session was released. */
 bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
 

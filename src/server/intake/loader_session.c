@@ -22,6 +22,7 @@ enum {
     BEHIND = 5, /* times the usual time of a transaction */
     FIRST_ROWS = 65536,
     RETRIES_AT_ONCE = 4,
+    ENDS_AT_ONCE = 32,
     TURNS_SAID = 50 /* looks in vain until it is said */
 };
 
@@ -51,6 +52,14 @@ void loader_session_free(struct loader_thread *t, struct loading *g)
     s->loading = NULL;
     sessions_put(t->loader->config.sessions, s);
     atomic_fetch_sub_explicit(&t->open, 1, memory_order_relaxed);
+}
+
+static bool is_dropped(const struct loading *g)
+{
+    pthread_mutex_lock(&g->s->lock);
+    bool dropped = g->s->dropped;
+    pthread_mutex_unlock(&g->s->lock);
+    return dropped;
 }
 
 /* Nothing of a deleted session is wanted. */
@@ -276,45 +285,113 @@ void loader_commit(struct loader_thread *t, struct loading *g)
     }
 }
 
+/* ---- ends ------------------------------------------------------------------------------------ */
+
 /* The end of a session, and its counts where they are known. */
 struct ending {
     struct loading *g;
-    struct meta *meta;
     int64_t bytes;
     bool counted;
 };
 
-static int put_end(void *arg, struct err *e)
+/* Ends that are written in one transaction. */
+struct endings {
+    struct meta *meta;
+    const struct ending *items;
+    size_t count;
+};
+
+static int put_ends(void *arg, struct err *e)
 {
-    const struct ending *end = arg;
-    struct loading *g = end->g;
-    const char *workspace = g->s->workspace, *session = g->s->session;
-    int rc = end->counted
-                 ? registry_grow(&g->registry, end->meta, workspace, session, end->bytes, e)
-                 : 0;
-    return rc ? rc : registry_end(&g->registry, end->meta, workspace, session, !g->silent, e);
+    const struct endings *all = arg;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < all->count; i++) {
+        const struct ending *end = &all->items[i];
+        struct loading *g = end->g;
+        const char *workspace = g->s->workspace, *session = g->s->session;
+        if (end->counted)
+            rc = registry_grow(&g->registry, all->meta, workspace, session, end->bytes, e);
+        if (rc == 0)
+            rc = registry_end(&g->registry, all->meta, workspace, session, !g->silent, e);
+    }
+    return rc;
 }
 
-void loader_end(struct loader_thread *t, struct loading *g)
+static int write_ends(const struct loader_thread *t, const struct ending *items, size_t count,
+                      struct err *e)
+{
+    struct endings some = {sessions_config(t->loader->config.sessions)->meta, items, count};
+    return some.meta ? meta_together(some.meta, put_ends, &some, e) : 0;
+}
+
+static bool can_end(const struct loading *g)
+{
+    return g->announce_end && !g->begun && !g->failures;
+}
+
+static struct ending ending_of(const struct loader_thread *t, struct loading *g)
 {
     const struct sessions_config *c = sessions_config(t->loader->config.sessions);
+    struct ending end = {.g = g};
     struct err e = {0};
-    struct ending end = {.g = g, .meta = c->meta};
-    if (!g->announce_end || g->begun || g->failures)
-        return;
     int rc = c->ops->size(c->store, g->s->workspace, g->s->session, &end.bytes, &e);
     end.counted = rc == 0;
     if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
-    rc = c->meta ? meta_together(c->meta, put_end, &end, &e) : 0;
+    return end;
+}
+
+/* rc, e: of writing the end. */
+static void ended(struct loader_thread *t, struct loading *g, int rc, const struct err *e)
+{
     if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its end is not written before the next start: %s", g->s->session,
-                 e.text);
+                 e->text);
     else
         loading_release(g, &g->ends);
     g->announce_end = false;
     tell(t, g, 0, 0, true);
 }
+
+void loader_end(struct loader_thread *t, struct loading *g)
+{
+    struct err e = {0};
+    if (!can_end(g))
+        return;
+    const struct ending end = ending_of(t, g);
+    int rc = write_ends(t, &end, 1, &e);
+    ended(t, g, rc, &e);
+}
+
+/* Where the transaction fails, each session's end is written alone: one that was deleted keeps no
+ * other one live. */
+static void end_some(struct loader_thread *t, const struct ending *items, size_t count)
+{
+    const bool alone = count < 2 || write_ends(t, items, count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        struct err e = {0};
+        int rc = alone ? write_ends(t, &items[i], 1, &e) : 0;
+        ended(t, items[i].g, rc, &e);
+    }
+}
+
+void loader_end_all(struct loader_thread *t)
+{
+    struct ending some[ENDS_AT_ONCE];
+    size_t count = 0;
+    for (struct loading *g = t->list; g; g = g->next) {
+        if (!can_end(g) || is_dropped(g))
+            continue;
+        some[count++] = ending_of(t, g);
+        if (count == ENDS_AT_ONCE) {
+            end_some(t, some, count);
+            count = 0;
+        }
+    }
+    end_some(t, some, count);
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it
  * there is, the more go at once. */
@@ -401,14 +478,6 @@ static bool is_due(const struct loader_thread *t, const struct loading *g, int64
 {
     int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
     return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
-}
-
-static bool is_dropped(const struct loading *g)
-{
-    pthread_mutex_lock(&g->s->lock);
-    bool dropped = g->s->dropped;
-    pthread_mutex_unlock(&g->s->lock);
-    return dropped;
 }
 
 /* Releases a deleted session at once: its columns take room as long as they are open. */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -442,6 +443,56 @@ TEST(test_no_backlog_is_loaded)
     fixture_down(&fix);
 }
 
+enum { TOGETHER = 12, DELETED = 5 };
+
+static atomic_uint ends_told;
+
+/* Deletes one session from the small tables between its rows and its end. [the loader's thread] */
+static void drop_one(void *arg, const struct loader_news *n)
+{
+    (void)arg;
+    struct err e = {0};
+    atomic_fetch_add(&ends_told, n->ended);
+    if (!n->ended && n->rows && strcmp(n->session, "t05") == 0 &&
+        meta_session_drop(fix.meta, "w", "t05", 1, &e))
+        fprintf(stderr, "%s\n", e.text);
+}
+
+/* Sessions that end at one time are written together; one of them that was deleted meanwhile keeps
+ * no other one live. */
+TEST(test_ends_together)
+{
+    char session[8];
+    struct ingest_answer a;
+    atomic_store(&ends_told, 0);
+    fix.config.threads = 1;
+    fix.config.news = drop_one;
+    fixture_up(&fix, tmpdir);
+    for (int i = 0; i < TOGETHER; i++) {
+        int64_t offset = 0;
+        snprintf(session, sizeof session, "t%02d", i);
+        fixture_send_rows(session, 0, 5, &offset);
+        ingest_complete(fix.intake.ingest, "w", session, &a);
+        assert_int_equal(a.status, 200);
+    }
+    fixture_drain(&fix);
+    for (int i = 0; i < TOGETHER; i++) {
+        struct region mem;
+        snprintf(session, sizeof session, "t%02d", i);
+        if (i == DELETED)
+            continue;
+        assert_true(reaches(session, "ended"));
+        struct meta_session row = entry(session, &mem);
+        assert_int_equal(row.kernels, 50);
+        region_fini(&mem);
+    }
+    bool dropped = false;
+    assert_int_equal(meta_session_is_dropped(fix.meta, "w", "t05", &dropped, NULL), 0);
+    assert_true(dropped);
+    assert_int_equal(atomic_load(&ends_told), TOGETHER);
+    fixture_down(&fix);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "complete") == 0)
@@ -454,6 +505,7 @@ int main(int argc, char **argv)
         T(test_gpus_one_by_one),
         T(test_ends),
         T(test_ends_over_kills),
+        T(test_ends_together),
         T(test_ends_when_stopped),
         T(test_no_backlog_is_loaded),
     };
