@@ -4,8 +4,9 @@
  * may be analysed: at once when it has ended, and for a live one so much later as
  * its last analysis cost, twenty times.
  *
- * Every commit of the loader is news, so a session is found by its hash. All sessions are looked
- * through only when one becomes due, or its time earlier. */
+ * Every commit of the loader is news, so a session is found by its hash. Sessions that have ended
+ * wait in a queue: where thousands wait, nobody looks through all of them for the next one. All are
+ * looked through where that queue is empty, and once a second. */
 #include "server/analysis/analysis.h"
 
 #include "base/alloc.h"
@@ -28,7 +29,8 @@
 #define PROMPT_NS   500000000
 #define MISSING_NS  60000000000 /* between looks for sessions that lack a final report */
 #define GONE_NS     600000000000
-#define LARGE_CPU   100000000 /* ns of processor for a session that leaves much memory free */
+#define LARGE_CPU   100000000  /* ns of processor for a session that leaves much memory free */
+#define SCAN_NS     1000000000 /* between looks through all sessions, while some are queued */
 #define BEHIND_NS   2000000000
 #define TOGETHER_NS 500000000 /* a report that is made waits so long for others, and for one more */
 
@@ -46,7 +48,9 @@ struct candidate {
     struct candidate *next;
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
     bool due, ended, busy; /* busy: it is being analysed */
-    int64_t at;            /* CLOCK_MONOTONIC ns from which it may be */
+    bool queued;           /* and next_ended is meant */
+    struct candidate *next_ended;
+    int64_t at; /* CLOCK_MONOTONIC ns from which it may be */
     int64_t used;
     uint64_t rows;
 };
@@ -68,7 +72,9 @@ struct analysis {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t some, idle;
     struct candidate *candidates[BUCKETS]; /* owned */
-    _Atomic bool stop;                     /* set under the lock; read anywhere */
+    struct candidate *first_ended, **last_ended;
+    int64_t scanned;   /* CLOCK_MONOTONIC ns of the last look through all */
+    _Atomic bool stop; /* set under the lock; read anywhere */
     int64_t missing_at;
     struct analysis_stats stats;
 };
@@ -94,6 +100,44 @@ static struct candidate *find_candidate(struct analysis *a, const char *workspac
     return s;
 }
 
+/* [lock held] */
+static void queue_ended(struct analysis *a, struct candidate *s)
+{
+    if (s->queued)
+        return;
+    s->queued = true;
+    s->next_ended = NULL;
+    *a->last_ended = s;
+    a->last_ended = &s->next_ended;
+}
+
+/* Puts one back that was taken. [lock held] */
+static void queue_first(struct analysis *a, struct candidate *s)
+{
+    if (s->queued)
+        return;
+    s->queued = true;
+    s->next_ended = a->first_ended;
+    a->first_ended = s;
+    if (!s->next_ended)
+        a->last_ended = &s->next_ended;
+}
+
+/* The first of those that ended and is due; NULL: none is queued. [lock held] */
+static struct candidate *pop_ended(struct analysis *a, int64_t now)
+{
+    struct candidate *s;
+    while ((s = a->first_ended)) {
+        a->first_ended = s->next_ended;
+        if (!a->first_ended)
+            a->last_ended = &a->first_ended;
+        s->queued = false;
+        if (s->due && s->ended && !s->busy && s->at <= now)
+            return s;
+    }
+    return NULL;
+}
+
 void analysis_news(void *arg, const struct loader_news *n)
 {
     struct analysis *a = arg;
@@ -105,10 +149,13 @@ void analysis_news(void *arg, const struct loader_news *n)
         s->ended = n->ended || (s->ended && !n->rows);
         s->rows += n->rows;
         s->used = clock_mono();
-        if (n->ended)
+        if (n->ended) {
             s->at = s->used;
-        else if (!a->config.prompt && n->lag > BEHIND_NS && s->at < s->used + a->config.every_ns)
+            queue_ended(a, s);
+        } else if (!a->config.prompt && n->lag > BEHIND_NS &&
+                   s->at < s->used + a->config.every_ns) {
             s->at = s->used + a->config.every_ns;
+        }
         if (s->at < before)
             pthread_cond_signal(&a->some);
     }
@@ -121,7 +168,8 @@ static struct candidate *next_of_bucket(struct candidate **at, int64_t now, int6
 {
     while (*at) {
         struct candidate *s = *at;
-        if (!s->due && !s->busy && (now - s->used > GONE_NS || (s->ended && now >= s->at))) {
+        if (!s->due && !s->busy && !s->queued &&
+            (now - s->used > GONE_NS || (s->ended && now >= s->at))) {
             *at = s->next;
             mem_free(s);
             continue;
@@ -142,8 +190,11 @@ static struct candidate *next_of_bucket(struct candidate **at, int64_t now, int6
  * whose time is over: that have ended and had their report, or were silent for long. [lock held] */
 static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
 {
-    struct candidate *best = NULL;
+    struct candidate *best = now - a->scanned < SCAN_NS ? pop_ended(a, now) : NULL;
     *until = now + MISSING_NS;
+    if (best)
+        return best;
+    a->scanned = now;
     for (size_t i = 0; i < BUCKETS; i++)
         best = next_of_bucket(&a->candidates[i], now, until, best);
     return best;
@@ -265,6 +316,8 @@ static void analyse(struct analysis *a, struct candidate *s)
         more = more && count < OUTCOMES_MAX && memory < TOGETHER_BYTES && !a->stop;
         more = more && clock_mono() < end && (s = next_candidate(a, clock_mono(), &until)) != NULL;
     } while (more && waits(s));
+    if (more && s->ended)
+        queue_first(a, s); /* a large one: with the next group */
     pthread_mutex_unlock(&a->lock);
     store_turns(a, count);
     for (size_t i = 0; i < count; i++)
@@ -318,6 +371,7 @@ int analysis_open(struct analysis **out, const struct analysis_config *c, struct
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&a->lock, NULL);
     a->config = *c;
+    a->last_ended = &a->first_ended;
     a->config.stop = &a->stop;
     a->config.first_ns = c->first_ns > 0 ? c->first_ns : c->prompt ? 0 : FIRST_NS;
     a->config.every_ns = c->every_ns > 0 ? c->every_ns : c->prompt ? PROMPT_NS : EVERY_NS;
