@@ -8,17 +8,20 @@ is loaded, or --patience is over. Several --server are measured in turn, so that
 each other. Prints JSON: waits of bodies, answers by status, seconds until the last session of each
 workspace was loaded, how many never were, frames set aside, the slowest /healthz, descriptors, memory.
 
---live N keeps N sessions open meanwhile, without an end. With --check it ends with 1 where a session that was
+--live N keeps N sessions open meanwhile, without an end. --readers N people look at lists and sessions from the first
+body on, and --read-for seconds longer than all is sent and loaded; their waits and answers are printed. With --check it ends with 1 where a session that was
 acknowledged is not loaded, is loaded with other rows than it has, or was set aside, and where the
-other workspace had to wait for all of the first (not with --backlog: its senders wait as well).
+other workspace had to wait for all of the first (not with --backlog: its senders wait as well), and where a reader got
+an answer that is not 200.
 
-  bench/server/burst.py [--build DIR] [--server FILE ...] [--sessions N] [--others N] [--busy N] [--check]
+  bench/server/burst.py [--build DIR] [--server FILE ...] [--sessions N] [--others N] [--busy N] [--live N [--readers N]] [--check]
 """
 import argparse
 import atexit
 import collections
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
 import queue
@@ -35,6 +38,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from served import Server, milliseconds  # noqa: E402
 
 LOOK_S = 0.25  # between looks at what is loaded
+PAGE_S = 2  # between two pages of a reader, whose questions follow each other at once
 
 
 def options():
@@ -44,6 +48,8 @@ def options():
     parser.add_argument("--sessions", type=int, default=150)
     parser.add_argument("--others", type=int, default=20, help="of the other workspace")
     parser.add_argument("--live", type=int, default=0, help="sessions that stay open meanwhile")
+    parser.add_argument("--readers", type=int, default=0, help="people who look at lists and sessions")
+    parser.add_argument("--read-for", type=float, default=10, metavar="S", help="so much longer than all is sent and loaded")
     parser.add_argument("--kernels", type=int, default=350, help="of each session")
     parser.add_argument("--memory", help="of the server's column store; else its default")
     parser.add_argument("--backlog", type=int, default=0, help="sessions that may wait; 0: the server's default")
@@ -136,21 +142,67 @@ def listed(server, key):
 
 
 class Healthz(threading.Thread):
-    """Asks on a connection of its own each time, as a balancer does, until it is told to stop."""
+    """Asks on a connection of its own each time, as a balancer does, until it is told to stop; counts descriptors."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
-        self.server, self.waits, self.failed, self.done = server, [], 0, threading.Event()
+        self.server, self.waits, self.failed, self.done, self.descriptors = server, [], 0, threading.Event(), 0
         self.start()
 
     def run(self):
         while not self.done.wait(LOOK_S):
+            self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.server.process.pid}/fd")))
             began = time.monotonic()
             try:
                 self.server.ask("GET", "/healthz")
             except (OSError, RuntimeError):
                 self.failed += 1
             self.waits.append(time.monotonic() - began)
+
+
+def read_pages(port, key, done, waits, answers):
+    """A reader: the list, a search, and two questions about a session that the list shows."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+
+    def ask(path):
+        began = time.monotonic()
+        connection.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+        answer = connection.getresponse()
+        text = answer.read()
+        waits.append(time.monotonic() - began)
+        answers[str(answer.status)] += 1
+        return json.loads(text) if answer.status == 200 else {}
+
+    while not done.wait(PAGE_S):
+        rows = ask("/api/v1/sessions?limit=50").get("rows", [])
+        ask("/api/v1/sessions?limit=50&text=sim")
+        for row in rows[len(waits) % 50:][:1]:
+            ask(f"/api/v1/sessions/{row['id']}/kernels")
+            ask(f"/api/v1/sessions/{row['id']}/lanes")
+
+
+def read_all(port, key, readers, done, results):
+    """A process of its own: what senders compute does not count as a wait."""
+    waits, answers = [], collections.Counter()
+    people = [threading.Thread(target=read_pages, args=(port, key, done, waits, answers)) for _ in range(readers)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    results.put((waits, dict(answers)))
+
+
+class Readers:
+    def __init__(self, server, o):
+        self.count, self.done, self.results = o.readers, multiprocessing.Event(), multiprocessing.Queue()
+        self.process = multiprocessing.Process(target=read_all, args=(server.port, server.key, o.readers, self.done, self.results), daemon=True)
+        if o.readers:
+            self.process.start()
+
+    def end(self):
+        """Waits and answers of all."""
+        self.done.set()
+        return self.results.get(timeout=600) if self.count else ([], {})
 
 
 def busy(count):
@@ -205,9 +257,14 @@ def measure(o, program, recorded, folder):
     server = Server(o.build, folder, *[str(word) for pair in given.items() if pair[1] for word in pair], program=program,
                     files=o.files)
     other, looked = other_workspace(server), Healthz(server)
-    loops = busy(o.busy)
+    loops, readers = busy(o.busy), Readers(server, o)
     wanted, counts, began, senders = send_all(server, o, server.key, other, recorded)
     at = wait_for_all(server, wanted, began, o.patience)
+    if o.readers:
+        for sender in senders:
+            sender.join(o.patience)
+        time.sleep(o.read_for)
+    reads, read_answers = readers.end()
     looked.done.set()
     for loop in loops:
         loop.kill()
@@ -224,7 +281,7 @@ def measure(o, program, recorded, folder):
         "missing": sum(len(wanted[k]) - len(at[k]) for k in wanted), "kernels": dict(whole),
         "set_aside": server.metric("gpufl_loader_set_aside_total"),
         "cpu_s": round(server.cpu(), 2), "healthz": milliseconds(looked.waits), "healthz_failed": looked.failed,
-        "descriptors": len(list(pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir())),
+        "reads": milliseconds(reads), "read_answers": read_answers, "descriptors": looked.descriptors,
         "peak_rss_mib": round(server.peak() / 2**20)}
     for sender in senders:
         sender.join(o.patience)
@@ -239,6 +296,7 @@ def wrong(o, r):
         (r["missing"], f"{r['missing']} sessions were acknowledged and are not loaded"),
         (r["kernels"] != {o.kernels: r["sent"]}, f"sessions have {r['kernels']} kernels, not {o.kernels}"),
         (r["set_aside"], f"{r['set_aside']} frames were set aside"),
+        (set(r["read_answers"]) - {"200"}, f"readers got {r['read_answers']}"),
         (r["healthz_failed"], f"/healthz failed {r['healthz_failed']} times"),
         (o.others and o.sessions and not o.backlog and r["others_loaded_s"] > r["loaded_s"] + 2 * LOOK_S, "the other workspace waited for all of the first"),
     ) if bad]

@@ -46,8 +46,8 @@ class Burst(unittest.TestCase):
         self.assertIn('"429"', self.burst("--sessions", "30", "--others", "4", "--busy", "0", "--backlog", "4"))
 
     def test_more_sessions_than_descriptors(self):
-        """Health checks are answered while 40 live sessions share 192 descriptors."""
-        self.burst("--sessions", "0", "--others", "2", "--live", "40", "--busy", "0", "--files", "192", "--senders", "4")
+        """Health checks and three readers are answered while 40 live sessions share 192 descriptors."""
+        self.burst("--sessions", "0", "--others", "2", "--live", "40", "--busy", "0", "--files", "192", "--senders", "4", "--readers", "3", "--read-for", "3")
 
     def test_three_hundred_of_both(self):
         """300 live sessions, and 300 descriptors: health checks are answered, and nothing is lost."""
