@@ -4,7 +4,7 @@
  * or, where it had none, its size and time. An answer has as much as the file gives: lines and
  * inlined calls by DWARF (libdw), else the function by a symbol table, else nothing. Where the
  * file is gone, a copy that the session kept is used. Debug files in the program's folder and
- * below /usr/lib/debug are used; nothing is asked for over a network. The files that were used
+ * below debug_root are used; nothing is asked for over a network. The files that were used
  * last stay open between calls. Owner's thread; several symbolizers are independent. */
 #ifndef GPUFL_SYMBOL_SYMBOLIZER_H
 #define GPUFL_SYMBOL_SYMBOLIZER_H
@@ -48,7 +48,7 @@ struct symbol_level {
 
 struct symbolizer;
 
-/* debug_root: DEBUG_ROOT, except in tests. 0 or GPUFL_E_NOMEM. */
+/* debug_root: the folder with separate debug files. 0 or GPUFL_E_NOMEM. */
 int symbolizer_open(struct symbolizer **out, const char *debug_root);
 void symbolizer_close(struct symbolizer *s);
 

@@ -28,13 +28,18 @@ static int64_t now_ms(void)
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-/* No variable of the tester's own may decide a test. A sanitizer must leave the
- * program's signals and exit code alone; why TSan waits for less than a second at the exit: see
+/* No variable of the tester's own may decide a test, nor whether libc's debug files are installed:
+ * unpacking them takes half of the time of a test that traces. A sanitizer must leave the program's
+ * signals and exit code alone; why TSan waits for less than a second at the exit: see
  * Gpufl.cmake. */
 static void clean_environment(const char *const *env)
 {
     static const char *const fixed[] = {
-        "GPUFL_BACKEND=Sim", "GPUFL_LOG_MIN_FREE_BYTES=0", "LC_ALL=C", "TERM=xterm",
+        "GPUFL_BACKEND=Sim",
+        "GPUFL_LOG_MIN_FREE_BYTES=0",
+        "LC_ALL=C",
+        "TERM=xterm",
+        "GPUFL_DEBUG_FILES=/nonexistent",
         "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:"
         "handle_sigill=0"};
     static char tsan[PATH_MAX + 160];

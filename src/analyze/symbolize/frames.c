@@ -160,7 +160,8 @@ static int look_up_all(struct symbolize *z, int64_t **open, size_t count, char *
 {
     struct symbolizer *s = NULL;
     struct group g = {0};
-    int rc = symbolizer_open(&s, DEBUG_ROOT);
+    const char *root = getenv(DEBUG_ROOT_VARIABLE);
+    int rc = symbolizer_open(&s, root && *root ? root : DEBUG_ROOT);
     g.frames = mem_array(GROUP_FRAMES, sizeof *g.frames);
     if (!rc && !g.frames)
         rc = GPUFL_E_NOMEM;

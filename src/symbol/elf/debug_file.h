@@ -12,6 +12,8 @@
 #include "symbol/elf/file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
+/* Environment: another folder in its place. */
+#define DEBUG_ROOT_VARIABLE "GPUFL_DEBUG_FILES"
 
 /* Opens the debug file of that build id. root: DEBUG_ROOT. False: there is none. */
 bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_id);

@@ -57,6 +57,28 @@ TEST(test_again)
     assert_int_equal(code_size(), size);
 }
 
+/* The program is gone; its debug file lies in a folder that the environment names. */
+TEST(test_debug_files)
+{
+    static const char *const folders[] = {"/nonexistent", tmpdir};
+    char program[PATH_MAX], debug[PATH_MAX];
+    const char *id = symbolize_fix.file.build_id;
+    memcpy(program, symbolize_fix.program, sizeof program);
+    snprintf(debug, sizeof debug, "%s/.build-id/%.2s", tmpdir, id);
+    assert_int_equal(file_mkdirs(debug, 0777, NULL), 0);
+    snprintf(debug, sizeof debug, "%s/.build-id/%.2s/%s.debug", tmpdir, id, id + 2);
+    assert_int_equal(symlink(program, debug), 0);
+    snprintf(symbolize_fix.program, sizeof symbolize_fix.program, "/nowhere/cc5");
+    for (int i = 0; i < 2; i++) {
+        write_session(&(struct how){0});
+        unlink(in_session("code.log"));
+        setenv("GPUFL_DEBUG_FILES", folders[i], 1);
+        assert_int_equal(symbolize(0).lines, i ? CALLS + 1 : 0); /* libgone.so has that id, too */
+    }
+    unsetenv("GPUFL_DEBUG_FILES");
+    memcpy(symbolize_fix.program, program, sizeof program);
+}
+
 /* A line that its program could not finish; frames that came after the first time. */
 TEST(test_more)
 {
@@ -332,6 +354,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_debug_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_next_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_written, set_up, tear_down),
