@@ -1,0 +1,17 @@
+# Unit tests in which our code runs on several threads, by module: those that ThreadSanitizer can learn from. It reports
+# races, and a race takes two threads. All others are left out of its build, and held to having one thread where there
+# is no sanitizer: a program of theirs that starts another ends (support/one_thread.c), and belongs here.
+set(GPUFL_THREADED
+  agent/http_client
+  analyze/feed analyze/load
+  backend/nvidia_buffers backend/nvidia_detach backend/nvidia_driver_gate backend/nvidia_graphs backend/nvidia_local_memory
+  backend/nvidia_nvml backend/nvidia_own_kernels backend/nvidia_sass_gate backend/toy_vendor
+  base/fd_thread base/intern base/queue base/ring base/thread base/tick
+  capture/captures capture/compressor capture/copies capture/ends capture/sampling capture/scopes capture/session
+  capture/sink capture/writer capture/writer_limits
+  monitor/sampler
+  net/http net/http_header net/http_limits net/http_stream net/http_work net/workers
+  server/analysis server/auth_password server/columns_report server/ingest server/ingest_damage server/janitor server/journal
+  server/journal_damage server/loader server/loader_failures
+  stack/dynsym stack/libraries stack/modules stack/python_fake stack/stack stack/unwind
+  symbol/symbolize)
