@@ -2,26 +2,30 @@
 # nvcc is called directly: no CUDA language in CMake, so that machines without a
 # toolkit configure the same project.
 #
-# gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [LIBRARIES gpufl-lib ...])
-# DRIVER links libcuda as well, by the toolkit's own stub.
+# gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [HOPPER] [LIBRARIES gpufl-lib ...])
+# DRIVER links libcuda as well, by the toolkit's own stub. HOPPER: code of the program is for compute_90 alone.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
-# Each architecture is compiled by itself, in as much time as the host's code takes.
+# Each virtual architecture is compiled by itself, in as much time as the host's code takes.
 set(GPUFL_CUDA_ARCH "" CACHE STRING "nvcc's -arch: all-major, sm_80, ...; empty: the GPU's own, or sm_90 and PTX for all")
 if(GPUFL_CUDA_ARCH)
   set(gpufl_nvcc_arch -arch=${GPUFL_CUDA_ARCH})
 elseif(EXISTS /dev/nvidiactl)
   set(gpufl_nvcc_arch -arch=native)
 else()
-  set(gpufl_nvcc_arch -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90)
+  set(gpufl_nvcc_arch -gencode "arch=compute_75,code=[compute_75,sm_90]")
+  set(gpufl_nvcc_hopper -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90)
 endif()
-set(gpufl_nvcc_flags -O2 -g -std=c++17 -lineinfo ${gpufl_nvcc_arch}) # -g: lines of host code
+if(NOT gpufl_nvcc_hopper)
+  set(gpufl_nvcc_hopper ${gpufl_nvcc_arch})
+endif()
+set(gpufl_nvcc_flags -O2 -g -std=c++17 -lineinfo) # -g: lines of host code
 
 # A toolkit that does not go with this system's compiler must not cost the whole build.
 if(GPUFL_NVCC AND NOT GPUFL_SANITIZE AND (GPUFL_NVCC_PROBLEM OR NOT GPUFL_NVCC_TRIED STREQUAL GPUFL_NVCC))
   set(GPUFL_NVCC_TRIED ${GPUFL_NVCC} CACHE INTERNAL "the nvcc that was tried")
   file(WRITE ${PROJECT_BINARY_DIR}/try_nvcc.cu "#include <vector>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
-  execute_process(COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} ${PROJECT_BINARY_DIR}/try_nvcc.cu
+  execute_process(COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} ${gpufl_nvcc_arch} ${PROJECT_BINARY_DIR}/try_nvcc.cu
                           -o ${PROJECT_BINARY_DIR}/try_nvcc
                   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   string(REGEX REPLACE "\n.*" "" said "${said}")
@@ -46,7 +50,7 @@ set(gpufl_cuda_headers ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h ${PROJECT_SOU
                        ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/sass.h)
 
 function(gpufl_cuda_program name)
-  cmake_parse_arguments(P "SHARED_CUDART;DRIVER" "SOURCE" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(P "SHARED_CUDART;DRIVER;HOPPER" "SOURCE" "LIBRARIES" ${ARGN})
   if(NOT GPUFL_NVCC OR GPUFL_NVCC_PROBLEM OR GPUFL_SANITIZE)
     return()
   endif()
@@ -63,6 +67,10 @@ function(gpufl_cuda_program name)
   if(P_DRIVER)
     list(APPEND links -lcuda)
   endif()
+  set(arch ${gpufl_nvcc_arch})
+  if(P_HOPPER)
+    set(arch ${gpufl_nvcc_hopper})
+  endif()
   if(P_SHARED_CUDART)
     set(cudart shared)
   else()
@@ -70,7 +78,7 @@ function(gpufl_cuda_program name)
   endif()
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} -cudart ${cudart}
+    COMMAND ${GPUFL_NVCC} ${gpufl_nvcc_flags} ${arch} -cudart ${cudart}
             -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${P_SOURCE} -o ${output}
             ${links} -Xlinker "-rpath,\$ORIGIN/../lib"
