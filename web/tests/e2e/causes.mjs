@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
 
@@ -37,7 +37,7 @@ async function shots(page, name) {
     for (const theme of ["dark", "light"]) {
       await t.theme(page, theme);
       if (width === 1280 || theme === "dark") await t.accessible(page, `${name} ${theme} ${width}`, { colours: theme === "light" });
-      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`) });
+      await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`) });
     }
   }
 }

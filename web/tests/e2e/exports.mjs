@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 
 const [bin, data, out, library] = process.argv.slice(2);
@@ -71,7 +71,7 @@ async function speedscope(context, at, name, wanted) {
   await page.locator("table tr").nth(3).waitFor();
   const text = await page.locator("body").innerText();
   for (const word of wanted) check(text.includes(word), `speedscope shows ${word} of ${name}: ${text.slice(0, 400)}`);
-  await page.screenshot({ path: path.join(out, `speedscope-${name}.png`) });
+  await shoot(page, { path: path.join(out, `speedscope-${name}.png`) });
   await page.close();
 }
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { rest } from "./crawl.mjs";
-import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
@@ -39,7 +39,7 @@ async function shots(page, name) {
     for (const theme of ["dark", "light"]) {
       await t.theme(page, theme);
       if (width === 1280) await t.accessible(page, `${name} ${theme}`, { colours: theme === "light" });
-      await page.screenshot({ path: path.join(out, `faults-${name}-${width}-${theme}.png`), scale: "css" });
+      await shoot(page, { path: path.join(out, `faults-${name}-${width}-${theme}.png`), scale: "css" });
     }
     check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
   }

@@ -41,6 +41,13 @@ export async function startBrowser(out) {
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }
 
+/** A picture for people to look at. No test reads any, and to encode one takes longer than to draw it, so they are made
+ * where GPUFL_WEB_PICTURES asks for them; else the page has drawn itself as it is now. */
+export async function shoot(page, options) {
+  if (process.env.GPUFL_WEB_PICTURES) await page.screenshot(options);
+  else await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
 export function makeHarness(out) {
   const wrong = [];
   let views = 0;
@@ -93,16 +100,16 @@ export function makeHarness(out) {
     for (const wanted of ["dark", "light"]) {
       await theme(page, wanted);
       await accessible(page, `${name} ${wanted}`, { colours: wanted === "light" });
-      await page.screenshot({ path: path.join(out, `${name}-${wanted}.png`) });
+      await shoot(page, { path: path.join(out, `${name}-${wanted}.png`) });
     }
     check(await narrow(page), `${name}: nothing is wider than the page at ${DESK.width}`);
     if (wide) {
       await page.setViewportSize(WALL);
-      await page.screenshot({ path: path.join(out, `${name}-3840.png`), scale: "css" });
+      await shoot(page, { path: path.join(out, `${name}-3840.png`), scale: "css" });
       check(await narrow(page), `${name}: nothing is wider than the page at ${WALL.width}`);
     }
     await page.setViewportSize(PHONE);
-    await page.screenshot({ path: path.join(out, `${name}-phone.png`) });
+    await shoot(page, { path: path.join(out, `${name}-phone.png`) });
     check(await narrow(page), `${name}: nothing is wider than a phone`);
     await page.setViewportSize(DESK);
     views++;
@@ -115,7 +122,7 @@ export function makeHarness(out) {
       for (const wanted of ["dark", "light"]) {
         await theme(page, wanted);
         if (size === DESK) await accessible(page, `${name} ${wanted}`, { colours: wanted === "light" });
-        await page.screenshot({ path: path.join(out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });
+        await shoot(page, { path: path.join(out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });
       }
       check(await narrow(page), `${name}: wider than the page at ${size.width}`);
     }

@@ -4,7 +4,7 @@
 // And the insights on paper.
 //   node tests/e2e/looks.mjs BIN DATA OUT
 import { crawl, rest } from "./crawl.mjs";
-import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
@@ -87,7 +87,7 @@ async function paper(page, session) {
   check(told.wide <= 0, `paper: ${told.wide} px do not fit`);
   check(told.cut.length === 0, `paper: cut off: ${told.cut.slice(0, 3).join(" | ")}`);
   check(told.places > 0, "paper: the lines of the findings are printed");
-  await page.screenshot({ path: `${out}/paper.png`, fullPage: true });
+  await shoot(page, { path: `${out}/paper.png`, fullPage: true });
   const file = `${out}/insights.pdf`;
   await page.pdf({ path: file, format: "A4", printBackground: false, margin: { top: "12mm", bottom: "12mm", left: "12mm", right: "12mm" } });
   const sheets = sheetsOf(file);

@@ -4,7 +4,7 @@
 // Fails on: anything that the server's policy refuses, a request to another origin, an error in the
 // console, a serious or critical finding of axe, names that become markup, a page that is not there.
 import path from "node:path";
-import { makeHarness, MARKUP, startBrowser } from "./harness.mjs";
+import { makeHarness, MARKUP, shoot, startBrowser } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { flameViews } from "./flame.mjs";
 import { timelineViews } from "./timeline.mjs";
@@ -23,7 +23,7 @@ async function picture(page, name) {
       window.dispatchEvent(new StorageEvent("storage"));
     }, theme);
     await accessible(page, `${name} ${theme}`, { colours: theme === "dark" });
-    await page.screenshot({ path: path.join(out, `${name}-${theme}.png`) });
+    await shoot(page, { path: path.join(out, `${name}-${theme}.png`) });
   }
   views++;
 }

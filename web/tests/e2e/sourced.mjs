@@ -3,7 +3,7 @@
 // page says is held against the server's own answers about a recorded session of a training program. Bookmarks.
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
-import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { bookmarks } from "./steps_bookmarks.mjs";
 
@@ -39,7 +39,7 @@ async function shots(name) {
     for (const theme of ["dark", "light"]) {
       await t.theme(page, theme);
       if (width === 1280 || theme === "dark") await t.accessible(page, `${name} ${theme} ${width}`, { colours: theme === "light" });
-      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`) });
+      await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`) });
     }
   }
 }

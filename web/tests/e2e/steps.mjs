@@ -3,7 +3,7 @@
 //   node tests/e2e/steps.mjs BIN SCOPES SEQUENCE OUT
 import path from "node:path";
 import { rest } from "./crawl.mjs";
-import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
 
@@ -30,7 +30,7 @@ async function shots(name) {
     for (const theme of ["dark", "light"]) {
       await t.theme(page, theme);
       if (width === 1280) await t.accessible(page, `${name} ${theme}`, { colours: theme === "light" });
-      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), fullPage: width === 1280 });
+      await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`), fullPage: width === 1280 });
     }
     check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the page at ${width}`);
   }
@@ -66,7 +66,7 @@ async function onTimeline({ longest, first }, name) {
   const shown = await page.evaluate(() => window.gpuflTimeline.scene.view);
   check(shown.from < longest.start_ns && shown.to > end && shown.to - shown.from < 4 * longest.duration_ns, `${name}: the step fills a part of the timeline: ${JSON.stringify(shown)}`);
   await page.locator(".tl-range, .tl-below").first().waitFor();
-  await page.screenshot({ path: path.join(out, `steps-${name}-timeline.png`) });
+  await shoot(page, { path: path.join(out, `steps-${name}-timeline.png`) });
 }
 
 async function sorted(id) {

@@ -2,7 +2,7 @@
 // clocks that jump, columns that are not there, names of 4 kB on every page; and on every page a server that
 // is slow, fails at everything or is gone, and a login that ends. No page is ever blank, each has a way on.
 import { rest } from "./crawl.mjs";
-import { PATIENCE_MS, until } from "./harness.mjs";
+import { PATIENCE_MS, shoot, until } from "./harness.mjs";
 import { ACCOUNT } from "./server.mjs";
 import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
 
@@ -40,7 +40,7 @@ export async function everyTab({ t, page, origin, out }, made, told = {}) {
     await page.goto(`${origin}/sessions/${made.id}/${tab}`);
     await rest(page);
     if (tab === "kernels" && (await page.locator("tbody a").count())) tabs.push(new URL(await page.locator("tbody a").first().evaluate((link) => link.href)).pathname.split("/").slice(3).join("/"));
-    await page.screenshot({ path: `${out}/${made.id}-${tab.replace("/", "-")}-${page.viewportSize().width}.png`, fullPage: true });
+    await shoot(page, { path: `${out}/${made.id}-${tab.replace("/", "-")}-${page.viewportSize().width}.png`, fullPage: true });
     const words = told[tab];
     if (words) await page.getByText(words).first().waitFor();
     await readable(t, page, `${made.app}, ${tab}`);
