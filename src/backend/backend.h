@@ -330,6 +330,54 @@ struct device_text { /* the strings behind device_row's name columns; NUL-termin
     char name[128], uuid[96], vendor[16], pci[32], arch[32], driver[64];
 };
 
+enum device_event_kind {
+    DEVICE_EVENT_XID,
+    DEVICE_EVENT_ECC_CORRECTED,
+    DEVICE_EVENT_ECC_UNCORRECTED,
+    DEVICE_EVENT_MIG_CHANGED,
+};
+
+/* What happened to a device. Unknown numbers are CELL_NULL. */
+struct device_event {
+    enum device_event_kind kind;
+    int index; /* of the device; -1: unknown */
+    int64_t code, gpu_instance, compute_instance;
+};
+
+/* What a process uses of a device. Unknown numbers are CELL_NULL. */
+struct device_process {
+    int64_t pid;
+    int64_t memory_used; /* bytes */
+    int64_t sm_util, mem_util, encoder_util, decoder_util; /* % */
+    int64_t gpu_instance, compute_instance;
+};
+
+/* A part of a device (MIG). */
+struct device_instance {
+    int64_t gpu_instance, compute_instance;
+    int64_t memory_used, memory_total; /* bytes */
+    char uuid[96], profile[96];
+};
+
+/* What a monitor asks beyond samples, which a program that is traced never does. Calls for one
+ * devices come from one thread, except wait and wake. */
+struct device_watch_ops {
+    /* Samples also bring what costs more: links, hardware counters (activity), repairs. */
+    void (*widen)(struct devices *d, bool activity);
+    /* Fills up to max processes; *count: how many there are. GPUFL_E_UNAVAILABLE: the device does
+     * not answer; GPUFL_E_NOT_BUILT: the driver does not tell. */
+    int (*processes)(struct devices *d, int index, struct device_process *out, int max, int *count);
+    /* Fills up to max of its parts (MIG); *count 0: it is whole. Codes as of processes. */
+    int (*instances)(struct devices *d, int index, struct device_instance *out, int max,
+                     int *count);
+    /* The number of devices that the driver lists now; negative: it does not answer. */
+    int (*listed)(struct devices *d);
+    /* Waits for an event: 1 with an event, 0 after timeout_ns, GPUFL_E_NOT_BUILT where the driver
+     * has no events, another code where it does not answer. A thread of its own; no call
+     * may be under way when the devices are closed. */
+    int (*wait)(struct devices *d, int64_t timeout_ns, struct device_event *out);
+};
+
 struct device_ops {
     int (*open)(struct devices **out, struct err *e); /* [owner] */
     int (*count)(struct devices *d);
@@ -338,6 +386,7 @@ struct device_ops {
     /* Fills every metric the driver answers; others CELL_NULL. time and device are the caller's. */
     int (*sample)(struct devices *d, int index, struct device_metric_row *row);
     void (*close)(struct devices *d);
+    const struct device_watch_ops *watch; /* NULL: none of it */
 };
 
 /* ---- the backend ---------------------------------------------------------------------- */

@@ -9,36 +9,68 @@
  *   FAKE_NVML=calm       nothing holds the clocks down, and one process uses the GPU, not three;
  *                        =hot: heat does; =set: a setting; otherwise the power limit
  *   FAKE_NVML_DEVICES=8  so many devices, all like the first one
+ *   FAKE_NVML_CONTROL=F  a test changes what happens while the program runs: nvml_control.h
+ *   FAKE_NVML_NOISE=1    values move at random, as those of a real one
  *   FAKE_NVML_US=20      a query keeps a core busy for so long, as a real one does in the driver */
-#include "backend/nvidia/abi/nvml.h"
+#include "tests/fake/nvml_inside.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 static _Atomic unsigned calls;
-static _Atomic int users; /* nvmlInit less nvmlShutdown */
+static _Atomic unsigned turn; /* as it was at nvmlInit */
+static _Atomic int users;     /* nvmlInit less nvmlShutdown */
 
-static int script_is(const char *word)
+static void map_control(void);
+static struct nvml_control none, *control = &none; /* constant after the first call */
+
+struct nvml_control *fake_control(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, map_control);
+    return control;
+}
+
+static void map_control(void)
+{
+    const char *path = getenv("FAKE_NVML_CONTROL");
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    void *at =
+        fd < 0 ? MAP_FAILED : mmap(NULL, sizeof none, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at != MAP_FAILED)
+        control = at;
+}
+
+int fake_is_controlled(void)
+{
+    return fake_control() != &none;
+}
+
+int fake_script_is(const char *word)
 {
     const char *s = getenv("FAKE_NVML");
     return s && !strcmp(s, word);
 }
 
-static unsigned number(nvml_device d)
+unsigned fake_number(nvml_device d)
 {
     return (unsigned)(uintptr_t)d - 1;
 }
 
-static int gone(void)
+static int gone(nvml_device d)
 {
-    return script_is("lost") && atomic_load(&calls) > 40;
+    return (fake_script_is("lost") && atomic_load(&calls) > 40) ||
+           (fake_control()->lost >> (fake_number(d) & 63) & 1);
 }
 
 static long setting(const char *name)
@@ -47,21 +79,22 @@ static long setting(const char *name)
     return text ? atol(text) : 0;
 }
 
-static unsigned device_count(void)
+unsigned fake_device_count(void)
 {
     static _Atomic unsigned known; /* every thread finds the same value */
     if (!known) {
         long n = setting("FAKE_NVML_DEVICES");
         known = n >= 1 && n <= 9 ? (unsigned)n : 2;
     }
-    return known;
+    int64_t now = fake_control()->devices;
+    return now ? (unsigned)now : known;
 }
 
 /* True for devices that answer everything: the first one, and all where FAKE_NVML_DEVICES is
  * set. */
-static int is_full(nvml_device d)
+int fake_is_full(nvml_device d)
 {
-    return number(d) == 0 || getenv("FAKE_NVML_DEVICES") != NULL;
+    return fake_number(d) == 0 || getenv("FAKE_NVML_DEVICES") != NULL;
 }
 
 static void take_time(void)
@@ -79,18 +112,65 @@ static void take_time(void)
     while (t.tv_sec * 1000000000ll + t.tv_nsec < until);
 }
 
+/* What a test has asked for: NVML_OK, or why this query fails. */
+static int disturbance(void)
+{
+    struct nvml_control *c = fake_control();
+    if (!fake_is_controlled())
+        return NVML_OK;
+    c->queries++;
+    int64_t slow = c->slow_ms;
+    if (slow) {
+        c->slow_ms = 0;
+        nanosleep(&(struct timespec){.tv_sec = slow / 1000, .tv_nsec = slow % 1000 * 1000000},
+                  NULL);
+    }
+    if (c->fail_at > 0 && --c->fail_at == 0)
+        return NVML_E_UNKNOWN;
+    return c->unloaded ? NVML_E_UNINITIALIZED : NVML_OK;
+}
+
+int fake_answer(nvml_device d, int optional)
+{
+    take_time();
+    int result = disturbance();
+    if (result != NVML_OK)
+        return result;
+    if (gone(d))
+        return NVML_E_GPU_IS_LOST;
+    if (!optional)
+        return NVML_OK;
+    atomic_fetch_add(&calls, 1);
+    return fake_is_full(d) ? NVML_OK : NVML_E_NOT_SUPPORTED;
+}
+
 /* Result of an optional query. */
 static int answer(nvml_device d)
 {
-    take_time();
-    if (gone())
-        return NVML_E_GPU_IS_LOST;
-    atomic_fetch_add(&calls, 1);
-    return is_full(d) ? NVML_OK : NVML_E_NOT_SUPPORTED;
+    return fake_answer(d, 1);
 }
 
-static unsigned wobble(unsigned base, unsigned range)
+/* FAKE_NVML_NOISE: a number that nobody can guess from the ones before, as those of a real GPU; else
+ * 0. */
+unsigned fake_noise(void)
 {
+    static _Atomic int known; /* 1: no noise, 2: noise */
+    static _Atomic uint64_t state = 0x9e3779b97f4a7c15;
+    if (!known)
+        known = getenv("FAKE_NVML_NOISE") ? 2 : 1;
+    if (known == 1)
+        return 0;
+    uint64_t x = atomic_fetch_add(&state, 0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return (unsigned)(x ^ x >> 31);
+}
+
+unsigned fake_wobble(unsigned base, unsigned range)
+{
+    unsigned noise = fake_noise();
+    if (noise)
+        return base + noise % range;
     return base + atomic_load(&calls) % range;
 }
 
@@ -110,9 +190,13 @@ static void must_not_race_with_init(void)
 EXPORT int nvmlInit_v2(void)
 {
     must_not_race_with_init();
-    if (script_is("unknown"))
+    if (fake_script_is("unknown"))
         return NVML_E_UNKNOWN;
-    return script_is("missing") ? NVML_E_DRIVER_NOT_LOADED : NVML_OK;
+    if (fake_script_is("missing") || fake_control()->unloaded)
+        return NVML_E_DRIVER_NOT_LOADED;
+    turn = (unsigned)fake_control()->turn;
+    fake_control()->inits++;
+    return NVML_OK;
 }
 
 EXPORT int nvmlShutdown(void)
@@ -128,14 +212,14 @@ EXPORT const char *nvmlErrorString(int result)
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    *count = device_count();
-    return NVML_OK;
+    *count = fake_device_count();
+    return fake_control()->unloaded ? NVML_E_UNINITIALIZED : NVML_OK;
 }
 
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *device)
 {
-    *device = (nvml_device)(uintptr_t)(index + 1);
-    return index < device_count() ? NVML_OK : 2;
+    *device = (nvml_device)(uintptr_t)((index + turn) % fake_device_count() + 1);
+    return index < fake_device_count() ? NVML_OK : 2;
 }
 
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size)
@@ -152,21 +236,25 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 
 EXPORT int nvmlDeviceGetName(nvml_device d, char *text, unsigned size)
 {
-    snprintf(text, size, "Fake GPU %u", number(d));
+    if (fake_number(d) >= 99)
+        snprintf(text, size, "Fake GPU MIG 1g.10gb");
+    else
+        snprintf(text, size, "Fake GPU %u", fake_number(d));
     return NVML_OK;
 }
 
 EXPORT int nvmlDeviceGetUUID(nvml_device d, char *text, unsigned size)
 {
-    snprintf(text, size, "GPU-00000000-0000-0000-0000-00000000000%u", number(d));
+    const char *kind = fake_number(d) >= 99 ? "MIG" : "GPU";
+    snprintf(text, size, "%s-00000000-0000-0000-0000-00000000000%u", kind, fake_number(d) % 99);
     return NVML_OK;
 }
 
 EXPORT int nvmlDeviceGetPciInfo_v3(nvml_device d, struct nvml_pci *pci)
 {
     memset(pci, 0, sizeof *pci);
-    pci->bus = number(d);
-    snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:0%u:00.0", number(d));
+    pci->bus = fake_number(d);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:0%u:00.0", fake_number(d));
     return NVML_OK;
 }
 
@@ -201,44 +289,46 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 {
     *m =
         (struct nvml_memory){.total = 150754820096ull, .used = 1ull << 30, .free = 149681078272ull};
-    take_time();
-    return !d ? 2 : gone() ? NVML_E_GPU_IS_LOST : NVML_OK;
+    return d ? fake_answer(d, 0) : 2;
 }
 
 EXPORT int nvmlDeviceGetUtilizationRates(nvml_device d, struct nvml_utilization *u)
 {
-    u->gpu = wobble(40, 20);
+    u->gpu = fake_wobble(40, 20);
     u->memory = 0; /* a real zero */
     return answer(d);
 }
 
 EXPORT int nvmlDeviceGetPowerUsage(nvml_device d, unsigned *mw)
 {
-    *mw = wobble(120000, 5000);
+    *mw = fake_wobble(120000, 5000);
     return answer(d);
 }
 
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(nvml_device d, unsigned long long *mj)
 {
-    *mj = 1000000ull + atomic_load(&calls) * 10ull;
+    *mj = 1000000ull + atomic_load(&calls) * 10ull + fake_noise() % 10;
     return answer(d);
 }
 
 EXPORT int nvmlDeviceGetTemperature(nvml_device d, int sensor, unsigned *celsius)
 {
-    *celsius = wobble(script_is("hot") ? 86 : 45, 5);
+    *celsius = fake_wobble(fake_script_is("hot") ? 86 : 45, 5);
     return sensor == NVML_SENSOR_GPU ? answer(d) : NVML_E_NOT_SUPPORTED;
 }
 
 EXPORT int nvmlDeviceGetClockInfo(nvml_device d, int clock, unsigned *mhz)
 {
-    *mhz = clock == NVML_CLOCK_OF_MEM ? 3201 : 1755;
+    *mhz = clock == NVML_CLOCK_OF_MEM ? 3201 : 1755 + fake_noise() % 8 * 15;
     return answer(d);
 }
 
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long long *reasons)
 {
-    *reasons = script_is("calm") ? 0 : script_is("hot") ? 64 : script_is("set") ? 2 : 4;
+    *reasons = fake_script_is("calm")  ? 0
+               : fake_script_is("hot") ? 64
+               : fake_script_is("set") ? 2
+                                       : 4;
     return answer(d);
 }
 
@@ -257,23 +347,18 @@ EXPORT int nvmlDeviceGetTotalEccErrors(nvml_device d, int type, int counter,
     return answer(d);
 }
 
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *count, void *infos)
-{
-    (void)infos;
-    *count = script_is("calm") ? 1 : 3;
-    take_time();
-    return is_full(d) ? NVML_E_SIZE : NVML_E_NOT_SUPPORTED;
-}
-
 EXPORT int nvmlDeviceGetFieldValues(nvml_device d, int count, struct nvml_field *fields)
 {
     take_time();
+    int result = disturbance();
+    if (result != NVML_OK)
+        return result;
     for (int i = 0; i < count; i++) {
-        fields[i].result = gone()       ? NVML_E_GPU_IS_LOST
-                           : is_full(d) ? NVML_OK
-                                        : NVML_E_NOT_SUPPORTED;
+        fields[i].result = gone(d)           ? NVML_E_GPU_IS_LOST
+                           : fake_is_full(d) ? NVML_OK
+                                             : NVML_E_NOT_SUPPORTED;
         fields[i].type = NVML_VALUE_U64;
-        fields[i].value.u64 = atomic_fetch_add(&calls, 1) * 100000ull;
+        fields[i].value.u64 = atomic_fetch_add(&calls, 1) * 100000ull + fake_noise() % 90000;
         if (fields[i].id == NVML_FIELD_MEMORY_TEMPERATURE) {
             fields[i].type = NVML_VALUE_U32;
             fields[i].value.u32 = 51;

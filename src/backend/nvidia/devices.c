@@ -9,8 +9,8 @@
  * Threads: open on the owner's (nvml.h says why), all else on the sampler's. */
 #include "backend/nvidia/devices.h"
 
+#include "backend/nvidia/device/inside.h"
 #include "backend/nvidia/library/cuda.h"
-#include "backend/nvidia/library/nvml.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -18,34 +18,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { GROUP_MAX = 16 };
 enum { PCIE_WINDOW = 2000000, PCIE_WINDOW_MAX = 50000000, SECOND = 1000000000 }; /* ns */
 
-/* A counter of bytes, of 32 or 64 bits. */
-struct counter {
-    unsigned long long value;
-    bool narrow; /* wraps at 2^32 */
-};
-
-struct device {
-    nvml_device handle;              /* of the library */
-    struct nvml_pci pci;             /* its place; all zero where not known */
-    unsigned unsupported;            /* bit per row of groups[]: never to be asked again */
-    int64_t due[GROUP_MAX];          /* ns: when a slow group is to be read again */
-    struct counter pcie_tx, pcie_rx; /* at pcie_time */
-    int64_t pcie_time;               /* ns, begin of this sample's window; 0: no counters */
-};
-
-struct devices {
-    const struct nvml *nvml;
-    int count;
-    struct device *items; /* owned; count entries */
-};
-
 /* ---- readers --------------------------------------------------------------------------- */
-
-/* A reader returns an enum nvml_result; NVML_E_NOT_SUPPORTED switches it off for the device. */
-typedef int reader_fn(const struct nvml *n, struct device *d, struct device_metric_row *row);
 
 static int read_utilization(const struct nvml *n, struct device *d, struct device_metric_row *row)
 {
@@ -193,7 +168,7 @@ static int read_processes(const struct nvml *n, struct device *d, struct device_
 
 /* ---- fields of the generic query ------------------------------------------------------- */
 
-static bool field_u64(const struct nvml_field *f, unsigned long long *v)
+bool device_field(const struct nvml_field *f, unsigned long long *v)
 {
     if (f->result != NVML_OK)
         return false;
@@ -231,7 +206,7 @@ static int read_memory_temperature(const struct nvml *n, struct device *d,
     int result = n->nvmlDeviceGetFieldValues(d->handle, 1, &f);
     if (result != NVML_OK || f.result != NVML_OK)
         return result != NVML_OK ? result : f.result;
-    if (field_u64(&f, &celsius))
+    if (device_field(&f, &celsius))
         row->temperature_memory = (int64_t)celsius;
     return NVML_OK;
 }
@@ -254,7 +229,7 @@ static int pcie_read(const struct nvml *n, struct device *d, struct counter *tx,
         return result;
     tx->narrow = f[0].type == NVML_VALUE_U32;
     rx->narrow = f[1].type == NVML_VALUE_U32;
-    bool known = field_u64(&f[0], &tx->value) && field_u64(&f[1], &rx->value);
+    bool known = device_field(&f[0], &tx->value) && device_field(&f[1], &rx->value);
     return known ? NVML_OK : NVML_E_NOT_SUPPORTED;
 }
 
@@ -317,21 +292,28 @@ static int read_pcie_slowly(const struct nvml *n, struct device *d, struct devic
 static const struct {
     reader_fn *read;
     int64_t period; /* ns at least between two readings; 0: with every sample */
+    enum { EVERYONE, WIDE, ACTIVITY } who;
 } groups[] = {
-    {pcie_begin, 0},
-    {read_utilization, 0},
-    {read_memory, 0},
-    {read_temperature, 0},
-    {read_memory_temperature, 0},
-    {read_power, 0},
-    {read_energy, SECOND},
-    {read_clocks, 0},
-    {read_throttle, 0},
-    {read_fan, 0},
-    {read_ecc, SECOND},
-    {read_processes, SECOND},
-    {pcie_end, 0},
-    {read_pcie_slowly, SECOND},
+    {pcie_begin, 0, EVERYONE},
+    {read_utilization, 0, EVERYONE},
+    {read_memory, 0, EVERYONE},
+    {read_temperature, 0, EVERYONE},
+    {read_memory_temperature, 0, EVERYONE},
+    {read_power, 0, EVERYONE},
+    {read_energy, SECOND, EVERYONE},
+    {read_clocks, 0, EVERYONE},
+    {read_throttle, 0, EVERYONE},
+    {read_fan, 0, EVERYONE},
+    {read_ecc, SECOND, EVERYONE},
+    {read_processes, SECOND, EVERYONE},
+    {pcie_end, 0, EVERYONE},
+    {read_pcie_slowly, SECOND, EVERYONE},
+    {wide_links, 0, WIDE},
+    {wide_activity, 0, ACTIVITY},
+    {wide_codecs, INT64_C(5) * SECOND, WIDE},
+    {wide_replays, INT64_C(10) * SECOND, WIDE},
+    {wide_power_limit, INT64_C(10) * SECOND, WIDE},
+    {wide_remapped, INT64_C(60) * SECOND, WIDE},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof *groups };
 _Static_assert((int)GROUP_COUNT <= (int)GROUP_MAX, "due[] has a cell for each group");
@@ -349,6 +331,7 @@ static void devices_close(struct devices *d)
 {
     if (!d)
         return;
+    device_watch_close(d);
     nvml_put();
     mem_free(d->items);
     mem_free(d);
@@ -519,7 +502,8 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
     int64_t now = clock_mono();
     bool lost = false;
     for (unsigned i = 0; i < GROUP_COUNT; i++) {
-        if (item->unsupported >> i & 1 || now < item->due[i])
+        bool asked = groups[i].who == EVERYONE || (groups[i].who == WIDE ? d->wide : d->activity);
+        if (!asked || item->unsupported >> i & 1 || now < item->due[i])
             continue;
         int result = groups[i].read(d->nvml, item, row);
         if (result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND)
@@ -549,6 +533,7 @@ void nvidia_device_describe(int ordinal, struct device_row *row, struct device_t
 }
 
 const struct device_ops nvidia_devices = {
+    .watch = &nvidia_device_watch,
     .open = devices_open,
     .count = devices_count,
     .describe = devices_describe,

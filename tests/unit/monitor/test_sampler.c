@@ -59,8 +59,11 @@ static void fake_close(struct devices *d)
     closes++;
 }
 
-static const struct device_ops fake = {fake_open, fake_count, fake_describe, fake_sample,
-                                       fake_close};
+static const struct device_ops fake = {.open = fake_open,
+                                       .count = fake_count,
+                                       .describe = fake_describe,
+                                       .sample = fake_sample,
+                                       .close = fake_close};
 
 static struct {
     int devices, windows, device_rows, host_rows, wrong;

@@ -52,6 +52,69 @@ struct nvml_memory_v2 { /* used without what the driver reserves */
 };
 #define NVML_MEMORY_V2 (unsigned)(sizeof(struct nvml_memory_v2) | 2u << 24)
 
+/* An entry of the lists of processes. Numbers that do not apply have all bits set. */
+struct nvml_process {
+    unsigned pid;
+    unsigned long long memory; /* bytes */
+    unsigned gpu_instance, compute_instance;
+};
+
+struct nvml_process_use { /* percent, as of time */
+    unsigned pid;
+    unsigned long long time; /* us since the epoch */
+    unsigned sm, memory, encoder, decoder;
+};
+
+typedef struct nvml_event_set_handle *nvml_event_set;
+
+enum { /* bits of nvml_event.type */
+       NVML_EVENT_ECC_CORRECTED = 0x1,
+       NVML_EVENT_ECC_UNCORRECTED = 0x2,
+       NVML_EVENT_XID = 0x8,
+       NVML_EVENT_MIG_CHANGED = 0x100,
+};
+
+struct nvml_event {
+    nvml_device device;
+    unsigned long long type, data; /* data: the XID */
+    unsigned gpu_instance, compute_instance;
+};
+
+/* Hardware counters between two samples (GPM). The library reads as many metrics as `count`
+ * says, so that fewer than the vendor's header has may follow it. */
+typedef struct nvml_gpm_sample_handle *nvml_gpm_sample;
+
+enum nvml_gpm_id {
+    NVML_GPM_SM_ACTIVE = 2,
+    NVML_GPM_SM_OCCUPANCY = 3,
+    NVML_GPM_TENSOR_ACTIVE = 5,
+    NVML_GPM_DRAM_ACTIVE = 10,
+};
+
+struct nvml_gpm_metric {
+    unsigned id;  /* enum nvml_gpm_id, set by the caller */
+    int result;   /* enum nvml_result, of this metric alone */
+    double value; /* percent */
+    struct {
+        char *short_name, *long_name, *unit;
+    } info;
+};
+
+enum { NVML_GPM_METRICS = 4 };
+
+struct nvml_gpm_metrics {
+    unsigned version; /* NVML_GPM_METRICS_VERSION, set by the caller, as all but the answers */
+    unsigned count;
+    nvml_gpm_sample from, to;
+    struct nvml_gpm_metric metrics[NVML_GPM_METRICS];
+};
+enum { NVML_GPM_METRICS_VERSION = 1, NVML_GPM_SUPPORT = 1 };
+
+struct nvml_gpm_support {
+    unsigned version; /* NVML_GPM_SUPPORT, set by the caller */
+    unsigned supported;
+};
+
 struct nvml_pci {
     char bus_id_legacy[16];
     unsigned domain, bus, device;
@@ -62,6 +125,8 @@ struct nvml_pci {
 /* A field of the generic query. */
 enum nvml_field_id {
     NVML_FIELD_MEMORY_TEMPERATURE = 82,
+    NVML_FIELD_NVLINK_TX = 138, /* counters of KiB, all links of the device */
+    NVML_FIELD_NVLINK_RX = 139,
     NVML_FIELD_PCIE_TX_BYTES = 197, /* counters, from newer drivers on */
     NVML_FIELD_PCIE_RX_BYTES = 198,
 };
@@ -96,8 +161,7 @@ struct nvml_field {
     union nvml_value value;
 };
 
-/* X(required, result, name, arguments). Only sizes are asked of the process
- * lists (infos NULL), so their element's layout does not matter. */
+/* X(required, result, name, arguments). */
 #define NVML_FUNCTIONS(X)                                                                          \
     X(true, int, nvmlInit_v2, (void))                                                              \
     X(true, int, nvmlShutdown, (void))                                                             \
@@ -137,7 +201,41 @@ struct nvml_field {
     X(false, int, nvmlDeviceGetTotalEccErrors,                                                     \
       (nvml_device device, int type, int counter, unsigned long long *count))                      \
     X(false, int, nvmlDeviceGetComputeRunningProcesses_v3,                                         \
-      (nvml_device device, unsigned *count, void *infos))                                          \
+      (nvml_device device, unsigned *count, struct nvml_process *infos))                           \
+    X(false, int, nvmlDeviceGetGraphicsRunningProcesses_v3,                                        \
+      (nvml_device device, unsigned *count, struct nvml_process *infos))                           \
+    X(false, int, nvmlDeviceGetProcessUtilization,                                                 \
+      (nvml_device device, struct nvml_process_use * uses, unsigned *count,                        \
+       unsigned long long seen))                                                                   \
+    X(false, int, nvmlDeviceGetPcieReplayCounter, (nvml_device device, unsigned *count))           \
+    X(false, int, nvmlDeviceGetEncoderUtilization,                                                 \
+      (nvml_device device, unsigned *percent, unsigned *us))                                       \
+    X(false, int, nvmlDeviceGetDecoderUtilization,                                                 \
+      (nvml_device device, unsigned *percent, unsigned *us))                                       \
+    X(false, int, nvmlDeviceGetRemappedRows,                                                       \
+      (nvml_device device, unsigned *corrected, unsigned *uncorrected, unsigned *pending,          \
+       unsigned *failed))                                                                          \
+    X(false, int, nvmlEventSetCreate, (nvml_event_set * set))                                      \
+    X(false, int, nvmlEventSetFree, (nvml_event_set set))                                          \
+    X(false, int, nvmlDeviceGetSupportedEventTypes,                                                \
+      (nvml_device device, unsigned long long *types))                                             \
+    X(false, int, nvmlDeviceRegisterEvents,                                                        \
+      (nvml_device device, unsigned long long types, nvml_event_set set))                          \
+    X(false, int, nvmlEventSetWait_v2,                                                             \
+      (nvml_event_set set, struct nvml_event * event, unsigned ms))                                \
+    X(false, int, nvmlDeviceGetMigMode,                                                            \
+      (nvml_device device, unsigned *current, unsigned *pending))                                  \
+    X(false, int, nvmlDeviceGetMaxMigDeviceCount, (nvml_device device, unsigned *count))           \
+    X(false, int, nvmlDeviceGetMigDeviceHandleByIndex,                                             \
+      (nvml_device device, unsigned index, nvml_device *part))                                     \
+    X(false, int, nvmlDeviceGetGpuInstanceId, (nvml_device part, unsigned *id))                    \
+    X(false, int, nvmlDeviceGetComputeInstanceId, (nvml_device part, unsigned *id))                \
+    X(false, int, nvmlGpmQueryDeviceSupport,                                                       \
+      (nvml_device device, struct nvml_gpm_support * support))                                     \
+    X(false, int, nvmlGpmSampleAlloc, (nvml_gpm_sample * sample))                                  \
+    X(false, int, nvmlGpmSampleFree, (nvml_gpm_sample sample))                                     \
+    X(false, int, nvmlGpmSampleGet, (nvml_device device, nvml_gpm_sample sample))                  \
+    X(false, int, nvmlGpmMetricsGet, (struct nvml_gpm_metrics * metrics))                          \
     X(false, int, nvmlDeviceGetFieldValues,                                                        \
       (nvml_device device, int count, struct nvml_field *fields))
 

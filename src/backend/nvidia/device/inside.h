@@ -1,0 +1,69 @@
+/* inside.h - what the files of the device metrics share: their state, and the readers of each.
+ *
+ *   ../devices.c  opening, describing, the table of readers
+ *   wide.c        readers that only a monitor asks for
+ *   watch.c       processes, parts (MIG), events
+ *
+ * Threads: all on the sampler's, except watch_wait, which has one of its own and reads only what
+ * is constant between open and close. */
+#ifndef GPUFL_BACKEND_NVIDIA_DEVICE_INSIDE_H
+#define GPUFL_BACKEND_NVIDIA_DEVICE_INSIDE_H
+
+#include "backend/backend.h"
+#include "backend/nvidia/library/nvml.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GROUP_MAX = 32 };
+
+/* A counter of bytes, of 32 or 64 bits. */
+struct counter {
+    unsigned long long value;
+    bool narrow; /* wraps at 2^32 */
+};
+
+/* Two samples of the hardware counters, by turns. */
+struct gpm {
+    bool asked, offered; /* offered: the device has them */
+    nvml_gpm_sample samples[2];
+    unsigned next; /* the one to be filled */
+    bool filled;   /* the other one holds the sample before */
+};
+
+struct device {
+    nvml_device handle;              /* of the library */
+    struct nvml_pci pci;             /* its place; all zero where not known */
+    unsigned unsupported;            /* bit per row of groups[]: never to be asked again */
+    int64_t due[GROUP_MAX];          /* ns: when a slow group is to be read again */
+    struct counter pcie_tx, pcie_rx; /* at pcie_time */
+    int64_t pcie_time;               /* ns, begin of this sample's window; 0: no counters */
+    struct counter link_tx, link_rx; /* KiB at link_time */
+    int64_t link_time;               /* ns; 0: no sample before */
+    struct gpm gpm;
+    unsigned long long use_seen; /* us: of the last sample of the processes' use */
+};
+
+struct devices {
+    const struct nvml *nvml;
+    int count;
+    struct device *items;  /* owned; count entries */
+    bool wide, activity;   /* as device_watch_ops.widen asked */
+    nvml_event_set events; /* owned; NULL: none */
+};
+
+/* A reader returns an enum nvml_result; NVML_E_NOT_SUPPORTED switches it off for the device. */
+typedef int reader_fn(const struct nvml *n, struct device *d, struct device_metric_row *row);
+
+/* Value of a field of the generic query; false: it has none. */
+bool device_field(const struct nvml_field *f, unsigned long long *v);
+
+reader_fn wide_links, wide_replays, wide_codecs, wide_remapped, wide_power_limit, wide_activity;
+
+/* Frees what the readers above keep of a device. */
+void device_wide_close(const struct nvml *n, struct device *d);
+
+extern const struct device_watch_ops nvidia_device_watch;
+void device_watch_close(struct devices *d);
+
+#endif

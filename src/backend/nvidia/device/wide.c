@@ -1,0 +1,162 @@
+/* wide.c - readers of device metrics that a monitor asks for, and a traced program never does. */
+#include "backend/nvidia/device/inside.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+/* ---- links between GPUs ------------------------------------------------------------------ */
+
+/* Bytes a second between two readings of a counter of KiB; unknown where it went back, as it does
+ * when the driver is loaded anew. */
+static int64_t link_rate(const struct counter *from, const struct counter *to, int64_t elapsed)
+{
+    unsigned long long kib = to->value - from->value;
+    if (to->value < from->value)
+        return CELL_NULL;
+    return (int64_t)((double)kib * 1024 * 1e9 / (double)elapsed);
+}
+
+int wide_links(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    enum { ALL_LINKS = -1 };
+    struct nvml_field f[] = {{.id = NVML_FIELD_NVLINK_TX, .scope = (unsigned)ALL_LINKS},
+                             {.id = NVML_FIELD_NVLINK_RX, .scope = (unsigned)ALL_LINKS}};
+    struct counter tx = {0}, rx = {0};
+    int64_t before = d->link_time;
+    d->link_time = 0;
+    if (!n->nvmlDeviceGetFieldValues)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetFieldValues(d->handle, 2, f);
+    for (int i = 0; i < 2 && result == NVML_OK; i++)
+        result = f[i].result;
+    if (result != NVML_OK)
+        return result;
+    if (!device_field(&f[0], &tx.value) || !device_field(&f[1], &rx.value))
+        return NVML_E_NOT_SUPPORTED;
+    int64_t now = clock_mono();
+    if (before && now > before) {
+        row->nvlink_tx = link_rate(&d->link_tx, &tx, now - before);
+        row->nvlink_rx = link_rate(&d->link_rx, &rx, now - before);
+    }
+    d->link_tx = tx;
+    d->link_rx = rx;
+    d->link_time = now;
+    return NVML_OK;
+}
+
+/* ---- single numbers ------------------------------------------------------------------------ */
+
+int wide_replays(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned count;
+    if (!n->nvmlDeviceGetPcieReplayCounter)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetPcieReplayCounter(d->handle, &count);
+    if (result == NVML_OK)
+        row->pcie_replays = count;
+    return result;
+}
+
+int wide_codecs(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned percent, us;
+    int encoder = NVML_E_NOT_SUPPORTED, decoder = NVML_E_NOT_SUPPORTED;
+    if (n->nvmlDeviceGetEncoderUtilization)
+        encoder = n->nvmlDeviceGetEncoderUtilization(d->handle, &percent, &us);
+    if (encoder == NVML_OK)
+        row->encoder_util = percent;
+    if (n->nvmlDeviceGetDecoderUtilization)
+        decoder = n->nvmlDeviceGetDecoderUtilization(d->handle, &percent, &us);
+    if (decoder == NVML_OK)
+        row->decoder_util = percent;
+    return encoder == NVML_OK ? NVML_OK : decoder;
+}
+
+int wide_remapped(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned corrected, uncorrected, pending, failed;
+    if (!n->nvmlDeviceGetRemappedRows)
+        return NVML_E_NOT_SUPPORTED;
+    int result =
+        n->nvmlDeviceGetRemappedRows(d->handle, &corrected, &uncorrected, &pending, &failed);
+    if (result != NVML_OK)
+        return result;
+    row->remapped_corrected = corrected;
+    row->remapped_uncorrected = uncorrected;
+    row->remap_failed = failed != 0;
+    return NVML_OK;
+}
+
+int wide_power_limit(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    unsigned mw;
+    if (!n->nvmlDeviceGetEnforcedPowerLimit)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetEnforcedPowerLimit(d->handle, &mw);
+    if (result == NVML_OK)
+        row->power_limit = mw;
+    return result;
+}
+
+/* ---- hardware counters --------------------------------------------------------------------- */
+
+static bool gpm_begin(const struct nvml *n, struct device *d)
+{
+    struct nvml_gpm_support support = {.version = NVML_GPM_SUPPORT};
+    struct gpm *g = &d->gpm;
+    g->asked = true;
+    g->offered = n->nvmlGpmQueryDeviceSupport && n->nvmlGpmSampleAlloc && n->nvmlGpmSampleFree &&
+                 n->nvmlGpmSampleGet && n->nvmlGpmMetricsGet &&
+                 n->nvmlGpmQueryDeviceSupport(d->handle, &support) == NVML_OK &&
+                 support.supported && n->nvmlGpmSampleAlloc(&g->samples[0]) == NVML_OK;
+    if (g->offered && n->nvmlGpmSampleAlloc(&g->samples[1]) != NVML_OK) {
+        n->nvmlGpmSampleFree(g->samples[0]);
+        g->offered = false;
+    }
+    return g->offered;
+}
+
+static int64_t gpm_cell(const struct nvml_gpm_metric *m)
+{
+    bool known = m->result == NVML_OK && m->value >= 0 && m->value <= 100;
+    return known ? (int64_t)(m->value * 100 + 0.5) : CELL_NULL;
+}
+
+int wide_activity(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    struct gpm *g = &d->gpm;
+    if (!(g->asked ? g->offered : gpm_begin(n, d)))
+        return NVML_E_NOT_SUPPORTED;
+    bool filled = g->filled;
+    g->filled = false;
+    int result = n->nvmlGpmSampleGet(d->handle, g->samples[g->next]);
+    if (result != NVML_OK)
+        return result;
+    g->filled = true;
+    g->next ^= 1;
+    if (!filled)
+        return NVML_OK;
+    struct nvml_gpm_metrics m = {.version = NVML_GPM_METRICS_VERSION,
+                                 .count = NVML_GPM_METRICS,
+                                 .from = g->samples[g->next],
+                                 .to = g->samples[g->next ^ 1],
+                                 .metrics = {{.id = NVML_GPM_SM_ACTIVE},
+                                             {.id = NVML_GPM_SM_OCCUPANCY},
+                                             {.id = NVML_GPM_TENSOR_ACTIVE},
+                                             {.id = NVML_GPM_DRAM_ACTIVE}}};
+    result = n->nvmlGpmMetricsGet(&m);
+    if (result != NVML_OK)
+        return result;
+    row->sm_active = gpm_cell(&m.metrics[0]);
+    row->sm_occupancy = gpm_cell(&m.metrics[1]);
+    row->tensor_active = gpm_cell(&m.metrics[2]);
+    row->dram_active = gpm_cell(&m.metrics[3]);
+    return NVML_OK;
+}
+
+void device_wide_close(const struct nvml *n, struct device *d)
+{
+    for (int i = 0; i < 2 && d->gpm.offered; i++)
+        n->nvmlGpmSampleFree(d->gpm.samples[i]);
+    memset(&d->gpm, 0, sizeof d->gpm);
+}
