@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,6 +66,13 @@ struct watch {
     int64_t still; /* steady ns of the step that passed it over; 0: none */
 };
 
+/* The file of a monitor, open for reading. */
+struct seen {
+    int fd; /* -1: not open */
+    struct file_id id;
+    struct watch watch;
+};
+
 struct role {
     char name[96];
     int fd; /* -1: not open */
@@ -74,12 +82,15 @@ struct role {
     enum role_who who;
     struct role_holder holder;
     struct watch watches[WATCHES];
+    struct seen monitor;
 };
 
 struct roles {
-    char *path; /* owned: of the folder */
-    bool keep;  /* the folder stays */
-    int folder; /* descriptor; -1: none */
+    char *path;                           /* owned: of the folder */
+    char *user;                           /* owned: roles_config.user_folder; NULL: none */
+    bool keep;                            /* the folder stays */
+    bool readable, monitor, any_interval; /* as in the configuration */
+    int folder;                           /* descriptor; -1: none */
     struct file_id folder_id;
     struct role_holder self;
     int64_t first; /* lock byte of this interval's rank 0 */
@@ -106,7 +117,7 @@ static int open_folder(struct roles *r)
 {
     struct stat st;
     close_folder(r);
-    if (mkdir(r->path, 0700) && errno != EEXIST)
+    if (mkdir(r->path, r->readable ? 0755 : 0700) && errno != EEXIST)
         return err_from_errno(errno);
     r->folder = open(r->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (r->folder < 0)
@@ -138,7 +149,7 @@ static int open_file(const struct roles *r, const struct role *x)
 {
     struct stat st;
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    int fd = openat(r->folder, x->name, flags, 0600);
+    int fd = openat(r->folder, x->name, flags, r->readable ? 0644 : 0600);
     if (fd < 0 || (ours(fd, S_IFREG, &st) && st.st_nlink == 1))
         return fd;
     close(fd);
@@ -206,9 +217,9 @@ static bool is_text(const char *s, size_t size)
 }
 
 /* pid: of the lock's owner, 0 where this process cannot see it. */
-static bool read_record(const struct role *x, int64_t byte, pid_t pid, struct record *rec)
+static bool read_record(int fd, int64_t byte, pid_t pid, struct record *rec)
 {
-    return pread(x->fd, rec, sizeof *rec, slot_of(byte)) == sizeof *rec && rec->magic == MAGIC &&
+    return pread(fd, rec, sizeof *rec, slot_of(byte)) == sizeof *rec && rec->magic == MAGIC &&
            rec->byte == byte && rec->sum == sum_of(rec) && (pid <= 0 || rec->pid == pid) &&
            is_text(rec->holder.session, ROLE_SESSION) && is_text(rec->holder.host, ROLE_HOST) &&
            is_text(rec->holder.place, ROLE_PLACE) && rec->holder.interval > 0;
@@ -232,13 +243,13 @@ static void write_record(struct role *x)
 /* ---- locks --------------------------------------------------------------------------------- */
 
 /* The first lock of another process from byte to last; 0: none, -1: locks do not work here. */
-static int64_t next_lock(const struct role *x, int64_t byte, int64_t last, pid_t *pid)
+static int64_t next_lock(int fd, int64_t byte, int64_t last, pid_t *pid)
 {
     struct flock l = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = last - byte + 1};
     if (byte > last)
         return 0;
-    if (fcntl(x->fd, F_GETLK, &l))
+    if (fcntl(fd, F_GETLK, &l))
         return -1;
     *pid = l.l_pid;
     return l.l_type == F_UNLCK ? 0 : l.l_start < byte ? byte : l.l_start;
@@ -259,12 +270,11 @@ static struct watch *watch_of(struct role *x, int64_t byte)
 
 /* True where the holder of the byte makes progress; *holder gets what it says of itself, where it
  * says anything. */
-static bool is_alive(struct roles *r, struct role *x, int64_t byte, pid_t pid,
+static bool is_alive(struct roles *r, int fd, struct watch *w, int64_t byte, pid_t pid,
                      struct role_holder *holder)
 {
     struct record rec;
-    struct watch *w = watch_of(x, byte);
-    bool known = read_record(x, byte, pid, &rec);
+    bool known = read_record(fd, byte, pid, &rec);
     uint64_t sum = known ? rec.sum : 0, beats = known ? rec.beats : 0;
     if (w->byte != byte || w->sum != sum || w->beats != beats) {
         bool same = w->byte == byte && !known; /* a record that is gone is no beat */
@@ -281,8 +291,8 @@ static enum role_who look_for_other(struct roles *r, struct role *x)
 {
     int64_t last = x->held ? x->held - 1 : r->first + RANKS - 1, byte = RANKS;
     pid_t pid = 0;
-    while ((byte = next_lock(x, byte, last, &pid)) > 0) {
-        if (is_alive(r, x, byte, pid, &x->holder))
+    while ((byte = next_lock(x->fd, byte, last, &pid)) > 0) {
+        if (is_alive(r, x->fd, watch_of(x, byte), byte, pid, &x->holder))
             return ROLE_THEIRS;
         byte++;
     }
@@ -324,10 +334,77 @@ static void give_up(struct role *x)
     x->held = 0;
 }
 
+/* ---- a monitor of the host ------------------------------------------------------------------ */
+
+/* Opens a monitor's file of that name, where there is one. Whose it may be: the system's folder is
+ * made by its administrator, for whatever user; elsewhere it is this user's own. */
+static int open_monitors(const struct roles *r, const struct role *x)
+{
+    char path[PATH_MAX];
+    for (int i = 0; i < 3; i++) {
+        struct stat st;
+        int n = i == 0   ? snprintf(path, sizeof path, "%s/%s", ROLES_MONITOR_FOLDER, x->name)
+                : i == 1 ? snprintf(path, sizeof path, "%s/%s/%s", r->user ? r->user : "/nowhere",
+                                    ROLES_MONITOR_NAME, x->name)
+                         : snprintf(path, sizeof path, "/tmp/%s-%u/%s", ROLES_MONITOR_NAME,
+                                    (unsigned)geteuid(), x->name);
+        if (n <= 0 || (size_t)n >= sizeof path)
+            continue;
+        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        bool trusted = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                       (i == 0 || st.st_uid == geteuid() || st.st_uid == 0);
+        if (trusted)
+            return fd;
+        close(fd);
+    }
+    return -1;
+}
+
+static void close_monitors(struct role *x)
+{
+    if (x->monitor.fd >= 0 && file_is(x->monitor.fd, x->monitor.id))
+        close(x->monitor.fd);
+    x->monitor.fd = -1;
+}
+
+static bool monitor_ready(const struct roles *r, struct role *x)
+{
+    struct stat st;
+    if (x->monitor.fd >= 0 && file_is(x->monitor.fd, x->monitor.id) &&
+        fstat(x->monitor.fd, &st) == 0 && st.st_nlink > 0)
+        return true;
+    close_monitors(x);
+    x->monitor.fd = open_monitors(r, x);
+    x->monitor.id = file_id(x->monitor.fd);
+    return x->monitor.fd >= 0;
+}
+
+/* True where a monitor samples it, often enough; the holder is that monitor then. */
+static bool is_monitored(struct roles *r, struct role *x)
+{
+    struct role_holder holder;
+    pid_t pid = 0;
+    int64_t last = r->any_interval ? (int64_t)MS_MOST * RANKS : r->first + RANKS - 1;
+    if (!r->monitor || !*x->name || !monitor_ready(r, x))
+        return false;
+    int64_t byte = next_lock(x->monitor.fd, RANKS, last, &pid);
+    if (byte <= 0 || !is_alive(r, x->monitor.fd, &x->monitor.watch, byte, pid, &holder) ||
+        !*holder.session)
+        return false;
+    x->holder = holder;
+    return true;
+}
+
 static enum role_who decide(struct roles *r, struct role *x)
 {
     bool was_ours = x->who == ROLE_OURS && x->held;
     struct role_holder mine = x->holder;
+    if (is_monitored(r, x)) {
+        give_up(x);
+        return ROLE_THEIRS;
+    }
     if (!file_ready(r, x))
         return ROLE_ALONE;
     enum role_who other = look_for_other(r, x);
@@ -398,16 +475,22 @@ int roles_open(struct roles **out, const struct roles_config *c)
         return GPUFL_E_NOMEM;
     r->self = c->self;
     r->keep = c->keep;
+    r->readable = c->readable;
+    r->monitor = c->monitor;
+    r->any_interval = c->any_interval;
     int64_t ms = c->self.interval / 1000000;
     ms = ms < 1 ? 1 : ms > MS_MOST ? MS_MOST : ms;
     r->first = ms * RANKS;
     r->folder = -1;
     r->path = mem_strdup(c->folder);
-    struct opening o = {.roles = r, .rc = r->path ? 0 : GPUFL_E_NOMEM};
+    r->user = c->user_folder ? mem_strdup(c->user_folder) : NULL;
+    bool whole = r->path && (r->user || !c->user_folder);
+    struct opening o = {.roles = r, .rc = whole ? 0 : GPUFL_E_NOMEM};
     if (!o.rc)
         fd_thread_run(first_open, &o);
     if (o.rc) {
         mem_free(r->path);
+        mem_free(r->user);
         mem_free(r);
         return o.rc;
     }
@@ -421,8 +504,10 @@ static void close_all(void *arg)
     for (int i = 0; i < r->count; i++)
         give_up(&r->roles[i]);
     remove_files(r);
-    for (int i = 0; i < r->count; i++)
+    for (int i = 0; i < r->count; i++) {
         close_file(&r->roles[i]);
+        close_monitors(&r->roles[i]);
+    }
     close_folder(r);
 }
 
@@ -432,6 +517,7 @@ void roles_close(struct roles *r)
         return;
     fd_thread_run(close_all, r);
     mem_free(r->path);
+    mem_free(r->user);
     mem_free(r);
 }
 
@@ -440,7 +526,7 @@ int roles_add(struct roles *r, const char *name)
     if (r->count == ROLES_MOST)
         return -1;
     struct role *x = &r->roles[r->count];
-    *x = (struct role){.fd = -1};
+    *x = (struct role){.fd = -1, .monitor = {.fd = -1}};
     if (!strchr(name, '/') && strlen(name) < sizeof x->name && name[0] != '.')
         memcpy(x->name, name, strlen(name) + 1);
     return r->count++;

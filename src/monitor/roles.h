@@ -4,13 +4,14 @@
  * host, and one each GPU (by its UUID); the logs of the others say whose samples serve them, too.
  * A role is a lock on a byte of a file, so that it ends with its process, however that ends. The
  * files lie in a folder that the sessions share: their log folder, or one that they are told. A
- * monitoring daemon can take the roles in the same way.
+ * monitoring daemon takes the roles in a folder of its own, which the others only read.
  *
  * The place of the byte tells the interval, so that who asks often enough is seen with one
  * question to the kernel:
  *   - Nobody samples as often as this process wants: this process takes the role.
  *   - Somebody does: this process takes no samples, and looks again at its next interval.
  *   - Somebody begins to sample more often: this process gives its role up.
+ *   - A monitor of the host (gpufl-monitor) samples: it goes first, as long as it does.
  *   - Who has the role stands still (a debugger holds the process): another one takes a role
  *   beside.
  *
@@ -22,6 +23,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Where a monitor's roles lie: the first of these that is there. Its name alone is below
+ * $XDG_RUNTIME_DIR, and with '-' and the user's number below /tmp. */
+#define ROLES_MONITOR_FOLDER "/run/gpufl-monitor"
+#define ROLES_MONITOR_NAME   "gpufl-monitor"
 
 enum role_who {
     ROLE_NOBODY, /* this process does not want samples now */
@@ -44,6 +50,11 @@ struct role_holder {
 struct roles_config {
     const char *folder; /* where the files lie; made if it is not there; read during the call */
     bool keep;          /* the folder stays when the last one leaves */
+    bool readable;      /* other users can see the roles: those of a monitor */
+    /* A monitor of the host goes first: its samples are taken where it samples as often as this
+     * process wants, or, with any_interval, however often it does. */
+    bool monitor, any_interval;
+    const char *user_folder; /* $XDG_RUNTIME_DIR, where a user's own monitor may be; NULL: none */
     struct role_holder self;
 };
 

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -59,6 +60,7 @@ struct sampler {
     int device_count;
     bool was_active, in_scope;
     char *folder;        /* owned: of the roles */
+    char *user_folder;   /* owned: roles_config.user_folder; NULL: none */
     struct roles *roles; /* NULL: this process samples all */
     char told[DEVICES_MOST + 1]
              [ROLE_SESSION]; /* whose samples stand in: 0 the host's, then devices' */
@@ -150,8 +152,12 @@ bool sampler_window(struct sampler *s, uint32_t name, bool open)
 /* Number of a role: 0 the host, then devices by index. */
 static void roles_begin(struct sampler *s, const struct described *devices, int count)
 {
-    struct roles_config c = {
-        .folder = s->folder, .keep = s->config.keep_folder, .self = s->config.self};
+    struct roles_config c = {.folder = s->folder,
+                             .keep = s->config.keep_folder,
+                             .monitor = true,
+                             .any_interval = s->config.any_monitor,
+                             .user_folder = s->user_folder,
+                             .self = s->config.self};
     char host[ROLE_HOST];
     c.self.interval = s->config.interval_ns;
     if (!s->folder || roles_open(&s->roles, &c))
@@ -351,6 +357,8 @@ int sampler_open(struct sampler **out, const struct sampler_config *c)
     pthread_mutex_init(&s->lock, NULL);
     host_open(&s->host, "/proc", c->pid);
     s->folder = c->folder ? mem_strdup(c->folder) : NULL;
+    const char *user = getenv("XDG_RUNTIME_DIR"); /* on the owner's thread: others may set it */
+    s->user_folder = user && *user ? mem_strdup(user) : NULL;
     library_open(s);
     int rc = thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);
     if (rc) {
@@ -384,5 +392,6 @@ void sampler_close(struct sampler *s)
     mem_free(s->described);
     mem_free(s->changes);
     mem_free(s->folder);
+    mem_free(s->user_folder);
     mem_free(s);
 }

@@ -29,6 +29,7 @@ struct sampler_config {
     void *arg;
     const char *folder;      /* of the roles; NULL: this process samples all. Copied */
     bool keep_folder;        /* when the last process leaves it */
+    bool any_monitor;        /* a monitor's samples do, however often it takes them */
     struct role_holder self; /* what this process says of itself there */
 };
 

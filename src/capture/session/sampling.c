@@ -38,6 +38,7 @@ static bool simulated;
 static struct {
     char folder[PATH_MAX]; /* of the locks; "": samples are not shared */
     bool keep;             /* it is the user's */
+    bool any_monitor;      /* nobody asked for an interval */
     struct role_holder self;
 } share;                 /* constant while accepting */
 static int64_t interval; /* ns; guarded by lock, constant while there is a sampler */
@@ -69,6 +70,7 @@ static int start(int64_t interval_ms, bool always, bool scopes)
         .wake = wake,
         .folder = *share.folder ? share.folder : NULL,
         .keep_folder = share.keep,
+        .any_monitor = share.any_monitor,
         .self = share.self,
     };
     return sampler_open(&sampler, &c);
@@ -87,6 +89,7 @@ static void share_begin(const struct options *o, const struct backend *b,
         strcasecmp(o->log_format, "gpuflight") == 0)
         return;
     share.keep = !beside;
+    share.any_monitor = !option_asked(o, OPT_system_sample_rate_ms);
     bool fits = true;
     if (beside) {
         snprintf(log_folder, sizeof log_folder, "%.*s", (int)(path_base(dir) - dir - 1), dir);
