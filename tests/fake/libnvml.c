@@ -150,8 +150,8 @@ static int answer(nvml_device d)
     return fake_answer(d, 1);
 }
 
-/* FAKE_NVML_NOISE: a number that nobody can guess from the ones before, as those of a real GPU; else
- * 0. */
+/* FAKE_NVML_NOISE: a number that nobody can guess from the ones before, as those of a real GPU;
+ * else 0. */
 unsigned fake_noise(void)
 {
     static _Atomic int known; /* 1: no noise, 2: noise */

@@ -244,7 +244,7 @@ EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *m)
             x->value = 41.75 + fake_noise() % 2000 * 0.01;
             break;
         default:
-            x->value = fake_noise() % 10000 * 0.01;
+            x->value = fake_noise() ? 35 + fake_noise() % 2000 * 0.01 : 0;
             x->result = x->value > 0
                             ? NVML_OK
                             : NVML_E_NOT_SUPPORTED; /* the bandwidth of memory is not known here */

@@ -308,8 +308,8 @@ static const struct {
     {read_processes, SECOND, EVERYONE},
     {pcie_end, 0, EVERYONE},
     {read_pcie_slowly, SECOND, EVERYONE},
-    {wide_links, 0, WIDE},
-    {wide_activity, 0, ACTIVITY},
+    {wide_links, INT64_C(2) * SECOND, WIDE},
+    {wide_activity, INT64_C(2) * SECOND, ACTIVITY},
     {wide_codecs, INT64_C(5) * SECOND, WIDE},
     {wide_replays, INT64_C(10) * SECOND, WIDE},
     {wide_power_limit, INT64_C(10) * SECOND, WIDE},
@@ -509,7 +509,8 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         if (result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND)
             item->unsupported |= 1u << i;
         lost |= result == NVML_E_GPU_IS_LOST;
-        item->due[i] = groups[i].period ? now + groups[i].period : 0;
+        /* A tenth early: whoever samples once a period is never a moment too soon. */
+        item->due[i] = groups[i].period ? now + groups[i].period / 10 * 9 : 0;
     }
     return lost ? GPUFL_E_UNAVAILABLE : 0;
 }

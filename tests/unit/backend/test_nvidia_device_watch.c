@@ -252,7 +252,7 @@ static struct device_metric_row sample(void)
 {
     struct device_metric_row row = {0};
     assert_int_equal(nvidia_devices.sample(devices, 0, &row), 0);
-    now += 1000000000;
+    now += 2000000000;
     return row;
 }
 
@@ -261,12 +261,12 @@ TEST(links)
     assert_true(sample().nvlink_tx == CELL_NULL); /* a rate needs two readings */
     kib += 500;
     struct device_metric_row row = sample();
-    assert_int_equal(row.nvlink_tx, 500 * 1024);
-    assert_int_equal(row.nvlink_rx, 1000 * 1024);
+    assert_int_equal(row.nvlink_tx, 250 * 1024);
+    assert_int_equal(row.nvlink_rx, 500 * 1024);
     kib = 10; /* the driver was loaded anew */
     row = sample();
     assert_true(row.nvlink_tx == CELL_NULL && row.nvlink_rx == CELL_NULL);
-    kib += 1;
+    kib += 2;
     assert_int_equal(sample().nvlink_tx, 1024);
 }
 
