@@ -1,0 +1,72 @@
+/* gpus.h - the GPUs of the host, as they come and go.
+ *
+ * A GPU is known by its UUID, whatever number the driver gives it. The driver is asked for its
+ * GPUs anew where one does not answer, where the number of GPUs that it lists changes, or where it
+ * was not there; after each failure the next try comes later, five minutes at most. Closing waits
+ * until no call for events is under way.
+ *
+ * Threads: everything on the sampling thread, except gpus_wait, which is for that of events. */
+#ifndef GPUFL_MONITORD_GPUS_H
+#define GPUFL_MONITORD_GPUS_H
+
+#include "backend/backend.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GPUS_MOST = 64 };
+
+struct gpu {
+    struct device_row row; /* as the driver described it; id is the session's */
+    struct device_text text;
+    int index;     /* the driver's; -1: it is not listed */
+    bool lost;     /* it does not answer */
+    bool reported; /* described since the last gpus_fresh */
+};
+
+/* What gpus_refresh found; code: the index before, or CELL_NULL. */
+typedef void gpus_event_fn(void *arg, int gpu, const char *kind, int64_t code);
+
+struct gpus {
+    const struct device_ops *ops; /* NULL: no driver */
+    bool activity;                /* hardware counters are wanted */
+    struct devices *devices;      /* NULL: not open */
+    struct gpu items[GPUS_MOST];
+    int count;          /* known since the start; some may be gone */
+    int64_t retry_at;   /* steady ns of the next try; 0: none is needed */
+    int64_t retry_wait; /* ns; grows */
+    int64_t listed_at;  /* steady ns at which the driver is asked how many there are */
+    uint64_t reopened;
+    char problem[384]; /* why there is no driver; "" */
+    gpus_event_fn *event;
+    void *arg;
+
+    pthread_mutex_t lock; /* orders the thread of events and closing */
+    pthread_cond_t changed;
+    int waiting;  /* calls of wait under way; guarded by lock */
+    bool closing; /* guarded by lock */
+};
+
+void gpus_init(struct gpus *g, const struct device_ops *ops, bool activity, gpus_event_fn *event,
+               void *arg);
+
+/* Opens the driver for the first time; 0, or why it is not there (problem has the sentence). */
+int gpus_open(struct gpus *g, int64_t now);
+
+/* Opens anew where that is due. now: steady ns. */
+void gpus_refresh(struct gpus *g, int64_t now);
+
+/* Samples a GPU; false: it did not answer, which is noted. row->device is not filled. */
+bool gpus_sample(struct gpus *g, int gpu, int64_t now, struct device_metric_row *row);
+
+/* The GPU with the driver's index, or -1. */
+int gpus_of_index(const struct gpus *g, int index);
+
+/* Waits for an event on the thread of events, not longer than timeout: 1 with one, 0 without;
+ * negative: none can come now. The event's index is the driver's: gpus_of_index. */
+int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out);
+
+void gpus_close(struct gpus *g);
+
+#endif

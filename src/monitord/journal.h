@@ -1,0 +1,94 @@
+/* journal.h - the monitor's session logs: a new one each day (UTC), and whenever the clock of the
+ * host was set or the machine slept, because a session has one offset between its clock and the
+ * world's.
+ *
+ * The sampling thread puts rows into a bounded box, between journal_enter and journal_leave; the
+ * main thread moves them to the disk. A disk that is slow or full never stops the sampling: what
+ * finds no room, or no session to be in, is counted. A session whose log has ended (disk full) is
+ * closed, and a new one is tried again and again.
+ *
+ * Ids of names belong to a session: journal_enter says by its generation whether another one has
+ * begun, and the caller then describes devices and processes again.
+ *
+ * Threads: journal_enter, _leave, _name, _row [sampling]; all else [main]. */
+#ifndef GPUFL_MONITORD_JOURNAL_H
+#define GPUFL_MONITORD_JOURNAL_H
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "capture/log/writer.h"
+#include "capture/options/process_info.h"
+#include "monitord/options.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { JOURNAL_BOX_MOST = 128 << 10 }; /* cells of 8 bytes */
+
+struct journal_box {
+    int64_t *cells; /* owned: type, then the row, again and again */
+    size_t used, cap;
+};
+
+struct journal_counts {
+    uint64_t rows_lost;     /* by the box, the disk or memory, in all sessions */
+    uint64_t sessions;      /* begun */
+    uint64_t sessions_lost; /* times when none could be begun */
+    uint64_t clock_steps;
+    int64_t suspended; /* ns */
+    uint64_t bytes;    /* written, before compression */
+};
+
+struct journal {
+    const struct monitor_options *options;
+    const char *backend;
+    pthread_mutex_t lock;
+    struct journal_box box;      /* guarded by lock, as all to the next blank line */
+    struct intern *names;        /* owned */
+    uint64_t generation;         /* of the session; 0: none yet */
+    struct process_info process; /* of the session that is written */
+    char dir[PATH_MAX];          /* of that session; "": none */
+    struct journal_counts counts;
+
+    struct journal_box taken;    /* owned; the main thread's, as all below */
+    struct writer *writer;       /* NULL: no session */
+    struct writer_counts before; /* of the writer, at the last flush */
+    int64_t day;                 /* of the session, since the epoch */
+    int64_t offset;              /* ns: real - monotonic when it began */
+    int64_t asleep;              /* ns: boottime - monotonic when it was read last */
+    int64_t begun;               /* steady ns at which a session was begun, or tried */
+    int64_t clock_row_at;        /* steady ns of the next clock record */
+    bool said;                   /* that nothing can be logged */
+};
+
+/* Begins the first session; a folder that cannot be written is an error with a sentence. */
+int journal_open(struct journal *l, const struct monitor_options *o, const char *backend,
+                 struct err *e);
+
+/* Says whether the folder of the logs can be used; makes it. 0 or a code with a sentence. */
+int journal_check(const struct monitor_options *o, struct err *e);
+
+/* Writes what has come, begins another session where one is due. roll: in any case. */
+void journal_flush(struct journal *l, bool roll);
+
+/* Adds a row of a record by the main thread, to the session that is written. */
+void journal_write(struct journal *l, enum record_type type, const void *row);
+void journal_counts(struct journal *l, struct journal_counts *out); /* [any] */
+
+/* The session that is written: its id and folder ("": none). [any] */
+uint64_t journal_session(struct journal *l, char id[37], char *dir, size_t size);
+
+/* Writes what has come and ends the session. The sampling thread may go on; what it puts then is
+ * lost. */
+void journal_end(struct journal *l, const char *reason);
+void journal_close(struct journal *l, const char *reason); /* ends, and frees: no thread is left */
+
+uint64_t journal_enter(struct journal *l); /* takes the lock; returns the generation */
+void journal_leave(struct journal *l);
+int64_t journal_name(struct journal *l, const char *text); /* id; 0: empty */
+void journal_row(struct journal *l, enum record_type type, const void *row);
+
+#endif

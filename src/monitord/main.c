@@ -1,0 +1,173 @@
+/* main.c - `gpufl-monitor`: options, the end by a signal, and what a person is told. */
+#include "base/log.h"
+#include "monitor/steady.h"
+#include "monitord/monitor.h"
+#include "net/server/metrics_page.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Documented in docs/man/gpufl-monitor.1. */
+enum { EXIT_FINE, EXIT_FAILED, EXIT_USAGE, EXIT_NO_DRIVER, EXIT_BUSY };
+
+static const char ABOUT[] =
+    "Usage: gpufl-monitor [options]\n"
+    "\n"
+    "Samples every GPU and this host, and writes what it sees to session logs, which\n"
+    "`gpufl report` and the server read. Runs until SIGTERM; SIGHUP begins another session.\n";
+
+static int say(int code, const char *text)
+{
+    fprintf(stderr, "gpufl-monitor: %s\n%s", text,
+            code == EXIT_USAGE ? "Try `gpufl-monitor --help`.\n" : "");
+    return code;
+}
+
+static int finish_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_FINE;
+    return say(EXIT_FAILED, strerror(errno));
+}
+
+/* All threads inherit the mask: signals are taken by the main thread alone. */
+static void block_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Writes out what comes until a signal ends it. */
+static void run(struct monitor *m, const sigset_t *set)
+{
+    int64_t due = steady_ns() + m->options->write_interval;
+    for (;;) {
+        int64_t wait = due - steady_ns();
+        struct timespec t = steady_timespec(wait > 0 ? wait : 0);
+        int got = sigtimedwait(set, NULL, &t);
+        if (got == SIGTERM || got == SIGINT)
+            return;
+        journal_flush(&m->journal, got == SIGHUP);
+        due = steady_ns() + m->options->write_interval;
+    }
+}
+
+static int open_page(struct monitor *m, struct metrics_page **out, struct err *e)
+{
+    struct metrics_page_config c = {
+        .listen = m->options->listen, .arg = &m->page, .fill = page_fill, .healthy = page_healthy};
+    *out = NULL;
+    return c.listen && *c.listen ? metrics_page_open(out, &c, e) : 0;
+}
+
+static void say_where(const struct monitor *m, const struct metrics_page *page)
+{
+    char url[160];
+    printf("gpufl-monitor: samples %d GPUs to %s\n", m->gpus.count, m->journal.dir);
+    if (page) {
+        metrics_page_url(page, url, sizeof url);
+        printf("gpufl-monitor: listening on %s\n", url);
+    }
+    fflush(stdout);
+}
+
+/* With the log open: to the end. */
+static int sample(struct monitor *m, const sigset_t *set, struct err *e)
+{
+    struct metrics_page *page;
+    int rc = open_page(m, &page, e);
+    if (rc)
+        return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e->text);
+    say_where(m, page);
+    if (monitor_start(m))
+        return say(EXIT_FAILED, thread_refusal());
+    run(m, set);
+    metrics_page_close(page);
+    if (!monitor_stop(m)) { /* its thread stands in the driver, and has hold of the rest */
+        journal_end(&m->journal, "signal");
+        log_warn("the driver did not answer: ended without it");
+        _exit(EXIT_FINE);
+    }
+    journal_close(&m->journal, "signal");
+    rundir_close(&m->rundir);
+    monitor_fini(m);
+    return EXIT_FINE;
+}
+
+/* Opens what can be refused, and says what it would be: `--check`. */
+static int check(struct monitor *m, int driver, struct err *e)
+{
+    char address[128];
+    uint16_t port;
+    const struct monitor_options *o = m->options;
+    if (o->listen && *o->listen &&
+        metrics_page_address(o->listen, address, sizeof address, &port, e))
+        return say(EXIT_USAGE, e->text);
+    int rc = journal_check(o, e);
+    if (rc)
+        return say(EXIT_FAILED, e->text);
+    rc = rundir_open(&m->rundir, o->run_dir, e);
+    rundir_close(&m->rundir);
+    if (rc)
+        return say(rc == GPUFL_E_BUSY ? EXIT_BUSY : EXIT_FAILED, e->text);
+    if (driver && !o->wait_for_driver)
+        return say(EXIT_NO_DRIVER, m->gpus.problem);
+    printf("gpufl-monitor: would sample %d GPUs to %s\n", m->gpus.count, o->log_path);
+    return finish_output();
+}
+
+static int monitor(const struct monitor_options *o)
+{
+    static struct monitor m; /* large */
+    sigset_t set;
+    struct err e = {0}, why = {0};
+    block_signals(&set);
+    const struct backend *b = backend_select(GPUFL_BACKEND_NVIDIA, &why);
+    if (!b)
+        return say(EXIT_FAILED, why.text);
+    int driver = monitor_init(&m, o, b);
+    if (driver == GPUFL_E_NOMEM)
+        return say(EXIT_FAILED, err_text(driver));
+    if (o->check)
+        return check(&m, driver, &e);
+    int rc = rundir_open(&m.rundir, o->run_dir, &e);
+    if (rc)
+        return say(rc == GPUFL_E_BUSY ? EXIT_BUSY : EXIT_FAILED, e.text);
+    if (driver && !o->wait_for_driver)
+        return say(EXIT_NO_DRIVER, m.gpus.problem);
+    if (driver)
+        fprintf(stderr, "gpufl-monitor: samples the host alone for now: %s\n", m.gpus.problem);
+    rc = journal_open(&m.journal, o, b->name, &e);
+    if (rc)
+        return say(EXIT_FAILED, e.text);
+    return sample(&m, &set, &e);
+}
+
+int main(int argc, char **argv)
+{
+    struct monitor_options o;
+    struct err e = {0};
+    int rc = EXIT_FINE;
+    if (monitor_options_read(&o, argc, argv, &e)) {
+        rc = say(EXIT_USAGE, e.text);
+    } else if (o.help) {
+        printf("%s\nOptions (each also as GPUFL_MONITOR_…, see gpufl-monitor(1)):\n", ABOUT);
+        monitor_options_help(stdout);
+        rc = finish_output();
+    } else if (o.version) {
+        printf("gpufl-monitor %s\n", GPUFL_VERSION);
+        rc = finish_output();
+    } else {
+        rc = monitor(&o);
+    }
+    monitor_options_free(&o);
+    return rc;
+}

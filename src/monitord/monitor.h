@@ -1,0 +1,56 @@
+/* monitor.h - the rounds of sampling: what is read when, and where it goes.
+ *
+ * One thread asks the driver and /proc at absolute deadlines, which do not drift; rounds that could
+ * not take place are counted. Each round samples every GPU and the host; processes, parts (MIG) and
+ * the counts come at lower rates. A driver that does not answer holds up this thread alone: the
+ * page, the log and the end of the program go on. */
+#ifndef GPUFL_MONITORD_MONITOR_H
+#define GPUFL_MONITORD_MONITOR_H
+
+#include "backend/backend.h"
+#include "base/thread.h"
+#include "monitor/host.h"
+#include "monitord/events.h"
+#include "monitord/gpus.h"
+#include "monitord/journal.h"
+#include "monitord/page.h"
+#include "monitord/processes.h"
+#include "monitord/rundir.h"
+
+struct monitor {
+    const struct monitor_options *options;
+    struct gpus gpus;
+    struct events events;
+    struct processes processes;
+    struct page page;
+    struct journal journal;
+    struct rundir rundir;
+    struct host host;
+
+    struct thread thread;
+    struct wakeup wake;  /* of the thread: to end */
+    struct wakeup ended; /* by the thread */
+    _Atomic bool stop;
+
+    uint64_t generation; /* of the session that was described; the thread's, as all below */
+    struct role_holder self;
+    struct monitor_row counts;
+    int64_t processes_due, parts_due, counts_due; /* steady ns */
+    struct event_seen seen[EVENTS_MOST];
+};
+
+/* Prepares all but the log and the run folder, and opens the driver: 0, or why there is none, with
+ * m->gpus.problem; the monitor can go on without. [main] */
+int monitor_init(struct monitor *m, const struct monitor_options *o, const struct backend *b);
+
+/* Begins the rounds. Needs an open log and run folder. [main] */
+int monitor_start(struct monitor *m);
+
+/* One round; for the thread and for benchmarks. */
+void monitor_round(struct monitor *m, int64_t now);
+
+/* Ends the rounds; false: the driver does not answer, and the thread stays in it. [main] */
+bool monitor_stop(struct monitor *m);
+void monitor_fini(struct monitor *m);
+
+#endif

@@ -1,0 +1,38 @@
+/* options.h - settings of gpufl-monitor, from a file, the environment and the command line.
+ *
+ * One table (options.def) makes the fields, the help, the names in the environment and in the
+ * file. Owner's thread. */
+#ifndef GPUFL_MONITORD_OPTIONS_H
+#define GPUFL_MONITORD_OPTIONS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define OPTION_C_TEXT     const char *
+#define OPTION_C_INT      int64_t
+#define OPTION_C_SIZE     int64_t
+#define OPTION_C_DURATION int64_t
+#define OPTION_C_FLAG     bool
+
+struct monitor_options {
+#define OPTION(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;
+#include "monitord/options.def"
+    bool help;
+    char *texts; /* owned: of the file; texts may lie in it */
+};
+
+/* Defaults, over them the file, the environment and argv[1..argc). INVAL with a sentence; the
+ * ranges are checked, too. Free with monitor_options_free also after a failure. */
+int monitor_options_read(struct monitor_options *o, int argc, char **argv, struct err *e);
+void monitor_options_free(struct monitor_options *o);
+
+void monitor_options_help(FILE *out);
+
+/* Calls fn for each option with its value as text, for the log. */
+void monitor_options_each(const struct monitor_options *o,
+                          void (*fn)(void *arg, const char *name, const char *value), void *arg);
+
+#endif

@@ -1,0 +1,36 @@
+/* owner.h - whose a process on a GPU is: program, user, container, pod and job, from /proc.
+ *
+ * Control groups of both versions name the container, the pod's UID and the Slurm job; the
+ * environment names the pod and the job where this user may read it. What is not known stays
+ * empty. Pure functions and reads of files; any thread. */
+#ifndef GPUFL_MONITORD_OWNER_H
+#define GPUFL_MONITORD_OWNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct owner {
+    int64_t start;      /* ns on CLOCK_BOOTTIME; CELL_NULL: unknown */
+    int64_t uid;        /* CELL_NULL: unknown */
+    char name[64];      /* comm */
+    char container[72]; /* hexadecimal id */
+    char pod[40];       /* UID, with '-' */
+    char pod_name[160]; /* namespace/name */
+    char job[24];       /* Slurm job id */
+};
+
+/* proc: "/proc", or a folder like it. False: the process cannot be read, or is gone; o is empty
+ * then. */
+bool owner_read(struct owner *o, const char *proc, int64_t pid);
+
+/* When the process started; CELL_NULL: gone or unknown. */
+int64_t owner_start(const char *proc, int64_t pid);
+
+/* Adds what the text of a file `cgroup` says. */
+void owner_cgroup(struct owner *o, const char *text);
+
+/* Adds what an environment says: strings with NUL between them. */
+void owner_environment(struct owner *o, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,78 @@
+/* page.h - what /metrics shows: the newest values of every GPU, of the host, and of workloads.
+ *
+ * The sampling thread puts values in, the page's thread reads them; one lock, never held during a
+ * call of the driver. A value that the driver gives at a lower rate stays until it is too old; one
+ * that is not known is left out. Processes are summed by workload (GPU, container, pod, job), a
+ * bounded number of them, so that labels do not grow with the number of processes there ever were;
+ * what finds no room is counted. */
+#ifndef GPUFL_MONITORD_PAGE_H
+#define GPUFL_MONITORD_PAGE_H
+
+#include "base/buf.h"
+#include "monitord/gpus.h"
+#include "monitord/journal.h"
+#include "monitord/processes.h"
+#include "wire/record.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WORKLOADS_MOST = 256, XIDS_MOST = 32, PARTS_OF_GPU = 8 };
+
+struct shown_xid {
+    int64_t code; /* -1: all others */
+    uint64_t count;
+};
+
+struct shown_gpu {
+    int index; /* -1: not listed */
+    bool lost;
+    char uuid[96], name[128], pci[32], driver[64];
+    int64_t cells[COL_device_metric_COUNT];
+    int64_t at[COL_device_metric_COUNT]; /* steady ns of each cell */
+    struct shown_xid xids[XIDS_MOST];
+    int xid_count;
+    int64_t last_xid; /* CELL_NULL: none */
+    struct device_instance parts[PARTS_OF_GPU];
+    int part_count;
+};
+
+struct shown_workload {
+    int gpu;
+    char container[72], pod[40], pod_name[160], job[24];
+    int64_t processes, memory_used; /* bytes of those that are known */
+    int64_t sm_util;                /* % of the busiest; CELL_NULL: not known */
+};
+
+struct page {
+    pthread_mutex_t lock;
+    int64_t stale_ns;       /* age at which a cell is no longer shown */
+    struct shown_gpu *gpus; /* owned; GPUS_MOST; guarded by lock, as all below */
+    int count;
+    struct shown_workload *workloads; /* owned; WORKLOADS_MOST */
+    int workload_count;
+    uint64_t workloads_omitted; /* processes that are in no workload */
+    struct host_metric_row host;
+    struct monitor_row counts;
+    int64_t round_at; /* steady ns of the last round; 0: none yet */
+    char problem[384];
+};
+
+int page_init(struct page *p, int64_t interval_ns);
+void page_fini(struct page *p);
+
+/* ---- [sampling thread] */
+void page_gpus(struct page *p, const struct gpus *g);
+void page_sample(struct page *p, int gpu, const struct device_metric_row *row, int64_t now);
+void page_xid(struct page *p, int gpu, int64_t code, int64_t count);
+void page_parts(struct page *p, int gpu, const struct device_instance *parts, int count);
+void page_workloads(struct page *p, const struct processes *t);
+void page_round(struct page *p, const struct host_metric_row *host,
+                const struct monitor_row *counts, const char *problem, int64_t now);
+
+/* ---- [page's thread] */
+void page_fill(void *arg, struct buf *out);
+bool page_healthy(void *arg, char *why, size_t size);
+
+#endif

@@ -1,0 +1,144 @@
+/* processes.c - see processes.h. */
+#include "monitord/processes.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+static const int64_t MINUTE = 60000000000;
+
+void processes_init(struct processes *t, const char *proc)
+{
+    *t = (struct processes){.proc = proc};
+}
+
+void processes_fini(struct processes *t)
+{
+    mem_free(t->items);
+    *t = (struct processes){0};
+}
+
+static struct process *find(struct processes *t, int gpu, int64_t pid)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].now.pid == pid && t->items[i].gpu == gpu)
+            return &t->items[i];
+    return NULL;
+}
+
+static bool is_equal(const struct device_process *a, const struct device_process *b)
+{
+    return a->pid == b->pid && a->memory_used == b->memory_used && a->sm_util == b->sm_util &&
+           a->mem_util == b->mem_util && a->encoder_util == b->encoder_util &&
+           a->decoder_util == b->decoder_util && a->gpu_instance == b->gpu_instance &&
+           a->compute_instance == b->compute_instance;
+}
+
+static void tell_metric(struct process *p, int64_t now, const struct process_visitor *v)
+{
+    if (is_equal(&p->now, &p->told) && now - p->told_at < MINUTE)
+        return;
+    p->told = p->now;
+    p->told_at = now;
+    v->metric(v->arg, p);
+}
+
+static void look_up(struct processes *t, struct process *p, int64_t now)
+{
+    if (!owner_read(&p->owner, t->proc, p->now.pid))
+        t->unread++;
+    p->checked = now;
+}
+
+/* True where the number is another process's by now. */
+static bool is_other(struct processes *t, struct process *p, int64_t now)
+{
+    if (now - p->checked < MINUTE || p->owner.start == CELL_NULL)
+        return false;
+    p->checked = now;
+    int64_t start = owner_start(t->proc, p->now.pid);
+    return start != CELL_NULL && start != p->owner.start;
+}
+
+static struct process *add(struct processes *t, int gpu, const struct device_process *d)
+{
+    if (mem_grow(&t->items, &t->cap, t->count + 1, sizeof *t->items, PROCESSES_MOST))
+        return NULL;
+    struct process *p = &t->items[t->count++];
+    memset(p, 0, sizeof *p);
+    p->gpu = gpu;
+    p->now = *d;
+    return p;
+}
+
+static void take_one(struct processes *t, int gpu, const struct device_process *d, int64_t now,
+                     const struct process_visitor *v)
+{
+    struct process *p = find(t, gpu, d->pid);
+    if (p && is_other(t, p, now)) {
+        v->phase(v->arg, p, PROCESS_CEASED);
+        memset(&p->told, 0, sizeof p->told);
+        look_up(t, p, now);
+        t->seen++;
+        v->phase(v->arg, p, PROCESS_BEGAN);
+    }
+    if (!p) {
+        p = add(t, gpu, d);
+        t->seen++;
+        if (!p) {
+            t->untold++;
+            return;
+        }
+        look_up(t, p, now);
+        v->phase(v->arg, p, PROCESS_BEGAN);
+    }
+    p->now = *d;
+    p->listed = true;
+    tell_metric(p, now, v);
+}
+
+/* Takes away those of a GPU that are not listed. */
+static void sweep(struct processes *t, int gpu, const struct process_visitor *v)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        struct process *p = &t->items[i];
+        if (p->gpu == gpu && !p->listed) {
+            v->phase(v->arg, p, PROCESS_CEASED);
+            continue;
+        }
+        p->listed = p->gpu == gpu ? false : p->listed;
+        if (kept != i)
+            t->items[kept] = *p;
+        kept++;
+    }
+    t->count = kept;
+}
+
+void processes_list(struct processes *t, int gpu, const struct device_process *list, int n,
+                    int total, int64_t now, const struct process_visitor *v)
+{
+    for (int i = 0; i < n; i++)
+        take_one(t, gpu, &list[i], now, v);
+    if (total > n) { /* who is not in a cut list may be there all the same */
+        t->seen += (uint64_t)(total - n);
+        t->untold += (uint64_t)(total - n);
+        for (size_t i = 0; i < t->count; i++)
+            t->items[i].listed |= t->items[i].gpu == gpu;
+    }
+    sweep(t, gpu, v);
+}
+
+void processes_gone(struct processes *t, int gpu, const struct process_visitor *v)
+{
+    sweep(t, gpu, v);
+}
+
+void processes_again(struct processes *t, const struct process_visitor *v)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        struct process *p = &t->items[i];
+        memset(&p->told, 0, sizeof p->told);
+        v->phase(v->arg, p, PROCESS_THERE);
+    }
+}

@@ -1,0 +1,108 @@
+/* rundir.c - see rundir.h. */
+#include "monitord/rundir.h"
+
+#include "base/file.h"
+#include "monitor/steady.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int find_path(struct rundir *r, const char *option, struct err *e)
+{
+    const char *systemd = getenv("RUNTIME_DIRECTORY"), *user = getenv("XDG_RUNTIME_DIR");
+    int n;
+    if (option && *option)
+        n = snprintf(r->path, sizeof r->path, "%s", option);
+    else if (systemd && *systemd)
+        n = snprintf(r->path, sizeof r->path, "%.*s", (int)strcspn(systemd, ":"), systemd);
+    else if (geteuid() == 0)
+        n = snprintf(r->path, sizeof r->path, "%s", ROLES_MONITOR_FOLDER);
+    else if (user && *user)
+        n = snprintf(r->path, sizeof r->path, "%s/%s", user, ROLES_MONITOR_NAME);
+    else
+        n = snprintf(r->path, sizeof r->path, "/tmp/%s-%u", ROLES_MONITOR_NAME,
+                     (unsigned)geteuid());
+    return n > 0 && (size_t)n < sizeof r->path
+               ? 0
+               : err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
+}
+
+int rundir_open(struct rundir *r, const char *option, struct err *e)
+{
+    char file[PATH_MAX];
+    struct stat st;
+    *r = (struct rundir){.lock = -1};
+    int rc = find_path(r, option, e);
+    if (!rc)
+        rc = file_mkdirs(r->path, 0755, e);
+    if (rc)
+        return rc;
+    if (lstat(r->path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return err_set(e, GPUFL_E_PERM,
+                       "%.250s must be a folder of this user that nobody else may write: name "
+                       "another one with --run-dir",
+                       r->path);
+    if (path_join(file, sizeof file, r->path, "monitor.lock"))
+        return err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
+    r->lock = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (r->lock < 0)
+        return err_set_vendor(e, err_from_errno(errno), errno,
+                              "cannot write %.200s: name another folder with --run-dir", file);
+    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    close(r->lock);
+    r->lock = -1;
+    return err_set(e, GPUFL_E_BUSY,
+                   "another gpufl-monitor runs on this host (it holds %.250s): one is enough, end "
+                   "it first",
+                   r->path);
+}
+
+/* True where the roles are no longer those of the GPUs and the session. */
+static bool is_stale(const struct rundir *r, const struct gpus *g, uint64_t generation)
+{
+    if (!r->roles || r->generation != generation || r->roled != g->count)
+        return true;
+    for (int i = 0; i < g->count; i++)
+        if (strcmp(r->uuids[i], g->items[i].text.uuid) != 0)
+            return true;
+    return false;
+}
+
+void rundir_step(struct rundir *r, const struct gpus *g, uint64_t generation,
+                 const struct role_holder *self, int64_t now)
+{
+    char host[ROLE_HOST];
+    if (is_stale(r, g, generation)) {
+        struct roles_config c = {.folder = r->path, .keep = true, .readable = true, .self = *self};
+        roles_close(r->roles);
+        r->roles = NULL;
+        if (!*self->place || roles_open(&r->roles, &c))
+            return;
+        roles_host_name(host, sizeof host);
+        (void)roles_add(r->roles, host);
+        for (int i = 0; i < g->count; i++) {
+            snprintf(r->uuids[i], sizeof r->uuids[i], "%s", g->items[i].text.uuid);
+            (void)roles_add(r->roles, r->uuids[i]);
+        }
+        r->roled = g->count;
+        r->generation = generation;
+    }
+    roles_step(r->roles, now);
+}
+
+void rundir_close(struct rundir *r)
+{
+    roles_close(r->roles);
+    r->roles = NULL;
+    if (r->lock >= 0)
+        close(r->lock);
+    r->lock = -1;
+}

@@ -1,0 +1,31 @@
+"""What the fake management library does while a program uses it: tests/fake/nvml_control.h, field by field."""
+import mmap
+import os
+import struct
+
+FIELDS = ("devices", "lost", "unloaded", "turn", "fail_at", "slow_ms", "events", "xid", "fresh", "parts", "inits",
+          "queries", "listed")
+PIDS = 64
+SIZE = 8 * (len(FIELDS) + PIDS)
+
+
+class Control:
+    """control.lost = 1 makes device 0 fall off the bus; control.inits says how often the library was initialized."""
+
+    def __init__(self, path):
+        with open(path, "wb") as f:
+            f.truncate(SIZE)
+        fd = os.open(path, os.O_RDWR)
+        self.__dict__["path"] = path
+        self.__dict__["at"] = mmap.mmap(fd, SIZE)
+        os.close(fd)
+
+    def __getattr__(self, name):
+        return struct.unpack_from("q", self.at, 8 * FIELDS.index(name))[0]
+
+    def __setattr__(self, name, value):
+        struct.pack_into("q", self.at, 8 * FIELDS.index(name), value)
+
+    def pid(self, k, pid):
+        """Process pid uses device k % devices; 0: none."""
+        struct.pack_into("q", self.at, 8 * (len(FIELDS) + k), pid)

@@ -1,0 +1,461 @@
+"""gpufl-monitor over the fake management library: what it samples, what it survives, whom it serves.
+
+Usage: test_monitor.py gpufl-monitor gpufl FAKES SOURCE_DIR
+GPUFL_MONITOR_LONG=seconds makes the storm of faults that long."""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from monitored import PATIENCE, SLOW, Monitor, Session, until
+
+PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
+LONG = float(os.environ.pop("GPUFL_MONITOR_LONG", "0"))
+FINE, FAILED, USAGE, NO_DRIVER, BUSY = range(5)
+
+
+def monitor(*options, **more):
+    return Monitor(PROGRAM, FAKES, *options, **more)
+
+
+def uuid(k):
+    return f"GPU-00000000-0000-0000-0000-00000000000{k}"
+
+
+class Samples(unittest.TestCase):
+    def test_all_that_the_driver_tells(self):
+        with monitor(devices=2) as m:
+            m.control.pid(0, os.getpid())
+            m.control.parts = 2
+            m.wait_rows(1, "process_metric", device=1, pid=os.getpid())
+            until(lambda: any(r.get("sm_active") is not None for r in m.rows("device_metric")), "no counters came")
+            m.rounds(2)
+            self.assertEqual(m.stop(), FINE)
+            (s,) = m.sessions()
+        self.assertTrue(s.ended)
+        self.assertEqual(s.last("ledger")["final"], 1)
+        self.assertEqual([d["uuid"] for d in s.of("device")][:2], [uuid(0), uuid(1)])
+        row = [r for r in s.of("device_metric", device=1) if r.get("sm_active") is not None][-1]
+        self.assertEqual((row["sm_active"], row["sm_occupancy"], row["tensor_active"]), (7130, 2350, 4180))
+        self.assertIsNone(row.get("dram_active"), "the fake does not know it: unknown is not zero")
+        self.assertGreater(row["nvlink_tx"], 0)
+        self.assertEqual([r["pcie_replays"] for r in s.of("device_metric") if r.get("pcie_replays") is not None][0], 3)
+        me = s.of("gpu_process", pid=os.getpid())[0]
+        with open("/proc/self/comm", encoding="utf-8") as f:
+            self.assertEqual(me["name"], f.read().strip())
+        self.assertEqual((me["uid"], me["phase"]), (os.getuid(), 0))
+        used = s.of("process_metric", pid=os.getpid())[-1]
+        self.assertEqual(used["sm_util"], 10 + os.getpid() % 50)
+        self.assertEqual(used["memory_used"], (512 + os.getpid() % 7) << 20)
+
+    def test_parts_of_a_gpu(self):
+        control = {"parts": 2}
+        m = monitor()
+        for k, v in control.items():
+            setattr(m.control, k, v)
+        with m:
+            rows = m.wait_rows(2, "instance_metric")
+            self.assertEqual({r["gpu_instance"] for r in rows}, {7, 8})
+            self.assertEqual(rows[0]["profile"], "Fake GPU MIG 1g.10gb")
+            self.assertTrue(rows[0]["uuid"].startswith("MIG-"))
+            self.assertEqual(m.metric("gpufl_instance_memory_used_bytes", gpu_instance="7"), 1 << 30)
+
+    def test_a_job_is_named_by_its_environment(self):
+        child = subprocess.Popen(["sleep", "600"], env={"SLURM_JOB_ID": "4711", "POD_NAME": "train-0",
+                                                        "POD_NAMESPACE": "ml"})
+        with monitor() as m:
+            m.control.pid(0, child.pid)
+            rows = m.wait_rows(1, "gpu_process", pid=child.pid, phase=0)
+            child.kill()
+            child.wait()
+            m.control.pid(0, 0)
+            m.wait_rows(1, "gpu_process", pid=child.pid, phase=1)
+        self.assertEqual((rows[0]["job"], rows[0]["pod_name"]), ("4711", "ml/train-0"))
+
+    def test_sighup_begins_another_session(self):
+        with monitor() as m:
+            m.wait_rows(1, "device_metric")
+            m.process.send_signal(signal.SIGHUP)
+            until(lambda: len([s for s in m.sessions() if s.of("device_metric")]) == 2, "no second session")
+            m.stop()
+            first, second = m.sessions()
+        self.assertEqual(first.of("end")[0]["reason"], "again")
+        self.assertEqual(len(second.of("device")), 2, "the second session describes its GPUs itself")
+        self.assertEqual(second.last("monitor")["rows_lost"], 0)
+
+
+class Page(unittest.TestCase):
+    def test_prometheus_has_nothing_to_say(self):
+        promtool = shutil.which("promtool")
+        with monitor(devices=8) as m:
+            m.control.pid(0, os.getpid())
+            m.control.xid, m.control.events = 79, 3
+            until(lambda: m.metric("gpufl_gpu_xid_errors_total", xid="79") == 3, "the events never came")
+            status, text = m.get("/metrics")
+            self.assertEqual(status, 200)
+            self.assertEqual(m.get("/healthz"), (200, "ok\n"))
+            self.assertEqual(m.get("/else")[0], 404)
+            took = []
+            for _ in range(20):
+                begun = time.monotonic()
+                m.get("/metrics")
+                took.append(time.monotonic() - begun)
+            print(f"\n/metrics: {len(text)} bytes, median {sorted(took)[10] * 1000:.2f} ms")
+            self.assertEqual(len(m.metrics()["gpufl_gpu_power_watts"]), 8)
+            until(lambda: m.metric("gpufl_gpu_sm_active_ratio", gpu="0") == 0.7125, "no counters came")
+            self.assertEqual(m.metrics().get("gpufl_gpu_dram_active_ratio"), None)
+            self.assertEqual(m.metric("gpufl_workload_processes", gpu="0"), 1)
+        if not promtool:
+            self.skipTest("promtool is not installed (Debian: prometheus)")
+        lint = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        self.assertEqual((lint.returncode, lint.stdout + lint.stderr), (0, ""))
+
+    def test_documented(self):
+        with open(os.path.join(SOURCE, "docs", "monitor.md"), encoding="utf-8") as f:
+            doc = f.read()
+        with open(os.path.join(SOURCE, "src", "monitord", "metrics.def"), encoding="utf-8") as f:
+            table = re.findall(r'^METRIC\(\w+, "(\w+)", \w+, [^,]+, "(\w*)"', f.read(), re.M)
+        self.assertGreater(len(table), 20)
+        for name, dcgm in table:
+            self.assertIn(f"| `{name}` | {f'`{dcgm}`' if dcgm else ''} |", doc)
+        with monitor() as m:
+            m.rounds(1)
+            for name in m.metrics():
+                self.assertIn(f"`{name}`", doc)
+
+    def test_scraped_by_prometheus(self):
+        prometheus = shutil.which("prometheus")
+        if not prometheus:
+            self.skipTest("prometheus is not installed (Debian: prometheus)")
+        with monitor() as m, tempfile.TemporaryDirectory() as folder:
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", 0))
+                port = s.getsockname()[1]
+            config = os.path.join(folder, "prometheus.yml")
+            with open(config, "w", encoding="utf-8") as f:
+                f.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: gpufl\n  static_configs:\n"
+                        f"  - targets: ['{m.url.split('//')[1]}']\n")
+            server = subprocess.Popen([prometheus, f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
+                                       f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            m.url, own = f"http://127.0.0.1:{port}", m.url
+            try:
+                def value():
+                    try:
+                        return re.search(r'"value":\[[^]]*"(\d+)"\]',
+                                         m.get("/api/v1/query?query=count(gpufl_gpu_power_watts)")[1])
+                    except OSError:
+                        return None
+                self.assertEqual(until(value, "prometheus never had the metric").group(1), "2")
+                self.assertIn('"1"', m.get("/api/v1/query?query=up")[1])
+            finally:
+                m.url = own
+                server.terminate()
+                server.wait(PATIENCE)
+
+
+class Faults(unittest.TestCase):
+    def test_lost_and_back(self):
+        with monitor(devices=2) as m:
+            m.wait_rows(1, "device_metric", device=2)
+            m.control.lost = 2
+            m.wait_rows(1, "gpu_event", kind="lost", device=2)
+            self.assertEqual(m.metric("gpufl_gpu_up", uuid=uuid(1)), 0)
+            self.assertIsNone(m.metric("gpufl_gpu_memory_used_bytes", uuid=uuid(1)), "an old value looks like a new one")
+            self.assertEqual(m.metric("gpufl_gpu_up", uuid=uuid(0)), 1)
+            m.control.lost = 0
+            m.wait_rows(1, "gpu_event", kind="back", device=2)
+            until(lambda: m.metric("gpufl_gpu_up", uuid=uuid(1)) == 1, "not up again")
+            self.assertEqual(len(m.rows("gpu_event", kind="lost")), 1)
+
+    def test_renumbered_gone_and_appeared(self):
+        with monitor(devices=3, environment={"FAKE_NVML_DEVICES": "3"}) as m:
+            m.wait_rows(1, "device_metric", device=3)
+            m.control.turn = 1
+            m.control.devices = 2
+            # The number of GPUs differs: the driver is asked anew, within ten seconds.
+            m.wait_rows(1, "gpu_event", kind="gone")
+            m.control.devices = 3
+            m.wait_rows(1, "gpu_event", kind="appeared")
+            m.stop()
+            (s,) = m.sessions()
+        self.assertTrue(s.of("gpu_event", kind="renumbered"))
+        ids = {d["id"]: d["uuid"] for d in s.of("device")}
+        self.assertEqual(len(ids), 3)
+        self.assertEqual(len(set(ids.values())), 3, "an id is one GPU for the whole session")
+
+    def test_driver_reloaded(self):
+        with monitor(devices=2) as m:
+            m.wait_rows(2, "device_metric")
+            m.control.unloaded = 1
+            m.wait_rows(2, "gpu_event", kind="lost")
+            until(lambda: m.get("/healthz")[0] == 503, "healthy without a driver")
+            self.assertIn("kernel driver is not loaded", m.get("/healthz")[1])
+            m.control.unloaded = 0
+            m.wait_rows(2, "gpu_event", kind="back")
+            until(lambda: m.get("/healthz")[0] == 200, "not healthy again")
+            self.assertGreater(m.control.inits, 1)
+
+    def test_without_a_driver_at_first(self):
+        m = monitor("--wait-for-driver")
+        m.control.unloaded = 1
+        with m:
+            m.wait_rows(3, "host_metric")
+            self.assertIn("samples the host alone for now", m.said())
+            m.control.unloaded = 0
+            m.wait_rows(1, "gpu_event", kind="appeared", device=1)
+            m.wait_rows(1, "device_metric", device=1)
+
+    def test_a_call_that_takes_long(self):
+        with monitor() as m:
+            m.rounds(2)
+            m.control.slow_ms = 2000
+            until(lambda: m.metric("gpufl_monitor_rounds_missed_total") >= 15, "rounds were not counted as missed")
+            begun = time.monotonic()
+            m.control.slow_ms = 3000
+            until(lambda: m.control.slow_ms == 0, "nobody called")
+            self.assertEqual(m.get("/metrics")[0], 200)
+            self.assertLess(time.monotonic() - begun, 2 * SLOW, "the page waited for the driver")
+            m.stop()
+            last = m.sessions()[-1].last("monitor")
+        self.assertGreaterEqual(last["rounds_missed"], 15)
+
+    def test_told_to_end_while_the_driver_hangs(self):
+        with monitor() as m:
+            m.wait_rows(3, "device_metric")
+            m.control.slow_ms = 600000
+            until(lambda: m.control.slow_ms == 0, "nobody called")
+            self.assertEqual(m.stop(), FINE)
+            self.assertIn("the driver did not answer", m.said())
+            (s,) = m.sessions()
+        self.assertTrue(s.ended)
+
+    def test_every_call_fails_once(self):
+        with monitor() as m:
+            m.rounds(2)
+            for n in range(1, 40):
+                m.control.fail_at = n
+                until(lambda: m.control.fail_at == 0, "nobody called")
+            m.rounds(2)
+            self.assertEqual(m.metric("gpufl_gpu_up", uuid=uuid(0)), 1)
+
+    def test_a_storm_of_events(self):
+        with monitor() as m:
+            m.rounds(1)
+            m.control.xid, m.control.events = 31, 100000
+            until(lambda: m.control.events == 0, "not all were taken")
+            until(lambda: m.metric("gpufl_gpu_xid_errors_total", xid="31") == 100000, "events are missing")
+            m.stop()
+            self.assertEqual(sum(r["count"] for r in m.rows("gpu_event", kind="xid", code=31)), 100000)
+            self.assertEqual(m.sessions()[-1].last("monitor")["events_lost"], 0)
+
+    def test_disk_full(self):
+        """Below the reserve of the disk from the first row on: everything is counted, the rest goes on."""
+        with monitor("--min-free", "100T") as m:
+            m.rounds(5)
+            until(lambda: m.metric("gpufl_monitor_rows_lost_total") > 0, "nothing is counted as lost")
+            self.assertGreater(m.metric("gpufl_gpu_power_watts", gpu="0"), 0)
+            self.assertIn("not logged", m.said())
+            self.assertEqual(m.stop(), FINE)
+
+    def test_disk_full_and_free_again(self):
+        """A disk of eight MiB, which something else fills."""
+        with tempfile.TemporaryDirectory(prefix="gpufl-monitor-") as folder:
+            os.mkdir(os.path.join(folder, "logs"))
+            mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", os.path.join(folder, "logs")],
+                                     capture_output=True, check=False).returncode == 0
+            if not mounted:
+                self.skipTest("no right to mount a file system")
+            try:
+                with monitor(folder=folder) as m:
+                    m.wait_rows(1, "device_metric")
+                    with open(os.path.join(m.logs, "ballast"), "wb", buffering=0) as f:
+                        with self.assertRaises(OSError):
+                            for _ in range(1 << 20):
+                                f.write(b"x" * 4096)
+                    until(lambda: m.metric("gpufl_monitor_rows_lost_total") > 0, "nothing is counted as lost")
+                    os.unlink(os.path.join(m.logs, "ballast"))
+                    until(lambda: len(m.sessions()) > 1 and m.sessions()[-1].of("device_metric"), "logs never again")
+                    self.assertEqual(m.stop(), FINE)
+                    first, last = m.sessions()[0], m.sessions()[-1]
+                self.assertEqual(first.of("end")[0]["reason"], "disk", "the reserve keeps room to say why")
+                self.assertGreater(last.last("monitor")["rows_lost"], 0)
+            finally:
+                subprocess.run(["umount", os.path.join(folder, "logs")], check=False)
+
+    def test_storm(self):
+        """All of it at once, processes that come and go, and at the end as much memory and files as before."""
+        seconds = LONG or 8
+        with monitor(devices=4) as m:
+            m.control.fresh = 20  # of each of 4 GPUs, at each list: 400 a second where no call is slow
+            m.rounds(10)
+            before = self.size(m)
+            end, k, begun = time.monotonic() + seconds, 0, time.monotonic()
+            while time.monotonic() < end:
+                k += 1
+                m.control.lost = k % 3 & 1
+                m.control.turn = k % 4
+                m.control.fail_at = 1 + k % 17
+                m.control.unloaded = int(k % 7 == 0)
+                m.control.slow_ms = 2000 if k % 20 == 19 else 0
+                m.control.xid, m.control.events = k % 50, 20
+                m.rounds(1)
+            m.control.lost = m.control.unloaded = m.control.turn = m.control.fail_at = 0
+            until(lambda: all(v == 1 for _, v in m.metrics()["gpufl_gpu_up"]), "not all GPUs came back")
+            until(lambda: m.control.events == 0, "events are left")
+            m.control.fresh = 0
+            m.rounds(10)
+            after = self.size(m)
+            seen = m.metric("gpufl_monitor_processes_seen_total")
+            listed = m.control.listed
+            took = time.monotonic() - begun
+            self.assertEqual(m.stop(), FINE)
+            last = m.sessions()[-1].last("monitor")
+            rows = [r for s in m.sessions() for r in s.of("gpu_process", phase=0)]
+        print(f"\nstorm: {took:.0f} s, {seen:.0f} processes seen ({seen / took:.0f}/s), "
+              f"{last['rounds']} rounds and {last['rounds_missed']} missed, files {before[1]} -> {after[1]}, "
+              f"RSS {before[0] >> 10} -> {after[0] >> 10} KiB, {last['reopened']} times asked anew")
+        self.assertLessEqual(seen, listed)
+        self.assertEqual(len(rows) + last["processes_untold"], last["processes_seen"], "a process was lost uncounted")
+        self.assertEqual(last["rows_lost"], 0)
+        self.assertLessEqual(after[1], before[1] + 1)
+        if SLOW == 1:
+            self.assertLess(after[0], before[0] + (2 << 20))
+
+    @staticmethod
+    def size(m):
+        with open(f"/proc/{m.process.pid}/statm", encoding="utf-8") as f:
+            rss = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return rss, len(os.listdir(f"/proc/{m.process.pid}/fd"))
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, code, words, *options, environment=None, folder=None):
+        m = monitor(*options, listen=False, environment=environment, folder=folder)
+        got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(got.returncode, code, got)
+        self.assertRegex(got.stderr, words)
+        self.assertRegex(got.stderr.splitlines()[0], r"^gpufl-monitor: \S")
+        self.assertLessEqual(len(got.stderr.splitlines()), 2, got.stderr)
+        self.assertEqual(got.stdout, "")
+
+    def test_interval_out_of_range(self):
+        self.refused(USAGE, "interval is out of range.*100ms to 1h", "--interval", "99ms")
+        self.refused(USAGE, "interval is out of range", "--interval", "61m")
+        self.refused(USAGE, "GPUFL_MONITOR_PROCESS_INTERVAL", environment={"GPUFL_MONITOR_PROCESS_INTERVAL": "soon"})
+        self.refused(USAGE, "takes options alone", "now")
+
+    def test_no_driver(self):
+        self.refused(NO_DRIVER, "driver is not loaded: load it", environment={"FAKE_NVML": "missing"})
+        with tempfile.TemporaryDirectory() as empty:
+            self.refused(NO_DRIVER, "libnvidia-ml.so.1 was not found: install", environment={"LD_LIBRARY_PATH": empty})
+
+    def test_port_taken(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen()
+            self.refused(FAILED, "another program does; choose another port", "--listen", f"127.0.0.1:{s.getsockname()[1]}")
+        self.refused(USAGE, "not ADDRESS:PORT", "--listen", "here")
+
+    def test_unwritable_folder(self):
+        self.refused(FAILED, "/proc/nowhere", "--log-path", "/proc/nowhere")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            self.refused(FAILED, "nobody else may write.*--run-dir", "--run-dir", folder)
+
+    def test_two_on_one_host(self):
+        with monitor() as m:
+            other = monitor(folder=m.folder, listen=False)
+            got = subprocess.run(other.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE,
+                                 check=False)
+            self.assertEqual(got.returncode, BUSY, got)
+            self.assertRegex(got.stderr, "^gpufl-monitor: another gpufl-monitor runs on this host")
+            self.assertEqual(len(got.stderr.splitlines()), 1)
+
+    def test_file_environment_and_flags(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "monitor.json")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('{"interval": "300ms", "name": "by file", "no-activity": true, "rotate": 1048576}')
+            m = monitor("--config", path, "--interval", "150ms", environment={"GPUFL_MONITOR_APP": "by environment"})
+            with m:
+                m.wait_rows(1, "device_metric")
+                s = m.sessions()[0]
+            values = {r["name"]: r["value"] for r in s.of("option")}
+            self.assertEqual((values["interval"], values["name"], values["no-activity"], values["rotate"]),
+                             ("150ms", "by environment", "true", "1048576"))
+            self.assertFalse(any(r.get("sm_active") for r in s.of("device_metric")))
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('{"intervall": "300ms"}')
+            self.refused(USAGE, "intervall in .*no such option", "--config", path)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('["interval"]')
+            self.refused(USAGE, "not a JSON object", "--config", path)
+            self.refused(USAGE, "nowhere", "--config", "/nowhere")
+
+    def test_check(self):
+        m = monitor("--check", listen=False)
+        got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((got.returncode, got.stderr), (FINE, ""))
+        self.assertIn("would sample 2 GPUs", got.stdout)
+        self.assertEqual(os.listdir(m.logs), [])
+        self.refused(NO_DRIVER, "driver is not loaded", "--check", environment={"FAKE_NVML": "missing"})
+
+
+    def test_manual_has_every_option(self):
+        text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
+        with open(os.path.join(SOURCE, "docs", "man", "gpufl-monitor.1"), encoding="utf-8") as f:
+            told = set(re.findall(r"^\.It .*Fl -([a-z-]+)", f.read(), re.M))
+        self.assertEqual(set(re.findall(r"--([a-z][a-z-]+)", text.split("Options")[1])) - {"interval"}, told - {"interval"})
+        self.assertIn("interval", told)
+        version = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(version, r"^gpufl-monitor \d+\.\d+\.\d+\n$")
+
+
+class Shared(unittest.TestCase):
+    def trace(self, m, *options):
+        """Runs a program under gpufl trace beside the monitor; its report."""
+        logs = os.path.join(m.folder, "traced")
+        environment = dict(m.environment, LD_LIBRARY_PATH=FAKES)
+        program = subprocess.run([GPUFL, "trace", "--engine", "Monitor", "-o", logs, "--no-report", *options, "--",
+                                  "sleep", "2"], env=environment, capture_output=True, text=True, timeout=PATIENCE,
+                                 check=False)
+        self.assertEqual(program.returncode, 0, program)
+        report = subprocess.run([GPUFL, "report", "--json", logs], env=environment, capture_output=True, text=True,
+                                timeout=PATIENCE, check=False)
+        self.assertEqual(report.returncode, 0, report.stderr)
+        return json.loads(report.stdout), logs
+
+    def test_a_traced_program_takes_the_monitors_samples(self):
+        with monitor(devices=2) as m:
+            m.wait_rows(5, "device_metric")
+            report, logs = self.trace(m)
+            m.stop()
+            (own,) = m.sessions()
+        sources = report["shared_samples"]
+        self.assertEqual([s["session"] for s in sources], [own.header["session"]])
+        self.assertGreater(sources[0]["samples"], 0)
+        self.assertGreater(report["devices"][0]["metrics"]["samples"], 0)
+        (traced,) = {os.path.dirname(f) for f in glob.glob(os.path.join(logs, "**", "system*.log*"), recursive=True)}
+        s = Session(traced)
+        self.assertEqual(s.of("device_metric"), [], "it took samples of its own")
+        self.assertTrue(s.of("sampler"))
+
+    def test_one_that_asks_for_more_samples_itself(self):
+        with monitor("--interval", "500ms", devices=2) as m:
+            m.wait_rows(2, "device_metric")
+            report, _ = self.trace(m, "--system-interval", "50ms")
+        self.assertFalse([s for s in report.get("shared_samples", []) if s.get("samples")])
+        self.assertGreater(report["devices"][0]["metrics"]["samples"], 10)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -1,0 +1,157 @@
+/* test_processes.c - processes that come, stay, change, go, and take each other's numbers. */
+#include "monitord/processes.h"
+#include "tests/test.h"
+
+#include "tests/unit/support/tmpdir.h"
+#include "wire/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MINUTE_S = 60 };
+
+static const int64_t SECOND = 1000000000;
+
+static struct {
+    int began, ceased, there, metrics;
+    int64_t last; /* pid */
+} told;
+
+static void phase(void *arg, const struct process *p, enum process_phase ph)
+{
+    (void)arg;
+    told.began += ph == PROCESS_BEGAN;
+    told.ceased += ph == PROCESS_CEASED;
+    told.there += ph == PROCESS_THERE;
+    told.last = p->now.pid;
+}
+
+static void metric(void *arg, const struct process *p)
+{
+    (void)arg;
+    told.metrics++;
+    told.last = p->now.pid;
+}
+
+static const struct process_visitor visitor = {.phase = phase, .metric = metric};
+
+static struct device_process made(int64_t pid, int64_t memory)
+{
+    return (struct device_process){.pid = pid, .memory_used = memory, .sm_util = CELL_NULL};
+}
+
+static void write_start(int start)
+{
+    char text[128];
+    mkdir(tmpdir_path("7"), 0700);
+    snprintf(text, sizeof text, "7 (x) S 1 1 1 0 -1 4 1 1 1 1 1 1 0 0 20 0 1 0 %d 1 1\n", start);
+    tmpdir_write("7/stat", text, strlen(text));
+}
+
+static int setup(void **state)
+{
+    memset(&told, 0, sizeof told);
+    return tmpdir_open(state);
+}
+
+TEST(come_and_go)
+{
+    struct processes t;
+    struct device_process two[] = {made(7, 1), made(8, 2)};
+    processes_init(&t, tmpdir);
+    write_start(100);
+    processes_list(&t, 0, two, 2, 2, SECOND, &visitor);
+    assert_int_equal(told.began, 2);
+    assert_int_equal(told.metrics, 2);
+    assert_int_equal(t.unread, 1); /* 8 is not in /proc */
+    processes_list(&t, 0, two, 2, 2, 2 * SECOND, &visitor);
+    assert_int_equal(told.metrics, 2); /* nothing has changed */
+    processes_list(&t, 1, two, 1, 1, 2 * SECOND, &visitor);
+    assert_int_equal(told.began, 3); /* the same process on another GPU */
+    two[1].memory_used = 3;
+    processes_list(&t, 0, two, 2, 2, 3 * SECOND, &visitor);
+    assert_int_equal(told.metrics, 4);
+    processes_list(&t, 0, two + 1, 1, 1, 4 * SECOND, &visitor);
+    assert_int_equal(told.ceased, 1);
+    assert_int_equal(told.last, 7);
+    processes_again(&t, &visitor);
+    assert_int_equal(told.there, 2);
+    processes_gone(&t, 0, &visitor);
+    assert_int_equal(told.ceased, 2);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.seen, 3);
+    assert_int_equal(t.untold, 0);
+    processes_fini(&t);
+}
+
+/* A metric that stays as it is is told once a minute all the same: a reader of a part sees it. */
+TEST(told_again)
+{
+    struct processes t;
+    struct device_process one[] = {made(8, 1)};
+    processes_init(&t, tmpdir);
+    processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
+    processes_list(&t, 0, one, 1, 1, MINUTE_S * SECOND, &visitor);
+    assert_int_equal(told.metrics, 1);
+    processes_list(&t, 0, one, 1, 1, (MINUTE_S + 1) * SECOND, &visitor);
+    assert_int_equal(told.metrics, 2);
+    processes_fini(&t);
+}
+
+TEST(number_taken_by_another)
+{
+    struct processes t;
+    struct device_process one[] = {made(7, 1)};
+    processes_init(&t, tmpdir);
+    write_start(100);
+    processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
+    write_start(200);
+    processes_list(&t, 0, one, 1, 1, (MINUTE_S + 2) * SECOND, &visitor);
+    assert_int_equal(told.began, 2);
+    assert_int_equal(told.ceased, 1);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.seen, 2);
+    processes_fini(&t);
+}
+
+/* The driver lists more than were handed over: nobody is said to have gone, the rest is counted. */
+TEST(cut_list)
+{
+    struct processes t;
+    struct device_process two[] = {made(8, 1), made(9, 1)};
+    processes_init(&t, tmpdir);
+    processes_list(&t, 0, two, 2, 2, SECOND, &visitor);
+    processes_list(&t, 0, two, 1, 5, 2 * SECOND, &visitor);
+    assert_int_equal(told.ceased, 0);
+    assert_int_equal(t.untold, 4);
+    processes_list(&t, 0, two, 1, 1, 3 * SECOND, &visitor);
+    assert_int_equal(told.ceased, 1);
+    processes_fini(&t);
+}
+
+TEST(table_full)
+{
+    struct processes t;
+    processes_init(&t, tmpdir);
+    for (int i = 0; i < PROCESSES_MOST + 10; i++) {
+        struct device_process one = made(1000 + i, 1);
+        processes_list(&t, i, &one, 1, 1, SECOND, &visitor);
+    }
+    assert_int_equal(t.count, PROCESSES_MOST);
+    assert_int_equal(t.untold, 10);
+    assert_int_equal(told.began + (int)t.untold, (int)t.seen);
+    processes_fini(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(come_and_go, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(told_again, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(number_taken_by_another, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(cut_list, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(table_full, setup, tmpdir_close),
+    };
+    return cmocka_run_group_tests_name("processes", tests, NULL, NULL);
+}
