@@ -449,6 +449,38 @@ class Shared(unittest.TestCase):
         self.assertEqual(s.of("device_metric"), [], "it took samples of its own")
         self.assertTrue(s.of("sampler"))
 
+    def test_processes_on_the_gpu_take_them(self):
+        with monitor(devices=2) as m:
+            m.wait_rows(5, "device_metric")
+            logs = os.path.join(m.folder, "ranks")
+            environment = dict(m.environment, GPUFL_CUPTI_PATH=FAKES)
+            program = subprocess.Popen([GPUFL, "trace", "-o", logs, "--no-report", "--", os.path.join(FAKES, "fake_ranks"),
+                                        "2"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            program.stdout.readline()
+
+            def sessions():
+                folders = {os.path.dirname(f) for f in glob.glob(os.path.join(logs, "**", "system*.log*"), recursive=True)}
+                return [Session(f) for f in folders]
+            until(lambda: (lambda s: len(s) == 2 and all(len(x.of("sampler")) == 3 for x in s))(sessions()),
+                  lambda: f"they take no samples of the monitor: {[s.rows for s in sessions()]}")
+            m.rounds(5)
+            _, err = program.communicate("end\n", PATIENCE)
+            self.assertEqual(program.returncode, 0, err)
+            traced = sessions()
+            report = subprocess.run([GPUFL, "report", "--json", logs], env=environment, capture_output=True, text=True,
+                                    timeout=PATIENCE, check=True)
+            m.stop()
+            (own,) = m.sessions()
+        report = json.loads(report.stdout)
+        self.assertEqual([s["session"] for s in report["shared_samples"]], [own.header["session"]])
+        for device in report["devices"]:
+            self.assertGreater(device["metrics"]["samples"], 0)
+            self.assertGreater(device["metrics"]["gpu_util"]["mean"], 0)
+        for s in traced:
+            self.assertEqual(s.of("device_metric"), [])
+            self.assertTrue(all(r.get("cpu") is None for r in s.of("host_metric")), "it sampled the host")
+
     def test_one_that_asks_for_more_samples_itself(self):
         with monitor("--interval", "500ms", devices=2) as m:
             m.wait_rows(2, "device_metric")
