@@ -2,6 +2,7 @@
  * also several members in one file. */
 #include "agent/part_stream.h"
 
+#include "agent/zst.h"
 #include "base/alloc.h"
 #include "base/unzst.h"
 
@@ -21,16 +22,21 @@ struct part_stream {
     int64_t size;     /* of the file when it was opened */
     int64_t at;       /* bytes of it that went unchanged */
 
-    gzFile in;         /* owned; otherwise; with zst NULL */
-    struct unzst *zst; /* owned; of a part that is zstd, which fd reads; NULL: the part is not */
-    bool packed;       /* the file is */
-    bool pack;         /* the body is to be */
-    int64_t left;      /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
-    int64_t most;      /* plain bytes until a line may end it; 0: no limit */
-    int64_t plain;     /* read since skip */
-    bool last;         /* nothing follows the bytes in chunk */
-    bool more;         /* it ended for `most` */
-    bool done;         /* the body is whole */
+    gzFile in;           /* owned; otherwise; with zst NULL */
+    struct unzst *zst;   /* owned; of a part that is zstd, which fd reads; NULL: the part is not */
+    bool packed;         /* the file is */
+    enum part_pack pack; /* the body is to be */
+    int level;
+    const struct part_gap *blank; /* the caller's; not passed yet */
+    size_t blank_count;
+    int64_t first;    /* of the channel: where the range begins */
+    struct zst *zstd; /* owned; of a body that is to be zstd */
+    int64_t left;     /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
+    int64_t most;     /* plain bytes until a line may end it; 0: no limit */
+    int64_t plain;    /* read since skip */
+    bool last;        /* nothing follows the bytes in chunk */
+    bool more;        /* it ended for `most` */
+    bool done;        /* the body is whole */
     z_stream z;
     bool deflating; /* z is initialized */
     struct err error;
@@ -46,6 +52,7 @@ void part_stream_close(struct part_stream *s)
     if (s->in)
         gzclose_r(s->in);
     unzst_close(s->zst);
+    zst_close(s->zstd);
     if (s->fd >= 0)
         close(s->fd);
     mem_free(s);
@@ -95,6 +102,20 @@ static int take(struct part_stream *s, int want, int *error)
     return n;
 }
 
+/* Blanks the lines in the chunk's n bytes that are not to go. */
+static void blank_lines(struct part_stream *s, int n)
+{
+    int64_t at = s->first + s->plain, end = at + n;
+    for (; s->blank_count && s->blank->from < end; s->blank++, s->blank_count--) {
+        int64_t from = s->blank->from > at ? s->blank->from : at;
+        int64_t to = s->blank->to < end ? s->blank->to : end;
+        for (int64_t i = from; i < to; i++)
+            s->chunk[i - at] = (unsigned char)part_blank(s->blank, i);
+        if (s->blank->to > end)
+            return;
+    }
+}
+
 /* Fills the chunk with plain bytes. */
 static int fill(struct part_stream *s)
 {
@@ -107,6 +128,7 @@ static int fill(struct part_stream *s)
         return err_set(&s->error, GPUFL_E_CORRUPT, "%s is damaged: its compression breaks off",
                        s->path);
     }
+    blank_lines(s, n);
     const unsigned char *lf = NULL;
     s->last = !cut && (n < want || n == 0);
     if (s->most && s->plain + n >= s->most) {
@@ -155,10 +177,12 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
     }
     s->left = s->packed ? lines : lines > skip ? lines - skip : 0;
     int rc = pass_over(s, skip);
-    if (!rc && s->pack &&
-        deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (!rc && s->pack == PART_ZSTD)
+        rc = zst_open(&s->zstd, &s->error);
+    if (!rc && s->pack == PART_GZIP &&
+        deflateInit2(&s->z, s->level, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         rc = err_nomem(&s->error);
-    s->deflating = !rc && s->pack;
+    s->deflating = !rc && s->pack == PART_GZIP;
     return rc ? rc : fill(s);
 }
 
@@ -174,6 +198,10 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
     s->path = path;
     s->most = range->most;
     s->pack = range->pack;
+    s->level = range->level ? range->level : LEVEL;
+    s->first = range->base + range->skip;
+    s->blank = range->blank;
+    s->blank_count = range->blank_count;
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int rc = s->fd < 0 || fstat(s->fd, &st) ? io_error(s, errno) : 0;
     if (!rc && !S_ISREG(st.st_mode))
@@ -189,7 +217,7 @@ int part_stream_open(struct part_stream **out, const char *path, struct file_id 
         if (!rc && n >= 0 && !s->packed && file_is_named_packed(path))
             rc = err_set(&s->error, GPUFL_E_CORRUPT, "%s is damaged: it is no compressed file",
                          path);
-        if (!rc && (!s->packed || s->zst || range->skip || range->most))
+        if (!rc && (!s->packed || s->zst || range->skip || range->most || range->blank_count))
             rc = open_range(s, s->fd, range->skip);
     }
     if (rc) {
@@ -229,13 +257,31 @@ static int64_t read_plain(struct part_stream *s, char *out, size_t size)
     return (int64_t)n;
 }
 
+static int64_t read_zstd(struct part_stream *s, char *out, size_t size)
+{
+    ptrdiff_t n = 0;
+    while (!s->done && n == 0) {
+        int rc = !s->z.avail_in && !s->last ? fill(s) : 0;
+        if (rc)
+            return rc;
+        const unsigned char *next = s->z.next_in;
+        n = zst_pack(s->zstd, &next, &s->z.avail_in, s->last, out, size, &s->done);
+        if (n < 0)
+            return err_set(&s->error, GPUFL_E_IO, "%s could not be packed with zstd", s->path);
+        s->z.next_in += next - s->z.next_in;
+    }
+    return n;
+}
+
 int64_t part_stream_read(void *arg, char *out, size_t size)
 {
     struct part_stream *s = arg;
     if (!is_range(s))
         return read_whole(s, out, size);
-    if (!s->pack)
+    if (s->pack == PART_PLAIN)
         return read_plain(s, out, size);
+    if (s->pack == PART_ZSTD)
+        return read_zstd(s, out, size);
     s->z.next_out = (unsigned char *)out;
     s->z.avail_out = (unsigned)(size < CHUNK ? size : CHUNK);
     unsigned room = s->z.avail_out;
@@ -260,9 +306,15 @@ bool part_stream_whole(const struct part_stream *s)
     return !is_range(s);
 }
 
-bool part_stream_gzip(const struct part_stream *s)
+enum part_pack part_stream_pack(const struct part_stream *s)
 {
-    return is_range(s) ? s->pack : s->packed;
+    return is_range(s) ? s->pack : s->packed ? PART_GZIP : PART_PLAIN;
+}
+
+const char *part_stream_encoding(const struct part_stream *s)
+{
+    static const char *const names[] = {NULL, "gzip", "zstd"};
+    return names[part_stream_pack(s)];
 }
 
 int64_t part_stream_size(const struct part_stream *s)

@@ -284,8 +284,7 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
         return rc;
     snprintf(path, sizeof path, "%s/events/stream", r->api);
     add(&f, "Content-Type", "application/x-ndjson");
-    if (b->gzip)
-        add(&f, "Content-Encoding", "gzip");
+    add(&f, "Content-Encoding", b->encoding);
     add(&f, "X-GpuFlight-Session-Id", b->session);
     add(&f, "X-GpuFlight-Hostname", b->host);
     add(&f, window ? "X-GpuFlight-Window-Channel" : "X-GpuFlight-Channel", b->channel);

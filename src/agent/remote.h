@@ -63,7 +63,7 @@ struct remote_body {
     int64_t window_crc32;    /* of the body; -1: not known */
     const char *host;        /* of the session; "" or NULL: unknown */
     int64_t (*read)(void *arg, char *out, size_t size); /* as http_client_call.read */
-    bool gzip;                                          /* what read gives is */
+    const char *encoding;                               /* of what read gives; NULL: plain */
     int64_t size;
     void (*progress)(void *arg, int64_t sent);
     void *arg;

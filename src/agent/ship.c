@@ -232,7 +232,7 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
     b->channel = p->channel;
     b->read = read_body;
     b->size = part_stream_size(s->stream);
-    b->gzip = part_stream_gzip(s->stream);
+    b->encoding = part_stream_encoding(s->stream);
     b->progress = on_sent;
     b->arg = s;
     int rc = remote_send(s->config->remote, b, a, e);
@@ -348,8 +348,11 @@ static int open_rest(struct shipping *s, const struct course *c, const struct sh
     int64_t most = c->piece;
     if (!most && p->bytes > (s->config->piece ? s->config->piece : PIECE))
         most = s->config->piece ? s->config->piece : PIECE;
-    int rc = part_stream_open(&s->stream, p->path, p->head.file,
-                              &(struct part_range){skip, most, !s->config->near}, &e);
+    int rc = part_stream_open(
+        &s->stream, p->path, p->head.file,
+        &(struct part_range){
+            .skip = skip, .most = most, .pack = s->config->near ? PART_PLAIN : PART_GZIP},
+        &e);
     if (rc) {
         s->result->moved |= rc == GPUFL_E_NOENT;
         shipping_end(s, SHIP_SOME, "%s", e.text);

@@ -70,6 +70,16 @@ struct ship_config {
     struct ship_watch watch;
 };
 
+/* The content of a window's sidecar. */
+struct ship_sidecar {
+    char id[PART_ID_MAX];
+    int64_t crc32; /* of the file; -1: it does not say */
+};
+
+/* Reads the sidecar of a public client's window; leaves it empty where the file is missing or
+ * unreadable. [any] */
+void ship_sidecar_read(const struct ship_part *p, struct ship_sidecar *out);
+
 enum ship_end {
     SHIP_ALL,     /* what is on disk is on the server */
     SHIP_SOME,    /* a part of it is not; text says why */

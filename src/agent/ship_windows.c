@@ -15,15 +15,9 @@
 
 enum { SIDECAR_MAX = 16 << 10 };
 
-/* The content of a window's sidecar. */
-struct sidecar {
-    char id[PART_ID_MAX];
-    int64_t crc32; /* -1: it does not say */
-};
-
 static bool take_member(struct json *j, const char *key, struct json_value v, void *to)
 {
-    struct sidecar *out = to;
+    struct ship_sidecar *out = to;
     if (strcmp(key, "window_id") == 0 && v.type == JSON_STRING)
         json_text(v, out->id, sizeof out->id);
     else if (strcmp(key, "payload_crc32") == 0 && v.type == JSON_INT)
@@ -33,13 +27,12 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
     return true;
 }
 
-/* Leaves the sidecar empty where the file is missing or unreadable. */
-static void read_sidecar(const struct ship_part *p, struct sidecar *out)
+void ship_sidecar_read(const struct ship_part *p, struct ship_sidecar *out)
 {
     char path[PATH_MAX];
     char *text = NULL;
     size_t len = 0;
-    *out = (struct sidecar){.crc32 = -1};
+    *out = (struct ship_sidecar){.crc32 = -1};
     int dir = (int)(path_base(p->path) - p->path);
     int n = snprintf(path, sizeof path, "%.*s.gpufl-window.%s.%lld.json", dir, p->path, p->channel,
                      (long long)p->number);
@@ -52,14 +45,15 @@ static void read_sidecar(const struct ship_part *p, struct sidecar *out)
 /* False: no other window need be tried. */
 static bool send_window(struct shipping *s, const struct ship_part *p)
 {
-    struct sidecar sidecar;
+    struct ship_sidecar sidecar;
     struct remote_answer a;
     struct err e = {0};
     enum ship_step step;
-    read_sidecar(p, &sidecar);
+    ship_sidecar_read(p, &sidecar);
     do {
-        int rc = part_stream_open(&s->stream, p->path, p->head.file,
-                                  &(struct part_range){0, 0, !s->config->near}, &e);
+        int rc = part_stream_open(
+            &s->stream, p->path, p->head.file,
+            &(struct part_range){.pack = s->config->near ? PART_PLAIN : PART_GZIP}, &e);
         if (rc) {
             s->result->moved |= rc == GPUFL_E_NOENT;
             shipping_end(s, SHIP_SOME, "%s", e.text);

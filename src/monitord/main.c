@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "monitor/steady.h"
 #include "monitord/monitor.h"
-#include "net/server/metrics_page.h"
+#include "net/server/listen.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -109,7 +109,7 @@ static int check(struct monitor *m, int driver, struct err *e)
     uint16_t port;
     const struct monitor_options *o = m->options;
     if (o->listen && *o->listen &&
-        metrics_page_address(o->listen, address, sizeof address, &port, e))
+        listen_parse(o->listen, address, sizeof address, &port, e))
         return say(EXIT_USAGE, e->text);
     int rc = journal_check(o, e);
     if (rc)

@@ -1,8 +1,6 @@
 /* options.c - the table as struct opt, and the environment read by the same parser. */
 #include "server/options.h"
 
-#include "net/server/metrics_page.h"
-
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,9 +95,4 @@ void options_help(FILE *out)
     defaults(&o);
     table_make(&o, table);
     opt_help(table, out);
-}
-
-int options_listen(const char *text, char *address, size_t size, uint16_t *port, struct err *e)
-{
-    return metrics_page_address(text, address, size, port, e);
 }

@@ -31,7 +31,4 @@ int options_read(struct options *o, int argc, char **argv, int *operands, struct
 
 void options_help(FILE *out);
 
-/* "ADDR:PORT", "[::1]:PORT", ":PORT", "PORT": address into out. */
-int options_listen(const char *text, char *address, size_t size, uint16_t *port, struct err *e);
-
 #endif

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "net/server/http_tls.h"
+#include "net/server/listen.h"
 #include "server/api/api.h"
 #include "server/api/local.h"
 #include "server/backup/backup.h"
@@ -462,7 +463,7 @@ int server_open(struct server *s, const struct options *o, struct err *e)
     sql_gate_init(&s->sql_gate, (unsigned)o->selects);
     int rc = quotas_init(&s->quotas, o->workspace_quota, o->key_quota, e);
     if (rc || (rc = check(o, e)) ||
-        (rc = options_listen(o->listen, s->address, sizeof s->address, &s->port, e)) ||
+        (rc = listen_parse(o->listen, s->address, sizeof s->address, &s->port, e)) ||
         (rc = check_local(s, e)) || (rc = proxies_init(&s->proxies, o->trusted_proxy, e)) ||
         (rc = open_tls(s, e)) || (rc = open_workers(s, e)) ||
         (rc = http_hub_open(&s->hub, &hub, e)) || (rc = open_stores(s, e)) ||

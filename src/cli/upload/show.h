@@ -5,8 +5,8 @@
 #ifndef GPUFL_CLI_UPLOAD_SHOW_H
 #define GPUFL_CLI_UPLOAD_SHOW_H
 
+#include "agent/upload_sessions.h"
 #include "analyze/common/json_out.h"
-#include "cli/upload/sessions.h"
 
 struct upload_show {
     bool quiet, json, live; /* live: stderr is a terminal */

@@ -1,14 +1,14 @@
 /* upload.c - `gpufl upload`: sessions to a server.
  *
- * What there is to send is sessions.h's, sending it agent/ship.h's, saying so
+ * What there is to send is agent/upload_sessions.h's, sending it agent/ship.h's, saying so
  * show.h's. Ctrl-C ends the request at hand; the same command then goes on
  * where the server stands, so that no notes are kept here. One thread. */
 #include "cli/cmd.h"
 
+#include "agent/upload_sessions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "cli/upload/sessions.h"
 #include "cli/upload/show.h"
 
 #include <gpufl/analysis.h>

@@ -12,7 +12,7 @@
 #ifndef GPUFL_CLI_VIEW_CACHE_H
 #define GPUFL_CLI_VIEW_CACHE_H
 
-#include "cli/upload/sessions.h"
+#include "agent/upload_sessions.h"
 
 #include <limits.h>
 

@@ -8,8 +8,8 @@
  * thread. */
 #include "cli/cmd.h"
 
+#include "agent/upload_sessions.h"
 #include "base/clock.h"
-#include "cli/upload/sessions.h"
 #include "cli/view/cache.h"
 #include "cli/view/server.h"
 

@@ -324,6 +324,10 @@ static void set_connection(const struct http_client *c)
     curl.easy_setopt(h, CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
     if (o->ca_file)
         curl.easy_setopt(h, CURLOPT_CAINFO, o->ca_file);
+    if (o->client_cert)
+        curl.easy_setopt(h, CURLOPT_SSLCERT, o->client_cert);
+    if (o->client_key)
+        curl.easy_setopt(h, CURLOPT_SSLKEY, o->client_key);
     /* Sets the chosen proxy, and none that libcurl would find in the environment. */
     curl.easy_setopt(h, CURLOPT_PROXY, c->proxy);
     curl.easy_setopt(h, CURLOPT_NOPROXY, "");

@@ -30,6 +30,8 @@ struct http_client_config {
     const char *key;         /* sent as Bearer; NULL or "": none */
     const char *ca_file;     /* PEM with the authorities to trust; NULL: the system's */
     const char *ca_advice;   /* ends the sentence on an untrusted certificate; NULL: the system's */
+    const char *client_cert; /* PEM with the certificate to show; NULL: none */
+    const char *client_key;  /* PEM with its key */
     bool insecure;           /* certificates are not checked */
     bool direct;             /* the environment's proxies are not for this */
     const char *agent;       /* "gpufl/0.1.0" */

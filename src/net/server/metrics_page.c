@@ -2,8 +2,8 @@
 #include "net/server/metrics_page.h"
 
 #include "base/alloc.h"
-#include "base/opt.h"
 #include "net/server/http.h"
+#include "net/server/listen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +102,7 @@ int metrics_page_open(struct metrics_page **out, const struct metrics_page_confi
     http.connections = CONNECTIONS;
     http.connections_per_address = CONNECTIONS;
     struct http_app app = {.arg = p, .begin = begin, .seen = seen};
-    int rc = metrics_page_address(c->listen, p->address, sizeof p->address, &http.port, e);
+    int rc = listen_parse(c->listen, p->address, sizeof p->address, &http.port, e);
     if (!rc)
         rc = http_open(&p->server, &http, &app, e);
     if (rc) {
@@ -130,29 +130,4 @@ void metrics_page_close(struct metrics_page *p)
         http_cut(p->server);
     http_close(p->server);
     mem_free(p);
-}
-
-int metrics_page_address(const char *text, char *address, size_t size, uint16_t *port,
-                         struct err *e)
-{
-    const char *colon = strrchr(text, ':'), *number = colon ? colon + 1 : text;
-    size_t n = colon ? (size_t)(colon - text) : 0;
-    int64_t value = 0;
-    if (n >= 2 && *text == '[' && text[n - 1] == ']') {
-        text++;
-        n -= 2;
-    } else if (memchr(text, ':', n)) {
-        return err_set(e, GPUFL_E_INVAL, "'%s': write an IPv6 address in brackets: [::1]:9400",
-                       text);
-    }
-    if (opt_int(number, &value) || value < 0 || value > UINT16_MAX || *number == '+')
-        return err_set(e, GPUFL_E_INVAL, "'%s' is not ADDRESS:PORT, with a port from 0 to 65535",
-                       text);
-    if (n >= size)
-        return err_set(e, GPUFL_E_INVAL, "the address to listen on is too long");
-    memcpy(address, n ? text : "127.0.0.1", n ? n : sizeof "127.0.0.1");
-    if (n)
-        address[n] = '\0';
-    *port = (uint16_t)value;
-    return 0;
 }

@@ -31,10 +31,6 @@ int metrics_page_open(struct metrics_page **out, const struct metrics_page_confi
 void metrics_page_url(const struct metrics_page *p, char *out, size_t size);
 void metrics_page_close(struct metrics_page *p); /* NULL: nothing. [owner] */
 
-/* Reads "ADDR:PORT", "[::1]:PORT", ":PORT" or "PORT". INVAL with a sentence. */
-int metrics_page_address(const char *text, char *address, size_t size, uint16_t *port,
-                         struct err *e);
-
 /* ---- the text ------------------------------------------------------------------------------ */
 
 /* Writes the lines HELP and TYPE ("gauge", "counter"), which stand once before the samples of a

@@ -52,7 +52,7 @@ static void unpack(struct part_stream *s)
     for (int64_t more; (more = part_stream_read(s, (char *)body + n, 7001)) != 0; n += (size_t)more)
         assert_in_range(more, 1, 7001);
     assert_true(part_stream_size(s) < 0 || part_stream_size(s) == (int64_t)n);
-    if (!part_stream_gzip(s)) {
+    if (part_stream_pack(s) != PART_GZIP) {
         assert_in_range(n, 0, sizeof got);
         memcpy(got, body, got_len = n);
         return;
@@ -73,7 +73,10 @@ static struct part_stream *open_stream(const char *path, struct file_id id, int6
 {
     struct part_stream *s;
     struct err e = {0};
-    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){skip, most, pack}, &e), 0);
+    assert_int_equal(
+        part_stream_open(&s, path, id,
+                         &(struct part_range){.skip = skip, .most = most, .pack = pack}, &e),
+        0);
     return s;
 }
 
@@ -112,14 +115,14 @@ static void test_ranges_that_need_no_packing(void **state)
     make_text(300000);
     const char *path = tmpdir_path("p.log");
     struct part_stream *s = open_stream(path, put_file(path, false, text_len), 0, 0);
-    assert_false(part_stream_gzip(s));
+    assert_int_not_equal(part_stream_pack(s), PART_GZIP);
     unpack(s);
     assert_int_equal(got_len, text_len);
     assert_memory_equal(got, text, text_len);
     part_stream_close(s);
     path = tmpdir_path("p.1.log.gz");
     s = open_stream(path, put_file(path, true, text_len), 0, 0);
-    assert_true(part_stream_gzip(s)); /* whole, unchanged */
+    assert_int_equal(part_stream_pack(s), PART_GZIP); /* whole, unchanged */
     part_stream_close(s);
     pack = true;
 }
@@ -154,7 +157,7 @@ TEST(test_a_part_that_is_zstd)
         pack = packs;
         struct part_stream *s = open_stream(path, id, 0, 0);
         assert_false(part_stream_whole(s));
-        assert_int_equal(part_stream_gzip(s), packs);
+        assert_int_equal((part_stream_pack(s) == PART_GZIP), packs);
         unpack(s);
         assert_int_equal(got_len, text_len);
         assert_memory_equal(got, text, text_len);
@@ -180,6 +183,84 @@ TEST(test_a_part_that_is_zstd)
     assert_true(all > 0);
     assert_non_null(strstr(part_stream_error(s)->text, "breaks off"));
     part_stream_close(s);
+}
+
+/* The body of a range as zstd. */
+static void unpack_zstd(struct part_stream *s)
+{
+    static char body[2 * TEXT_MAX];
+    size_t n = 0;
+    for (int64_t more; (more = part_stream_read(s, body + n, 7001)) != 0; n += (size_t)more)
+        assert_in_range(more, 1, 7001);
+    ZSTD_DStream *z = ZSTD_createDStream();
+    ZSTD_inBuffer in = {body, n, 0};
+    ZSTD_outBuffer out = {got, sizeof got, 0};
+    assert_int_equal(ZSTD_decompressStream(z, &out, &in), 0); /* the frame has ended */
+    assert_int_equal(in.pos, n);
+    got_len = out.pos;
+    ZSTD_freeDStream(z);
+}
+
+TEST(test_a_body_that_is_zstd)
+{
+    make_text(1500000);
+    for (int packed = 0; packed < 2; packed++) {
+        const char *path = tmpdir_path(packed ? "zs.1.log.gz" : "zs.log");
+        struct file_id id = put_file(path, packed, text_len);
+        int64_t at = 0;
+        for (bool more = true; more; at += (int64_t)got_len) {
+            struct part_stream *s;
+            const struct part_range range = {.skip = at, .most = 400000, .pack = PART_ZSTD};
+            assert_int_equal(part_stream_open(&s, path, id, &range, NULL), 0);
+            assert_string_equal(part_stream_encoding(s), "zstd");
+            unpack_zstd(s);
+            assert_memory_equal(got, text + at, got_len);
+            more = part_stream_more(s);
+            part_stream_close(s);
+        }
+        assert_int_equal(at, text_len);
+    }
+}
+
+/* Lines that are not to go leave empty lines of the same length: what follows keeps its place,
+ * wherever bodies begin. */
+TEST(test_lines_that_go_empty)
+{
+    enum { BASE = 7000 };
+    make_text(1500000);
+    struct part_gap gaps[3];
+    size_t n = 0;
+    for (int64_t at = 0; n < 3; at += 400000) { /* a line after each of these */
+        const char *from = (char *)memchr(text + at, '\n', text_len - (size_t)at) + 1;
+        const char *to = (char *)memchr(from, '\n', text_len - (size_t)(from - text)) + 1;
+        gaps[n++] = (struct part_gap){BASE + (from - text), BASE + (to - text)};
+    }
+    for (int packed = 0; packed < 2; packed++) {
+        const char *path = tmpdir_path(packed ? "bl.1.log.gz" : "bl.log");
+        struct file_id id = put_file(path, packed, text_len);
+        const int64_t skips[] = {0, gaps[0].from - BASE, gaps[1].to - BASE};
+        for (size_t i = 0; i < 3; i++) {
+            struct part_stream *s;
+            const struct part_range range = {
+                .skip = skips[i], .pack = PART_GZIP, .blank = gaps, .blank_count = 3, .base = BASE};
+            assert_int_equal(part_stream_open(&s, path, id, &range, NULL), 0);
+            assert_false(part_stream_whole(s));
+            unpack(s);
+            part_stream_close(s);
+            assert_int_equal(got_len, text_len - (size_t)skips[i]);
+            for (size_t k = 0; k < got_len; k++) {
+                int64_t at = BASE + skips[i] + (int64_t)k;
+                const struct part_gap *in = NULL;
+                for (size_t g = 0; g < 3; g++)
+                    in = at >= gaps[g].from && at < gaps[g].to ? &gaps[g] : in;
+                char want = in ? part_blank(in, at) : text[skips[i] + (int64_t)k];
+                if (got[k] != want)
+                    fail_msg("byte %zu: %d, not %d", k, got[k], want);
+                if (in && at + 1 == in->to)
+                    assert_int_equal(got[k], '\n');
+            }
+        }
+    }
 }
 
 TEST(test_a_torn_line_stays_behind)
@@ -221,10 +302,10 @@ TEST(test_another_file_under_the_name)
     const char *path = tmpdir_path("e.log");
     struct file_id id = put_file(path, false, text_len);
     assert_int_equal(rename(path, tmpdir_path("e.1.log")), 0);
-    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e),
+    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){.pack = pack}, &e),
                      GPUFL_E_NOENT);
     put_file(path, false, text_len);
-    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e),
+    assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){.pack = pack}, &e),
                      GPUFL_E_NOENT);
     assert_non_null(strstr(e.text, "another name"));
     part_stream_close(open_stream(tmpdir_path("e.1.log"), id, 0, 0));
@@ -241,7 +322,7 @@ TEST(test_damage_is_an_error_of_ours)
     int fd = open(path, O_WRONLY);
     assert_int_equal(pwrite(fd, "damaged, damaged", 16, file_size(path) / 2), 16);
     close(fd);
-    int64_t n = part_stream_open(&s, path, id, &(struct part_range){10, 0, pack}, &e);
+    int64_t n = part_stream_open(&s, path, id, &(struct part_range){.skip = 10, .pack = pack}, &e);
     while (!n && (n = part_stream_read(s, sink, sizeof sink)) > 0)
         n = 0;
     assert_int_equal(n, GPUFL_E_CORRUPT);
@@ -261,7 +342,7 @@ TEST(test_a_file_that_was_overwritten)
         make_text(3000);
         const char *path = tmpdir_path(names[i]);
         struct file_id id = put_file(path, false, i == 2 ? 0 : text_len);
-        assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e),
+        assert_int_equal(part_stream_open(&s, path, id, &(struct part_range){.pack = pack}, &e),
                          GPUFL_E_CORRUPT);
         assert_non_null(strstr(e.text, "is damaged: it is no compressed file"));
         assert_null(s);
@@ -281,7 +362,8 @@ TEST(test_a_file_that_was_cut_off)
     for (int again = 0; again < 2; again++) { /* then from where it ends */
         struct part_stream *s = NULL;
         struct err e = {0};
-        int rc = part_stream_open(&s, path, id, &(struct part_range){skip + plain, 0, pack}, &e);
+        int rc = part_stream_open(&s, path, id,
+                                  &(struct part_range){.skip = skip + plain, .pack = pack}, &e);
         assert_int_equal(rc, again ? GPUFL_E_CORRUPT : 0);
         if (rc) {
             assert_non_null(strstr(e.text, "breaks off"));
@@ -329,7 +411,7 @@ TEST(test_every_allocation_fails_once)
         struct part_stream *s;
         struct err e = {0};
         mem_fail_at(n);
-        int rc = part_stream_open(&s, path, id, &(struct part_range){0, 0, pack}, &e);
+        int rc = part_stream_open(&s, path, id, &(struct part_range){.pack = pack}, &e);
         int64_t made = mem_count();
         mem_fail_at(-1);
         part_stream_close(s);
@@ -348,6 +430,8 @@ int main(void)
         cmocka_unit_test(test_ranges_that_need_no_packing),
         cmocka_unit_test(test_a_packed_part_goes_as_it_stands),
         cmocka_unit_test(test_a_part_that_is_zstd),
+        cmocka_unit_test(test_a_body_that_is_zstd),
+        cmocka_unit_test(test_lines_that_go_empty),
         cmocka_unit_test(test_a_torn_line_stays_behind),
         cmocka_unit_test(test_nothing_to_send),
         cmocka_unit_test(test_another_file_under_the_name),

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "monitor/steady.h"
+#include "net/server/listen.h"
 #include "net/server/metrics_page.h"
 
 #include <stdio.h>
@@ -150,12 +151,12 @@ TEST(addresses)
     uint16_t port;
     struct err e;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(metrics_page_address(good[i].text, address, sizeof address, &port, &e), 0);
+        assert_int_equal(listen_parse(good[i].text, address, sizeof address, &port, &e), 0);
         assert_string_equal(address, good[i].address);
         assert_int_equal(port, good[i].port);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(metrics_page_address(bad[i], address, sizeof address, &port, &e),
+        assert_int_equal(listen_parse(bad[i], address, sizeof address, &port, &e),
                          GPUFL_E_INVAL);
 }
 

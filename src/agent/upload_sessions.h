@@ -1,11 +1,11 @@
-/* sessions.h - which sessions under a path there are to send, and whether
+/* upload_sessions.h - which sessions under a path there are to send, and whether
  * their programs still run.
  *
  * A log with an end differs from one whose writer is gone: killed, crashed, machine
  * lost. For a session of this host the process is looked for; for one that was copied
  * from elsewhere nobody can know. One thread. */
-#ifndef GPUFL_CLI_UPLOAD_SESSIONS_H
-#define GPUFL_CLI_UPLOAD_SESSIONS_H
+#ifndef GPUFL_AGENT_UPLOAD_SESSIONS_H
+#define GPUFL_AGENT_UPLOAD_SESSIONS_H
 
 #include "agent/ship.h"
 #include "analyze/read/discover.h"

@@ -1,5 +1,5 @@
-/* sessions.c - see sessions.h. */
-#include "cli/upload/sessions.h"
+/* upload_sessions.c - see upload_sessions.h. */
+#include "agent/upload_sessions.h"
 
 #include "base/alloc.h"
 #include "base/lines.h"
