@@ -1,0 +1,80 @@
+/* daemon.h - the agent: looks at folders, opens the sessions in which something happened, and has
+ * the courier send what is new, a body at a time, live sessions first.
+ *
+ * One loop does all of it; the control socket and the metrics have threads of their own, which
+ * read what is published here under the lock. Descriptors: about ten, whatever there is to send.
+ * Memory: a few hundred bytes a folder, and DAEMON_VIEWS sessions at work. */
+#ifndef GPUFL_AGENT_DAEMON_DAEMON_H
+#define GPUFL_AGENT_DAEMON_DAEMON_H
+
+#include "agent/daemon/control.h"
+#include "agent/daemon/courier.h"
+#include "agent/daemon/folders.h"
+#include "base/process/spawn.h"
+#include "net/server/http.h"
+
+enum { DAEMON_VIEWS = 256 };
+
+/* The loop's numbers, as others read them. */
+struct daemon_status {
+    uint64_t sessions, done, open, blocked; /* folders; of them done; at work; that cannot go on */
+    uint64_t letters;                       /* that hold bytes */
+    uint64_t unwatched, unreadable;         /* folders */
+    int64_t letter_bytes, waiting_bytes;
+    bool paused, draining;
+};
+
+struct daemon {
+    const struct options *options;
+    struct cursor *cursor;   /* owned */
+    struct letters *letters; /* owned */
+    struct courier courier;
+    struct folders folders;
+    struct control control;
+    struct http_server *http; /* owned; NULL: none */
+    struct view *views[DAEMON_VIEWS];
+    size_t view_count, turn;
+    struct spawned names; /* of one session at a time */
+    int64_t names_until;  /* CLOCK_MONOTONIC ns */
+    int32_t names_folder;
+    int64_t started; /* CLOCK_REALTIME ns */
+    int64_t asked
+        [CONTROL_TASKS]; /* CLOCK_MONOTONIC ns: when the loop saw the task; 0: none; -1: in this turn */
+    const volatile sig_atomic_t *stop;
+    bool has_courier, has_folders, has_control;
+
+    pthread_mutex_t lock;
+    struct daemon_status status; /* guarded by lock */
+};
+
+/* GPUFL_E_STATE: another agent has the state. */
+int daemon_open(struct daemon *d, const struct options *o, const volatile sig_atomic_t *stop,
+                struct err *e);
+/* Until *stop, or until a drain is done. */
+int daemon_run(struct daemon *d, struct err *e);
+void daemon_close(struct daemon *d);
+
+/* ---- daemon.c, sessions.c, names.c and publish.c --------------------------------------------- */
+
+/* Opens the sessions in which something happened, and looks at what they have now. */
+void sessions_look(struct daemon *d, int64_t now);
+/* Sends of one session, a body a channel. HELD: not now. CAUGHT: no session has anything. */
+enum courier_step sessions_step(struct daemon *d);
+/* Says whether all that was there at that time went, or cannot go. */
+bool sessions_idle(const struct daemon *d, int64_t asked);
+
+/* The status as JSON; arg is the daemon. [any] */
+void publish_status(void *arg, struct buf *out);
+/* Takes over what the loop knows. */
+void publish_take(struct daemon *d);
+/* Answers /healthz and /metrics. */
+int publish_open(struct daemon *d, struct err *e);
+void publish_close(struct daemon *d);
+
+/* Looks up the names of a session's stacks in a process of its own, one session at a time. True:
+ * it was done, or is not wanted. */
+bool names_step(struct daemon *d, struct view *v, struct work *w);
+/* The process `gpufl-agent names FOLDER`. */
+int names_child(const char *folder);
+
+#endif

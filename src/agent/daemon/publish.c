@@ -1,0 +1,237 @@
+/* publish.c - what the agent says of itself: the status of the control socket, /healthz, /metrics.
+ *
+ * The loop copies what it knows under the lock (publish_take); these functions read the copy. */
+#include "agent/daemon/daemon.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "net/client/http_client.h"
+#include "net/server/listen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BODY_MOST = 64 << 10 };
+
+static const double NANOS = 1e9;
+
+static const char *const hold_names[] = {"none", "wait", "key", "disk"};
+
+void publish_take(struct daemon *d)
+{
+    struct daemon_status s = {.sessions = d->folders.sessions,
+                              .open = d->view_count,
+                              .letters = letters_count(d->letters),
+                              .letter_bytes = letters_bytes(d->letters),
+                              .unwatched = d->folders.watch.refused,
+                              .unreadable = d->folders.unreadable,
+                              .paused = control_paused(&d->control),
+                              .draining = control_task(&d->control, CONTROL_DRAIN) != 0};
+    for (size_t i = 0; i < d->folders.count; i++)
+        s.done += d->folders.items[i].kind == FOLDER_SESSION && d->folders.items[i].done;
+    for (size_t i = 0; i < d->view_count; i++) {
+        const struct view *v = d->views[i];
+        s.waiting_bytes += view_waiting(v);
+        for (size_t k = 0; k < v->work_count; k++)
+            for (size_t n = 0; n < v->works[k].course_count; n++)
+                s.blocked += v->works[k].courses[n].blocked;
+    }
+    pthread_mutex_lock(&d->lock);
+    d->status = s;
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* Everything at one moment. */
+struct picture {
+    struct daemon_status status;
+    struct courier_counts counts;
+    enum courier_hold hold;
+    char why[416];
+    int64_t success;
+};
+
+static void take_picture(struct daemon *d, struct picture *p)
+{
+    pthread_mutex_lock(&d->lock);
+    p->status = d->status;
+    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_lock(&d->courier.lock);
+    p->counts = d->courier.counts;
+    p->hold = d->courier.hold;
+    memcpy(p->why, d->courier.why, sizeof p->why);
+    p->success = d->courier.success;
+    pthread_mutex_unlock(&d->courier.lock);
+}
+
+static const char *state_of(const struct picture *p)
+{
+    return p->status.paused       ? "paused"
+           : p->hold == HOLD_KEY  ? "alarm"
+           : p->hold == HOLD_DISK ? "alarm"
+           : p->hold == HOLD_WAIT ? "waiting"
+           : p->status.draining   ? "draining"
+                                  : "running";
+}
+
+void publish_status(void *arg, struct buf *out)
+{
+    struct daemon *d = arg;
+    struct picture p;
+    take_picture(d, &p);
+    buf_str(out, "{\"version\":\"" GPUFL_VERSION "\",\"server\":");
+    buf_json_str(out, d->options->server);
+    buf_printf(out, ",\"state\":\"%s\",\"hold\":\"%s\",\"why\":", state_of(&p), hold_names[p.hold]);
+    buf_json_str(out, p.why);
+    buf_printf(out,
+               ",\"sessions\":%" PRIu64 ",\"done\":%" PRIu64 ",\"open\":%" PRIu64
+               ",\"blocked\":%" PRIu64 ",\"waiting_bytes\":%" PRId64,
+               p.status.sessions, p.status.done, p.status.open, p.status.blocked,
+               p.status.waiting_bytes);
+    buf_printf(out, ",\"dead_letters\":%" PRIu64 ",\"dead_letter_bytes\":%" PRId64,
+               p.status.letters, p.status.letter_bytes);
+    buf_printf(out, ",\"unwatched\":%" PRIu64 ",\"unreadable\":%" PRIu64, p.status.unwatched,
+               p.status.unreadable);
+    if (p.success)
+        buf_printf(out, ",\"last_success\":%.3f", (double)p.success / NANOS);
+    buf_str(out, ",\"counts\":{");
+    const char *comma = "";
+#define COUNT_PUT(name, help)                                                                      \
+    buf_printf(out, "%s\"" #name "\":%" PRIu64, comma, p.counts.name);                             \
+    comma = ",";
+    COURIER_COUNTS(COUNT_PUT)
+#undef COUNT_PUT
+    buf_str(out, "}}");
+}
+
+/* ---- metrics -------------------------------------------------------------------------------- */
+
+static void put_head(struct buf *b, const char *name, const char *type, const char *help)
+{
+    buf_printf(b, "# HELP gpufl_agent_%s %s\n# TYPE gpufl_agent_%s %s\n", name, help, name, type);
+}
+
+static void put_gauge(struct buf *b, const char *name, const char *help, double value)
+{
+    put_head(b, name, "gauge", help);
+    buf_printf(b, "gpufl_agent_%s %.17g\n", name, value);
+}
+
+static void put_metrics(struct daemon *d, struct buf *b)
+{
+    struct picture p;
+    take_picture(d, &p);
+#define COUNT_PUT(name, help)                                                                      \
+    put_head(b, #name "_total", "counter", help ".");                                              \
+    buf_printf(b, "gpufl_agent_" #name "_total %" PRIu64 "\n", p.counts.name);
+    COURIER_COUNTS(COUNT_PUT)
+#undef COUNT_PUT
+    put_gauge(b, "sessions", "Folders with a session below the sources.",
+              (double)p.status.sessions);
+    put_gauge(b, "sessions_done", "Of them those of which all is on the server.",
+              (double)p.status.done);
+    put_gauge(b, "sessions_open", "Of them those at work.", (double)p.status.open);
+    put_gauge(b, "channels_blocked", "Channels that cannot go on.", (double)p.status.blocked);
+    put_gauge(b, "waiting_bytes", "Bytes on disk, of parts that are not sent whole.",
+              (double)p.status.waiting_bytes);
+    put_gauge(b, "dead_letters", "Dead letters that are kept.", (double)p.status.letters);
+    put_gauge(b, "dead_letter_bytes", "Their bytes.", (double)p.status.letter_bytes);
+    put_gauge(b, "folders_unwatched", "Folders that inotify does not watch.",
+              (double)p.status.unwatched);
+    put_gauge(b, "folders_unreadable", "Folders that could not be read.",
+              (double)p.status.unreadable);
+    put_gauge(b, "paused", "1 while somebody has paused the agent.", p.status.paused);
+    put_gauge(b, "alarm", "1 while somebody must act: the key, the state's disk.",
+              p.hold == HOLD_KEY || p.hold == HOLD_DISK);
+    put_gauge(b, "waiting", "1 while the server is waited for.", p.hold == HOLD_WAIT);
+    put_gauge(b, "last_success_timestamp_seconds", "Time of the last good answer; 0: none yet.",
+              (double)p.success / NANOS);
+    put_gauge(b, "start_time_seconds", "Time at which the agent began.",
+              (double)d->started / NANOS);
+    put_head(b, "build_info", "gauge", "The version, as a label.");
+    buf_str(b, "gpufl_agent_build_info{version=\"" GPUFL_VERSION "\"} 1\n");
+}
+
+static void handle_metrics(struct http_request *r)
+{
+    put_metrics(r->app, http_body(r, BODY_MOST));
+    http_send(r, 200, "text/plain; version=0.0.4; charset=utf-8");
+}
+
+static void handle_health(struct http_request *r)
+{
+    struct picture p;
+    take_picture(r->app, &p);
+    bool well = p.hold != HOLD_KEY && p.hold != HOLD_DISK;
+    struct buf *b = http_body(r, BODY_MOST);
+    buf_printf(b, "{\"status\":\"%s\",\"state\":\"%s\",\"why\":", well ? "ok" : "alarm",
+               state_of(&p));
+    buf_json_str(b, p.why);
+    buf_str(b, "}\n");
+    http_send(r, well ? 200 : 503, "application/json");
+}
+
+/* Nobody counts these requests. */
+static void seen(void *arg, const struct http_request *r, int status, uint64_t sent, bool whole)
+{
+    (void)arg;
+    (void)r;
+    (void)status;
+    (void)sent;
+    (void)whole;
+}
+
+static void begin(void *arg, struct http_request *r)
+{
+    r->app = arg;
+    r->quick = true;
+    bool get = r->method == HTTP_GET || r->method == HTTP_HEAD;
+    if (get && strcmp(r->target, "/metrics") == 0)
+        r->handle = handle_metrics;
+    else if (get && strcmp(r->target, "/healthz") == 0)
+        r->handle = handle_health;
+    else
+        http_problem(r, 404, "there are /healthz and /metrics");
+}
+
+int publish_open(struct daemon *d, struct err *e)
+{
+    struct http_config c;
+    char address[64], url[96];
+    const struct http_app app = {.arg = d, .begin = begin, .seen = seen};
+    if (!d->options->listen)
+        return 0;
+    http_config_init(&c);
+    int rc = listen_parse(d->options->listen, address, sizeof address, &c.port, e);
+    if (rc)
+        return rc;
+    bool v6 = strchr(address, ':') != NULL;
+    snprintf(url, sizeof url, "http://%s%s%s:1", v6 ? "[" : "", address, v6 ? "]" : "");
+    bool all = strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
+    if (all || !http_client_is_here(url))
+        return err_set(e, GPUFL_E_INVAL,
+                       "--listen %s: the agent answers on this machine alone (127.0.0.1, ::1)",
+                       d->options->listen);
+    c.address = address;
+    c.threads = 1;
+    c.connections = 16;
+    c.connections_per_address = 16;
+    rc = http_open(&d->http, &c, &app, e);
+    if (rc)
+        return rc;
+    printf("gpufl-agent: listening on http://%s%s%s:%u\n", v6 ? "[" : "", address, v6 ? "]" : "",
+           http_port(d->http));
+    fflush(stdout);
+    return 0;
+}
+
+void publish_close(struct daemon *d)
+{
+    if (!d->http)
+        return;
+    http_quiesce(d->http);
+    http_cut(d->http);
+    (void)http_wait(d->http, 2000000000);
+    http_close(d->http);
+    d->http = NULL;
+}

@@ -1,0 +1,238 @@
+/* sessions.c - which sessions are at work: opened when something happened in them, sent of in
+ * turns, live ones first, closed when nothing is left to do. */
+#include "agent/daemon/daemon.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <string.h>
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+static struct view *find_view(const struct daemon *d, int32_t folder)
+{
+    for (size_t i = 0; i < d->view_count; i++)
+        if (d->views[i]->folder == folder)
+            return d->views[i];
+    return NULL;
+}
+
+static void drop_view(struct daemon *d, struct view *v)
+{
+    size_t i = 0;
+    while (d->views[i] != v)
+        i++;
+    d->views[i] = d->views[--d->view_count];
+    view_close(v, d->cursor);
+}
+
+/* Makes room: of the sessions that wait for nothing, the one that did so for longest. */
+static bool make_room(struct daemon *d)
+{
+    struct view *oldest = NULL;
+    for (size_t i = 0; i < d->view_count; i++) {
+        struct view *v = d->views[i];
+        if (!v->pending && !v->naming && (!oldest || v->caught < oldest->caught))
+            oldest = v;
+    }
+    if (d->view_count < DAEMON_VIEWS)
+        return true;
+    if (!oldest)
+        return false;
+    drop_view(d, oldest);
+    return true;
+}
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+/* Says whether a folder that is not at work can stay so: all of it was dealt with, and it did not
+ * change since. */
+static bool is_settled(const struct daemon *d, struct folder *at, int64_t stamp)
+{
+    bool deaf = at->watch < 0;
+    if (at->touched)
+        return false;
+    if (cursor_is_done(d->cursor, path_base(at->path), stamp)) {
+        at->stamp = stamp;
+        return true;
+    }
+    return at->done && at->stamp == stamp && !deaf;
+}
+
+/* A folder that has no session any more, or never had one. */
+static void look_failed(struct daemon *d, int32_t index, struct view *v, const struct err *e)
+{
+    struct folder *at = &d->folders.items[index];
+    bool gone = folders_time(at->path) < 0;
+    if (!gone)
+        log_each(LOG_WARN, "%s", e->text);
+    else
+        cursor_forget(d->cursor, path_base(at->path));
+    drop_view(d, v);
+    if (gone)
+        folders_remove(&d->folders, index);
+}
+
+static void look_session(struct daemon *d, int32_t index, int64_t now)
+{
+    const struct view_context x = {
+        .cursor = d->cursor, .letters = d->letters, .batch = d->options->batch};
+    struct folder *at = &d->folders.items[index];
+    struct view *v = find_view(d, index);
+    struct err e = {0};
+    if (!v) {
+        int64_t stamp = folders_time(at->path);
+        if (stamp < 0) {
+            cursor_forget(d->cursor, path_base(at->path));
+            folders_remove(&d->folders, index);
+            return;
+        }
+        at->done = is_settled(d, at, stamp);
+        if (at->done) {
+            folders_plan(&d->folders, at, now);
+            return;
+        }
+        if (!make_room(d) || view_open(&v, index, at->path, &e))
+            return;
+        d->views[d->view_count++] = v;
+    } else if (!at->touched) {
+        for (size_t i = 0; i < v->work_count; i++)
+            for (size_t k = 0; k < v->works[i].course_count; k++)
+                v->fresh |= v->works[i].courses[k].blocked; /* perhaps it can go on */
+    }
+    folders_plan(&d->folders, at, now);
+    if (view_refresh(v, &x, &e))
+        look_failed(d, index, v, &e);
+}
+
+void sessions_look(struct daemon *d, int64_t now)
+{
+    bool hurry = d->asked[CONTROL_FLUSH] || d->asked[CONTROL_DRAIN];
+    for (size_t i = 0; i < d->folders.count; i++) {
+        struct folder *at = &d->folders.items[i];
+        int64_t delay = hurry ? 0 : d->options->delay;
+        bool ripe = at->touched && now >= at->touched + delay;
+        if (at->kind == FOLDER_SESSION && (ripe || now >= at->due))
+            look_session(d, (int32_t)i, now);
+    }
+    const struct view_context x = {
+        .cursor = d->cursor, .letters = d->letters, .batch = d->options->batch};
+    for (size_t i = 0; i < d->view_count; i++) {
+        struct view *v = d->views[i];
+        struct err e = {0};
+        if (v->fresh && v->pending && view_refresh(v, &x, &e)) {
+            look_failed(d, v->folder, v, &e);
+            return;
+        }
+    }
+}
+
+/* ---- sending ------------------------------------------------------------------------------- */
+
+/* Whose turn it is: a live session first, in turns. */
+static struct view *pick(struct daemon *d)
+{
+    for (int live = 1; live >= 0; live--)
+        for (size_t n = 0; n < d->view_count; n++) {
+            size_t i = (d->turn + n) % d->view_count;
+            struct view *v = d->views[i];
+            if (v->pending && !v->fresh && (!live || view_is_live(v))) {
+                d->turn = i + 1;
+                return v;
+            }
+        }
+    return NULL;
+}
+
+/* Closes a session that is over: names, what they bring, the word to the server. */
+static enum courier_step end_work(struct daemon *d, struct view *v, struct work *w)
+{
+    const struct upload_session *s = w->session;
+    if (!s || w->closed || !upload_state_over(s->state) || s->waiting)
+        return COURIER_CAUGHT;
+    for (size_t i = 0; i < w->course_count; i++)
+        if (w->courses[i].blocked && w->courses[i].count)
+            return COURIER_CAUGHT; /* what is missing may still come */
+    if (!names_step(d, v, w))
+        return COURIER_LEFT;
+    return courier_complete(&d->courier, v, w);
+}
+
+/* Says whether the folder is as it was when it was read. Where it is not, it is read once more. */
+static bool is_as_read(struct daemon *d, struct view *v)
+{
+    struct folder *at = &d->folders.items[v->folder];
+    int64_t asked = d->asked[CONTROL_DRAIN] ? d->asked[CONTROL_DRAIN] : d->asked[CONTROL_FLUSH];
+    if (!at->touched && v->stamp >= 0 && folders_time(v->path) == v->stamp)
+        return true;
+    if (!at->touched)
+        at->touched = asked > 0 ? asked : clock_mono();
+    v->fresh |= v->stamp < 0;
+    v->pending = false;
+    return false;
+}
+
+/* All of the folder is on the server. */
+static enum courier_step settle(struct daemon *d, struct view *v)
+{
+    struct folder *at = &d->folders.items[v->folder];
+    bool done = view_is_done(v), live = view_is_live(v), blocked = false;
+    struct err e = {0};
+    for (size_t i = 0; i < v->work_count; i++)
+        for (size_t k = 0; k < v->works[i].course_count; k++)
+            blocked |= v->works[i].courses[k].blocked;
+    v->pending = false;
+    v->caught = clock_mono();
+    if (live || blocked)
+        return COURIER_ON;
+    int64_t stamp = v->stamp;
+    bool named = v->work_count == 1 && strcmp(v->works[0].id, path_base(v->path)) == 0;
+    char id[PART_ID_MAX];
+    snprintf(id, sizeof id, "%s", v->work_count ? v->works[0].id : "");
+    at->done = true;
+    at->stamp = stamp;
+    folders_plan(&d->folders, at, clock_mono());
+    drop_view(d, v);
+    if (done && named && cursor_set_done(d->cursor, id, stamp, &e))
+        return courier_disk(&d->courier, &e);
+    return COURIER_ON;
+}
+
+enum courier_step sessions_step(struct daemon *d)
+{
+    struct view *v = pick(d);
+    bool all = true;
+    if (!v)
+        return COURIER_CAUGHT;
+    for (size_t i = 0; i < v->work_count; i++) {
+        enum courier_step step = courier_step(&d->courier, v, &v->works[i]);
+        if (step == COURIER_HELD)
+            return step;
+        all &= step != COURIER_ON && step != COURIER_LEFT;
+    }
+    if (v->fresh || !(all || view_caught_up(v)))
+        return COURIER_ON;
+    if (!view_is_live(v) && !is_as_read(d, v))
+        return COURIER_ON;
+    for (size_t i = 0; i < v->work_count; i++) {
+        enum courier_step step = end_work(d, v, &v->works[i]);
+        if (step != COURIER_CAUGHT)
+            return step == COURIER_HELD ? step : COURIER_LEFT; /* names are looked up */
+    }
+    return v->fresh ? COURIER_ON : settle(d, v);
+}
+
+bool sessions_idle(const struct daemon *d, int64_t asked)
+{
+    for (size_t i = 0; i < d->folders.count; i++) {
+        const struct folder *at = &d->folders.items[i];
+        if (at->kind == FOLDER_SESSION &&
+            ((at->touched && at->touched <= asked) || at->due <= asked))
+            return false;
+    }
+    for (size_t i = 0; i < d->view_count; i++)
+        if (d->views[i]->pending && d->views[i]->caught <= asked)
+            return false;
+    return true;
+}

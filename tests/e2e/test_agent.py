@@ -1,0 +1,592 @@
+#!/usr/bin/env python3
+"""`gpufl-agent`: what is written is on the server soon and once; what it does when something is wrong.
+
+    test_agent.py GPUFL GPUFL_AGENT GPUFL_SERVER SOURCE
+"""
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import ingest_server
+import live_server
+from agent_run import Agent, Log, letters, memory_of, plain, until, unzst
+from faulty import Proxy
+
+GPUFL, AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:5])
+PEER = SOURCE / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+QUICK = ("--wait-least", "10ms", "--wait-most", "50ms", "--delay", "20ms", "--timeout", "5s")
+
+
+def order(path):
+    number = re.search(r"\.(\d+)\.log", path.name)
+    return int(number[1]) if number else 1 << 60
+
+
+def channels_of(folder):
+    found = {}
+    for path in sorted(folder.glob("*.log*"), key=order):
+        channel = path.name.split(".")[0]
+        found[channel] = found.get(channel, b"") + plain(path)
+    return found
+
+
+def run(*args, env=None):
+    return subprocess.run([AGENT, *args], capture_output=True, text=True, errors="replace", timeout=60,
+                          env={**ENV, **(env or {})}, check=False)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-agent-"))
+        self.logs, self.state = self.dir / "logs", self.dir / "state"
+        self.logs.mkdir()
+        self.server = ingest_server.Server()
+
+    def tearDown(self):
+        self.server.close()
+        shutil.rmtree(self.dir)
+
+    def agent(self, *options, server=None, sources=None, **more):
+        return Agent(AGENT, self.state, server or self.server.url, sources or [self.logs], *QUICK, *options, **more)
+
+    def simulate(self, kernels=2000, rotate=1 << 16):
+        before = set(self.logs.iterdir())
+        subprocess.run([GPUFL, "sim", "-k", str(kernels), "-o", self.logs], check=True, stdout=subprocess.DEVNULL,
+                       env={**ENV, "GPUFL_LOG_ROTATE_BYTES": str(rotate)})
+        return next(d for d in self.logs.iterdir() if d not in before)
+
+    def arrived(self, log, channel="device"):
+        return bytes(self.server.channels.get((log.name, channel), b""))
+
+    def until_arrived(self, log, agent=None):
+        for channel in ("device", "system"):
+            want = b"".join(line + b"\n" for line in log.lines[channel])
+            until(lambda channel=channel, want=want: self.arrived(log, channel) == want,
+                  lambda: agent.said()[-2000:] if agent else "it does not arrive")
+
+
+class Reads(Case):
+    def test_finished_sessions_arrive_and_nothing_again(self):
+        folders = [self.simulate(), self.simulate(20000)]
+        for path in folders[1].glob("*.*.log"):  # as the library does
+            Log.pack(path)
+        with self.agent() as agent:
+            agent.until_done(2)
+            self.assertEqual(agent.kill(signal.SIGTERM), 0)
+        self.assertEqual(sorted(self.server.complete), sorted(f.name for f in folders))
+        for folder in folders:
+            for channel, text in channels_of(folder).items():
+                self.assertEqual(bytes(self.server.channels[folder.name, channel]), text, channel)
+        received = self.server.received, len(self.server.requests)
+        with self.agent() as agent:
+            agent.until_done(2)
+        self.assertEqual((self.server.received, len(self.server.requests)), received)
+
+    def test_upload_and_agent_share_what_the_server_knows(self):
+        one, two = self.simulate(), self.simulate()
+        upload = [GPUFL, "upload", "--quiet", "--no-names", "--server", self.server.url]
+        subprocess.run([*upload, one], env=ENV, check=True)
+        received = self.server.received
+        with self.agent("--no-names") as agent:
+            agent.until_done(2)
+            sent = {h["X-GpuFlight-Session-Id"] for m, p, h in self.server.requests[3:] if p.endswith("stream")}
+        self.assertGreater(self.server.received, received)
+        self.assertIn(two.name, sent)
+        received = self.server.received
+        subprocess.run([*upload, two], env=ENV, check=True)
+        self.assertEqual(self.server.received, received)
+
+    def test_a_line_is_there_within_two_seconds(self):
+        log = Log(self.logs, "live")
+        with self.agent() as agent:
+            self.until_arrived(log, agent)
+            late = []
+            for n in range(10):
+                log.kernel(n)
+                at = time.monotonic()
+                until(lambda: self.arrived(log).endswith(log.lines["device"][-1] + b"\n"), agent.said)
+                late.append(time.monotonic() - at)
+            self.assertLess(sorted(late)[5], 2, late)
+            log.end()
+            agent.until_done(1)
+        self.assertEqual(self.server.complete, ["live"])
+
+    def test_rotation_while_it_reads(self):
+        log = Log(self.logs, "turns", rotate=900)
+        with self.agent() as agent:
+            for n in range(300):
+                log.kernel(n)
+                if n % 40 == 0:
+                    log.turn("device", packed=n % 80 == 0)
+            log.end()
+            agent.until_done(1)
+            self.until_arrived(log, agent)
+
+    def test_without_inotify(self):
+        log = Log(self.logs, "poll")
+        with self.agent("--no-inotify") as agent:
+            self.until_arrived(log, agent)
+            log.kernel(1)
+            log.turn("device")
+            log.kernel(2)
+            self.until_arrived(log, agent)
+            later = Log(self.logs / "group" / "run", "later")
+            self.until_arrived(later, agent)
+            for one in (log, later):
+                one.end()
+            agent.until_done(2)
+
+    def test_a_part_that_somebody_packed_with_zstd(self):
+        log = Log(self.logs, "zst")
+        log.kernel(1)
+        log.turn("device")
+        log.kernel(2)
+        log.end()
+        part = log.folder / "device.1.log"
+        subprocess.run(["zstd", "-q", "--rm", part], check=True)
+        with self.agent() as agent:
+            agent.until_done(1)
+            self.until_arrived(log, agent)
+
+    def test_windows_of_the_public_client(self):
+        shutil.copytree(PEER, self.logs / PEER.name)
+        there = {p.name.removesuffix(".gz"): plain(p) for p in PEER.glob("*.log*")}
+        for _ in range(2):
+            with self.agent() as agent:
+                agent.until_done(1)
+            sent = {f"{c}.{n}.log": text for (_, c, n), text in self.server.windows.items()}
+            self.assertEqual(sent, there)
+            self.assertEqual(self.server.complete, [PEER.name])
+
+    def test_a_program_that_dies_has_its_session_completed(self):
+        child = subprocess.Popen(["sleep", "1000"])
+        log = Log(self.logs, "dies", pid=child.pid)
+        with self.agent("--scan", "100ms") as agent:
+            self.until_arrived(log, agent)
+            self.assertEqual(self.server.complete, [])
+            child.kill()
+            child.wait()
+            agent.until_done(1)
+        self.assertEqual(self.server.complete, ["dies"])
+
+    def test_a_server_that_lost_its_disk_gets_it_again(self):
+        log = Log(self.logs, "lost")
+        with self.agent() as agent:
+            for n in range(50):
+                log.kernel(n)
+            self.until_arrived(log, agent)
+            with self.server.lock:
+                self.server.channels.clear()
+            log.kernel(1000)
+            until(lambda: self.arrived(log) == b"".join(x + b"\n" for x in log.lines["device"]), agent.said)
+
+    def test_names_of_stacks_are_looked_up_here(self):
+        folder = self.simulate(100)
+        with self.agent() as agent:
+            agent.until_done(1)
+        want = channels_of(folder)
+        for channel, text in want.items():
+            self.assertEqual(bytes(self.server.channels[folder.name, channel]), text, channel)
+
+
+class Fails(Case):
+    def test_statuses_that_wait(self):
+        log = Log(self.logs, "waits")
+        log.kernel(1)
+        log.end()
+        self.server.script = [{"status": s} for s in (500, 503, 429, 408, 425, 507, 502)]
+        self.server.script[2]["headers"] = {"Retry-After": "1"}
+        began = time.monotonic()
+        with self.agent("--compression", "gzip") as agent:
+            agent.until_done(1)
+            counts = agent.status()["counts"]
+        self.until_arrived(log)
+        self.assertGreaterEqual(time.monotonic() - began, 1)  # as the server asked
+        self.assertEqual((counts["answers_wait"], counts["dead_lines"]), (7, 0))
+
+    def test_a_wrong_key_pauses_and_alarms(self):
+        self.server.key = "right"
+        secret = self.dir / "key"
+        secret.write_text("wrong\n")
+        secret.chmod(0o600)
+        log = Log(self.logs, "key")
+        with self.agent("--api-key-file", secret, "--listen", "127.0.0.1:0") as agent:
+            port = int(re.search(r":(\d+)$", agent.process.stdout.readline().strip())[1])
+            until(lambda: agent.status()["state"] == "alarm", agent.said)
+            self.assertIn("401", agent.status()["why"])
+            self.assertEqual(get(port, "/healthz")[0], 503)
+            self.assertIn("gpufl_agent_alarm 1\n", get(port, "/metrics")[1])
+            self.assertNotIn("wrong", agent.said())
+            secret.write_text("right\n")
+            self.until_arrived(log, agent)
+            until(lambda: get(port, "/healthz")[0] == 200, agent.said)
+
+    def test_bodies_that_are_too_large_are_halved(self):
+        log = Log(self.logs, "large")
+        for n in range(2000):
+            log.kernel(n)
+        log.end()
+        self.server.largest = 5000
+        with self.agent() as agent:
+            agent.until_done(1)
+            counts = agent.status()["counts"]
+        self.until_arrived(log)
+        self.assertGreater(counts["answers_large"], 3)
+        self.assertEqual(counts["dead_lines"], 0)
+
+    def test_a_line_that_is_refused_alone_for_its_size(self):
+        log = Log(self.logs, "one")
+        log.kernel(1)
+        log.kernel(2, name="x" * 9000)
+        log.kernel(3)
+        log.end()
+        self.server.largest = 5000
+        with self.agent() as agent:
+            agent.until_done(1)
+        dead = letters(self.state)
+        self.assertEqual([(d[2]["status"], d[3]) for d in dead], [(413, log.lines["device"][2] + b"\n")])
+        text = self.arrived(log)
+        self.assertEqual([line for line in text.splitlines() if line.strip()],
+                         [line for i, line in enumerate(log.lines["device"]) if i != 2])
+        self.assertEqual(len(text), sum(len(line) + 1 for line in log.lines["device"]))  # each at its place
+
+    def test_lines_that_the_answer_names(self):
+        log = Log(self.logs, "named")
+        for n in range(10):
+            log.kernel(n)
+        log.end()
+        self.server.script = [{"status": 415}]  # of zstd, then the device channel
+        channel = threading.Event()
+        real = self.server.RequestHandlerClass.take_offset
+
+        def take(handler, session, body, step):
+            if handler.headers.get("X-GpuFlight-Channel") == "device" and not channel.is_set():
+                channel.set()
+                step = {"reject": [3, 5]}
+            return real(handler, session, body, step)
+        self.server.RequestHandlerClass.take_offset = take
+        try:
+            with self.agent() as agent:
+                agent.until_done(1)
+        finally:
+            self.server.RequestHandlerClass.take_offset = real
+        dead = letters(self.state)
+        self.assertEqual([d[3] for d in dead], [log.lines["device"][i] + b"\n" for i in (2, 4)])
+        self.assertEqual({d[2]["reason"] for d in dead}, {"as the script says"})
+
+    def test_bandwidth(self):
+        log = Log(self.logs, "slow")
+        for n in range(4000):
+            log.kernel(n, name=os.urandom(40).hex())
+        log.end()
+        began = time.monotonic()
+        with self.agent("--bandwidth", "100K") as agent:
+            agent.until_done(1)
+            took, sent = time.monotonic() - began, agent.status()["counts"]["sent_bytes"]
+        self.until_arrived(log)
+        self.assertGreater(sent, 200_000)
+        self.assertLess(sent / took, 2.5 * 102_400)  # a body of two seconds may go ahead
+
+
+def get(port, path):
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    link.request("GET", path)
+    answer = link.getresponse()
+    body = answer.read().decode()
+    link.close()
+    return answer.status, body
+
+
+class Controlled(Case):
+    def test_pause_flush_resume_drain(self):
+        log = Log(self.logs, "ctl")
+        with self.agent("--delay", "1h") as agent:
+            self.assertEqual(json.loads(agent.ask("flush", "--json")[1]), {"sent": True})
+            log.kernel(1)
+            agent.ask("flush")
+            self.until_arrived(log, agent)
+            agent.ask("pause")
+            log.kernel(2)
+            self.assertEqual(agent.ask("flush", code=1)[2], "gpufl-agent: the agent is paused\n")
+            self.assertEqual(agent.status()["state"], "paused")
+            self.assertNotIn(log.lines["device"][-1], self.arrived(log))
+            agent.ask("resume")
+            log.end()
+            agent.ask("drain")
+            self.assertEqual(agent.wait(), 0, agent.said())
+        self.until_arrived(log)
+        self.assertEqual(self.server.complete, ["ctl"])
+        code, _, said = agent.ask("status", code=None)
+        self.assertEqual(code, 3)
+        self.assertEqual(said.count("\n"), 1)
+
+    def test_two_agents_on_one_cursor(self):
+        with self.agent() as agent:
+            other = run("--source", self.logs, "--server", self.server.url, "--state", self.state)
+            self.assertEqual(other.returncode, 4)
+            self.assertRegex(other.stderr, r"^gpufl-agent: another gpufl-agent works with [^\n]*\n$")
+            self.assertEqual(agent.ask("status")[0], 0)
+
+    def test_metrics_pass_the_lint(self):
+        log = Log(self.logs, "m")
+        with self.agent("--listen", "127.0.0.1:0") as agent:
+            port = int(re.search(r":(\d+)$", agent.process.stdout.readline().strip())[1])
+            self.until_arrived(log, agent)
+            status, text = get(port, "/metrics")
+            self.assertEqual((status, get(port, "/other")[0]), (200, 404))
+        types, helps = {}, set()
+        for line in text.splitlines():
+            words = line.split(" ", 3)
+            if line.startswith("# HELP "):
+                self.assertNotIn(words[2], helps, line)
+                helps.add(words[2])
+            elif line.startswith("# TYPE "):
+                self.assertNotIn(words[2], types, line)
+                types[words[2]] = words[3]
+            else:
+                self.assertIn(re.match(r"[a-z_]+", line).group(), types, line)
+        self.assertEqual(set(types), helps)
+        for name, kind in types.items():
+            self.assertEqual(name.endswith("_total"), kind == "counter", name)
+            self.assertNotRegex(name, "_(ns|us|ms|milliseconds|minutes|hours|kb|mb|mib|kib|gib|percent)(_|$)")
+        if shutil.which("promtool"):
+            lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual((lint.returncode, lint.stdout + lint.stderr), (0, ""))
+
+
+class Configured(Case):
+    def refused(self, text, *args, env=None, code=2):
+        out = run(*args, env=env)
+        self.assertEqual(out.returncode, code, out)
+        self.assertIn(text, out.stderr)
+        self.assertRegex(out.stderr, r"^gpufl-agent: [^\n]*\n(Try `gpufl-agent --help`\.\n)?$")
+
+    def test_file_environment_and_flags(self):
+        config = self.dir / "agent.json"
+        config.write_text(json.dumps({"server": "http://127.0.0.1:1", "source": [str(self.logs)], "delay": "10ms",
+                                      "state": str(self.state), "no-names": True, "batch": 8192}))
+        out = run("--config", config, "--check")
+        self.assertEqual(out.returncode, 5, out)  # nobody listens there
+        self.assertIn("127.0.0.1:1", out.stderr)
+        out = run("--check", env={"GPUFL_AGENT_CONFIG": str(config), "GPUFL_AGENT_SERVER": self.server.url})
+        self.assertEqual(out.returncode, 0, out)
+        self.assertIn(f"server {self.server.url}: answers", out.stdout)
+        out = run("--check", "--server", self.server.url, env={
+            "GPUFL_AGENT_CONFIG": str(config), "GPUFL_AGENT_SERVER": "http://127.0.0.1:1"})
+        self.assertEqual(out.returncode, 0, out)
+        out = run("--check", env={"GPUFL_BACKEND_URL": self.server.url, "GPUFL_AGENT_SOURCE": f"{self.logs}:{self.dir}",
+                                  "GPUFL_AGENT_STATE": str(self.state)})
+        self.assertEqual(out.stdout.count("can be read"), 2, out)
+        self.assertFalse(self.state.exists())  # --check changes nothing
+
+    def test_bad_configuration_is_one_sentence(self):
+        config = self.dir / "agent.json"
+        for text, said in (('{"sorce": ["x"]}', "there is no option 'sorce'; is it 'source'?"), ("[1]", "no JSON object"),
+                           ('{"delay": "soon"}', "delay"), ('{"delay": {}}', "a text, a number"), ('{"batch": 1}', "4K"),
+                           ('{"compression": "lzma"}', "compression"), ('{"server":', "no JSON object")):
+            config.write_text(text)
+            self.refused(said, "--config", config)
+        self.refused("No such file", "--config", self.dir / "none", code=2)
+        self.refused("which folders?", "--server", "x")
+        self.refused("to which server?", "--source", self.logs)
+        self.refused("--listen 0.0.0.0:0", "--source", self.logs, "--server", self.server.url, "--listen", "0.0.0.0:0",
+                     "--state", self.state)
+        self.refused("is no folder", "--source", config, "--server", self.server.url, "--state", self.state)
+        self.refused("belong together", "--client-cert", "x")
+        self.refused("there is no command 'stats'", "stats")
+        self.refused("neither true nor false", env={"GPUFL_AGENT_INSECURE": "maybe"})
+
+    def test_check_names_a_wrong_key(self):
+        self.server.key = "right"
+        args = ("--check", "--source", self.logs, "--server", self.server.url, "--state", self.state)
+        self.refused("401", *args, env={"GPUFL_API_KEY": "wrong"}, code=5)
+        self.assertEqual(run(*args, env={"GPUFL_API_KEY": "right"}).returncode, 0)
+
+    def test_help_and_version(self):
+        self.assertRegex(run("--version").stdout, r"^gpufl-agent \d+\.\d+\.\d+\n$")
+        page = (SOURCE / "docs/man/gpufl-agent.1").read_text()
+        for option in re.findall(r"^ .*?--([a-z-]+)", run("--help").stdout, re.M):
+            self.assertRegex(page, rf"Fl -{option}\b", option)
+
+    def test_a_certificate_that_nobody_signed(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost", "-keyout", self.dir / "key.pem",
+                        "-out", self.dir / "cert.pem"], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.dir / "cert.pem", self.dir / "key.pem")
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        url = f"https://localhost:{self.server.server_port}"
+        args = ("--check", "--source", self.logs, "--state", self.state, "--server", url)
+        out = run(*args)
+        self.assertEqual((out.returncode, out.stderr.count("\n")), (5, 1), out)
+        self.assertIn("certificate", out.stderr)
+        self.assertEqual(run(*args, "--ca-file", self.dir / "cert.pem").returncode, 0)
+        log = Log(self.logs, "tls")
+        with self.agent(server=url) as agent:
+            until(lambda: agent.status()["state"] == "alarm", agent.said)
+            self.assertIn("certificate", agent.status()["why"])
+        self.assertEqual(self.arrived(log), b"")
+
+
+class BadInput(Case):
+    def test_what_is_no_log_is_left_alone_and_the_rest_goes_on(self):
+        outside = self.dir / "outside"
+        outside.mkdir()
+        secret = Log(outside, "secret")
+        secret.kernel(1)
+        (self.logs / "link").symlink_to(secret.folder)
+        odd = self.logs / "odd"
+        odd.mkdir()
+        (odd / "scope.log").symlink_to(secret.folder / "device.log")
+        os.mkfifo(odd / "device.log")
+        (odd / "system.log").write_bytes(b"\x00\x01 nothing of ours\n" * 10)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(str(odd / "sock.log"))
+        (self.logs / "notes.txt").write_text("foreign")
+        (self.logs / "app.log").write_text("a log of another program\n")
+        (self.logs / "empty").mkdir()
+        (self.logs / "damaged").mkdir()
+        (self.logs / "damaged" / "device.1.log.gz").write_bytes(b"no gzip at all")
+        log = Log(self.logs, "good")
+        log.kernel(1)
+        log.end()
+        with self.agent() as agent:
+            self.until_arrived(log, agent)
+            until(lambda: "good" in self.server.complete, agent.said)
+            agent.ask("flush", code=None)
+        sent = b"".join(bytes(d) for (s, _), d in self.server.channels.items() if s != "good")
+        sent += b"".join(self.server.windows.values())
+        self.assertNotIn(b'"secret"', sent)
+        self.assertNotIn(b"another program", sent)
+
+    def test_half_a_line_waits_for_its_rest(self):
+        log = Log(self.logs, "half")
+        with self.agent() as agent:
+            log.kernel(1)
+            self.until_arrived(log, agent)
+            log.files["device"].write(b'{"type":"kernel","rows":1,')
+            agent.ask("flush")
+            self.assertTrue(self.arrived(log).endswith(b"}\n"))
+            rest = b'"start":[1],"duration":[1],"correlation":[2]}'
+            log.files["device"].write(rest + b"\n")
+            log.lines["device"].append(b'{"type":"kernel","rows":1,' + rest)
+            self.until_arrived(log, agent)
+
+    def test_a_log_that_is_cut_off(self):
+        log, other = Log(self.logs, "cut"), Log(self.logs, "other")
+        for n in range(20):
+            log.kernel(n)
+        with self.agent() as agent:
+            self.until_arrived(log, agent)
+            os.truncate(log.folder / "device.log", 100)
+            until(lambda: "got shorter" in agent.said(), agent.said)
+            other.kernel(1)
+            self.until_arrived(other, agent)
+        self.assertEqual(self.arrived(log), b"".join(line + b"\n" for line in log.lines["device"]))
+
+    def test_a_folder_that_goes(self):
+        log, other = Log(self.logs, "goes"), Log(self.logs, "stays")
+        with self.agent() as agent:
+            self.until_arrived(log, agent)
+            shutil.rmtree(log.folder)
+            other.kernel(1)
+            self.until_arrived(other, agent)
+            until(lambda: agent.status()["sessions"] == 1, agent.said)
+
+    def test_a_state_that_cannot_be_written(self):
+        (self.dir / "file").write_text("")
+        out = run("--source", self.logs, "--server", self.server.url, "--state", self.dir / "file" / "state")
+        self.assertEqual((out.returncode, out.stderr.count("\n")), (1, 1), out)
+
+
+class Real(unittest.TestCase):
+    """With the real server."""
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-agent-real-"))
+        self.logs, self.state = self.dir / "logs", self.dir / "state"
+        self.server = live_server.Server(SERVER, self.dir / "server")
+        self.owner = live_server.set_up(self.server)
+        self.key = live_server.key(self.server, self.owner, "ingest")
+
+    def tearDown(self):
+        self.server.end(self.dir)
+
+    def agent(self, *options, server=None):
+        return Agent(AGENT, self.state, server or self.server.url, [self.logs], *QUICK, *options, key=self.key)
+
+    def kernels(self, session):
+        answer = self.server.ask("POST", "/api/v1/sql", {"sql": "SELECT correlation FROM kernels ORDER BY 1",
+                                                         "sessions": session}, self.owner)
+        return [int(r[0]) for r in answer.json()["rows"]] if answer.status == 200 else answer
+
+    def test_more_bad_lines_than_an_answer_names(self):
+        log = Log(self.logs, "bad")
+        for n in range(300):
+            if n % 2:
+                log.put("device", b"no JSON \xff%d" % n)
+            else:
+                log.kernel(n)
+        log.put("device", b"{" + b"x" * (5 << 20))  # longer than any line
+        log.put("device", b"only bad ones follow")
+        log.put("device", b"another one")
+        log.end()
+        with self.agent() as agent:
+            agent.until_done(1)
+        dead = [d[3] for d in letters(self.state)]
+        self.assertEqual(dead, [x + b"\n" for x in log.lines["device"][1:] if b'"correlation"' not in x])
+        until(lambda: self.kernels("bad") == list(range(0, 300, 2)), lambda: self.kernels("bad"))
+
+    def test_a_line_of_100_mb(self):
+        log = Log(self.logs, "huge")
+        log.kernel(1)
+        log.put("device", b'{"type":"kernel","x":"' + b"y" * 100_000_000 + b'"}')
+        log.kernel(2)
+        log.end()
+        with self.agent("--timeout", "60s") as agent, memory_of(agent.process) as memory:
+            agent.until_done(1)
+            used = memory()
+        self.assertEqual([len(d[3]) for d in letters(self.state)], [len(log.lines["device"][2]) + 1])
+        until(lambda: self.kernels("huge") == [1, 2], lambda: self.kernels("huge"))
+        if not os.environ.get("GPUFL_SANITIZE"):
+            self.assertLess(used, 64 << 20)
+
+    def test_a_refused_line_is_tried_again(self):
+        log = Log(self.logs, "again")
+        log.kernel(1)
+        log.kernel(2, name="poison")
+        log.kernel(3)
+        log.end()
+        proxy = Proxy(self.server.port, 1, share=0, unzst=unzst)
+        try:
+            with self.agent(server=proxy.url) as agent:
+                agent.until_done(1)
+                dead = letters(self.state)
+                self.assertEqual([(d[2]["status"], d[2]["reason"], d[3]) for d in dead],
+                                 [(400, "a line is poisoned", log.lines["device"][2] + b"\n")])
+                self.assertIn("refused again: 1, kept: 1", agent.ask("retry", code=1)[1])
+                proxy.poison = b"something else"
+                self.assertIn("delivered: 1, refused again: 0, kept: 0", agent.ask("retry")[1])
+                self.assertEqual(letters(self.state), [])
+                agent.ask("retry")
+        finally:
+            proxy.close()
+        until(lambda: self.kernels("again") == [1, 2, 3], lambda: self.kernels("again"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[5:]])
