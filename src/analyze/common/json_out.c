@@ -155,6 +155,17 @@ void json_out_text(struct json_out *j, const char *key, const char *text)
     buf_json_str(&j->buf, text);
 }
 
+void json_out_joined(struct json_out *j, const char *key, const char *const *texts, size_t n)
+{
+    struct buf whole;
+    buf_init(&whole, BUFFER_MAX);
+    for (size_t i = 0; i < n; i++)
+        buf_str(&whole, texts[i]);
+    json_out_text(j, key, buf_cstr(&whole));
+    json_out_fail(j, buf_error(&whole));
+    buf_fini(&whole);
+}
+
 void json_out_known(struct json_out *j, const char *key, bool known, int64_t v)
 {
     json_out_int(j, key, known ? v : CELL_NULL);

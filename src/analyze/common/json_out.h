@@ -39,6 +39,8 @@ void json_out_number(struct json_out *j, const char *key, double v); /* 6 decima
 void json_out_small(struct json_out *j, const char *key, double v);
 void json_out_bool(struct json_out *j, const char *key, bool v);
 void json_out_text(struct json_out *j, const char *key, const char *text);
+/* n texts, one after the other, as one text of any length. */
+void json_out_joined(struct json_out *j, const char *key, const char *const *texts, size_t n);
 /* json_out_text_or_null is json_out_text, and writes null for "". */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);

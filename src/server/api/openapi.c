@@ -43,10 +43,9 @@ static const struct object OBJECTS[] = {
 
 static void put_ref(struct json_out *j, const char *key, const char *prefix, const char *name)
 {
-    char text[128];
-    snprintf(text, sizeof text, "#/components/schemas/%s%s", prefix, name);
+    const char *const text[] = {"#/components/schemas/", prefix, name};
     json_out_object(j, key);
-    json_out_text(j, "$ref", text);
+    json_out_joined(j, "$ref", text, 3);
     json_out_close_object(j);
 }
 
@@ -147,14 +146,13 @@ static void put_cells(struct json_out *j, const struct store_column *c)
 {
     bool wide = strcmp(c->unit, "wide") == 0 || strcmp(c->unit, "epoch") == 0;
     bool text = c->type == STORE_TEXT || wide; /* of a NAME the number of its text */
-    char doc[256];
     const char *unit = strcmp(c->unit, "time") == 0    ? "ns since the session's start"
                        : strcmp(c->unit, "epoch") == 0 ? "ns since the Unix epoch"
                        : wide                          ? "64 bits, decimal"
                                                        : c->unit;
-    snprintf(doc, sizeof doc, "%s%s%s", c->doc, *unit ? "; " : "", unit);
+    const char *const doc[] = {c->doc, *unit ? "; " : "", unit};
     json_out_object(j, c->name);
-    json_out_text(j, "description", doc);
+    json_out_joined(j, "description", doc, 3);
     json_out_text(j, "type", "array");
     json_out_object(j, "items");
     put_type(j, text ? "string" : c->type == STORE_REAL ? "number" : "integer", true);
@@ -291,13 +289,11 @@ static void put_row(struct json_out *j, const struct meta_row *row)
     json_out_object(j, "properties");
     for (unsigned i = 0; i < row->field_count; i++) {
         const struct meta_field *f = &row->fields[i];
-        char doc[256];
+        const char *const doc[] = {f->doc, f->type == META_TIME ? "; ns since the Unix epoch" : ""};
         if (f->type == META_SECRET || f->type == META_BYTES)
             continue;
-        snprintf(doc, sizeof doc, "%s%s", f->doc,
-                 f->type == META_TIME ? "; ns since the Unix epoch" : "");
         json_out_object(j, f->name);
-        json_out_text(j, "description", doc);
+        json_out_joined(j, "description", doc, 2);
         if (f->type != META_JSON)
             put_type(j, types[f->type], f->type != META_TEXT && f->type != META_BOOL);
         json_out_close_object(j);
