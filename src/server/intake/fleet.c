@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/hash.h"
+#include "base/intern.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "store/store.h"
@@ -45,15 +47,10 @@ struct fleet {
 
 static unsigned bucket_of(const char *workspace, const char *uuid, const char *host)
 {
-    const char *const texts[] = {workspace, uuid, *uuid ? "" : host};
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < 3; i++)
-        for (const char *p = texts[i];; p++) {
-            hash = (hash ^ (unsigned char)*p) * 16777619u;
-            if (!*p)
-                break;
-        }
-    return hash % BUCKETS;
+    const char *own = *uuid ? uuid : host;
+    uint64_t tenant = intern_hash(workspace, strlen(workspace)),
+             name = intern_hash(own, strlen(own));
+    return hash_pair((uint32_t)tenant, (uint32_t)name) % BUCKETS;
 }
 
 static bool is_same(const struct entry *a, const struct entry *b)
