@@ -30,12 +30,25 @@ static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
     return rc ? rc : meta_run(tx, META_S_finding_head_add, &clear, NULL, NULL, e);
 }
 
+/* Another server may have loaded the end, and stored the last document, since this one was made. */
+static int is_late(struct meta_tx *tx, const struct meta_analysis *a, struct err *e)
+{
+    struct meta_args of = {0};
+    int64_t ended = 0;
+    meta_arg_text(&of, a->session);
+    int rc = a->final ? 0 : meta_number_tx(tx, META_S_session_has_ended, &of, &ended, e);
+    if (rc == 0 && ended)
+        rc = err_set(e, GPUFL_E_STATE, "the session has ended, and this is not its last document");
+    return rc;
+}
+
 static int analysis_put(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct put *p = arg;
     struct meta_args a = {0};
     meta_arg_row(&a, META_ROW_analysis, p->a);
-    int rc = meta_run(tx, META_S_analysis_put, &a, NULL, NULL, e);
+    int rc = is_late(tx, p->a, e);
+    rc = rc ? rc : meta_run(tx, META_S_analysis_put, &a, NULL, NULL, e);
     return rc || !p->findings ? rc : findings_put(tx, p, e);
 }
 

@@ -292,7 +292,8 @@ struct meta_growth {
 int meta_session_grow(struct meta *m, const char *workspace, const char *session,
                       const struct meta_growth *g, struct err *e);
 
-/* "ended" or "aborted", and when (0: unknown). An end that was recorded stays. */
+/* "ended" or "aborted", and when (0: unknown). An end that was recorded stays. A session whose state
+ * changes here is not analysed until the analysis's own totals come again. */
 int meta_session_end(struct meta *m, const char *workspace, const char *session, const char *state,
                      int64_t ended, struct err *e);
 int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out);
@@ -379,7 +380,7 @@ int meta_upload_remove(struct meta *m, const char *workspace, const char *upload
 /* ---- analysis ------------------------------------------------------------------------------- */
 
 /* Replaces the session's document of that kind and, unless findings is NULL, its findings. NOENT:
- * no such session. */
+ * no such session. STATE: the session has ended, and the document is not final. */
 int meta_analysis_put(struct meta *m, const char *workspace, const struct meta_analysis *a,
                       const struct meta_finding *findings, size_t count, struct err *e);
 int meta_analysis_get(const struct meta_ask *ask, const char *session, const char *kind,

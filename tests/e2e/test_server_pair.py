@@ -53,6 +53,47 @@ class Pair(unittest.TestCase):
         self.assertEqual(self.two.as_user("DELETE", "/api/v1/keys/" + key["id"]).status, 204)
         self.assertEqual(self.one.ask("GET", AT, Authorization=self.key).status, 401)
 
+    def test_over_with_its_final_report(self):
+        """Whoever sees at the other server that a session is over, and analysed, finds its final report there."""
+        def at_two(part=""):
+            return self.two.ask("GET", AT + part, Authorization=self.key)
+
+        self.one.send(self.key, FOLDER)
+        until(lambda: at_two().status == 200 and at_two().json()["analyzed"], "no report of the live session")
+        self.assertIs(at_two("/insights").json()["final"], False)
+        self.one.complete(self.key, SESSION)
+
+        def over():
+            row = at_two().json()
+            return row["state"] == "ended" and row["analyzed"]
+
+        until(over, "it is not over")
+        self.assertIs(at_two("/insights").json()["final"], True)
+
+    def test_quotas_of_both(self):
+        """A limit that is set at one server holds at the other within a minute; each counts what came to itself."""
+        place = self.one.as_user("GET", "/api/v1/auth/me").json()["workspaces"][0]["workspace"]
+        answer = self.one.as_user("PUT", "/api/v1/quota", {"of": "workspace", "id": place, "limits": "sessions=1"})
+        self.assertEqual(answer.status, 204, answer)
+
+        def used(server):
+            rows = server.ask("GET", "/api/v1/quota", Authorization=self.key).json()["limits"]
+            return {(row["of"], row["what"]): (row["used"], row["limit"]) for row in rows}
+
+        def begin(server, number):
+            return server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=self.key,
+                              X_GpuFlight_Session_Id=f"5d0e3f7a-9c41-4b2e-8a6d-{number:012x}")
+
+        self.assertEqual(used(self.one), {("workspace", "sessions"): (0, 1)})
+        until(lambda: used(self.two) == {("workspace", "sessions"): (0, 1)}, "the other server has no limit", 60 + 2 * PATIENCE)
+        for number, server in enumerate((self.one, self.two)):
+            self.assertEqual(begin(server, 2 * number).status, 200)
+            refused = begin(server, 2 * number + 1)
+            self.assertEqual(refused.status, 429, refused)
+            self.assertIn("its 1 sessions of this day", refused.json()["detail"])
+            self.assertGreater(int(refused.fields["Retry-After"]), 0)
+            self.assertEqual(used(server), {("workspace", "sessions"): (1, 1)})
+
     def test_deleting_frees_the_other_ones_disk(self):
         self.one.load(self.key, FOLDER)
         columns = os.path.join(self.one.data, "columns")

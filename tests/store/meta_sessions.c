@@ -192,6 +192,42 @@ static void test_documents(void **state)
     assert_int_equal(n, 2);
 }
 
+/* A session that is over counts as analysed once its last document is there, whoever made the ones
+ * before, and no earlier document replaces the last one. */
+static void test_over_with_its_last_document(void **state)
+{
+    struct fixture *f = *state;
+    const struct meta_growth own = {.records = 10, .kernels = 9, .busy = 0.5};
+    struct meta_analysis a = {.session = "s1", .kind = "report", .rules = "7", .made = 50};
+    struct meta_analysis_head head;
+    struct meta_session got;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 100);
+    OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
+    OK(meta_session_grow(f->m, "w1", "s1", &own, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
+    assert_true(got.analyzed);
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e));
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
+    assert_string_equal(got.state, "ended");
+    assert_false(got.analyzed);
+    a.made = 55;
+    FAILS(STATE, meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e)); /* another server's, late */
+    a.final = 1;
+    a.made = 60;
+    OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
+    OK(meta_session_grow(f->m, "w1", "s1", &own, &f->e));
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* said twice */
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
+    assert_true(got.analyzed);
+    a.final = 0;
+    FAILS(STATE, meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
+    OK(meta_analysis_head(ASK(f, "w1"), "s1", "report", &head));
+    assert_int_equal(head.made, 60);
+    session_make(f, "w1", "s1", "train", "a", 100); /* it goes on */
+    OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
+}
+
 static void test_findings_are_replaced(void **state)
 {
     struct fixture *f = *state;
@@ -380,6 +416,7 @@ int meta_session_cases(void)
         CASE(test_grow_and_end),
         CASE(test_dropped_stays_dropped),
         CASE(test_documents),
+        CASE(test_over_with_its_last_document),
         CASE(test_findings_are_replaced),
         CASE(test_analysis_is_one_transaction),
         CASE(test_uploads),

@@ -240,8 +240,12 @@ static int put_all(void *arg, struct err *e)
 {
     const struct outcomes *all = arg;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < all->count; i++)
-        rc = all->of[i]->late ? 0 : put_one(all->of[i], e);
+    for (size_t i = 0; rc == 0 && i < all->count; i++) {
+        const struct outcome *o = all->of[i];
+        rc = o->late ? 0 : put_one(o, e);
+        if (rc == GPUFL_E_STATE && !o->final)
+            rc = 0; /* it ended while the report was made: its first document was refused */
+    }
     return rc;
 }
 
