@@ -60,40 +60,57 @@ def with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 
-@contextlib.contextmanager
-def running():
-    """A server: the URL of its databases, with {} for the name."""
-    folder, run_as = tempfile.mkdtemp(prefix="gpufl-pg-"), user()
-    data, password = os.path.join(folder, "data"), secrets.token_hex(16)
-    secret = os.path.join(folder, "password")
+def make(folder):
+    """A folder of a server's own in folder/data: the password of its user gpufl."""
+    password, secret, run_as = secrets.token_hex(16), os.path.join(folder, "password"), user()
     with open(secret, "w", encoding="ascii") as file:
         file.write(password)
     os.chmod(secret, 0o600)
     if run_as:
         for path in (folder, secret):
             os.chown(path, run_as["user"], run_as["group"])
-    process = None
     with open(os.path.join(folder, "log"), "ab") as log:
-        try:
-            subprocess.run([os.path.join(bin_folder(), "initdb"), "-D", data, "-U", "gpufl", "-A", "scram-sha-256",
-                            "--pwfile", secret, "--encoding", "UTF8", "--locale", "C", "--no-sync"],
-                           check=True, stdout=log, stderr=log, cwd="/", **run_as)
-            process = subprocess.Popen(
-                [os.path.join(bin_folder(), "postgres"), "-D", data, "-k", folder, "-c", "listen_addresses=",
-                 "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=100"],
-                stdout=log, stderr=log, cwd="/", preexec_fn=with_parent, **run_as)
-            end = time.monotonic() + PATIENCE
-            while subprocess.run([os.path.join(bin_folder(), "pg_isready"), "-qh", folder], check=False).returncode:
-                if process.poll() is not None or time.monotonic() > end:
-                    with open(log.name, encoding="utf-8", errors="replace") as said:
-                        raise AssertionError("PostgreSQL does not start: " + said.read()[-2000:])
-                time.sleep(0.05)
-            yield f"postgres://gpufl:{password}@/{{}}?host={folder}"
-        finally:
-            if process:
-                process.send_signal(signal.SIGINT)
-                process.wait()
-            shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([os.path.join(bin_folder(), "initdb"), "-D", os.path.join(folder, "data"), "-U", "gpufl", "-A", "scram-sha-256",
+                        "--pwfile", secret, "--encoding", "UTF8", "--locale", "C", "--no-sync"],
+                       check=True, stdout=log, stderr=log, cwd="/", **run_as)
+    return password
+
+
+def start(folder):
+    """A server on folder/data, with its socket in folder, once it answers."""
+    with open(os.path.join(folder, "log"), "ab") as log:
+        process = subprocess.Popen(
+            [os.path.join(bin_folder(), "postgres"), "-D", os.path.join(folder, "data"), "-k", folder, "-c", "listen_addresses=",
+             "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=100"],
+            stdout=log, stderr=log, cwd="/", preexec_fn=with_parent, **user())
+    end = time.monotonic() + PATIENCE
+    while subprocess.run([os.path.join(bin_folder(), "pg_isready"), "-qh", folder], check=False).returncode:
+        if process.poll() is not None or time.monotonic() > end:
+            end_of(process)
+            with open(log.name, encoding="utf-8", errors="replace") as said:
+                raise AssertionError("PostgreSQL does not start: " + said.read()[-2000:])
+        time.sleep(0.05)
+    return process
+
+
+def end_of(process, number=signal.SIGINT):
+    if process.poll() is None:
+        process.send_signal(number)
+    process.wait()
+
+
+@contextlib.contextmanager
+def running():
+    """A server: the URL of its databases, with {} for the name."""
+    folder, process = tempfile.mkdtemp(prefix="gpufl-pg-"), None
+    try:
+        password = make(folder)
+        process = start(folder)
+        yield f"postgres://gpufl:{password}@/{{}}?host={folder}"
+    finally:
+        if process:
+            end_of(process)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def main():

@@ -64,12 +64,13 @@ class Server:
             [self.program, "--data", self.data, "--listen", "127.0.0.1:0", "--log-format", "json", *self.options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=environment, text=True)
         self.said = self.process.stdout.readline()
-        found = re.search(r"listening on (https?)://([^/\s]*):(\d+)$", self.said)
+        found = re.search(r"listening on (https?)://([^/\s:]*)(?::(\d+))?$", self.said)
         if not found:
             self.process.wait(PATIENCE)
             raise AssertionError(f"it did not start: {self.said!r} {self.errors()}")
-        self.scheme, self.port = found.group(1), int(found.group(3))
-        if self.scheme == "https":
+        self.scheme = found.group(1)
+        self.port = int(found.group(3) or self.port)  # a public address may have none: the test chose the port
+        if self.scheme == "https" and "--public-url" not in self.options:
             return
         if self.ask("GET", "/api/v1/auth/setup").json()["needed"] or "--local" in self.options:
             self.link = self.process.stdout.readline().split()[-1]
