@@ -301,7 +301,6 @@ static int thread_init(struct loader_thread *t, struct loader *l)
     pthread_condattr_t attr;
     t->loader = l;
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->drained, NULL);
     atomic_init(&t->held.since, INT64_MAX);
     atomic_init(&t->held.taken, INT64_MAX);
     unsigned most = l->config.open_most / l->thread_count;
@@ -310,6 +309,7 @@ static int thread_init(struct loader_thread *t, struct loader *l)
         return GPUFL_E_NOMEM;
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&t->some, &attr);
+    pthread_cond_init(&t->drained, &attr);
     pthread_condattr_destroy(&attr);
     return 0;
 }
@@ -399,7 +399,7 @@ bool loader_drain(struct loader *l, int64_t timeout_ns)
 {
     struct timespec until;
     bool done = true;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_ns / 1000000000;
     until.tv_nsec += timeout_ns % 1000000000;
     until.tv_sec += until.tv_nsec / 1000000000;

@@ -1,0 +1,61 @@
+/* clock_shift.c - the clock that people set, as far away as a file says. For LD_PRELOAD.
+ *
+ *   CLOCK_SHIFT=FILE    eight bytes, native order: ns that are added to the real time; the file may
+ *                       be written while the process runs, so that its clock jumps
+ *
+ * The monotonic clock stays as it is, as where an administrator or NTP sets the time. */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static const _Atomic int64_t *shift; /* the file; written by the test alone */
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *path = getenv("CLOCK_SHIFT");
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    void *at = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *shift, PROT_READ, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at != MAP_FAILED)
+        shift = at;
+}
+
+EXPORT int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    if (syscall(SYS_clock_gettime, clock, t))
+        return -1;
+    if (shift && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+        int64_t now = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec +
+                      atomic_load_explicit(shift, memory_order_relaxed);
+        t->tv_sec = now / 1000000000;
+        t->tv_nsec = now % 1000000000;
+    }
+    return 0;
+}
+
+EXPORT int gettimeofday(struct timeval *restrict t, void *restrict zone)
+{
+    struct timespec now;
+    (void)zone;
+    int rc = clock_gettime(CLOCK_REALTIME, &now);
+    *t = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
+    return rc;
+}
+
+EXPORT time_t time(time_t *t)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (t)
+        *t = now.tv_sec;
+    return now.tv_sec;
+}

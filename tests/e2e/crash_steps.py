@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""A server that is killed in one step that changes many files: a session that grows out of the shared file into one of
+its own, the choice between both at the start after that, and a backup. What was there before is there after it, once.
+
+    crash_steps.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [POINTS [SEED]]
+
+Each step is done once without a kill, which counts the calls that change files (crash_at.c), then POINTS times with a
+kill at one of these calls: before it, behind it, half way through.
+"""
+import contextlib
+import http.client
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import crash
+import live_server
+from crash import HOW, LIBRARY, SERVER, Crashing
+from live_server import bearer
+
+POINTS = int(sys.argv[5]) if len(sys.argv) > 5 else 6
+SEED = int(sys.argv[6]) if len(sys.argv) > 6 else random.SystemRandom().randrange(1 << 32)
+ID, ROWS, FIRST, LINES = "steps", 50, 2, 1200  # of a kernel's line; lines at first, lines in all
+
+
+def text(first, last):
+    """The channel's lines from first to last."""
+    return b"".join(crash.Bodies.body(i).replace(b'"bodies"', b'"steps"') for i in range(first, last))
+
+
+def command(*words):
+    return subprocess.run([SERVER, *words], capture_output=True, text=True, timeout=live_server.DEADLINE_S, check=False)
+
+
+class Steps(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-steps-"))
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        server = cls.server_on(cls.dir / "small")
+        server.begin(0, "")
+        cls.owner = live_server.set_up(server)
+        cls.key = live_server.key(server, cls.owner, "ingest,read")
+        assert cls.send(server, 0, FIRST).status == 200
+        server.until(lambda: cls.kernels(server) == (FIRST - 1) * ROWS, "the first lines")
+        assert server.stop() == 0, server.said()[-3000:]
+
+    @staticmethod
+    def server_on(folder):
+        """One on that folder, not started yet."""
+        server = Crashing.__new__(Crashing)
+        folder.mkdir(exist_ok=True)
+        server.binary, server.folder, server.options, server.port, server.environment = str(SERVER), folder, (), 0, {}
+        server.log = open(folder / "log", "ab", buffering=0)
+        return server
+
+    @classmethod
+    def copy_of(cls, name, to):
+        shutil.copytree(cls.dir / name, cls.dir / to)
+        return cls.server_on(cls.dir / to)
+
+    @classmethod
+    def send(cls, server, first, last):
+        return server.ask("POST", "/api/v1/events/stream", text(first, last), {
+            **bearer(cls.key), "X-GpuFlight-Session-Id": ID, "X-GpuFlight-Channel": "device",
+            "X-GpuFlight-Offset": str(len(text(0, first)))})
+
+    @classmethod
+    def kernels(cls, server):
+        """How many the columns have; None: there is no answer now."""
+        answer = server.ask("GET", f"/api/v1/sessions/{ID}/counts", None, bearer(cls.key))
+        if answer.status != 200:
+            return None
+        data = answer.json()["data"]
+        return dict(zip(data["record"], data["rows"])).get("kernel", 0)
+
+    @classmethod
+    def counted(cls, server, step):
+        """The calls of a start alone, and with the step."""
+        counts = []
+        for what in (lambda s: None, step):
+            file = server.folder / "count"
+            server.environment = {"LD_PRELOAD": str(LIBRARY), "CRASH_COUNT": str(file)}
+            server.start()
+            what(server)
+            assert server.stop() == 0, server.said()[-3000:]
+            server.log = open(server.folder / "log", "ab", buffering=0)
+            counts.append(int(file.read_text()))
+        return counts
+
+    def points(self, least, most):
+        dice = random.Random(SEED)
+        least, most = min(least, most), least + max(most - least, 1) * 4 // 5  # the last calls are not made each time
+        for i in range(POINTS):
+            low, high = (least + (most - least) * n // POINTS for n in (i, i + 1))
+            yield dice.randrange(low, max(high, low + 1)) + 1, HOW[i % len(HOW)], dice
+
+    def clean(self, server, want):
+        """It starts, has the kernels, ends well, and `check` finds nothing."""
+        self.assertTrue(server.begin(0, ""))
+        server.until(lambda: self.kernels(server) == want, lambda: f"{self.kernels(server)} kernels, not {want}")
+        self.assertEqual(server.stop(), 0, server.said()[-3000:])
+        checked = command("check", "--data", server.folder / "data")
+        self.assertEqual(checked.returncode, 0, checked)
+
+    # ---- growth ------------------------------------------------------------------------------------
+
+    @classmethod
+    def grow(cls, server):
+        answer = cls.send(server, FIRST, LINES)
+        assert answer.status == 200, answer
+        server.until(lambda: cls.kernels(server) == (LINES - 1) * ROWS, "the rest")
+        return answer
+
+    def own_file(self, server):
+        return list((server.folder / "data" / "columns").rglob(f"{ID}*.duckdb"))
+
+    def test_growth(self):
+        """Into a file of its own, and the choice between both files at the next start."""
+        server = self.copy_of("small", "grown")
+        self.assertEqual(self.own_file(server), [])
+        least, most = self.counted(server, self.grow)
+        self.assertEqual(len(self.own_file(server)), 1, "it does not grow into a file of its own")
+        killed = 0
+        for at, how, dice in self.points(least // 2, most):
+            with self.subTest(seed=SEED, at=at, how=how):
+                shutil.rmtree(self.dir / "round", ignore_errors=True)
+                server = self.copy_of("small", "round")
+                sent = None
+                if server.begin(at, how):
+                    with contextlib.suppress(OSError, http.client.HTTPException, AssertionError, json.JSONDecodeError):
+                        sent = self.send(server, FIRST, LINES)
+                        self.grow(server)
+                killed += server.over()
+                server.kill()
+                if not server.begin(crash.some(dice, least), dice.choice(HOW)):  # and while it chooses
+                    killed += 1
+                server.kill()
+                self.assertTrue(server.begin(0, ""))
+                before, after = ((n - 1) * ROWS for n in (FIRST, LINES))
+                if sent is None or sent.status != 200:
+                    now = server.until(lambda: self.kernels(server), "an answer")
+                    self.assertIn(now, (before, after))
+                    self.assertEqual(self.send(server, FIRST, LINES).status, 200)
+                server.until(lambda: self.kernels(server) == after, lambda: f"{self.kernels(server)} kernels, not {after}")
+                server.kill()
+                self.clean(server, after)
+        print(f"growth: killed {killed} times, at one of {most} calls", flush=True)
+        self.assertGreaterEqual(killed, POINTS // 3)
+
+    # ---- a backup ----------------------------------------------------------------------------------
+
+    @classmethod
+    def back_up(cls, server):
+        answer = server.ask("POST", "/api/v1/backups", None, cls.owner)
+        assert answer.status == 200, answer
+        return answer
+
+    def restored(self, backup, want):
+        """The backup is whole: a server on what is restored has the kernels."""
+        to = self.dir / "restored"
+        shutil.rmtree(to, ignore_errors=True)
+        server = self.server_on(to)
+        out = command("restore", backup, "--data", to / "data")
+        self.assertEqual(out.returncode, 0, out)
+        self.clean(server, want)
+
+    def test_backup(self):
+        """Killed in a backup: the data are as before, half a backup does not stay, and a whole one is whole."""
+        server, want = self.copy_of("small", "backed"), (FIRST - 1) * ROWS
+        least, most = self.counted(server, self.back_up)
+        shutil.rmtree(self.dir / "backed" / "data" / "backups")
+        killed = 0
+        for at, how, _ in self.points(least, most):
+            with self.subTest(seed=SEED, at=at, how=how):
+                shutil.rmtree(self.dir / "round", ignore_errors=True)
+                server = self.copy_of("backed", "round")
+                if server.begin(at, how):
+                    with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
+                        self.back_up(server)
+                killed += server.over()
+                server.kill()
+                self.clean(server, want)
+                backups = server.folder / "data" / "backups"
+                left = list(backups.iterdir()) if backups.is_dir() else []
+                self.assertEqual([p.name for p in left if p.name.endswith(".part")], [])
+                for backup in left:
+                    self.restored(backup, want)
+                server.log = open(server.folder / "log", "ab", buffering=0)
+                self.assertTrue(server.begin(0, ""))
+                self.back_up(server)
+                server.kill()
+                new = set(backups.iterdir()) - set(left)
+                self.assertEqual(len(new), 1, new)
+                self.restored(new.pop(), want)
+        print(f"backup: killed {killed} times, at one of {most - least} calls", flush=True)
+        self.assertGreaterEqual(killed, POINTS // 3)
+
+
+if __name__ == "__main__":
+    print(f"{POINTS} points with seed {SEED}", flush=True)
+    unittest.main(argv=sys.argv[:1])
