@@ -135,7 +135,7 @@ struct asked {
 
 static size_t ask(const struct asked *a)
 {
-    const struct meta_days days = {a->by, FIRST, FIRST + DAYS};
+    const struct meta_days days = {a->by, FIRST, FIRST + DAYS, NULL};
     struct err e = {0};
     const struct meta_ask ask = {m, "w", &mem, &e};
     struct meta_page page = {.limit = a->question == FLEET || a->question == SUMS ? 100 : 1000};
@@ -187,6 +187,7 @@ static void run(const struct meta_config *c)
         {"fleet by host", FLEET, META_BY_HOST, {0}},
         {"fleet by application", FLEET, META_BY_APP, {0}},
         {"fleet by GPU", FLEET, META_BY_GPU, {0}},
+        {"usage by day", USAGE, META_BY_DAY, {0}},
         {"usage by host and day", USAGE, META_BY_HOST, {0}},
         {"usage by application and day", USAGE, META_BY_APP, {0}},
         {"kernels with most time", SUMS, 0, {.kind = "kernel", YEAR}},

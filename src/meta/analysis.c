@@ -1,8 +1,9 @@
 /* analysis.c - the documents that the analysis of a session made, and its findings as rows, so
  * that they can be looked for across sessions.
  *
- * A head counts the findings of a session and names the worst: of all ('*'), of each GPU with those
- * of no GPU, and of no GPU alone (''). Sums of a fleet read heads, which are few and short. */
+ * A head counts the findings of a session and names the worst, by application, host and GPU. Sums
+ * of a fleet read heads, which are few and short. Heads need both the findings and the usage by
+ * day, and are made anew with each. */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -26,8 +27,15 @@ static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
         meta_arg_row(&a, META_ROW_finding, &f);
         rc = meta_run(tx, META_S_finding_add, &a, NULL, NULL, e);
     }
-    rc = rc ? rc : meta_run(tx, META_S_finding_head_clear, &clear, NULL, NULL, e);
-    return rc ? rc : meta_run(tx, META_S_finding_head_add, &clear, NULL, NULL, e);
+    return rc ? rc : meta_fleet_heads(tx, p->a->session, e);
+}
+
+int meta_fleet_heads(struct meta_tx *tx, const char *session, struct err *e)
+{
+    struct meta_args of = {0};
+    meta_arg_text(&of, session);
+    int rc = meta_run(tx, META_S_fleet_head_clear, &of, NULL, NULL, e);
+    return rc ? rc : meta_run(tx, META_S_fleet_head_add, &of, NULL, NULL, e);
 }
 
 /* Another server may have loaded the end, and stored the last document, since this one was made. */

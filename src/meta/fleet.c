@@ -176,7 +176,7 @@ static int usage_put(struct meta_tx *tx, void *arg, struct err *e)
         meta_arg_row(&a, META_ROW_usage, &p->rows[i]);
         rc = meta_run(tx, META_S_usage_add, &a, NULL, NULL, e);
     }
-    return rc;
+    return rc ? rc : meta_fleet_heads(tx, p->session, e);
 }
 
 int meta_usage_put(struct meta *m, const char *workspace, const char *session,
@@ -191,8 +191,6 @@ static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
                       struct meta_page *page, bool ascending, struct meta_args *a,
                       struct meta_cursor **c)
 {
-    if ((unsigned)days->by > META_BY_GPU)
-        return err_set(ask->e, GPUFL_E_INVAL, "days are summed by host, application or GPU");
     meta_arg_int(a, days->from);
     meta_arg_int(a, days->to);
     return meta_page_begin(ask, page, META_KIND_TEXT, ascending, c);
@@ -205,15 +203,20 @@ int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
         [META_BY_APP] = META_S_usage_days_app,
         [META_BY_HOST] = META_S_usage_days_host,
         [META_BY_GPU] = META_S_usage_days_gpu,
+        [META_BY_DAY] = META_S_usage_days,
     };
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
+    if (days->by != META_BY_DAY && (unsigned)days->by > META_BY_GPU)
+        return err_set(ask->e, GPUFL_E_INVAL,
+                       "days are summed by host, application or GPU, or as a whole");
     int rc = sums_begin(ask, days, page, true, &a, &c);
     if (!c || rc)
         return rc;
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    meta_arg_text(&a, days->name);
     rc = meta_list(ask, statements[days->by], &a, META_ROW_usage_sum, rows, count);
     if (!page_over(page, rc, *count))
         return rc;
@@ -231,6 +234,8 @@ int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
     };
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
+    if ((unsigned)days->by > META_BY_GPU)
+        return err_set(ask->e, GPUFL_E_INVAL, "days are summed by host, application or GPU");
     int rc = sums_begin(ask, days, page, false, &a, &c);
     if (!c || rc)
         return rc;

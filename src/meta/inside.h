@@ -226,6 +226,9 @@ bool meta_page_more(const struct meta_page *page, size_t *count);
 int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
                    struct meta_page *page, void *rows, size_t *count);
 
+/* Makes the heads of a session's findings anew (analysis.c). */
+int meta_fleet_heads(struct meta_tx *tx, const char *session, struct err *e);
+
 /* Forgets sums of days before that, by whole spans (rollups.c). */
 int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e);
 

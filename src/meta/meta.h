@@ -292,8 +292,7 @@ struct meta_growth {
 int meta_session_grow(struct meta *m, const char *workspace, const char *session,
                       const struct meta_growth *g, struct err *e);
 
-/* "ended" or "aborted", and when (0: unknown). An end that was recorded stays. A session whose state
- * changes here is not analysed until the analysis's own totals come again. */
+/* "ended" or "aborted", and when (0: unknown). An end stays; a new state takes "analyzed" back. */
 int meta_session_end(struct meta *m, const char *workspace, const char *session, const char *state,
                      int64_t ended, struct err *e);
 int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out);
@@ -332,8 +331,8 @@ int meta_session_list(const struct meta_ask *ask, const struct meta_session_quer
 int meta_session_count(struct meta *m, const char *workspace, const struct meta_session_query *q,
                        int64_t *count, struct err *e);
 
-/* Values that sessions have, to choose among; those of most sessions first. */
-enum meta_by { META_BY_APP, META_BY_HOST, META_BY_GPU, META_BY_ENGINE, META_BY_COUNT };
+/* Values that sessions have, those of most sessions first. DAY is for meta_usage_days alone. */
+enum meta_by { META_BY_APP, META_BY_HOST, META_BY_GPU, META_BY_ENGINE, META_BY_COUNT, META_BY_DAY };
 
 int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned limit,
                        struct meta_name_count **rows, size_t *count);
@@ -447,12 +446,12 @@ int meta_usage_put(struct meta *m, const char *workspace, const char *session,
                    const struct meta_usage *rows, size_t count, struct err *e);
 
 struct meta_days {
-    enum meta_by by;  /* host, application or GPU; not engine */
+    enum meta_by by;  /* host, application or GPU; of usage DAY as well: all of a day */
     int64_t from, to; /* from <= day < to */
+    const char *name; /* of usage, not by DAY: only this one; NULL: all */
 };
 
-/* Sums over days: for each day, by name and day; and for all days together, those that held GPUs
- * longest first. */
+/* Sums by name and day; and of all days together, those that held GPUs longest first. */
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count);
 int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,

@@ -224,6 +224,9 @@ class Fleet(unittest.TestCase):
             self.assertTrue(0 < row["busy"] <= 1, row)
         self.assertEqual(len(self.get(f"usage?by=gpu&from={day}&to={day + 1}&limit=1")["rows"]), 1)
         self.assertIsNotNone(self.get(f"usage?by=gpu&from={day}&to={day + 1}&limit=1")["next"])
+        whole = self.get(f"usage?by=day&from={day}&to={day + 1}")["rows"]
+        parts = self.get(f"usage?by=gpu&from={day}&to={day + 1}")["rows"]
+        self.assertEqual([(r["name"], r["day"], r["sessions"], r["wall"]) for r in whole], [("", day, 1, sum(r["wall"] for r in parts))])
         self.check_sums(os.path.basename(session), day, sum(d["kernels"] for d in used))
 
     def check_sums(self, session, day, kernels):
@@ -231,6 +234,15 @@ class Fleet(unittest.TestCase):
         days = f"from={day}&to={day + 1}"
         sums = self.get(f"rollups?{days}")["rows"]
         self.assertEqual(sum(r["calls"] for r in sums), kernels)
+        shown = self.get(f"sessions/{session}/kernels?limit=1000")
+        plain = dict(zip(shown["mangled"], shown["names"]))
+        named = [r for r in sums if r["name"]]  # without the row of all others
+        self.assertGreater(len(named), 10)
+        self.assertEqual([r["plain"] for r in named], [plain[r["name"]] for r in named])
+        self.assertEqual(len({r["short_name"] for r in named}), len(named))
+        self.assertTrue(all(0 < len(r["short_name"]) <= 120 for r in named), named)
+        scope = self.get(f"rollups?kind=scope&{days}")["rows"]
+        self.assertEqual([(r["plain"], r["short_name"]) for r in scope], [(r["name"],) * 2 for r in scope])
         self.assertEqual(self.server.as_user("DELETE", f"/api/v1/sessions/{session}").status, 204)
         self.assertEqual(self.get(f"rollups?{days}")["rows"], sums)
         one = self.get(f"rollups/days?{days}&by=host&name={sums[0]['name']}")["rows"]

@@ -200,6 +200,32 @@ static void test_running(void **state)
     assert_int_equal(n, 1);
 }
 
+/* All of a day as one row, page by page, and one name alone. */
+static void check_whole_days(struct fixture *f)
+{
+    struct meta_usage_sum *rows = NULL;
+    struct meta_fleet_sum *sums = NULL;
+    struct meta_page page = {.limit = 1};
+    size_t n = 0;
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_DAY, 0, 100, NULL}, &page, &rows,
+                       &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(rows[0].name, "");
+    assert_int_equal(rows[0].day, 10);
+    page.after = page.next;
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_DAY, 0, 100, NULL}, &page, &rows,
+                       &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].day, 11);
+    page = (struct meta_page){0};
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100, "infer"}, &page,
+                       &rows, &n));
+    assert_int_equal(n, 1);
+    assert_string_equal(rows[0].name, "infer");
+    FAILS(INVAL, meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_DAY, 0, 1, NULL},
+                                 &(struct meta_page){0}, &sums, &n));
+}
+
 static void test_days(void **state)
 {
     struct fixture *f = *state;
@@ -217,7 +243,8 @@ static void test_days(void **state)
     OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* again: counts once */
     OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its days stay */
-    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 100}, &page, &rows, &n));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "node-a");
     assert_int_equal(rows[0].day, 10);
@@ -237,23 +264,28 @@ static void test_days(void **state)
     assert_int_equal(rows[1].kernels, META_NONE);
     assert_int_equal(rows[1].counted, 0);
     assert_int_equal(rows[0].counted, 2);
-    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 10, 11}, &page, &rows, &n));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 10, 11, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 2);
     assert_string_equal(rows[0].name, "infer");
     page.limit = 1;
-    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1");
     page.after = page.next;
-    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].day, 11);
+    check_whole_days(f);
     page = (struct meta_page){0};
-    FAILS(INVAL, meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1}, &page,
-                                 &rows, &n));
+    FAILS(INVAL, meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1, NULL},
+                                 &page, &rows, &n));
     FAILS(NOENT, meta_usage_put(f->m, "w9", "s1", one, 3, &f->e));
     OK(meta_usage_put(f->m, "w1", "s1", NULL, 0, &f->e));
-    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100}, &page, &rows, &n));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 1);
 }
 
@@ -295,10 +327,10 @@ static void put_usage(struct fixture *f)
     session_make(f, "w1", "s1", "train", "a", 100);
     session_make(f, "w1", "s2", "infer", "b", 100);
     OK(meta_usage_put(f->m, "w1", "s1", one, 4, &f->e));
-    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
     OK(meta_usage_put(f->m, "w1", "s3", two + 1, 1, &f->e));
     OK(meta_analysis_put(f->m, "w1", &a1, bad, 2, &f->e));
-    OK(meta_analysis_put(f->m, "w1", &a2, &mild, 1, &f->e));
+    OK(meta_analysis_put(f->m, "w1", &a2, &mild, 1, &f->e)); /* findings first, or usage first */
+    OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
 }
 
 static void check_apps(const struct meta_fleet_sum *rows, size_t n)
@@ -332,14 +364,16 @@ static void check_pages_of_gpus(struct fixture *f)
     struct meta_fleet_sum *rows = NULL;
     struct meta_page page = {.limit = 1};
     size_t n = 0;
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].name, "GPU-1"); /* 3 hours, GPU-2 has 2 */
     assert_int_equal(rows[0].sessions, 3);
     assert_int_equal(rows[0].counted, 2);  /* the sum of kernels is of these */
     assert_int_equal(rows[0].findings, 2); /* not that of GPU-2 */
     page.after = page.next;
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100}, &page, &rows, &n));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_GPU, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_string_equal(rows[0].name, "GPU-2");
     assert_int_equal(rows[0].findings, 2);
 }
@@ -352,20 +386,22 @@ static void test_sums(void **state)
     struct meta_page page = {0};
     size_t n = 0;
     put_usage(f);
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 30}, &page, &rows, &n));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 30, NULL}, &page, &rows,
+                       &n));
     check_apps(rows, n);
     check_pages_of_gpus(f);
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its hours stay */
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 30}, &page, &rows, &n));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 30, NULL}, &page, &rows,
+                       &n));
     assert_string_equal(rows[0].name, "a");
     assert_int_equal(rows[0].findings, 0);
     assert_int_equal(rows[0].severity, META_NONE);
     assert_string_equal(rows[0].rule, "");
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 100, 200}, &page, &rows,
-                       &n));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 100, 200, NULL}, &page,
+                       &rows, &n));
     assert_int_equal(n, 0);
-    FAILS(INVAL, meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1}, &page,
-                                 &rows, &n));
+    FAILS(INVAL, meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_ENGINE, 0, 1, NULL},
+                                 &page, &rows, &n));
 }
 
 static void test_audit(void **state)

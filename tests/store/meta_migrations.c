@@ -63,7 +63,8 @@ static void heads_check(struct fixture *f)
     struct meta_fleet_sum *rows = NULL;
     struct meta_page page = {0};
     size_t n = 0;
-    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100}, &page, &rows, &n));
+    OK(meta_fleet_sums(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 2);
     for (size_t i = 0; i < n; i++) {
         bool train = strcmp(rows[i].name, "train") == 0;
@@ -86,7 +87,8 @@ static void unknown_check(struct fixture *f, int from)
     assert_true(isnan(s.busy));
     if (from < 4)
         return;
-    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100}, &page, &rows, &n));
+    OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_APP, 0, 100, NULL}, &page, &rows,
+                       &n));
     assert_int_equal(n, 2);
     assert_int_equal(rows[0].kernels, 7);
     assert_int_equal(rows[0].counted, 1);

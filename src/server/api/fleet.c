@@ -4,7 +4,13 @@
 #include "server/api/parts.h"
 #include "server/api/rows.h"
 
-static const enum meta_by BY[] = {META_BY_HOST, META_BY_APP, META_BY_GPU};
+#include "base/alloc.h"
+#include "symbol/names/demangle.h"
+#include "symbol/names/shorten.h"
+
+#include <string.h>
+
+static const enum meta_by BY[] = {META_BY_HOST, META_BY_APP, META_BY_GPU, META_BY_DAY};
 
 void api_hosts(struct call *c)
 {
@@ -77,7 +83,7 @@ void api_usage(struct call *c)
 {
     struct meta_page page = ROWS_PAGE(c, usage);
     const struct meta_days days = {BY[ARG(c, usage, by)->i], ARG(c, usage, from)->i,
-                                   ARG(c, usage, to)->i};
+                                   ARG(c, usage, to)->i, ARG(c, usage, name)->text};
     struct meta_usage_sum *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -89,7 +95,7 @@ void api_fleet(struct call *c)
 {
     struct meta_page page = ROWS_PAGE(c, fleet);
     const struct meta_days days = {BY[ARG(c, fleet, by)->i], ARG(c, fleet, from)->i,
-                                   ARG(c, fleet, to)->i};
+                                   ARG(c, fleet, to)->i, NULL};
     struct meta_fleet_sum *rows = NULL;
     struct rows_list l;
     rows_list_begin(&l, c);
@@ -99,6 +105,31 @@ void api_fleet(struct call *c)
 
 static const char *const ROLLUP_KINDS[] = {"kernel", "scope", "line"};
 static const enum meta_rollup_by ROLLUP_BY[] = {META_ROLLUP_DAY, META_ROLLUP_APP, META_ROLLUP_HOST};
+
+/* Gives kernels their names for people. */
+static int name_kernels(struct rows_list *l, struct meta_rollup_sum *rows)
+{
+    const char **symbols = region_array(&l->mem, l->count + 1, sizeof *symbols);
+    struct buf plain, brief;
+    if (!symbols)
+        return err_nomem(&l->e);
+    for (size_t i = 0; i < l->count; i++)
+        symbols[i] = rows[i].name;
+    buf_init(&plain, DEMANGLE_ROOM);
+    buf_init(&brief, ROWS_MEMORY);
+    int rc = shorten_symbols(&brief, symbols, l->count);
+    const char *at = brief.data;
+    for (size_t i = 0; i < l->count && rc == 0; i++, at += strlen(at) + 1) {
+        buf_clear(&plain);
+        demangle_put(&plain, rows[i].name);
+        rows[i].plain = region_strdup(&l->mem, buf_cstr(&plain));
+        rows[i].short_name = region_strdup(&l->mem, at);
+        rc = buf_error(&plain) || !rows[i].plain || !rows[i].short_name ? GPUFL_E_NOMEM : 0;
+    }
+    buf_fini(&brief);
+    buf_fini(&plain);
+    return rc ? err_set(&l->e, rc, "%s", err_text(rc)) : 0;
+}
 
 void api_rollups(struct call *c)
 {
@@ -112,6 +143,8 @@ void api_rollups(struct call *c)
     struct rows_list l;
     rows_list_begin(&l, c);
     int rc = meta_rollup_sums(&l.ask, &q, &page, &rows, &l.count);
+    if (rc == 0 && ARG(c, rollups, kind)->i == 0)
+        rc = name_kernels(&l, rows);
     rows_list_end(&l, rc, META_ROW_rollup_sum, rows, page.next);
 }
 
