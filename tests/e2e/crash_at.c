@@ -3,6 +3,7 @@
  *   CRASH_AT=N       at the Nth such call; 0 or nothing: never
  *   CRASH_HOW        before: instead of the call; after: right behind it; torn: after half of what
  *                    is to be written (a call that writes nothing: before)
+ *   CRASH_FROM=FILE  calls count from when that file is there
  *   CRASH_COUNT=FILE at a regular end, how many calls there were
  *
  * So every moment at which files are in between can be had, as often as wanted, where killing at
@@ -27,7 +28,8 @@ enum how { BEFORE, AFTER, TORN };
 
 static unsigned long at;
 static enum how how;
-static const char *count_file;
+static const char *count_file, *from_file;
+static atomic_bool begun;
 static atomic_ulong calls;
 
 __attribute__((constructor)) static void begin(void)
@@ -38,6 +40,7 @@ __attribute__((constructor)) static void begin(void)
           : way && strcmp(way, "torn") == 0 ? TORN
                                             : BEFORE;
     count_file = getenv("CRASH_COUNT");
+    from_file = getenv("CRASH_FROM");
     unsetenv("LD_PRELOAD"); /* children are somebody else */
 }
 
@@ -63,10 +66,20 @@ static bool is_file(int fd)
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+static bool has_begun(void)
+{
+    if (!from_file || atomic_load(&begun))
+        return true;
+    if (access(from_file, F_OK))
+        return false;
+    atomic_store(&begun, true);
+    return true;
+}
+
 /* Whether this call is the one. */
 static bool now(bool counts)
 {
-    return counts && atomic_fetch_add(&calls, 1) + 1 == at;
+    return counts && has_begun() && atomic_fetch_add(&calls, 1) + 1 == at;
 }
 
 #define REAL(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
