@@ -13,6 +13,9 @@ struct page {
     unsigned columns;
     const void *data[PAGE_COLUMNS_MAX];      /* int64_t, double, or texts in the engine's form */
     const uint64_t *valid[PAGE_COLUMNS_MAX]; /* bit a row; NULL: all known */
+    /* A column of lists has the cells of all rows in data, one after the other; this says where the
+     * list of each row ends. NULL: a cell a row. */
+    const int64_t *ends[PAGE_COLUMNS_MAX];
     struct store_text (*text)(const struct page *p, unsigned column, size_t row);
 };
 

@@ -270,6 +270,12 @@ struct store_ops {
     int (*scan_names)(struct store_session *ss, const struct wire_visitor *v, struct err *e);
     int (*scan_unknown)(struct store_session *ss, const struct store_visitor *v, struct err *e);
 
+    /* For somebody who scans many tables: *out is the session as of now, whatever is committed
+     * later, for scan, scan_names and scan_unknown alone; its owner's thread. let ends it; the
+     * session must stay open meanwhile. NULL: scans of the session itself cost no more. */
+    int (*hold)(struct store_session *ss, struct store_session **out, struct err *e);
+    void (*let)(struct store_session *held);
+
     int (*query)(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e);
 

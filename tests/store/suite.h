@@ -43,6 +43,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(rows_come_back)                                                                              \
     X(positions_go_with_commits)                                                                   \
     X(rollback_leaves_nothing)                                                                     \
+    X(a_held_state_stays)                                                                          \
     X(scan_is_bounded_by_time)                                                                     \
     X(unknown_lines_are_kept)                                                                      \
     X(texts_of_all_kinds)                                                                          \

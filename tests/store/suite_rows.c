@@ -54,6 +54,17 @@ static void compare_all(struct store_session *ss, const struct fixture *f)
     assert_int_equal(c.next, names);
 }
 
+/* A state that is held has the same rows. */
+static void compare_held(struct store_session *ss, const struct fixture *f)
+{
+    struct store_session *held;
+    if (!OPS->hold)
+        return;
+    OK(OPS->hold(ss, &held, e));
+    compare_all(held, f);
+    OPS->let(held);
+}
+
 void suite_rows_come_back(void **state)
 {
     const struct fixture *fixtures[] = {&suite.recorded, &suite.simulated};
@@ -65,6 +76,7 @@ void suite_rows_come_back(void **state)
         compare_all(ss, fixtures[i]);
         OK(OPS->settle(ss, e));
         compare_all(ss, fixtures[i]);
+        compare_held(ss, fixtures[i]);
         OPS->put(ss);
         OK(OPS->get(suite.store, "w", ids[i], false, &ss, e));
         compare_all(ss, fixtures[i]);
@@ -162,6 +174,37 @@ void suite_rollback_leaves_nothing(void **state)
     OK(OPS->positions(ss, at, &count, e));
     assert_int_equal(count, 1);
     assert_int_equal(at[0].offset, 1);
+    OPS->put(ss);
+}
+
+/* A held state stays as it was, whatever is committed. */
+void suite_a_held_state_stays(void **state)
+{
+    struct store_session *ss, *held, *later;
+    size_t n = 0;
+    const struct wire_visitor v = {.arg = &n, .batch = count_rows};
+    (void)state;
+    if (!OPS->hold)
+        return;
+    OK(OPS->get(suite.store, "w", "held", true, &ss, e));
+    OK(OPS->begin(ss, e));
+    append_kernels(ss, 0, 1000);
+    OK(OPS->commit(ss, NULL, 0, e));
+    OK(OPS->hold(ss, &held, e));
+    assert_int_equal(rows_of(held, RECORD_kernel), 1000);
+    for (int64_t round = 1; round < 3; round++) { /* the second one is large */
+        OK(OPS->begin(ss, e));
+        append_kernels(ss, 1000000 * round, round == 1 ? 10 : 40000);
+        OK(OPS->commit(ss, NULL, 0, e));
+        assert_int_equal(rows_of(ss, RECORD_kernel), round == 1 ? 1010 : 41010);
+        assert_int_equal(rows_of(held, RECORD_kernel), 1000);
+        OK(OPS->hold(ss, &later, e));
+        assert_int_equal(rows_of(later, RECORD_kernel), round == 1 ? 1010 : 41010);
+        OPS->let(later);
+    }
+    OK(OPS->scan(held, RECORD_kernel, 10000, 20000, &v, e));
+    assert_int_equal(n, 11);
+    OPS->let(held);
     OPS->put(ss);
 }
 

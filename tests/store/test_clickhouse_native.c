@@ -20,11 +20,51 @@ static void put_ints(struct buf *b, const char *name, const char *type, size_t w
     }
 }
 
+/* Lists of i % 4 numbers, and of i % 3 texts. */
+static void put_lists(struct buf *b)
+{
+    int64_t end = 0;
+    native_column(b, "f", "Array(Int64)");
+    for (int64_t i = 0; i < ROWS; i++) {
+        end += i % 4;
+        buf_put(b, &end, sizeof end);
+    }
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t k = 0; k < i % 4; k++)
+            buf_put(b, &(int64_t){10 * i + k}, 8);
+    native_column(b, "g", "Array(String)");
+    end = 0;
+    for (int64_t i = 0; i < ROWS; i++) {
+        end += i % 3;
+        buf_put(b, &end, sizeof end);
+    }
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t k = 0; k < i % 3; k++)
+            native_text(b, "abc", (size_t)k + 1);
+}
+
+static void check_lists(const struct page *p)
+{
+    size_t numbers = 0, texts = 0;
+    assert_null(p->ends[0]);
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t k = 0; k < i % 4; k++)
+            assert_int_equal(((const int64_t *)p->data[5])[numbers++], 10 * i + k);
+        for (size_t k = 0; k < i % 3; k++) {
+            struct store_text text = p->text(p, 6, texts++);
+            assert_int_equal(text.len, k + 1);
+            assert_memory_equal(text.at, "abc", k + 1);
+        }
+        assert_int_equal(p->ends[5][i], numbers);
+        assert_int_equal(p->ends[6][i], texts);
+    }
+}
+
 /* Two blocks with all types that are read. */
 static void make_blocks(struct buf *b)
 {
     for (int block = 0; block < 2; block++) {
-        native_block(b, 5, ROWS);
+        native_block(b, 7, ROWS);
         put_ints(b, "a", "Int64", 8);
         put_ints(b, "b", "Int16", 2);
         put_ints(b, "c", "UInt8", 1);
@@ -39,20 +79,24 @@ static void make_blocks(struct buf *b)
             buf_char(b, i % 3 == 0);
         for (int i = 0; i < ROWS; i++)
             buf_put(b, &(double){i / 2.0}, 8);
+        put_lists(b);
     }
-    native_block(b, 5, 0); /* servers end so, or not */
+    native_block(b, 7, 0); /* servers end so, or not */
     native_column(b, "a", "Int64");
     native_column(b, "b", "Int16");
     native_column(b, "c", "UInt8");
     native_column(b, "d", "String");
     native_column(b, "e", "Nullable(Float64)");
+    native_column(b, "f", "Array(Int64)");
+    native_column(b, "g", "Array(String)");
 }
 
 static int check_block(void *arg, const struct page *p)
 {
     ++*(int *)arg;
     assert_int_equal(p->rows, ROWS);
-    assert_int_equal(p->columns, 5);
+    assert_int_equal(p->columns, 7);
+    check_lists(p);
     for (size_t i = 0; i < ROWS; i++) {
         int64_t v = (int64_t)i * 7 - 1000;
         assert_int_equal(page_int(p, 0, i), v);

@@ -103,6 +103,19 @@ static int scan_kind(struct reading *r, enum record_kind kind, enum channel chan
     return rc;
 }
 
+/* All scans of a report read one state of the session. */
+static int hold(struct reading *r, struct store_session *ss, struct err *e)
+{
+    r->ss = ss;
+    return r->ops->hold ? r->ops->hold(ss, &r->ss, e) : 0;
+}
+
+static void let(struct reading *r)
+{
+    if (r->ops->let)
+        r->ops->let(r->ss);
+}
+
 static int read_columns(void *arg, struct model *m, struct load_stats *stats, struct err *e)
 {
     static const enum channel order[] = {CHANNEL_SYSTEM, CHANNEL_SCOPE, CHANNEL_DEVICE,
@@ -134,11 +147,17 @@ static int read_samples(void *arg, const char *session, struct model *m)
     struct load_stats stats = {0};
     struct reading r = {.ops = of->ops, .model = m, .stats = &stats, .stop = of->stop};
     const struct wire_visitor names = {.arg = &r, .name = take_name};
+    struct store_session *ss;
     struct err e;
     if (!of->place || strlen(session) >= STORE_ID_MAX ||
-        r.ops->get(of->place->store, of->place->workspace, session, false, &r.ss, &e))
+        r.ops->get(of->place->store, of->place->workspace, session, false, &ss, &e))
         return GPUFL_E_NOENT;
-    int rc = r.ops->scan_unknown(r.ss, &(struct store_visitor){&r, take_lines}, &e);
+    int rc = hold(&r, ss, &e);
+    if (rc) {
+        r.ops->put(ss);
+        return rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;
+    }
+    rc = r.ops->scan_unknown(r.ss, &(struct store_visitor){&r, take_lines}, &e);
     if (rc == 0)
         rc = r.ops->scan_names(r.ss, &names, &e);
     if (rc == 0)
@@ -148,18 +167,23 @@ static int read_samples(void *arg, const char *session, struct model *m)
     if (rc == 0)
         rc = model_finish(m);
     decoder_close(r.decoder);
-    r.ops->put(r.ss);
+    let(&r);
+    r.ops->put(ss);
     return rc == 0 || rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;
 }
 
 int columns_report(struct report *r, const struct columns_source *from,
                    const struct gpufl_report_options *o, struct err *e)
 {
-    struct reading reading = {
-        .ops = from->ops, .ss = from->session, .stop = from->stop, .place = from->place};
+    struct reading reading = {.ops = from->ops, .stop = from->stop, .place = from->place};
     const struct report_source source = {
         .arg = &reading, .dir = from->dir, .read = read_columns, .samples = read_samples};
-    return report_open_source(r, &source, o, e);
+    int rc = hold(&reading, from->session, e);
+    if (rc)
+        return rc;
+    rc = report_open_source(r, &source, o, e);
+    let(&reading);
+    return rc;
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */

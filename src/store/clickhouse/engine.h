@@ -56,6 +56,7 @@ struct store {
 };
 
 struct writer;
+struct view;
 
 struct store_session {
     struct listed at; /* first */
@@ -67,7 +68,8 @@ struct store_session {
 
     pthread_mutex_t write_lock; /* who writes */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
-    int64_t seen; /* commit of the positions that were reported last; -1: never; relaxed */
+    int64_t seen;      /* commit of the positions that were reported last; -1: never; relaxed */
+    struct view *view; /* owned: what scans read, in place of the last commit; NULL: none */
 };
 
 /* ---- layout.c: tables --------------------------------------------------------------------- */
@@ -250,6 +252,8 @@ int click_scan_rows(struct store_session *ss, enum record_type type, int64_t fro
 int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v, struct err *e);
 int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
 int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e);
+int click_scan_hold(struct store_session *ss, struct store_session **out, struct err *e);
+void click_scan_let(struct store_session *ss);
 
 int click_keep_history(struct store *s, const char *workspace, const struct store_history *of,
                        size_t count, struct err *e);

@@ -51,6 +51,7 @@ void native_in_fini(struct native_in *n)
     for (unsigned i = 0; i < PAGE_COLUMNS_MAX; i++) {
         mem_free(n->cells[i]);
         mem_free(n->nulls[i]);
+        mem_free(n->ends[i]);
     }
     buf_fini(&n->in);
     buf_fini(&n->failure);
@@ -102,7 +103,7 @@ static int get_text(struct native_in *n, struct store_text *out)
 
 static int set_type(struct native_in *n, struct store_text t)
 {
-    static const char nullable[] = "Nullable(";
+    static const char nullable[] = "Nullable(", list[] = "Array(";
     static const struct {
         const char *name;
         enum native_type type;
@@ -116,6 +117,11 @@ static int set_type(struct native_in *n, struct store_text t)
     n->nullable = t.len > sizeof nullable && !memcmp(t.at, nullable, sizeof nullable - 1);
     if (n->nullable)
         t = (struct store_text){t.at + sizeof nullable - 1, t.len - sizeof nullable};
+    n->list = t.len > sizeof list && !memcmp(t.at, list, sizeof list - 1);
+    if (n->list && n->nullable)
+        return GPUFL_E_CORRUPT;
+    if (n->list)
+        t = (struct store_text){t.at + sizeof list - 1, t.len - sizeof list};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (t.len == strlen(types[i].name) && !memcmp(t.at, types[i].name, t.len)) {
             n->type = types[i].type;
@@ -176,9 +182,44 @@ static int name_column(struct native_in *n)
     }
     n->named = true;
     n->nulls_done = false;
+    n->ends_done = false;
     n->row = 0;
-    return mem_grow(&n->cells[n->column], &n->cells_cap[n->column], n->page.rows + 1,
-                    text ? sizeof(struct store_text) : 8, NATIVE_ROWS_MAX + 1);
+    return 0;
+}
+
+/* Where the lists of a column end. */
+static int read_ends(struct native_in *n)
+{
+    size_t rows = n->page.rows;
+    if (n->in.len - n->at < rows * 8)
+        return MORE;
+    int rc =
+        mem_grow(&n->ends[n->column], &n->ends_cap[n->column], rows + 1, 8, NATIVE_ROWS_MAX + 1);
+    if (rc)
+        return rc;
+    int64_t *ends = n->ends[n->column];
+    memcpy(ends, n->in.data + n->at, rows * 8);
+    for (size_t i = 0; i < rows; i++)
+        if (ends[i] < (i ? ends[i - 1] : 0) || ends[i] > NATIVE_CELLS_MAX)
+            return GPUFL_E_CORRUPT;
+    n->at += rows * 8;
+    n->count = rows ? (size_t)ends[rows - 1] : 0;
+    return 0;
+}
+
+/* Room for the column's cells, once their number is known. */
+static int make_room(struct native_in *n)
+{
+    n->count = n->page.rows;
+    n->page.ends[n->column] = NULL;
+    int rc = n->list ? read_ends(n) : 0;
+    if (rc)
+        return rc;
+    if (n->list)
+        n->page.ends[n->column] = n->ends[n->column];
+    n->counts[n->column] = n->count;
+    return mem_grow(&n->cells[n->column], &n->cells_cap[n->column], n->count + 1,
+                    n->type == NATIVE_TEXT ? sizeof(struct store_text) : 8, NATIVE_CELLS_MAX + 1);
 }
 
 static int read_nulls(struct native_in *n)
@@ -214,7 +255,7 @@ static void widen(const char *from, unsigned width, bool is_signed, int64_t *to,
 
 static int read_numbers(struct native_in *n)
 {
-    size_t rows = n->page.rows, bytes = rows * n->width;
+    size_t rows = n->count, bytes = rows * n->width;
     if (n->in.len - n->at < bytes)
         return MORE;
     if (n->width == 8)
@@ -229,7 +270,7 @@ static int read_numbers(struct native_in *n)
 static int read_texts(struct native_in *n)
 {
     struct store_text *cells = n->cells[n->column], text;
-    while (n->row < n->page.rows) {
+    while (n->row < n->count) {
         size_t before = n->at;
         int rc = get_text(n, &text);
         if (rc) {
@@ -249,6 +290,12 @@ static int read_column(struct native_in *n)
     if (rc) {
         n->at = before;
         return rc;
+    }
+    if (!n->ends_done) {
+        rc = make_room(n);
+        if (rc)
+            return rc;
+        n->ends_done = true;
     }
     if (!n->nulls_done) {
         rc = read_nulls(n);
@@ -276,7 +323,7 @@ static void settle_texts(struct native_in *n)
     n->page.text = text_of;
     for (unsigned c = 0; c < n->page.columns; c++) {
         struct store_text *cells = n->cells[c];
-        for (size_t i = 0; n->is_text[c] && i < n->page.rows; i++) {
+        for (size_t i = 0; n->is_text[c] && i < n->counts[c]; i++) {
             size_t at;
             memcpy(&at, &cells[i].at, sizeof at);
             cells[i].at = n->in.data + at;

@@ -3,8 +3,8 @@
  *
  * A block is its numbers of columns and rows, then each column's name, type and cells. Integers and
  * reals lie there as this machine has them (little-endian, both architectures); texts are a
- * length and bytes. A server that fails in the midst of an answer puts its message where the next
- * block would begin. Owner's thread. */
+ * length and bytes; lists are where each ends, then their cells. A server that fails in the midst
+ * of an answer puts its message where the next block would begin. Owner's thread. */
 #ifndef GPUFL_STORE_CLICKHOUSE_NATIVE_H
 #define GPUFL_STORE_CLICKHOUSE_NATIVE_H
 
@@ -19,7 +19,12 @@ void native_text(struct buf *b, const char *at, size_t len);
 
 /* ---- in ------------------------------------------------------------------------------------ */
 
-enum { NATIVE_ROWS_MAX = 1 << 20, NATIVE_BLOCK_MAX = 512 << 20, NATIVE_FAILURE_MAX = 16 << 10 };
+enum {
+    NATIVE_ROWS_MAX = 1 << 20,
+    NATIVE_CELLS_MAX = 1 << 25 /* of a column of lists */,
+    NATIVE_BLOCK_MAX = 512 << 20,
+    NATIVE_FAILURE_MAX = 16 << 10
+};
 
 enum native_type { NATIVE_NONE, NATIVE_INT, NATIVE_UINT, NATIVE_REAL, NATIVE_TEXT };
 
@@ -33,10 +38,15 @@ struct native_in {
     bool nulls_done;
     enum native_type type; /* of the column */
     unsigned width;        /* bytes of a cell */
-    bool nullable;
-    size_t row;                         /* of a column of texts */
-    void *cells[PAGE_COLUMNS_MAX];      /* owned: 8 or 16 bytes a row */
-    size_t cells_cap[PAGE_COLUMNS_MAX]; /* rows */
+    bool nullable, list;
+    bool ends_done;
+    size_t count;                  /* cells of the column */
+    size_t row;                    /* of a column of texts */
+    void *cells[PAGE_COLUMNS_MAX]; /* owned: 8 or 16 bytes each */
+    size_t cells_cap[PAGE_COLUMNS_MAX];
+    size_t counts[PAGE_COLUMNS_MAX];    /* cells of the columns that have been read */
+    int64_t *ends[PAGE_COLUMNS_MAX];    /* owned: of lists */
+    size_t ends_cap[PAGE_COLUMNS_MAX];  /* rows */
     uint64_t *nulls[PAGE_COLUMNS_MAX];  /* owned: bits of known cells */
     size_t nulls_cap[PAGE_COLUMNS_MAX]; /* words */
     bool is_text[PAGE_COLUMNS_MAX];
