@@ -277,7 +277,8 @@ int server_open_columns(const struct options *o, const struct store_turns *turns
                                    .select_login = o->columns_sql,
                                    .memory_limit = o->memory,
                                    .program = "/proc/self/exe",
-                                   .turns = turns};
+                                   .turns = turns,
+                                   .alone = !turns && !o->meta};
     *ops = o->columns ? &store_clickhouse : &store_duckdb;
     return (*ops)->open(out, &c, e);
 }

@@ -65,6 +65,8 @@ struct store_config {
     const char *select_login; /* ClickHouse: "name:password" of the users of select; NULL: none */
     int64_t query_limit;      /* ns that a question may take, then it is TIMEOUT; 0: default */
     const struct store_turns *turns; /* ClickHouse; outlives the store. NULL: one process writes */
+    bool alone; /* ClickHouse: no other process writes, and so the server is not asked what another
+                 * one may have written */
 };
 
 /* The position of a channel: bytes of plain NDJSON loaded since the session's start. */
@@ -201,6 +203,18 @@ struct store_select {
     int64_t time_most;             /* ns; then it is TIMEOUT */
 };
 
+/* Transactions that are sent together at most. */
+enum { STORE_COMMITS_MAX = 32 };
+
+/* One of several transactions that are committed together, and what came of it. */
+struct store_commit {
+    struct store_session *session;
+    const struct store_position *positions;
+    unsigned count;
+    int rc; /* as of commit */
+    struct err err;
+};
+
 /* ---- what an engine does ------------------------------------------------------------------ */
 
 /* A question about a session or, where it is NULL, about all of a workspace. */
@@ -221,6 +235,7 @@ struct store_history {
 
 struct store_ops {
     const char *name; /* "duckdb", "clickhouse" */
+    bool far;         /* every question goes over the network */
 
     int (*open)(struct store **out, const struct store_config *c, struct err *e);
     void (*close)(struct store *s); /* after the last put */
@@ -262,6 +277,10 @@ struct store_ops {
     int (*commit)(struct store_session *ss, const struct store_position *p, unsigned n,
                   struct err *e);
     void (*rollback)(struct store_session *ss);
+    /* Commits transactions of different sessions, each as commit does and with a result of its own:
+     * one that fails takes none with it, except by a reason that they share. NULL: they cost no
+     * less together. */
+    void (*commit_all)(struct store_commit *of, size_t n);
 
     /* Rows of one record in order, as batches of at most 65536; from and to bound the record's
      * TIME column (INT64_MIN and INT64_MAX: all). Columns that are not there are NULL. */

@@ -16,7 +16,7 @@ static char url[256];
 
 static struct store *open_store(void)
 {
-    const struct store_config config = {.url = url};
+    const struct store_config config = {.url = url, .alone = true};
     struct store *s;
     OK(ops->open(&s, &config, e));
     return s;
@@ -149,12 +149,165 @@ TEST(test_deleted)
     ops->close(s);
 }
 
+/* ---- several sessions ------------------------------------------------------------------------ */
+
+enum { SESSIONS = 6, EACH = 1000 };
+
+static const struct store_position first = {"device", 1};
+
+/* Sessions of a workspace with a transaction of so many kernels each. */
+static void begin_all(struct store *s, const char *workspace, size_t each, struct store_commit *of,
+                      size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "s%zu", i);
+        of[i] = (struct store_commit){.session = session(s, workspace, id), .positions = &first};
+        of[i].count = 1;
+        OK(ops->begin(of[i].session, e));
+        OK(damage_append(ops, of[i].session, each, 1, e));
+    }
+}
+
+static long long inserts(void)
+{
+    return number("SELECT value FROM system.events WHERE event = 'InsertQuery'");
+}
+
+/* Sessions that are committed together cost two inserts and a part, and are asked for nothing. */
+TEST(test_together)
+{
+    struct store *s = open_store();
+    struct store_commit of[SESSIONS];
+    begin_all(s, "together", EACH, of, SESSIONS);
+    long long before = inserts();
+    ops->commit_all(of, SESSIONS);
+    assert_int_equal(inserts() - before, 2);
+    assert_int_equal(number("SELECT count() FROM system.parts WHERE active AND database = "
+                            "'small_together' AND table = 'small'"),
+                     1);
+    for (int i = 0; i < SESSIONS; i++) {
+        assert_int_equal(of[i].rc, 0);
+        assert_int_equal(damage_kernels(ops, of[i].session), EACH);
+        ops->put(of[i].session);
+    }
+    ops->close(s);
+}
+
+/* One that cannot be committed takes no other one with it; a large one goes to its tables. */
+TEST(test_some_fail_together)
+{
+    struct store *s = open_store();
+    struct store_commit of[SESSIONS];
+    begin_all(s, "mixed", EACH, of, SESSIONS);
+    ops->rollback(of[0].session); /* it has no transaction */
+    OK(damage_append(ops, of[1].session, SMALL_ROWS, 2, e));
+    OK(ops->drop(s, "mixed", "s2", e));
+    struct store_session *other = session(s, "elsewhere", "s3");
+    ops->rollback(of[3].session);
+    ops->put(of[3].session);
+    of[3].session = other;
+    OK(ops->begin(other, e));
+    OK(damage_append(ops, other, 7, 1, e));
+    ops->commit_all(of, SESSIONS);
+    for (int i = 0; i < SESSIONS; i++) {
+        assert_int_equal(of[i].rc, i == 0 ? GPUFL_E_STATE : i == 2 ? GPUFL_E_NOENT : 0);
+        assert_int_equal(*of[i].err.text != 0, of[i].rc != 0);
+        ops->put(of[i].session);
+    }
+    ops->close(s);
+    s = open_store();
+    static const int64_t kernels[] = {0, EACH + SMALL_ROWS, -1, 0, EACH, EACH};
+    for (int i = 0; i < SESSIONS; i++) {
+        char id[16];
+        struct store_session *ss;
+        snprintf(id, sizeof id, "s%d", i);
+        int rc = ops->get(s, "mixed", id, false, &ss, NULL);
+        assert_int_equal(rc, i == 2 ? GPUFL_E_NOENT : 0);
+        if (rc)
+            continue;
+        assert_int_equal(damage_kernels(ops, ss), kernels[i]);
+        ops->put(ss);
+    }
+    other = session(s, "elsewhere", "s3");
+    assert_int_equal(damage_kernels(ops, other), 7);
+    assert_int_equal(damage_position(ops, other), 1);
+    ops->put(other);
+    ops->close(s);
+}
+
+/* Writes into the file of a column of the only part of small tables. */
+static void harm(const char *database)
+{
+    char sql[256], path[512];
+    snprintf(sql, sizeof sql,
+             "SELECT concat(path, '/cells.bin') FROM system.parts WHERE active AND database = '%s' "
+             "AND table = 'small'",
+             database);
+    snprintf(path, sizeof path, "%s", clickhouse_sql(0, sql));
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 30, SEEK_SET), 0);
+    fputs("????", f);
+    fclose(f);
+}
+
+/* Damage of a part that several sessions share hits those whose rows it hit: each of them says so
+ * by its name, and what is sent again replaces it. The others, and new ones, go on. */
+TEST(test_a_damaged_part)
+{
+    enum { THREE = 3, ROWS = 8000 };
+    static const struct wire_visitor none = {0};
+    struct store *s = open_store();
+    struct store_commit of[THREE];
+    int sick = -1;
+    clickhouse_sql(0, "SYSTEM STOP MERGES"); /* else a merge meets the damage first */
+    begin_all(s, "sick", ROWS, of, THREE);
+    ops->commit_all(of, THREE);
+    harm("small_sick");
+    for (int i = 0; i < THREE; i++) {
+        assert_int_equal(of[i].rc, 0);
+        int rc = ops->scan(of[i].session, RECORD_kernel, INT64_MIN, INT64_MAX, &none, NULL);
+        if (rc == 0)
+            continue;
+        assert_int_equal(rc, GPUFL_E_CORRUPT);
+        assert_int_equal(sick, -1);
+        sick = i;
+    }
+    assert_true(sick >= 0);
+    struct store_position at[STORE_POSITIONS_MAX];
+    struct err why = {0};
+    unsigned n = STORE_POSITIONS_MAX;
+    char id[16];
+    snprintf(id, sizeof id, "s%d", sick);
+    assert_int_equal(ops->peek(of[sick].session, at, &n, &why), GPUFL_E_CORRUPT);
+    assert_non_null(strstr(why.text, id));
+    ops->put(of[sick].session);
+    OK(ops->put_apart(s, "sick", id, e));
+    of[sick].session = session(s, "sick", id);
+    assert_int_equal(damage_position(ops, of[sick].session), 0);
+    OK(damage_write(ops, of[sick].session, ROWS, 1, e));
+    struct store_session *new = session(s, "sick", "new");
+    OK(damage_write(ops, new, 10, 1, e));
+    assert_int_equal(damage_kernels(ops, new), 10);
+    ops->put(new);
+    for (int i = 0; i < THREE; i++) {
+        assert_int_equal(damage_kernels(ops, of[i].session), ROWS);
+        assert_int_equal(damage_position(ops, of[i].session), 1);
+        ops->put(of[i].session);
+    }
+    ops->close(s);
+    clickhouse_sql(0, "SYSTEM START MERGES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_writer), /* forks: before there are threads */
-        cmocka_unit_test(test_small),         cmocka_unit_test(test_grown),
-        cmocka_unit_test(test_growth_undone), cmocka_unit_test(test_deleted),
+        cmocka_unit_test(test_small),          cmocka_unit_test(test_grown),
+        cmocka_unit_test(test_growth_undone),  cmocka_unit_test(test_deleted),
+        cmocka_unit_test(test_together),       cmocka_unit_test(test_some_fail_together),
+        cmocka_unit_test(test_a_damaged_part),
     };
     if (clickhouse_open(1))
         return 77;

@@ -163,6 +163,7 @@ static void look_at_all(struct loader_thread *t)
     struct loader_queue_load held = {.since = INT64_MAX};
     uint64_t failing = 0, columns = 0;
     t->retried = 0;
+    loader_commit_due(t, now);
     loader_end_all(t);
     for (struct loading **at = &t->list; *at;) {
         struct loading *g = *at, *next = g->next;
@@ -279,6 +280,8 @@ static void *loader_main(void *arg)
     while (!stop) {
         if (queue_pop(t, t->looked + TICK_NS, &i, &stop))
             handle(t, &i);
+        if (t->due && !t->behind)
+            loader_commit_due(t, clock_mono());
         if (clock_mono() - t->looked >= TICK_NS)
             look_at_all(t);
         if (t == t->loader->threads)

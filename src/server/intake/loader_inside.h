@@ -37,6 +37,7 @@ struct loader_thread {
     bool behind;          /* frames are waiting */
     unsigned open_most;   /* sessions with columns; less after memory was short */
     bool shedding;        /* sessions are being closed because memory was short */
+    unsigned due;         /* sessions that have ended and wait to be committed together */
     unsigned retried;     /* sessions, in this look at all */
     struct loader_held held;
     struct loading_totals totals;
@@ -66,6 +67,8 @@ void loader_session_free(struct loader_thread *t, struct loading *g);
 
 void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f);
 void loader_commit(struct loader_thread *t, struct loading *g);
+/* Commits the sessions that are due, those that can be together. */
+void loader_commit_due(struct loader_thread *t, int64_t now);
 
 /* Writes the end of a session that is complete and committed, and reports it. */
 void loader_end(struct loader_thread *t, struct loading *g);

@@ -98,6 +98,8 @@ static void close_down_to(struct loader_thread *t, const struct loading *g, unsi
     struct loading *last;
     for (const struct loading *at = t->list; at; at = at->next)
         open += at->open;
+    if (open > most && t->due && !t->shedding)
+        loader_commit_due(t, clock_mono());
     for (; open > most && (last = longest_ago(t, g)); open--) {
         loader_commit(t, last); /* one that fails is closed by that */
         loader_end(t, last);
@@ -266,22 +268,79 @@ static void put_growth(struct loader_thread *t, struct loading *g)
         log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
 }
 
+/* What follows a commit. */
+static void note_commit(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels)
+{
+    g->failures = 0;
+    grow(t);
+    newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
+                        g->s->session, clock_real());
+    tell(t, g, rows, kernels, false);
+}
+
 void loader_commit(struct loader_thread *t, struct loading *g)
 {
     struct err e = {0};
     uint64_t rows = g->rows, kernels = g->kernels;
     bool begun = g->begun;
     int rc = loading_commit(g, &e);
-    if (rc) {
+    if (rc)
         note_failure(t, g, rc, &e);
-        return;
+    else if (begun)
+        note_commit(t, g, rows, kernels);
+}
+
+/* A transaction ends after a while; where more is waiting to be loaded, later: large ones go to the
+ * disk once, small ones twice. */
+static bool is_due(const struct loader_thread *t, const struct loading *g, int64_t now)
+{
+    int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
+    return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
+}
+
+/* Failures are noted when all are through: one may have others committed. */
+static void commit_together(struct loader_thread *t, struct loading **some, size_t n)
+{
+    const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
+    struct store_commit commits[STORE_COMMITS_MAX];
+    struct loading *of[STORE_COMMITS_MAX];
+    struct err why[STORE_COMMITS_MAX];
+    int rc[STORE_COMMITS_MAX];
+    size_t ready = 0;
+    for (size_t i = 0; i < n; i++) {
+        why[i] = (struct err){0};
+        rc[i] = loading_prepare(some[i], &commits[ready], &why[i]);
+        if (rc[i] == 0)
+            of[ready++] = some[i];
     }
-    if (begun) {
-        g->failures = 0;
-        grow(t);
-        newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
-                            g->s->session, clock_real());
-        tell(t, g, rows, kernels, false);
+    ops->commit_all(commits, ready);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < ready; k++)
+            if (of[k] == some[i]) {
+                uint64_t rows = some[i]->rows, kernels = some[i]->kernels;
+                why[i] = commits[k].err;
+                rc[i] = loading_conclude(some[i], commits[k].rc, &why[i]);
+                if (rc[i] == 0)
+                    note_commit(t, some[i], rows, kernels);
+            }
+    for (size_t i = 0; i < n; i++)
+        if (rc[i])
+            note_failure(t, some[i], rc[i], &why[i]);
+}
+
+void loader_commit_due(struct loader_thread *t, int64_t now)
+{
+    const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
+    struct loading *some[STORE_COMMITS_MAX];
+    size_t n = 0;
+    t->due = 0;
+    for (struct loading *g = t->list; g && ops->commit_all; g = g->next) {
+        if (is_due(t, g, now))
+            some[n++] = g;
+        if (n && (n == STORE_COMMITS_MAX || !g->next)) {
+            commit_together(t, some, n);
+            n = 0;
+        }
     }
 }
 
@@ -408,6 +467,15 @@ static bool follows_aside(const struct loading *g, const struct loading_frame *f
            (f->kind == JOURNAL_SEAL && f->body && f->body <= g->aside_upto);
 }
 
+/* Sessions that end one after the other are committed together where the store gains by it. */
+static void commit_ended(struct loader_thread *t, struct loading *g)
+{
+    if (!sessions_config(t->loader->config.sessions)->ops->commit_all)
+        loader_commit(t, g);
+    else if (++t->due == STORE_COMMITS_MAX)
+        loader_commit_due(t, clock_mono());
+}
+
 void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f)
 {
     struct err e = {0};
@@ -424,8 +492,10 @@ void loader_give(struct loader_thread *t, struct loading *g, const struct loadin
     int rc = loading_give(g, f, &e);
     if (rc)
         note_failure(t, g, rc, &e);
-    else if (g->rows >= rows_at_once(t, g) || (g->begun && f->kind == JOURNAL_END))
+    else if (g->rows >= rows_at_once(t, g))
         loader_commit(t, g);
+    else if (g->begun && f->kind == JOURNAL_END)
+        commit_ended(t, g);
 }
 
 static void retry(struct loader_thread *t, struct loading *g)
@@ -470,14 +540,6 @@ static void shut_session(struct loader_thread *t, struct loading *g)
     if (g->frames && g->finished && session_frames_shrink(g->frames, &e))
         log_warn("session %s: %s", g->s->session, e.text);
     loader_session_free(t, g);
-}
-
-/* A transaction ends after a while; where more is waiting to be loaded, later: large ones go to the
- * disk once, small ones twice. */
-static bool is_due(const struct loader_thread *t, const struct loading *g, int64_t now)
-{
-    int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
-    return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
 }
 
 /* Releases a deleted session at once: its columns take room as long as they are open. */

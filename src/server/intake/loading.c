@@ -480,7 +480,8 @@ void loading_abandon(struct loading *l, uint64_t body)
     drop_windows(l, false, body);
 }
 
-static int write_commit(struct loading *l, struct err *e)
+/* All that comes before the store's commit. */
+static int prepare_commit(struct loading *l, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     const struct tiles_sink sink = sink_of(l);
@@ -498,10 +499,7 @@ static int write_commit(struct loading *l, struct err *e)
         return rc == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : rc; /* not for this session alone */
     loading_journal_name(l, name, sizeof name);
     set_position(l, name, (int64_t)l->reached);
-    rc = c->ops->commit(l->s->columns, l->positions, l->position_count, e);
-    if (rc)
-        l->begun = false; /* the store has rolled back */
-    return rc;
+    return 0;
 }
 
 /* Releases the transaction's frames, except one that ends the session, unless there is no memory to
@@ -518,14 +516,21 @@ static void release_taken(struct loading *l)
     loading_release(l, taken);
 }
 
-int loading_commit(struct loading *l, struct err *e)
+int loading_prepare(struct loading *l, struct store_commit *out, struct err *e)
 {
-    if (!l->begun)
-        return 0;
-    int rc = write_commit(l, e);
+    int rc = prepare_commit(l, e);
     if (rc)
         return fail(l, NULL, rc, e);
-    l->begun = false;
+    *out = (struct store_commit){
+        .session = l->s->columns, .positions = l->positions, .count = l->position_count};
+    return 0;
+}
+
+int loading_conclude(struct loading *l, int rc, struct err *e)
+{
+    l->begun = false; /* the store has committed or rolled back */
+    if (rc)
+        return fail(l, NULL, rc, e);
     l->watermark = l->reached;
     l->counted = *decoder_stats(l->decoder);
     l->registry.records += l->rows;
@@ -536,4 +541,13 @@ int loading_commit(struct loading *l, struct err *e)
     atomic_fetch_add_explicit(&l->totals->kernels, l->kernels, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->totals->commits, 1, memory_order_relaxed);
     return 0;
+}
+
+int loading_commit(struct loading *l, struct err *e)
+{
+    struct store_commit c;
+    if (!l->begun)
+        return 0;
+    int rc = loading_prepare(l, &c, e);
+    return rc ? rc : loading_conclude(l, ops_of(l)->commit(c.session, c.positions, c.count, e), e);
 }

@@ -102,6 +102,12 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
  * l->ends until its end is written (announce_end). A failure is as in loading_give. */
 int loading_commit(struct loading *l, struct err *e);
 
+/* loading_commit in two halves, for several sessions together (store_ops.commit_all): what comes
+ * before the store's commit, and what follows it. After an error of the first half there is no
+ * second one. */
+int loading_prepare(struct loading *l, struct store_commit *out, struct err *e);
+int loading_conclude(struct loading *l, int rc, struct err *e);
+
 /* Closes what is open; only where nothing is begun. */
 void loading_shut(struct loading *l);
 

@@ -381,10 +381,9 @@ int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e
         return 0;
     bool entry = true;
     int rc = take_meta(t, s, &entry, e);
-    if (!rc && !s->dropped)
+    /* The entry is written before the first columns: a new session's are not asked for far away. */
+    if (!rc && !s->dropped && (entry || !t->config.ops->far))
         rc = take_columns(t, s, e);
-    if (rc == GPUFL_E_UNAVAILABLE && !entry)
-        rc = 0; /* a new session, of which there are no columns: the journal has it meanwhile */
     if (!rc && !s->dropped)
         rc = take_windows(t, s, e);
     s->taken_in = !rc;

@@ -84,6 +84,7 @@ int click_session_put_apart(struct store *s, const char *workspace, const char *
     if (rc)
         return rc;
     rc = move(&ss, e);
+    click_session_forget(s, workspace, session);
     int given = turn_give(&ss, rc ? NULL : e);
     return rc ? rc : given;
 }

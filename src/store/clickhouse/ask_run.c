@@ -175,7 +175,7 @@ int click_ask_question(struct store *s, const struct store_question *q,
     } else if (!rc) {
         rc = state_read(ss, &c->state, e);
         if (rc == 0)
-            rc = ask_answer(&c->ask, v);
+            rc = click_session_note(ss, ask_answer(&c->ask, v));
     }
     state_fini(&c->state);
     ask_fini(&c->ask);

@@ -4,6 +4,7 @@
 
 const struct store_ops store_clickhouse = {
     .name = "clickhouse",
+    .far = true,
     .open = click_engine_open,
     .close = click_engine_close,
     .get = click_session_get,
@@ -18,6 +19,7 @@ const struct store_ops store_clickhouse = {
     .unknown = append_unknown,
     .commit = click_write_commit,
     .rollback = click_write_rollback,
+    .commit_all = click_write_commit_all,
     .scan = click_scan_rows,
     .scan_names = click_scan_all_names,
     .scan_unknown = click_scan_all_unknown,

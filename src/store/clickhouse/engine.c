@@ -69,6 +69,7 @@ int click_engine_open(struct store **out, const struct store_config *c, struct e
         return err_nomem(e);
     s->turns = c->turns;
     s->all_large = c->small_most < 0;
+    s->alone = c->alone;
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     session_list_init(&s->open, click_session_close, click_session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;

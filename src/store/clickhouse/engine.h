@@ -38,6 +38,11 @@ struct workspace {
     _Atomic int64_t
         select_rows[LINK_HOSTS_MAX]; /* of its profile: an answer is cut there; relaxed */
     unsigned char have[LINK_HOSTS_MAX][TABLE_COUNT]; /* columns there were; guarded by lock */
+    pthread_mutex_t sizes_lock;
+    struct place_sizes {
+        int64_t at; /* CLOCK_MONOTONIC ns; 0: never */
+        int64_t rows[TABLE_COUNT], bytes[TABLE_COUNT];
+    } sizes[LINK_HOSTS_MAX]; /* of the tables, by place; guarded by sizes_lock */
 };
 
 struct store {
@@ -45,6 +50,7 @@ struct store {
     char select_user[LINK_NAME_MAX], select_password[256]; /* of clients; "": none */
     int64_t query_limit;                                   /* ns */
     bool all_large;                                        /* no session begins small; constant */
+    bool alone;                                            /* no other process writes; constant */
     const struct store_turns *turns;                       /* NULL: nobody else writes */
     struct session_list open;
     struct sweep {
@@ -57,6 +63,7 @@ struct store {
 
 struct writer;
 struct view;
+struct known;
 
 struct store_session {
     struct listed at; /* first */
@@ -68,8 +75,10 @@ struct store_session {
 
     pthread_mutex_t write_lock; /* who writes */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
-    int64_t seen;      /* commit of the positions that were reported last; -1: never; relaxed */
-    struct view *view; /* owned: what scans read, in place of the last commit; NULL: none */
+    _Atomic bool damaged;       /* some of its rows could not be read; relaxed */
+    int64_t seen;        /* commit of the positions that were reported last; -1: never; relaxed */
+    struct known *known; /* owned: its last commit (known.c); NULL: the server is asked */
+    struct view *view;   /* owned: what scans read, in place of the last commit; NULL: none */
 };
 
 /* ---- layout.c: tables --------------------------------------------------------------------- */
@@ -151,6 +160,29 @@ int state_read_before(const struct store_session *ss, int64_t before, struct sta
 /* Makes it the last one, with its number. Afterwards it counts; after an error perhaps. */
 int state_write(const struct store_session *ss, const struct state *t, struct err *e);
 
+/* Puts the row that makes it the last one, as a block; inserts blocks of sessions that are in the
+ * same tables. Then known_written says of each what came of it. */
+int state_put(struct buf *body, const struct store_session *ss, const struct state *t);
+int state_insert(const struct store_session *any, const struct buf *body, struct err *e);
+
+/* ---- known.c: what need not be asked ------------------------------------------------------- */
+
+int known_open(struct store_session *ss, struct err *e);
+void known_close(struct store_session *ss);
+
+/* The last commit, without a question. False: the server has to be asked. *rc: of state_read. */
+bool known_get(const struct store_session *ss, struct state *t, int *rc);
+/* Notes what the server said; NULL: it has no such session. */
+void known_read(const struct store_session *ss, const struct state *t);
+/* Notes what was written; NULL: perhaps. */
+void known_written(const struct store_session *ss, const struct state *t);
+/* Makes a session without asking the server. False: it has to be written. */
+bool known_make(const struct store_session *ss, const struct state *t);
+/* The server is asked the next time. */
+void known_forget(const struct store_session *ss);
+/* Writes a session that was made, before it is closed. */
+void known_settle(const struct store_session *ss);
+
 /* Adds a number to the commits that count. */
 int state_count(struct state *t, int64_t number);
 
@@ -194,7 +226,11 @@ void click_session_put(struct store_session *ss);
 int click_session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
                        struct err *e);
 int click_session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
+/* Somebody may have opened the session while another handle wrote: what is known is asked again. */
+void click_session_forget(struct store *s, const char *workspace, const char *session);
 int click_session_settle(struct store_session *ss, struct err *e);
+/* Notes what came of reading rows of the session, and returns it. */
+int click_session_note(struct store_session *ss, int rc);
 /* Called by the list of open sessions (session_list.h). */
 void click_session_close(struct listed *at);
 void click_session_free(struct listed *at);
@@ -215,6 +251,7 @@ int click_write_peek(struct store_session *ss, struct store_position *out, unsig
 int click_write_begin(struct store_session *ss, struct err *e);
 int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
                        struct err *e);
+void click_write_commit_all(struct store_commit *of, size_t n);
 void click_write_rollback(struct store_session *ss);
 void click_write_close(struct store_session *ss); /* frees the writer */
 

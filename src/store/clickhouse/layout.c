@@ -227,13 +227,16 @@ void place_put_create(struct buf *b, const struct store *s, const char *workspac
     /* Only the last commit of a session matters: merges drop the others. */
     buf_str(b, place == TABLE_position ? ") ENGINE = ReplacingMergeTree(commit)"
                                        : ") ENGINE = MergeTree");
-    if (place == TABLE_position)
-        buf_str(b, " PARTITION BY session % 16"); /* so many more can be added between merges */
-    else if (place != TABLE_history)
+    if (place != TABLE_history && place != TABLE_position)
         buf_printf(b, " PARTITION BY intDiv(commit, %" PRId64 ")", PLACE_WEEK);
     buf_str(b, " ORDER BY (");
     put_order(b, place);
     buf_str(b, ") SETTINGS " KEPT);
+    /* A question about a session reads one row of `commits`, and a few thousand of `small`. */
+    if (place == TABLE_position)
+        buf_str(b, ", index_granularity = 128");
+    if (place == TABLE_about)
+        buf_str(b, ", index_granularity = 1024");
 }
 
 void place_put_columns(struct buf *b, unsigned place)
@@ -460,6 +463,7 @@ struct workspace *workspace_of(struct store *s, const char *name)
     if (!w && (w = mem_zalloc(sizeof *w))) {
         snprintf(w->name, sizeof w->name, "%s", name);
         pthread_mutex_init(&w->lock, NULL);
+        pthread_mutex_init(&w->sizes_lock, NULL);
         w->next = s->workspaces;
         s->workspaces = w;
     }
@@ -473,6 +477,7 @@ void workspaces_free(struct store *s)
         struct workspace *w = s->workspaces;
         s->workspaces = w->next;
         pthread_mutex_destroy(&w->lock);
+        pthread_mutex_destroy(&w->sizes_lock);
         mem_free(w);
     }
 }

@@ -383,8 +383,9 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
     int rc = http_client_send(k->client, &call, &k->answer, e);
     if (k->in.failure.len) /* after which newer servers break the connection */
         return explain(k->host, k->answer.status, &k->in.failure, e);
-    if (rc == GPUFL_E_CORRUPT)
-        return err_set(e, rc, "ClickHouse (server %u) answers in a format that is not Native",
+    if (rc == GPUFL_E_CORRUPT) /* which says nothing of a session */
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "ClickHouse (server %u) answers in a format that is not Native",
                        k->host + 1);
     if (rc == GPUFL_E_UNAVAILABLE)
         return err_set(e, rc, "ClickHouse (server %u of --columns) does not answer; is it running?",

@@ -57,7 +57,7 @@ int click_scan_hold(struct store_session *ss, struct store_session **out, struct
     state_init(&v->state);
     int rc = state_read(ss, &v->state, e);
     if (rc == 0)
-        rc = copy_small(v, ss, e);
+        rc = click_session_note(ss, copy_small(v, ss, e));
     if (rc)
         click_scan_let(held);
     else
@@ -158,7 +158,7 @@ static int scan_records(struct batches *b, struct store_session *ss, int64_t fro
 done:
     buf_fini(&bounds);
     view_put(v, &room);
-    return rc;
+    return click_session_note(ss, rc);
 }
 
 int click_scan_rows(struct store_session *ss, enum record_type type, int64_t from, int64_t to,
@@ -206,7 +206,7 @@ int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v,
     if (!rc && view->state.rows[TABLE_names])
         rc = scan_whole(&(struct scan){ss, view, TABLE_names, "", batches_names, &visitor}, e);
     view_put(view, &room);
-    return rc;
+    return click_session_note(ss, rc);
 }
 
 int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e)
@@ -218,7 +218,7 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
     if (rc == 0)
         rc = scan_pieces(&(struct scan){ss, view, TABLE_unknown, "", batches_unknown, &visitor}, e);
     view_put(view, &room);
-    return rc;
+    return click_session_note(ss, rc);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -251,5 +251,5 @@ int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct
             rc = place_numbered(each.table) ? scan_pieces(&s, e) : scan_whole(&s, e);
     }
     view_put(v, &room);
-    return rc;
+    return click_session_note(ss, rc);
 }

@@ -8,6 +8,7 @@
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "store/clickhouse/literal.h"
 
 #include <inttypes.h>
@@ -29,41 +30,72 @@ void click_session_name(struct store_session *ss, struct store *s, struct worksp
 
 /* ---- its size -------------------------------------------------------------------------------- */
 
-struct share {
-    int64_t rows[TABLE_COUNT]; /* of the session, by place */
-    double bytes;
-};
+/* ns for which the tables' sizes are not asked for again: a session's is an estimate by them. */
+#define SIZES_NS INT64_C(5000000000)
 
-static int take_shares(void *arg, const struct page *p)
+static int take_sizes(void *arg, const struct page *p)
 {
-    struct share *all = arg;
+    struct place_sizes *sizes = arg;
     for (size_t i = 0; i < p->rows; i++) {
         int place = place_find(page_text(p, 0, i));
-        int64_t rows = page_int(p, 1, i);
-        if (place >= 0 && rows > 0)
-            all->bytes += (double)page_int(p, 2, i) * ((double)all->rows[place] / (double)rows);
+        if (place < 0)
+            continue;
+        sizes->rows[place] = page_int(p, 1, i);
+        sizes->bytes[place] = page_int(p, 2, i);
     }
     return 0;
 }
 
-/* Rows of several sessions share a part: a session's share is that of its rows. */
-static int find_share(const struct store_session *ss, const struct state *t, int64_t *bytes,
-                      struct err *e)
+static int read_sizes(const struct store_session *ss, struct place_sizes *out, struct err *e)
 {
-    struct share all = {.bytes = 0};
     char name[2 * STORE_ID_MAX + 16];
     struct buf text;
-    state_add_rows(t, all.rows);
     buf_init(&text, 4096);
     snprintf(name, sizeof name, "%s_%s", ss->store->links.place.prefix, ss->workspace->name);
     buf_str(&text, "SELECT table, sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND "
                    "database = ");
     literal_text(&text, name, strlen(name));
     buf_str(&text, " GROUP BY table FORMAT Native");
+    *out = (struct place_sizes){.at = clock_mono()};
     int rc = link_ask(&ss->store->links, ss->host,
-                      &(struct link_question){text.data, text.len, take_shares, &all, 0}, e);
+                      &(struct link_question){text.data, text.len, take_sizes, out, 0}, e);
     buf_fini(&text);
-    *bytes = rc ? 0 : (int64_t)all.bytes;
+    return rc;
+}
+
+/* Says whether the sizes are of now, and of all tables that the session has rows in. */
+static bool sizes_fit(const struct place_sizes *sizes, const int64_t rows[TABLE_COUNT])
+{
+    bool fit = sizes->at && clock_mono() - sizes->at < SIZES_NS;
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        fit &= sizes->rows[i] >= rows[i];
+    return fit;
+}
+
+/* Rows of several sessions share a part: a session's share is that of its rows. */
+static int find_share(const struct store_session *ss, const struct state *t, int64_t *bytes,
+                      struct err *e)
+{
+    struct workspace *w = ss->workspace;
+    struct place_sizes now;
+    int64_t rows[TABLE_COUNT] = {0};
+    double share = 0;
+    int rc = 0;
+    state_add_rows(t, rows);
+    pthread_mutex_lock(&w->sizes_lock);
+    now = w->sizes[ss->host];
+    pthread_mutex_unlock(&w->sizes_lock);
+    if (!sizes_fit(&now, rows)) {
+        rc = read_sizes(ss, &now, e);
+        pthread_mutex_lock(&w->sizes_lock);
+        if (rc == 0)
+            w->sizes[ss->host] = now;
+        pthread_mutex_unlock(&w->sizes_lock);
+    }
+    for (unsigned i = 0; !rc && i < TABLE_COUNT; i++)
+        if (now.rows[i] > 0)
+            share += (double)now.bytes[i] * ((double)rows[i] / (double)now.rows[i]);
+    *bytes = (int64_t)share;
     return rc;
 }
 
@@ -77,11 +109,13 @@ static int make_in(const struct store_session *ss, struct err *e)
     state_init(&was);
     state_init(&t);
     int rc = state_read(ss, &was, e);
-    bool there = !rc && was.kind != STATE_DROPPED;
+    bool there = !rc && was.kind != STATE_DROPPED, new = rc == GPUFL_E_NOENT;
     t.kind = STATE_MADE;
     t.commit = rc ? 0 : was.commit;
     t.commit = state_number(&t);
-    rc = rc && rc != GPUFL_E_NOENT ? rc : there ? 0 : state_write(ss, &t, e);
+    rc = new ? 0 : rc;
+    if (!rc && !there && !(new &&known_make(ss, &t)))
+        rc = state_write(ss, &t, e);
     state_fini(&was);
     state_fini(&t);
     return rc;
@@ -117,6 +151,8 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     state_init(&t);
     int rc = state_read(ss, &t, e);
     bool gone = !rc && t.kind == STATE_DROPPED;
+    if (rc == GPUFL_E_NOENT)
+        known_read(ss, NULL);
     if (gone && create)
         rc = sweep_session(ss, &t, e);
     if (!rc && gone && !create)
@@ -129,6 +165,14 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     return rc;
 }
 
+/* The commit of a session whose rows are damaged can be read: who would go on with it is told. */
+int click_session_note(struct store_session *ss, int rc)
+{
+    if (rc == GPUFL_E_CORRUPT)
+        atomic_store_explicit(&ss->damaged, true, memory_order_relaxed);
+    return rc;
+}
+
 /* ---- closed ---------------------------------------------------------------------------------- */
 
 void click_session_close(struct listed *at)
@@ -136,12 +180,15 @@ void click_session_close(struct listed *at)
     struct store_session *ss = (struct store_session *)at;
     if (ss->dropped)
         sweep_ask(ss->store, ss->workspace);
+    else
+        known_settle(ss);
 }
 
 void click_session_free(struct listed *at)
 {
     struct store_session *ss = (struct store_session *)at;
     click_write_close(ss);
+    known_close(ss);
     pthread_mutex_destroy(&ss->write_lock);
     mem_free(ss);
 }
@@ -156,10 +203,15 @@ static int attach(struct store *s, struct workspace *w, const char *id, bool cre
     if (!ss)
         return err_nomem(e);
     click_session_name(ss, s, w, id);
+    int rc = s->alone ? known_open(ss, e) : 0;
+    if (rc) {
+        mem_free(ss);
+        return rc;
+    }
     pthread_mutex_init(&ss->write_lock, NULL);
     session_list_add(&s->open, &ss->at);
     pthread_mutex_unlock(&s->open.lock);
-    int rc = open_session(ss, create, e);
+    rc = open_session(ss, create, e);
     pthread_mutex_lock(&s->open.lock);
     session_list_opened(&s->open, &ss->at);
     if (rc) {
@@ -216,24 +268,48 @@ void click_session_put(struct store_session *ss)
 
 /* ---- size, deletion, final form -------------------------------------------------------------- */
 
+/* A reference to a session that is open; NULL: it is not. */
+static struct store_session *take_open(struct store *s, const char *workspace, const char *session)
+{
+    pthread_mutex_lock(&s->open.lock);
+    struct store_session *ss =
+        (struct store_session *)session_list_find_settled(&s->open, workspace, session);
+    if (ss)
+        ss->at.refs++;
+    pthread_mutex_unlock(&s->open.lock);
+    return ss;
+}
+
+void click_session_forget(struct store *s, const char *workspace, const char *session)
+{
+    struct store_session *ss = take_open(s, workspace, session);
+    if (!ss)
+        return;
+    known_forget(ss);
+    click_session_put(ss);
+}
+
 int click_session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
                        struct err *e)
 {
-    struct store_session ss;
+    struct store_session *ss, alone;
     struct state t;
     *bytes = 0;
     int rc = session_check_ids(workspace, session, e);
     struct workspace *w = rc ? NULL : workspace_of(s, workspace);
     if (rc || !w)
         return rc ? rc : err_nomem(e);
-    click_session_name(&ss, s, w, session);
+    ss = take_open(s, workspace, session);
+    click_session_name(&alone, s, w, session);
     state_init(&t);
-    rc = state_read(&ss, &t, e);
+    rc = state_read(ss ? ss : &alone, &t, e);
     if (!rc && t.kind == STATE_DROPPED)
         rc = session_absent(session, e);
     if (rc == 0)
-        rc = find_share(&ss, &t, bytes, e);
+        rc = find_share(&alone, &t, bytes, e);
     state_fini(&t);
+    if (ss)
+        click_session_put(ss);
     return rc;
 }
 
@@ -288,6 +364,7 @@ int click_session_drop(struct store *s, const char *workspace, const char *sessi
         ss->dropped = !rc;
         click_session_put(ss); /* the last one has its rows removed */
     } else if (!rc) {
+        click_session_forget(s, workspace, session);
         sweep_ask(s, w);
     }
     return rc;

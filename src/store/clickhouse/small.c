@@ -54,7 +54,10 @@ void small_put_place(struct buf *b, const struct store_session *ss, const struct
         put_column(b, of, i);
     buf_str(b, " FROM ");
     put_small(b, ss->store, workspace, all);
-    buf_printf(b, " WHERE session = %" PRIu64 " AND in_table = '%s')", ss->key, place_name(place));
+    /* Cells of rows that do not count are not read: they may be damaged, and are sent again. */
+    buf_printf(b, " %s in_table = '%s' AND ", all ? "WHERE" : "PREWHERE", place_name(place));
+    state_where(b, ss, t);
+    buf_char(b, ')');
 }
 
 /* ---- written --------------------------------------------------------------------------------- */
@@ -202,10 +205,9 @@ static void put_block(struct buf *body, const struct store_session *ss, const st
             put_texts_of(body, w->places[i]);
 }
 
-int small_send(struct store_session *ss, struct err *e)
+int small_gather(struct store_session *ss, struct buf *body, struct err *e)
 {
     struct writer *w = ss->writer;
-    struct buf into;
     size_t n = 0;
     int rc = 0;
     for (unsigned i = 0; !rc && i < TABLE_COUNT; i++) {
@@ -219,17 +221,22 @@ int small_send(struct store_session *ss, struct err *e)
     rc = place_ready(ss->store, ss->workspace, TABLE_about, e);
     if (rc)
         return rc;
-    buf_clear(&w->body);
-    put_block(&w->body, ss, w, n);
-    buf_init(&into, 4096);
-    place_put(&into, ss->store, ss->workspace->name, place_name(TABLE_about));
-    rc = buf_error(&w->body) ? err_nomem(e)
-                             : link_insert(&ss->store->links, ss->host, buf_cstr(&into),
-                                           w->body.data, w->body.len, e);
-    buf_fini(&into);
+    put_block(body, ss, w, n);
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (w->places[i])
             click_rows_clear(w->places[i], w->places[i]->first + (int64_t)w->places[i]->count);
+    return buf_error(body) ? err_nomem(e) : 0;
+}
+
+int small_send(const struct store_session *any, const struct buf *body, struct err *e)
+{
+    struct buf into;
+    if (!body->len)
+        return 0;
+    buf_init(&into, 4096);
+    place_put(&into, any->store, any->workspace->name, place_name(TABLE_about));
+    int rc = link_insert(&any->store->links, any->host, buf_cstr(&into), body->data, body->len, e);
+    buf_fini(&into);
     return rc;
 }
 

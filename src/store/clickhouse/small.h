@@ -16,8 +16,10 @@ enum { SMALL_BYTES = 2 << 20, SMALL_ROWS = 32768 };
 /* Says whether the transaction's rows can go to `small`. */
 bool small_fits(const struct writer *w);
 
-/* Sends all that the transaction has gathered. */
-int small_send(struct store_session *ss, struct err *e);
+/* Puts all that the transaction has gathered as a block; sends blocks of sessions that are in the
+ * same tables. ClickHouse makes one part of them. */
+int small_gather(struct store_session *ss, struct buf *body, struct err *e);
+int small_send(const struct store_session *any, const struct buf *body, struct err *e);
 
 /* Copies what the session has to the tables of their own, with a number of its own, after which the
  * transaction gets the next number. */

@@ -114,7 +114,7 @@ static int read_rows(struct small_copy *c, const struct store_session *ss, const
     buf_init(&text, STATE_STATEMENT_MAX);
     buf_str(&text, "SELECT in_table, in_level, rowid, commit, cells, texts FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(TABLE_about));
-    buf_str(&text, " WHERE ");
+    buf_str(&text, " PREWHERE "); /* as in small_put_place */
     state_where(&text, ss, t);
     buf_str(&text, " FORMAT Native");
     const struct link_question q = {text.data, text.len, take_rows, c, 0};

@@ -224,7 +224,13 @@ static int absent(const struct store_session *ss, struct err *e)
 
 int state_read(const struct store_session *ss, struct state *t, struct err *e)
 {
-    return state_read_before(ss, INT64_MAX, t, e);
+    int rc;
+    if (known_get(ss, t, &rc))
+        return rc == GPUFL_E_NOENT ? absent(ss, e) : rc ? err_nomem(e) : 0;
+    rc = state_read_before(ss, INT64_MAX, t, e);
+    if (rc == 0)
+        known_read(ss, t);
+    return rc;
 }
 
 int state_read_before(const struct store_session *ss, int64_t before, struct state *t,
@@ -266,33 +272,46 @@ static void put_number(struct buf *body, const char *name, const char *type, uin
     buf_put(body, &v, sizeof v);
 }
 
-int state_write(const struct store_session *ss, const struct state *t, struct err *e)
+int state_put(struct buf *body, const struct store_session *ss, const struct state *t)
 {
-    struct buf body, text, into;
-    buf_init(&body, 2 * STATE_TEXT_MAX);
+    struct buf text;
     buf_init(&text, STATE_TEXT_MAX);
-    buf_init(&into, 4096);
-    place_put(&into, ss->store, ss->workspace->name, place_name(TABLE_position));
-    native_block(&body, 7, 1);
-    put_number(&body, "session", "UInt64", ss->key);
-    put_number(&body, "commit", "Int64", (uint64_t)t->commit);
-    put_number(&body, "kind", "Int64", t->kind);
-    native_column(&body, "name", "String");
-    native_text(&body, ss->at.id, strlen(ss->at.id));
+    native_block(body, 7, 1);
+    put_number(body, "session", "UInt64", ss->key);
+    put_number(body, "commit", "Int64", (uint64_t)t->commit);
+    put_number(body, "kind", "Int64", t->kind);
+    native_column(body, "name", "String");
+    native_text(body, ss->at.id, strlen(ss->at.id));
     put_counts(&text, t);
-    put_text(&body, "counts", &text);
+    put_text(body, "counts", &text);
     int rc = buf_error(&text);
     buf_clear(&text);
     put_positions(&text, t);
-    put_text(&body, "positions", &text);
+    put_text(body, "positions", &text);
     buf_clear(&text);
     put_ranges(&text, t);
-    put_text(&body, "ranges", &text);
-    rc = rc || buf_error(&text) || buf_error(&body)
-             ? err_nomem(e)
-             : link_insert(&ss->store->links, ss->host, buf_cstr(&into), body.data, body.len, e);
-    buf_fini(&body);
+    put_text(body, "ranges", &text);
+    rc = rc || buf_error(&text) || buf_error(body) ? GPUFL_E_NOMEM : 0;
     buf_fini(&text);
+    return rc;
+}
+
+int state_insert(const struct store_session *any, const struct buf *body, struct err *e)
+{
+    struct buf into;
+    buf_init(&into, 4096);
+    place_put(&into, any->store, any->workspace->name, place_name(TABLE_position));
+    int rc = link_insert(&any->store->links, any->host, buf_cstr(&into), body->data, body->len, e);
     buf_fini(&into);
+    return rc;
+}
+
+int state_write(const struct store_session *ss, const struct state *t, struct err *e)
+{
+    struct buf body;
+    buf_init(&body, 2 * STATE_TEXT_MAX);
+    int rc = state_put(&body, ss, t) ? err_nomem(e) : state_insert(ss, &body, e);
+    known_written(ss, rc ? NULL : t);
+    buf_fini(&body);
     return rc;
 }

@@ -47,11 +47,12 @@ static int send_place(struct store_session *ss, struct rows *r, struct err *e)
     return rc;
 }
 
-static int send_all(struct store_session *ss, struct err *e)
+/* Sends what was gathered; small: rows of a small session are put there instead. */
+static int send_all(struct store_session *ss, struct buf *together, struct err *e)
 {
     struct writer *w = ss->writer;
     bool small = w->next.small && small_fits(w);
-    int rc = small ? small_send(ss, e) : 0;
+    int rc = small ? small_gather(ss, together, e) : 0;
     for (unsigned i = 0; !rc && !small && i < TABLE_COUNT; i++)
         if (w->places[i])
             rc = send_place(ss, w->places[i], e);
@@ -347,54 +348,122 @@ void click_write_rollback(struct store_session *ss)
     finish(ss);
 }
 
-/* The last row of a commit. An error may mean that only the answer was lost. */
-static int write_state(struct store_session *ss, struct err *e)
-{
-    struct writer *w = ss->writer;
-    struct state now;
-    struct err why = {0};
-    int rc = state_write(ss, &w->next, &why);
-    if (!rc)
-        return 0;
-    state_init(&now);
-    bool stands = !state_read(ss, &now, NULL) && now.commit == w->number;
-    state_fini(&now);
-    return stands ? 0 : err_set(e, rc, "%s", why.text);
-}
+/* ---- commits --------------------------------------------------------------------------------- */
 
-int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
-                       struct err *e)
+/* Sends a transaction's rows, those of a small session to rows, and puts the row of its commit. */
+static int prepare(const struct store_commit *c, struct buf *rows, struct buf *last, struct err *e)
 {
+    struct store_session *ss = c->session;
     struct writer *w = writer_of(ss, e);
+    unsigned n = c->count < STORE_POSITIONS_MAX ? c->count : STORE_POSITIONS_MAX;
     if (!w)
         return GPUFL_E_STATE;
     int rc = ss->dropped ? err_set(e, GPUFL_E_NOENT, "session %s has been deleted", ss->at.id) : 0;
     if (rc == 0)
         rc = append_finish(&w->append, e);
     if (rc == 0)
-        rc = send_all(ss, e);
-    if (n > STORE_POSITIONS_MAX)
-        n = STORE_POSITIONS_MAX;
+        rc = send_all(ss, rows, e);
     if (n) {
-        memcpy(w->next.positions, p, n * sizeof *p);
+        memcpy(w->next.positions, c->positions, n * sizeof *c->positions);
         w->next.position_count = n;
     }
-    if (!rc && state_count(&w->next, w->number))
+    if (!rc && (state_count(&w->next, w->number) || state_put(last, ss, &w->next)))
         rc = err_nomem(e);
-    if (rc == 0)
-        rc = write_state(ss, e);
-    if (rc == 0)
-        rc = turn_give(ss, e);
-    if (!rc && state_copy(&w->state, &w->next))
+    return rc;
+}
+
+/* Says whether the last row of a commit is there after all: only its answer may have been lost. */
+static int check_stands(struct store_session *ss, int rc)
+{
+    struct state now;
+    state_init(&now);
+    bool stands = !state_read(ss, &now, NULL) && now.commit == ss->writer->number;
+    state_fini(&now);
+    return stands ? 0 : rc;
+}
+
+/* Takes over what was committed, or rolls back. */
+static void conclude(struct store_commit *c)
+{
+    struct store_session *ss = c->session;
+    struct writer *w = ss->writer;
+    if (c->rc == 0)
+        c->rc = turn_give(ss, &c->err);
+    if (!c->rc && state_copy(&w->state, &w->next))
         w->append.loaded = false; /* it counts, and is read again */
-    if (rc) {
+    if (c->rc) {
         click_write_rollback(ss);
-        return rc;
+        return;
     }
     __atomic_store_n(&ss->seen, w->number, __ATOMIC_RELAXED);
     append_commit(&w->append);
     finish(ss);
-    return 0;
+}
+
+static bool share_tables(const struct store_session *a, const struct store_session *b)
+{
+    return a->workspace == b->workspace && a->host == b->host;
+}
+
+/* Commits the sessions, of those that are left, which share the tables of the first one. */
+static void commit_some(struct store_commit *of, size_t n, bool *done)
+{
+    struct store_session *first = NULL;
+    struct buf rows, last;
+    struct err why = {0};
+    bool mine[STORE_COMMITS_MAX] = {false};
+    buf_init(&rows, BODY_MAX);
+    buf_init(&last, BODY_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (done[i] || (first && !share_tables(first, of[i].session)))
+            continue;
+        first = of[i].session;
+        size_t rows_before = rows.len, last_before = last.len;
+        of[i].rc = prepare(&of[i], &rows, &last, &of[i].err);
+        mine[i] = !of[i].rc;
+        done[i] = true;
+        if (mine[i])
+            continue;
+        rows.len = rows_before; /* of the others */
+        last.len = last_before;
+        click_write_rollback(of[i].session);
+    }
+    int rc = last.len ? small_send(first, &rows, &why) : 0;
+    bool sent = rc == 0;
+    if (sent && last.len)
+        rc = state_insert(first, &last, &why);
+    for (size_t i = 0; i < n; i++) {
+        if (!mine[i])
+            continue;
+        if (sent)
+            known_written(of[i].session, rc ? NULL : &of[i].session->writer->next);
+        of[i].rc = rc && sent ? check_stands(of[i].session, rc) : rc;
+        of[i].err = of[i].rc ? why : of[i].err;
+        conclude(&of[i]);
+    }
+    buf_fini(&rows);
+    buf_fini(&last);
+}
+
+void click_write_commit_all(struct store_commit *of, size_t n)
+{
+    for (size_t from = 0, step; from < n; from += step) {
+        bool done[STORE_COMMITS_MAX] = {false};
+        step = n - from < STORE_COMMITS_MAX ? n - from : STORE_COMMITS_MAX;
+        for (size_t i = 0; i < step; i++)
+            if (!done[i])
+                commit_some(of + from, step, done);
+    }
+}
+
+int click_write_commit(struct store_session *ss, const struct store_position *p, unsigned n,
+                       struct err *e)
+{
+    struct store_commit one = {.session = ss, .positions = p, .count = n};
+    click_write_commit_all(&one, 1);
+    if (one.rc && e)
+        *e = one.err;
+    return one.rc;
 }
 
 void click_write_close(struct store_session *ss)
@@ -418,6 +487,11 @@ static int read_positions(const struct store_session *ss, struct store_position 
     struct state t;
     unsigned room = *count;
     *count = 0;
+    if (atomic_load_explicit(&ss->damaged, memory_order_relaxed))
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "what ClickHouse has of session %s is damaged: send it again from its "
+                       "begin, or delete it",
+                       ss->at.id);
     state_init(&t);
     int rc = state_read(ss, &t, e);
     if (!rc) {
