@@ -195,7 +195,7 @@ static size_t ask(struct store *s, struct store_session *ss, enum store_query q,
 {
     size_t rows = 0;
     OK(ops->query(s, &(struct store_question){"bench", ss, q, args},
-                  &(struct store_visitor){&rows, count_chunk}, e));
+                  &(struct store_visitor){.arg = &rows, .chunk = count_chunk}, e));
     return rows;
 }
 
@@ -262,7 +262,7 @@ static int64_t bound(struct store *s, struct store_session *ss, bool last)
 {
     struct bounds b = {INT64_MAX, INT64_MIN};
     OK(ops->query(s, &(struct store_question){"bench", ss, QUERY_lanes, NULL},
-                  &(struct store_visitor){&b, take_lanes}, e));
+                  &(struct store_visitor){.arg = &b, .chunk = take_lanes}, e));
     return last ? b.last : b.first;
 }
 

@@ -322,38 +322,6 @@ int ask_config_names(struct ask *a, unsigned column)
     return rc;
 }
 
-/* ---- names by pattern ------------------------------------------------------------------------ */
-
-struct matches {
-    int64_t *ids;
-    size_t count, cap;
-};
-
-static int take_ids(void *arg, const struct page *p)
-{
-    struct matches *m = arg;
-    for (size_t i = 0; i < p->rows; i++) {
-        if (mem_grow(&m->ids, &m->cap, m->count + 1, sizeof *m->ids, SIZE_MAX / 64))
-            return GPUFL_E_NOMEM;
-        m->ids[m->count++] = page_int(p, 0, i);
-    }
-    return 0;
-}
-
-int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, int64_t **ids,
-                 size_t *n)
-{
-    struct matches m = {0};
-    ask_name(a, "pattern_text", SQL_TEXT(pattern.at, pattern.len));
-    ask_text(a, "SELECT id FROM {names} WHERE id IN (");
-    ask_more(a, ids_of);
-    ask_more(a, ") AND holds(text, $pattern_text)");
-    int rc = ask_pages(a, take_ids, &m);
-    *ids = m.ids;
-    *n = m.count;
-    return rc;
-}
-
 /* ---- the questions --------------------------------------------------------------------------- */
 
 /* The way in which a question is answered: a template, or a function where a template is not
@@ -517,6 +485,7 @@ int ask_answer(struct ask *a, const struct store_visitor *v)
     const struct question *q = &questions[a->def - store_queries];
     const struct answer_names names = {a, fetch_names};
     int rc;
+    a->readable = v->readable;
     if (q->template) {
         ask_text(a, q->template);
         rc = ask_rows(a);

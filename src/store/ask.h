@@ -29,7 +29,7 @@
 #include "store/page.h"
 #include "store/tables.h"
 
-enum { ASK_NAMED_MAX = 16, ASK_TEXT_MAX = 64 << 10 };
+enum { ASK_NAMED_MAX = 16, ASK_TEXT_MAX = 64 << 10, ASK_READABLE_MAX = 8 << 20 };
 
 /* A value for a statement. */
 struct sql_arg {
@@ -71,8 +71,9 @@ struct ask {
         struct sql_arg arg;
     } named[ASK_NAMED_MAX];
     size_t named_count;
-    struct buf text; /* of the statement */
-    int behind;      /* table whose WHERE is to come; -1: none */
+    struct buf text;                                     /* of the statement */
+    void (*readable)(struct buf *out, const char *name); /* see struct store_visitor */
+    int behind; /* table whose WHERE is to come; -1: none */
 };
 
 void ask_init(struct ask *a, const struct ask_engine *engine, enum store_query q,
@@ -105,9 +106,10 @@ int ask_pages(struct ask *a, ask_take take, void *arg);
 int ask_config_names(struct ask *a, unsigned column);
 
 /* Names among ids whose text has the pattern in it, case of A to Z ignored; fills ids (owned by the
- * caller: mem_free). */
+ * caller: mem_free). Of kernels' names the text that people read counts, too. */
 int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, int64_t **ids,
                  size_t *n);
+int ask_matching_kernels(struct ask *a, struct store_text pattern, int64_t **ids, size_t *n);
 
 /* Questions that are more than a template; each adds its rows to the answer. */
 int ask_tiles(struct ask *a);

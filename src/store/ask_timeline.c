@@ -155,11 +155,11 @@ static int put_found(struct ask *a, const struct source *s, const char *among, b
 
 /* Kinds of lanes whose events have names, and how events with one of some names are selected. */
 static const struct named_kind {
-    const char *ids_of; /* the names that they have */
+    const char *ids_of; /* the names that they have; NULL: kernels' */
     const char *among;
     size_t source;
 } named_kinds[] = {
-    {"SELECT name FROM {config} WHERE 1 = 1",
+    {NULL,
      " WHERE config IN (SELECT id FROM {config} WHERE within(name, $found)) "
      "AND event(start, duration)",
      0},
@@ -188,7 +188,8 @@ int ask_search(struct ask *a)
         size_t n;
         if (kind && kind != (int64_t)s->kind)
             continue;
-        rc = ask_matching(a, named_kinds[i].ids_of, pattern->text, &ids, &n);
+        rc = named_kinds[i].ids_of ? ask_matching(a, named_kinds[i].ids_of, pattern->text, &ids, &n)
+                                   : ask_matching_kernels(a, pattern->text, &ids, &n);
         if (!rc && n) {
             ask_name(a, "found", SQL_LIST(ids, n));
             ask_text(a, "");

@@ -123,7 +123,7 @@ static int put_rows(struct copying *c, enum record_type type, const struct page 
 static int put_page(void *arg, unsigned table, const struct page *p)
 {
     struct copying *c = arg;
-    const struct store_visitor lines = {c, put_unknown};
+    const struct store_visitor lines = {.arg = c, .chunk = put_unknown};
     if (table < RECORD_COUNT)
         return put_rows(c, (enum record_type)table, p);
     if (table == TABLE_names)

@@ -134,7 +134,7 @@ static int want_pattern(struct kernels_found *f)
     size_t n;
     if (!pattern || pattern->null || !pattern->text.len)
         return 0;
-    int rc = ask_matching(f->a, "SELECT name FROM {config} WHERE 1 = 1", pattern->text, &names, &n);
+    int rc = ask_matching_kernels(f->a, pattern->text, &names, &n);
     if (!rc)
         want_names(f, names, n);
     mem_free(names);

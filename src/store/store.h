@@ -27,6 +27,7 @@
 #ifndef GPUFL_STORE_STORE_H
 #define GPUFL_STORE_STORE_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "wire/decode.h"
 #include "wire/tile.h"
@@ -116,6 +117,9 @@ struct store_chunk {
 struct store_visitor {
     void *arg;
     int (*chunk)(void *arg, const struct store_chunk *c); /* non-zero stops and is returned */
+    /* Appends what people read in place of a kernel's name: a question's pattern may be a part of
+     * that text, too. NULL: of the name alone. */
+    void (*readable)(struct buf *out, const char *name);
 };
 
 /* ---- all there is ------------------------------------------------------------------------- */

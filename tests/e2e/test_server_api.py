@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
 from served import Server
 
@@ -443,12 +444,24 @@ class Loaded(unittest.TestCase):
             quoted = "".join("%%%02x" % b for b in text.encode())
             answer = self.get(f"{AT}/kernels?pattern={quoted}")
             self.assertEqual(answer.status, 200, answer)
-            for symbol in answer.json()["mangled"]:
-                self.assertIn(text.lower(), symbol.lower())
+            told = answer.json()
+            for symbol, name in zip(told["mangled"], told["names"]):
+                self.assertIn(text.lower(), f"{symbol}\n{name}".lower())
             self.assertEqual(self.get(f"/api/v1/sessions?text={quoted}").status, 200)
             self.assertEqual(self.get(f"/api/v1/sessions?app={quoted}").json()["rows"], [])
             self.assertEqual(self.get(f"{AT}/source?path={quoted}").json()["rows"], 0)
         self.assertEqual(self.get("/api/v1/session-count").json()["count"], 1)
+
+    def test_names_as_people_read_them(self):
+        names = self.get(f"{AT}/kernels?limit=100").json()
+        name, symbol = next((n, s) for n, s in zip(names["names"], names["mangled"]) if "::" in n and "::" not in s)
+        part = name[name.index("::") - 1:name.index("::") + 5]
+        for route in ("kernels?limit=100&pattern=", "search?limit=100&pattern="):
+            answer = self.get(f"{AT}/{route}{urllib.parse.quote(part)}").json()
+            self.assertGreater(answer["rows"], 0, route)
+            for found in answer["names"]:
+                self.assertIn(part.lower(), found.lower())
+        self.assertIn(symbol, self.get(f"{AT}/kernels?limit=100&pattern={urllib.parse.quote(part)}").json()["mangled"])
 
     def test_paths(self):
         for target in ("/api/v1/sessions/../keys", "/api/v1/sessions/%2e%2e/keys", "//", "/%00", "/api/v1/%ff",

@@ -95,8 +95,9 @@ static int take_chunk(void *arg, const struct store_chunk *c)
 int asked_try(struct asked *a, struct store_session *ss, struct err *e)
 {
     asked_fini(a);
-    return suite.ops->query(suite.store, &(struct store_question){"w", ss, a->query, a->args},
-                            &(struct store_visitor){a, take_chunk}, e);
+    return suite.ops->query(
+        suite.store, &(struct store_question){"w", ss, a->query, a->args},
+        &(struct store_visitor){.arg = a, .chunk = take_chunk, .readable = a->readable}, e);
 }
 
 void asked_run(struct asked *a, struct store_session *ss)

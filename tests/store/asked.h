@@ -18,6 +18,7 @@ struct asked {
     struct store_value args[STORE_PARAMS_MAX];
     struct asked_cell *cells; /* owned: column_count a row */
     size_t rows;
+    void (*readable)(struct buf *out, const char *name); /* see struct store_visitor */
 };
 
 /* Makes a question with all parameters null, except limit: the most that is possible. */

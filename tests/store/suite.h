@@ -54,6 +54,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(kernels_by_name)                                                                             \
     X(kernels_in_order)                                                                            \
     X(kernels_by_pattern)                                                                          \
+    X(kernels_by_readable_name)                                                                    \
     X(one_kernel)                                                                                  \
     X(configurations_of_a_kernel)                                                                  \
     X(configurations_as_recorded)                                                                  \

@@ -288,6 +288,46 @@ void suite_kernels_by_pattern(void **state)
     suite.ops->put(ss);
 }
 
+/* What people read: the name backwards. */
+static void put_backwards(struct buf *out, const char *name)
+{
+    for (size_t i = strlen(name); i > 0; i--)
+        buf_char(out, name[i - 1]);
+}
+
+/* A part of what people read finds the kernel; where nobody says what they read, it does not. */
+void suite_kernels_by_readable_name(void **state)
+{
+    const enum store_query ways[] = {QUERY_kernels, QUERY_search};
+    struct store_session *ss = suite_loaded("kernels-r", &suite.simulated);
+    struct asked a;
+    struct buf name, read;
+    (void)state;
+    buf_init(&name, 4096);
+    buf_init(&read, 4096);
+    asked_init(&a, QUERY_kernels);
+    asked_int(&a, "order", 0);
+    asked_run(&a, ss);
+    buf_str(&name, asked_cell(&a, 0, "name")->text);
+    put_backwards(&read, buf_cstr(&name));
+    asked_fini(&a);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        asked_init(&a, ways[i]);
+        asked_int(&a, i ? "from" : "order", 0);
+        asked_text(&a, "pattern", buf_cstr(&read));
+        asked_run(&a, ss);
+        assert_int_equal(a.rows, 0);
+        a.readable = put_backwards;
+        asked_run(&a, ss);
+        assert_true(a.rows > 0);
+        assert_string_equal(asked_cell(&a, 0, "name")->text, buf_cstr(&name));
+        asked_fini(&a);
+    }
+    buf_fini(&name);
+    buf_fini(&read);
+    suite.ops->put(ss);
+}
+
 void suite_configurations_of_a_kernel(void **state)
 {
     struct store_session *ss = suite_loaded("configs", &suite.simulated);

@@ -261,7 +261,7 @@ void suite_unknown_lines_are_kept(void **state)
     for (int i = 0; i < 3; i++)
         OK(OPS->unknown(ss, "scope", odd_line, sizeof odd_line - 1, e));
     OK(OPS->commit(ss, NULL, 0, e));
-    OK(OPS->scan_unknown(ss, &(struct store_visitor){&n, take_unknown}, e));
+    OK(OPS->scan_unknown(ss, &(struct store_visitor){.arg = &n, .chunk = take_unknown}, e));
     assert_int_equal(n, 3);
     OPS->put(ss);
 }

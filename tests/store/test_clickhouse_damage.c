@@ -417,7 +417,7 @@ TEST(test_ids_that_collide)
  * what an older one refuses when the store is opened they may refuse when it is asked. */
 static int ask_all(const struct store_config *config, const struct store_value *args, struct err *e)
 {
-    const struct store_visitor v = {NULL, damage_no_rows};
+    const struct store_visitor v = {.arg = NULL, .chunk = damage_no_rows};
     struct store_session *ss;
     struct store *s;
     int rc = ops->open(&s, config, e);
@@ -440,7 +440,7 @@ TEST(test_limits)
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.null = true}, {.i = 0},
                                        {.i = 10},      {.i = 0}};
-    const struct store_visitor v = {NULL, damage_no_rows};
+    const struct store_visitor v = {.arg = NULL, .chunk = damage_no_rows};
     struct err why = {0};
     struct store *s = clickhouse_store_open(url);
     struct store_session *ss = clickhouse_session(s, "limits");

@@ -342,7 +342,7 @@ TEST(test_too_long)
     const struct store_value args[] = {{.null = true}, {.null = true}, {.null = true},
                                        {.null = true}, {.null = true}, {.i = 0},
                                        {.i = 10},      {.i = 0}};
-    const struct store_visitor v = {NULL, damage_no_rows};
+    const struct store_visitor v = {.arg = NULL, .chunk = damage_no_rows};
     struct err why = {0};
     struct store_session *ss;
     struct store *s;

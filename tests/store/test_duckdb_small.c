@@ -32,7 +32,7 @@ static int64_t asked(struct store *s, struct store_session *ss)
 {
     int64_t n = 0;
     OK(ops->query(s, &(struct store_question){"w", ss, QUERY_counts, NULL},
-                  &(struct store_visitor){&n, take_count}, e));
+                  &(struct store_visitor){.arg = &n, .chunk = take_count}, e));
     return n;
 }
 

@@ -124,7 +124,7 @@ static int read_columns(void *arg, struct model *m, struct load_stats *stats, st
     const struct wire_visitor names = {.arg = r, .name = take_name};
     r->model = m;
     r->stats = stats;
-    int rc = r->ops->scan_unknown(r->ss, &(struct store_visitor){r, take_lines}, e);
+    int rc = r->ops->scan_unknown(r->ss, &(struct store_visitor){.arg = r, .chunk = take_lines}, e);
     if (rc == 0)
         rc = r->ops->scan_names(r->ss, &names, e);
     if (rc == 0)
@@ -157,7 +157,7 @@ static int read_samples(void *arg, const char *session, struct model *m)
         r.ops->put(ss);
         return rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;
     }
-    rc = r.ops->scan_unknown(r.ss, &(struct store_visitor){&r, take_lines}, &e);
+    rc = r.ops->scan_unknown(r.ss, &(struct store_visitor){.arg = &r, .chunk = take_lines}, &e);
     if (rc == 0)
         rc = r.ops->scan_names(r.ss, &names, &e);
     if (rc == 0)

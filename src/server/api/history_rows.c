@@ -140,7 +140,7 @@ static int take(void *arg, const struct store_chunk *c)
 
 struct store_visitor history_rows_visitor(struct history_rows *h)
 {
-    return (struct store_visitor){h, take};
+    return (struct store_visitor){.arg = h, .chunk = take};
 }
 
 static int by_total(const void *a, const void *b)

@@ -116,7 +116,7 @@ static int map_device(struct call *c, struct store_session *from, struct store_s
                       int64_t *device, struct err *e)
 {
     struct device_search d = {.id = *device};
-    const struct store_visitor v = {&d, take_devices};
+    const struct store_visitor v = {.arg = &d, .chunk = take_devices};
     int rc = ask_store(c, from, QUERY_devices, NULL, &v, e);
     d.id = 0;
     rc = rc || !*d.uuid ? rc : ask_store(c, to, QUERY_devices, NULL, &v, e);
@@ -215,7 +215,7 @@ static int ask_span(struct call *c, const struct session_ref *s, const struct st
 {
     struct store_value own[STORE_PARAMS_MAX] = {0};
     enum store_query q = all->q;
-    const struct store_visitor v = {steps, take_steps};
+    const struct store_visitor v = {.arg = steps, .chunk = take_steps};
     int device = place_of(q, "device"), from = place_of(q, "from"), to = place_of(q, "to");
     struct store_session *ss;
     struct err none;
@@ -242,7 +242,7 @@ bool series_is(enum store_query q)
 int series_shared(struct call *c, const struct session_ref *s, bool *shared, struct err *e)
 {
     struct spans spans = {.self = s->row.id};
-    const struct store_visitor v = {&spans, take_spans};
+    const struct store_visitor v = {.arg = &spans, .chunk = take_spans};
     int rc = s->columns ? ask_store(c, s->columns, QUERY_samplers, NULL, &v, e) : 0;
     *shared = spans.any;
     mem_free(spans.items);
@@ -262,9 +262,9 @@ int series_ask(struct call *c, const struct session_ref *s, enum store_query q,
 {
     int device = place_of(q, "device");
     struct spans spans = {.self = s->row.id, .device = device >= 0 ? args[device].i : 0};
-    const struct store_visitor take = {&spans, take_spans};
+    const struct store_visitor take = {.arg = &spans, .chunk = take_spans};
     struct steps steps = {0};
-    const struct store_visitor own = {&steps, take_steps};
+    const struct store_visitor own = {.arg = &steps, .chunk = take_steps};
     const struct store_question all = {c->who.workspace, s->columns, q, args};
     int rc = ask_store(c, s->columns, q, args, &own, e);
     if (!rc && !of_process(q, args))

@@ -118,9 +118,22 @@ static int take(void *arg, const struct store_chunk *chunk)
     return all > c->max ? GPUFL_E_FULL : 0;
 }
 
+/* A line with the demangled name, and one with the short name: pages show either. */
+static void put_readable(struct buf *out, const char *name)
+{
+    struct buf full;
+    buf_init(&full, DEMANGLE_ROOM);
+    demangle_put(&full, name);
+    const char *text = buf_error(&full) ? name : buf_cstr(&full);
+    buf_str(out, text);
+    buf_char(out, '\n');
+    shorten_kernel(out, text, SHORT_COLUMNS);
+    buf_fini(&full);
+}
+
 struct store_visitor columns_visitor(struct columns *c)
 {
-    return (struct store_visitor){.arg = c, .chunk = take};
+    return (struct store_visitor){.arg = c, .chunk = take, .readable = put_readable};
 }
 
 /* The cells as they are, between brackets. */

@@ -157,11 +157,11 @@ static int recall(struct loading *l, struct err *e)
     int rc = ops->scan(ss, RECORD_config, INT64_MIN, INT64_MAX, &configs, e);
     if (rc || (rc = ops->scan(ss, RECORD_end, INT64_MIN, INT64_MAX, &rows, e)) ||
         (rc = recall_gpus(l, &rows, e)) ||
-        (rc = ops->scan_unknown(ss, &(struct store_visitor){l, recall_lines}, e)) ||
+        (rc = ops->scan_unknown(ss, &(struct store_visitor){.arg = l, .chunk = recall_lines}, e)) ||
         (rc = recall_entry(l, e)))
         return rc;
     return ops->query(store, &(struct store_question){l->s->workspace, ss, QUERY_counts, NULL},
-                      &(struct store_visitor){l, count_rows}, e);
+                      &(struct store_visitor){.arg = l, .chunk = count_rows}, e);
 }
 
 static int open_columns(struct loading *l, bool *were, struct err *e)

@@ -231,7 +231,7 @@ TEST(test_final)
                                        {.null = true}, {.null = true}};
     assert_int_equal(store_duckdb.query(
                          fix.store, &(struct store_question){"w", NULL, QUERY_kernel_history, all},
-                         &(struct store_visitor){&h, take_history}, NULL),
+                         &(struct store_visitor){.arg = &h, .chunk = take_history}, NULL),
                      0);
     assert_true(h.rows > 0);
     assert_int_equal(h.calls, fixture_rows(&fix, session, "kernel"));

@@ -180,10 +180,10 @@ TEST(test_pyramid)
     fixture_send(&fix, &r, text, n, 0, &a);
     fixture_drain(&fix);
     assert_int_equal(store_duckdb.get(fix.store, "w", "s", false, &ss, NULL), 0);
-    assert_int_equal(store_duckdb.query(fix.store,
-                                        &(struct store_question){"w", ss, QUERY_lanes, NULL},
-                                        &(struct store_visitor){&events, sum_lanes}, NULL),
-                     0);
+    assert_int_equal(
+        store_duckdb.query(fix.store, &(struct store_question){"w", ss, QUERY_lanes, NULL},
+                           &(struct store_visitor){.arg = &events, .chunk = sum_lanes}, NULL),
+        0);
     assert_int_equal(events, 5000);
     store_duckdb.put(ss);
     free(text);

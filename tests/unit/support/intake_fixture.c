@@ -143,7 +143,7 @@ int64_t fixture_unknown(struct fixture *f, const char *session, const char *chan
     struct store_session *ss = open_session(f, session);
     if (!ss)
         return -1;
-    if (store_duckdb.scan_unknown(ss, &(struct store_visitor){&s, add_unknown}, &e))
+    if (store_duckdb.scan_unknown(ss, &(struct store_visitor){.arg = &s, .chunk = add_unknown}, &e))
         fail_msg("%s", e.text);
     store_duckdb.put(ss);
     return s.n;
