@@ -9,6 +9,7 @@ import { go, href, usePlace, type PageId, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
 import { keepFocus } from "../ui/focus";
+import { copyWholeNames } from "../ui/Name";
 import { Empty, KeySheet, Skeleton } from "../ui/parts";
 import { toggle, useTheme } from "../ui/theme";
 import { Account } from "./account/Account";
@@ -89,6 +90,7 @@ export function App() {
   const stranger = me.problem?.status === 401 && !me.data && !who.link;
   useKeys(place, setOpen);
   useEffect(keepFocus, []);
+  useEffect(copyWholeNames, []);
   useConnection(!outside && me.data !== undefined);
   return (
     <MeContext.Provider value={me.data}>

@@ -6,6 +6,7 @@ import { href } from "../router/router";
 import { client } from "../api/client";
 import { count, duration, exact, grouped, percent } from "../format/format";
 import { timelineText as text } from "../text/timeline";
+import { CopyName } from "../ui/Name";
 import { exactTime } from "./axis";
 import { capturedOf, configOf, stackOf } from "./calls";
 import { factsOfConfig } from "./config";
@@ -140,6 +141,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
             <summary>{text.full}</summary>
             <p className="mono wrap">{name}</p>
           </details>
+          <CopyName full={name} />
         </div>
       )}
     </>

@@ -9,6 +9,7 @@ import { Link } from "../router/Link";
 import { href, useQuery } from "../router/router";
 import { timelineText as text } from "../text/timeline";
 import { Choices, CopyButton } from "../ui/forms";
+import { Name } from "../ui/Name";
 import { Meter } from "../ui/parts";
 import { Table, type ColumnDef, type SortingState } from "../ui/Table";
 import { exactTime } from "./axis";
@@ -96,12 +97,12 @@ const columnsFor = (session: string, all: number): ColumnDef<RangeRow>[] => [
       original.place ? (
         <LineButton place={original.place} />
       ) : original.page === null ? (
-        <span className="mono" title={original.full}>
-          {original.name}
+        <span className="mono">
+          <Name short={original.name} full={original.full} />
         </span>
       ) : (
-        <Link className="mono" href={href("kernel", { session, name: original.page })} title={original.full}>
-          {original.name}
+        <Link className="mono" href={href("kernel", { session, name: original.page })}>
+          <Name short={original.name} full={original.full} />
         </Link>
       ),
   },

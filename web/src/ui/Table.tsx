@@ -163,8 +163,14 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
       if (onEnd && last && last.index >= model.length - 1) onEnd();
     },
   });
+  // A row's height goes with the screen's width (tokens.css).
+  useEffect(() => {
+    const again = (): void => virtual.measure();
+    window.addEventListener("resize", again);
+    return () => window.removeEventListener("resize", again);
+  }, [virtual]);
   const printing = usePrinting();
-    const items = printing ? model.slice(0, PRINTED).map((_, index) => ({ index, start: 0 })) : virtual.getVirtualItems();
+  const items = printing ? model.slice(0, PRINTED).map((_, index) => ({ index, start: 0 })) : virtual.getVirtualItems();
   const first = virtual.range?.startIndex ?? 0;
   const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
   const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));

@@ -9,6 +9,7 @@ import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { compare as text } from "../../text/compare";
 import { en } from "../../text/en";
 import { Choices } from "../../ui/forms";
+import { Name } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { pathOf } from "../flame/tree";
@@ -101,9 +102,9 @@ const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
     sortDescFirst: false,
     meta: { width: "minmax(260px, 3fr)", lead: true },
     cell: ({ row: { original: l } }) => (
-      <span className="mono" title={l.name}>
+      <span className="mono">
         <Link href={placeOf(l, kind, a, b)} aria-label={text.openKernel(l.short, l.b.calls ? "B" : "A")}>
-          {l.short}
+          <Name short={l.short} full={l.name} />
         </Link>{" "}
         {l.shapes && <span className="chip">{text.shapes}</span>}
       </span>

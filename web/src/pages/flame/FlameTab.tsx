@@ -10,6 +10,7 @@ import { list, number, raw } from "../../format/raw";
 import { useQuery, useQuerySoon } from "../../router/router";
 import { flameText as text } from "../../text/flame";
 import { Listing, timeColumn, type Column } from "../../ui/Listing";
+import { Name } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Search, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
 import { Icicle } from "./Icicle";
@@ -31,11 +32,11 @@ function Missing({ session, stacks }: { session: string; stacks: readonly Stack[
   );
 }
 
-function Top({ stacks }: { stacks: readonly Stack[] }) {
+function Top({ stacks, find }: { stacks: readonly Stack[]; find: string }) {
   const frames = useMemo(() => framesOf(stacks).filter((frame) => frame.self > 0).slice(0, TOP), [stacks]);
   const all = stacks.reduce((sum, stack) => sum + stack.ns, 0);
   const columns: Column<(typeof frames)[number]>[] = [
-    { label: text.frame, className: "mono wrap", show: (frame) => frame.name },
+    { label: text.frame, className: "mono wrap", show: (frame) => <Name short={frame.name} full={frame.name} find={find} /> },
     timeColumn(text.self, (frame) => frame.self),
     { label: text.share, right: true, show: (frame) => percent(frame.self / all) },
     timeColumn(text.total, (frame) => frame.total),
@@ -100,7 +101,7 @@ function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]
       <Panel title={text.heading} aside={text.hint}>
         <Icicle key={`${which} ${inverted}`} tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(node === 0 ? "" : String(tree[node]!.path))} found={words ? hits.found : null} chosen={mark ? marked : focus} onChoose={(node) => setMark(node === 0 ? "" : String(tree[node]!.path))} />
       </Panel>
-      <Top stacks={stacks} />
+      <Top stacks={stacks} find={words} />
     </>
   );
 }

@@ -6,6 +6,7 @@ import { count, duration, exact, grouped } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { CopyName, Name } from "../../ui/Name";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
@@ -52,7 +53,9 @@ export function KernelPage({ session, name }: { session: string; name: number })
     <>
       <header className="stack">
         <div className="row">
-          <h1 className="kernel-name mono" title={kernel.name.slice(0, 1000)}>{kernel.short}</h1>
+          <h1 className="kernel-name mono">
+            <Name short={kernel.short} full={kernel.name} /> <CopyName full={kernel.name} />
+          </h1>
           <Link className="button end" href={asLeft(session, "kernels")}>
             {en.kernels.all}
           </Link>

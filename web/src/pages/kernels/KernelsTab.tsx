@@ -11,6 +11,7 @@ import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { kernel as deep } from "../../text/kernel";
 import { Choices } from "../../ui/forms";
+import { CopyName, Name } from "../../ui/Name";
 import { Empty, Meter, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { useGraphRuns } from "../session/graphs";
@@ -84,7 +85,7 @@ const REPORTED: readonly Col[] = [
       );
     },
   },
-  amount("registers", "94px", deep.registersText),
+  amount("registers", "90px", deep.registersText),
   {
     id: "local",
     accessorFn: (line) => figuresOf(line).local,
@@ -116,12 +117,13 @@ const stall: Col = {
 
 interface Doing {
   session: string;
+  search: string;
   peek: string;
   onPeek: (id: string) => void;
   onToggle: (group: Group) => void;
 }
 
-function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) {
+function NameCell({ line, session, search, peek, onPeek, onToggle }: Doing & { line: Row }) {
   const { kernel, group } = line;
   if (group)
     return (
@@ -138,15 +140,16 @@ function Name({ line, session, peek, onPeek, onToggle }: Doing & { line: Row }) 
           <path d="M1 11V7h2v4zM5 11V1h2v10zM9 11V5h2v6z" />
         </svg>
       </button>
-      <Link className="mono" href={href("kernel", { session, name: kernel!.id })} title={kernel!.name}>
-        {short}
+      <Link className="mono" href={href("kernel", { session, name: kernel!.id })}>
+        <Name short={short} full={kernel!.name} symbol={kernel!.mangled} find={search} />
       </Link>
+      <CopyName full={kernel!.name} />
     </span>
   );
 }
 
 const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
-  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(289px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <Name {...doing} line={line} /> },
+  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(289px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <NameCell {...doing} line={line} /> },
   time("total"),
   ...(whole ? [share] : []),
   amount("calls", "80px"),
@@ -157,8 +160,8 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
   time("longest"),
   ...(reported ? REPORTED : []),
   ...(stalls ? [stall] : []),
-  amount("configs", "112px"),
-  amount("streams", "84px"),
+  amount("configs", "124px"),
+  amount("streams", "76px"),
 ];
 
 /** What stands beside the times. Without the server's analysis there are no samples, which is no error of
@@ -215,9 +218,9 @@ export function KernelsTab({ session }: TabProps) {
   const whole = !search && kernels.length < LIMIT;
   const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
   const columns = useMemo(
-    () => columnsFor({ session: session.id, peek, onPeek: setPeek, onToggle: toggle }, has),
+    () => columnsFor({ session: session.id, search, peek, onPeek: setPeek, onToggle: toggle }, has),
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [session.id, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
+    [session.id, search, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
   );
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   const sorting: SortingState = [{ id: order.by, desc: order.descending }];
@@ -246,7 +249,9 @@ export function KernelsTab({ session }: TabProps) {
       {peeked && (
         <section className="stack" aria-label={en.kernels.peek(peeked.short)}>
           <div className="row">
-            <h2 className="mono ellipsis">{peeked.short}</h2>
+            <h2 className="mono ellipsis">
+              <Name short={peeked.short} full={peeked.name} />
+            </h2>
             <Link className="button end" href={href("kernel", { session: session.id, name: peeked.id })}>
               {en.kernels.toPage}
             </Link>

@@ -9,6 +9,7 @@ import { href, useQuery } from "../../router/router";
 import { profile as text } from "../../text/profile";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
+import { Name } from "../../ui/Name";
 import { Meter, Panel, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledKernelsOf, sampledScopesOf, type Counted, type CountedMetric, type Executed, type SampledKernel, type SampledScope } from "./profile";
@@ -43,12 +44,12 @@ function Kernel({ session, known, of: { symbol, name, short }, onOpen }: KernelP
   const whole = found?.name ?? (name || symbol || text.unknownKernel);
   const shown = found?.short ?? (short || whole);
   return found ? (
-    <Link className="mono" href={href("kernel", { session, name: found.id })} title={whole}>
-      {shown}
+    <Link className="mono" href={href("kernel", { session, name: found.id })} >
+      <Name short={shown} full={whole} />
     </Link>
   ) : (
-    <button type="button" className="group-name mono" title={whole} disabled={!symbol} onClick={() => onOpen(symbol)}>
-      {shown}
+    <button type="button" className="group-name mono" disabled={!symbol} onClick={() => onOpen(symbol)}>
+      <Name short={shown} full={whole} />
     </button>
   );
 }

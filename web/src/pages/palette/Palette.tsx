@@ -6,6 +6,7 @@ import { useApi } from "../../api/use";
 import { date } from "../../format/format";
 import { go, href, type Place } from "../../router/router";
 import { en } from "../../text/en";
+import { Name } from "../../ui/Name";
 import { Dialog } from "../../ui/parts";
 import { toggle } from "../../ui/theme";
 import { pagesFor, pathOf } from "../Nav";
@@ -78,7 +79,9 @@ export function Palette({ place, me, onClose, onShortcuts }: Props) {
       <ul role="listbox" id={list} aria-label={en.palette.title}>
         {entries.map((entry, index) => (
           <li key={entry.key} id={`${list}-${index}`} role="option" aria-selected={index === chosen} onClick={() => run(entry)}>
-            <span className="ellipsis">{entry.text}</span>
+            <span className="ellipsis">
+              <Name short={entry.text} full={entry.text} find={text} />
+            </span>
             <span className="quiet small end ellipsis">{entry.note}</span>
           </li>
         ))}

@@ -7,6 +7,7 @@ import { between, bytes, count, date, duration, exact, exactDate, percent } from
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { Name } from "../../ui/Name";
 import { Meter } from "../../ui/parts";
 import { gpuNames, labelsOf } from "../session/facts";
 import type { SORTS } from "./filters";
@@ -23,6 +24,12 @@ const plain = (id: "account" | "client" | "format", width: string): Column => ({
   cell: ({ row: { original: s } }) => <span title={s[id]}>{s[id]}</span>,
 });
 
+/** A text of the session, with what the list is searched for. */
+function Sought({ text: shown, others = "" }: { text: string; others?: string }) {
+  const [find] = useQuery("text");
+  return <Name short={shown} full={others ? `${shown} · ${others}` : shown} find={find} />;
+}
+
 /** The server sorts; the table takes only columns that have something to sort by. */
 const by = (id: (typeof SORTS)[number]) => ({ id, accessorFn: (): null => null });
 
@@ -32,8 +39,8 @@ export const COLUMNS: readonly Column[] = [
     header: text.app,
     meta: { width: "minmax(200px, 2fr)", lead: true },
     cell: ({ row: { original: s } }) => (
-      <Link href={href("session", { session: s.id, tab: "insights" })} title={`${s.app} · ${s.id}`}>
-        {s.app || s.id.slice(0, 8)}
+      <Link href={href("session", { session: s.id, tab: "insights" })}>
+        <Sought text={s.app || s.id.slice(0, 8)} others={s.id} />
       </Link>
     ),
   },
@@ -61,11 +68,11 @@ export const COLUMNS: readonly Column[] = [
     ),
   },
   { ...by("kernels"), header: text.kernels, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.kernels)}>{count(s.kernels)}</span> },
-  { ...by("host"), header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={s.host}>{s.host}</span> },
+  { ...by("host"), header: text.host, meta: { width: "minmax(120px, 1fr)" }, cell: ({ row: { original: s } }) => <Sought text={s.host} /> },
   { id: "gpu", header: text.gpu, enableSorting: false, meta: { width: "minmax(140px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={gpuNames(s)}>{gpuNames(s)}</span> },
   { id: "engine", header: text.engine, enableSorting: false, meta: { width: "120px" }, cell: ({ row: { original: s } }) => s.engine },
   { ...by("bytes"), header: text.bytes, meta: { width: "100px", right: true }, cell: ({ row: { original: s } }) => <span title={exact(s.bytes, "bytes")}>{bytes(s.bytes)}</span> },
-  { id: "labels", header: text.labels, enableSorting: false, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <span title={labelsOf(s)}>{labelsOf(s)}</span> },
+  { id: "labels", header: text.labels, enableSorting: false, meta: { width: "minmax(110px, 1fr)" }, cell: ({ row: { original: s } }) => <Sought text={labelsOf(s)} /> },
   plain("account", "120px"),
   plain("client", "110px"),
   plain("format", "110px"),

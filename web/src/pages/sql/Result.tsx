@@ -5,6 +5,7 @@ import { count, duration, grouped } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { sql as text } from "../../text/sql";
 import { Choices, CopyButton, Pick } from "../../ui/forms";
+import { Name } from "../../ui/Name";
 import { Dialog, Empty, Meter, Panel } from "../../ui/parts";
 import { Plot } from "../../ui/Plot";
 import { Table, type ColumnDef, type SortingState } from "../../ui/Table";
@@ -37,7 +38,7 @@ function CellText({ cell, names }: { cell: Cell; names: Names }) {
   if (cell === null) return <span className="quiet small">{text.unknown}</span>;
   if (typeof cell === "number") return <span title={String(cell)}>{shown(cell)}</span>;
   const called = typeof cell === "string" ? names.get(cell) : undefined;
-  return <span title={called?.full ?? String(cell)}>{called?.short ?? String(cell)}</span>;
+  return <Name short={called?.short ?? String(cell)} full={called?.full ?? String(cell)} />;
 }
 
 type Line = Cell[];

@@ -8,6 +8,7 @@ import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { trends as text } from "../../text/trends";
 import { Choices } from "../../ui/forms";
+import { Name } from "../../ui/Name";
 import { Empty, ProblemView, Search, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { candidatesOf, hasWords, KINDS, type Candidate, type Kind } from "./trends";
@@ -17,7 +18,7 @@ const head = text.choose;
 
 const number = (id: "sessions" | "calls", label: string): ColumnDef<Candidate> => ({ id, header: label, accessorKey: id, enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one[id])}>{count(one[id])}</span> });
 
-const columnsFor = (kind: Kind): ColumnDef<Candidate>[] => [
+const columnsFor = (kind: Kind, search: string): ColumnDef<Candidate>[] => [
   {
     id: "name",
     header: head.name,
@@ -25,8 +26,8 @@ const columnsFor = (kind: Kind): ColumnDef<Candidate>[] => [
     enableSorting: false,
     meta: { width: "minmax(260px, 1fr)", lead: true },
     cell: ({ row: { original: one } }) => (
-      <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })} title={one.name}>
-        {kind === "kernel" ? one.short : one.name}
+      <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })}>
+        <Name short={kind === "kernel" ? one.short : one.name} full={one.name} symbol={one.symbol} find={search} />
       </Link>
     ),
   },
@@ -53,7 +54,7 @@ function useCandidates(kind: Kind, search: string) {
 export function Choose({ kind, onKind }: { kind: Kind; onKind: (kind: Kind) => void }) {
   const [search, setSearch] = useQuery("search");
   const { found, cut, problem, again } = useCandidates(kind, search);
-  const columns = useMemo(() => columnsFor(kind), [kind]);
+  const columns = useMemo(() => columnsFor(kind, search), [kind, search]);
   return (
     <>
       <p className="quiet">{text.intro}</p>

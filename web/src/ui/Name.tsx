@@ -1,0 +1,53 @@
+// Name.tsx - a name as people tell it apart: the short text, with what was searched for marked. The whole name
+// is in the tooltip, and on the clipboard when the name is copied.
+import { en } from "../text/en";
+import { piecesOf, type Piece } from "./found";
+import { copyText } from "./forms";
+
+const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{text}</mark> : text));
+
+/** full: the whole name. symbol: the name in the program, where it is another one. */
+export function Name({ short, full, symbol, find = "" }: { short: string; full: string; symbol?: string; find?: string }) {
+  const { lead, text } = piecesOf(short, symbol ? [full, symbol] : [full], find);
+  return (
+    <span data-name={full} title={full}>
+      {lead.length > 0 && (
+        <>
+          <span className="found">
+            <Pieces pieces={lead} />
+          </span>{" "}
+        </>
+      )}
+      <Pieces pieces={text} />
+    </span>
+  );
+}
+
+/** Puts the whole name on the clipboard. */
+export function CopyName({ full }: { full: string }) {
+  return (
+    <button type="button" className="peek copy-name" title={en.names.copy} aria-label={`${en.names.copy}: ${full.slice(0, 200)}`} onClick={() => void copyText(full)}>
+      <svg viewBox="0 0 12 12" aria-hidden="true">
+        <path d="M4 0h7v9H9v3H1V3h3zM5 1v2h4v5h1V1z" />
+      </svg>
+    </button>
+  );
+}
+
+/** Who selects a shown name and copies it gets the whole name: as an effect of the page. */
+export function copyWholeNames(): () => void {
+  function copy(event: ClipboardEvent): void {
+    const selection = getSelection();
+    if (!selection || selection.rangeCount === 0 || selection.isCollapsed) return;
+    const node = selection.getRangeAt(0).commonAncestorContainer;
+    const around = node instanceof Element ? node : node.parentElement;
+    const words = selection.toString().trim();
+    const names = [around?.closest<HTMLElement>("[data-name]"), ...(around?.querySelectorAll<HTMLElement>("[data-name]") ?? [])];
+    const name = names.find((one) => one && one.innerText.trim() === words);
+    if (!name || !event.clipboardData) return;
+    event.clipboardData.setData("text/plain", name.dataset.name!);
+    event.preventDefault();
+  }
+  document.addEventListener("copy", copy);
+  return () => document.removeEventListener("copy", copy);
+}
