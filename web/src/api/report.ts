@@ -101,6 +101,31 @@ export function timeOf(part: unknown): TimePart[] {
   return Array.isArray(parts) ? (parts as TimePart[]) : [];
 }
 
+/** How long the steady part comes after the start, ns; 0: there is none. */
+export const startUpOf = (part: unknown): number => numberOf(raw(objectAt(part, "time")).start_up_ns) ?? 0;
+
+/** What the session was, in sentences. */
+export const sentencesOf = (part: unknown): string[] => {
+  const told = raw(part).summary;
+  return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
+};
+
+/** A line of the program that a cause of idle time is told of. */
+export interface IdleLine {
+  cause: string;
+  place: string;
+  file: string;
+  line: number;
+  ns: number;
+}
+
+/** Those whose text can be opened, in the report's order: most idle time first. */
+export const idleLinesOf = (part: unknown): IdleLine[] =>
+  list(raw(raw(part).idle).lines).flatMap((row) => {
+    const [place, file, line] = [word(row.place), word(row.file), numberOf(row.line)];
+    return place && file && line ? [{ cause: word(row.cause), place, file, line, ns: numberOf(row.idle_ns) ?? 0 }] : [];
+  });
+
 /** In the order of the findings. */
 export const casesOf = (part: unknown): Case[] => listAt(part, "insights") as Case[];
 export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];

@@ -114,5 +114,5 @@ export function change(ratio: number | null): string {
   return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
 }
 
-/** A sentence of the analysis, which is written for terminals of any kind ("9.41 us"), as pages write it. */
-export const sentence = (text: string): string => text.replace(/(\d) us\b/g, "$1 µs");
+/** A sentence of the analysis, which is written for terminals of any kind ("9.41 us", "-3 ms"), as pages write it. */
+export const sentence = (text: string): string => text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s(])-(?=\d)/g, "$1−");

@@ -1,6 +1,6 @@
 // TimelineTab.tsx - the timeline's page: the canvas, its tools, and what is selected. The engine draws;
 // React shows what stands still. All of what is shown has an address.
-import { useCallback, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
 import { who } from "../api/who";
@@ -19,11 +19,12 @@ import { BookmarkList, BookmarksContext, BookmarkTip, ListButton, useBookmarks, 
 import { coloursOf } from "./colours";
 import { Details, laneTitle, titleOf } from "./Details";
 import { Engine, type Reveal } from "./engine";
-import { eventAt, longestOf, neighbourOf, nextHit, waitsOf, type Found } from "./events";
+import { eventAt, longestOf, neighbourOf, waitsOf, type Found } from "./events";
+import { reveal, useFinder, type Finder } from "./finder";
 import type { Sample } from "./hit";
 import { listen } from "./input";
 import { CATEGORIES, extent, inOrder, KIND, laneOf, lookLanes, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
-import { Lines, NO_LINES } from "./lines";
+import { Lines, longestGap, NO_LINES } from "./lines";
 import { OutsideContext, type Outside } from "./outside";
 import { Range } from "./Range";
 import { workerLine } from "./line";
@@ -31,7 +32,7 @@ import type { Picked } from "./scene";
 import { SourceWindow } from "./Stack";
 import { TINTS, type Tint } from "./tint";
 import { uncover } from "./uncover";
-import { rangeOf, rangeText } from "./view";
+import { around, rangeOf, rangeText } from "./view";
 import "./timeline.css";
 
 const LIVE_MS = 3000;
@@ -56,12 +57,6 @@ const put = (values: QueryValues): void => {
 function useEngine(session: string): Engine {
   const [engine] = useState(() => new Engine(session, coloursOf(token), matchMedia("(prefers-reduced-motion: reduce)").matches));
   return engine;
-}
-
-/** Events told by the server, as the engine knows them: names get their numbers there. */
-function reveal(engine: Engine, found: Found, how: Reveal): void {
-  const id = found.name === null ? 0 : engine.names.numberOf(found.name, found.short ?? found.name);
-  engine.reveal(found.lane, { kind: "event", start: found.start, duration: found.duration, name: id, ref: found.ref, stack: 0 }, how);
 }
 
 function Tip({ engine }: { engine: Engine }) {
@@ -104,52 +99,6 @@ function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
       <span className="quiet">{exactTime(sample.at)}</span>
     </>
   );
-}
-
-interface Finder {
-  message: string;
-  run: (forward: boolean, text?: string) => void; // text: what the field says, where the address has not got it yet
-}
-
-function useFinder(engine: Engine, pattern: string): Finder {
-  const [message, setMessage] = useState("");
-  const here = useRef<Found | null>(null);
-  const stop = useRef<AbortController | null>(null);
-  const sought = useRef("");
-  const begin = useCallback(
-    (text: string) => {
-      if (text === sought.current) return;
-      sought.current = text;
-      engine.setSearch(text);
-      here.current = null;
-      setMessage("");
-    },
-    [engine],
-  );
-  useEffect(() => begin(pattern), [begin, pattern]);
-  useEffect(() => () => stop.current?.abort(), []);
-  const run = useCallback(
-    (forward: boolean, words = pattern) => {
-      if (!words) return;
-      begin(words);
-      stop.current?.abort();
-      const now = new AbortController();
-      stop.current = now;
-      setMessage(text.searching);
-      nextHit(engine.session, words.slice(0, 256), here.current, engine.scene.view.from, forward, now.signal).then(
-        (found) => {
-          if (now.signal.aborted) return;
-          setMessage(found ? text.hit(found.short ?? "", exactTime(found.start)) : here.current ? text.noMore : text.noHit);
-          if (!found) return;
-          here.current = found;
-          reveal(engine, found, "pan");
-        },
-        (cause: unknown) => !now.signal.aborted && setMessage(cause instanceof Error ? cause.message : String(cause)),
-      );
-    },
-    [begin, engine, pattern],
-  );
-  return { message, run };
 }
 
 function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine: Engine; live: boolean; find: string; setFind: (v: string) => void; finder: Finder; rows: string; setRows: (v: string) => void }) {
@@ -269,7 +218,7 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
 }
 
 /** The address to the engine once there is data, and the engine to the address when it comes to rest. */
-function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], live: boolean): void {
+function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], lines: Lines, live: boolean): void {
   const { query } = usePlace();
   const said = useRef<string | null>(null);
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
@@ -306,11 +255,19 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], live
       if (found && !stop.signal.aborted) reveal(engine, found, how);
     };
     const failed = (): void => come("stay")(null); // the address may be of another session: then nothing is selected
-    waiting.current = lane !== undefined;
+    const [, cause = "", after] = /^gap\.(\w+)\.(\d{1,16})$/.exec(show ?? "") ?? [];
+    const gap = lane === undefined && cause ? longestGap(lines, cause, Number(after)) : null;
+    waiting.current = lane !== undefined || gap !== null;
     sum.current = lane && length ? { lane, at: Number(start) + Number(length) / 2 } : null;
     if (sum.current) engine.revealRow(sum.current.lane); // it is selected as soon as it is here
     else if (lane) eventAt(engine.session, lane, Number(start), stop.signal).then(come("stay"), failed);
-    else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come("zoom"), failed);
+    else if (gap) {
+      sum.current = { lane: gap.lane, at: gap.start + gap.duration / 2 };
+      engine.revealRow(gap.lane);
+      engine.setRange({ from: gap.start, to: gap.start + gap.duration });
+      engine.rangeDone();
+      engine.setView(around(gap.start, gap.duration));
+    } else if (show === "wait") longestOf(engine.session, waitsOf(lanes), engine.scene.bounds.to, stop.signal).then(come("zoom"), failed);
     return () => {
       begun.current = false;
       stop.abort();
@@ -495,7 +452,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
     const closed = engine.shown.closed.size ? engine.shown.closed : new Set((query.get(QUERY.closed) ?? "").split(",").filter((word): word is Category => (CATEGORIES as readonly string[]).includes(word)));
     engine.setWishes(pinned, closed, (track) => (words ? !`${track.title} ${track.note}`.toLowerCase().includes(words) : all !== "all" && isMinor(track)));
   }, [engine, rows, tracks, all]);
-  useAddress(engine, tracks.length > 0, lanes, live);
+  useAddress(engine, tracks.length > 0, lanes, lines, live);
 
   return (
     <BookmarksContext.Provider value={bookmarks}>

@@ -206,6 +206,7 @@ export class Engine {
   setLines(lines: Lines): void {
     if (this.scene.lines === lines) return;
     this.scene.lines = lines;
+    lines.find(this.names.sought);
     this.line?.send({ id: 0, places: lines.ofStacks.slice() });
     if (this.scene.lanes.some((lane) => isLook(lane.kind))) this.pieces?.grown();
     this.draw();
@@ -254,6 +255,7 @@ export class Engine {
 
   setSearch(pattern: string): void {
     this.names.find(pattern);
+    this.scene.lines.find(pattern);
     this.scene.searching = pattern !== "";
     this.draw();
   }

@@ -11,6 +11,7 @@ export interface Found {
   name: string | null;
   short: string | null;
   ref: number; // NaN: unknown
+  made?: { name: number; stack: number }; // of a source line's event: as it is drawn
 }
 
 interface Answer {

@@ -46,6 +46,7 @@ export class Lines {
   private readonly texts: readonly unknown[];
   private readonly kernels = new Map<string, { place: number; scope: string | null }>();
   private readonly colours: Uint8Array;
+  private hits: ReadonlySet<number> = new Set(); // places
 
   /** What cannot be read is left out: a timeline without lines is better than none. */
   constructor(document: unknown) {
@@ -99,9 +100,38 @@ export class Lines {
     return this.kernels.get(symbol);
   }
 
+  /** Sets the text that lines are searched for. */
+  find(words: string): void {
+    const low = words.toLowerCase();
+    this.hits = new Set(low ? this.places.flatMap((place, at) => (place && `${place.place} ${place.function ?? ""}`.toLowerCase().includes(low) ? [at] : [])) : []);
+  }
+
+  /** The event with that stack is at a line that is searched for. */
+  found(stack: number): boolean {
+    return this.hits.size > 0 && this.hits.has(this.placeOf(stack));
+  }
+
+  get anyFound(): boolean {
+    return this.hits.size > 0;
+  }
+
   colour(place: number): number {
     return this.colours[place] ?? 0;
   }
+}
+
+/** The longest of the gaps with that cause that start at a time or later. Of more than the document holds one by
+ * one it holds the longest. */
+export function longestGap(lines: Lines, cause: string, from: number): { lane: string; start: number; duration: number } | null {
+  let best: { lane: string; start: number; duration: number } | null = null;
+  for (const lane of lines.gaps) {
+    if (lines.causes[lane.depth]?.cause !== cause) continue;
+    const { start, duration } = lane.piece!.events!;
+    start.forEach((at, i) => {
+      if (at >= from && duration[i]! > (best?.duration ?? 0)) best = { lane: lane.id, start: at, duration: duration[i]! };
+    });
+  }
+  return best;
 }
 
 export const NO_LINES = new Lines(null);

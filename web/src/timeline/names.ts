@@ -86,6 +86,10 @@ export class Names {
     this.hits.length = 0;
   }
 
+  get sought(): string {
+    return this.pattern;
+  }
+
   /** As the server compares: the name as it stands in the program; the readable one helps people. */
   found(id: number): boolean {
     if (!this.pattern) return true;

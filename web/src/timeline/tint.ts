@@ -63,7 +63,7 @@ export function tintOf(scene: Scene, lane: number): Paint {
   if (!scene.searching) return paint;
   const { kind } = scene.lanes[lane]!;
   const named = hasNames(kind);
-  return (name, stack) => paint(name, stack) + (named && scene.names.found(name) ? 0 : ALL);
+  return (name, stack) => paint(name, stack) + ((named && scene.names.found(name)) || (lined(kind) && scene.lines.found(stack)) ? 0 : ALL);
 }
 
 export const isLabelled = (kind: number): boolean => hasNames(kind) || lined(kind) || kind === KIND.state;
@@ -77,7 +77,7 @@ export function narrowLabelOf(scene: Scene, kind: number, stack: number): string
 /** What stands on an event that is wide enough. */
 export function labelOf(scene: Scene, kind: number, name: number, stack: number): string {
   if (hasNames(kind)) return scene.searching && !scene.names.found(name) ? "" : scene.names.short(name);
-  if (scene.searching) return "";
+  if (scene.searching && !scene.lines.found(stack)) return "";
   if (kind === KIND.state) return text.states[name] ?? "";
   const place = scene.lines.line(stack)?.place;
   return place ?? (kind === KIND.gap ? (scene.lines.causes[name]?.text ?? "") : "");

@@ -1,8 +1,8 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { Suspense, useEffect, useMemo, useRef } from "react";
+import { Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { onSession, useApi } from "../../api/use";
-import { answerOf, casesOf, caveatsOf, timeOf, type Answer, type Case, type TimePart } from "../../api/report";
+import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, startUpOf, timeOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { baseName, count, duration, exact, percent, sentence } from "../../format/format";
@@ -13,12 +13,14 @@ import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
+import { First, lineKey } from "./Answer";
 import { boundOf, inOrder, onTimeline } from "./source";
 
 /** Comes when a line is first opened. */
 const SourceLine = part(() => import("./SourceLine"), (m) => m.SourceLine);
 
 const text = en.insights;
+const SHOWN = 5; // findings; the others are folded
 const TONES = ["finding-low", "finding-medium", "finding-high"];
 /** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
 const SHAPES = ["M6 2a4 4 0 1 0 0 8 4 4 0 0 0 0-8", "M6 0l6 6-6 6-6-6z", "M6 0l6 12H0z"];
@@ -31,13 +33,15 @@ interface FindingProps {
   onLine: () => void;
 }
 
+const idOf = (f: RowFinding): string => `finding-${f.number ?? 0}`;
+
 function Finding({ finding: f, evidence, next, launches, onLine }: FindingProps) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
   const place = onTimeline(f, evidence, launches);
   const bound = boundOf(f, launches);
   return (
-    <article className={`finding ${TONES[severity] ?? TONES[0]}`}>
+    <article id={idOf(f)} tabIndex={-1} className={`finding ${TONES[severity] ?? TONES[0]}`}>
       <div className="finding-main">
         <div className="row">
           <span className="severity">
@@ -93,58 +97,6 @@ function Finding({ finding: f, evidence, next, launches, onLine }: FindingProps)
   );
 }
 
-/** The whole time in one bar, and what its parts are. */
-function Time({ parts }: { parts: TimePart[] }) {
-  let at = 0;
-  return (
-    <figure className="time-bar">
-      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-        {parts.map((part, n) => {
-          const from = at;
-          at += part.permille;
-          return <rect key={part.part} className={`time-${n % 12}`} x={from} width={part.permille} height="10" />;
-        })}
-      </svg>
-      <figcaption>
-        {parts
-          .filter((part) => part.permille > 0)
-          .map((part) => (
-            <span key={part.part} title={exact(part.ns, "ns")}>
-              <svg viewBox="0 0 10 10" aria-hidden="true">
-                <rect className={`time-${parts.indexOf(part) % 12}`} width="10" height="10" />
-              </svg>
-              {part.name} <span className="number">{percent(part.permille / 1000)}</span>
-            </span>
-          ))}
-      </figcaption>
-    </figure>
-  );
-}
-
-/** The one answer of the report, as gpufl report and its JSON give it. */
-function First({ answer, parts }: { answer: Answer; parts: TimePart[] }) {
-  return (
-    <Panel title={answer.share > 0 ? text.answer : text.answerNone}>
-      <div className="panel-body stack">
-        {parts.length > 0 && <Time parts={parts} />}
-        <p>
-          {answer.share > 0 && (
-            <strong>
-              {percent(answer.share)}
-              {answer.share_error ? ` ± ${percent(answer.share_error)}` : ""}
-              {answer.place ? ` ${answer.place}` : ""}:{" "}
-            </strong>
-          )}
-          {sentence(answer.statement)}
-        </p>
-        <p className="finding-next">
-          <strong>{text.next}:</strong> {sentence(answer.next)}
-        </p>
-      </div>
-    </Panel>
-  );
-}
-
 /** No finding: why, as far as what was recorded tells. */
 function Nothing({ session }: TabProps) {
   const runs = useGraphRuns(session, true);
@@ -160,6 +112,8 @@ export function InsightsTab({ session }: TabProps) {
   const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
   const answer = useMemo(() => answerOf(report.data), [report.data]);
   const parts = useMemo(() => timeOf(report.data), [report.data]);
+  const about = useApi("section_summary", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  const lines = useMemo(() => idleLinesOf(about.data), [about.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
@@ -175,26 +129,52 @@ export function InsightsTab({ session }: TabProps) {
     return found?.id === f.rule ? found : undefined;
   };
   const [line, setAt] = useQuery("line");
+  const [more, setMore] = useQuery("more");
+  const wanted = useRef("");
+  useEffect(() => {
+    const card = wanted.current ? document.getElementById(wanted.current) : null;
+    if (!card) return;
+    wanted.current = "";
+    card.scrollIntoView({ block: "center" });
+    card.focus({ preventScroll: true });
+  });
+  const [, setRound] = useState(0);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
+  if (!asked.data || (!pending && ((!report.data && !report.problem) || (!about.data && !about.problem)))) return <Skeleton rows={9} />;
   // One card a line and cause: what is part of another finding has none.
   const rows = inOrder(asked.data.rows).filter((f) => typeof caseOf(f)?.part_of !== "number");
-  const first = answer && <First answer={answer} parts={parts} />;
-  if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ?? <Nothing session={session} />);
+  const toFinding = (f: RowFinding): void => {
+    wanted.current = idOf(f);
+    if (rows.indexOf(f) >= SHOWN) setMore("1");
+    setRound((n) => n + 1);
+  };
+  const idle = lines.find((one) => lineKey(one) === line);
+  const source = idle && <Suspense fallback={null}><SourceLine session={session.id} file={idle.file} line={idle.line} evidence={{ gpu_idle_ns: idle.ns }} onClose={() => setAt("")} /></Suspense>;
+  const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(about.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} onLine={setAt} onFinding={toFinding} />;
+  if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
+  const card = (f: RowFinding) => {
+    const found = caseOf(f);
+    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
+  };
+  const rest = rows.slice(SHOWN);
   return (
     <>
       {first}
+      {source}
       <Panel title={text.heading} aside={text.doNotAdd}>
         {caveats.map((line) => (
           <p key={line} className="panel-body">
             {sentence(line)}
           </p>
         ))}
-        {rows.map((f) => {
-          const found = caseOf(f);
-          return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
-        })}
+        {rows.slice(0, SHOWN).map(card)}
+        {rest.length > 0 && (
+          <details className="finding-rest" open={more === "1"} onToggle={(event) => setMore(event.currentTarget.open ? "1" : "")}>
+            <summary>{text.more(rest.length)}</summary>
+            {rest.map(card)}
+          </details>
+        )}
         {open && <Suspense fallback={null}><SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} /></Suspense>}
       </Panel>
     </>

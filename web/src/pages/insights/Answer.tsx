@@ -1,0 +1,123 @@
+// Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the GPUs' whole time.
+// A part of the bar leads to its finding, to its lines, and to its longest gap on the timeline.
+import { useMemo } from "react";
+import type { Answer, IdleLine, TimePart } from "../../api/report";
+import type { RowFinding } from "../../api/schema";
+import { duration, exact, percent, sentence } from "../../format/format";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
+import { en } from "../../text/en";
+import { Panel } from "../../ui/parts";
+import { findingOf, linesOf } from "./causes";
+
+const text = en.insights;
+const LINES = 3; // of a part
+const TONES = 12;
+
+interface Told {
+  session: string;
+  parts: readonly TimePart[];
+  startUp: number; // ns before the steady part
+  lines: readonly IdleLine[];
+  findings: readonly RowFinding[];
+  onLine: (line: string) => void;
+  onFinding: (finding: RowFinding) => void;
+}
+
+/** A line in the address, apart from those of findings. */
+export const lineKey = ({ file, line }: { file: string; line: number }): string => `at:${file}:${line}`;
+
+/** Where one part of the time leads. */
+function Part({ part, told: { session, lines, findings, startUp, onLine, onFinding } }: { part: TimePart; told: Told }) {
+  const finding = findingOf(part.part, lines, findings);
+  const whole = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
+  return (
+    <p className="time-part row" role="status">
+      <strong>{part.name}</strong>
+      <span className="number" title={exact(part.ns, "ns")}>
+        {duration(part.ns)}, {percent(part.permille / 1000)}
+      </span>
+      {linesOf(part.part, lines, LINES).map((line) => (
+        <span key={lineKey(line)}>
+          <button type="button" className="place" title={line.file} onClick={() => onLine(lineKey(line))}>
+            {line.place}
+          </button>{" "}
+          <span className="quiet small number">{duration(line.ns)}</span>
+        </span>
+      ))}
+      {finding && (
+        <button type="button" className="button" onClick={() => onFinding(finding)}>
+          {text.toFinding}
+        </button>
+      )}
+      {part.idle && <Link href={href("session", { session, tab: "timeline" }, { show: `gap.${part.part}.${Math.round(startUp)}` })}>{text.longestGap}</Link>}
+      {whole && <Link href={whole}>{part.part === "kernels" ? en.session.tabs.kernels : en.session.tabs.memory}</Link>}
+    </p>
+  );
+}
+
+/** The whole time in one bar, and what its parts are. */
+function Time(told: Told) {
+  const [chosen, choose] = useQuery("part");
+  const { parts } = told;
+  let at = 0;
+  const here = parts.find(({ part }) => part === chosen);
+  const toggle = (part: string): void => choose(part === chosen ? "" : part);
+  return (
+    <figure className="time-bar">
+      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+        {parts.map((part, n) => {
+          const from = at;
+          at += part.permille;
+          return <rect key={part.part} className={`time-${n % TONES}`} x={from} width={part.permille} height="10" onClick={() => toggle(part.part)} />;
+        })}
+      </svg>
+      <figcaption role="group" aria-label={text.parts}>
+        {parts.map((part, n) =>
+          part.permille > 0 ? (
+            <button key={part.part} type="button" aria-pressed={part === here} title={text.partText} onClick={() => toggle(part.part)}>
+              <svg viewBox="0 0 10 10" aria-hidden="true">
+                <rect className={`time-${n % TONES}`} width="10" height="10" />
+              </svg>
+              {part.name} <span className="number">{percent(part.permille / 1000)}</span>
+            </button>
+          ) : null,
+        )}
+      </figcaption>
+      {here && <Part part={here} told={told} />}
+    </figure>
+  );
+}
+
+/** The one answer of the report, as gpufl report and its JSON give it. */
+export function First({ answer, sentences, ...told }: Told & { answer: Answer; sentences: readonly string[] }) {
+  // The answer and the analysis's other panel say some of it already.
+  const more = useMemo(() => sentences.filter((line) => !answer.statement.includes(line)), [sentences, answer]);
+  return (
+    <Panel title={answer.share > 0 ? text.answer : text.answerNone}>
+      <div className="panel-body stack">
+        {told.parts.length > 0 && <Time {...told} />}
+        <p>
+          {answer.share > 0 && (
+            <strong>
+              {percent(answer.share)}
+              {answer.share_error ? ` ± ${percent(answer.share_error)}` : ""}
+              {answer.place ? ` ${answer.place}` : ""}:{" "}
+            </strong>
+          )}
+          {sentence(answer.statement)}
+        </p>
+        <p className="finding-next">
+          <strong>{text.next}:</strong> {sentence(answer.next)}
+        </p>
+        {more.length > 0 && (
+          <ul className="summary small" aria-label={text.summary}>
+            {more.map((line) => (
+              <li key={line}>{sentence(line)}</li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </Panel>
+  );
+}
