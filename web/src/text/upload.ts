@@ -9,6 +9,7 @@ export const upload = {
   reading: "Reading the folder",
   none: "No session in there",
   noneText: (files: string) => `Among ${files} no part of a session was found. Parts are called device.log, scope.1.log.gz and the like, below a folder named by the session. Parts packed with zstd (.zst) are sent by gpufl upload.`,
+  leftOut: (parts: number) => `${parts === 1 ? "1 part is packed with zstd and is" : `${parts} parts are packed with zstd and are`} left out: a browser cannot unpack them. Send the folder with gpufl upload, which can.`,
   notYours: "Not with your role",
   notYoursText: "Sending sessions needs the role member or owner. Ask an owner of the workspace.",
   start: "Send",

@@ -135,6 +135,11 @@ export function UploadPage() {
           <Empty title={text.none} text={text.noneText(`${count(upload.nothing)} ${upload.nothing === 1 ? "file" : "files"}`)} />
         </div>
       )}
+      {upload.leftOut.length > 0 && (
+        <p className="notice" role="alert">
+          {text.leftOut(upload.leftOut.length)} <span className="mono wrap">{upload.leftOut.slice(0, 3).join(", ")}{upload.leftOut.length > 3 ? " …" : ""}</span>
+        </p>
+      )}
       {items.length > 0 && (
         <Panel>
           <ul className="upload-list">

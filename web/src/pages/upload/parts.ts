@@ -32,6 +32,17 @@ export function nameOfPart(name: string): { channel: string; number: number; pac
   return channel && channel.length < 24 ? { channel, number, packed } : null;
 }
 
+const PLAIN = /\.zst$/;
+
+/** Parts packed with zstd, which no browser unpacks, of which there is no other file: they are left out. */
+export function leftOutOf(files: readonly Found[]): string[] {
+  const paths = new Set(files.map(({ path }) => path));
+  return [...paths].filter((path) => {
+    const plain = path.replace(PLAIN, "");
+    return plain !== path && nameOfPart(plain.split("/").at(-1) ?? "") !== null && !paths.has(plain) && !paths.has(`${plain}.gz`);
+  });
+}
+
 export interface Head {
   session: string;
   channel: string | null;

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { client, Problem } from "../../api/client";
 import { upload as text } from "../../text/upload";
-import { sessionsIn, type Found, type Session } from "./parts";
+import { leftOutOf, sessionsIn, type Found, type Session } from "./parts";
 import { Failure, noProgress, sendSession, type Progress, type Remote } from "./send";
 
 export type State = "waiting" | "sending" | "done" | "failed" | "stopped";
@@ -39,6 +39,7 @@ export function useUpload(complete: boolean) {
   const [items, setItems] = useState<Item[]>([]);
   const [reading, setReading] = useState(false);
   const [nothing, setNothing] = useState(0); // files among which there was no session
+  const [leftOut, setLeftOut] = useState<string[]>([]); // parts that this page cannot send
   const [running, setRunning] = useState(false);
   const stop = useRef<AbortController | null>(null);
   const newest = useRef(items);
@@ -51,9 +52,11 @@ export function useUpload(complete: boolean) {
   const add = useCallback(async (files: Promise<Found[]> | Found[]) => {
     setReading(true);
     setNothing(0);
+    setLeftOut([]);
     try {
       const found = await files;
       const sessions = await sessionsIn(found);
+      setLeftOut(leftOutOf(found));
       if (sessions.length === 0) setNothing(found.length || 1);
       setItems((now) => {
         const kept = now.filter((item) => item.state === "sending" || !sessions.some(({ id }) => id === item.session.id));
@@ -99,12 +102,15 @@ export function useUpload(complete: boolean) {
   return {
     items,
     reading,
-    nothing,
+    nothing, leftOut,
     running,
     add,
     start,
     stop: useCallback(() => stop.current?.abort(), []),
     remove: useCallback((id: string) => setItems((now) => now.filter((item) => item.session.id !== id)), []),
-    clear: useCallback(() => setItems([]), []),
+    clear: useCallback(() => {
+      setItems([]);
+      setLeftOut([]);
+    }, []),
   };
 }
