@@ -50,10 +50,13 @@ export async function shoot(page, options) {
 
 export function makeHarness(out) {
   const wrong = [];
+  // A line without words would hide what is wrong.
+  wrong.push = (...lines) => Array.prototype.push.apply(wrong, lines.map((line) => (typeof line === "string" && line.trim() ? line : `no words: ${new Error(`what was said is ${JSON.stringify(line)}`).stack}`)));
   let views = 0;
   let checks = 0;
   const expected = new Set([401, 404]); // a browser's words about answers that a test asks for on purpose
   const check = (fine, what) => {
+    if (typeof what !== "string" || !what.trim()) throw new Error(`a check must have words: ${JSON.stringify(what)}`);
     checks++;
     if (!fine) wrong.push(what);
   };
@@ -145,7 +148,7 @@ export function makeHarness(out) {
 
   /** Tells what was wrong; the process's exit status. */
   function finish(what) {
-    wrong.forEach((line) => console.error(line));
+    wrong.forEach((line, at) => console.log(`wrong ${at + 1} of ${wrong.length}: ${line}`));
     console.log(`${what ?? `${views} views in two themes and three widths`}, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);
     return wrong.length || !checks ? 1 : 0;
   }
