@@ -1,5 +1,5 @@
 // faults.mjs - small things that a day with the page showed to be wrong: each has its check here.
-//   node tests/e2e/faults.mjs BIN DATA OUT
+//   node tests/e2e/faults.mjs BIN DATA OUT TRAINED
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,10 +7,11 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
+import { bar, folded, lines, names, small } from "./steps_answer.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
 
-const [bin, data, out] = process.argv.slice(2);
+const [bin, data, out, trained] = process.argv.slice(2);
 const browser = await startBrowser(out);
 const t = makeHarness(out);
 const { check } = t;
@@ -95,7 +96,7 @@ async function secret(page) {
 
 /** No key of the report's JSON stands in a source window. */
 async function evidence(page, id) {
-  await open(page, `/sessions/${id}/insights`);
+  await open(page, `/sessions/${id}/insights?more=1`);
   const chips = page.locator(".finding button.place");
   for (let at = 0; at < (await chips.count()); at++) {
     await chips.nth(at).click();
@@ -194,7 +195,8 @@ async function local() {
   }
 }
 
-const steps = { flame, secret, evidence, trends, system, fleet, kernels, local };
+const answer = Object.fromEntries(Object.entries({ bar, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
+const steps = { ...answer, flame, secret, evidence, trends, system, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);
@@ -202,9 +204,11 @@ try {
   await made(key);
   simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
   server.upload(key, data);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 4);
-  const deep = (await ask(page, "sessions")).rows.find((row) => row.app === "deep").id;
-  await t.walk(page, steps, deep);
+  server.upload(key, trained);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 5);
+  const { rows } = await ask(page, "sessions");
+  const [deep, hf, id] = ["deep", "hf_train", "train_loop"].map((app) => rows.find((row) => row.app === app).id);
+  await t.walk(page, steps, deep, { hf, id });
 } finally {
   await browser.close();
   await server.stop();

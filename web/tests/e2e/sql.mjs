@@ -129,6 +129,12 @@ async function notebook(page, key) {
   // The request of the text, as Python sends it; the frames of pandas and DuckDB come after it.
   const request = code.slice(0, code.indexOf("frame =")).replace(/^import duckdb.*$/m, "");
   const done = spawnSync("python3", ["-c", `${request}\nprint(answer["rows"])`], { encoding: "utf8", env: { ...process.env, GPUFL_API_KEY: key } });
+  const pandas = spawnSync("python3", ["-c", "import pandas"]).status === 0;
+  if (pandas) {
+    const frame = code.slice(0, code.lastIndexOf("\nduckdb.sql")).replace("import duckdb, pandas as pd", "import pandas as pd");
+    const framed = spawnSync("python3", ["-c", `${frame}\nprint(frame.shape, list(frame.columns))`], { encoding: "utf8", env: { ...process.env, GPUFL_API_KEY: key } });
+    check(framed.stdout === "(1, 2) ['n', 't']\n", `the notebook has a frame: ${framed.stdout}${framed.stderr}`);
+  } else console.log("left out: the notebook's frame (no pandas)");
   check(done.stdout === `[[10000, 'it\\'s "quoted"']]\n`, `the notebook asks: ${done.stdout}${done.stderr}`);
 }
 

@@ -22,6 +22,14 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await see(page, "No session in there");
     await picture(page, "upload-nothing", { wide: false });
 
+    // Parts that no browser unpacks are named, and how they are sent.
+    const zst = path.join(folder, "zst");
+    spawnSync("mkdir", [zst]);
+    writeFileSync(path.join(zst, "device.1.log.zst"), "x");
+    await page.locator("[data-folder]").setInputFiles(zst);
+    await page.getByRole("alert").filter({ hasText: "1 part is packed with zstd and is left out" }).getByText("device.1.log.zst").waitFor();
+    await picture(page, "upload-zst", { wide: false });
+
     // The third body gets no answer: what was sent counts, and it goes on from there.
     let bodies = 0;
     await page.route("**/api/v1/events/stream*", (route) => (++bodies === 3 ? route.abort() : route.continue()));

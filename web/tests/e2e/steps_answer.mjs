@@ -1,0 +1,161 @@
+// steps_answer.mjs - the answer's panel and the search (faults.mjs): the parts of the bar lead to their finding,
+// their line and their longest gap; more than five findings are folded; what is searched for is seen
+// and copied whole; a source line is found on the timeline.
+import { rest } from "./crawl.mjs";
+import { until } from "./harness.mjs";
+
+const CLIPBOARD = ["clipboard-read", "clipboard-write"];
+const drawn = (page) => page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
+const rowsOf = ({ rows, columns, data }) => Array.from({ length: rows }, (_, at) => Object.fromEntries(columns.map((name) => [name, data[name][at]])));
+
+/** What the page must link to, from the server's own documents. */
+async function longestOf(page, session, cause, from) {
+  const { causes, gaps } = await ask(page, `sessions/${session}/timeline`);
+  const number = causes.findIndex((one) => one.cause === cause);
+  const mine = gaps.start.map((start, i) => ({ start, duration: gaps.duration[i], cause: gaps.cause[i] })).filter((gap) => gap.cause === number && gap.start >= from);
+  return mine.reduce((a, b) => (b.duration > a.duration ? b : a));
+}
+
+export async function bar({ page, t, origin, hf }) {
+  await page.goto(`${origin}/sessions/${hf}/insights`);
+  await rest(page);
+  const told = await ask(page, `sessions/${hf}/summary`);
+  const said = (await page.getByRole("list", { name: "The session in sentences" }).innerText()).replaceAll("\u202f", " ");
+  for (const line of told.summary) t.check(said.includes(line.replace(/(\d) us\b/g, "$1 µs")), `answer: the sentence "${line}" is missing from ${said}`);
+  const bottom = await page.locator(".time-bar").evaluate((box) => box.getBoundingClientRect().bottom);
+  t.check(bottom < 800, `answer: the bar ends at ${bottom} px`);
+  const [part] = told.time.parts.filter(({ idle }) => idle).sort((a, b) => b.ns - a.ns);
+  const line = told.idle.lines.find(({ cause, file }) => cause === part.part && file);
+  await page.getByRole("group", { name: "Parts of the GPUs' time" }).getByRole("button", { name: part.name }).click();
+  const where = page.locator(".time-part");
+  await where.waitFor();
+  t.check(new URL(page.url()).searchParams.get("part") === part.part, "answer: the part is in the address");
+  await t.shots(page, "answer-part");
+  await where.getByRole("button", { name: line.place, exact: true }).first().click();
+  await page.getByRole("dialog").getByText(`${line.file.split("/").at(-1)}:${line.line}`).waitFor();
+  await page.keyboard.press("Escape");
+  await where.getByRole("button", { name: "Its finding" }).click();
+  const finding = await page.evaluate(() => document.activeElement.innerText);
+  t.check(finding.includes(line.place), `answer: the part's finding: ${finding.slice(0, 200)}`);
+  await where.getByRole("link", { name: "Longest gap on the timeline" }).click();
+  await drawn(page);
+  const gap = await longestOf(page, hf, part.part, told.time.start_up_ns);
+  await page.waitForFunction((range) => new URLSearchParams(location.search).get("range") === range, `${gap.start}-${gap.start + gap.duration}`);
+  await page.waitForFunction((start) => window.gpuflTimeline.scene.selected?.hit.start === start, gap.start);
+  await page.locator(".tl-below").getByRole("button", { name: /^hf_train\.py:\d+$/ }).first().waitFor();
+  await t.shots(page, "answer-gap");
+}
+
+export async function folded({ page, t, origin, deep }) {
+  await page.goto(`${origin}/sessions/${deep}/insights`);
+  await rest(page);
+  const cards = page.locator(".finding").filter({ visible: true });
+  const { insights } = await ask(page, `sessions/${deep}/insights`);
+  const all = insights.filter(({ part_of }) => part_of === null).length;
+  t.check(all > 5 && (await cards.count()) === 5, `findings: ${await cards.count()} of ${all} are open`);
+  await page.getByText(`${all - 5} more findings`).click();
+  await until(page, (n) => document.querySelectorAll(".finding").length === n && [...document.querySelectorAll(".finding")].every((card) => card.checkVisibility()), all);
+  t.check(new URL(page.url()).searchParams.get("more") === "1", "findings: that all are shown is in the address");
+  await page.reload();
+  await cards.nth(5).waitFor();
+}
+
+/** The searched part is seen in each row, and the whole name is copied. */
+export async function names({ page, t, origin, hf }) {
+  await page.context().grantPermissions(CLIPBOARD, { origin });
+  for (const [words, least] of [["direct_copy", 2], ["at::native", 10], ["gemm f32", 1]]) {
+    await page.goto(`${origin}/sessions/${hf}/kernels?search=${encodeURIComponent(words)}`);
+    await rest(page);
+    const table = page.getByRole("region", { name: "Kernels by name" });
+    await table.locator("tbody mark").first().waitFor();
+    for (const width of [1280, 1600, 3840]) {
+      await page.setViewportSize({ width, height: 900 });
+      const rows = await table.locator("tbody tr").evaluateAll((all) =>
+        all.map((row) => {
+          const [mark] = row.querySelectorAll("mark");
+          const cell = row.querySelector("td").getBoundingClientRect();
+          const box = mark?.getClientRects()[0];
+          const seen = box && box.left >= cell.left && box.right <= cell.right && box.top >= cell.top - 1 && box.bottom <= cell.bottom + 1;
+          return { text: row.querySelector("a").innerText, seen: Boolean(seen), marked: mark?.innerText ?? "" };
+        }),
+      );
+      const steps = await table.locator("tbody tr").evaluateAll((all) => all.map((row) => row.getBoundingClientRect().top).map((top, at, tops) => (at ? top - tops[at - 1] : null)).slice(1).concat(all[0].getBoundingClientRect().height));
+      t.check(steps.every((step) => Math.abs(step - steps[0]) < 1), `search ${words} at ${width}: rows stand ${steps} px apart`);
+      t.check(rows.length >= least, `search ${words}: ${rows.length} rows`);
+      for (const row of rows) t.check(row.seen && row.marked.toLowerCase() === words, `search ${words} at ${width}: not seen in ${JSON.stringify(row)}`);
+      t.check(new Set(rows.map(({ text }) => text)).size === rows.length, `search ${words}: rows that read the same: ${JSON.stringify(rows)}`);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await t.shots(page, "names-found");
+  const { names: full } = await ask(page, `sessions/${hf}/kernels?limit=1000`);
+  const link = page.getByRole("region", { name: "Kernels by name" }).locator("tbody tr a").first();
+  const whole = await link.locator("[data-name]").getAttribute("title");
+  t.check(full.includes(whole), `names: the tooltip is the whole name: ${whole}`);
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.getByRole("button", { name: /^Copy the whole name/ }).first().click();
+  await until(page, async (name) => (await navigator.clipboard.readText()) === name, whole);
+  await page.evaluate(() => navigator.clipboard.writeText("before"));
+  await link.evaluate((name) => getSelection().selectAllChildren(name));
+  await page.keyboard.press("Control+c");
+  t.check((await copied()) === whole, `names: what is copied: ${await copied()}`);
+}
+
+/** A source line is searched for: the next wait, gap or launch there, whichever comes first. */
+export async function lines({ page, t, origin, hf }) {
+  await page.goto(`${origin}/sessions/${hf}/timeline`);
+  await drawn(page);
+  const { stacks, nodes, places, gaps } = await ask(page, `sessions/${hf}/timeline`);
+  const placeOf = (node) => places[nodes.place[node]]?.place;
+  const words = "hf_train.py:19";
+  const waits = rowsOf(await ask(page, `sessions/${hf}/waits?from=0&to=100000000000&limit=100000`)).filter((row) => BigInt(row.lane) >> 56n === 4n && row.stack && placeOf(stacks[row.stack]) === words);
+  const threads = rowsOf(await ask(page, `sessions/${hf}/looked-at`)).map((row) => row.thread);
+  const launches = rowsOf(await ask(page, `sessions/${hf}/captured?threads=${threads}&from=0&to=100000000000&limit=100000`)).filter((row) => row.stack && placeOf(stacks[row.stack]) === words);
+  const starts = [...waits.map((row) => row.start), ...launches.map((row) => row.at), ...gaps.start.filter((_, i) => placeOf(gaps.node[i]) === words)].sort((a, b) => a - b);
+  t.check(starts.length > 10, `lines: ${starts.length} events at ${words}`);
+  await page.getByRole("searchbox", { name: "Search events" }).fill(words);
+  const unlike = starts.filter((start, at) => start !== starts[at - 1]);
+  for (const start of unlike.slice(0, 3)) {
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((wanted) => window.gpuflTimeline.scene.selected?.hit.start === wanted, start);
+    await page.locator(".tl-below").getByText(words, { exact: true }).first().waitFor();
+  }
+  await page.keyboard.press("Shift+Enter");
+  await page.waitForFunction((wanted) => window.gpuflTimeline.scene.selected?.hit.start === wanted, unlike[1]);
+  await drawn(page);
+  await t.shots(page, "lines-found");
+  await page.getByRole("searchbox", { name: "Search events" }).fill("no_such_file.py:1");
+  await page.keyboard.press("Enter");
+  await page.getByText("No event's name or line has that.").waitFor();
+}
+
+/** Small things of many pages. */
+export async function small({ page, t, origin, id }) {
+  // A line of waits opens its text; its row is no taller than what it says.
+  await page.goto(`${origin}/sessions/${id}/syncs`);
+  await rest(page);
+  await page.getByRole("button", { name: "train_loop.cu:235" }).click();
+  await page.getByRole("dialog").locator(".source-here").waitFor();
+  await page.keyboard.press("Escape");
+  const tall = await page.locator("main tbody tr").evaluateAll((rows) => Math.max(...rows.map((row) => row.getBoundingClientRect().height)));
+  t.check(tall < 110, `waits: a row is ${tall} px tall`);
+  // Nothing is reserved beside the bar of pages.
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    const bar = await page.evaluate(() => document.querySelector("header.topbar").getBoundingClientRect().right - innerWidth);
+    t.check(Math.abs(bar) < 1, `bar: ends ${bar} px from the edge at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  // About findings a threshold in degrees means nothing.
+  await page.goto(`${origin}/alerts`);
+  await page.getByRole("button", { name: "Make a rule" }).click();
+  const threshold = page.getByRole("dialog").locator("input[name=threshold]");
+  t.check((await threshold.inputValue()) === "85", `rule: of a temperature ${await threshold.inputValue()}`);
+  await page.getByRole("dialog").getByRole("combobox").first().selectOption("insight");
+  await until(page, () => document.querySelector("dialog input[name=threshold]").value === "10");
+  await page.keyboard.press("Escape");
+  // An empty view of scopes names only what there is.
+  await page.goto(`${origin}/sessions/faults-stacks/scopes`);
+  await page.getByText("torch.cuda.nvtx.range_push").waitFor();
+}
