@@ -272,7 +272,7 @@ def measure(o, program, recorded, folder):
     whole = collections.Counter(kernels for times in at.values() for _, kernels in times.values())
     result = {
         "server": program, "sent": sum(len(w) for w in wanted.values()),
-        "answers": dict(counts), "reasons": sorted(re.sub(r"\d+", "N", r) for r in counts.reasons),
+        "answers": dict(counts), "reasons": sorted({re.sub(r"\d+", "N", r) for r in counts.reasons}),
         "body": milliseconds(counts.waits),
         "loaded": len(at[server.key]), "loaded_s": last(at[server.key]),
         "acknowledged_s": round(counts.last[server.key] - began, 2),
