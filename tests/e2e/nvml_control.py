@@ -1,4 +1,5 @@
 """What the fake management library does while a program uses it: tests/fake/nvml_control.h, field by field."""
+import ctypes
 import mmap
 import os
 import struct
@@ -6,6 +7,8 @@ import struct
 FIELDS = ("devices", "lost", "unloaded", "turn", "fail_at", "slow_ms", "events", "xid", "fresh", "parts", "inits",
           "queries", "listed")
 PIDS = 64
+SYS_FUTEX = {"x86_64": 202, "aarch64": 98}[os.uname().machine]
+FUTEX_WAKE = 1
 SIZE = 8 * (len(FIELDS) + PIDS)
 
 
@@ -25,6 +28,9 @@ class Control:
 
     def __setattr__(self, name, value):
         struct.pack_into("q", self.at, 8 * FIELDS.index(name), value)
+        if name in ("events", "unloaded"):  # whoever waits for an event looks again
+            word = ctypes.c_uint32.from_buffer(self.at, 8 * FIELDS.index("events"))
+            ctypes.CDLL(None).syscall(SYS_FUTEX, ctypes.byref(word), FUTEX_WAKE, 1 << 30, None, None, 0)
 
     def pid(self, k, pid):
         """Process pid uses device k % devices; 0: none."""

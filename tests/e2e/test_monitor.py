@@ -101,7 +101,7 @@ class Page(unittest.TestCase):
             until(lambda: m.metric("gpufl_gpu_xid_errors_total", xid="79") == 3, "the events never came")
             status, text = m.get("/metrics")
             self.assertEqual(status, 200)
-            self.assertEqual(m.get("/healthz"), (200, "ok\n"))
+            until(lambda: m.get("/healthz") == (200, "ok\n"), "not healthy after a round")
             self.assertEqual(m.get("/else")[0], 404)
             took = []
             for _ in range(20):

@@ -17,7 +17,7 @@ struct nvml_control {
     _Atomic int64_t turn;     /* index i is device i + turn, from the next nvmlInit on */
     _Atomic int64_t fail_at;  /* the n-th query from now fails, once; 0: none */
     _Atomic int64_t slow_ms;  /* the next query takes so long, once */
-    _Atomic int64_t events;   /* to be delivered, one each call */
+    _Atomic int64_t events;   /* to be delivered, one each call; futex: wake it when they are set */
     _Atomic int64_t xid;      /* their number */
     _Atomic int64_t fresh;    /* processes of each device that no call has listed before */
     _Atomic int64_t parts;    /* of device 0 (MIG); 0: it is whole */

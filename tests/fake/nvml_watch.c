@@ -2,9 +2,11 @@
  * library: see libnvml.c. */
 #include "tests/fake/nvml_inside.h"
 
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,27 +171,31 @@ static int take_event(struct nvml_control *c)
     return 0;
 }
 
+/* Sleeps until the number of events is no longer 0, a test wakes it, or ms are over. */
+static void await_event(struct nvml_control *c, unsigned ms)
+{
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    syscall(SYS_futex, (uint32_t *)&c->events, FUTEX_WAIT, 0, &t, NULL, 0);
+}
+
 EXPORT int nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, unsigned ms)
 {
     struct nvml_control *c = fake_control();
-    unsigned step = fake_is_controlled() ? 5 : ms;
-    for (unsigned waited = 0; set; waited += step) {
+    if (!set)
+        return 2;
+    if (!take_event(c)) {
+        await_event(c, ms);
         if (c->unloaded)
             return NVML_E_UNKNOWN;
-        if (take_event(c)) {
-            *event = (struct nvml_event){.device = (nvml_device)(uintptr_t)1,
-                                         .type = NVML_EVENT_XID,
-                                         .data = (unsigned long long)c->xid,
-                                         .gpu_instance = (unsigned)NONE,
-                                         .compute_instance = (unsigned)NONE};
-            return NVML_OK;
-        }
-        if (waited >= ms)
+        if (!take_event(c))
             return NVML_E_TIMEOUT;
-        nanosleep(&(struct timespec){.tv_sec = step / 1000, .tv_nsec = step % 1000 * 1000000},
-                  NULL);
     }
-    return 2;
+    *event = (struct nvml_event){.device = (nvml_device)(uintptr_t)1,
+                                 .type = NVML_EVENT_XID,
+                                 .data = (unsigned long long)c->xid,
+                                 .gpu_instance = (unsigned)NONE,
+                                 .compute_instance = (unsigned)NONE};
+    return NVML_OK;
 }
 
 /* ---- hardware counters --------------------------------------------------------------------- */
