@@ -16,7 +16,7 @@ export const pagesFor = (me: Me | undefined): readonly (typeof PAGES)[number][] 
 /** The parts of a page's address. */
 export const pathOf = (page: PageId): Record<string, string> => (page === "settings" ? { part: "workspace" } : {});
 /** Pages that belong to another one in the bar. */
-const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions", run: "sessions", host: "fleet" };
+const PART_OF: Partial<Record<PageId, PageId>> = { session: "sessions", kernel: "sessions", run: "sessions", host: "fleet", sums: "trends" };
 
 /** me: undefined as long as nobody has answered; what is likely stands then already. */
 export function MainNav({ place, me }: { place: Place; me: Me | undefined }) {

@@ -16,6 +16,7 @@ export const VIEWS: Record<PageId, ComponentType<PageProps>> = {
   run: part(() => import("./run/RunPage"), (m) => ({ path }) => <m.RunPage run={path.run!} />),
   compare: part(() => import("./compare/ComparePage"), (m) => m.ComparePage),
   trends: part(() => import("./trends/TrendsPage"), (m) => m.TrendsPage),
+  sums: part(() => import("./sums/SumsPage"), (m) => m.SumsPage),
   sql: part(() => import("./sql/SqlPage"), (m) => m.SqlPage),
   host: part(() => import("./fleet/HostPage"), (m) => ({ path }) => <m.HostPage name={path.host!} />),
   alerts: part(() => import("./alerts/AlertsPage"), (m) => m.AlertsPage),

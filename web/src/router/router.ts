@@ -10,6 +10,7 @@ export const PAGES = {
   run: "/runs/{run}",
   compare: "/compare",
   trends: "/trends",
+  sums: "/sums",
   sql: "/sql",
   host: "/hosts/{host}",
   alerts: "/alerts",

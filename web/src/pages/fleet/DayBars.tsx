@@ -8,7 +8,7 @@ import { Choices, Field } from "../../ui/forms";
 import { dayFrom, dayOf, dayText, rangeOf, type DayBar, type Range } from "./days";
 import "./fleet.css";
 
-const PRESETS = [7, 30, 90];
+const PRESETS = [7, 30, 90, 365];
 const HOUR_NS = 3600e9;
 export const energy = (mj: number | null): string => (mj === null ? UNKNOWN : mj >= 3.6e9 ? `${(mj / 3.6e9).toFixed(mj < 3.6e10 ? 2 : 0)} kWh` : `${(mj / 3.6e6).toFixed(2)} Wh`);
 export const hours = (ns: number): string => (ns >= HOUR_NS ? (ns / HOUR_NS).toFixed(ns < 100 * HOUR_NS ? 1 : 0) : (ns / HOUR_NS).toFixed(3));

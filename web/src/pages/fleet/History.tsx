@@ -6,6 +6,7 @@ import { count, duration, exact, percent, sentence, UNKNOWN } from "../../format
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
+import { sums } from "../../text/sums";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -65,10 +66,17 @@ export function History() {
   const [range, choose] = useRange();
   const wanted = query.get("by");
   const by = BY.find((known) => known === wanted) ?? "host";
-  const usage = useUsage(by, range);
+  const usage = useUsage("day", range); // whatever the sums are by
   const set = (values: Record<string, string>) => go(withQuery(location.pathname, query, values), true);
   return (
-    <Panel title={text.history} aside={text.historyText}>
+    <Panel
+      title={text.history}
+      aside={
+        <span className="row">
+          {text.historyText} <Link href={href("sums")}>{sums.link}</Link>
+        </span>
+      }
+    >
       <div className="panel-body stack">
         <div className="row">
           <Choices label={text.history} value={by} options={BY.map((value) => ({ value, label: text.historyBy[value] }))} onChange={(value) => set({ by: value === "host" ? "" : value })} />

@@ -1,5 +1,5 @@
 // HostPage.tsx - one host: how it and its GPUs do now, what it did over days, and its sessions of them.
-import { useEffect, useMemo } from "react";
+import { useEffect } from "react";
 import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { between, bytes, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
@@ -85,8 +85,8 @@ function Sessions({ name, range }: { name: string; range: Range }) {
 }
 
 function Days({ name, range, onRange }: { name: string; range: Range; onRange: (range: Range) => void }) {
-  const usage = useUsage("host", range);
-  const rows = useMemo(() => usage.rows?.filter((row) => row.name === name), [usage.rows, name]);
+  const usage = useUsage("host", range, name);
+  const rows = usage.rows;
   const sum = sumOf(rows ?? []);
   return (
     <Panel title={text.days} aside={fleet.historyText}>

@@ -1,4 +1,4 @@
-// usage.ts - what hosts, applications or GPUs did day by day: all pages of the server's answer.
+// usage.ts - what hosts, applications or GPUs did day by day, each or all together: all pages of the server's answer.
 import { useState } from "react";
 import { client } from "../../api/client";
 import type { RowUsageSum } from "../../api/schema";
@@ -7,12 +7,12 @@ import type { Range } from "./days";
 
 const PAGE = 1000;
 
-export function useUsage(by: "host" | "app" | "gpu", { from, to }: Range) {
+export function useUsage(by: "host" | "app" | "gpu" | "day", { from, to }: Range, name = "") {
   const [round, setRound] = useState(0);
-  const asked = useAsked(`usage ${round} ${by} ${from} ${to}`, async (signal) => {
+  const asked = useAsked(`usage ${round} ${by} ${from} ${to} ${name}`, async (signal) => {
     const rows: RowUsageSum[] = [];
     for (let after: string | undefined; ; ) {
-      const page = await client.get("usage", { by, from, to, limit: PAGE, ...(after ? { after } : {}) }, signal);
+      const page = await client.get("usage", { by, from, to, limit: PAGE, ...(name ? { name } : {}), ...(after ? { after } : {}) }, signal);
       rows.push(...page.rows);
       if (!page.next) return rows;
       after = page.next;

@@ -8,6 +8,7 @@ import { change, count, date, duration, exact, exactDate, percent, UNKNOWN } fro
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery, type QueryValues } from "../../router/router";
 import { en } from "../../text/en";
+import { sums } from "../../text/sums";
 import { trends as text } from "../../text/trends";
 import { Choices, Field } from "../../ui/forms";
 import { Listing, timeColumn, type Column } from "../../ui/Listing";
@@ -238,7 +239,12 @@ export function TrendsPage() {
   if (name) return <Followed key={`${kind} ${name}`} kind={kind} name={name} />;
   return (
     <div className="stack">
-      <h1>{text.title}</h1>
+      <div className="row">
+        <h1>{text.title}</h1>
+        <Link className="button end" href={href("sums", {}, { kind: kind === "scope" ? kind : "" })}>
+          {sums.link}
+        </Link>
+      </div>
       <Choose kind={kind} onKind={(chosen) => go(withQuery(location.pathname, query, { kind: chosen === "kernel" ? "" : chosen, search: "" }), true)} />
     </div>
   );

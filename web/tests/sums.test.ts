@@ -1,0 +1,26 @@
+// Sums by day as the server answers them: bars without gaps, and parts by application or host.
+import { describe, expect, it } from "vitest";
+import type { RowRollupDay, RowRollupSum } from "../src/api/schema";
+import { daysOf, meanOf, partsOf, totalOf } from "../src/pages/sums/sums";
+
+const row = (name: string, day: number, total: number): RowRollupDay => ({ name, day, sessions: 2, calls: 10, total });
+
+describe("sums by day", () => {
+  it("have a bar for every day of the range, and none for others", () => {
+    const days = daysOf([row("a", 11, 5), row("b", 11, 7), row("a", 9, 100)], { from: 10, to: 13 });
+    expect(days.map((day) => [day.day, day.total, day.calls, day.sessions])).toEqual([[10, 0, 0, 0], [11, 12, 20, 4], [12, 0, 0, 0]]);
+    expect(daysOf([], { from: 3, to: 3 })).toEqual([]);
+  });
+  it("by application or host: those with most time first", () => {
+    expect(partsOf([row("a", 1, 5), row("b", 1, 7), row("a", 2, 1)])).toEqual([
+      { name: "b", days: 1, total: 7, calls: 10, sessions: 2 },
+      { name: "a", days: 2, total: 6, calls: 20, sessions: 4 },
+    ]);
+  });
+  it("what is unknown is no 0", () => {
+    expect(meanOf({ total: 10, calls: 0 })).toBeNull();
+    expect(meanOf({ total: null, calls: 3 })).toBeNull();
+    expect(meanOf({ total: 10, calls: 4 })).toBe(2.5);
+    expect(totalOf([{ total: 2 }, { total: null }] as RowRollupSum[])).toBe(2);
+  });
+});
