@@ -9,8 +9,8 @@ answer, until the last was loaded and until the last was analysed, processor tim
 (columns, small tables) and of the rows as they were sent, memory, waits of answers, seconds of the restart until
 /readyz says that the server is ready and until the list is there.
 
-With --clickhouse the sessions' rows are in a clickhouse-server of the benchmark's own: its processor time, parts,
-files and bytes are printed as well, when merges and deletions are done, and again with --delete after that many
+With --clickhouse the sessions' rows are in a clickhouse-server of the benchmark's own: its processor time, statements
+a session (those of the benchmark are among them), parts, files and bytes are printed as well, when merges and deletions are done, and again with --delete after that many
 sessions were deleted.
 
 With --check it ends with 1 where a session that was acknowledged is not there, or has other rows than it has.
@@ -183,7 +183,10 @@ def numbers(store, what):
 def in_clickhouse(store, o):
     """What the store's server has now, and what it took."""
     parts, rows, size, partitions = numbers(store, "count(), sum(rows), sum(bytes_on_disk), uniqExact(database, table, partition)")
-    return {"parts": parts, "partitions": partitions,
+    events = {name: int(value) for name, value in store.ask("SELECT event, value FROM system.events")}
+    statements = {name: round(events.get(event, 0) / o.sessions, 2)
+                  for name, event in (("selects_each", "SelectQuery"), ("inserts_each", "InsertQuery"), ("merged_rows_each", "MergedRows"))}
+    return {**statements, "parts": parts, "partitions": partitions,
             "files": files_below(os.path.join(store.folder, "data", "data")),
             "rows": rows, "kib_each": round(size / 1024 / o.sessions, 1), "cpu_s": round(processor_time(store.process.pid), 1)}
 
@@ -231,7 +234,7 @@ def measure(o, program, recorded, folder, store):
     server = Server(o.build, folder, program=program)
     began, answered, waits, answers = sent_all(server, o, recorded)
     done = wait_for_all(server, o)
-    at_end = in_clickhouse(store, o) if store else None
+    at_end = {**in_clickhouse(store, o), "server_cpu_s": round(server.cpu(), 2)} if store else None
     analysed = done and wait_for_analyses(server, o)
     ids = list(every_session(server).items())
     whole = collections.Counter(kernels for _, kernels in ids)

@@ -410,12 +410,37 @@ class WithClickHouse(unittest.TestCase):
             self.assertEqual(again.returncode, 0, again)
             self.assertRegex(again.stdout, r"^0 sessions to ClickHouse with 0 rows; \d+ were there already")
 
+    def check_damage(self):
+        """Rows that cannot be read: their sessions are named, and no other one."""
+        path, before = self.harm()
+        out = subprocess.run([PROGRAM, "check", "--data", self.server.data], capture_output=True, text=True,
+                             env={**os.environ, "GPUFL_SERVER_COLUMNS": self.store.url})
+        self.assertEqual(out.returncode, 1, out)
+        named = re.findall(r"^session (\S+) of workspace \S+: (.*)", out.stdout, re.M)
+        self.assertIn(len(named), (1, 2, 3), out)
+        self.assertIn(f"{len(named)} damaged", out.stdout)
+        self.assertTrue(all("is damaged" in why for _, why in named), out)
+        with open(path, "r+b") as f:
+            f.write(before)
+
+    def harm(self):
+        """Other bytes in the middle of a column of the largest part of small sessions; (its file, what it was)."""
+        part = self.store.ask("SELECT path FROM system.parts WHERE active AND database LIKE 'e2e%' AND table = 'small' "
+                              "ORDER BY rows DESC LIMIT 1")[0][0]
+        path = next(p for p in (os.path.join(part, "cells.bin"), os.path.join(part, "data.bin")) if os.path.exists(p))
+        with open(path, "r+b") as f:
+            before = f.read()
+            f.seek(len(before) // 2)
+            f.write(bytes(b ^ 0x55 for b in before[len(before) // 2:][:64]))
+        return path, before
+
     def test_6_checked_and_no_secret_is_told(self):
         self.assertEqual(self.server.stop(), 0)
         out = subprocess.run([PROGRAM, "check", "--data", self.server.data], capture_output=True, text=True,
                              env={**os.environ, "GPUFL_SERVER_COLUMNS": self.store.url})
         self.assertEqual(out.returncode, 0, out)
         self.assertRegex(out.stdout, r"4 sessions, \d+ rows, 0 damaged")
+        self.check_damage()
         wrong = re.sub(r":[0-9a-f]+@", ":not-" + self.store.password + "@", self.store.url)
         again = subprocess.run([PROGRAM, "--data", self.server.data, "--listen", "127.0.0.1:0", "--columns", wrong],
                                capture_output=True, text=True, timeout=PATIENCE)
