@@ -265,6 +265,12 @@ const char *path_gpufl(void)
     return built(path, "bin/gpufl");
 }
 
+const char *path_reader(void)
+{
+    const char *named = getenv("GPUFL_READER");
+    return named && *named ? named : path_gpufl();
+}
+
 const char *path_program(void)
 {
     static char path[PATH_MAX];

@@ -66,6 +66,10 @@ void world_close(struct world *w);
 
 /* Paths of the built things: the gpufl command and the program to trace. */
 const char *path_gpufl(void);
+
+/* gpufl that reads sessions: that of GPUFL_READER, else path_gpufl(). It reads on one thread, and
+ * under ThreadSanitizer in 20 times the time: scripts/test names the release build's there. */
+const char *path_reader(void);
 const char *path_program(void);
 
 /* Runs gpufl with these arguments (NULL-terminated) to its end in the world; input:

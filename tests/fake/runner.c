@@ -137,7 +137,7 @@ json_t *run_report(const struct run *r)
     struct stat st;
     if (stat(r->logs, &st))
         return NULL;
-    const char *const argv[] = {path_gpufl(), "report", "--json", "--top", r->top, r->logs, NULL};
+    const char *const argv[] = {path_reader(), "report", "--json", "--top", r->top, r->logs, NULL};
     child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
     int code = child_end(&c);
     json_t *report = code == 0 ? json_loads(c.text[CHILD_OUT].data, 0, &e) : NULL;
@@ -284,7 +284,7 @@ void check_contains(const struct run *r, const char *where, const char *text)
 void check_section(const struct run *r, const char *section, const char *text)
 {
     struct child c;
-    const char *const argv[] = {path_gpufl(), "report", "--section", section, r->logs, NULL};
+    const char *const argv[] = {path_reader(), "report", "--section", section, r->logs, NULL};
     child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
     child_end(&c);
     char *to = c.text[CHILD_OUT].data;

@@ -201,8 +201,8 @@ static void check_no_text(const struct run *r, const char *nvdisasm, const char 
     json_error_t e;
     char env[PATH_MAX + 32];
     snprintf(env, sizeof env, "GPUFL_NVDISASM=%s", nvdisasm);
-    const char *const argv[] = {path_gpufl(), "report", "--json", "--kernel",
-                                "kernel_0",   r->logs,  NULL};
+    const char *const argv[] = {path_reader(), "report", "--json", "--kernel",
+                                "kernel_0",    r->logs,  NULL};
     child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv, .env = LIST(env)});
     assert_int_equal(child_end(&c), 0);
     json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);

@@ -40,7 +40,7 @@ static json_t *report_of(const struct run *r, const char *dir)
     struct child c;
     json_error_t e;
     (void)r;
-    const char *const argv[] = {path_gpufl(), "report", "--json", dir, NULL};
+    const char *const argv[] = {path_reader(), "report", "--json", dir, NULL};
     child_start(&c, &(struct child_setup){.dir = r->w.dir, .argv = argv});
     assert_int_equal(child_end(&c), 0);
     json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
