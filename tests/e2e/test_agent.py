@@ -287,6 +287,55 @@ class Fails(Case):
         self.assertEqual([d[3] for d in dead], [log.lines["device"][i] + b"\n" for i in (2, 4)])
         self.assertEqual({d[2]["reason"] for d in dead}, {"as the script says"})
 
+    def refuse_bad(self, lost=0):
+        """The server leaves out lines with the word bad, also when they come again; the first answers are lost."""
+        real, answers = self.server.RequestHandlerClass.take_offset, []
+
+        def take(handler, session, body, step):
+            bad = [n for n, line in enumerate(bytes(body).splitlines(), 1) if b"bad" in line]
+            answer = real(handler, session, body, {"reject": bad})
+            if handler.headers.get("X-GpuFlight-Channel") == "device":
+                answers.append(answer)
+                if len(answers) <= lost:
+                    raise ingest_server.Cut
+            return answer
+        self.server.RequestHandlerClass.take_offset = take
+        self.addCleanup(setattr, self.server.RequestHandlerClass, "take_offset", real)
+        return answers
+
+    def test_a_refused_line_whose_answer_was_lost_is_kept(self):
+        log = Log(self.logs, "unheard")
+        log.kernel(1)
+        log.put("device", b'{"bad":1}')
+        log.kernel(2)
+        answers = self.refuse_bad(lost=1)
+        with self.agent("--compression", "gzip", "--wait-least", "1h", "--wait-most", "1h") as agent:
+            until(lambda: answers and agent.status()["state"] == "waiting", agent.said)
+            self.assertEqual(agent.kill(signal.SIGTERM), 0)
+        self.assertEqual(letters(self.state), [])
+        log.end()
+        with self.agent("--compression", "gzip") as agent:
+            agent.until_done(1)
+        self.assertEqual([d[3] for d in letters(self.state)], [log.lines["device"][2] + b"\n"])
+
+    def test_refused_lines_of_all_bodies_since_the_mark_are_kept(self):
+        log = Log(self.logs, "since")
+        for n in range(400):
+            if n % 40 == 20:
+                log.put("device", b'{"bad":%d}' % n)
+            log.kernel(n)
+        bad = [line + b"\n" for line in log.lines["device"] if b"bad" in line]
+        self.refuse_bad()
+        with self.agent("--compression", "gzip", "--batch", "4K") as agent:
+            self.until_arrived(log, agent)
+            until(lambda: agent.status()["dead_letters"] == len(bad), agent.said)
+            agent.kill()
+        shutil.rmtree(self.state / "dead")  # as if it had been killed between answers and disk
+        log.end()
+        with self.agent("--compression", "gzip", "--batch", "4K") as agent:
+            agent.until_done(1)
+        self.assertEqual([d[3] for d in letters(self.state)], bad)
+
     def test_bandwidth(self):
         log = Log(self.logs, "slow")
         for n in range(4000):

@@ -192,7 +192,8 @@ class Installed(unittest.TestCase):
     def test_what_is_installed_is_what_product_builds(self):
         if not (BUILD / "build.ninja").exists():
             self.skipTest("not built with ninja")
-        targets = {"gpufl": "gpufl-main", "gpufl-server": "gpufl-server-main", "gpufl-monitor": "gpufl-monitor-main",
+        targets = {"gpufl": "gpufl-main", "gpufl-agent": "gpufl-agent-main", "gpufl-monitor": "gpufl-monitor-main",
+                   "gpufl-server": "gpufl-server-main",
                    "libgpufl.so": "gpufl", "libgpufl-analysis.so": "gpufl-analysis-lib"}
         inputs = run("ninja", "-C", BUILD, "-t", "inputs", "product").stdout
         for path in [*self.bin.iterdir(), *self.lib.glob("libgpufl*.so")]:

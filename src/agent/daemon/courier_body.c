@@ -136,9 +136,9 @@ static enum courier_step stand_after(struct courier *c, struct errand *x)
 {
     struct course *o = x->course;
     int64_t end = end_of(x), there = x->answer.offset;
-    if (there < 0)
-        return stand(c, x, end);
-    return stand(c, x, there < end || end >= o->tried ? there : end);
+    int64_t at = there >= 0 && (there < end || end >= o->tried) ? there : end;
+    o->tried = o->tried == INT64_MAX ? at : o->tried;
+    return stand(c, x, at);
 }
 
 /* 409: the server has less than the agent thought, or another request is at work on the channel,

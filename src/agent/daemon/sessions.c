@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+static const int64_t LATER = 500000000; /* ns, until there may be room for another session */
+
 /* ---- views --------------------------------------------------------------------------------- */
 
 static struct view *find_view(const struct daemon *d, int32_t folder)
@@ -93,8 +95,11 @@ static void look_session(struct daemon *d, int32_t index, int64_t now)
             folders_plan(&d->folders, at, now);
             return;
         }
-        if (!make_room(d) || view_open(&v, index, at->path, &e))
+        if (!make_room(d) || view_open(&v, index, at->path, &e)) {
+            at->due = now + LATER;
+            at->touched = at->touched ? now : 0;
             return;
+        }
         d->views[d->view_count++] = v;
     } else if (!at->touched) {
         for (size_t i = 0; i < v->work_count; i++)

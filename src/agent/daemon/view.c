@@ -65,7 +65,8 @@ static void close_work(struct work *w, struct cursor *cursor)
     for (size_t i = 0; i < w->course_count; i++) {
         struct course *c = &w->courses[i];
         bool ours = !w->session || w->session->ours;
-        if (cursor && ours && c->mark >= 0 && c->at >= c->server)
+        bool sure = c->at >= c->server && c->at >= c->tried; /* no body is in doubt */
+        if (cursor && c->mark >= 0 && (w->closed || (ours && sure)))
             (void)cursor_set_mark(cursor, w->id, c->channel, -1, false, NULL);
         mem_free(c->gaps);
     }
