@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""What gpufl-agent costs: `run.py [throughput] [idle] [latency] [wire] [--build DIR] [--megabytes N] [--rounds N]`.
+
+throughput  Plain NDJSON read, packed and sent by the agent, beside `zstd -1` (and `gzip -1`) alone over the same bytes,
+            interleaved: processor time (user and system) of each, median of the rounds. The server answers at once.
+idle        10 000 finished folders that the cursor knows: processor time over a minute, resident bytes.
+latency     Write to arrival of single lines, one a second in each of 8 sessions.
+wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers.
+"""
+import argparse
+import contextlib
+import http.server
+import os
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import agent_run  # pylint: disable=wrong-import-position
+import ingest_server  # pylint: disable=wrong-import-position
+
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+
+
+class Sink(http.server.BaseHTTPRequestHandler):
+    """Takes everything, and says so at once."""
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    received = 0
+    by_channel = {}
+
+    def log_message(self, *_):
+        pass
+
+    def say(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.say(404, b"{}")
+
+    def do_POST(self):
+        before = Sink.received
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            while size := int(self.rfile.readline() or b"0", 16):
+                Sink.received += len(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            Sink.received += len(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        channel = self.headers.get("X-GpuFlight-Channel")
+        Sink.by_channel[channel] = Sink.by_channel.get(channel, 0) + Sink.received - before
+        self.say(200, b'{"accepted":0,"rejected":0}')
+
+
+def sink():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_port}"
+
+
+@contextlib.contextmanager
+def folder():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-bench-agent-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def cpu_of_children(call):
+    """Processor time (user and system, s) of the processes that call starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    call()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def cpu_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def drain(agent, state, logs, url, *options):
+    """Runs the agent until all of logs is sent."""
+    with agent_run.Agent(agent, state, url, [logs], "--no-names", *options) as a:
+        a.ask("drain")
+        a.wait()
+
+
+def throughput(args):
+    agent, gpufl = args.build / "bin/gpufl-agent", args.build / "bin/gpufl"
+    server, url = sink()
+    with folder() as place:
+        logs = place / "logs"
+        subprocess.run([gpufl, "sim", "-k", str(args.megabytes * 25000), "-o", logs],
+                       env={**ENV, "GPUFL_LOG_ROTATE_BYTES": str(1 << 40)}, check=True, stdout=subprocess.DEVNULL)
+        text = [str(p) for p in sorted(logs.glob("*/*.log"))]
+        size = sum(os.path.getsize(p) for p in text)
+        for name, alone in (("zstd", ["zstd", "-1", "-q", "-c", "--single-thread"]), ("gzip", ["gzip", "-1", "-c"])):
+            pack, ours, sent = [], [], 0
+            for n in range(args.rounds):
+                pack.append(cpu_of_children(lambda alone=alone: subprocess.run([*alone, *text], check=True,
+                                                                               stdout=subprocess.DEVNULL)))
+                Sink.received = 0
+                ours.append(cpu_of_children(lambda n=n, name=name: drain(agent, place / f"state-{name}-{n}", logs, url,
+                                                                         "--compression", name)))
+                sent = Sink.received
+            a, b = statistics.median(pack), statistics.median(ours)
+            print(f"throughput {name}: {size / 1e6:.1f} MB plain, {sent / 1e6:.2f} MB sent; `{' '.join(alone)}` "
+                  f"{size / a / 1e6:.0f} MB/s, agent {size / b / 1e6:.0f} MB/s of processor time: {100 * a / b:.0f} % "
+                  f"(rounds: {', '.join(f'{x:.2f}/{y:.2f}' for x, y in zip(pack, ours))} s)")
+    server.shutdown()
+
+
+def idle(args):
+    server, url = sink()
+    with folder() as place:
+        logs, state = place / "logs", place / "state"
+        state.mkdir()
+        notes = ["gpufl-agent-cursor 1\n"]
+        for n in range(10_000):
+            log = agent_run.Log(logs, f"{n:08x}-0000-4000-8000-000000000000")
+            log.end()
+            notes.append(f"d {log.name} {os.stat(log.folder).st_mtime_ns}\n")
+        (state / "cursor").write_text("".join(notes))
+        with agent_run.Agent(args.build / "bin/gpufl-agent", state, url, [logs], "--no-names") as a:
+            a.until_done(10_000)
+            time.sleep(2)
+            began, at = cpu_of(a.process.pid), time.monotonic()
+            time.sleep(args.seconds)
+            share = (cpu_of(a.process.pid) - began) / (time.monotonic() - at)
+            with agent_run.memory_of(a.process) as memory:
+                print(f"idle: 10000 finished folders: {100 * share:.3f} % of a core over {args.seconds} s, "
+                      f"{memory() / (1 << 20):.1f} MiB resident, {len(os.listdir(f'/proc/{a.process.pid}/fd'))} descriptors")
+    server.shutdown()
+
+
+def latency(args):
+    server, late, written = ingest_server.Server(), [], {}
+    take = server.RequestHandlerClass.take_offset
+
+    def timed(handler, session, body, step):
+        answer = take(handler, session, body, step)
+        now = time.monotonic()
+        for line in bytes(body).splitlines():
+            if line in written:
+                late.append(now - written.pop(line))
+        return answer
+    server.RequestHandlerClass.take_offset = timed
+    with folder() as place:
+        logs = [agent_run.Log(place / "logs", f"live{n}") for n in range(8)]
+        with agent_run.Agent(args.build / "bin/gpufl-agent", place / "state", server.url, [place / "logs"]) as a:
+            for second in range(args.seconds):
+                for n, log in enumerate(logs):
+                    before = time.monotonic()
+                    log.kernel(1000 * n + second)
+                    written[log.lines["device"][-1]] = before
+                    time.sleep(1 / len(logs))
+            a.ask("flush")
+        late.sort()
+        print(f"latency: {len(late)} lines of {8 * args.seconds}, one a second in each of 8 sessions: median "
+              f"{1000 * late[len(late) // 2]:.0f} ms, P99 {1000 * late[len(late) * 99 // 100]:.0f} ms, "
+              f"most {1000 * late[-1]:.0f} ms")
+    server.close()
+
+
+def wire(args):
+    server, url = sink()
+    for session in sorted((ROOT / "tests/data/answers").glob("*")):
+        if session.name not in ("clean_resnet", "torch_one_worker", "torch_gc"):
+            continue
+        with folder() as place:
+            shutil.copytree(session, place / "logs" / session.name)
+            kernels = sum(int(f.split(b",")[0].split(b"}")[0]) for p in (place / "logs").rglob("*.log*")
+                          for line in agent_run.plain(p).splitlines() if line.startswith(b'{"type":"kernel"')
+                          for f in [line.split(b'"rows":', 1)[1]])
+            for parts in ((place / "logs").rglob("*.log.gz")):
+                parts.with_suffix("").write_bytes(agent_run.plain(parts))
+                parts.unlink()
+            Sink.received, Sink.by_channel = 0, {}
+            drain(args.build / "bin/gpufl-agent", place / "state", place / "logs", url)
+            device = Sink.by_channel.get("device", 0)
+            print(f"wire {session.name}: {Sink.received} bytes for {kernels} kernels"
+                  f", {Sink.received / kernels:.1f} a kernel; of them the device channel: {device} bytes, "
+                  f"{device / kernels:.1f} a kernel")
+    server.shutdown()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = {"throughput": throughput, "idle": idle, "latency": latency, "wire": wire}
+    parser.add_argument("parts", nargs="*", choices=[*parts, []], default=[])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=60)
+    args = parser.parse_args()
+    for name in args.parts or parts:
+        parts[name](args)
+
+
+if __name__ == "__main__":
+    main()
