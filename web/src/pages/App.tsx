@@ -1,5 +1,5 @@
 // App.tsx - the frame of every page: bar, commands, shortcuts, and the page that the address names.
-import { Suspense, useEffect, useState } from "react";
+import { useEffect, useLayoutEffect, useState } from "react";
 import { useConnection } from "../api/live";
 import { MeContext } from "../api/may";
 import { useApi } from "../api/use";
@@ -18,7 +18,7 @@ import { Crumbs, MainNav } from "./Nav";
 import { Palette } from "./palette/Palette";
 import { viewFrom } from "./session/left";
 import { TABS } from "./session/tabs";
-import { VIEWS } from "./table";
+import { begin, VIEWS } from "./table";
 
 interface PageProps {
   place: Place;
@@ -35,11 +35,7 @@ function Page({ place, stranger, unknown }: PageProps) {
     );
   if (place.page === "fleet" && unknown) return <Skeleton rows={8} />; // the first page is another one on a server without accounts
   const View = VIEWS[stranger ? "login" : place.page];
-  return (
-    <Suspense fallback={<Skeleton rows={8} />}>
-      <View path={place.path} />
-    </Suspense>
-  );
+  return <View path={place.path} />;
 }
 
 type Open = "palette" | "shortcuts" | null;
@@ -89,6 +85,7 @@ export function App() {
   const me = useApi("me", outside ? null : {});
   const stranger = me.problem?.status === 401 && !me.data && !who.link;
   useKeys(place, setOpen);
+  useLayoutEffect(() => begin(place), [place]);
   useEffect(keepFocus, []);
   useEffect(copyWholeNames, []);
   useConnection(!outside && me.data !== undefined);

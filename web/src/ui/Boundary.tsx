@@ -1,7 +1,7 @@
 // Boundary.tsx - where a part of the page fails, that part says so and the rest goes on. Parts come when
 // they are first opened: one that did not come, because the server was gone or has become a newer one
 // meanwhile, is asked for again, or comes with the whole page; what is shown stands in the address.
-import { Component, lazy, type ComponentType, type ReactNode } from "react";
+import { Component, useEffect, useState, type ComponentType, type ReactNode } from "react";
 import { en } from "../text/en";
 import { Empty } from "./parts";
 
@@ -48,19 +48,39 @@ export class Boundary extends Component<{ children: ReactNode }, { failed?: unkn
   }
 }
 
-/** A component of a module that is loaded when it is first shown. */
-export function part<M, P extends object>(load: () => Promise<M>, view: (module: M) => ComponentType<P>): ComponentType<P> {
-  const begin = (): ComponentType<P> =>
-    lazy(() =>
-      load().then(
-        (module) => ({ default: view(module) }),
-        (cause: unknown) => {
-          throw new NotHere(cause, () => (Loaded = begin()));
-        },
-      ),
-    );
-  let Loaded = begin();
-  return function Part(props: P) {
-    return <Loaded {...props} />;
+/** A component of a module that is loaded when it is first shown, or earlier by `begin`. */
+export interface Part<P> {
+  (props: P): ReactNode;
+  begin: () => Promise<void>;
+}
+
+/** waiting: what stands there until the module is here. The module is shown as soon as it has come: Suspense would hold
+ * back what it has for 300 ms after each placeholder, and a page has one placeholder after the other. */
+export function part<M, P extends object>(load: () => Promise<M>, view: (module: M) => ComponentType<P>, waiting: ReactNode = null): Part<P> {
+  let Shown: ComponentType<P> | undefined;
+  let missing: NotHere | undefined;
+  let coming: Promise<void> | undefined;
+  const begin = (): Promise<void> =>
+    (coming ??= load().then(
+      (module) => {
+        Shown = view(module);
+      },
+      (cause: unknown) => {
+        missing = new NotHere(cause, () => (missing = coming = undefined));
+      },
+    ));
+  const Loaded: Part<P> = (props) => {
+    const [, setCame] = useState(false);
+    useEffect(() => {
+      let gone = false;
+      if (!Shown) void begin().then(() => gone || setCame(true));
+      return () => {
+        gone = true;
+      };
+    }, []);
+    if (missing) throw missing;
+    return Shown ? <Shown {...props} /> : waiting;
   };
+  Loaded.begin = begin;
+  return Loaded;
 }

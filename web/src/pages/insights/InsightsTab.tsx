@@ -1,6 +1,6 @@
 // InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
-import { Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { onSession, useApi } from "../../api/use";
 import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, startUpOf, timeOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
@@ -149,7 +149,7 @@ export function InsightsTab({ session }: TabProps) {
     setRound((n) => n + 1);
   };
   const idle = lines.find((one) => lineKey(one) === line);
-  const source = idle && <Suspense fallback={null}><SourceLine session={session.id} file={idle.file} line={idle.line} evidence={{ gpu_idle_ns: idle.ns }} onClose={() => setAt("")} /></Suspense>;
+  const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={{ gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
   const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(about.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} onLine={setAt} onFinding={toFinding} />;
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
@@ -175,7 +175,7 @@ export function InsightsTab({ session }: TabProps) {
             {rest.map(card)}
           </details>
         )}
-        {open && <Suspense fallback={null}><SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} /></Suspense>}
+        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
       </Panel>
     </>
   );

@@ -1,5 +1,6 @@
 // KernelPage.tsx - one kernel: how long its launches take, how it is launched, and the launches.
 import { useEffect, useMemo } from "react";
+import { client } from "../../api/client";
 import { useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { count, duration, exact, grouped } from "../../format/format";
@@ -11,7 +12,7 @@ import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
 import { Deep } from "./Deep";
-import { kernelsOf, type Kernel } from "./kernel";
+import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 
 function summary(k: Kernel) {
@@ -29,51 +30,56 @@ function summary(k: Kernel) {
   ];
 }
 
-/** The begin of a name that a question can take: 256 bytes. */
-const beginOf = (name: string): string => [...name].slice(0, 64).join("");
+function Head({ session, kernel }: { session: string; kernel: Kernel }) {
+  const [full, setFull] = useQuery("full");
+  return (
+    <header className="stack">
+      <div className="row">
+        <h1 className="kernel-name mono">
+          <Name short={kernel.short} full={kernel.name} /> <CopyName full={kernel.name} />
+        </h1>
+        <Link className="button end" href={asLeft(session, "kernels")}>
+          {en.kernels.all}
+        </Link>
+        {!who.link && (
+          <Link className="button" href={href("trends", {}, { name: kernel.mangled })}>
+            {en.toTrends.kernel}
+          </Link>
+        )}
+      </div>
+      <Stats items={summary(kernel)} />
+      <details className="small" open={full === "1"} onToggle={(event) => setFull(event.currentTarget.open ? "1" : "")}>
+        <summary>{en.kernels.name}</summary>
+        <p className="mono wrap">{kernel.name}</p>
+        <p className="mono wrap quiet">{kernel.mangled}</p>
+      </details>
+    </header>
+  );
+}
 
 export function KernelPage({ session, name }: { session: string; name: number }) {
-  const [full, setFull] = useQuery("full");
   const asked = useApi("kernels", Number.isInteger(name) ? { session, name, limit: 1 } : null);
-  const own = useMemo(() => (asked.data ? kernelsOf(asked.data)[0] : undefined), [asked.data]);
+  const own = useMemo(() => (asked.data ? kernelsOf(asked.data)[0] : listedKernel(client.last("kernels", { session, limit: LISTED }), name)), [asked.data, session, name]);
   const passes = usePasses(session);
   // Of several passes the one that records nothing but times has the times. Its name ids are its own.
   const other = passes.times && passes.times.id !== session ? passes.times.id : null;
-  const there = useApi("kernels", other && own ? { session: other, pattern: beginOf(own.mangled), limit: 10000 } : null);
+  const there = useApi("kernels", other && own ? { session: other, pattern: beginOf(own.mangled), limit: LISTED } : null);
   const timed = useMemo(() => (there.data && own ? kernelsOf(there.data).find((k) => k.mangled === own.mangled) : undefined), [there.data, own]);
   const kernel = timed ?? own;
   const at = timed && other ? { session: other, name: timed.id } : { session, name };
+  // Whose times they are is known before what the kernel is called: its launches are asked for at once.
+  const placed = passes.settled && (!other || (asked.data && !own) || there.data !== undefined || there.problem !== undefined);
   useEffect(() => {
     document.title = `${kernel ? kernel.short : en.session.tabs.kernels} · ${en.product}`;
   }, [kernel]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if ((!asked.data || !passes.settled || (other && own && !there.data && !there.problem)) && Number.isInteger(name)) return <Skeleton rows={8} />;
-  if (!kernel) return <Empty title={en.kernels.missing} text={en.states.lostPageText} />;
+  if (!placed && Number.isInteger(name)) return <Skeleton rows={8} />;
+  if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty title={en.kernels.missing} text={en.states.lostPageText} />;
   return (
     <>
-      <header className="stack">
-        <div className="row">
-          <h1 className="kernel-name mono">
-            <Name short={kernel.short} full={kernel.name} /> <CopyName full={kernel.name} />
-          </h1>
-          <Link className="button end" href={asLeft(session, "kernels")}>
-            {en.kernels.all}
-          </Link>
-          {!who.link && (
-            <Link className="button" href={href("trends", {}, { name: kernel.mangled })}>
-              {en.toTrends.kernel}
-            </Link>
-          )}
-        </div>
-        <Stats items={summary(kernel)} />
-        <details className="small" open={full === "1"} onToggle={(event) => setFull(event.currentTarget.open ? "1" : "")}>
-          <summary>{en.kernels.name}</summary>
-          <p className="mono wrap">{kernel.name}</p>
-          <p className="mono wrap quiet">{kernel.mangled}</p>
-        </details>
-      </header>
+      {kernel ? <Head session={session} kernel={kernel} /> : <Skeleton rows={3} />}
       <Distribution {...at} />
-      <Deep {...at} symbol={kernel.mangled} passes={passes.rows} />
+      {kernel ? <Deep {...at} symbol={kernel.mangled} passes={passes.rows} /> : <Skeleton rows={8} />}
       <Launches {...at} />
     </>
   );

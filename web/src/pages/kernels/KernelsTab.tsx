@@ -20,13 +20,12 @@ import type { TabProps } from "../session/tabs";
 import "./deep.css";
 import { CodeAlone } from "./Deep";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
-import { kernelsOf, type Kernel } from "./kernel";
+import { kernelsOf, LISTED, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 import { Profile } from "./Profile";
 import { sampledKernelsOf } from "./profile";
 import { profiled, reportedBySymbol } from "./report";
 
-const LIMIT = 10000;
 const LIVE_MS = 5000;
 const text = en.kernels.columns;
 type Row = Line<Kernel>;
@@ -192,11 +191,11 @@ export function KernelsTab({ session }: TabProps) {
   const [peek, setPeek] = useQuery("peek");
   const [opened, setOpened] = useQuery("open");
   const by = BYS.find((one) => one === wanted) ?? "";
-  const asked = useApi("kernels", { session: session.id, limit: LIMIT, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
+  const asked = useApi("kernels", { session: session.id, limit: LISTED, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
   const { reported, settled, profile } = useReported(session);
   const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
   // What engines counted is of all kernels, whatever is searched for.
-  const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LIMIT } : null);
+  const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LISTED } : null);
   const named = search ? everything.data : asked.data;
   const ledger = useApi("section_ledger", session.analyzed && session.kernels === null ? { session: session.id } : null);
   const unknown = unknownOf(ledger.data, "kernels");
@@ -215,7 +214,7 @@ export function KernelsTab({ session }: TabProps) {
   }, [symbol, named, everything.problem, asked.problem, known, session.id]);
   const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
   // A part of the kernels says nothing of the whole.
-  const whole = !search && kernels.length < LIMIT;
+  const whole = !search && kernels.length < LISTED;
   const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
   const columns = useMemo(
     () => columnsFor({ session: session.id, search, peek, onPeek: setPeek, onToggle: toggle }, has),
@@ -233,7 +232,7 @@ export function KernelsTab({ session }: TabProps) {
         <Search label={en.kernels.search} hint={en.kernels.searchHint} value={search} onChange={setSearch} />
         <Grouping by={by} onBy={setBy} patterns={patterns} onPatterns={setPatterns} />
         <span className="quiet small">{en.kernels.approximated}</span>
-        {kernels.length >= LIMIT && <span className="quiet small">{en.kernels.cut(count(LIMIT))}</span>}
+        {kernels.length >= LISTED && <span className="quiet small">{en.kernels.cut(count(LISTED))}</span>}
       </div>
       {!asked.data || !settled ? (
         <Skeleton rows={10} />

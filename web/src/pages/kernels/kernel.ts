@@ -12,6 +12,14 @@ export interface Kernel extends Named {
   reason: string; // why most of its warps wait
 }
 
+/** How many kernels are listed at most. */
+export const LISTED = 10_000;
+
+const NAME_MOST = 256; // bytes of a name that a question can take
+
+/** As much of the name's beginning as a question takes. */
+export const beginOf = (name: string): string => name.slice(0, new TextEncoder().encodeInto(name, new Uint8Array(NAME_MOST)).read);
+
 const UNREPORTED: Reported = { occupancy: null, limiter: "", registers: null, local: null, stall: null, reason: "" };
 
 export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, Reported>): Kernel[] {
@@ -29,4 +37,12 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
       share: whole > 0 && row.total !== null ? row.total / whole : null,
     };
   });
+}
+
+/** A kernel of the list that was seen before: its page need not wait for the same row. */
+export function listedKernel(list: AnswerKernels | undefined, id: number): Kernel | undefined {
+  const at = list?.data.name_id?.indexOf(id) ?? -1;
+  if (!list || at < 0) return undefined;
+  const data = Object.fromEntries(Object.entries(list.data).map(([key, cells]) => [key, [cells[at] ?? null]])) as AnswerKernels["data"];
+  return kernelsOf({ ...list, rows: 1, data })[0];
 }

@@ -1,6 +1,6 @@
 // SessionPage.tsx - a session: what ran and how it went in the header, and a view of it below. A live
 // one is asked for again every few seconds.
-import { Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
@@ -42,10 +42,8 @@ function Actions({ session: s }: { session: RowSession }) {
       <button type="button" className="button" onClick={() => setOpen("delete")}>
         {texts.remove}
       </button>
-      <Suspense fallback={null}>
-        {open === "share" && <Share session={s.id} onClose={close} />}
-        {open === "delete" && <Delete sessions={[s]} onClose={close} onDone={() => go(href("sessions"))} />}
-      </Suspense>
+      {open === "share" && <Share session={s.id} onClose={close} />}
+      {open === "delete" && <Delete sessions={[s]} onClose={close} onDone={() => go(href("sessions"))} />}
     </span>
   );
 }
@@ -156,7 +154,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
         ))}
       </nav>
       <Boundary key={tab}>
-        <Suspense fallback={<Skeleton rows={8} />}>{shown ? <shown.view session={s} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}</Suspense>
+        {shown ? <shown.view session={s} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}
       </Boundary>
     </>
   );

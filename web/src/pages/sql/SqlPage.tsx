@@ -1,6 +1,6 @@
 // SqlPage.tsx - asks in SQL: which sessions, ready questions, the statement, and its answer. Statement,
 // sessions and how the answer is shown are in the address; whoever opens it sees the answer.
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { client, Problem } from "../../api/client";
 import { useMe } from "../../api/may";
 import type { RowSession } from "../../api/schema";
@@ -8,6 +8,7 @@ import { useApi } from "../../api/use";
 import { date } from "../../format/format";
 import { go, href, useQuery, withQuery } from "../../router/router";
 import { sql as text } from "../../text/sql";
+import { part } from "../../ui/Boundary";
 import { CopyButton } from "../../ui/forms";
 import { Empty, Panel, ProblemView, Search, Select, Skeleton } from "../../ui/parts";
 import { answerOf, messageOf, offsetOf, placeOf } from "./answer";
@@ -18,7 +19,7 @@ import { QUESTIONS, type Question } from "./questions";
 import { Result, type Ran } from "./Result";
 import "./sql.css";
 
-const Editor = lazy(() => import("./Editor"));
+const Editor = part(() => import("./Editor"), (m) => m.default, <Skeleton rows={3} />);
 
 const ADDRESS_MOST = 6000; // letters of a statement that an address carries
 const SESSIONS_MOST = 32; // as the server says
@@ -216,9 +217,7 @@ export function SqlPage() {
       <Sessions chosen={sessions.split(",").filter(Boolean)} onChange={(ids) => setSessions(ids.join(","))} />
       <div className="sql-page">
         <div className="stack">
-          <Suspense fallback={<Skeleton rows={3} />}>
-            <Editor label={text.statement} value={draft} tables={shapes} error={error} goTo={goTo} onChange={setDraft} onRun={run} />
-          </Suspense>
+          <Editor label={text.statement} value={draft} tables={shapes} error={error} goTo={goTo} onChange={setDraft} onRun={run} />
           <div className="row">
             <button type="button" className="button button-main" disabled={busy || !draft.trim()} onClick={() => run(draft)}>
               {busy ? text.running : text.run} <span className="kbd">{text.runKeys}</span>

@@ -1,5 +1,4 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop does.
-import { Suspense } from "react";
 import { loopLaunches, syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { count, duration, exact, percent } from "../../format/format";
@@ -94,7 +93,7 @@ export function SyncsTab({ session }: TabProps) {
   return (
     <Panel title={text.heading}>
       <Listing label={text.heading} columns={columnsFor(session.id, setOpened)} rows={lines} keyOf={(_, at) => at} />
-      {open && <Suspense fallback={null}><SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} /></Suspense>}
+      {open && <SourceLine session={session.id} file={open.file!} line={open.line ?? 0} evidence={evidenceOf(open)} onClose={() => setOpened("")} />}
     </Panel>
   );
 }
