@@ -1,6 +1,6 @@
 // TimelineTab.tsx - the timeline's page: the canvas, its tools, and what is selected. The engine draws;
 // React shows what stands still. All of what is shown has an address.
-import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
 import { who } from "../api/who";
@@ -40,21 +40,22 @@ const LIVE_MS = 3000;
 interface Props {
   session: RowSession;
   outside?: Outside;
+  more?: ReactNode; // beside the tools
 }
 
 const devicesOf = (session: RowSession): string[] =>
   Array.isArray(session.gpus) ? session.gpus.map((gpu: unknown) => (typeof gpu === "object" && gpu && "name" in gpu ? String(gpu.name) : "")) : [];
 
 /** What the address says. */
-const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y", colour: "colour", metrics: "metrics" } as const;
+export const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y", colour: "colour", metrics: "metrics", open: "open", ranks: "ranks" } as const;
 /** A lane that the server does not number: its events are found where they are drawn. */
 const isMade = (lane: string): boolean => /^\d+$/.test(lane) && Number(BigInt(lane) >> 56n) >= KIND.sample;
-const put = (values: QueryValues): void => {
+export const put = (values: QueryValues): void => {
   const to = withQuery(location.pathname, new URLSearchParams(location.search), values);
   if (to !== location.pathname + location.search) goTo(to, true);
 };
 
-function useEngine(session: string): Engine {
+export function useEngine(session: string): Engine {
   const [engine] = useState(() => new Engine(session, coloursOf(token), matchMedia("(prefers-reduced-motion: reduce)").matches));
   return engine;
 }
@@ -101,7 +102,7 @@ function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
   );
 }
 
-function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine: Engine; live: boolean; find: string; setFind: (v: string) => void; finder: Finder; rows: string; setRows: (v: string) => void }) {
+function Tools({ engine, live, find, setFind, finder, rows, setRows, more }: { engine: Engine; live: boolean; find: string; setFind: (v: string) => void; finder: Finder; rows: string; setRows: (v: string) => void; more: ReactNode }) {
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);
   const [keys, setKeys] = useState(false);
   const [tint, setTint] = useQuery(QUERY.colour, "name");
@@ -144,6 +145,7 @@ function Tools({ engine, live, find, setFind, finder, rows, setRows }: { engine:
             {text.follow}
           </button>
         )}
+        {more}
         <ListButton />
         <button type="button" className="button" onClick={() => setKeys(true)}>
           {text.keys}
@@ -314,7 +316,7 @@ function useMade(session: RowSession, live: boolean): { lines: Lines; looked: La
   return { lines, looked: lanes };
 }
 
-export function TimelineTab({ session, outside }: Props) {
+export function TimelineTab({ session, outside, more }: Props) {
   const given = useContext(OutsideContext);
   const live = session.state === "live";
   const asked = useApi("lanes", { session: session.id }, live ? { every: LIVE_MS, on: onSession(session.id) } : 0);
@@ -331,7 +333,7 @@ export function TimelineTab({ session, outside }: Props) {
   if (lanes.length === 0 && metrics.devices.length === 0 && metrics.host.length === 0) return <Empty title={text.none} text={text.noneText} />;
   return (
     <OutsideContext.Provider value={outside ?? given}>
-      <Stage key={session.id} session={session} lanes={lanes} lines={made.lines} owners={owners} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} />
+      <Stage key={session.id} session={session} lanes={lanes} lines={made.lines} owners={owners} metrics={metrics} length={length} live={live} find={query.get(QUERY.find) ?? ""} rows={query.get(QUERY.rows) ?? ""} more={more} />
     </OutsideContext.Provider>
   );
 }
@@ -393,9 +395,10 @@ interface StageProps {
   live: boolean;
   find: string;
   rows: string;
+  more: ReactNode;
 }
 
-function Stage({ session, lanes, lines, owners, metrics, length, live, find, rows }: StageProps) {
+function Stage({ session, lanes, lines, owners, metrics, length, live, find, rows, more }: StageProps) {
   const engine = useEngine(session.id);
   const theme = useTheme();
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -458,7 +461,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
     <BookmarksContext.Provider value={bookmarks}>
       <div className="tl">
         <h2 className="hidden-label">{text.title}</h2>
-        <Tools engine={engine} live={live} find={find} setFind={(value) => put({ [QUERY.find]: value })} finder={finder} rows={rows} setRows={(value) => put({ [QUERY.rows]: value })} />
+        <Tools engine={engine} live={live} find={find} setFind={(value) => put({ [QUERY.find]: value })} finder={finder} rows={rows} setRows={(value) => put({ [QUERY.rows]: value })} more={more} />
         <div className="tl-main">
           <div className="tl-left">
             <div className="panel tl-stage">

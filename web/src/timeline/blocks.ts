@@ -1,7 +1,7 @@
 // blocks.ts - lanes are asked for in blocks of neighbours, and what answers for a block's view: the right
 // pieces, and until these are here coarser or finer ones.
 import type { Segment } from "./columns";
-import type { Lane } from "./lanes";
+import { askedId, type Lane, type RankOf } from "./lanes";
 import { coarser, keyOf, lodFor, pieceAt, piecesOf, sums, type Lod } from "./lod";
 import { hashOf } from "./names";
 import type { Piece } from "./piece";
@@ -13,15 +13,19 @@ export interface Block {
   number: number; // of its lanes: the same lanes, the same number, also after others came
   ids: readonly string[];
   density: number; // events per ns
+  rank?: RankOf; // all of its lanes are that session's, and its pieces on that clock
+  extent: View; // of its events
 }
 
 export function blocksOf(lanes: readonly Lane[]): Block[] {
   const blocks: Block[] = [];
   for (let at = 0; at < lanes.length; at += BLOCK) {
     const of = lanes.slice(at, at + BLOCK);
-    const ids = of.map((lane) => lane.id);
+    const ids = of.map(askedId);
+    const rank = of[0]!.rank;
+    const extent = { from: Math.min(...of.map((lane) => lane.first)), to: Math.max(...of.map((lane) => lane.last)) + 1 };
     const density = of.reduce((sum, lane) => sum + lane.events / Math.max(1, lane.last - lane.first), 0);
-    blocks.push({ number: hashOf(ids.join()), ids, density });
+    blocks.push({ number: hashOf(rank ? `${rank.session} ${ids.join()}` : ids.join()), ids, density, extent, ...(rank ? { rank } : {}) });
   }
   return blocks;
 }

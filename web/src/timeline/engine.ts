@@ -6,8 +6,8 @@ import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
 import { hitAt, neighbour, sampleAt, type HitEvent, type Sample } from "./hit";
 import { LanePieces } from "./lanePieces";
-import { isLook, type Category, type Lane, type Track } from "./lanes";
-import { layOut, rowAt, rowsWithin, type Layout, type Row } from "./layout";
+import { isLook, offsetOf, type Group, type Lane, type Track } from "./lanes";
+import { keyOfRow, layOut, rowsInView, rowUnder, type Layout, type Row } from "./layout";
 import { NO_LINES, type Lines } from "./lines";
 import { MetricPieces } from "./metricPieces";
 import { paintMini } from "./mini";
@@ -18,6 +18,7 @@ import { Pieces, type Line, type Want } from "./pieces";
 import type { Wrong } from "./protocol";
 import { SIDE, SIDE_NARROW, timeAt, TOP, type Flow, type Picked, type Scene } from "./scene";
 import type { Tint } from "./tint";
+import { timelineText as text } from "../text/timeline";
 import { around, bounded, panned, zoomed, type View } from "./view";
 
 const CEILING = 64 << 20; // bytes of pieces
@@ -35,7 +36,7 @@ export interface Shown {
   range: View | null;
   active: string | null;
   pinned: readonly string[];
-  closed: ReadonlySet<Category>;
+  closed: ReadonlySet<Group>;
   pending: number;
   problem: Wrong | null;
   follow: boolean;
@@ -46,6 +47,7 @@ export interface Hovered {
   picked: Picked | null;
   sample: { track: Track; sample: Sample } | null;
   bookmark: Bookmark | null;
+  group: Group | null; // of a rank: its head
   x: number;
   y: number;
 }
@@ -82,8 +84,8 @@ export class Engine {
   private glide: { from: View; to: View; begin: number } | null = null;
   private speed = { pan: 0, zoom: 0 }; // of held keys: views a second; doublings a second
   private before = 0; // of the last frame of a held key
-  private wishes: { pinned: string[]; closed: Set<Category>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
-  private told = ""; // what the server said of the lanes
+  private wishes: { pinned: string[]; closed: Set<Group>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
+  private told: ReadonlyMap<string, string> = new Map(); // what the server said of each lane
   private follow = false;
   private deaf: () => void = () => undefined; // ends listening to the crosshair
 
@@ -95,7 +97,7 @@ export class Engine {
     const view = { from: 0, to: 1 };
     const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
     this.scene = {
-      width: 0, height: 0, side: SIDE, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], tracks: [], layout: empty,
+      width: 0, height: 0, side: SIDE, unit: 1, ratio: 1, view, bounds: view, scroll: 0, lanes: [], heads: new Map(), miniLabel: text.miniLabel, tracks: [], layout: empty,
       segments: (lane) => this.laned.segments(lane),
       points: (track) => this.metrics.points(track),
       blockLane: (lane) => this.laned.at(lane),
@@ -177,6 +179,12 @@ export class Engine {
 
   // ---- the session -----------------------------------------------------------------------------
 
+  /** What stands at the heads of ranks, and whose work the strip above shows. */
+  setHeads(heads: Scene["heads"], miniLabel: string): void {
+    Object.assign(this.scene, { heads, miniLabel });
+    this.layOut();
+  }
+
   /** Sets the session's lanes and tracks, anew if a live session has grown. */
   setData(lanes: readonly Lane[], tracks: readonly Track[], bounds: View): void {
     const { scene } = this;
@@ -187,8 +195,9 @@ export class Engine {
     const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
     const grown = bounds.to - scene.bounds.to;
     scene.bounds = bounds;
-    const told = lanes.map(({ id, events, last, piece }) => (piece ? "" : `${id} ${events} ${last}`)).join();
-    if (!first && told !== this.told) this.pieces?.grown(); // gaps alone change nothing of what was asked
+    // Gaps change nothing of what was asked, nor do lanes that were not there: they are asked for anew.
+    const told = new Map(lanes.filter((lane) => !lane.piece).map(({ id, events, last }) => [id, `${events} ${last}`]));
+    if ([...told].some(([id, now]) => (this.told.get(id) ?? now) !== now)) this.pieces?.grown();
     this.told = told;
     if (first) scene.view = bounded(bounds, bounds);
     else if (this.follow) scene.view = bounded(panned(scene.view, grown), bounds);
@@ -226,7 +235,7 @@ export class Engine {
     this.draw();
   }
 
-  setWishes(pinned: readonly string[], closed: ReadonlySet<Category>, hidden?: (track: Track) => boolean): void {
+  setWishes(pinned: readonly string[], closed: ReadonlySet<Group>, hidden?: (track: Track) => boolean): void {
     this.wishes = { pinned: [...pinned], closed: new Set(closed), ...(hidden ? { hidden } : {}) };
     this.scene.closed = this.wishes.closed;
     this.layOut();
@@ -239,7 +248,7 @@ export class Engine {
     this.setWishes(pinned.includes(key) ? pinned.filter((other) => other !== key) : [...pinned, key], closed, hidden);
   }
 
-  toggleCategory(category: Category): void {
+  toggleCategory(category: Group): void {
     const { pinned, closed, hidden } = this.wishes;
     const next = new Set(closed);
     if (!next.delete(category)) next.add(category);
@@ -278,7 +287,7 @@ export class Engine {
 
   private layOut(): void {
     const { scene, parts } = this;
-    scene.layout = layOut(scene.tracks, { ...this.wishes, hidden: this.hides });
+    scene.layout = layOut(scene.tracks, { ...this.wishes, hidden: this.hides, ranks: scene.heads.keys() });
     const spacer = parts?.canvas.nextElementSibling;
     if (spacer instanceof HTMLElement) spacer.style.height = `${(TOP + scene.layout.pinnedHeight + scene.layout.height) * scene.unit}px`;
     this.scrolled();
@@ -420,18 +429,12 @@ export class Engine {
     return this.parts!.mini.clientHeight / this.scene.unit;
   }
 
-  visible(): Row[] {
-    const { layout, scroll, height } = this.scene;
-    const below = TOP + layout.pinnedHeight;
-    const [first, end] = rowsWithin(layout.rows, scroll, scroll + height - below);
-    return [...layout.pinned, ...layout.rows.slice(first, end)];
-  }
-
   private wants(): Want[] {
     const { scene } = this;
     if (scene.width === 0 || scene.tracks.length === 0) return [];
-    const tracks = this.visible().flatMap((row) => (row.track >= 0 ? [scene.tracks[row.track]!] : []));
-    const { first, late } = this.laned.wants(tracks);
+    const rows = rowsInView(scene);
+    const tracks = rows.flatMap((row) => (row.track >= 0 ? [scene.tracks[row.track]!] : []));
+    const { first, late } = this.laned.wants([...tracks.map((track) => track.lane), ...rows.flatMap((row) => row.lanes ?? [])]);
     const seen = new Set<string>();
     return [...first, ...tracks.flatMap((track) => this.metrics.wants(track)), ...late].filter(({ key }) => !seen.has(key) && seen.add(key));
   }
@@ -439,11 +442,7 @@ export class Engine {
   // ---- pointing and choosing -------------------------------------------------------------------
 
   rowAtY(y: number): Row | null {
-    const { layout, scroll } = this.scene;
-    if (y < TOP) return null;
-    const below = TOP + layout.pinnedHeight;
-    const rows = y < below ? layout.pinned : layout.rows;
-    return rows[rowAt(rows, y < below ? y - TOP : y - below + scroll)] ?? null;
+    return rowUnder(this.scene, y);
   }
 
   pickAt(x: number, y: number): Picked | null {
@@ -453,8 +452,9 @@ export class Engine {
     if (!track || track.lane < 0 || x < scene.side) return null;
     const reach = (3 * (scene.view.to - scene.view.from)) / this.px();
     this.laned.forget();
-    const hit = hitAt(this.laned.segments(track.lane), scene.blockLane(track.lane), timeAt(scene, x), reach);
-    return hit ? { track: track.key, hit } : null;
+    const offset = offsetOf(scene.lanes[track.lane]!);
+    const hit = hitAt(this.laned.segments(track.lane), scene.blockLane(track.lane), timeAt(scene, x) - offset, reach);
+    return hit ? { track: track.key, hit: { ...hit, start: hit.start + offset } } : null;
   }
 
   /** Another picture of the session is pointed at. */
@@ -468,9 +468,11 @@ export class Engine {
     const { scene } = this;
     const bookmark = this.bookmarkAt(x, y);
     const picked = this.pickAt(x, y);
-    const track = picked ? undefined : scene.tracks[this.rowAtY(y)?.track ?? -1];
+    const row = this.rowAtY(y);
+    const group = row?.lanes ? row.category : null;
+    const track = picked ? undefined : scene.tracks[row?.track ?? -1];
     const sample = track?.source && x > scene.side ? sampleAt(this.metrics.points(track), timeAt(scene, x)) : null;
-    this.hovered = picked || sample || bookmark ? { picked, sample: sample && track ? { track, sample } : null, bookmark, x, y } : null;
+    this.hovered = picked || sample || bookmark || group ? { picked, sample: sample && track ? { track, sample } : null, bookmark, group, x, y } : null;
     scene.flagged = bookmark;
     scene.hover = picked;
     scene.cursor = x > scene.side ? timeAt(scene, x) : null;
@@ -530,7 +532,7 @@ export class Engine {
     const { scene, parts } = this;
     const track = scene.tracks.find((other) => other.key === key);
     if (track && this.wishes.closed.has(track.category)) this.toggleCategory(track.category);
-    const row = scene.layout.rows.find((other) => scene.tracks[other.track]?.key === key);
+    const row = scene.layout.rows.find((other) => keyOfRow(other, scene.tracks) === key);
     if (!row || !parts) return;
     const room = scene.height - TOP - scene.layout.pinnedHeight;
     if (row.y < scene.scroll) parts.scroller.scrollTop = Math.max(0, row.y - 30) * scene.unit;
@@ -545,11 +547,10 @@ export class Engine {
 
   stepLane(by: number): void {
     const { layout, tracks, active } = this.scene;
-    const rows = [...layout.pinned, ...layout.rows].filter((row) => row.track >= 0);
-    const at = rows.findIndex((row) => tracks[row.track]!.key === active);
-    const next = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))];
-    if (!next) return;
-    const { key } = tracks[next.track]!;
+    const keys = [...layout.pinned, ...layout.rows].map((row) => keyOfRow(row, tracks)).filter(Boolean);
+    const at = keys.indexOf(active ?? "");
+    const key = keys[at < 0 ? 0 : Math.max(0, Math.min(keys.length - 1, at + by))];
+    if (key === undefined) return;
     this.setActive(key);
     this.revealRow(key);
   }

@@ -1,6 +1,7 @@
 // input.ts - hands on the timeline: wheel, trackpad, drag, touch, keys. What they do is in the engine.
 import type { Engine } from "./engine";
 import { miniTime } from "./mini";
+import { keyOfRow, type Row } from "./layout";
 import { timeAt, TOP } from "./scene";
 import { around } from "./view";
 
@@ -11,6 +12,7 @@ export interface Commands {
   hit: (forward: boolean) => void; // next or previous hit of the search
   event: (forward: boolean) => void; // next or previous event of the lane
   clear: () => void;
+  open?: (row: Row, time: number) => void; // leads to the timeline of the row's rank
 }
 
 const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
@@ -34,7 +36,7 @@ function onWheel(engine: Engine, event: WheelEvent, x: number, y: number): void 
 
 type Drag = { kind: "pan" | "range" | "pinch"; x: number; y: number; from: number; far: boolean; apart: number };
 
-function pointers(engine: Engine, scroller: HTMLElement): () => void {
+function pointers(engine: Engine, scroller: HTMLElement, commands: Commands): () => void {
   const down = new Map<number, { x: number; y: number }>();
   let drag: Drag | null = null;
   const at = (event: MouseEvent): { x: number; y: number } => {
@@ -84,7 +86,7 @@ function pointers(engine: Engine, scroller: HTMLElement): () => void {
     if (down.size === 0) drag = null;
     if (!was || down.size > 0) return;
     if (was.kind === "range" && was.far) engine.rangeDone();
-    else if (!was.far && event.type === "pointerup") click(engine, was.x, was.y);
+    else if (!was.far && event.type === "pointerup") click(engine, commands, was.x, was.y);
   }
   function twice(event: MouseEvent): void {
     const p = at(event);
@@ -114,12 +116,16 @@ function pointers(engine: Engine, scroller: HTMLElement): () => void {
   };
 }
 
-function click(engine: Engine, x: number, y: number): void {
+function click(engine: Engine, commands: Commands, x: number, y: number): void {
   const { scene } = engine;
   const bookmark = engine.bookmarkAt(x, y);
   if (bookmark) engine.goBookmark(bookmark);
   const row = engine.rowAtY(y);
   if (!row) return;
+  if (commands.open && x >= scene.side) {
+    commands.open(row, timeAt(scene, x));
+    return;
+  }
   if (row.track < 0) {
     engine.toggleCategory(row.category);
     return;
@@ -214,6 +220,14 @@ function command(engine: Engine, commands: Commands, event: KeyboardEvent, key: 
     case "]":
       engine.stepLane(key === "]" ? 1 : -1);
       return true;
+    case "enter":
+    case " ": {
+      const row = scene.layout.rows.find((other) => keyOfRow(other, scene.tracks) === scene.active);
+      if (!commands.open || !row || document.activeElement?.closest("button, a, summary")) return false;
+      if (key === " ") engine.toggleCategory(row.category);
+      else commands.open(row, (scene.view.from + scene.view.to) / 2);
+      return true;
+    }
     case "escape":
       commands.clear();
       return true;
@@ -261,6 +275,6 @@ function miniature(engine: Engine, mini: HTMLCanvasElement): () => void {
 
 /** All of it; what comes back ends it. */
 export function listen(engine: Engine, scroller: HTMLElement, mini: HTMLCanvasElement, commands: Commands): () => void {
-  const ends = [pointers(engine, scroller), keys(engine, commands), miniature(engine, mini)];
+  const ends = [pointers(engine, scroller, commands), keys(engine, commands), miniature(engine, mini)];
   return () => ends.forEach((end) => end());
 }

@@ -2,14 +2,17 @@
 // lane that the page made itself (gaps by cause) carries its piece, and nothing is asked for it.
 import { BLOCK, blocksOf, lodOf, needed, resolve, spotsOf, type Block, type Spot } from "./blocks";
 import type { Segment } from "./columns";
-import { isLook, KIND, type Lane, type Track } from "./lanes";
+import { isLook, KIND, type Lane } from "./lanes";
 import { columnsFor, keyOf, piecesOf, sums, topFor, type Lod } from "./lod";
 import type { Piece } from "./piece";
 import type { Want } from "./pieces";
 import type { Scene } from "./scene";
 import type { View } from "./view";
 
-const kindOf = (lane: Lane): number => (lane.piece ? -1 : Number(isLook(lane.kind)));
+const kindOf = (lane: Lane): number => (lane.piece ? -1 : lane.rank ? 2 + lane.rank.number : Number(isLook(lane.kind)));
+/** All of the lane that can be seen is known, and it is nothing. */
+export const NOTHING: readonly Segment[] = [];
+const shifted = (view: View, by: number): View => ({ from: view.from - by, to: view.to - by });
 const isWork = (lane: Lane): boolean => lane.kind === KIND.kernel || lane.kind === KIND.run;
 
 export class LanePieces {
@@ -17,7 +20,7 @@ export class LanePieces {
   private blocks: readonly Block[] = [];
   private spots: readonly Spot[] = [];
   private miniBlock: Block | null = null;
-  private resolved = new Map<number, Segment[]>();
+  private resolved = new Map<number, readonly Segment[]>();
 
   constructor(
     private readonly session: string,
@@ -31,7 +34,7 @@ export class LanePieces {
     this.blocks = blocks;
     this.spots = spots;
     this.looked = lanes.filter((lane) => lane.kind === KIND.launch).map((lane) => lane.ref);
-    const busiest = lanes.filter(isWork).sort((a, b) => b.events - a.events).slice(0, BLOCK);
+    const busiest = lanes.filter((lane) => isWork(lane) && (!lane.rank || lane.rank.session === this.session)).sort((a, b) => b.events - a.events).slice(0, BLOCK);
     this.miniBlock = blocksOf(busiest)[0] ?? null;
   }
 
@@ -49,26 +52,42 @@ export class LanePieces {
     return this.miniBlock?.ids.length ?? 0;
   }
 
-  /** In the order of asking: the coarsest of all, the strip, what is in view, and what comes into view next. */
-  wants(tracks: readonly Track[]): { first: Want[]; late: Want[] } {
-    const { view, bounds } = this.scene;
-    const top = sums(topFor(bounds.from, bounds.to));
-    const inView: View = { from: Math.max(view.from, bounds.from - 1), to: Math.min(view.to, bounds.to + 1) };
-    const blocks = [...new Set(tracks.flatMap((track) => this.blocks[this.spots[track.lane]?.block ?? -1] ?? []))];
+  /** In the order of asking: the coarsest of all, the strip, what is in view, and what comes into view next; of
+   * ranks, which are many, what is in view alone. */
+  wants(lanes: readonly number[]): { first: Want[]; late: Want[] } {
+    const blocks = [...new Set(lanes.flatMap((lane) => this.blocks[this.spots[lane]?.block ?? -1] ?? []))];
     const first: Want[] = [];
     const then: Want[] = [];
     const late: Want[] = [];
-    const width = inView.to - inView.from;
     for (const block of blocks) {
-      const [a, b] = piecesOf(bounds.from, bounds.to, top.shift);
-      for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
+      const { view, bounds } = this.clockOf(block);
+      const inView: View = { from: Math.max(view.from, bounds.from - 1), to: Math.min(view.to, bounds.to + 1) };
+      if (inView.from >= inView.to) continue;
       const lod = lodOf(block, view, this.px());
       for (const need of needed(this.get, block, lod, inView)) then.push(this.wantOf(block, need.lod, need.index));
+      if (block.rank) continue; // what the view of the whole run had stands in
+      const top = sums(this.topOf(block));
+      const [a, b] = piecesOf(bounds.from, bounds.to, top.shift);
+      for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
       // What comes into view next, as far as there is a session.
+      const width = inView.to - inView.from;
       const wider = { from: Math.max(bounds.from, inView.from - width / 2), to: Math.min(bounds.to, inView.to + width / 2) };
       for (const need of needed(this.get, block, lod, wider)) late.push(this.wantOf(block, need.lod, need.index));
     }
     return { first: [...first, ...this.miniWants(), ...then], late };
+  }
+
+  /** What is shown, and what there is, on the clock of the block. */
+  private clockOf(block: Block): { view: View; bounds: View } {
+    const { view, bounds } = this.scene;
+    return block.rank ? { view: shifted(view, block.rank.offset), bounds: block.extent } : { view, bounds };
+  }
+
+  /** The coarsest columns that there are of the block. */
+  private topOf(block: Block): number {
+    const { bounds } = this.clockOf(block);
+    const top = topFor(bounds.from, bounds.to);
+    return block.rank ? Math.max(top, this.miniLod().m) : top;
   }
 
   segments(lane: number): readonly Segment[] {
@@ -84,18 +103,20 @@ export class LanePieces {
   }
 
   miniSegments(): Segment[] {
-    const { bounds } = this.scene;
-    return this.miniBlock ? resolve(this.get, this.miniBlock, this.miniLod(), topFor(bounds.from, bounds.to), bounds) : [];
+    if (!this.miniBlock) return [];
+    const { bounds } = this.clockOf(this.miniBlock);
+    return resolve(this.get, this.miniBlock, this.miniLod(), this.topOf(this.miniBlock), bounds);
   }
 
-  private resolveBlock(block: Block): Segment[] {
-    const { view, bounds } = this.scene;
-    return resolve(this.get, block, lodOf(block, view, this.px()), topFor(bounds.from, bounds.to), view);
+  private resolveBlock(block: Block): readonly Segment[] {
+    const { view, bounds } = this.clockOf(block);
+    const seen = block.rank ? { from: Math.max(view.from, bounds.from), to: Math.min(view.to, bounds.to) } : view;
+    return seen.from >= seen.to ? NOTHING : resolve(this.get, block, lodOf(block, view, this.px()), this.topOf(block), seen);
   }
 
   private wantOf(block: Block, lod: Lod, index: number): Want {
     const size = 2 ** lod.shift;
-    return { key: keyOf(lod, index, block.number), ask: { kind: "lanes", session: this.session, lod, from: index * size, to: (index + 1) * size, lanes: block.ids, threads: this.looked } };
+    return { key: keyOf(lod, index, block.number), ask: { kind: "lanes", session: block.rank?.session ?? this.session, lod, from: index * size, to: (index + 1) * size, lanes: block.ids, threads: block.rank ? [] : this.looked } };
   }
 
   private miniLod(): Lod {
@@ -104,9 +125,9 @@ export class LanePieces {
   }
 
   private miniWants(): Want[] {
-    const { bounds } = this.scene;
     const block = this.miniBlock;
     if (!block) return [];
+    const { bounds } = this.clockOf(block);
     const lod = this.miniLod();
     const [a, b] = piecesOf(bounds.from, bounds.to, lod.shift);
     return Array.from({ length: b - a + 1 }, (_, i) => this.wantOf(block, lod, a + i));

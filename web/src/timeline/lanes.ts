@@ -18,7 +18,21 @@ export interface Lane {
   first: number; // ns since the session's start
   last: number;
   piece?: Piece; // all of its events: nothing is asked for
+  rank?: RankOf; // it is a lane of that session of the run; its times are on that session's clock
 }
+
+/** A session of the run beside the one that is open. */
+export interface RankOf {
+  session: string;
+  number: number; // its place in the run, from 0
+  offset: number; // ns from the start of the session that is open to its own start
+}
+
+/** The lane's number as the server has it. */
+export const askedId = (lane: Lane): string => (lane.rank ? lane.id.slice(0, lane.id.indexOf("@")) : lane.id);
+
+/** What is added to the lane's own times to be on the clock that is shown. */
+export const offsetOf = (lane: Lane): number => lane.rank?.offset ?? 0;
 
 /** As lane_make of src/wire/tile.h. */
 export const laneIdOf = (kind: number, depth: number, ref: number): string => ((BigInt(kind) << 56n) | (BigInt(depth) << 48n) | BigInt(ref)).toString();
@@ -72,6 +86,9 @@ export function laneOf(row: LaneRow): Lane | null {
 }
 
 export type Category = "threads" | "streams" | "idle" | "devices" | "host";
+/** What rows stand together: a category, or the lanes of a rank. */
+export type Group = Category | `rank ${number}`;
+export const groupOfRank = (number: number): Group => `rank ${number}`;
 export const CATEGORIES: readonly Category[] = ["threads", "streams", "idle", "devices", "host"];
 
 /** What a metric's points are asked by. */
@@ -83,7 +100,7 @@ export interface Source {
 
 export interface Track {
   key: string; // stays the same while the session grows: it stands in addresses
-  category: Category;
+  category: Group;
   title: string; // whose: a thread, a stream, a GPU
   note: string; // what of it
   height: number; // units
@@ -91,7 +108,7 @@ export interface Track {
   source: Source | null;
 }
 
-export const HEIGHT = { lane: 22, scope: 20, metric: 46, head: 24 } as const;
+export const HEIGHT = { lane: 22, scope: 20, metric: 46, head: 24, rank: 26 } as const;
 
 /** Threads: scopes from the outside in, then what waits, then graphs. Streams: kernels, graphs as a whole, copies. */
 const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1, 59_001, 59_002, 59_000, 0];

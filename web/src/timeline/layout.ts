@@ -1,14 +1,16 @@
 // layout.ts - rows: where each track stands. Pinned ones come first and stay; the others scroll below,
 // each category under its head. Rows are found by binary search, so that 10 000 streams cost no more.
-import { CATEGORIES, HEIGHT, type Category, type Track } from "./lanes";
+import { CATEGORIES, HEIGHT, type Group, type Track } from "./lanes";
+import { TOP, type Scene } from "./scene";
 
 export interface Row {
   track: number; // index into the tracks; -1: the head of a category
-  category: Category;
+  category: Group;
   y: number; // units from the top of its part
   height: number;
   count: number; // of a head: its tracks
   titled: boolean; // says whose it is: the row above is of another thread, stream or GPU
+  lanes?: readonly number[]; // of the head of a rank: its lanes, drawn as one
 }
 
 export interface Layout {
@@ -20,8 +22,9 @@ export interface Layout {
 
 export interface Wishes {
   pinned: readonly string[]; // keys, in the order of pinning
-  closed: ReadonlySet<Category>;
+  closed: ReadonlySet<Group>;
   hidden?: ((track: Track) => boolean) | undefined;
+  ranks?: Iterable<Group> | undefined; // they have a head also where they have no lanes
 }
 
 export function layOut(tracks: readonly Track[], wishes: Wishes): Layout {
@@ -35,12 +38,19 @@ export function layOut(tracks: readonly Track[], wishes: Wishes): Layout {
     layout.pinnedHeight += height;
   }
   const pinned = new Set(wishes.pinned);
-  for (const category of CATEGORIES) {
-    const { hidden } = wishes;
-    const list = tracks.map((track, at) => ({ track, at })).filter(({ track }) => track.category === category && !(hidden && hidden(track)));
-    if (list.length === 0) continue;
-    layout.rows.push({ track: -1, category, y: layout.height, height: HEIGHT.head, count: list.length, titled: false });
-    layout.height += HEIGHT.head;
+  const groups = new Map<Group, { track: Track; at: number }[]>([...CATEGORIES, ...(wishes.ranks ?? [])].map((group) => [group, []]));
+  tracks.forEach((track, at) => {
+    if (wishes.hidden?.(track)) return;
+    const list = groups.get(track.category);
+    if (list) list.push({ track, at });
+    else groups.set(track.category, [{ track, at }]);
+  });
+  for (const [category, list] of groups) {
+    const rank = category.startsWith("rank ");
+    if (list.length === 0 && !rank) continue;
+    const height = rank ? HEIGHT.rank : HEIGHT.head;
+    layout.rows.push({ track: -1, category, y: layout.height, height, count: list.length, titled: false, ...(rank ? { lanes: list.map(({ track }) => track.lane) } : {}) });
+    layout.height += height;
     if (wishes.closed.has(category)) continue;
     let above = "";
     for (const { track, at } of list) {
@@ -75,3 +85,21 @@ export function rowsWithin(rows: readonly Row[], top: number, bottom: number): [
   const end = bottom >= last.y + last.height ? rows.length : rowAt(rows, bottom - 1) + 1;
   return [first, end];
 }
+
+/** The rows that can be seen: pinned ones, then those that the scroll shows. */
+export function rowsInView({ layout, scroll, height }: Pick<Scene, "layout" | "scroll" | "height">): Row[] {
+  const below = TOP + layout.pinnedHeight;
+  const [first, end] = rowsWithin(layout.rows, scroll, scroll + height - below);
+  return [...layout.pinned, ...layout.rows.slice(first, end)];
+}
+
+/** The row at y on the canvas. */
+export function rowUnder({ layout, scroll }: Pick<Scene, "layout" | "scroll">, y: number): Row | null {
+  if (y < TOP) return null;
+  const below = TOP + layout.pinnedHeight;
+  const rows = y < below ? layout.pinned : layout.rows;
+  return rows[rowAt(rows, y < below ? y - TOP : y - below + scroll)] ?? null;
+}
+
+/** The name of a row: its track's key, or of a rank's head its group. "": it cannot be chosen. */
+export const keyOfRow = (row: Row, tracks: readonly Track[]): string => (row.track >= 0 ? tracks[row.track]!.key : row.lanes ? row.category : "");

@@ -51,7 +51,7 @@ export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: 
   to.font = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
   to.textBaseline = "middle";
   to.fillStyle = colours.quiet;
-  to.fillText(side < 150 ? text.miniShort : text.miniLabel, 10, height / 2);
+  to.fillText(side < 150 ? text.miniShort : scene.miniLabel, 10, height / 2);
   if (lanes === 0) to.fillText(text.miniNone, side + 10, height / 2);
   const x0 = Math.max(side, miniX(scene, view.from));
   const x1 = Math.min(width, Math.max(x0 + 2, miniX(scene, view.to)));

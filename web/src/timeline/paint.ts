@@ -5,6 +5,8 @@ import { axisOf } from "./axis";
 import { Columns, type Label } from "./columns";
 import { count } from "../format/format";
 import { timelineText as text } from "../text/timeline";
+import { NOTHING } from "./lanePieces";
+import { offsetOf } from "./lanes";
 import { rowsWithin, type Row } from "./layout";
 import { paintBookmarks } from "./bookmarks";
 import { paintFlows, paintMarks } from "./marks";
@@ -83,7 +85,7 @@ export class Painter {
   private fill(scene: Scene, rows: readonly Row[], origin: number): Drawn[] {
     const wide = Math.max(1, Math.round((scene.width - scene.side) * scene.ratio));
     const drawn: Drawn[] = [];
-    const lanes = rows.filter((row) => row.track >= 0 && scene.tracks[row.track]!.lane >= 0);
+    const lanes = rows.filter((row) => row.lanes ?? (row.track >= 0 && scene.tracks[row.track]!.lane >= 0));
     if (this.px.length < wide * lanes.length * BARS || this.image?.width !== wide) {
       this.image = new ImageData(wide, Math.max(1, lanes.length + 4) * BARS);
       this.px = new Uint32Array(this.image.data.buffer);
@@ -92,14 +94,19 @@ export class Painter {
     }
     const scale = pxPerNs(scene) * scene.ratio;
     for (const row of lanes) {
-      const { lane } = scene.tracks[row.track]!;
       const line = drawn.length * BARS;
       this.columns.begin(wide);
-      const paint = tintOf(scene, lane);
-      const segments = scene.segments(lane);
-      for (const segment of segments) this.columns.add(segment, scene.blockLane(lane), scene.view.from, scale, paint, LABEL_FROM * scene.ratio);
+      let missing = row.track < 0 && scene.heads.get(row.category)?.pending === true;
+      for (const lane of row.lanes ?? [scene.tracks[row.track]!.lane]) {
+        const paint = tintOf(scene, lane);
+        const segments = scene.segments(lane);
+        const from = scene.view.from - offsetOf(scene.lanes[lane]!);
+        for (const segment of segments) this.columns.add(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
+        missing ||= segments.length === 0 && segments !== NOTHING;
+      }
       this.columns.pixels(this.px, line, BARS, scene.colours.px);
-      drawn.push({ row, y: row.y + origin, line, missing: segments.length === 0, labels: isLabelled(scene.lanes[lane]!.kind) ? this.columns.labels.slice() : [] });
+      const labelled = row.track >= 0 && isLabelled(scene.lanes[scene.tracks[row.track]!.lane]!.kind);
+      drawn.push({ row, y: row.y + origin, line, missing, labels: labelled ? this.columns.labels.slice() : [] });
     }
     return drawn;
   }
@@ -126,6 +133,7 @@ export class Painter {
     to.font = FONT_SMALL;
     to.textBaseline = "middle";
     for (const { row, y, labels } of drawn) {
+      if (labels.length === 0) continue; // the head of a rank has none, and no one lane
       const { kind } = scene.lanes[scene.tracks[row.track]!.lane]!;
       for (const label of labels) {
         if (left-- <= 0) return;
@@ -161,7 +169,7 @@ export class Painter {
     const track = scene.tracks[row.track];
     const head = !track;
     to.fillStyle = head ? colours.surface2 : track.key === scene.active ? colours.surface2 : colours.surface;
-    to.fillRect(0, y, head ? width : side, row.height);
+    to.fillRect(0, y, head && !row.lanes ? width : side, row.height); // the head of a rank has its lanes to the right
     to.fillStyle = colours.line;
     if (head || row.titled || track.source) to.fillRect(0, y, width, 1);
     to.textBaseline = "middle";
@@ -170,12 +178,19 @@ export class Painter {
       to.fillStyle = colours.text;
       to.font = FONT_BOLD;
       const mark = scene.closed.has(row.category) ? "▸" : "▾";
-      to.fillText(`${mark} ${text.categories[row.category] ?? ""}`, 8, middle);
-      if (side < 150) return;
+      const rank = scene.heads.get(row.category);
+      const note = side < 150 ? "" : (rank?.note ?? text.tracks(count(row.count)));
+      to.font = FONT_SMALL;
+      const wide = to.measureText(note).width;
+      to.font = FONT_BOLD;
+      to.fillText(this.fitted(to, `${mark} ${rank?.title ?? text.categories[row.category] ?? ""}`, side - 22 - wide), 8, middle);
+      if (row.category === scene.active) {
+        to.fillStyle = colours.accent;
+        to.fillRect(0, y, 3, row.height);
+      }
       to.font = FONT_SMALL;
       to.fillStyle = colours.quiet;
-      const rows = text.tracks(count(row.count));
-      to.fillText(rows, side - 8 - to.measureText(rows).width, middle);
+      to.fillText(note, side - 8 - wide, middle);
       return;
     }
     if (track.key === scene.active) {

@@ -3,7 +3,7 @@ import type { Bookmark } from "./bookmarks";
 import type { Colours } from "./colours";
 import type { Segment } from "./columns";
 import type { Hit } from "./hit";
-import type { Lane, Track } from "./lanes";
+import type { Group, Lane, Track } from "./lanes";
 import type { Layout } from "./layout";
 import type { Names } from "./names";
 import type { Lines } from "./lines";
@@ -34,6 +34,13 @@ export interface Flow {
   to: End; // on the GPU
 }
 
+/** What stands at the head of a rank. */
+export interface Head {
+  title: string;
+  note: string;
+  pending: boolean; // its lanes are not known yet
+}
+
 export interface Scene {
   width: number; // units, with the titles
   height: number;
@@ -44,6 +51,8 @@ export interface Scene {
   bounds: View;
   scroll: number; // units of the rows below the pinned ones
   lanes: readonly Lane[];
+  heads: ReadonlyMap<Group, Head>; // of the ranks of a run, in their order
+  miniLabel: string;
   tracks: readonly Track[];
   layout: Layout;
   segments: (lane: number) => readonly Segment[];
