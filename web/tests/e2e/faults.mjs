@@ -141,6 +141,9 @@ async function fleet(page) {
   const told = await page.locator(".stats").first().innerText();
   check(!told.includes("all is well") && /not heard of/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);
   await shots(page, "fleet");
+  await open(page, "/?view=table");
+  const ids = await page.locator("main .table tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector(".mono"), row.querySelector("td")]).map(([id, cell]) => [id.innerText, id.getBoundingClientRect().right <= cell.getBoundingClientRect().right]));
+  check(["GPU-aaaaaaaa", "GPU-bbbbbbbb"].every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are told apart: ${JSON.stringify(ids)}`);
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
   const figure = await page.locator(".days-figure").innerText();
   check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);

@@ -60,10 +60,12 @@ async function still(page, path) {
 
 /** On paper, from either theme: dark letters on white, nothing cut off, no controls. */
 async function paper(page, session) {
-  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.goto(`${origin}/sessions/${session}/insights?more=1`);
   await rest(page);
   const findings = await page.locator(".finding").evaluateAll((all) => all.map((f) => ["h3", ".finding-main > p", ".place", ".finding-next", ".gain strong"].map((part) => f.querySelector(part)?.innerText ?? "")));
   check(findings.some(([, , , next]) => next.includes("Let the compiler use fewer registers")), "insights: steps are those of the case, not of the rule alone");
+  await page.goto(`${origin}/sessions/${session}/insights`); // some are folded on the screen, none on paper
+  await rest(page);
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize(A4);
   const told = await page.evaluate(() => {

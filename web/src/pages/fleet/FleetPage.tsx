@@ -17,7 +17,7 @@ import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { FirstRun } from "../firstrun/FirstRun";
 import "./fleet.css";
-import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } from "./GpuCard";
+import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, shortUuid, watts } from "./GpuCard";
 import { FRESH, LIVE_MS, useNow } from "./fresh";
 import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, type Gpu, type Health } from "./health";
 import { History } from "./History";
@@ -34,7 +34,7 @@ const shown = (id: "power" | "temperature" | "clock_sm" | "processes", header: s
 });
 
 const columnsAt = (now: number): ColumnDef<Gpu>[] => [
-  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={gpu.uuid}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.name}`}</span> },
+  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.uuid} · ${gpu.name}`}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · `}<span className="mono small">{shortUuid(gpu.uuid)}</span>{` · ${gpu.name}`}</span> },
   { id: "health", header: c.health, accessorFn: (gpu) => -["bad", "warn", "good", "none"].indexOf(gpu.tone), meta: { width: "150px" }, cell: ({ row: { original: gpu } }) => <HealthMark gpu={gpu} /> },
   {
     id: "util",

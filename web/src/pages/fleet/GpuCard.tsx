@@ -23,7 +23,7 @@ export function HealthMark({ gpu }: { gpu: Gpu }) {
 const DAY_S = 86_400;
 
 /** The begin of a UUID: what two GPUs with one number, of machines of one name, differ by. */
-const shortUuid = (uuid: string): string => uuid.slice(0, 12);
+export const shortUuid = (uuid: string): string => uuid.slice(0, 12);
 
 export const seenText = (seen: string | null, nowMs: number): string => {
   const ms = epochMs(seen);
