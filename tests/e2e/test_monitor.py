@@ -450,7 +450,8 @@ class Shared(unittest.TestCase):
         self.assertTrue(s.of("sampler"))
 
     def test_processes_on_the_gpu_take_them(self):
-        with monitor(devices=2) as m:
+        """Though they are rarer than those that gpufl trace would take: nobody asked for an interval."""
+        with monitor("--interval", "500ms", devices=2) as m:
             m.wait_rows(5, "device_metric")
             logs = os.path.join(m.folder, "ranks")
             environment = dict(m.environment, GPUFL_CUPTI_PATH=FAKES)
