@@ -67,8 +67,8 @@ class Writer(threading.Thread):
 
 def correlations(server, headers, session):
     """What the store has of a session, one number a line."""
-    answer = server.ask("POST", "/api/v1/sql", {"sql": "SELECT correlation FROM kernels", "rows": 100_000,
-                                                "sessions": session}, headers)
+    question = {"sql": "SELECT correlation FROM kernels", "rows": 100_000, "sessions": session, "milliseconds": 30_000}
+    answer = server.ask("POST", "/api/v1/sql", question, headers)
     assert answer.status == 200, answer
     said = answer.json()
     assert not said["truncated"]
