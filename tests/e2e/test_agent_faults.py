@@ -114,6 +114,7 @@ class Faults(unittest.TestCase):
         logs = self.dir / "logs"
         writers = [Writer(logs, i, SEED + 10 + i, over) for i in range(SESSIONS)]
         agent = Agent(AGENT, self.dir / "state", self.proxy.url, [logs], *QUICK, key=self.key)
+        self.addCleanup(lambda: agent.process and agent.kill())
         agent.start()
         for writer in writers:
             writer.start()
