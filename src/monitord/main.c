@@ -3,6 +3,7 @@
 #include "monitor/steady.h"
 #include "monitord/monitor.h"
 #include "net/server/listen.h"
+#include "net/server/metrics_page.h"
 
 #include <errno.h>
 #include <signal.h>
