@@ -541,6 +541,7 @@ class BadInput(Case):
             log.kernel(n)
         with self.agent() as agent:
             self.until_arrived(log, agent)
+            agent.ask("flush")  # it is at rest, and knows how long the log was
             os.truncate(log.folder / "device.log", 100)
             until(lambda: "got shorter" in agent.said(), agent.said)
             other.kernel(1)

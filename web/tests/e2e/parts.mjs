@@ -26,7 +26,8 @@ async function noTimer(page) {
   await fresh.clock.pauseAt(Date.now() + 60_000);
   const shown = async (address, selector) => {
     await fresh.goto(origin + address);
-    await fresh.locator(selector).first().waitFor().then(() => check(true, ""), () => check(false, `${address} waits for a timer before ${selector} is shown`));
+    const there = await fresh.locator(selector).first().waitFor().then(() => true, () => false);
+    check(there, `${address} waits for a timer before ${selector} is shown`);
   };
   await shown(`/sessions/${id}/insights`, "main .finding");
   await shown(`/sessions/${id}/kernels`, "main .table tbody tr");
