@@ -134,6 +134,7 @@ class Reads(Case):
             log.end()
             agent.until_done(1)
             self.until_arrived(log, agent)
+        self.assertNotIn("got shorter", agent.said())
 
     def test_without_inotify(self):
         log = Log(self.logs, "poll")

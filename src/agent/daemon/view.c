@@ -175,6 +175,39 @@ static int bind_work(struct view *v, struct upload_session *s, const struct view
     return rc;
 }
 
+/* A part that lost bytes since the last look: what is read now does not show that. */
+static void tell_shorter(const struct ship_part *p, int64_t size)
+{
+    if (size < p->bytes)
+        log_warn("%s got shorter, from %lld bytes to %lld: what it loses cannot be sent", p->path,
+                 (long long)p->bytes, (long long)size);
+}
+
+/* The part has been rotated since: a file of another number begins where it did. */
+static bool is_rotated(const struct upload_sessions *now, const struct ship_part *before)
+{
+    for (size_t i = 0; i < now->count; i++)
+        for (size_t k = 0; k < now->items[i].count; k++) {
+            const struct ship_part *p = &now->items[i].parts[k];
+            if (p->number != DISCOVER_LIVE && p->head.offset == before->head.offset &&
+                strcmp(p->channel, before->channel) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* What was cut off may have been the head by which the part is known: the file itself is asked. */
+static void tell_all_shorter(const struct view *v, const struct upload_sessions *now)
+{
+    for (size_t i = 0; i < v->list.count; i++)
+        for (size_t k = 0; k < v->list.items[i].count; k++) {
+            const struct ship_part *p = &v->list.items[i].parts[k];
+            int64_t size = p->number == DISCOVER_LIVE ? file_size(p->path) : -1;
+            if (size >= 0 && !is_rotated(now, p))
+                tell_shorter(p, size);
+        }
+}
+
 static int read_again(struct view *v, const struct view_context *x, struct err *e)
 {
     struct upload_sessions fresh;
@@ -182,6 +215,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
     int rc = upload_sessions_open(&fresh, v->path, NULL, 0, e);
     if (rc)
         return rc;
+    tell_all_shorter(v, &fresh);
     upload_sessions_close(&v->list);
     v->list = fresh;
     /* Two changes within a tick of the system's clock leave one time. */
@@ -221,11 +255,8 @@ static bool look_part(struct view *v, struct ship_part *p, bool system)
     int64_t size = file_size(p->path), before = p->bytes;
     if (size == before)
         return false;
-    if (size < before) {
-        log_warn("%s got shorter, from %lld bytes to %lld: what it loses cannot be sent", p->path,
-                 (long long)before, (long long)size);
-        v->fresh = true;
-    }
+    tell_shorter(p, size);
+    v->fresh |= size < before;
     p->bytes = size;
     if (system && size > 0 && tail_ends(p))
         v->fresh = true;
