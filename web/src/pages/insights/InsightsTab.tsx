@@ -109,10 +109,10 @@ export function InsightsTab({ session }: TabProps) {
   const asked = useApi("session_findings", { session: session.id }, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
   // A live session has a report as soon as it has findings.
   const made = !pending || (asked.data?.rows.length ?? 0) > 0;
-  const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
   const answer = useMemo(() => answerOf(report.data), [report.data]);
   const parts = useMemo(() => timeOf(report.data), [report.data]);
-  const about = useApi("section_summary", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id) });
+  const about = useApi("section_summary", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
   const lines = useMemo(() => idleLinesOf(about.data), [about.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
