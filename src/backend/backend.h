@@ -347,7 +347,7 @@ struct device_event {
 /* What a process uses of a device. Unknown numbers are CELL_NULL. */
 struct device_process {
     int64_t pid;
-    int64_t memory_used; /* bytes */
+    int64_t memory_used;                                   /* bytes */
     int64_t sm_util, mem_util, encoder_util, decoder_util; /* % */
     int64_t gpu_instance, compute_instance;
 };

@@ -109,8 +109,7 @@ static int check(struct monitor *m, int driver, struct err *e)
     char address[128];
     uint16_t port;
     const struct monitor_options *o = m->options;
-    if (o->listen && *o->listen &&
-        listen_parse(o->listen, address, sizeof address, &port, e))
+    if (o->listen && *o->listen && listen_parse(o->listen, address, sizeof address, &port, e))
         return say(EXIT_USAGE, e->text);
     int rc = journal_check(o, e);
     if (rc)

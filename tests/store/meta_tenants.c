@@ -91,10 +91,10 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(host_now, meta_host_list(ASK(f, w), &page, &got, &n));
     LIST(gpu_now, meta_gpu_list(ASK(f, w), NULL, &page, &got, &n));
     LIST(running, meta_running_list(ASK(f, w), NULL, NULL, NULL, &got, &n));
-    LIST(usage_sum,
-         meta_usage_days(ASK(f, w), &(struct meta_days){META_BY_GPU, 0, 99, NULL}, &page, &got, &n));
-    LIST(fleet_sum,
-         meta_fleet_sums(ASK(f, w), &(struct meta_days){META_BY_APP, 0, 99, NULL}, &page, &got, &n));
+    LIST(usage_sum, meta_usage_days(ASK(f, w), &(struct meta_days){META_BY_GPU, 0, 99, NULL}, &page,
+                                    &got, &n));
+    LIST(fleet_sum, meta_fleet_sums(ASK(f, w), &(struct meta_days){META_BY_APP, 0, 99, NULL}, &page,
+                                    &got, &n));
     LIST(rollup_sum, meta_rollup_sums(ASK(f, w), &any_rollup, &page, &got, &n));
     LIST(rollup_day, meta_rollup_days(ASK(f, w), &any_rollup, &page, &got, &n));
     LIST(alert, meta_alert_list(ASK(f, w), &got, &n));

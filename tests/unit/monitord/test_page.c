@@ -156,8 +156,7 @@ TEST(addresses)
         assert_int_equal(port, good[i].port);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(listen_parse(bad[i], address, sizeof address, &port, &e),
-                         GPUFL_E_INVAL);
+        assert_int_equal(listen_parse(bad[i], address, sizeof address, &port, &e), GPUFL_E_INVAL);
 }
 
 int main(void)

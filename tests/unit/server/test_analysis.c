@@ -247,8 +247,8 @@ TEST(test_final)
     struct meta_page page = {0};
     size_t count;
     assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
-                                     &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page, &days,
-                                     &count),
+                                     &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page,
+                                     &days, &count),
                      0);
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, h.calls);
@@ -360,8 +360,8 @@ TEST(test_device_becomes_known)
     assert_int_equal(stored.sm_count, 132);
     region_init(&mem, 1 << 20);
     assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
-                                     &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page, &days,
-                                     &count),
+                                     &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page,
+                                     &days, &count),
                      0);
     assert_int_equal(count, 1);
     assert_int_equal(days[0].kernels, 50);
