@@ -469,3 +469,28 @@ void opt_help(const struct opt *table, FILE *out)
     }
     buf_fini(&text);
 }
+
+int opt_set(const struct opt *row, const char *value, const char *where, struct err *e)
+{
+    char line[4200], program[] = "";
+    char *argv[] = {program, line, NULL};
+    const struct opt one[] = {*row, {0}};
+    struct err why = {0};
+    int operands = 0;
+    bool flag = false;
+    if (row->kind == OPT_STRING) {
+        *(const char **)row->target = value;
+        return 0;
+    }
+    if (row->kind == OPT_FLAG) {
+        if (opt_bool(value, &flag))
+            return err_set(e, GPUFL_E_INVAL, "%s: '%.100s' is neither true nor false", where,
+                           value);
+        *(bool *)row->target = flag;
+        return 0;
+    }
+    if ((size_t)snprintf(line, sizeof line, "--%s=%s", row->name, value) >= sizeof line ||
+        opt_parse(one, 0, 2, argv, &operands, &why))
+        return err_set(e, GPUFL_E_INVAL, "%s: %.250s", where, why.text);
+    return 0;
+}

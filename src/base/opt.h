@@ -57,6 +57,10 @@ void opt_help(const struct opt *table, FILE *out);
 int opt_int(const char *s, int64_t *v);
 int opt_duration(const char *s, int64_t *ns);
 int opt_size(const char *s, int64_t *bytes);
+/* Sets one option of a table from a text, as if it stood on the command line; a string's text must
+ * outlive its target. where: what the sentence names, "GPUFL_SERVER_LISTEN". 0 or INVAL. [any] */
+int opt_set(const struct opt *row, const char *value, const char *where, struct err *e);
+
 int opt_bool(const char *s, bool *v); /* 1 true yes on / 0 false no off */
 /* Index of s among names (no regard to case, '-' and '_' ignored), or -1; *near gets the closest.
  * */

@@ -58,32 +58,6 @@ static const struct opt *row_of(const struct opt *table, const char *name)
     return NULL;
 }
 
-/* Sets one option from a text that outlives the options; where: what the sentence names. */
-static int set_text(const struct opt *row, const char *value, const char *where, struct err *e)
-{
-    char line[VALUE_MAX + 80];
-    bool flag = false;
-    if (row->kind == OPT_STRING) {
-        *(const char **)row->target = value;
-        return 0;
-    }
-    if (row->kind == OPT_FLAG) {
-        if (opt_bool(value, &flag))
-            return err_set(e, GPUFL_E_INVAL, "%s: '%.100s' is neither true nor false", where,
-                           value);
-        *(bool *)row->target = flag;
-        return 0;
-    }
-    const struct opt one[] = {*row, {0}};
-    char program[] = "gpufl-monitor", *argv[] = {program, line, NULL};
-    int operands = 0;
-    struct err why = {0};
-    if ((size_t)snprintf(line, sizeof line, "--%s=%s", row->name, value) >= sizeof line ||
-        opt_parse(one, 0, 2, argv, &operands, &why))
-        return err_set(e, GPUFL_E_INVAL, "%s: %.250s", where, why.text);
-    return 0;
-}
-
 /* ---- the environment ----------------------------------------------------------------------- */
 
 static int from_environment(const struct opt *row, struct err *e)
@@ -96,7 +70,7 @@ static int from_environment(const struct opt *row, struct err *e)
     const char *value = getenv(name);
     bool command = !strcmp(row->name, "help") || !strcmp(row->name, "version") ||
                    !strcmp(row->name, "check"); /* said on the command line alone */
-    return value && *value && !command ? set_text(row, value, name, e) : 0;
+    return value && *value && !command ? opt_set(row, value, name, e) : 0;
 }
 
 static int from_aliases(const struct opt *table, struct err *e)
@@ -108,8 +82,8 @@ static int from_aliases(const struct opt *table, struct err *e)
             continue;
         bool plain = !*aliases[i].suffix;
         snprintf(text, sizeof text, "%.50s%s", value, aliases[i].suffix);
-        int rc = set_text(row_of(table, aliases[i].option), plain ? value : text,
-                          aliases[i].variable, e);
+        int rc =
+            opt_set(row_of(table, aliases[i].option), plain ? value : text, aliases[i].variable, e);
         if (rc)
             return rc;
     }
@@ -146,7 +120,7 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
         r->rc = err_set(r->e, GPUFL_E_INVAL, "%s: write text, a number, true or false", where);
     r->used += size;
     if (!r->rc)
-        r->rc = set_text(row, text, where, r->e);
+        r->rc = opt_set(row, text, where, r->e);
     return r->rc == 0 && json_skip(j, v);
 }
 

@@ -48,33 +48,15 @@ static void table_make(struct options *o, struct opt table[OPTION_COUNT_MAX])
 /* Reads one variable by the row of its option, as if it stood on the command line. */
 static int from_environment(const struct opt *o, struct err *e)
 {
-    char name[64] = "GPUFL_SERVER_", line[4200];
+    char name[64] = "GPUFL_SERVER_";
     size_t n = strlen(name);
     for (const char *s = o->name; *s && n + 1 < sizeof name; s++)
         name[n++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
     name[n] = '\0';
     const char *value = getenv(name);
-    bool flag = false;
     if (!value || !*value || strcmp(o->name, "help") == 0)
         return 0;
-    if (o->kind == OPT_STRING) {
-        *(const char **)o->target = value;
-        return 0;
-    }
-    if (o->kind == OPT_FLAG) {
-        if (opt_bool(value, &flag))
-            return err_set(e, GPUFL_E_INVAL, "%s: '%s' is neither true nor false", name, value);
-        *(bool *)o->target = flag;
-        return 0;
-    }
-    const struct opt one[] = {*o, {0}};
-    char program[] = "gpufl-server", *argv[] = {program, line, NULL};
-    int operands = 0;
-    struct err why = {0};
-    if ((size_t)snprintf(line, sizeof line, "--%s=%s", o->name, value) >= sizeof line ||
-        opt_parse(one, 0, 2, argv, &operands, &why))
-        return err_set(e, GPUFL_E_INVAL, "%s: %s", name, why.text);
-    return 0;
+    return opt_set(o, value, name, e);
 }
 
 int options_read(struct options *o, int argc, char **argv, int *operands, struct err *e)

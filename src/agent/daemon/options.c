@@ -69,8 +69,6 @@ static char *keep(struct options *o, const char *text, size_t len)
 static int take_value(struct options *o, const struct opt *row, const char *value,
                       const char *where, struct err *e)
 {
-    char line[TEXT_MOST + 64];
-    bool flag = false;
     if (row->kind == OPT_STRING || row->kind == OPT_LIST) {
         const char *kept = keep(o, value, strlen(value));
         struct opt_list *list = row->target;
@@ -84,20 +82,7 @@ static int take_value(struct options *o, const struct opt *row, const char *valu
             return err_set(e, GPUFL_E_FULL, "%s: at most %zu of them", where, list->max);
         return 0;
     }
-    if (row->kind == OPT_FLAG) {
-        if (opt_bool(value, &flag))
-            return err_set(e, GPUFL_E_INVAL, "%s: '%.80s' is neither true nor false", where, value);
-        *(bool *)row->target = flag;
-        return 0;
-    }
-    const struct opt one[] = {*row, {0}};
-    char program[] = "gpufl-agent", *argv[] = {program, line, NULL};
-    int operands = 0;
-    struct err why = {0};
-    if ((size_t)snprintf(line, sizeof line, "--%s=%s", row->name, value) >= sizeof line ||
-        opt_parse(one, 0, 2, argv, &operands, &why))
-        return err_set(e, GPUFL_E_INVAL, "%s: %.250s", where, why.text);
-    return 0;
+    return opt_set(row, value, where, e);
 }
 
 /* ---- the environment ----------------------------------------------------------------------- */
