@@ -213,6 +213,16 @@ static int read_memory_temperature(const struct nvml *n, struct device *d,
 
 /* ---- PCIe ------------------------------------------------------------------------------ */
 
+int device_fields(const struct nvml *n, const struct device *d, struct nvml_field *f, int count)
+{
+    if (!n->nvmlDeviceGetFieldValues)
+        return NVML_E_NOT_SUPPORTED;
+    int result = n->nvmlDeviceGetFieldValues(d->handle, count, f);
+    for (int i = 0; i < count && result == NVML_OK; i++)
+        result = f[i].result;
+    return result;
+}
+
 /* The rate is taken from byte counters, in a window inside the sample: they are 32
  * bits wide on today's drivers, which a fast link wraps within 70 ms, so that the
  * difference between two samples would mean nothing. */
@@ -220,11 +230,7 @@ static int read_memory_temperature(const struct nvml *n, struct device *d,
 static int pcie_read(const struct nvml *n, struct device *d, struct counter *tx, struct counter *rx)
 {
     struct nvml_field f[] = {{.id = NVML_FIELD_PCIE_TX_BYTES}, {.id = NVML_FIELD_PCIE_RX_BYTES}};
-    if (!n->nvmlDeviceGetFieldValues)
-        return NVML_E_NOT_SUPPORTED;
-    int result = n->nvmlDeviceGetFieldValues(d->handle, 2, f);
-    for (int i = 0; i < 2 && result == NVML_OK; i++)
-        result = f[i].result;
+    int result = device_fields(n, d, f, 2);
     if (result != NVML_OK)
         return result;
     tx->narrow = f[0].type == NVML_VALUE_U32;

@@ -58,6 +58,10 @@ typedef int reader_fn(const struct nvml *n, struct device *d, struct device_metr
 /* Value of a field of the generic query; false: it has none. */
 bool device_field(const struct nvml_field *f, unsigned long long *v);
 
+/* Asks for fields of a device in one call. NVML_OK: each of them was answered; else the first
+ * result that says why not. */
+int device_fields(const struct nvml *n, const struct device *d, struct nvml_field *f, int count);
+
 reader_fn wide_links, wide_replays, wide_codecs, wide_remapped, wide_power_limit, wide_activity;
 
 /* Frees what the readers above keep of a device. */

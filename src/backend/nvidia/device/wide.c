@@ -24,11 +24,7 @@ int wide_links(const struct nvml *n, struct device *d, struct device_metric_row 
     struct counter tx = {0}, rx = {0};
     int64_t before = d->link_time;
     d->link_time = 0;
-    if (!n->nvmlDeviceGetFieldValues)
-        return NVML_E_NOT_SUPPORTED;
-    int result = n->nvmlDeviceGetFieldValues(d->handle, 2, f);
-    for (int i = 0; i < 2 && result == NVML_OK; i++)
-        result = f[i].result;
+    int result = device_fields(n, d, f, 2);
     if (result != NVML_OK)
         return result;
     if (!device_field(&f[0], &tx.value) || !device_field(&f[1], &rx.value))
