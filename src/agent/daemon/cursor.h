@@ -33,7 +33,7 @@ int cursor_set_mark(struct cursor *c, const char *session, const char *channel, 
                     bool sync, struct err *e);
 
 bool cursor_is_done(const struct cursor *c, const char *session, int64_t stamp);
-/* Whose marks the caller has removed. */
+/* Notes that a session is done, after the caller has removed its marks. */
 int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, struct err *e);
 /* The session's folder is gone. */
 void cursor_forget(struct cursor *c, const char *session);

@@ -129,7 +129,7 @@ static bool do_tasks(struct daemon *d, int64_t now)
     bool drained = false;
     for (int t = CONTROL_FLUSH; t <= CONTROL_DRAIN; t++) {
         uint64_t ticket = control_task(&d->control, (enum control_task)t);
-        /* What was reported before the command is taken in the turn after it was seen. */
+        /* Reports of before the command are taken in the turn after the command was seen. */
         d->asked[t] = !ticket            ? 0
                       : d->asked[t] == 0 ? ASKED_JUST_NOW
                       : d->asked[t] < 0  ? now

@@ -60,7 +60,7 @@ struct letter_source {
  * knows that this is a new one. */
 int letters_add(struct letters *l, const char *session, const char *channel, const struct letter *a,
                 const struct letter_source *from, struct err *e);
-/* What was added to the channel is on the disk when this returns 0. */
+/* Syncs a channel: the letters added to it are on the disk when this returns 0. */
 int letters_sync(struct letters *l, const char *session, const char *channel, struct err *e);
 
 /* Gives each letter that holds bytes to try, as a file descriptor that stands at its first byte;

@@ -1,7 +1,7 @@
 /* names.c - the names of stacks, before a session is called complete: the server has not the
  * program's files, this machine may.
  *
- * They are looked up in a process of their own: what that takes of memory goes when it ends, and
+ * Names are looked up in a process of their own: its memory goes when the process ends, and
  * damaged debug information ends nothing else. */
 #include "agent/daemon/daemon.h"
 

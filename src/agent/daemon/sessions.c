@@ -135,7 +135,7 @@ void sessions_look(struct daemon *d, int64_t now)
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/* Whose turn it is: a live session first, in turns. */
+/* Returns the view whose turn it is: live sessions come first, each in its turn. */
 static struct view *pick(struct daemon *d)
 {
     for (int live = 1; live >= 0; live--)

@@ -196,7 +196,7 @@ static bool is_rotated(const struct upload_sessions *now, const struct ship_part
     return false;
 }
 
-/* What was cut off may have been the head by which the part is known: the file itself is asked. */
+/* A cut file may have lost the head by which its part is known, so the file itself is asked. */
 static void tell_all_shorter(const struct view *v, const struct upload_sessions *now)
 {
     for (size_t i = 0; i < v->list.count; i++)
