@@ -1,6 +1,6 @@
 // The way to the server: addresses, ETags, waiting when told to, problems in the server's words.
 import { describe, expect, it } from "vitest";
-import { address, makeClient, pause, Problem } from "../src/api/client";
+import { address, makeClient, pause, Problem, subject } from "../src/api/client";
 import { tame, tameJson, wild } from "../src/format/tame";
 
 interface Seen {
@@ -32,6 +32,18 @@ describe("addresses", () => {
     expect(address("kernel_configs", { session: "a b/c", name: 7, limit: 3 })).toBe("/api/v1/sessions/a%20b%2Fc/kernels/7/configs?limit=3"));
   it("leaves out what is not said", () => expect(address("sessions", { text: "", app: undefined, sort: null })).toBe("/api/v1/sessions"));
   it("keeps markup as text", () => expect(address("sessions", { text: "<b>&x" })).toBe("/api/v1/sessions?text=%3Cb%3E%26x"));
+});
+
+describe("subjects", () => {
+  const sums = { kind: "kernel", from: 1, to: 9, limit: 100 } as const;
+  it("other days, more rows and another order are of one subject", () => {
+    expect(subject("rollups", { ...sums, from: 5, app: "x" })).toBe(subject("rollups", sums));
+    expect(subject("launches", { session: "s", name: 1, order: "start", limit: 9 })).toBe(subject("launches", { session: "s", name: 1 }));
+  });
+  it("another kind, kernel, session or route is another subject", () => {
+    const all = [subject("rollups", sums), subject("rollups", { ...sums, kind: "scope" }), subject("launches", { session: "s", name: 1 }), subject("launches", { session: "s", name: 2 }), subject("launches", { session: "t", name: 1 }), subject("kernels", { session: "t" })];
+    expect(new Set(all).size).toBe(all.length);
+  });
 });
 
 describe("asking", () => {

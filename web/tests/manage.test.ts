@@ -193,7 +193,10 @@ describe("the fleet", () => {
   });
   it("ranges of days: the address's where they make sense", () => {
     expect(rangeOf("1970-01-03", "1970-01-05", 100)).toEqual({ from: 2, to: 5 });
-    for (const [from, to] of [["x", "y"], ["1970-02-01", "1970-01-01"], ["", ""]] as const) expect(rangeOf(from, to, 100, 7).to - rangeOf(from, to, 100, 7).from).toBe(7);
+    for (const [from, to] of [["x", "y"], ["1970-03-01", "1970-02-01"], ["", ""]] as const) expect(rangeOf(from, to, 100, 7).to - rangeOf(from, to, 100, 7).from).toBe(7);
+    // A clock that stands at the epoch, or before.
+    for (const today of [0, 3, -5]) expect(rangeOf("", "", today)).toEqual({ from: 0, to: Math.max(1, today + 1) });
+    expect(rangeOf("1969-12-01", "1969-12-31", 100)).toEqual({ from: 0, to: 1 });
     expect([dayText(0), dayFrom("1970-01-02"), dayFrom("1970-13-02")]).toEqual(["1970-01-01", 1, null]);
   });
   it("every day has a bar; busy is a part of what is known", () => {

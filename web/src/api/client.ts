@@ -48,6 +48,16 @@ export function address(id: RouteId, parameters: Record<string, unknown>): strin
   return text ? `${path}?${text}` : path;
 }
 
+/** Parameters of a query that say what is asked about. The others say how much of it, or in which order. */
+const SUBJECT = new Set(["a", "b", "by", "counter", "device", "kind", "label", "label_value", "metric", "name", "of", "shape", "tree"]);
+
+/** What a question is about. An answer may stand on the page while another question with this subject is under way; under
+ * the heading of another subject the answer would be wrong. */
+export function subject(id: RouteId, parameters: Record<string, unknown>): string {
+  const path = ROUTES[id][1];
+  return address(id, Object.fromEntries(Object.entries(parameters).filter(([name]) => SUBJECT.has(name) || path.includes(`{${name}}`))));
+}
+
 /** How long to wait before the next attempt; the server's word counts first. */
 export function pause(attempt: number, retryAfter: string | null): number {
   const seconds = retryAfter === null ? NaN : Number(retryAfter);

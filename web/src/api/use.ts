@@ -1,8 +1,8 @@
 // use.ts - the client for components. A component that goes away, or asks for something else, aborts
-// its request; the last answer stays on screen while the next one comes. Live events say when to ask
-// again; where they do not come, a clock does.
+// its request; the last answer stays on screen while the next one about its subject comes. Live events
+// say when to ask again; where they do not come, a clock does.
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
-import { address, client, Problem, type Answer, type Parameters, type RouteId } from "./client";
+import { address, client, Problem, subject, type Answer, type Parameters, type RouteId } from "./client";
 import { BEGAN, subscribe, useLiveState, type LiveEvent } from "./live";
 import { who } from "./who";
 
@@ -76,7 +76,8 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
   const url = parameters ? address(id, parameters) : null;
   const [round, setRound] = useState(0);
   const everything = useSyncExternalStore(who.subscribe, () => who.round);
-  const [state, setState] = useState<{ url: string | null; data?: Answer<R>; problem?: Problem }>({ url: null });
+  const about = parameters ? subject(id, parameters) : null;
+  const [state, setState] = useState<{ url: string | null; about?: string | null; data?: Answer<R>; problem?: Problem }>({ url: null });
   const wanted = useRef(parameters);
   wanted.current = parameters;
   const again = useCallback(() => setRound((n) => n + 1), []);
@@ -86,15 +87,15 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
     if (!asked || !url) return;
     const stop = new AbortController();
     client.get(id, asked, stop.signal).then(
-      (data) => setState({ url, data }),
+      (data) => setState({ url, about, data }),
       (cause: unknown) => {
         if (stop.signal.aborted) return;
         const problem = cause instanceof Problem ? cause : new Problem(0, "Unreadable answer", String(cause));
-        setState((before) => ({ ...before, url, problem }));
+        setState((before) => (before.about === about ? { ...before, url, problem } : { url, about, problem }));
       },
     );
     return () => stop.abort();
-  }, [id, url, round, everything]);
+  }, [id, url, about, round, everything]);
 
   const current = state.url === url;
   const events = useLiveState() === "open" && typeof fresh === "object";
@@ -107,7 +108,8 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
     return () => clearInterval(timer);
   }, [every, url, again]);
 
-  const data = state.data ?? (parameters ? client.last(id, parameters) : undefined);
+  const kept = about === null || state.about === about ? state.data : undefined;
+  const data = kept ?? (parameters ? client.last(id, parameters) : undefined);
   return { data, problem: current ? state.problem : undefined, loading: !current, again };
 }
 

@@ -64,7 +64,7 @@ export function makeHarness(out) {
   function watch(page, origin) {
     page.on("console", (message) => {
       const status = /status of (\d+)/.exec(message.text())?.[1];
-      if (message.type() === "error" && !expected.has(Number(status))) wrong.push(`console: ${message.text()} (${page.url()})`);
+      if (message.type() === "error" && !expected.has(Number(status))) wrong.push(`console: ${message.text()} ${message.location().url} (${page.url()})`);
     });
     page.on("pageerror", (error) => wrong.push(`error: ${error.message} (${page.url()})`));
     page.on("request", (request) => {

@@ -22,7 +22,8 @@ async function noTimer(page) {
   t.watch(fresh, origin);
   fresh.setDefaultTimeout(PATIENCE_MS);
   await fresh.goto(origin); // it logs in with the context's cookie
-  await fresh.clock.install();
+  await rest(fresh);
+  await fresh.clock.install({ time: Date.now() });
   await fresh.clock.pauseAt(Date.now() + 60_000);
   const shown = async (address, selector) => {
     await fresh.goto(origin + address);

@@ -94,8 +94,18 @@ try {
   await page.getByLabel("Application").selectOption(MARKUP);
   await until(page, (label) => document.querySelectorAll(`[role=region][aria-label="${label}"] tbody tr`).length > 0, "Kernels");
   check(new URL(page.url()).searchParams.get("app") === MARKUP, "sums: the application is in the address");
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/rollups\?kind=scope/, async (route) => {
+    await held;
+    await route.continue();
+  });
   await page.getByRole("button", { name: "Scopes" }).click();
+  await page.locator(".skeleton").first().waitFor();
+  check((await page.locator('[role=region][aria-label="Scopes"]').count()) === 0, "sums: kernels stand under the heading of scopes");
+  release();
   await page.locator('[role=region][aria-label="Scopes"] tbody tr').first().waitFor();
+  await page.unroute(/rollups\?kind=scope/);
   check((await table(page, "Scopes")).some((cells) => cells[0].includes("›")), "sums: scopes are paths");
 
   // Sessions go, sums stay.

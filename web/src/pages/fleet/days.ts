@@ -17,12 +17,13 @@ export interface Range {
 
 const LONGEST = 1100;
 
-/** The range that an address says; where it says none that makes sense, the last `days`. */
+/** The range that an address says; where it says none that makes sense, the last `days`. The server knows no day before
+ * the epoch, whatever a page's clock says. */
 export function rangeOf(from: string, to: string, today: number, days = 30): Range {
   const end = dayFrom(to);
-  const last = end === null ? today + 1 : end + 1;
+  const last = Math.max(1, end === null ? today + 1 : end + 1);
   const first = dayFrom(from);
-  if (first === null || first >= last || last - first > LONGEST) return { from: last - days, to: last };
+  if (first === null || first < 0 || first >= last || last - first > LONGEST) return { from: Math.max(0, last - days), to: last };
   return { from: first, to: last };
 }
 
