@@ -300,6 +300,37 @@ TEST(test_a_damaged_part)
     clickhouse_sql(0, "SYSTEM START MERGES");
 }
 
+static int take_last(void *arg, const struct wire_batch *b)
+{
+    unsigned last = b->record->column_count - 1;
+    for (size_t i = 0; i < b->rows; i++)
+        *(int *)arg += !b->col[last] || b->col[last][i] == CELL_NULL;
+    return 0;
+}
+
+/* Rows that an older server wrote end before a column that came later, which is unknown, not 0. */
+TEST(test_a_later_column)
+{
+    enum { ROWS = 10 };
+    struct store *s = open_store();
+    struct store_session *ss = session(s, "later", "one");
+    OK(damage_write(ops, ss, ROWS, 1, e));
+    clickhouse_sql(0, "ALTER TABLE small_later.small UPDATE cells = arrayPopBack(cells) "
+                      "WHERE in_table = 'kernel'");
+    while (number("SELECT count() FROM system.mutations WHERE database = 'small_later' AND NOT "
+                  "is_done"))
+        usleep(10000);
+    assert_int_equal(number("SELECT countDistinct(length(cells)) FROM small_later.small WHERE "
+                            "in_table = 'kernel'"),
+                     1);
+    int unknown = 0;
+    OK(ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
+                 &(struct wire_visitor){.arg = &unknown, .batch = take_last}, e));
+    assert_int_equal(unknown, ROWS);
+    ops->put(ss);
+    ops->close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,7 +338,7 @@ int main(void)
         cmocka_unit_test(test_small),          cmocka_unit_test(test_grown),
         cmocka_unit_test(test_growth_undone),  cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_together),       cmocka_unit_test(test_some_fail_together),
-        cmocka_unit_test(test_a_damaged_part),
+        cmocka_unit_test(test_a_damaged_part), cmocka_unit_test(test_a_later_column),
     };
     if (clickhouse_open(1))
         return 77;

@@ -136,7 +136,7 @@ static const char *type_of(unsigned place, enum cell_type type)
     case CELL_INT:
         return "Int64 DEFAULT " UNKNOWN;
     case CELL_REAL:
-        return "Float64";
+        return "Float64 DEFAULT reinterpretAsFloat64(reinterpretAsString(" UNKNOWN "))";
     default:
         return place == TABLE_history ? "Nullable(String)" : "String";
     }

@@ -5,7 +5,10 @@
 #include "store/clickhouse/literal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#define UNKNOWN "toInt64('-9223372036854775808')" /* as a real: -0.0, which is unknown, too */
 
 static bool is_text(const struct table *t, unsigned column)
 {
@@ -14,15 +17,19 @@ static bool is_text(const struct table *t, unsigned column)
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
+/* A row of an older server ends before the columns that came later: those are not known. */
 static void put_column(struct buf *b, const struct table *t, unsigned column)
 {
     unsigned at = 1; /* arrays begin with 1 */
     for (unsigned i = 0; i < column; i++)
         at += is_text(t, i) == is_text(t, column);
+    static const char cell[] = "if(length(cells) < %u, " UNKNOWN ", cells[%u])";
+    char text[128];
+    snprintf(text, sizeof text, is_text(t, column) ? "texts[%u]" : cell, at, at);
     if (t->columns[column].type == CELL_REAL)
-        buf_printf(b, ", reinterpretAsFloat64(reinterpretAsString(cells[%u])) AS ", at);
+        buf_printf(b, ", reinterpretAsFloat64(reinterpretAsString(%s)) AS ", text);
     else
-        buf_printf(b, ", %s[%u] AS ", is_text(t, column) ? "texts" : "cells", at);
+        buf_printf(b, ", %s AS ", text);
     literal_name(b, t->columns[column].name);
 }
 
