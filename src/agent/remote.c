@@ -211,6 +211,7 @@ static int send_call(struct remote *r, const struct http_client_call *call, stru
     *a = (struct remote_answer){.offset = -1, .retry_after = -1};
     int rc = http_client_send(r->http, call, &r->answer, e);
     a->sent = r->answer.sent;
+    a->cut = r->answer.cut;
     if (rc)
         return rc;
     a->status = r->answer.status;

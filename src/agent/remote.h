@@ -35,6 +35,7 @@ struct remote_answer {
     char detail[384];    /* of a problem; "" */
     int64_t retry_after; /* s; -1: not given */
     int64_t sent;        /* bytes of the body that went out */
+    bool cut;            /* no answer: the connection ended when the body was under way */
     uint64_t accepted, rejected;
     int64_t offset;    /* the channel's, from a 200 or a 409; -1: not given */
     bool acknowledged; /* a window counts as a whole */

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 8, NAP_MS = 100, STUCK_MOST = 3 };
+enum { TRIES = 8, NAP_MS = 100, STUCK_MOST = 3, CUTS_MOST = 2 };
 
 static const int64_t SECOND = 1000000000, MILLI = 1000000, PATIENCE = 3600 * 1000000000LL;
 static const int64_t PIECE = 256 << 20, PIECE_SMALLER = 32 << 20, PIECE_LEAST = 1 << 20;
@@ -262,6 +262,7 @@ struct course {
     int64_t at;     /* plain bytes that the server has */
     int64_t piece;  /* plain bytes of a body; 0: whole parts */
     unsigned stuck; /* bodies in a row that brought nothing on */
+    unsigned cuts;  /* bodies in a row that were cut off and brought nothing on */
 };
 
 /* Asks the server for its position; false: sending is over. */
@@ -308,13 +309,26 @@ static void say_gap(struct shipping *s, const struct course *c, const struct shi
                  path_base(next->path));
 }
 
+static int64_t smaller(int64_t piece)
+{
+    return piece ? piece / 2 : PIECE_SMALLER;
+}
+
+/* A server or a proxy that takes no body of this length may hang up at once. Its 413 is lost then
+ * with what the connection still held, so a body that was cut off again goes in smaller pieces. */
+static void cut_off(struct course *c)
+{
+    if (++c->cuts >= CUTS_MOST && smaller(c->piece) >= PIECE_LEAST)
+        c->piece = smaller(c->piece);
+}
+
 /* Decides how the course goes on after a 409, a 413 or a 200. False: the channel is over. */
 static bool steer(struct shipping *s, struct course *c, const struct ship_part *p,
                   const struct remote_answer *a)
 {
     int64_t before = c->at;
     if (a->status == 413) {
-        c->piece = c->piece ? c->piece / 2 : PIECE_SMALLER;
+        c->piece = smaller(c->piece);
         if (c->piece >= PIECE_LEAST)
             return true;
         shipping_refused(s, p, a);
@@ -382,11 +396,16 @@ static bool send_rest(struct shipping *s, struct course *c, const struct ship_pa
         int64_t before = c->at;
         if (!ask_position(s, p->channel, &c->at))
             return false;
-        if (c->at > before)
+        if (c->at > before) {
+            c->cuts = 0;
             shipping_got_on(s);
+        } else if (a.cut) {
+            cut_off(c);
+        }
         return true;
     }
     case SHIP_STEP_ANSWER:
+        c->cuts = 0;
         break;
     }
     return steer(s, c, p, &a);

@@ -6,6 +6,7 @@ Requests for events/stream take their behaviour from Server.script, one entry ea
     {"hang": EVENT}   does not read on until the event is set
     {"reject": [1]}   leaves these lines of the body out
     {"largest": N}    413 for more than N bytes of plain text, for good (it stays in force)
+    {"abrupt": True}  with it: hangs up instead of the 413, as it looks where the answer is lost
 """
 import http.server
 import json
@@ -27,6 +28,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.script = []     # of the next bodies
         self.largest = None  # bytes of plain text of one body
+        self.abrupt = False
         self.key = None      # who does not bear it gets 401
         self.channels = {}   # (session, channel): bytearray
         self.windows = {}    # (session, channel, sequence): plain bytes
@@ -149,6 +151,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for data in self.plain(step.get("cut"), inflate):
                 body += data
                 if self.server.largest and len(body) > self.server.largest:
+                    if self.server.abrupt:
+                        self.close_connection = True
+                        return
                     self.problem(413, "too much at once")
                     return
         except Cut:

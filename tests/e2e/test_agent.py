@@ -248,6 +248,20 @@ class Fails(Case):
         self.assertGreater(counts["answers_large"], 3)
         self.assertEqual(counts["dead_lines"], 0)
 
+    def test_bodies_that_are_cut_off_are_halved(self):
+        """A 413 whose connection is reset at once is never read."""
+        log = Log(self.logs, "cut")
+        for n in range(8000):
+            log.kernel(n, name="x" * 200)
+        log.end()
+        self.server.largest, self.server.abrupt = 500_000, True
+        with self.agent() as agent:
+            agent.until_done(1)
+            counts = agent.status()["counts"]
+        self.until_arrived(log)
+        self.assertGreater(counts["unanswered"], 3)
+        self.assertEqual(counts["dead_lines"], 0)
+
     def test_a_line_that_is_refused_alone_for_its_size(self):
         log = Log(self.logs, "one")
         log.kernel(1)

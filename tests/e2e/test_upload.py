@@ -243,6 +243,14 @@ class Odd(Case):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assert_arrived(folder)
 
+    def test_bodies_that_are_cut_off_go_in_pieces(self):
+        """A 413 whose connection is reset at once is never read."""
+        folder = self.session(kernels=400000, rotate=64 << 20)
+        self.server.largest, self.server.abrupt = 5 << 20, True
+        run = self.upload()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assert_arrived(folder)
+
     def test_no_key_ends_it_at_once(self):
         self.session("one", 100), self.session("two", 100)
         self.server.key = KEY

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STUCK_MOST = 3, CONFLICTS = 20, GZIP_LEVEL = 1, WHOLE_MOST = 32 << 20 };
+enum { STUCK_MOST = 3, CUTS_MOST = 2, CONFLICTS = 20, GZIP_LEVEL = 1, WHOLE_MOST = 32 << 20 };
+enum { UNCUT_LEAST = 64 << 10, UNCUT_STEP = 16 };
 
 static const int64_t MARK_STEP = 4 << 20; /* plain bytes that a mark may lie behind */
 
@@ -157,6 +158,16 @@ static enum courier_step conflict(struct courier *c, struct errand *x)
     return COURIER_HELD;
 }
 
+/* A server or a proxy that takes no body of this length may hang up at once. Its 413 is lost then
+ * with what the connection still held, so a body that was cut off again goes in smaller pieces. */
+static void cut_off(struct course *o)
+{
+    if (++o->cuts < CUTS_MOST || o->uncut / 2 < UNCUT_LEAST)
+        return;
+    o->uncut /= 2;
+    o->piece = o->piece < o->uncut ? o->piece : o->uncut;
+}
+
 /* What a 2xx, 400, 409, 413, 415 or 422 asks for. */
 static enum courier_step follow(struct courier *c, struct view *v, struct errand *x)
 {
@@ -165,7 +176,7 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
     bool good = a->status / 100 == 2;
     int64_t aside;
     if (x->plain < 0 && (!good || a->rejected || a->offset < 0)) {
-        o->piece = c->options->batch / 2; /* the part went unchanged: now in pieces */
+        o->piece = o->uncut / 2; /* the part went unchanged: now in pieces */
         return COURIER_ON;
     }
     if (courier_put_aside(c, x, &aside))
@@ -175,7 +186,9 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
     if (good) {
         COURIER_COUNT(c, bodies, 1);
         COURIER_COUNT(c, lines, a->repeated ? 0 : a->accepted);
-        o->piece = 2 * o->piece < c->options->batch ? 2 * o->piece : c->options->batch;
+        o->uncut += o->uncut / UNCUT_STEP; /* the network may be as good as before */
+        o->uncut = o->uncut < c->options->batch ? o->uncut : c->options->batch;
+        o->piece = 2 * o->piece < o->uncut ? 2 * o->piece : o->uncut;
         return stand_after(c, x);
     }
     if (a->status == 409)
@@ -238,6 +251,10 @@ enum courier_step courier_offsets(struct courier *c, struct view *v, struct erra
         o->tried = o->tried > end_of(x) ? o->tried : end_of(x);
         bool ours = part_stream_error(s)->code != 0;
         step = ours ? unreadable(c, v, x) : courier_judge(c, x, &good);
+        if (x->answer.cut)
+            cut_off(o);
+        else if (!ours)
+            o->cuts = 0;
         if (!ours && step == COURIER_ON)
             step = follow(c, v, x);
     }

@@ -139,7 +139,7 @@ static int bind_course(struct work *w, const struct ship_part *parts, size_t cou
         if (rc) /* more channels than a server takes: what is left over is left out */
             return rc == GPUFL_E_FULL ? 0 : err_nomem(e);
         c = &w->courses[w->course_count++];
-        *c = (struct course){.server = -1, .piece = x->batch};
+        *c = (struct course){.server = -1, .piece = x->batch, .uncut = x->batch};
         memcpy(c->channel, parts->channel, sizeof c->channel);
         c->mark = c->at = cursor_mark(x->cursor, w->id, c->channel);
         rc = load_gaps(c, w, x, e);

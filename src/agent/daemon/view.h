@@ -22,7 +22,9 @@ struct course {
     int64_t tried;  /* end of the furthest body that this agent sent, as far as it knows */
     int64_t mark;   /* in the cursor; -1: none */
     int64_t piece;  /* plain bytes of the next body */
+    int64_t uncut;  /* plain bytes that a body may have: longer ones were cut off */
     unsigned stuck; /* bodies in a row that brought nothing on */
+    unsigned cuts;  /* bodies in a row that were cut off */
     bool caught;    /* nothing is left to send, as far as it was looked */
     bool blocked;   /* cannot go on until the folder changes; said once */
     struct part_gap *gaps; /* owned: places of dead letters, in order */

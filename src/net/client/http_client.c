@@ -92,6 +92,7 @@ struct flight {
     bool refused;   /* an address was not allowed */
     bool overflow;  /* the answer is too long */
     bool late;      /* the call's deadline is over */
+    bool begun;     /* some of the body was read */
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -104,6 +105,7 @@ static size_t on_read(char *out, size_t size, size_t count, void *arg)
         f->read_code = (int)n;
         return CURL_READFUNC_ABORT;
     }
+    f->begun |= n > 0;
     return (size_t)n;
 }
 
@@ -383,6 +385,8 @@ static const char *cause(const struct flight *f, CURLcode code)
         if (error == ECONNREFUSED)
             return "connection refused: no server listens there";
         return error == ENETUNREACH || error == EHOSTUNREACH ? "there is no route to it" : NULL;
+    case CURLE_SEND_FAIL_REWIND: /* libcurl would send the body again on a new connection */
+        return "the connection ended while the body was sent";
     default:
         return NULL;
     }
@@ -457,6 +461,7 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     a->status = 0;
     a->retry_after = -1;
     a->sent = 0;
+    a->cut = false;
     int result = open_handle(c, e);
     if (result)
         return result;
@@ -477,6 +482,7 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     CURLcode code = curl.easy_perform(c->easy);
     take_answer(&f);
     result = answered(&f, code) ? 0 : explain(&f, code, e);
+    a->cut = f.begun && result == GPUFL_E_UNAVAILABLE;
     curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
     /* A handle's memory of a failed request outlives curl_easy_reset: where a kept connection died
      * under a body and no other was available, libcurl 7.88 fails the next request that connects,

@@ -76,6 +76,7 @@ struct http_client_answer {
     struct buf body;     /* owned; at most HTTP_CLIENT_ANSWER_MAX */
     int64_t retry_after; /* s that the server asks to wait; -1: it does not say */
     int64_t sent;        /* bytes of the body */
+    bool cut;            /* no answer came, and the connection ended when the body was under way */
 };
 
 struct http_client;
