@@ -185,7 +185,7 @@ class Asked(unittest.TestCase):
 
     def test_a_live_session_is_asked_as_it_is(self):
         place, key = self.another_workspace()
-        self.server.send(key, FOLDER)  # and never complete
+        self.server.send(key, FOLDER, end=False)
         count, end = 0, time.monotonic() + PATIENCE
         while count == 0 and time.monotonic() < end:
             answer = self.ask("SELECT count(*) FROM kernel", key)
