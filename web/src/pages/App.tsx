@@ -5,7 +5,8 @@ import { MeContext } from "../api/may";
 import { useApi } from "../api/use";
 import { who } from "../api/who";
 import { Link } from "../router/Link";
-import { go, href, usePlace, type PageId, type Place } from "../router/router";
+import { menu, PAGES, pageOfKey } from "../router/pages";
+import { go, href, usePlace, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
 import { keepFocus } from "../ui/focus";
@@ -42,8 +43,11 @@ type Open = "palette" | "shortcuts" | null;
 
 const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
 
-/** The letter behind "g", and where it goes. */
-const GO: Record<string, PageId> = { f: "fleet", s: "sessions", c: "compare", t: "trends", a: "alerts", u: "upload" };
+/** The sheet of keys. */
+const keys = (): [string, string][] => {
+  const { before, after } = en.shortcuts;
+  return [...before, ...menu(false).flatMap(({ name, key }): [string, string][] => (key ? [[`g ${key}`, `${en.palette.go} ${name}`]] : [])), ...after];
+};
 
 /** Keys that work everywhere; a page's own keys are its own matter. */
 function useKeys(place: Place, open: (what: Open) => void): void {
@@ -57,9 +61,8 @@ function useKeys(place: Place, open: (what: Open) => void): void {
       }
       if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
       const tab = TABS[Number(event.key) - 1];
-      const page = before === "g" ? GO[event.key] : undefined;
+      const page = before === "g" ? pageOfKey(event.key) : undefined;
       if (page) go(href(page));
-      else if (before === "g" && event.key === ",") go(href("settings", { part: "workspace" }));
       else if (event.key === "?") open("shortcuts");
       else if (event.key === "t") toggle();
       else if (event.key === "/") {
@@ -73,15 +76,12 @@ function useKeys(place: Place, open: (what: Open) => void): void {
   }, [place, open]);
 }
 
-/** Pages for those who are not in yet: nobody is asked for there. */
-const OUTSIDE: readonly (PageId | null)[] = ["login", "setup", "invite", "reset", "share"];
-
 export function App() {
   const place = usePlace();
   const theme = useTheme();
   const [open, setOpen] = useState<Open>(null);
   const version = useApi("version", {});
-  const outside = OUTSIDE.includes(place.page);
+  const outside = place.page !== null && PAGES[place.page].outside === true;
   const me = useApi("me", outside ? null : {});
   const stranger = me.problem?.status === 401 && !me.data && !who.link;
   useKeys(place, setOpen);
@@ -124,7 +124,7 @@ export function App() {
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
       <Expired />
       {open === "palette" && <Palette place={place} me={me.data} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
-      {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={en.shortcuts.rows} onClose={() => setOpen(null)} />}
+      {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={keys()} onClose={() => setOpen(null)} />}
     </MeContext.Provider>
   );
 }

@@ -1,7 +1,8 @@
-// table.tsx - which page stands at which address. Pages come when they are first opened, so that the
+// table.tsx - what stands at the addresses of router/pages.ts. Pages come when they are first opened, so that the
 // first screen stays small.
 import type { ComponentType } from "react";
-import type { PageId, Place } from "../router/router";
+import type { PageId } from "../router/pages";
+import type { Place } from "../router/router";
 import { part, type Part } from "../ui/Boundary";
 import { Skeleton } from "../ui/parts";
 import { TABS } from "./session/tabs";

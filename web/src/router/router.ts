@@ -1,65 +1,28 @@
-// router.ts - addresses. The table below is all pages there are; what a page shows (search, sort,
-// tab, selection) stands in the query, so that every view has an address that can be sent on.
+// router.ts - addresses. pages.ts has all pages there are; what a page shows (search, sort, tab,
+// selection) stands in the query, so that every view has an address that can be sent on.
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { addressOf, pageAt, type PageId } from "./pages";
 
-export const PAGES = {
-  fleet: "/",
-  sessions: "/sessions",
-  session: "/sessions/{session}/{tab}",
-  kernel: "/sessions/{session}/kernels/{name}",
-  run: "/runs/{run}",
-  compare: "/compare",
-  trends: "/trends",
-  sums: "/sums",
-  sql: "/sql",
-  host: "/hosts/{host}",
-  alerts: "/alerts",
-  upload: "/upload",
-  settings: "/settings/{part}",
-  login: "/login",
-  setup: "/setup",
-  invite: "/invite",
-  reset: "/reset",
-  share: "/share",
-} as const;
-
-export type PageId = keyof typeof PAGES;
 export interface Place {
   page: PageId | null; // null: no such page
   path: Record<string, string>;
   query: URLSearchParams;
 }
 
-const segments = (path: string): string[] => path.split("/").filter(Boolean);
-
 export function match(pathname: string, search: string): Place {
   const query = new URLSearchParams(search);
-  let have: string[];
   try {
-    have = segments(pathname).map(decodeURIComponent);
+    const have = pathname.split("/").filter(Boolean).map(decodeURIComponent);
+    return { ...(pageAt(have) ?? { page: null, path: {} }), query };
   } catch {
     return { page: null, path: {}, query };
   }
-  if (have[0] === "sessions" && have.length === 2) have.push("insights");
-  if (have[0] === "settings" && have.length === 1) have.push("workspace");
-  for (const [page, pattern] of Object.entries(PAGES) as [PageId, string][]) {
-    const want = segments(pattern);
-    const fits = want.length === have.length && want.every((part, at) => part.startsWith("{") || part === have[at]);
-    if (!fits) continue;
-    const path: Record<string, string> = {};
-    want.forEach((part, at) => {
-      if (part.startsWith("{")) path[part.slice(1, -1)] = have[at]!;
-    });
-    return { page, path, query };
-  }
-  return { page: null, path: {}, query };
 }
 
 export type QueryValues = Record<string, string | number | null | undefined>;
 
 export function href(page: PageId, path: Record<string, string | number> = {}, query: QueryValues = {}): string {
-  const at = PAGES[page].replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
-  return withQuery(at, new URLSearchParams(), query);
+  return withQuery(addressOf(page, path), new URLSearchParams(), query);
 }
 
 /** The path with `values` set in `before`; empty ones are taken out. */

@@ -1,14 +1,11 @@
 // en.ts - every text of the dashboard that people read, in one place. What comes from the server
-// (names, findings, problems) is not here.
+// (names, findings, problems) is not here, and the names of the pages are in router/pages.ts.
 export const en = {
   product: "GPUFlight",
   skip: "Skip to the content",
   nav: {
     label: "Where you are",
     main: "Pages",
-    pages: { fleet: "Fleet", sessions: "Sessions", compare: "Compare", trends: "Trends", sql: "SQL", alerts: "Alerts", upload: "Upload", settings: "Settings" },
-    fleet: "Fleet",
-    sessions: "Sessions",
     commands: "Commands",
     help: "Shortcuts",
     account: "Account",
@@ -186,6 +183,6 @@ export const en = {
   },
   login: { title: "Log in", submit: "Log in", email: "E-mail address", password: "Password", failed: "That did not work", setup: "First account", setupText: "Makes the first administrator of this server and its first workspace. The link works once.", name: "Name", workspace: "Workspace", make: "Make the account", noToken: "This page needs the link that the server printed when it started for the first time." },
   palette: { title: "Commands", hint: "Where to? Type a page or a session", none: "Nothing found", go: "Go to", theme: "Change theme", shortcuts: "Show shortcuts", session: "Session" },
-  shortcuts: { title: "Shortcuts", close: "Close", rows: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"], ["g f", "To the fleet"], ["g s", "To the sessions"], ["g c", "To comparing"], ["g t", "To the trends"], ["g a", "To the alerts"], ["g u", "To the upload"], ["g ,", "To the settings"], ["t", "Light or dark"], ["1 … 9", "Tabs of a session"], ["↑ ↓", "In a table: to the row above, below; also Page Up, Page Down, Home, End"]] as [string, string][] },
+  shortcuts: { title: "Shortcuts", close: "Close", before: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"]] as [string, string][], after: [["t", "Light or dark"], ["1 … 9", "Tabs of a session"], ["↑ ↓", "In a table: to the row above, below; also Page Up, Page Down, Home, End"]] as [string, string][] },
   table: { sort: (column: string) => `Sort by ${column}`, moreText: "More columns to the right", printed: (shown: string, all: string) => `The first ${shown} of ${all} rows are printed.` },
 } as const;

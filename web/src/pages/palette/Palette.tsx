@@ -9,7 +9,7 @@ import { en } from "../../text/en";
 import { Name } from "../../ui/Name";
 import { Dialog } from "../../ui/parts";
 import { toggle } from "../../ui/theme";
-import { pagesFor, pathOf } from "../Nav";
+import { pagesFor } from "../Nav";
 import { viewFrom } from "../session/left";
 import { TABS } from "../session/tabs";
 
@@ -34,7 +34,7 @@ export function Palette({ place, me, onClose, onShortcuts }: Props) {
   const found = useApi("sessions", { text: text.slice(0, 256), limit: 8 });
   const to = (key: string, label: string, note: string, address: string): Entry => ({ key, text: label, note, run: () => go(address) });
   const fixed: Entry[] = [
-    ...pagesFor(me).map((page) => to(page, en.nav.pages[page], en.palette.go, href(page, pathOf(page)))),
+    ...pagesFor(me).map(({ page, name }) => to(page, name, en.palette.go, href(page))),
     ...(place.path.session ? TABS.map((tab) => to(tab.id, en.session.tabs[tab.id]!, en.palette.go, viewFrom(place, tab.id))) : []),
     { key: "theme", text: en.palette.theme, note: "t", run: toggle },
     { key: "shortcuts", text: en.palette.shortcuts, note: "?", run: onShortcuts },
