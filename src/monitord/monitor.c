@@ -266,7 +266,7 @@ static void sample_gpus(struct monitor *m, int64_t now)
     }
     if (processes) {
         m->processes_due = now + m->options->process_interval;
-        page_workloads(&m->page, &m->processes);
+        page_processes(&m->page, &m->processes);
     }
     if (parts)
         m->parts_due = now + PARTS_EVERY;

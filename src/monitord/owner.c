@@ -198,5 +198,6 @@ bool owner_read(struct owner *o, const char *proc, int64_t pid)
     ssize_t n = read_file(proc, pid, "environ", environment, sizeof environment);
     if (n > 0)
         owner_environment(o, environment, (size_t)n);
+    (void)traced_session(proc, pid, o->session, NULL, 0);
     return true;
 }

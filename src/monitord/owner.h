@@ -1,4 +1,5 @@
-/* owner.h - whose a process on a GPU is: program, user, container, pod and job, from /proc.
+/* owner.h - whose a process on a GPU is: program, user, container, pod, job and
+ * session of gpufl, from /proc.
  *
  * Control groups of both versions name the container, the pod's UID and the Slurm job; the
  * environment names the pod and the job where this user may read it. What is not known stays
@@ -6,18 +7,21 @@
 #ifndef GPUFL_MONITORD_OWNER_H
 #define GPUFL_MONITORD_OWNER_H
 
+#include "monitor/traced.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct owner {
-    int64_t start;      /* ns on CLOCK_BOOTTIME; CELL_NULL: unknown */
-    int64_t uid;        /* CELL_NULL: unknown */
-    char name[64];      /* comm */
-    char container[72]; /* hexadecimal id */
-    char pod[40];       /* UID, with '-' */
-    char pod_name[160]; /* namespace/name */
-    char job[24];       /* Slurm job id */
+    int64_t start;                /* ns on CLOCK_BOOTTIME; CELL_NULL: unknown */
+    int64_t uid;                  /* CELL_NULL: unknown */
+    char name[64];                /* comm */
+    char container[72];           /* hexadecimal id */
+    char pod[40];                 /* UID, with '-' */
+    char pod_name[160];           /* namespace/name */
+    char job[24];                 /* Slurm job id */
+    char session[TRACED_SESSION]; /* that gpufl traces it in */
 };
 
 /* proc: "/proc", or a folder like it. False: the process cannot be read, or is gone; o is empty

@@ -40,6 +40,7 @@ void page_fini(struct page *p)
 {
     mem_free(p->gpus);
     mem_free(p->workloads);
+    mem_free(p->processes);
     pthread_mutex_destroy(&p->lock);
 }
 
@@ -123,7 +124,8 @@ static struct shown_workload *workload_of(struct page *p, const struct process *
     for (int i = 0; i < p->workload_count; i++) {
         struct shown_workload *w = &p->workloads[i];
         if (w->gpu == x->gpu && !strcmp(w->container, o->container) && !strcmp(w->pod, o->pod) &&
-            !strcmp(w->job, o->job) && !strcmp(w->pod_name, o->pod_name))
+            !strcmp(w->job, o->job) && !strcmp(w->pod_name, o->pod_name) &&
+            !strcmp(w->session, o->session))
             return w;
     }
     if (p->workload_count == WORKLOADS_MOST)
@@ -134,16 +136,28 @@ static struct shown_workload *workload_of(struct page *p, const struct process *
     memcpy(w->pod, o->pod, sizeof w->pod);
     memcpy(w->pod_name, o->pod_name, sizeof w->pod_name);
     memcpy(w->job, o->job, sizeof w->job);
+    memcpy(w->session, o->session, sizeof w->session);
     return w;
 }
 
-void page_workloads(struct page *p, const struct processes *t)
+static void keep_process(struct page *p, const struct process *x)
+{
+    if (mem_grow(&p->processes, &p->process_cap, p->process_count + 1, sizeof *p->processes,
+                 PROCESSES_MOST))
+        return;
+    p->processes[p->process_count++] =
+        (struct shown_process){.gpu = x->gpu, .now = x->now, .owner = x->owner};
+}
+
+void page_processes(struct page *p, const struct processes *t)
 {
     pthread_mutex_lock(&p->lock);
+    p->process_count = 0;
     p->workload_count = 0;
     p->workloads_omitted = 0;
     for (size_t i = 0; i < t->count; i++) {
         const struct process *x = &t->items[i];
+        keep_process(p, x);
         struct shown_workload *w = workload_of(p, x);
         if (!w) {
             p->workloads_omitted++;
@@ -273,12 +287,13 @@ static void put_workload(const struct page *p, const struct shown_workload *w, c
                          double value, struct buf *out)
 {
     char index[16];
-    struct metrics_label labels[LABELS + 4];
+    struct metrics_label labels[LABELS + 5];
     size_t n = gpu_labels(&p->gpus[w->gpu], index, labels);
     labels[n++] = (struct metrics_label){"container", w->container};
     labels[n++] = (struct metrics_label){"pod_uid", w->pod};
     labels[n++] = (struct metrics_label){"pod", w->pod_name};
     labels[n++] = (struct metrics_label){"job", w->job};
+    labels[n++] = (struct metrics_label){"session", w->session};
     metrics_sample(out, name, labels, n, value);
 }
 
@@ -286,7 +301,7 @@ static void put_workloads(const struct page *p, struct buf *out)
 {
     if (p->workload_count)
         metrics_head(out, "gpufl_workload_processes", "gauge",
-                     "Processes on the GPU, by container, pod and job.");
+                     "Processes on the GPU, by container, pod, job and session of gpufl.");
     for (int i = 0; i < p->workload_count; i++)
         put_workload(p, &p->workloads[i], "gpufl_workload_processes",
                      (double)p->workloads[i].processes, out);

@@ -2,9 +2,10 @@
  *
  * The sampling thread puts values in, the page's thread reads them; one lock, never held during a
  * call of the driver. A value that the driver gives at a lower rate stays until it is too old; one
- * that is not known is left out. Processes are summed by workload (GPU, container, pod, job), a
- * bounded number of them, so that labels do not grow with the number of processes there ever were;
- * what finds no room is counted. */
+ * that is not known is left out. Processes are summed by workload (GPU, container, pod, job,
+ * session), a bounded number of them, so that labels do not grow with the number of processes there
+ * ever were; what finds no room is counted. The live view (live.h) shows the processes one by one.
+ */
 #ifndef GPUFL_MONITORD_PAGE_H
 #define GPUFL_MONITORD_PAGE_H
 
@@ -40,9 +41,15 @@ struct shown_gpu {
 
 struct shown_workload {
     int gpu;
-    char container[72], pod[40], pod_name[160], job[24];
+    char container[72], pod[40], pod_name[160], job[24], session[TRACED_SESSION];
     int64_t processes, memory_used; /* bytes of those that are known */
     int64_t sm_util;                /* % of the busiest; CELL_NULL: not known */
+};
+
+struct shown_process {
+    int gpu;
+    struct device_process now;
+    struct owner owner;
 };
 
 struct page {
@@ -52,7 +59,9 @@ struct page {
     int count;
     struct shown_workload *workloads; /* owned; WORKLOADS_MOST */
     int workload_count;
-    uint64_t workloads_omitted; /* processes that are in no workload */
+    uint64_t workloads_omitted;      /* processes that are in no workload */
+    struct shown_process *processes; /* owned */
+    size_t process_count, process_cap;
     struct host_metric_row host;
     struct monitor_row counts;
     int64_t round_at; /* steady ns of the last round; 0: none yet */
@@ -67,7 +76,7 @@ void page_gpus(struct page *p, const struct gpus *g);
 void page_sample(struct page *p, int gpu, const struct device_metric_row *row, int64_t now);
 void page_xid(struct page *p, int gpu, int64_t code, int64_t count);
 void page_parts(struct page *p, int gpu, const struct device_instance *parts, int count);
-void page_workloads(struct page *p, const struct processes *t);
+void page_processes(struct page *p, const struct processes *t);
 void page_round(struct page *p, const struct host_metric_row *host,
                 const struct monitor_row *counts, const char *problem, int64_t now);
 

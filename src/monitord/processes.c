@@ -48,6 +48,15 @@ static void look_up(struct processes *t, struct process *p, int64_t now)
     if (!owner_read(&p->owner, t->proc, p->now.pid))
         t->unread++;
     p->checked = now;
+    p->since = now;
+}
+
+/* Looks for the session of a process that was looked up before. */
+static void look_for_session(struct processes *t, struct process *p, int64_t now)
+{
+    bool young = now - p->since < MINUTE && !*p->owner.session;
+    if (young || now == p->checked)
+        (void)traced_session(t->proc, p->now.pid, p->owner.session, NULL, 0);
 }
 
 /* True where the number is another process's by now. */
@@ -81,6 +90,8 @@ static void take_one(struct processes *t, int gpu, const struct device_process *
         look_up(t, p, now);
         t->seen++;
         v->phase(v->arg, p, PROCESS_BEGAN);
+    } else if (p) {
+        look_for_session(t, p, now);
     }
     if (!p) {
         p = add(t, gpu, d);

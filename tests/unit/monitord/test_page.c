@@ -109,15 +109,21 @@ TEST(labels_are_bounded)
             (struct device_process){.pid = (int64_t)i, .memory_used = 5, .sm_util = CELL_NULL};
         snprintf(t.items[i].owner.job, sizeof t.items[i].owner.job, "%zu", i);
     }
-    page_workloads(&page, &t);
+    page_processes(&page, &t);
     assert_int_equal(count_of("gpufl_workload_processes{"), WORKLOADS_MOST);
     assert_non_null(strstr(text(), "gpufl_monitor_processes_omitted 3\n"));
     for (size_t i = 0; i < t.count; i++)
         snprintf(t.items[i].owner.job, sizeof t.items[i].owner.job, "1");
-    page_workloads(&page, &t);
+    page_processes(&page, &t);
     assert_int_equal(count_of("gpufl_workload_processes{"), 1);
     assert_non_null(strstr(text(), "job=\"1\"} 1295\n")); /* 259 x 5 bytes */
     assert_null(strstr(text(), "busiest"));
+    snprintf(t.items[1].owner.session, sizeof t.items[1].owner.session,
+             "01234567-89ab-cdef-0123-456789abcdef");
+    page_processes(&page, &t); /* one that gpufl traces is told apart */
+    assert_int_equal(count_of("gpufl_workload_processes{"), 2);
+    assert_non_null(
+        strstr(text(), "job=\"1\",session=\"01234567-89ab-cdef-0123-456789abcdef\"} 5\n"));
     processes_fini(&t);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MINUTE_S = 60 };
 
@@ -115,6 +116,29 @@ TEST(number_taken_by_another)
     processes_fini(&t);
 }
 
+/* A session may begin after its process was listed, and end before it. */
+TEST(a_session_that_begins_later)
+{
+    struct processes t;
+    struct device_process one[] = {made(7, 1)};
+    const char *session = "01234567-89ab-cdef-0123-456789abcdef";
+    char target[128];
+    snprintf(target, sizeof target, "/logs/%s/system.log", session);
+    processes_init(&t, tmpdir);
+    write_start(100);
+    mkdir(tmpdir_path("7/fd"), 0700);
+    processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, "");
+    assert_int_equal(symlink(target, tmpdir_path("7/fd/3")), 0);
+    processes_list(&t, 0, one, 1, 1, 2 * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, session);
+    assert_int_equal(unlink(tmpdir_path("7/fd/3")), 0);
+    processes_list(&t, 0, one, 1, 1, (MINUTE_S + 2) * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, "");
+    assert_int_equal(told.began, 1);
+    processes_fini(&t);
+}
+
 /* The driver lists more than were handed over: nobody is said to have gone, the rest is counted. */
 TEST(cut_list)
 {
@@ -150,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(come_and_go, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(told_again, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(number_taken_by_another, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(a_session_that_begins_later, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(cut_list, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(table_full, setup, tmpdir_close),
     };
