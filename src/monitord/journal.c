@@ -41,11 +41,13 @@ void journal_leave(struct journal *l)
 
 int64_t journal_name(struct journal *l, const char *text)
 {
-    return intern_str(l->names, text);
+    return l->names ? intern_str(l->names, text) : 0;
 }
 
 void journal_row(struct journal *l, enum record_type type, const void *row)
 {
+    if (l->options->no_log)
+        return;
     size_t n = records[type].column_count;
     struct journal_box *b = &l->box;
     if (mem_grow(&b->cells, &b->cap, b->used + n + 1, sizeof *b->cells, JOURNAL_BOX_MOST)) {
@@ -287,6 +289,8 @@ int journal_open(struct journal *l, const struct monitor_options *o, const char 
     l->backend = backend;
     l->asleep = boot_less_mono();
     pthread_mutex_init(&l->lock, NULL);
+    if (o->no_log)
+        return 0;
     int rc = begin(l, "", e);
     if (rc) {
         pthread_mutex_destroy(&l->lock);
@@ -311,7 +315,8 @@ void journal_close(struct journal *l, const char *reason)
     journal_end(l, reason);
     mem_free(l->box.cells);
     mem_free(l->taken.cells);
-    intern_close(l->names);
+    if (l->names)
+        intern_close(l->names);
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -334,6 +339,7 @@ static const char *reason_to_roll(struct journal *l, bool asked)
         l->offset = p.real - p.monotonic; /* counted once */
     return stepped                                        ? "clock"
            : slept > SECOND                               ? "suspended"
+           : l->options->no_log                           ? NULL
            : p.real / DAY != l->day                       ? "day"
            : intern_count(l->names) > NAMES_FULL || asked ? "again"
                                                           : NULL;
@@ -391,6 +397,10 @@ void journal_flush(struct journal *l, bool roll)
 {
     char why[400];
     int64_t now = steady_ns();
+    if (l->options->no_log) {
+        (void)reason_to_roll(l, false); /* counts what the clock does */
+        return;
+    }
     pthread_mutex_lock(&l->lock);
     take_box(l);
     pthread_mutex_unlock(&l->lock);

@@ -72,7 +72,8 @@ static int open_page(struct monitor *m, struct metrics_page **out, struct err *e
 static void say_where(const struct monitor *m, const struct metrics_page *page)
 {
     char url[160];
-    printf("gpufl-monitor: samples %d GPUs to %s\n", m->gpus.count, m->journal.dir);
+    printf("gpufl-monitor: samples %d GPUs%s%s\n", m->gpus.count, *m->journal.dir ? " to " : "",
+           m->journal.dir);
     if (page) {
         metrics_page_url(page, url, sizeof url);
         printf("gpufl-monitor: listening on %s\n", url);
@@ -87,10 +88,16 @@ static int sample(struct monitor *m, const sigset_t *set, struct err *e)
     int rc = open_page(m, &page, e);
     if (rc)
         return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e->text);
+    rc = live_open(&m->live, m->rundir.path, &m->page, &m->journal, m->options, e);
+    if (rc && m->options->until_eof) /* who started it sees nothing, and could not end it */
+        return say(EXIT_FAILED, e->text);
+    if (rc)
+        log_warn("gpufl monitor cannot take samples here: %s", e->text);
     say_where(m, page);
     if (monitor_start(m))
         return say(EXIT_FAILED, thread_refusal());
     run(m, set);
+    live_close(&m->live);
     metrics_page_close(page);
     if (!monitor_stop(m)) { /* its thread stands in the driver, and has hold of the rest */
         journal_end(&m->journal, "signal");
@@ -111,7 +118,7 @@ static int check(struct monitor *m, int driver, struct err *e)
     const struct monitor_options *o = m->options;
     if (o->listen && *o->listen && listen_parse(o->listen, address, sizeof address, &port, e))
         return say(EXIT_USAGE, e->text);
-    int rc = journal_check(o, e);
+    int rc = o->no_log ? 0 : journal_check(o, e);
     if (rc)
         return say(EXIT_FAILED, e->text);
     rc = rundir_open(&m->rundir, o->run_dir, e);
@@ -120,7 +127,8 @@ static int check(struct monitor *m, int driver, struct err *e)
         return say(rc == GPUFL_E_BUSY ? EXIT_BUSY : EXIT_FAILED, e->text);
     if (driver && !o->wait_for_driver)
         return say(EXIT_NO_DRIVER, m->gpus.problem);
-    printf("gpufl-monitor: would sample %d GPUs to %s\n", m->gpus.count, o->log_path);
+    printf("gpufl-monitor: would sample %d GPUs%s%s\n", m->gpus.count, o->no_log ? "" : " to ",
+           o->no_log ? "" : o->log_path);
     return finish_output();
 }
 

@@ -13,6 +13,7 @@
 #include "monitord/events.h"
 #include "monitord/gpus.h"
 #include "monitord/journal.h"
+#include "monitord/live.h"
 #include "monitord/page.h"
 #include "monitord/processes.h"
 #include "monitord/rundir.h"
@@ -25,6 +26,7 @@ struct monitor {
     struct page page;
     struct journal journal;
     struct rundir rundir;
+    struct live live;
     struct host host;
 
     struct thread thread;
