@@ -97,6 +97,7 @@ bool cmd_exe_dir(char *out, size_t size);
 int cmd_trace(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_monitor(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);

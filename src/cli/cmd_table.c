@@ -5,6 +5,7 @@ const struct cmd cmd_table[] = {
     {"trace", "Run a program and capture what it does on the GPU; report at its end", cmd_trace},
     {"report", "Say where the time of recorded sessions went", cmd_report},
     {"compare", "Say what takes longer in one run than in another", cmd_compare},
+    {"monitor", "Show every GPU of this host, live", cmd_monitor},
     {"export", "Write sessions in another tool's format", cmd_export},
     {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info},
     {"ctl", "Open and close windows of capture in a running program", cmd_ctl},

@@ -1,6 +1,8 @@
 /* traced.c - see traced.h. */
 #include "monitor/traced.h"
 
+#include "base/process/fd_thread.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILES_MOST = 4096, ID_LEN = TRACED_SESSION - 1 };
+enum { FILES_MOST = 4096, THREADS_MOST = 4096, ID_LEN = TRACED_SESSION - 1 };
 
 bool traced_is_session(const char *text, size_t len)
 {
@@ -47,22 +49,71 @@ static bool take(const char *path, char session[TRACED_SESSION], char *folder, s
     return true;
 }
 
+struct found {
+    char *session, *folder;
+    size_t size;
+};
+
+/* Looks through the links of a folder of descriptors; -1: this user may not. */
+static int look(const char *fds, const struct found *out)
+{
+    char path[PATH_MAX];
+    const struct dirent *x;
+    int found = 0;
+    DIR *d = opendir(fds);
+    if (!d)
+        return -1;
+    for (int i = 0; i < FILES_MOST && !found && (x = readdir(d)); i++) {
+        ssize_t n = readlinkat(dirfd(d), x->d_name, path, sizeof path - 1);
+        path[n > 0 ? n : 0] = '\0';
+        found = n > 0 && take(path, out->session, out->folder, out->size);
+    }
+    closedir(d);
+    return found;
+}
+
+/* True where the thread has that name. */
+static bool is_named(const char *task, const char *thread, const char *name)
+{
+    char path[PATH_MAX], comm[32];
+    if (snprintf(path, sizeof path, "%s/%s/comm", task, thread) >= (int)sizeof path)
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, comm, sizeof comm - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    comm[n > 0 ? n : 0] = '\0';
+    comm[strcspn(comm, "\n")] = '\0';
+    return strcmp(comm, name) == 0;
+}
+
+/* Looks through the descriptors of the thread that has a table of its own. */
+static bool look_in_thread(const char *task, const struct found *out)
+{
+    char path[PATH_MAX];
+    const struct dirent *x;
+    bool found = false;
+    DIR *d = opendir(task);
+    if (!d)
+        return false;
+    for (int i = 0; i < THREADS_MOST && !found && (x = readdir(d)); i++)
+        if (*x->d_name != '.' && is_named(task, x->d_name, FD_THREAD_NAME) &&
+            snprintf(path, sizeof path, "%s/%s/fd", task, x->d_name) < (int)sizeof path)
+            found = look(path, out) > 0;
+    closedir(d);
+    return found;
+}
+
 bool traced_session(const char *proc, int64_t pid, char session[TRACED_SESSION], char *folder,
                     size_t size)
 {
     char path[PATH_MAX];
-    bool found = false;
+    struct found out = {session, folder, size};
     *session = '\0';
     snprintf(path, sizeof path, "%s/%" PRId64 "/fd", proc, pid);
-    DIR *d = opendir(path);
-    if (!d)
-        return false;
-    const struct dirent *x;
-    for (int i = 0; i < FILES_MOST && !found && (x = readdir(d)); i++) {
-        ssize_t n = readlinkat(dirfd(d), x->d_name, path, sizeof path - 1);
-        path[n > 0 ? n : 0] = '\0';
-        found = n > 0 && take(path, session, folder, size);
-    }
-    closedir(d);
-    return found;
+    int rc = look(path, &out);
+    if (rc) /* found; or what this user may not see of a process, nobody shows of its threads */
+        return rc > 0;
+    snprintf(path, sizeof path, "%s/%" PRId64 "/task", proc, pid);
+    return look_in_thread(path, &out);
 }

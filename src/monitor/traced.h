@@ -1,8 +1,10 @@
 /* traced.h - the session of gpufl that a process writes.
  *
- * A process that gpufl traces keeps the logs of its session open, <folder>/<session>/<channel>.log:
- * the links in /proc/PID/fd say so, to its own user and to root. A file in a folder that is not
- * named by a session's id does not count, and nothing of the file is read. Any thread. */
+ * A process that gpufl traces keeps the logs of its session open, <folder>/<session>/<channel>.log,
+ * in the descriptor table of one thread (base/process/fd_thread.h), or in its own where the system
+ * refuses that thread. The links in /proc/PID say so, to its own user and to root. A file in a
+ * folder that is not named by a session's id does not count, and nothing of the file is read. Any
+ * thread. */
 #ifndef GPUFL_MONITOR_TRACED_H
 #define GPUFL_MONITOR_TRACED_H
 

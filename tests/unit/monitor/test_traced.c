@@ -50,6 +50,22 @@ TEST(open_logs_name_the_session)
     }
 }
 
+/* The session's files are in the table of one thread: no other's counts. */
+TEST(the_thread_that_has_the_files)
+{
+    char session[TRACED_SESSION];
+    link_to("socket:[12345]");
+    mkdir(tmpdir_path("7/task"), 0700);
+    mkdir(tmpdir_path("7/task/8"), 0700);
+    mkdir(tmpdir_path("7/task/8/fd"), 0700);
+    assert_int_equal(symlink("/logs/" ID "/scope.log", tmpdir_path("7/task/8/fd/0")), 0);
+    tmpdir_write("7/task/8/comm", "python\n", 7);
+    assert_false(traced_session(tmpdir, 7, session, NULL, 0));
+    tmpdir_write("7/task/8/comm", "gpufl-files\n", 12);
+    assert_true(traced_session(tmpdir, 7, session, NULL, 0));
+    assert_string_equal(session, ID);
+}
+
 TEST(a_folder_that_does_not_fit)
 {
     char session[TRACED_SESSION], folder[8] = "?";
@@ -70,6 +86,7 @@ TEST(a_process_that_is_gone)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(open_logs_name_the_session),
+                                       cmocka_unit_test(the_thread_that_has_the_files),
                                        cmocka_unit_test(a_folder_that_does_not_fit),
                                        cmocka_unit_test(a_process_that_is_gone)};
     return cmocka_run_group_tests_name("traced", tests, tmpdir_open, tmpdir_close);

@@ -1,0 +1,57 @@
+/* canvas.h - a screen in memory: cells of characters with a style, which a terminal then shows.
+ *
+ * Text of any origin may be put: it is cut at the width of the canvas, a wide character takes two
+ * cells and is never halved, characters without a width are left out, and nothing that a terminal
+ * acts on gets into a cell. Where the terminal has no UTF-8, other characters than ASCII are '?'.
+ * One thread; widths are those of the locale (setlocale). */
+#ifndef GPUFL_CLI_MONITOR_CANVAS_H
+#define GPUFL_CLI_MONITOR_CANVAS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+
+enum { CANVAS_ROWS_MOST = 400, CANVAS_COLUMNS_MOST = 600 };
+
+enum style {
+    STYLE_PLAIN,
+    STYLE_DIM,
+    STYLE_HEAD,
+    STYLE_CHOSEN,
+    STYLE_GOOD,
+    STYLE_WARN,
+    STYLE_BAD,
+    STYLE_COUNT
+};
+
+struct cell {
+    char text[5];        /* one character; "": the right half of a wide one */
+    unsigned char style; /* enum style */
+};
+
+struct canvas {
+    struct cell *cells; /* owned; rows x columns */
+    int rows, columns;
+    bool utf8;
+};
+
+/* Makes the canvas that large, within the bounds, and blank: 0 or NOMEM. */
+int canvas_size(struct canvas *c, int rows, int columns);
+void canvas_fini(struct canvas *c);
+
+/* Puts text at a place, over at most `width` columns; returns the columns that it took. */
+int canvas_text(struct canvas *c, int row, int column, int width, enum style style,
+                const char *text);
+
+/* As canvas_text, ending at the right end of the width. */
+void canvas_right(struct canvas *c, int row, int column, int width, enum style style,
+                  const char *text);
+
+/* Columns of a text on this canvas. */
+int canvas_columns(const struct canvas *c, const char *text);
+
+/* Appends a row as text, without blanks at its end. */
+void canvas_row(const struct canvas *c, int row, struct buf *out);
+
+#endif

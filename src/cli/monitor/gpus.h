@@ -1,0 +1,13 @@
+/* gpus.h - GPUs on a canvas: four lines each, or one. Pure. One thread. */
+#ifndef GPUFL_CLI_MONITOR_GPUS_H
+#define GPUFL_CLI_MONITOR_GPUS_H
+
+#include "cli/monitor/screen.h"
+
+enum { GPU_PANEL = 4 }; /* lines of a GPU where there is room */
+
+/* Draws GPU g from that row on, over all columns. past: of the GPU. */
+void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas *c, int row);
+void gpu_line(const struct seen_gpu *g, const struct past *past, struct canvas *c, int row);
+
+#endif

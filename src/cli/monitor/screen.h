@@ -1,0 +1,69 @@
+/* screen.h - a frame of the live view: GPUs with bars and their past, the processes below.
+ *
+ * Pure: from a snapshot, the past that was kept, and what the person has chosen, to a canvas. GPUs
+ * have four lines each where the screen has room for that, else one; processes keep a third of it.
+ * One thread. */
+#ifndef GPUFL_CLI_MONITOR_SCREEN_H
+#define GPUFL_CLI_MONITOR_SCREEN_H
+
+#include "cli/monitor/canvas.h"
+#include "cli/monitor/snapshot.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PAST_MOST = 256 };
+
+enum sort { SORT_MEMORY, SORT_USE, SORT_GPU, SORT_PID, SORT_NAME, SORT_USER, SORT_COUNT };
+
+struct sort_key {
+    char key; /* on the keyboard */
+    const char *name;
+};
+
+extern const struct sort_key sort_keys[SORT_COUNT];
+
+/* The use of each GPU in the last samples, newest last; -1: unknown. */
+struct past {
+    char uuid[96];
+    signed char use[PAST_MOST];
+    int count;
+};
+
+struct screen {
+    struct past past[SEEN_GPUS_MOST];
+    enum sort sort;
+    bool help;
+    int first;         /* the process in the first line of the table */
+    int shown;         /* processes of the last frame */
+    const char *away;  /* why there are no new values; NULL: there are */
+    const char *clock; /* time of day; "": none */
+    bool own;          /* the samples are of a monitor that this program started */
+};
+
+/* Keeps the values of a snapshot that differs from the one before. */
+void screen_keep(struct screen *s, const struct snapshot *x);
+
+/* Sorts the processes as chosen: by the key, then by GPU and process id. */
+void screen_sort(const struct screen *s, struct snapshot *x);
+
+/* Does what a key says; false: the key means nothing here. processes: of the snapshot. */
+bool screen_key(struct screen *s, int key, size_t processes);
+
+enum screen_keys { KEY_OF_UP = 0x1000, KEY_OF_DOWN, KEY_OF_PAGE_UP, KEY_OF_PAGE_DOWN, KEY_OF_HOME };
+
+/* Draws the frame on a blank canvas. x: sorted. */
+void screen_draw(struct screen *s, const struct snapshot *x, struct canvas *c);
+
+/* Draws the table of processes alone, from that row to the one before `end`. */
+void screen_table(struct screen *s, const struct snapshot *x, struct canvas *c, int row, int end);
+
+/* ---- words, which the plain lines have, too; each into out of `size`, "" where unknown ---- */
+
+void words_memory(int64_t used, int64_t total, char *out, size_t size);
+void words_throttle(int64_t reasons, char *out, size_t size); /* "power cap, too hot (hardware)" */
+void words_place(const struct seen_process *p, char *out, size_t size); /* pod, job or container */
+void words_rate(int64_t bytes_per_second, char *out, size_t size);
+const char *words_name(const struct seen_gpu *g); /* without the vendor's name */
+
+#endif

@@ -1,0 +1,54 @@
+/* snapshot.h - what a monitor says at one moment: its line of JSON, read.
+ *
+ * The line comes from another process: texts are cut and cleaned of what a terminal acts on, counts
+ * are bounded, and what is missing is unknown (CELL_NULL, ""). One thread. */
+#ifndef GPUFL_CLI_MONITOR_SNAPSHOT_H
+#define GPUFL_CLI_MONITOR_SNAPSHOT_H
+
+#include "base/err.h"
+#include "wire/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SEEN_GPUS_MOST = 64, SEEN_PROCESSES_MOST = 4096 };
+
+struct seen_gpu {
+    int64_t index; /* the driver's; CELL_NULL: it is not listed */
+    bool up;       /* it answers */
+    char uuid[96], name[128], driver[64];
+    int64_t parts; /* MIG; 0: it is whole */
+    int64_t xids,
+        last_xid; /* XID errors since the monitor began; the code listed last, -1: other */
+    struct device_metric_row row;
+};
+
+struct seen_process {
+    int64_t gpu; /* place in gpus */
+    int64_t pid, uid;
+    int64_t memory_used, sm_util; /* bytes, % */
+    char name[64], user[40];
+    char container[72], pod[40], pod_name[160], job[24];
+    char session[40]; /* of gpufl; "": none is known */
+};
+
+struct snapshot {
+    char monitor[32], host[72], session[40], log[512], problem[384];
+    int64_t interval_ms, age_ms;
+    int64_t cpu, memory_used, memory_total; /* of the host: 0.01 %, bytes, bytes */
+    struct seen_gpu *gpus;                  /* owned */
+    size_t gpu_count, gpu_cap;
+    struct seen_process *processes; /* owned */
+    size_t process_count, process_cap;
+};
+
+void snapshot_fini(struct snapshot *s);
+
+/* Reads the line into s, which keeps its memory. INVAL: it is none of a monitor's. NOMEM. */
+int snapshot_read(struct snapshot *s, const char *text, size_t len, struct err *e);
+
+/* Names users, and looks for the sessions of processes of which the monitor may not know. */
+void snapshot_complete(struct snapshot *s, const char *proc);
+
+#endif
