@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+import together
 from monitored import PATIENCE, SLOW, Monitor, Session, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
@@ -130,36 +131,6 @@ class Page(unittest.TestCase):
             m.rounds(1)
             for name in m.metrics():
                 self.assertIn(f"`{name}`", doc)
-
-    def test_scraped_by_prometheus(self):
-        prometheus = shutil.which("prometheus")
-        if not prometheus:
-            self.skipTest("prometheus is not installed (Debian: prometheus)")
-        with monitor() as m, tempfile.TemporaryDirectory() as folder:
-            with socket.socket() as s:
-                s.bind(("127.0.0.1", 0))
-                port = s.getsockname()[1]
-            config = os.path.join(folder, "prometheus.yml")
-            with open(config, "w", encoding="utf-8") as f:
-                f.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: gpufl\n  static_configs:\n"
-                        f"  - targets: ['{m.url.split('//')[1]}']\n")
-            server = subprocess.Popen([prometheus, f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
-                                       f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.DEVNULL)
-            m.url, own = f"http://127.0.0.1:{port}", m.url
-            try:
-                def value():
-                    try:
-                        return re.search(r'"value":\[[^]]*"(\d+)"\]',
-                                         m.get("/api/v1/query?query=count(gpufl_gpu_power_watts)")[1])
-                    except OSError:
-                        return None
-                self.assertEqual(until(value, "prometheus never had the metric").group(1), "2")
-                self.assertIn('"1"', m.get("/api/v1/query?query=up")[1])
-            finally:
-                m.url = own
-                server.terminate()
-                server.wait(PATIENCE)
 
 
 class Faults(unittest.TestCase):
@@ -281,7 +252,9 @@ class Faults(unittest.TestCase):
                         with self.assertRaises(OSError):
                             for _ in range(1 << 20):
                                 f.write(b"x" * 4096)
+                    m.control.fresh = 50  # rows enough to fill what the log has reserved
                     until(lambda: m.metric("gpufl_monitor_rows_lost_total") > 0, "nothing is counted as lost")
+                    m.control.fresh = 0
                     os.unlink(os.path.join(m.logs, "ballast"))
                     until(lambda: len(m.sessions()) > 1 and m.sessions()[-1].of("device_metric"), "logs never again")
                     self.assertEqual(m.stop(), FINE)
@@ -491,4 +464,4 @@ class Shared(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)
+    together.main(sys.argv[:1] + sys.argv[5:])

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import together
 from monitored import PATIENCE, Monitor, until
 
 PROGRAM, _, FAKES, SOURCE = sys.argv[1:5]
@@ -182,4 +183,4 @@ class Files(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)
+    together.main(sys.argv[:1] + sys.argv[5:])

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 
+import together
 from monitored import PATIENCE, Monitor, Session, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
@@ -339,4 +340,4 @@ class WithoutAMonitor(World):
 del World  # a base of cases, none itself
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)
+    together.main(sys.argv[:1] + sys.argv[5:])
