@@ -142,6 +142,10 @@ def judge(case, report, severe, was_crowded):
                 misses.append(f"{rule} {where(at)}: {said}")
             elif at and at.severities and severe and not {f["severity"] for f in there} & set(at.severities):
                 misses.append(f"{rule} {where(at)}: not {' or '.join(at.severities)}: {said}")
+            elif at and at.gives and severe:
+                share = max(f["gives_back_share"] for f in there)
+                if share < at.gives[0] or share > at.gives[1] and not was_crowded:
+                    misses.append(f"{rule} {where(at)}: gives back {share:.1%}, not {at.gives[0]:.0%} to {at.gives[1]:.0%}")
     if report["insights_left_out"]:
         misses.append(f"{report['insights_left_out']} findings left out")
     for finding in findings:

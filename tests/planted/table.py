@@ -17,16 +17,17 @@ RULES = re.findall(r"^INSIGHT\((\w+),", (HERE.parent.parent / "src/analyze/insig
 
 
 class At:
-    """A marked line, the function that a finding there has to name, and severities it may have: with the fake
-    driver, for a real one takes its time to start, and these are shares of the run."""
+    """A marked line, the function that a finding there has to name, and severities it may have, and what share it
+    gives back at least and at most (the most only where nobody else has the processors): with the fake driver, for a
+    real one takes its time to start, and these are shares of the run."""
 
-    def __init__(self, marker, function, *severities):
-        self.marker, self.function, self.severities = marker, function, severities
+    def __init__(self, marker, function, *severities, gives=None):
+        self.marker, self.function, self.severities, self.gives = marker, function, severities, gives
 
 
 class Kernel:
     """The kernel that a finding has to name, whole or the part without template arguments."""
-    severities = ()
+    severities, gives = (), None
 
     def __init__(self, name):
         self.name = name
@@ -95,6 +96,15 @@ CASES = [
     Case("event_wait", "fault", {"sync_line": At("event-in-loop", "relay", "HIGH"),
                                  "sync_loop": At("event-in-loop", "relay", "HIGH")}, [At("relay-end", "relay")]),
     Case("event_wait", "clean", {"sync_line": At("relay-end", "relay")}),
+
+    # Of a step of 11.2 ms the host needs 3.2 ms for itself, or more where others have its processor; the wait leaves
+    # the GPU idle for all of them, of which an eighth follows the wait itself.
+    Case("sync_lead", "fault", {"sync_line": At("lead-lost", "train", "HIGH", "MEDIUM"),
+                                "sync_loop": At("lead-lost", "train", "HIGH", "MEDIUM", gives=(0.15, 0.6))},
+         [At("lead-end", "train")], HOST_BOUND, crowded=PAUSED),
+    Case("sync_lead", "clean", {"sync_line": At("lead-kept", "train"),
+                                "sync_loop": At("lead-kept", "train", gives=(0, 0.05))},
+         [At("lead-end", "train")], crowded=(*HOST_BOUND, *PAUSED)),
 
     Case("copies_pageable", "fault", {"pageable_copies": At("pageable-copy", "feed"),
                                       "sync_line": At("pageable-end", "feed")}, [At("pageable-copy", "feed")]),

@@ -58,6 +58,7 @@ struct waiting {
     uint64_t sure;       /* those of them that wait by themselves */
     int64_t ns;          /* ns blocked in them: at most what the line was blocked */
     int64_t idle;        /* ns that GPUs were idle because of them, all devices */
+    int64_t lead;        /* ns less that GPUs would be idle without them; idle at least */
     enum sync_call most; /* the kind with most of it */
     uint64_t most_calls;
 };
@@ -96,6 +97,7 @@ static struct waiting waiting(const struct model *m, const struct sync_line *l)
         }
     }
     w.ns = w.ns < blocked ? w.ns : blocked;
+    w.lead = l->lead > w.idle ? l->lead : w.idle;
     return w;
 }
 
@@ -126,6 +128,13 @@ static void put_idle(const struct model *m, const struct waiting *w, struct buf 
                    units_percent(a, (double)idle, (double)wall), sum_steps_whole(m));
     else
         buf_printf(out, " The GPU%s had work meanwhile.", devices > 1 ? "s" : "");
+    int64_t later = sum_idle_of_run(m, w->lead) - idle;
+    if (later >= wall / 1000)
+        buf_printf(out,
+                   " While the host waited, nothing new was launched; without these waits the "
+                   "GPU%s would be idle %s of %s less later on.",
+                   devices > 1 ? "s" : "", units_percent(a, (double)later, (double)wall),
+                   sum_steps_whole(m));
 }
 
 static void add_facts(const struct model *m, const struct sync_line *l, const struct waiting *w,
@@ -134,6 +143,7 @@ static void add_facts(const struct model *m, const struct sync_line *l, const st
     insight_fact(i, "calls", (int64_t)w->calls);
     insight_fact(i, "blocked_ns", w->ns);
     insight_fact(i, "gpu_idle_ns", w->idle);
+    insight_fact(i, "gpu_idle_without_waits_less_ns", w->lead);
     insight_fact(i, "threads", l->threads);
     insight_fact(i, "first_ns", sum_sync_first(m, l));
     insight_fact(i, "longest_ns", l->longest.end - l->longest.start);
@@ -194,7 +204,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w->ns);
     i->place = l->place;
-    i->gives_back = gives_back(m, w->idle, w->ns);
+    i->gives_back = gives_back(m, w->lead, w->ns);
     add_facts(m, l, w, i);
     buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
@@ -226,7 +236,7 @@ static bool is_worth(const struct model *m, const struct waiting *w)
     if (w->sure && severity(m, w->ns) > INSIGHT_LOW)
         return true;
     return w->calls &&
-           insight_is_share(m, gives_back(m, w->idle, w->ns), INSIGHT_worth_first, 1000);
+           insight_is_share(m, gives_back(m, w->lead, w->ns), INSIGHT_worth_first, 1000);
 }
 
 /* A synchronization is reported however long it took, other waits only where they can be seen. */
@@ -281,7 +291,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w.ns);
     i->place = l->place;
-    i->gives_back = gives_back(m, w.idle, w.ns);
+    i->gives_back = gives_back(m, w.lead, w.ns);
     insight_fact(i, "launches_between_median", median);
     add_facts(m, l, &w, i);
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
@@ -352,6 +362,7 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
     struct waiting w = {.calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC],
                         .ns = all < spent ? all : spent,
                         .idle = cells_sum(l->idle_in[SYNC_FREE], l->idle_in[SYNC_ALLOC])};
+    w.lead = w.idle;
     struct insight *i;
     struct buf text;
     int rc = insight_add(to, "memory_alloc_loop", &i);
@@ -359,7 +370,7 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
         return rc;
     buf_init(&text, TEXT_MAX);
     i->place = l->place;
-    i->gives_back = gives_back(m, w.idle, w.ns);
+    i->gives_back = gives_back(m, w.lead, w.ns);
     i->severity = insight_by_share(m, i->gives_back);
     add_facts(m, l, &w, i);
     buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)w.calls);

@@ -11,7 +11,7 @@ endforeach()
 foreach(name report report_made report_idle)
   gpufl_test(${name} DEPS analyze PkgConfig::JANSSON)
 endforeach()
-foreach(name sum_sync sum_idle idle_activity idle_lines idle_planted idle_random idle_unknown
+foreach(name sum_sync sum_idle idle_activity idle_lead idle_lines idle_planted idle_random idle_unknown
         nameless)
   gpufl_test(${name} DEPS analyze)
 endforeach()

@@ -66,6 +66,7 @@ int idle_gap_keep(const struct idle_gap *g)
                                        .device = (uint32_t)(g->device - s->devices),
                                        .cause = g->main.cause,
                                        .stack = g->main.stack,
+                                       .thread = g->thread,
                                        .flags = g->main.flags};
     return idle_gap_list_add(&s->gaps, &kept);
 }

@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { IDLE_GAPS = 1 << 18 /* rows: 10 MB at most */ };
+enum { IDLE_GAPS = 1 << 18 /* rows: 11 MB at most */ };
 
 struct idle_kept_gap {
     int64_t start, end; /* ns */
     uint32_t device;    /* index in model.devices */
     uint32_t cause;     /* enum idle_cause */
     uint32_t stack;     /* id of the log; 0: unknown */
+    uint32_t thread;    /* launched the work that ended it; 0: unknown */
     uint32_t flags;     /* enum idle_flag */
 };
 

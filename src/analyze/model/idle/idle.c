@@ -5,6 +5,7 @@
 #include "analyze/common/units.h"
 #include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
+#include "analyze/model/idle/lead.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/path.h"
 #include "base/alloc.h"
@@ -324,6 +325,7 @@ int sum_idle_finish(struct model *m)
     rc = rc ? rc : idle_holders_find(m);
     rc = rc ? rc : idle_lines_finish(m);
     idle_gap_list_sort(&s->gaps);
+    rc = rc ? rc : idle_lead_find(m);
     if (!rc && s->ended > INT64_MIN)
         rc = sum_steps_end(m, s->ended);
     s->ended = INT64_MIN;

@@ -447,6 +447,12 @@ void sum_sync_drop_waits(struct sum_sync *s)
     sync_list_fini(&s->syncs);
 }
 
+int sum_sync_line_of(struct model *m, const struct sync_wait *w, uint32_t *line)
+{
+    uint32_t node;
+    return line_of(m, w->stack, w->call, line, &node);
+}
+
 int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
 {
     uint32_t line, node;
@@ -480,6 +486,7 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
     keep_small(l, o->small_start + shift, o->small_end + shift);
     l->rest = cells_sum(l->rest, o->rest);
     l->idle = cells_sum(l->idle, o->idle);
+    l->lead = cells_sum(l->lead, o->lead);
     for (int c = 0; c < SYNC_CALLS; c++) {
         l->calls[c] += o->calls[c];
         l->time[c] = cells_sum(l->time[c], o->time[c]);

@@ -68,6 +68,7 @@ struct sync_line {
     int64_t rest;                           /* ns of calls that were only counted, in no union */
     int64_t idle;                /* ns of GPU idle time blamed on it, all devices (sum_idle) */
     int64_t idle_in[SYNC_CALLS]; /* … by the call that is to blame; they sum up to idle */
+    int64_t lead;                /* ns less idle without the waits, all devices (idle/lead.h) */
     int64_t first;               /* ns, start of the first call */
     struct sync_wait longest;    /* stack: of the log, meaningless after finish */
     uint32_t thread;             /* name of the thread that made it; 0: unknown */
@@ -111,6 +112,10 @@ void sum_sync_drop_waits(struct sum_sync *s);
 /* Adds ns of idle GPU to the line of a stack of the log, between sum_sync_finish and the end of
  * model_finish. */
 int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns);
+
+/* The line of a wait, as an index in lines, as long as sum_sync_blame may be called. 0 or
+ * GPUFL_E_NOMEM. */
+int sum_sync_line_of(struct model *m, const struct sync_wait *w, uint32_t *line);
 
 bool sum_sync_blocks(int call);       /* the host is in it while it waits */
 const char *sum_sync_call(int call);  /* "stream", "copy", …; never NULL */

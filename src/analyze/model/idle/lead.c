@@ -1,0 +1,232 @@
+/* lead.c - replays a session without the waits of a line; see lead.h. */
+#include "analyze/model/idle/lead.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/model/idle/calls.h"
+#include "analyze/model/model.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/order.h"
+
+#include <stdlib.h>
+
+enum {
+    PAIRS_MAX = 1 << 16, /* lines and threads that are summed up */
+    REPLAYS = 64,        /* of these, those with most time, that are replayed */
+    LEAST = 1000,        /* 1/LEAST of the time: below it no wait is worth a replay */
+    FREE_THREADS = 16    /* threads that do not depend on the one that waits */
+};
+
+#define LATENCY 20000ll /* ns from a launch to its work on an idle GPU, at most */
+
+/* The waits of one thread at a line. */
+struct pair {
+    uint32_t line, thread;
+    int64_t ns; /* not of the key: blocked in what shares are of */
+};
+
+/* A replay. Times are ns. */
+struct replay {
+    const struct sync_list *waits;
+    const struct idle_thread *calls; /* of the thread */
+    const uint32_t *lines;           /* by wait: its line */
+    struct pair pair;
+    int64_t begins;              /* earlier waits do not count */
+    int64_t most;                /* by how much the host can be ahead */
+    uint32_t free[FREE_THREADS]; /* threads that launch while this one waits */
+    size_t free_count;
+    int64_t host, gpu; /* by how much they are earlier now */
+    size_t next;       /* call of the thread */
+};
+
+/* True for calls that return only when the GPU has done something. */
+static bool is_wait(const struct sync_wait *w)
+{
+    return !w->async && w->call != SYNC_ALLOC && w->call != SYNC_CODE && sum_sync_blocks(w->call);
+}
+
+/* True for gaps that a host would have made shorter by launching earlier. */
+static bool is_of_host(const struct idle_kept_gap *g)
+{
+    switch (g->cause) {
+    case IDLE_SYNC:
+    case IDLE_COPY:
+    case IDLE_MEMORY:
+    case IDLE_CODE:
+    case IDLE_SLOW:
+    case IDLE_LATE:
+    case IDLE_NOTHING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_own(const struct replay *r, size_t call)
+{
+    uint32_t at = r->calls->calls[call];
+    return is_wait(&r->waits->items[at]) && r->lines[at] == r->pair.line &&
+           r->waits->items[at].end > r->begins;
+}
+
+static bool is_free(const struct replay *r, uint32_t thread)
+{
+    for (size_t i = 0; i < r->free_count; i++)
+        if (r->free[i] == thread)
+            return true;
+    return r->free_count == FREE_THREADS;
+}
+
+/* Notes the threads that launched while this one was in its waits: they go on without it, and are
+ * no earlier without the waits. Gaps and waits are in order of time. */
+static void find_free(struct replay *r, const struct idle_kept_gap *gaps, size_t count)
+{
+    size_t call = 0;
+    r->free_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct idle_kept_gap *g = &gaps[i];
+        if (g->thread == r->pair.thread || !is_of_host(g) || is_free(r, g->thread))
+            continue;
+        while (call < r->calls->count && r->waits->items[r->calls->calls[call]].end <= g->end)
+            call++;
+        if (call == r->calls->count)
+            break;
+        if (is_own(r, call) && r->waits->items[r->calls->calls[call]].start + LATENCY < g->end)
+            r->free[r->free_count++] = g->thread;
+    }
+}
+
+/* Goes on to where the next call of the thread returned. The GPU was done with its work at `done`,
+ * or had more. */
+static void leave_call(struct replay *r, int64_t done)
+{
+    size_t call = r->next++;
+    const struct sync_wait *w = &r->waits->items[r->calls->calls[call]];
+    if (is_own(r, call)) {
+        int64_t from = w->start > r->begins ? w->start : r->begins;
+        r->host = cells_sum(r->host, w->end - from);
+    } else if (is_wait(w)) {
+        int64_t most = w->end - done + r->gpu;
+        r->host = r->host < most ? r->host : most;
+    }
+    r->host = r->host - r->gpu > r->most ? r->gpu + r->most : r->host;
+}
+
+/* The idle time that a device would not have had. */
+static int64_t replay(struct replay *r, const struct idle_kept_gap *gaps, size_t count)
+{
+    find_free(r, gaps, count);
+    r->host = r->gpu = 0;
+    r->next = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct idle_kept_gap *g = &gaps[i];
+        while (r->next < r->calls->count) {
+            int64_t end = r->waits->items[r->calls->calls[r->next]].end;
+            if (end > g->end)
+                break;
+            leave_call(r, end > g->start ? g->start : end);
+        }
+        if (is_of_host(g) && r->host > r->gpu && !is_free(r, g->thread)) {
+            int64_t ahead = r->host - r->gpu, gap = g->end - g->start;
+            r->gpu += ahead < gap ? ahead : gap;
+        }
+    }
+    return r->gpu;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = *(const struct pair *const *)a, *y = *(const struct pair *const *)b;
+    int o = ORDER(y->ns, x->ns);
+    o = o ? o : ORDER(x->line, y->line);
+    return o ? o : ORDER(x->thread, y->thread);
+}
+
+/* Sums up the waits by line and thread, and finds the line of each. */
+static int sum_pairs(struct model *m, const struct sync_list *waits, int64_t begins,
+                     uint32_t *lines, struct keyed *pairs)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < waits->count; i++) {
+        const struct sync_wait *w = &waits->items[i];
+        struct pair key = {.thread = w->thread};
+        uint32_t at;
+        if (w->end <= begins || !is_wait(w))
+            continue;
+        rc = sum_sync_line_of(m, w, &lines[i]);
+        key.line = lines[i];
+        rc = rc ? rc : keyed_put(pairs, &key, &at, NULL);
+        if (!rc && at) {
+            struct pair *p = keyed_at(pairs, at);
+            p->ns = cells_sum(p->ns, w->end - (w->start > begins ? w->start : begins));
+        }
+    }
+    return rc;
+}
+
+/* Replays one pair over all devices, whose gaps follow each other. */
+static void replay_pair(struct model *m, struct replay *r)
+{
+    const struct idle_gap_list *l = &m->idle.gaps;
+    int64_t ns = 0;
+    for (size_t from = 0, end; from < l->count; from = end) {
+        for (end = from; end < l->count && l->rows[end].device == l->rows[from].device; end++) {
+        }
+        ns = cells_sum(ns, replay(r, l->rows + from, end - from));
+    }
+    struct sync_line *line = keyed_at(&m->sync.lines, r->pair.line);
+    line->lead = cells_sum(line->lead, ns);
+}
+
+/* The time in which the driver's queue of launches is worked off, on average. */
+static int64_t most_ahead(const struct model *m)
+{
+    double length = (double)m->facts.end - (double)m->facts.start,
+           launches = (double)m->kernels.time.count;
+    return launches > 0 ? cells_whole(length / launches * LEAD_LAUNCHES) : INT64_MAX / 2;
+}
+
+static int replay_all(struct model *m, struct replay *r, const struct keyed *pairs)
+{
+    const struct pair **order = mem_array(pairs->count + 1, sizeof(const struct pair *));
+    size_t count = 0;
+    if (!order)
+        return GPUFL_E_NOMEM;
+    int64_t least =
+        (m->facts.end - (r->begins > m->facts.start ? r->begins : m->facts.start)) / LEAST;
+    for (size_t i = 1; i < pairs->count; i++) {
+        const struct pair *p = keyed_at(pairs, (uint32_t)i);
+        if (p->ns >= least)
+            order[count++] = p;
+    }
+    if (count)
+        qsort(order, count, sizeof(const struct pair *), compare_pairs);
+    for (size_t i = 0; i < count && i < REPLAYS; i++) {
+        r->pair = *order[i];
+        r->calls = idle_calls_thread(&m->idle, r->pair.thread);
+        if (r->calls)
+            replay_pair(m, r);
+    }
+    mem_free(order);
+    return 0;
+}
+
+int idle_lead_find(struct model *m)
+{
+    struct replay r = {.most = most_ahead(m)};
+    struct keyed pairs;
+    if (!m->idle.gaps.count || sum_windows_gpu_any(m))
+        return 0;
+    int rc = idle_calls_prepare(m, &r.waits);
+    rc = rc ? rc : sum_steps_begin(m, &r.begins);
+    if (rc)
+        return rc;
+    uint32_t *lines = mem_array(r.waits->count + 1, sizeof *lines);
+    keyed_init(&pairs, sizeof(struct pair), offsetof(struct pair, ns), PAIRS_MAX);
+    r.lines = lines;
+    rc = lines ? sum_pairs(m, r.waits, r.begins, lines, &pairs) : GPUFL_E_NOMEM;
+    rc = rc ? rc : replay_all(m, &r, &pairs);
+    keyed_fini(&pairs);
+    mem_free(lines);
+    return rc;
+}

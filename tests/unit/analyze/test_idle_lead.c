@@ -1,0 +1,226 @@
+/* test_idle_lead.c - what waits cost the host's lead: how much less the GPU would be idle without
+ * the waits of a line. */
+#include "analyze/model/idle/lead.h"
+#include "tests/test.h"
+#include "tests/unit/support/finder.h"
+
+#include <string.h>
+
+#define US 1000ll
+#define MS 1000000ll
+
+enum { STEPS = 40, SHORT = 10 };
+
+static struct program *p = &finder.p;
+
+static void launch(int64_t ns, int64_t thread)
+{
+    program_launch(p, (struct program_kernel){.ns = ns, .thread = thread});
+}
+
+/* Short kernels, before each of which the host works for so long. */
+static void prepare(int64_t host, int64_t thread)
+{
+    for (int k = 0; k < SHORT; k++) {
+        program_work(p, host);
+        launch(5 * US, thread);
+    }
+}
+
+static const struct sync_line *line_at(const char *place)
+{
+    for (size_t i = 0; i < finder.m.sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&finder.m.sync, i);
+        struct buf text;
+        buf_init(&text, 4096);
+        stacks_put_place(&finder.m, l->place, &text);
+        bool is = l->place && !strcmp(buf_cstr(&text), place);
+        buf_fini(&text);
+        if (is)
+            return l;
+    }
+    return NULL;
+}
+
+static int64_t host_idle(void)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    sum_idle_total(&finder.m, sums, &all);
+    return sums[IDLE_SYNC].time + sums[IDLE_SLOW].time + sums[IDLE_LATE].time +
+           sums[IDLE_NOTHING].time;
+}
+
+/* A value is read in each step while the host could have prepared the next one: all that the host
+ * does after the wait is idle time, and none of it would be. */
+TEST(test_wait_costs_the_lead)
+{
+    finder_begin("lead");
+    p->told = true;
+    int64_t item = finder_python("train.py", "step", 7);
+    for (int i = 0; i < STEPS; i++) {
+        launch(2 * MS, 1);
+        program_sync(p, SYNC_STREAM, item, 1);
+        prepare(60 * US, 1);
+    }
+    finder_look();
+    const struct sync_line *l = line_at("train.py:7");
+    assert_non_null(l);
+    assert_true(host_idle() > STEPS * SHORT * 50 * US);
+    /* of a step the gap before the first short kernel is blamed on the wait, the others are not */
+    assert_true(l->idle < host_idle() / 4);
+    assert_int_equal(l->lead, host_idle());
+    const struct insight *i = finder_find("sync_loop", "train.py:7");
+    assert_non_null(i);
+    assert_int_equal(i->gives_back, l->lead);
+    assert_int_equal(finder_fact(i, "gpu_idle_without_waits_less_ns"), l->lead);
+    assert_non_null(strstr(i->text, "without these waits the GPU would be idle "));
+    finder_end();
+}
+
+/* The host takes longer than the GPU: without the waits it still does. No more can be given back
+ * than the host stood still. */
+TEST(test_host_is_next)
+{
+    finder_begin("next");
+    p->told = true;
+    int64_t item = finder_python("train.py", "step", 7);
+    for (int i = 0; i < STEPS; i++) {
+        launch(200 * US, 1);
+        program_sync(p, SYNC_STREAM, item, 1);
+        prepare(90 * US, 1);
+    }
+    finder_look();
+    const struct sync_line *l = line_at("train.py:7");
+    assert_true(l->lead <= l->time[SYNC_STREAM]);
+    assert_true(l->lead > l->time[SYNC_STREAM] * 9 / 10);
+    assert_true(l->lead < host_idle() / 3);
+    finder_end();
+}
+
+/* Each step waits for the one before the last: the host stays ahead, and there is nothing to give
+ * back. */
+TEST(test_waits_that_keep_the_lead)
+{
+    finder_begin("pipelined");
+    p->told = true;
+    int64_t stack = finder_python("train.py", "step", 7), before = 0;
+    for (int i = 0; i < STEPS; i++) {
+        int64_t mine = p->gpu;
+        launch(2 * MS, 1);
+        prepare(60 * US, 1);
+        if (before > p->now)
+            program_call(p, (struct wait_row){.duration = before - p->now,
+                                              .call = SYNC_EVENT,
+                                              .stack = stack,
+                                              .thread = 1,
+                                              .bytes = CELL_NULL});
+        before = mine;
+    }
+    finder_look();
+    const struct sync_line *l = line_at("train.py:7");
+    assert_true(l->time[SYNC_EVENT] > STEPS * MS / 2);
+    assert_int_equal(l->lead, 0);
+    assert_null(strstr(finder_find("sync_loop", "train.py:7")->text, "without these waits"));
+    finder_end();
+}
+
+/* Another line waits for all work at the end of each step: it still does without the first one, so
+ * that no step begins earlier than the GPU is done. */
+TEST(test_other_waits_stay)
+{
+    finder_begin("stay");
+    p->told = true;
+    int64_t item = finder_python("train.py", "step", 7), end = finder_python("train.py", "end", 9);
+    for (int i = 0; i < STEPS; i++) {
+        launch(2 * MS, 1);
+        program_sync(p, SYNC_STREAM, item, 1);
+        launch(MS, 1);
+        program_sync(p, SYNC_STREAM, end, 1);
+        prepare(60 * US, 1);
+    }
+    finder_look();
+    int64_t first = line_at("train.py:7")->lead;
+    /* the first wait alone: what it delays is one launch, right after it */
+    assert_true(first > 0 && first <= STEPS * 20 * US);
+    assert_true(line_at("train.py:9")->lead > host_idle() * 8 / 10);
+    finder_end();
+}
+
+/* Thread 2 waits, and thread 1 launches meanwhile: without those waits thread 1 is no earlier. */
+TEST(test_other_threads_go_on)
+{
+    for (int depends = 0; depends < 2; depends++) {
+        finder_begin("threads");
+        p->told = true;
+        int64_t item = finder_python("serve.py", "answer", 3);
+        for (int i = 0; i < STEPS; i++) {
+            launch(500 * US, 2);
+            int64_t from = p->now, until = from + 1200 * US;
+            program_call(p, (struct wait_row){.duration = until - from,
+                                              .call = SYNC_STREAM,
+                                              .stack = item,
+                                              .thread = 2,
+                                              .bytes = CELL_NULL});
+            p->now = depends ? until : from;
+            prepare(110 * US, 1);
+            p->now = p->now > until ? p->now : until;
+        }
+        finder_look();
+        const struct sync_line *l = line_at("serve.py:3");
+        assert_non_null(l);
+        if (depends)
+            assert_true(l->lead > host_idle() / 2);
+        else
+            assert_true(l->lead < host_idle() / 2);
+        finder_end();
+    }
+}
+
+/* A driver takes so many launches ahead: one long wait does not pay for all that follows. */
+TEST(test_lead_is_bounded)
+{
+    finder_begin("bounded");
+    p->told = true;
+    int64_t item = finder_python("train.py", "main", 7);
+    launch(1000 * MS, 1);
+    program_sync(p, SYNC_STREAM, item, 1);
+    for (int i = 0; i < 2000; i++)
+        prepare(60 * US, 1);
+    finder_look();
+    const struct sync_line *l = line_at("train.py:7");
+    int64_t each = (finder.m.facts.end - finder.m.facts.start) / (2000 * SHORT + 1);
+    assert_true(l->time[SYNC_STREAM] >= 990 * MS);
+    assert_true(host_idle() > 200 * MS);
+    assert_true(l->lead > 0);
+    assert_true(l->lead <= LEAD_LAUNCHES * each + MS);
+    finder_end();
+}
+
+TEST(test_no_memory)
+{
+    finder_begin("memory");
+    p->told = true;
+    int64_t item = finder_python("train.py", "step", 7);
+    for (int i = 0; i < 5; i++) {
+        launch(2 * MS, 1);
+        program_sync(p, SYNC_STREAM, item, 1);
+        prepare(60 * US, 1);
+    }
+    finder_without_memory();
+    finder_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wait_costs_the_lead),
+        cmocka_unit_test(test_host_is_next),
+        cmocka_unit_test(test_waits_that_keep_the_lead),
+        cmocka_unit_test(test_other_waits_stay),
+        cmocka_unit_test(test_other_threads_go_on),
+        cmocka_unit_test(test_lead_is_bounded),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
+}
