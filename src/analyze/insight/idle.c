@@ -32,6 +32,7 @@ struct line {
     bool inherited;
     struct did did[ACTIVITIES];
     enum idle_activity activity; /* the one with at least half of the time */
+    struct did stuck;            /* of the time, that in which the thread could not run */
 };
 
 /* An activity at all lines that have no finding for it. */
@@ -101,38 +102,58 @@ static void add_row(struct lines *l, const struct idle_row *r)
     }
 }
 
-/* Adds what the host did at each line. */
+/* True for states in which the line is not what has to be changed. */
+static bool is_stuck(uint32_t doing)
+{
+    return IDLE_DOING_STATE(doing) == IDLE_RUNNABLE ||
+           IDLE_DOING_STATE(doing) == IDLE_WAITS_FOR_GIL;
+}
+
+static void add_did(struct did *d, const struct idle_line *r)
+{
+    d->ns = cells_sum(d->ns, r->estimated);
+    d->looks += r->looks;
+}
+
+/* Adds what the host did at each line, and the time of the line's main state. */
 static int add_activities(const struct model *m, const struct insights *to, struct lines *l)
 {
     uint8_t *nodes = idle_activity_list(m);
     for (size_t i = 1; nodes && i < m->idle.lines.rows.count; i++) {
         const struct idle_line *r = keyed_at(&m->idle.lines.rows, i);
         uint32_t at = r->node ? l->at[stacks_node_at(&m->stacks, r->node)->place] : 0;
-        if (!at || !nodes[r->node] || !r->looks || r->flags & IDLE_ENDED_BY ||
-            !is_host(to, r->cause))
+        if (!at || !r->looks || r->flags & IDLE_ENDED_BY || !is_host(to, r->cause))
             continue;
-        struct did *d = &l->items[at - 1].did[nodes[r->node]];
-        d->ns = cells_sum(d->ns, r->estimated);
-        d->looks += r->looks;
+        struct line *line = &l->items[at - 1];
+        if (nodes[r->node])
+            add_did(&line->did[nodes[r->node]], r);
+        if (is_stuck(r->doing) && IDLE_DOING_STATE(r->doing) == IDLE_DOING_STATE(line->doing))
+            add_did(&line->stuck, r);
     }
     int rc = nodes ? 0 : GPUFL_E_NOMEM;
     mem_free(nodes);
     return rc;
 }
 
-/* Says how well the activities of a line are known, and which has half of the line's time. */
+/* Says how well a part of a line's time is known. True: it is half of the time. */
+static bool judge(const struct line *l, struct did *d)
+{
+    if (!d->looks || d->looks > l->looks)
+        return false;
+    double share = cells_share((double)d->ns, (double)l->ns),
+           half = idle_lines_half_width(d->looks, l->looks) * (double)l->ns;
+    d->variance = share * share * l->variance + half * half;
+    return 2 * (double)d->ns >= (double)l->ns;
+}
+
+/* Finds what has half of a line's time. */
 static void judge_activities(struct line *l)
 {
-    for (int a = 1; a < ACTIVITIES; a++) {
-        struct did *d = &l->did[a];
-        if (!d->looks || d->looks > l->looks)
-            continue;
-        double share = cells_share((double)d->ns, (double)l->ns),
-               half = idle_lines_half_width(d->looks, l->looks) * (double)l->ns;
-        d->variance = share * share * l->variance + half * half;
-        if (2 * (double)d->ns >= (double)l->ns)
+    for (int a = 1; a < ACTIVITIES; a++)
+        if (judge(l, &l->did[a]))
             l->activity = (enum idle_activity)a;
-    }
+    if (!judge(l, &l->stuck))
+        l->stuck = (struct did){0};
 }
 
 /* Adds the activities of a line that its finding does not name. */
@@ -243,8 +264,28 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
     insight_fact(i, "activity_half_width_ns", cells_whole(sqrt(d->variance)));
 }
 
+/* Says for how much of the line's time its thread could not run. Only that can be given back by
+ * the step. */
+static void put_stuck(const struct model *m, struct insight *i, const struct line *l,
+                      const char *was, const char *next, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!l->stuck.looks)
+        return;
+    buf_printf(out, " For %s of that time (± %s) the thread %s.",
+               units_percent(a, (double)l->stuck.ns, (double)l->ns),
+               units_time(b, cells_whole(sqrt(l->stuck.variance))), was);
+    i->next = next;
+    if (!l->activity) {
+        i->gives_back = sum_idle_of_run(m, l->stuck.ns);
+        i->half_width = sum_idle_of_run(m, cells_whole(sqrt(l->stuck.variance)));
+    }
+    insight_fact(i, "stuck_ns", l->stuck.ns);
+}
+
 /* What the thread did at the line, as a sentence; nothing where it ran, or nobody knows. */
-static void put_doing(struct insight *i, const struct line *l, struct buf *out)
+static void put_doing(const struct model *m, struct insight *i, const struct line *l,
+                      struct buf *out)
 {
     const char *call = idle_doing_call(l->doing);
     switch (IDLE_DOING_STATE(l->doing)) {
@@ -252,12 +293,11 @@ static void put_doing(struct insight *i, const struct line *l, struct buf *out)
         buf_printf(out, " It was blocked%s%s%s.", *call ? " (" : "", call, *call ? ")" : "");
         break;
     case IDLE_RUNNABLE:
-        buf_str(out, " It was ready to run, and no core was free.");
-        i->next = insight_more_cores;
+        put_stuck(m, i, l, "was ready to run, and no core was free", insight_more_cores, out);
         break;
     case IDLE_WAITS_FOR_GIL:
-        buf_str(out, " It waited for the interpreter's lock (GIL), which another thread had.");
-        i->next = insight_less_gil;
+        put_stuck(m, i, l, "waited for the interpreter's lock (GIL), which another thread had",
+                  insight_less_gil, out);
         break;
     default:
         break;
@@ -296,7 +336,7 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
         put_activity(m, i, l->activity, &l->did[l->activity], l->ns, &text);
     else
         rc = rc ? rc : insight_inside(m, i, causes_of(l), &text);
-    put_doing(i, l, &text);
+    put_doing(m, i, l, &text);
     i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);

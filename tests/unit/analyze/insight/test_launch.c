@@ -183,6 +183,35 @@ TEST(test_states)
     finder_end();
 }
 
+/* A thread that has no core for part of its time at a line: where that is most of it, the finding
+ * has that part alone, with what helps; else the line has all of it. */
+TEST(test_state_of_a_line)
+{
+    for (int most = 0; most < 2; most++) {
+        int without = most ? 20 : 10;
+        finder_begin("line");
+        int64_t step = finder_python("a.py", "step", 9), line = finder_python("a.py", "f", 7);
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
+        for (int i = 0; i < 30; i++)
+            at_line(2, line, step, 3000000, 1, i < without ? 2 : 1);
+        finder_look();
+        const struct insight *i = finder_find("late_launch", "a.py:7");
+        assert_non_null(i);
+        int64_t idle = finder_fact(i, "gpu_idle_ns");
+        assert_true(idle >= 30 * 3000000);
+        assert_int_equal(!!strstr(i->text, "no core was free"), most);
+        assert_int_equal(!!strstr(i->next, "OMP_NUM_THREADS"), most);
+        if (most) {
+            assert_int_equal(i->gives_back, finder_fact(i, "stuck_ns"));
+            assert_in_range(i->gives_back, idle * 65 / 100, idle * 68 / 100);
+            assert_true(i->half_width > 0);
+        } else {
+            assert_int_equal(i->gives_back, idle);
+        }
+        finder_end();
+    }
+}
+
 static const struct insight *find_title(const char *title)
 {
     for (size_t i = 0; i < finder.found.count; i++)
@@ -307,11 +336,16 @@ TEST(test_shared)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_storm),  cmocka_unit_test(test_late),
-        cmocka_unit_test(test_idle),   cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_inside), cmocka_unit_test(test_states),
-        cmocka_unit_test(test_shared), cmocka_unit_test(test_lock_holder),
-        cmocka_unit_test(test_cores),  cmocka_unit_test(test_pages)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_storm),
+                                       cmocka_unit_test(test_late),
+                                       cmocka_unit_test(test_idle),
+                                       cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_inside),
+                                       cmocka_unit_test(test_states),
+                                       cmocka_unit_test(test_state_of_a_line),
+                                       cmocka_unit_test(test_shared),
+                                       cmocka_unit_test(test_lock_holder),
+                                       cmocka_unit_test(test_cores),
+                                       cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
