@@ -157,16 +157,21 @@ static int64_t steady_time(const struct model *m, uint32_t kind, int64_t most)
     return ns < most ? ns : most;
 }
 
-int insight_pageable_copies(const struct model *m, struct insights *to)
+int64_t insight_copies_alone(const struct model *m)
 {
     struct busy_result compute, any;
-    int rc = 0;
     busy_result(&m->devices.compute, &compute);
     busy_result(&m->devices.any, &any);
     int64_t alone = any.busy - compute.busy;
     if (sum_steps_steady(m))
         alone -= m->steps.any_before - m->steps.compute_before;
-    alone = alone > 0 ? alone : 0;
+    return alone > 0 ? alone : 0;
+}
+
+int insight_pageable_copies(const struct model *m, struct insights *to)
+{
+    int rc = 0;
+    int64_t alone = insight_copies_alone(m);
     for (uint32_t k = 0; !rc && k < TRANSFER_KINDS; k++) {
         const struct transfer_sum *t = &m->transfers.pageable[k];
         if (t->bytes >= INSIGHT_pageable_bytes &&

@@ -17,6 +17,8 @@ struct did {
     int64_t ns;
     uint64_t looks;
     double variance; /* ns² at 95 % */
+    int64_t calls;   /* ns of idle time in calls that were made for it, in no ns */
+    int64_t copies;  /* ns of copies on the GPU, of the session */
 };
 
 /* The host's own time at a line, and in launches there. */
@@ -115,6 +117,31 @@ static void add_did(struct did *d, const struct idle_line *r)
     d->looks += r->looks;
 }
 
+static struct did *did_of(const struct model *m, struct lines *l, const uint8_t *nodes,
+                          uint32_t node)
+{
+    uint32_t at = nodes[node] ? l->at[stacks_node_at(&m->stacks, node)->place] : 0;
+    return at ? &l->items[at - 1].did[nodes[node]] : NULL;
+}
+
+/* Adds what an activity costs besides the host's own time: its stacks are those of calls that
+ * waited, and of copies. A checkpoint copies what it writes. */
+static void add_made_for(const struct model *m, struct lines *l, const uint8_t *nodes)
+{
+    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
+        const struct idle_line *r = keyed_at(&m->idle.lines.rows, i);
+        struct did *d = r->node && r->cause <= IDLE_CODE ? did_of(m, l, nodes, r->node) : NULL;
+        if (d)
+            d->calls = cells_sum(d->calls, r->exact);
+    }
+    for (size_t i = 1; i < m->work.items.count; i++) {
+        const struct work *w = sum_work_item(&m->work, i);
+        struct did *d = w->kind < WORK_KERNEL ? did_of(m, l, nodes, w->stack) : NULL;
+        if (d)
+            d->copies = cells_sum(d->copies, w->time);
+    }
+}
+
 /* Adds what the host did at each line, and the time of the line's main state. */
 static int add_activities(const struct model *m, const struct insights *to, struct lines *l)
 {
@@ -130,6 +157,8 @@ static int add_activities(const struct model *m, const struct insights *to, stru
         if (is_stuck(r->doing) && IDLE_DOING_STATE(r->doing) == IDLE_DOING_STATE(line->doing))
             add_did(&line->stuck, r);
     }
+    if (nodes)
+        add_made_for(m, l, nodes);
     int rc = nodes ? 0 : GPUFL_E_NOMEM;
     mem_free(nodes);
     return rc;
@@ -167,6 +196,8 @@ static void add_spread(struct lines *l, const struct line *line, bool kept)
         s->did.ns = cells_sum(s->did.ns, d->ns);
         s->did.looks += d->looks;
         s->did.variance += d->variance;
+        s->did.calls = cells_sum(s->did.calls, d->calls);
+        s->did.copies = cells_sum(s->did.copies, d->copies);
         s->lines++;
         if (d->ns > s->most) {
             s->most = d->ns;
@@ -236,12 +267,33 @@ static void put_stretches(const struct model *m, enum idle_activity a, struct bu
     char b[UNITS_TEXT], c[UNITS_TEXT];
     if (a == ACTIVITY_INPUT_WAIT || a == ACTIVITY_INPUT_WORK)
         return;
-    if (s->all > 1)
+    if (s->mixed)
+        buf_str(out, " It did so again and again, with other work between.");
+    else if (s->all > 1)
         buf_printf(out, " It did so %s times, %s of them after the first %d %% of the run.",
                    units_count(b, (int64_t)s->all), units_count(c, (int64_t)s->later), IDLE_START);
     else if (s->all)
         buf_printf(out, " It did so once, %s the first %d %% of the run.",
                    s->later ? "after" : "within", IDLE_START);
+}
+
+/* Says what calls and copies for it cost besides, where they are worth a word. */
+static int64_t put_made_for(const struct model *m, struct insight *i, const struct did *d,
+                            struct buf *out)
+{
+    char a[UNITS_TEXT];
+    int64_t calls = sum_idle_of_run(m, d->calls), alone = insight_copies_alone(m),
+            copies = cells_whole((double)d->copies * sum_steps_copy_part(m));
+    copies = copies < alone ? copies : alone;
+    if (insight_is_share(m, calls, INSIGHT_worth, 1000))
+        buf_printf(out, " Calls that it made for this left the GPU idle for %s more.",
+                   units_time(a, d->calls));
+    if (insight_is_share(m, copies, INSIGHT_worth, 1000))
+        buf_printf(out, " Its copies took %s of the GPU's time.", units_time(a, copies));
+    insight_fact(i, "activity_calls_ns", d->calls);
+    insight_fact(i, "activity_copies_ns", copies);
+    i->calls = calls;
+    return cells_sum(calls, copies);
 }
 
 /* Says what the host did, and takes the step that helps. of: the time of which d is a part. */
@@ -250,14 +302,15 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
 {
     const struct activity_text *t = idle_activity_text(a);
     char b[UNITS_TEXT], c[UNITS_TEXT], e[UNITS_TEXT];
-    buf_printf(out, " For %s of it (± %s) the host %s, by %s samples.",
+    buf_printf(out, " For %s of that time (± %s) the host %s, by %s samples.",
                units_percent(b, (double)d->ns, (double)of),
                units_time(c, cells_whole(sqrt(d->variance))), t->was,
                units_count(e, (int64_t)d->looks));
     put_stretches(m, a, out);
+    int64_t more = put_made_for(m, i, d, out);
     buf_printf(out, " %s", t->unless);
     i->next = t->next;
-    i->gives_back = sum_idle_of_run(m, d->ns);
+    i->gives_back = cells_sum(sum_idle_of_run(m, d->ns), more);
     i->half_width = sum_idle_of_run(m, cells_whole(sqrt(d->variance)));
     insight_fact(i, "activity_ns", d->ns);
     insight_fact(i, "activity_samples", (int64_t)d->looks);
@@ -394,8 +447,11 @@ static int add_everywhere(const struct model *m, const struct lines *l, enum idl
     rc = insight_say(&i->title, &text);
     buf_str(&text, "The GPU sat idle for ");
     sum_idle_put(m, s->did.ns, &text);
-    buf_printf(&text, " at %s line%s together.", units_count(b, (int64_t)s->lines),
-               s->lines == 1 ? "" : "s");
+    if (s->lines > 1)
+        buf_printf(&text, " at %s lines together", units_count(b, (int64_t)s->lines));
+    else
+        insight_put_where(m, s->place, &text);
+    buf_char(&text, '.');
     put_activity(m, i, a, &s->did, s->did.ns, &text);
     i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);

@@ -270,7 +270,8 @@ static bool has_waits(const struct insight_rule *r)
 }
 
 /* True where a finding about a line has the time of another one there: of the line's calls that of
- * sync_line, and of a late rank that of its own GPU. Or it has that of all of its rule. */
+ * sync_line, of what the host did that of most calls which it made for that, and of a late rank
+ * that of its own GPU. Or it has that of all of its rule. */
 static bool has_time_of(const struct insight *i, const struct insight *other)
 {
     const char *id = other->rule->id;
@@ -278,6 +279,8 @@ static bool has_time_of(const struct insight *i, const struct insight *other)
         return i != other;
     if (i->place != other->place || !i->place || i->gives_back < other->gives_back)
         return false;
+    if (i->calls && other->rule->category == INSIGHT_SYNCHRONIZATION)
+        return i->calls >= other->gives_back - other->gives_back / 4;
     return strcmp(i->rule->id, "rank_wait") != 0
                ? !strcmp(id, "sync_line") && has_waits(i->rule)
                : !other->ended_by && (!strcmp(id, "late_launch") || !strcmp(id, "idle_cause"));

@@ -72,6 +72,7 @@ struct insight {
     uint32_t device;    /* index in model.devices; 0: none */
     int64_t gives_back; /* ns of the run, at most; by the rule's bound */
     int64_t half_width; /* ns of it at 95 %; 0: all of it was measured; CELL_NULL: unknown */
+    int64_t calls;      /* ns of it that are idle time in calls at its line */
     bool ended_by;      /* the line launched what ended the time, and need not have taken it */
     bool of_rule;       /* it has the time of all findings of its rule */
     unsigned band;      /* of gives_back: 0 is nothing */
@@ -159,6 +160,9 @@ struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *s
 /* "; 83 % of it at train.py:90 in train_step()"; nothing for place 0. */
 void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
                           struct buf *out);
+
+/* ns in which copies ran and no kernel, of what shares are of. */
+int64_t insight_copies_alone(const struct model *m);
 
 /* Findings about what kept the thread that launches from running, at whatever line (states.c), and
  * their steps. */

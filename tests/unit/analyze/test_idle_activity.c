@@ -246,6 +246,61 @@ TEST(test_again)
     finder_end();
 }
 
+/* A copy of ordinary memory that blocks, made by a stack. */
+static void copy_out(int64_t stack, int64_t ns)
+{
+    struct program *p = &finder.p;
+    struct memcpy_row row = {.start = (p->gpu > p->now ? p->gpu : p->now) + 3000,
+                             .duration = ns,
+                             .bytes = 8 << 20,
+                             .kind = 2,
+                             .src_memory = 3,
+                             .dst_memory = 1,
+                             .stream = 1,
+                             .correlation = p->correlation + 1};
+    make_log_rows(&p->log, RECORD_memcpy, &row, 1);
+    p->gpu = row.start + ns;
+    program_call(p, (struct wait_row){.duration = p->gpu - p->now + 2000,
+                                      .call = SYNC_COPY,
+                                      .stack = stack,
+                                      .thread = 42,
+                                      .bytes = row.bytes});
+}
+
+/* A checkpoint costs its copies and the waits for them as well, and comes again after other work.
+ * Copies that the same line makes for something else are not the checkpoint's. */
+TEST(test_made_for)
+{
+    for (int its = 0; its < 2; its++) {
+        begin("made");
+        int64_t line = finder_python("/srv/app/train.py", "train", 30),
+                save = called(line, SITE "torch/serialization.py", "save"),
+                step = finder_python("/srv/app/train.py", "step", 9);
+        for (int i = 0; i < 10; i++) {
+            copy_out(its ? save : line, 800000);
+            gap(save, step, 6000000, 4);
+            gap(line, step, 1000000, 3);
+        }
+        finder_look();
+        const struct insight *i = finder_find("late_launch", "train.py:30"),
+                             *calls = finder_find("sync_line", "train.py:30");
+        assert_non_null(i);
+        assert_non_null(calls);
+        assert_string_equal(i->title, "Writing a checkpoint");
+        assert_non_null(strstr(i->text, "It did so again and again, with other work between."));
+        int64_t own = finder_fact(i, "activity_ns"), waited = finder_fact(i, "activity_calls_ns"),
+                copies = finder_fact(i, "activity_copies_ns");
+        assert_int_equal(copies, its ? 10 * 800000 : 0);
+        assert_int_equal(waited > 10 * 500000, its);
+        assert_int_equal(!!strstr(i->text, "left the GPU idle for"), its);
+        assert_int_equal(!!strstr(i->text, "Its copies took 8.00 ms"), its);
+        assert_int_equal(i->gives_back, own + waited + copies);
+        assert_int_equal(calls->part_of, its ? (size_t)(i - finder.found.items) + 1 : 0);
+        finder_without_memory();
+        finder_end();
+    }
+}
+
 /* Many lines with little each make one finding together, at the line with most. */
 TEST(test_spread)
 {
@@ -311,7 +366,7 @@ int main(void)
         cmocka_unit_test(test_frames),     cmocka_unit_test(test_rows),
         cmocka_unit_test(test_document),   cmocka_unit_test(test_line),
         cmocka_unit_test(test_own_loader), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_spread),     cmocka_unit_test(test_native),
-        cmocka_unit_test(test_loads)};
+        cmocka_unit_test(test_made_for),   cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_native),     cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

@@ -88,10 +88,12 @@ uint8_t *idle_activity_list(const struct model *m)
 
 /* ---- stretches --------------------------------------------------------------------------- */
 
-/* When a thread was last seen in an activity. */
+/* When a thread was last seen in an activity. Of no activity: how often it was seen at all. */
 struct seen {
     uint32_t thread, activity;
-    int64_t last; /* ns; not of the key */
+    int64_t last;    /* ns; not of the key, as the next ones */
+    uint64_t all;    /* looks at the thread so far; of an activity up to its last one */
+    uint64_t breaks; /* how often the thread was seen elsewhere within the stretch */
 };
 
 static void count(const struct model *m, struct idle_stretches *to, int64_t time)
@@ -103,16 +105,26 @@ static void count(const struct model *m, struct idle_stretches *to, int64_t time
 
 static int count_look(struct model *m, struct keyed *pairs, const struct idle_look *look, uint8_t a)
 {
-    struct seen key = {.thread = look->thread, .activity = a};
+    struct seen key = {.thread = look->thread};
     uint32_t at;
     bool added;
     int rc = keyed_put(pairs, &key, &at, &added);
     if (rc || !at)
         return rc;
+    uint64_t all = ++((struct seen *)keyed_at(pairs, at))->all;
+    key.activity = a;
+    rc = a ? keyed_put(pairs, &key, &at, &added) : 0;
+    if (rc || !a || !at)
+        return rc;
     struct seen *s = keyed_at(pairs, at);
-    if (added || look->time - s->last > IDLE_STRETCH_MS * 1000000ll)
+    if (added || look->time - s->last > IDLE_STRETCH_MS * 1000000ll) {
+        s->breaks = 0;
         count(m, &m->idle.stretches[a], look->time);
+    } else if (all - s->all > IDLE_BREAK_LOOKS && ++s->breaks == IDLE_BREAKS) {
+        m->idle.stretches[a].mixed++;
+    }
     s->last = look->time;
+    s->all = all;
     return 0;
 }
 
@@ -135,7 +147,7 @@ int idle_activity_count(struct model *m)
     keyed_init(&pairs, sizeof(struct seen), offsetof(struct seen, last), PAIRS_MAX);
     for (size_t i = 0; !rc && i < l->count; i++) {
         uint8_t a = nodes[stacks_node_of(&m->stacks, l->rows[i].stack)];
-        rc = a ? count_look(m, &pairs, &l->rows[i], a) : 0;
+        rc = count_look(m, &pairs, &l->rows[i], a);
     }
     keyed_fini(&pairs);
     mem_free(nodes);

@@ -19,6 +19,8 @@ enum idle_activity {
 enum {
     IDLE_STRETCH_MS = 1000, /* samples of an activity farther apart are of two stretches */
     IDLE_START = 10,        /* % of a session in which it starts */
+    IDLE_BREAK_LOOKS = 2,   /* a thread seen elsewhere so often in a row has left the activity, */
+    IDLE_BREAKS = 2,        /* and if it left so often, nobody knows how often it began */
 };
 
 struct activity_text {
@@ -29,6 +31,7 @@ struct activity_text {
 struct idle_stretches {
     uint64_t all;
     uint64_t later; /* of them, after the session's start */
+    uint64_t mixed; /* of them, those with other work between: they may have begun more than once */
 };
 
 /* Words of an activity other than ACTIVITY_NONE. */

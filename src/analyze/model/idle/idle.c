@@ -361,6 +361,7 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
     for (int a = 0; a < ACTIVITIES; a++) {
         s->stretches[a].all += o->stretches[a].all;
         s->stretches[a].later += o->stretches[a].later;
+        s->stretches[a].mixed += o->stretches[a].mixed;
     }
     rc = rc ? rc : idle_lines_merge(into, from, shift);
     rc = rc ? rc : idle_holders_merge(into, from);
