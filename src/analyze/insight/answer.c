@@ -71,8 +71,23 @@ static void put_edges(const struct model *m, int64_t idle, int64_t edges, struct
     put_top_kernel(m, a, out);
 }
 
-/* No finding is worth 1 %: the answer is how busy the GPU was. */
-static void put_nothing(const struct model *m, struct answer *a, struct buf *out)
+/* Names the finding that gives back most by theory. */
+static void put_theory(const struct model *m, const struct insight *i, struct buf *out)
+{
+    char share[UNITS_TEXT];
+    buf_printf(out, " In theory %s more could be won at most: %s",
+               units_percent(share, (double)i->gives_back, (double)sum_steps_time(m)), i->title);
+    if (i->kernel) {
+        buf_str(out, ", ");
+        insight_put_kernel(m, i->kernel, out);
+    }
+    buf_str(out, " (--section insights).");
+}
+
+/* No finding is worth 1 %: the answer is how busy the GPU was. theory: one that may be, by theory
+ * alone; or NULL. */
+static void put_nothing(const struct model *m, const struct insight *theory, struct answer *a,
+                        struct buf *out)
 {
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all, wall = sum_steps_time(m);
@@ -99,9 +114,12 @@ static void put_nothing(const struct model *m, struct answer *a, struct buf *out
         a->cause = "nothing_to_win";
         a->next = SAMPLE_KERNELS;
         buf_printf(out,
-                   "Nothing to win here: the %s busy for %s of %s, and no finding gives back 1 %% "
+                   "Nothing to win here: the %s busy for %s of %s, and no %s gives back 1 %% "
                    "of it.",
-                   gpus, units_percent(share, (double)(wall - idle), (double)wall), whole);
+                   gpus, units_percent(share, (double)(wall - idle), (double)wall), whole,
+                   theory ? "measured finding" : "finding");
+        if (theory)
+            put_theory(m, theory, out);
         put_top_kernel(m, a, out);
     } else if (devices == 1 && edges * 2 <= wall && is_busy(idle - edges, wall - edges)) {
         put_edges(m, idle, edges, a, out);
@@ -116,15 +134,31 @@ static void put_nothing(const struct model *m, struct answer *a, struct buf *out
     }
 }
 
+/* A bound by theory below what varies from run to run promises nothing. Where the GPU was busy, and
+ * nobody asked about kernels, it is no answer. */
+static bool is_theory(const struct model *m, const struct insight *i)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    return i->rule->bound == INSIGHT_ESTIMATED && i->severity == INSIGHT_LOW && !m->sass.rows &&
+           !m->samples.functions.count && sum_idle_steady(m, sums, &all) > 0 &&
+           is_busy(sum_idle_of_run(m, all), sum_steps_time(m));
+}
+
 void answer_find(const struct model *m, const struct insights *in, struct answer *a,
                  struct buf *statement)
 {
+    const struct insight *theory = NULL;
     *a = (struct answer){0};
     for (size_t i = 0; i < in->count && !a->insight; i++)
         if (!in->items[i].part_of && in->items[i].band >= INSIGHT_BAND_WORTH)
             a->insight = &in->items[i];
+    if (a->insight && is_theory(m, a->insight)) {
+        theory = a->insight;
+        a->insight = NULL;
+    }
     if (!a->insight) {
-        put_nothing(m, a, statement);
+        put_nothing(m, theory, a, statement);
         return;
     }
     const struct insight *i = a->insight;
