@@ -78,6 +78,7 @@ struct http_client {
     char proxy_shown[128]; /* without them; "": none */
     char place[PLACE_MAX]; /* url, and the proxy where there is one: for messages */
     char *authorization;   /* owned: the header line, wiped */
+    char *sign, *signer;   /* owned, the second wiped; NULL: requests are not signed */
     struct http_client_config config;
     char error[CURL_ERROR_SIZE];
 };
@@ -180,14 +181,21 @@ static void close_handle(struct http_client *c)
     c->easy = NULL;
 }
 
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    mem_free(secret);
+}
+
 void http_client_close(struct http_client *c)
 {
     if (!c)
         return;
     close_handle(c);
-    if (c->authorization)
-        explicit_bzero(c->authorization, strlen(c->authorization));
-    mem_free(c->authorization);
+    wipe(c->authorization);
+    wipe(c->signer);
+    mem_free(c->sign);
     explicit_bzero(c->proxy, sizeof c->proxy);
     mem_free(c);
 }
@@ -227,6 +235,16 @@ static int make_authorization(struct http_client *c, const char *key, struct err
     return 0;
 }
 
+static int take_signer(struct http_client *c, const struct http_client_config *config,
+                       struct err *e)
+{
+    if (!config->sign)
+        return 0;
+    c->sign = mem_strdup(config->sign);
+    c->signer = mem_strdup(config->signer);
+    return c->sign && c->signer ? 0 : err_nomem(e);
+}
+
 int http_client_open(struct http_client **out, const struct http_client_config *config,
                      struct err *e)
 {
@@ -235,12 +253,14 @@ int http_client_open(struct http_client **out, const struct http_client_config *
     if (!c)
         return err_nomem(e);
     c->config = *config;
-    c->config.key = NULL;
+    c->config.key = c->config.sign = c->config.signer = NULL;
     int rc = http_client_clean_url(config->url, c->url, sizeof c->url, e);
     if (!rc)
         rc = choose_proxy(c, e);
     if (!rc)
         rc = make_authorization(c, config->key, e);
+    if (!rc)
+        rc = take_signer(c, config, e);
     if (!rc)
         rc = open_curl(e);
     if (!rc)
@@ -288,12 +308,13 @@ static bool add_field(struct curl_slist **list, const char *name, const char *va
 }
 
 /* The header: ours, and the call's. "Expect:" without a value keeps libcurl from asking leave and
- * waiting a second for servers that do not answer that. */
+ * waiting a second for servers that do not answer that. libcurl 7.88 would sign that field and not
+ * send it, which no storage accepts: signed requests leave it out. */
 static struct curl_slist *make_fields(const struct http_client *c,
                                       const struct http_client_call *call, bool *ok)
 {
-    struct curl_slist *list = curl.slist_append(NULL, "Expect:"), *longer;
-    *ok = list != NULL;
+    struct curl_slist *list = c->sign ? NULL : curl.slist_append(NULL, "Expect:"), *longer;
+    *ok = c->sign || list;
     if (*ok && c->authorization) {
         longer = curl.slist_append(list, c->authorization);
         *ok = longer != NULL;
@@ -330,6 +351,10 @@ static void set_connection(const struct http_client *c)
         curl.easy_setopt(h, CURLOPT_SSLCERT, o->client_cert);
     if (o->client_key)
         curl.easy_setopt(h, CURLOPT_SSLKEY, o->client_key);
+    if (c->sign) {
+        curl.easy_setopt(h, CURLOPT_AWS_SIGV4, c->sign);
+        curl.easy_setopt(h, CURLOPT_USERPWD, c->signer);
+    }
     /* Sets the chosen proxy, and none that libcurl would find in the environment. */
     curl.easy_setopt(h, CURLOPT_PROXY, c->proxy);
     curl.easy_setopt(h, CURLOPT_NOPROXY, "");

@@ -8,7 +8,8 @@
  * Certificates are checked; https is meant where a URL names no scheme. Redirects are not
  * followed, so that the key goes nowhere else; proxies are those of the environment
  * (https_proxy, no_proxy, …), except for servers on this machine, which are asked directly. No
- * message has the key, which is wiped at the end. The caller tries again (backoff.h).
+ * message has the key or the signer, which are wiped at the end. The caller tries again
+ * (backoff.h).
  *
  * A client is for one thread at a time; several clients are independent. */
 #ifndef GPUFL_NET_CLIENT_HTTP_CLIENT_H
@@ -28,6 +29,8 @@ struct sockaddr;
 struct http_client_config {
     const char *url;         /* "https://host[:port][/prefix]"; no scheme: https */
     const char *key;         /* sent as Bearer; NULL or "": none */
+    const char *sign;        /* how libcurl signs requests, "aws:amz:us-east-1:s3"; NULL: not */
+    const char *signer;      /* with sign: "NAME:SECRET" */
     const char *ca_file;     /* PEM with the authorities to trust; NULL: the system's */
     const char *ca_advice;   /* ends the sentence on an untrusted certificate; NULL: the system's */
     const char *client_cert; /* PEM with the certificate to show; NULL: none */
