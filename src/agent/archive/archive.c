@@ -1,0 +1,267 @@
+/* archive.c - see archive.h: a folder into the bucket. */
+#include "agent/archive/archive.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK = 64 << 10 };
+
+static const int64_t SECOND = 1000000000, OBJECT_MOST = 5LL << 30; /* bytes, of one request */
+
+static int64_t time_of(const struct stat *st)
+{
+    return st->st_mtim.tv_sec * SECOND + st->st_mtim.tv_nsec;
+}
+
+/* ---- the folder ---------------------------------------------------------------------------- */
+
+/* The regular file of that name, no link; negative: there is none. */
+static int open_file(const char *folder, const char *name, struct stat *st)
+{
+    char path[PATH_MAX];
+    if (path_join(path, sizeof path, folder, name))
+        return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, st) || !S_ISREG(st->st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Links and other kinds are left out. */
+int archive_list(const char *folder, struct manifest *m, struct err *e)
+{
+    struct manifest_file *f;
+    struct dirent *entry;
+    struct stat st;
+    int rc = 0;
+    m->count = 0;
+    m->last = 0;
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return err_set_vendor(e, err_from_errno(errno), errno, "%s", folder);
+    while (!rc && (entry = readdir(dir))) {
+        if (!manifest_takes(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+            continue;
+        rc = manifest_add(m, entry->d_name, &f);
+        if (!rc) {
+            f->bytes = st.st_size;
+            f->modified = time_of(&st);
+            m->last = f->modified > m->last ? f->modified : m->last;
+        }
+    }
+    closedir(dir);
+    return rc ? err_set(e, GPUFL_E_INVAL, "%s has more than %d files", folder, MANIFEST_FILES) : 0;
+}
+
+bool archive_is_same(const char *folder, const struct manifest *m)
+{
+    struct manifest now;
+    manifest_init(&now);
+    bool same = !archive_list(folder, &now, NULL) && now.count == m->count;
+    for (size_t i = 0; same && i < m->count; i++) {
+        const struct manifest_file *f = &m->files[i], *there = manifest_find(&now, f->name);
+        same = there && there->bytes == f->bytes && there->modified == f->modified;
+    }
+    manifest_fini(&now);
+    return same;
+}
+
+/* ---- one file ------------------------------------------------------------------------------ */
+
+struct sending {
+    int fd;
+    int64_t at, size; /* bytes */
+    const volatile sig_atomic_t *stop;
+};
+
+static int64_t read_some(void *arg, char *out, size_t size)
+{
+    struct sending *x = arg;
+    int64_t left = x->size - x->at;
+    ssize_t n = pread(x->fd, out, (int64_t)size < left ? size : (size_t)left, x->at);
+    if (n < 0 || (n == 0 && left)) /* it got shorter */
+        return GPUFL_E_STATE;
+    x->at += n;
+    return n;
+}
+
+static int sum_file(struct sending *x, char hex[SHA256_HEX])
+{
+    static _Thread_local char chunk[CHUNK];
+    struct sha256 sum;
+    int64_t n;
+    sha256_init(&sum);
+    while ((n = read_some(x, chunk, sizeof chunk)) > 0)
+        sha256_add(&sum, chunk, (size_t)n);
+    sha256_end(&sum, hex);
+    x->at = 0;
+    return (int)n;
+}
+
+static int changed(const char *folder, const char *name, struct err *e)
+{
+    return err_set(e, GPUFL_E_STATE, "%s/%s changed while it was archived", folder, name);
+}
+
+/* Sends a file unless the earlier manifest has it. */
+static int put_file(struct s3 *s, const char *folder, const struct manifest *m,
+                    struct manifest_file *f, const struct manifest *before,
+                    struct archive_counts *n, struct s3_answer *why, struct err *e)
+{
+    char key[MANIFEST_KEY];
+    struct stat st;
+    struct sending x = {.fd = open_file(folder, f->name, &st), .size = f->bytes};
+    if (f->bytes > OBJECT_MOST)
+        return err_set(e, GPUFL_E_INVAL, "%s/%s has more than 5 GiB, which is no part of a log",
+                       folder, f->name);
+    if (x.fd < 0)
+        return changed(folder, f->name, e);
+    int rc = sum_file(&x, f->sha256) ? changed(folder, f->name, e) : 0;
+    const struct manifest_file *known = manifest_find(before, f->name);
+    if (!rc && known && known->bytes == f->bytes && strcmp(known->sha256, f->sha256) == 0) {
+        n->had++;
+    } else if (!rc) {
+        const struct s3_body b = {.read = read_some,
+                                  .arg = &x,
+                                  .size = f->bytes,
+                                  .sha256 = f->sha256,
+                                  .type = "application/octet-stream"};
+        manifest_file_key(m->session, f, key);
+        rc = s3_put(s, key, &b, why, e);
+        if (rc == GPUFL_E_STATE && x.at < x.size && fstat(x.fd, &st) == 0 && st.st_size < x.size)
+            rc = changed(folder, f->name, e);
+        if (!rc && why->status / 100 != 2)
+            rc = s3_refusal(s, why, e);
+        n->objects += !rc;
+        n->bytes += rc ? 0 : (uint64_t)f->bytes;
+    }
+    close(x.fd);
+    return rc;
+}
+
+/* ---- the manifest -------------------------------------------------------------------------- */
+
+static int64_t read_text(void *arg, char *out, size_t size)
+{
+    struct buf *b = arg;
+    size_t n = b->len < size ? b->len : size;
+    memcpy(out, b->data, n);
+    memmove(b->data, b->data + n, b->len - n);
+    b->len -= n;
+    return (int64_t)n;
+}
+
+static int put_manifest(struct s3 *s, const struct manifest *m, struct s3_answer *why,
+                        struct err *e)
+{
+    char key[MANIFEST_KEY], hex[SHA256_HEX];
+    struct sha256 sum;
+    struct buf text;
+    buf_init(&text, MANIFEST_BYTES);
+    manifest_write(m, &text);
+    int rc = buf_error(&text) ? err_set(e, GPUFL_E_INVAL, "the session has too many files") : 0;
+    if (!rc) {
+        sha256_init(&sum);
+        sha256_add(&sum, text.data, text.len);
+        sha256_end(&sum, hex);
+        manifest_key(m->session, key);
+        const struct s3_body b = {.read = read_text,
+                                  .arg = &text,
+                                  .size = (int64_t)text.len,
+                                  .sha256 = hex,
+                                  .type = "application/json"};
+        rc = s3_put(s, key, &b, why, e);
+    }
+    buf_fini(&text);
+    return !rc && why->status / 100 != 2 ? s3_refusal(s, why, e) : rc;
+}
+
+int archive_manifest(struct s3 *s, const char *session, struct manifest *m, struct s3_answer *why,
+                     struct err *e)
+{
+    char key[MANIFEST_KEY];
+    struct buf text;
+    if (!manifest_is_session(session))
+        return err_set(e, GPUFL_E_INVAL, "'%.80s' is no session's name", session);
+    buf_init(&text, MANIFEST_BYTES);
+    manifest_key(session, key);
+    int rc = s3_get_text(s, key, &text, why, e);
+    if (!rc && why->status != 200)
+        rc = s3_refusal(s, why, e);
+    if (!rc)
+        rc = manifest_read(m, text.data, text.len, e);
+    if (!rc && strcmp(m->session, session) != 0)
+        rc = err_set(e, GPUFL_E_INVAL, "its manifest is that of session %s", m->session);
+    buf_fini(&text);
+    return rc;
+}
+
+/* What an earlier archive of the session has; empty where there is none, or a damaged one. */
+static int find_before(struct s3 *s, const struct manifest *m, struct manifest *before,
+                       struct s3_answer *why, struct err *e)
+{
+    int rc = archive_manifest(s, m->session, before, why, e);
+    bool none = why->status == 404 || why->status == 200;
+    if (rc && none && rc != GPUFL_E_NOMEM) {
+        manifest_fini(before);
+        return 0;
+    }
+    if (!rc && strcmp(before->host, m->host) != 0)
+        rc = err_set(e, GPUFL_E_INVAL, "the archive has a session %s of another host, %s",
+                     m->session, before->host);
+    return rc;
+}
+
+/* Removes what only the earlier manifest named. What stays costs room and does no harm. */
+static void remove_before(struct s3 *s, const struct manifest *m, const struct manifest *before)
+{
+    for (size_t i = 0; i < before->count; i++) {
+        const struct manifest_file *f = manifest_find(m, before->files[i].name);
+        char key[MANIFEST_KEY], now[MANIFEST_KEY] = "";
+        struct s3_answer a;
+        manifest_file_key(m->session, &before->files[i], key);
+        if (f)
+            manifest_file_key(m->session, f, now);
+        if (strcmp(key, now) != 0)
+            (void)s3_remove(s, key, &a, NULL);
+    }
+}
+
+int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct archive_counts *n,
+                struct s3_answer *why, struct err *e)
+{
+    struct manifest before;
+    *why = (struct s3_answer){.retry_after = -1};
+    if (!manifest_is_session(m->session))
+        return err_set(e, GPUFL_E_INVAL, "'%.80s' is no session's name", m->session);
+    manifest_init(&before);
+    int rc = archive_list(folder, m, e);
+    if (!rc && !m->count)
+        rc = err_set(e, GPUFL_E_STATE, "%s has no part of a log any more", folder);
+    if (!rc)
+        rc = find_before(s, m, &before, why, e);
+    for (size_t i = 0; !rc && i < m->count; i++)
+        rc = put_file(s, folder, m, &m->files[i], &before, n, why, e);
+    if (!rc && !archive_is_same(folder, m))
+        rc = changed(folder, "", e);
+    m->written = clock_real();
+    if (!rc)
+        rc = put_manifest(s, m, why, e);
+    if (!rc)
+        remove_before(s, m, &before);
+    manifest_fini(&before);
+    return rc;
+}

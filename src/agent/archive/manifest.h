@@ -1,0 +1,56 @@
+/* manifest.h - what an archived session consists of: its files with lengths and checksums.
+ *
+ * Layout in the bucket (docs/archive.md): PREFIX/SESSION/manifest.json, and for each file an object
+ * PREFIX/SESSION/<16 digits of its SHA-256>-<name>. An object's name follows from its content, so
+ * that a later archive of the same session overwrites nothing that an earlier manifest names. A
+ * session without a whole manifest is not there. Pure; owner's thread. */
+#ifndef GPUFL_AGENT_ARCHIVE_MANIFEST_H
+#define GPUFL_AGENT_ARCHIVE_MANIFEST_H
+
+#include "agent/archive/sha256.h"
+#include "agent/part_head.h"
+#include "base/buf.h"
+
+enum {
+    MANIFEST_NAME = 192,      /* bytes of a file's name, with its end */
+    MANIFEST_KEY = 320,       /* of an object's */
+    MANIFEST_FILES = 10000,   /* of a session */
+    MANIFEST_BYTES = 4 << 20, /* of the text */
+};
+
+struct manifest_file {
+    char name[MANIFEST_NAME];
+    char sha256[SHA256_HEX];
+    int64_t bytes, modified; /* modified: ns since the Unix epoch */
+};
+
+struct manifest {
+    char session[PART_ID_MAX];
+    char app[PART_TEXT_MAX], host[PART_TEXT_MAX]; /* "" unknown */
+    int64_t written;                              /* ns since the Unix epoch */
+    int64_t last;                                 /* ns: newest modification of a file */
+    struct manifest_file *files;                  /* owned */
+    size_t count, cap;
+};
+
+void manifest_init(struct manifest *m);
+void manifest_fini(struct manifest *m);
+/* Adds a file of which only the name is set. FULL: too many. */
+int manifest_add(struct manifest *m, const char *name, struct manifest_file **out);
+const struct manifest_file *manifest_find(const struct manifest *m, const char *name);
+
+/* The text, which ends in its own checksum. After sha256_load. */
+void manifest_write(const struct manifest *m, struct buf *out);
+/* INVAL with a sentence: cut off, changed, or of another form. After sha256_load. */
+int manifest_read(struct manifest *m, const char *text, size_t len, struct err *e);
+
+/* Says whether a file of a session's folder belongs to the session: a part of its log, or a sidecar
+ * of a window. */
+bool manifest_takes(const char *name);
+/* Says whether the text can be a session's name in the bucket. */
+bool manifest_is_session(const char *text);
+/* "SESSION/manifest.json", and the key of a file's object. */
+void manifest_key(const char *session, char out[MANIFEST_KEY]);
+void manifest_file_key(const char *session, const struct manifest_file *f, char out[MANIFEST_KEY]);
+
+#endif

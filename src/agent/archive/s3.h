@@ -1,0 +1,85 @@
+/* s3.h - objects in S3-compatible storage: put, get, list, remove.
+ *
+ * Requests go over http_client, in path style (ENDPOINT/BUCKET/KEY), and libcurl signs them (AWS
+ * signature 4). One request a call, no second try. Bodies stream; memory does not grow with them.
+ * The credentials are wiped at the end and are in no message. One thread at a time. */
+#ifndef GPUFL_AGENT_ARCHIVE_S3_H
+#define GPUFL_AGENT_ARCHIVE_S3_H
+
+#include "net/client/http_client.h"
+
+enum { S3_KEY_MAX = 1024, S3_NAME_MAX = 512, S3_BUCKET_MAX = 64 };
+
+/* "s3://BUCKET/PREFIX": the prefix has no slash at its ends, and may be "". */
+struct s3_place {
+    char bucket[S3_BUCKET_MAX];
+    char prefix[S3_NAME_MAX];
+};
+
+/* INVAL with a sentence: names have letters, digits, '.', '_' and '-'. */
+int s3_place_read(const char *url, struct s3_place *out, struct err *e);
+
+/* NULL or "": what AWS's own tools read in the environment, then a standard value. */
+struct s3_config {
+    const char *endpoint; /* AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; the region's at amazonaws.com */
+    const char *region;   /* AWS_REGION, AWS_DEFAULT_REGION; us-east-1 */
+    /* A file with aws_access_key_id = …, aws_secret_access_key = … and perhaps aws_session_token
+     * = …, each on a line; else AWS_ACCESS_KEY_ID and so on. */
+    const char *key_file;
+    const char *ca_file; /* AWS_CA_BUNDLE; the system's */
+    const char *agent;   /* for User-Agent */
+    bool insecure;
+    int64_t timeout;                   /* ns without a byte; 0: 60 s */
+    const volatile sig_atomic_t *stop; /* as http_client_config.stop */
+};
+
+struct s3;
+
+/* INVAL: no credentials, or a malformed address. NOT_BUILT: libcurl or libsodium is missing. */
+int s3_open(struct s3 **out, const struct s3_config *c, const struct s3_place *place,
+            struct err *e);
+void s3_close(struct s3 *s);            /* NULL: none */
+const char *s3_url(const struct s3 *s); /* of the endpoint, for messages */
+
+struct s3_answer {
+    int status;          /* of HTTP; 0: there was none */
+    int64_t retry_after; /* s; -1: not given */
+    char detail[256];    /* what the storage says of an error; "" */
+};
+
+/* The body of an object. sha256: its sum in hex, which the storage checks as it takes it. */
+struct s3_body {
+    int64_t (*read)(void *arg, char *out, size_t size); /* as http_client_call.read */
+    void *arg;
+    int64_t size;
+    const char *sha256;
+    const char *type; /* of its content */
+};
+
+/* All: 0 where there was an answer, whatever its status; else as http_client_send. Keys come after
+ * the place's prefix. */
+int s3_put(struct s3 *s, const char *key, const struct s3_body *b, struct s3_answer *a,
+           struct err *e);
+/* Gives what comes to write (http_client_call.write), or to *text. */
+int s3_get(struct s3 *s, const char *key, int (*write)(void *arg, const char *data, size_t n),
+           void *arg, struct s3_answer *a, struct err *e);
+int s3_get_text(struct s3 *s, const char *key, struct buf *text, struct s3_answer *a,
+                struct err *e);
+int s3_remove(struct s3 *s, const char *key, struct s3_answer *a, struct err *e);
+
+/* One object of a listing. */
+struct s3_entry {
+    char key[S3_KEY_MAX]; /* after the prefix */
+    char modified[32];    /* "2026-11-28T10:00:00.000Z" */
+};
+
+/* All objects below the place's prefix, a thousand a request; take returns 0, or a code that ends
+ * the walk. */
+int s3_list(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), void *arg,
+            struct s3_answer *a, struct err *e);
+
+/* "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: UNAVAILABLE where another try
+ * makes sense, PERM for 401 and 403, NOENT for 404, else INVAL. */
+int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e);
+
+#endif

@@ -1,0 +1,19 @@
+/* s3_key.h - the credentials for S3: from a file as AWS's tools have it, or the environment. */
+#ifndef GPUFL_AGENT_ARCHIVE_S3_KEY_H
+#define GPUFL_AGENT_ARCHIVE_S3_KEY_H
+
+#include "base/err.h"
+
+enum { S3_SECRET_MAX = 2048 };
+
+/* Secrets: s3_key_wipe when done. */
+struct s3_key {
+    char id[128], secret[256];
+    char token[S3_SECRET_MAX]; /* of a session; "": none */
+};
+
+/* file: NULL or "": the environment. INVAL with a sentence that shows no secret. */
+int s3_key_find(struct s3_key *k, const char *file, struct err *e);
+void s3_key_wipe(struct s3_key *k);
+
+#endif
