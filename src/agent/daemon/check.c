@@ -3,6 +3,7 @@
 
 #include "agent/daemon/courier.h"
 #include "agent/daemon/folders.h"
+#include "agent/daemon/keeper.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,5 +70,7 @@ int check_run(const struct options *o, struct err *e)
     int rc = check_sources(o, e);
     if (!rc)
         rc = check_state(o, e);
-    return rc ? rc : check_server(o, e);
+    if (!rc)
+        rc = check_server(o, e);
+    return rc ? rc : keeper_check(o, e);
 }

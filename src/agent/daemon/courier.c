@@ -52,9 +52,9 @@ static int find_key(const struct options *o, char out[KEY_MOST], struct err *e)
     return 0;
 }
 
-int courier_connect(struct courier *c, struct err *e)
+int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, struct remote **out,
+                 struct err *e)
 {
-    const struct options *o = c->options;
     char key[KEY_MOST];
     struct remote_config config = {
         .http = {.url = o->server,
@@ -66,14 +66,22 @@ int courier_connect(struct courier *c, struct err *e)
                  .insecure = o->insecure,
                  .agent = "gpufl-agent/" GPUFL_VERSION,
                  .stall_timeout = o->timeout,
-                 .stop = c->stop},
+                 .stop = stop},
         .api_path = o->api_path};
-    struct remote *fresh;
+    *out = NULL;
     int rc = find_key(o, key, e);
     if (!rc)
-        rc = remote_open(&fresh, &config, e);
-    bool has_key = !rc && *key;
+        rc = remote_open(out, &config, e);
     explicit_bzero(key, sizeof key);
+    return rc;
+}
+
+int courier_connect(struct courier *c, struct err *e)
+{
+    struct remote *fresh;
+    const char *key = getenv("GPUFL_API_KEY");
+    bool has_key = c->options->api_key_file || (key && *key);
+    int rc = courier_dial(c->options, c->stop, &fresh, e);
     if (rc)
         return rc;
     if (!c->remote && has_key && http_client_in_clear(remote_url(fresh)))

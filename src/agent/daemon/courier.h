@@ -72,6 +72,9 @@ struct courier {
 int courier_open(struct courier *c, const struct options *o, struct cursor *cursor,
                  struct letters *letters, const volatile sig_atomic_t *stop, struct err *e);
 void courier_close(struct courier *c);
+/* A connection of its own to the server of the options, with the key as it is now. [any] */
+int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, struct remote **out,
+                 struct err *e);
 /* Makes the connection anew, with the key as it is now. */
 int courier_connect(struct courier *c, struct err *e);
 

@@ -53,6 +53,8 @@ int daemon_open(struct daemon *d, const struct options *o, const volatile sig_at
         d->has_courier = true;
     }
     if (!rc)
+        rc = keeper_open(&d->keeper, o, e);
+    if (!rc)
         rc = folders_open(&d->folders, o->source.items, o->source.count, o->scan, o->no_inotify, e);
     if (!rc)
         rc = open_control(d, e);
@@ -69,6 +71,8 @@ void daemon_close(struct daemon *d)
     publish_close(d);
     if (d->has_control)
         control_close(&d->control);
+    keeper_close(d->keeper);
+    d->keeper = NULL;
     if (d->names.pid) {
         spawn_signal(&d->names, SIGKILL);
         (void)spawn_wait(&d->names, clock_mono() + SECOND, &status);

@@ -10,6 +10,7 @@
 #include "agent/daemon/control.h"
 #include "agent/daemon/courier.h"
 #include "agent/daemon/folders.h"
+#include "agent/daemon/keeper.h"
 #include "base/process/spawn.h"
 #include "net/server/http.h"
 
@@ -29,6 +30,7 @@ struct daemon {
     struct cursor *cursor;   /* owned */
     struct letters *letters; /* owned */
     struct courier courier;
+    struct keeper *keeper; /* owned; NULL: sessions stay as they are */
     struct folders folders;
     struct control control;
     struct http_server *http; /* owned; NULL: none */

@@ -24,6 +24,7 @@ struct folder {
     int64_t due;     /* CLOCK_MONOTONIC ns: when it is looked at next, whatever is reported */
     int64_t touched; /* since when something is reported that was not looked at; 0: nothing */
     bool done;       /* all of the session is on the server */
+    int64_t kept;    /* the stamp with which it was offered to the keeper; 0: it was not */
 };
 
 struct folders {

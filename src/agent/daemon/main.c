@@ -1,6 +1,7 @@
 /* main.c - `gpufl-agent`: run by default, and the commands to one that runs. */
 #include "agent/daemon/check.h"
 #include "agent/daemon/daemon.h"
+#include "agent/daemon/restoring.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -29,11 +30,13 @@ static const char ABOUT[] =
     "Usage: gpufl-agent [run] --source DIR --server URL [options]\n"
     "       gpufl-agent --check [options]\n"
     "       gpufl-agent status | pause | resume | flush | drain | retry [--state DIR]\n"
+    "       gpufl-agent restore --archive s3://BUCKET/PREFIX --into DIR SESSION | --since DAY\n"
     "\n"
     "Sends what is written to sessions below the sources to a gpufl-server as long as it\n"
     "runs: live and finished sessions, each line once. What cannot go waits on disk.\n"
     "`flush` sends at once what is collected, `drain` sends all and ends the agent,\n"
-    "`retry` sends once more what the server had refused.\n";
+    "`retry` sends once more what the server had refused, `restore` fetches sessions from\n"
+    "an archive and checks them.\n";
 
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t wake = -1; /* a descriptor */
@@ -223,6 +226,16 @@ static int check_run_options(const struct options *o, struct err *e)
     return 0;
 }
 
+static int command_restore(const struct options *o, const char *session)
+{
+    struct err e = {0};
+    catch_signals();
+    int rc = restoring_run(o, session, &stop, &e);
+    if (rc)
+        return fail(rc, &e);
+    return finish_output();
+}
+
 static int dispatch(const struct options *o, const char *command)
 {
     static const char *const asks[] = {"status", "pause", "resume", "flush", "drain", "retry"};
@@ -234,7 +247,7 @@ static int dispatch(const struct options *o, const char *command)
                  ? check_run_options(o, &e)
                  : err_set(&e, GPUFL_E_INVAL,
                            "there is no command '%.40s'; the commands are run, status, pause, "
-                           "resume, flush, drain and retry",
+                           "resume, flush, drain, retry and restore",
                            command);
     if (rc)
         return fail(rc, &e);
@@ -261,6 +274,8 @@ int main(int argc, char **argv)
     } else if (o.version) {
         printf("gpufl-agent %s\n", GPUFL_VERSION);
         code = finish_output();
+    } else if (operands && strcmp(argv[1], "restore") == 0 && operands <= 2) {
+        code = command_restore(&o, operands > 1 ? argv[2] : NULL);
     } else if (operands > 1) {
         err_set(&e, GPUFL_E_INVAL, "one command at a time; folders are named by --source");
         code = fail(GPUFL_E_INVAL, &e);

@@ -101,7 +101,9 @@ void publish_status(void *arg, struct buf *out)
     comma = ",";
     COURIER_COUNTS(COUNT_PUT)
 #undef COUNT_PUT
-    buf_str(out, "}}");
+    buf_char(out, '}');
+    keeper_put_status(d->keeper, out);
+    buf_char(out, '}');
 }
 
 /* ---- metrics -------------------------------------------------------------------------------- */
@@ -148,6 +150,7 @@ static void put_metrics(struct daemon *d, struct buf *b)
               (double)p.success / NANOS);
     put_gauge(b, "start_time_seconds", "Time at which the agent began.",
               (double)d->started / NANOS);
+    keeper_put_metrics(d->keeper, b);
     put_head(b, "build_info", "gauge", "The version, as a label.");
     buf_str(b, "gpufl_agent_build_info{version=\"" GPUFL_VERSION "\"} 1\n");
 }
@@ -163,6 +166,8 @@ static void handle_health(struct http_request *r)
     struct picture p;
     take_picture(r->app, &p);
     bool well = p.hold != HOLD_KEY && p.hold != HOLD_DISK;
+    if (well && keeper_alarm(((struct daemon *)r->app)->keeper, p.why, sizeof p.why))
+        well = false;
     struct buf *b = http_body(r, BODY_MOST);
     buf_printf(b, "{\"status\":\"%s\",\"state\":\"%s\",\"why\":", well ? "ok" : "alarm",
                state_of(&p));

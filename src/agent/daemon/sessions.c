@@ -57,6 +57,9 @@ static bool is_settled(const struct daemon *d, struct folder *at, int64_t stamp)
         return false;
     if (cursor_is_done(d->cursor, path_base(at->path), stamp)) {
         at->stamp = stamp;
+        if (at->kept != stamp)
+            keeper_offer(d->keeper, at->path, stamp);
+        at->kept = stamp;
         return true;
     }
     return at->done && at->stamp == stamp && !deaf;
@@ -199,8 +202,12 @@ static enum courier_step settle(struct daemon *d, struct view *v)
     at->stamp = stamp;
     folders_plan(&d->folders, at, clock_mono());
     drop_view(d, v);
-    if (done && named && cursor_set_done(d->cursor, id, stamp, &e))
+    if (!done || !named)
+        return COURIER_ON;
+    if (cursor_set_done(d->cursor, id, stamp, &e))
         return courier_disk(&d->courier, &e);
+    keeper_offer(d->keeper, at->path, stamp);
+    at->kept = stamp;
     return COURIER_ON;
 }
 

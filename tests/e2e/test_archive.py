@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""`gpufl-agent` after the acknowledgement: sessions go to S3-compatible storage, are removed here, and come back.
+
+    test_archive.py GPUFL GPUFL_AGENT
+"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import ingest_server
+import s3_run
+from agent_run import Agent, Log, until
+
+GPUFL, AGENT = (pathlib.Path(p).absolute() for p in sys.argv[1:3])
+PEER = s3_run.ROOT / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
+QUICK = ("--wait-least", "10ms", "--wait-most", "50ms", "--delay", "20ms", "--timeout", "5s", "--no-names")
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+class Case(unittest.TestCase):
+    number = 0
+
+    @classmethod
+    def setUpClass(cls):
+        cls.store = s3_run.Store()
+        cls.gate = s3_run.Proxy(cls.store.port)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.gate.close()
+        cls.store.close()
+
+    def setUp(self):
+        Case.number += 1
+        self.prefix = f"a/case-{Case.number}"
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-archive-"))
+        self.logs, self.state, self.into = self.dir / "logs", self.dir / "state", self.dir / "into"
+        self.logs.mkdir()
+        self.server = ingest_server.Server()
+        self.place = f"s3://{s3_run.BUCKET}/{self.prefix}"
+        self.key = self.dir / "key"
+        self.key.write_text("[default]\naws_access_key_id = S3RVER\naws_secret_access_key = S3RVER\n")
+        self.key.chmod(0o600)
+
+    def tearDown(self):
+        self.server.close()
+        shutil.rmtree(self.dir)
+
+    def proxy(self, **how):
+        proxy = s3_run.Proxy(self.store.port, **how)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def agent(self, *options, url=None, **more):
+        return Agent(AGENT, self.state, self.server.url, [self.logs], *QUICK, "--archive", self.place,
+                     "--archive-endpoint", url or self.gate.url, "--archive-key-file", self.key, *options, **more)
+
+    def session(self, name, lines=200, rotate=4000, **more):
+        log = Log(self.logs, name, rotate=rotate, **more)
+        for n in range(lines):
+            log.kernel(n)
+        log.end()
+        return log.folder
+
+    def until_archived(self, agent, sessions):
+        until(lambda: agent.status()["archive"]["archived"] >= sessions,
+              lambda: f"{agent.status()} {agent.said()[-2000:]}")
+
+    def until_gone(self, agent, *folders):
+        until(lambda: not any(f.exists() for f in folders), lambda: f"{agent.status()} {agent.said()[-2000:]}")
+        until(lambda: agent.status()["archive"]["removed"] >= len(folders), agent.said)
+
+    def restore(self, *args, url=None, code=0):
+        ran = subprocess.run([AGENT, "restore", "--archive", self.place, "--into", self.into, *args],
+                             capture_output=True, text=True, timeout=120, check=False,
+                             env=s3_run.environment(url or self.gate.url))
+        self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
+        return ran
+
+    def manifests(self):
+        return self.store.manifests(self.prefix)
+
+    def object_of(self, session, file):
+        """Where the storage keeps a file of a session."""
+        manifest = json.loads(self.store.files()[f"{self.prefix}/{session}/manifest.json"].read_text())
+        row = next(f for f in manifest["files"] if f["name"] == file)
+        return self.store.files()[f"{self.prefix}/{session}/{row['object']}"]
+
+
+class Signatures(unittest.TestCase):
+    def test_the_tests_know_the_published_example(self):
+        empty = hashlib.sha256(b"").hexdigest()
+        headers = {"host": "examplebucket.s3.amazonaws.com", "range": "bytes=0-9", "x-amz-content-sha256": empty,
+                   "x-amz-date": "20130524T000000Z"}
+        self.assertEqual(s3_run.sign("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "20130524T000000Z",
+                                     "20130524/us-east-1/s3/aws4_request", "GET", "/test.txt", sorted(headers), headers,
+                                     empty), "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41")
+
+
+class Archives(Case):
+    def test_a_session_goes_there_and_comes_back(self):
+        folders = {"one": self.session("one"), "two": self.session("two", lines=3)}
+        Log.pack(folders["one"] / "device.1.log")
+        (folders["one"] / "notes.txt").write_text("of somebody else")
+        shutil.copytree(PEER, self.logs / PEER.name)
+        folders[PEER.name] = self.logs / PEER.name
+        before = {name: contents(f) for name, f in folders.items()}
+        times = {name: {p.name: p.stat().st_mtime_ns for p in f.iterdir()} for name, f in folders.items()}
+        with self.agent() as agent:
+            self.until_archived(agent, 3)
+            status = agent.status()["archive"]
+            command = pathlib.Path(f"/proc/{agent.process.pid}/cmdline").read_bytes()
+            self.assertEqual(agent.kill(signal.SIGTERM), 0)
+            said = agent.said()
+        self.assertEqual({name: contents(f) for name, f in folders.items()}, before)  # nothing is removed
+        self.assertEqual((status["removed"], status["to_archive"], status["hold"]), (0, 0, "none"))
+        manifests = self.manifests()
+        self.assertEqual(set(manifests), set(folders))
+        del before["one"]["notes.txt"]
+        for name, files in before.items():
+            self.assertEqual({f["name"]: (f["bytes"], f["sha256"], f["modified"]) for f in manifests[name]["files"]},
+                             {n: (len(t), hashlib.sha256(t).hexdigest(), times[name][n]) for n, t in files.items()})
+        self.assertEqual(manifests["one"]["host"], os.uname().nodename)
+        for text in (command.decode(), said, *(p.read_text() for p in self.state.glob("*.notes"))):
+            self.assertNotIn("S3RVER", text)
+        ran = self.restore("--since", time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86400)))
+        self.assertIn("restored 3 sessions", ran.stdout)
+        self.assertEqual({name: contents(self.into / name) for name in folders}, before)
+        self.assertEqual({p.name: p.stat().st_mtime_ns for p in (self.into / "two").iterdir()}, times["two"])
+
+    def test_the_next_agent_archives_nothing_again(self):
+        self.session("once")
+        for _ in range(2):
+            with self.agent() as agent:
+                until(lambda: agent.status()["archive"]["sessions"] == 1
+                      and agent.status()["archive"]["to_archive"] == 0, agent.said)
+                sent = agent.status()["archive"]["archived_objects"]
+                self.assertEqual(agent.kill(signal.SIGTERM), 0)
+        self.assertEqual(sent, 0)
+
+    def test_a_session_that_goes_on_is_archived_anew_without_what_is_there(self):
+        folder = self.session("more")
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+            first = agent.status()["archive"]["archived_objects"]
+            number = max(int(p.name.split(".")[1]) for p in folder.glob("device.*.log")) + 1
+            offset = sum(p.stat().st_size for p in folder.glob("device*.log"))
+            live = folder / "device.log"
+            live.rename(folder / f"device.{number}.log")
+            head = json.loads((folder / f"device.{number}.log").read_text().splitlines()[0])
+            live.write_text(json.dumps({**head, "part": number + 1, "offset": offset}) + "\n")
+            self.until_archived(agent, 2)
+            self.assertEqual(agent.status()["archive"]["archived_objects"], first + 2)
+        self.assertEqual({f["name"] for f in self.manifests()["more"]["files"]}, set(contents(folder)))
+
+    def test_over_https_with_an_authority_of_its_own(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.dir / "k.pem",
+                        "-out", self.dir / "c.pem"], check=True, capture_output=True)
+        folder = self.session("tls")
+        store = s3_run.Store((self.dir / "k.pem", self.dir / "c.pem"))
+        self.addCleanup(store.close)
+        with self.agent(url=store.url) as agent:
+            until(lambda: agent.status()["archive"]["hold"] == "alarm", agent.said)
+            self.assertIn("not trusted", agent.status()["archive"]["why"])
+        with self.agent("--archive-ca-file", self.dir / "c.pem", url=store.url) as agent:
+            self.until_archived(agent, 1)
+        self.assertEqual({f["name"] for f in store.manifests(self.prefix)["tls"]["files"]}, set(contents(folder)))
+
+    def test_a_wrong_key_alarms_and_is_read_anew(self):
+        self.session("key")
+        self.key.write_text("aws_access_key_id = S3RVER\naws_secret_access_key = not-the-one\n")
+        with self.agent("--listen", "127.0.0.1:0") as agent:
+            port = agent.process.stdout.readline().strip().rsplit(":", 1)[1]
+            until(lambda: agent.status()["archive"]["hold"] == "alarm", agent.said)
+            self.assertIn("403", agent.status()["archive"]["why"])
+            health = subprocess.run(["curl", "-s", "-w", "%{http_code}", f"http://127.0.0.1:{port}/healthz"],
+                                    capture_output=True, text=True, check=False).stdout
+            self.assertTrue(health.endswith("503"), health)
+            self.assertNotIn("not-the-one", agent.said() + health)
+            self.key.write_text("aws_access_key_id = S3RVER\naws_secret_access_key = S3RVER\n")
+            self.until_archived(agent, 1)
+            self.assertEqual(agent.status()["archive"]["hold"], "none")
+
+    def test_a_session_of_another_host_is_not_overwritten(self):
+        self.session("same", lines=5)
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+        there = self.store.objects()
+        shutil.rmtree(self.logs / "same")
+        shutil.rmtree(self.state)
+        self.server.channels.clear()
+        folder = self.session("same", lines=50, host="elsewhere")
+        with self.agent("--remove-after", "1ms") as agent:
+            until(lambda: agent.status()["archive"]["archive_refused"] == 1, agent.said)
+            self.assertIn("another host", agent.said())
+        self.assertTrue(folder.exists())
+        self.assertEqual(self.store.objects(), there)
+
+    def test_check_says_whether_the_archive_answers(self):
+        self.state.mkdir()
+        for secret, code in (("S3RVER", 0), ("wrong", 5)):
+            self.key.write_text(f"aws_access_key_id = S3RVER\naws_secret_access_key = {secret}\n")
+            ran = subprocess.run([*self.agent("--check").command, *map(str, self.agent("--check").options)],
+                                 capture_output=True, text=True, timeout=60, check=False,
+                                 env=s3_run.environment(self.gate.url))
+            self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
+            self.assertEqual("archive s3://" in ran.stdout, code == 0)
+
+
+class Removes(Case):
+    def test_by_age_after_both_have_it(self):
+        folder = self.session("old")
+        before = contents(folder)
+        with self.agent("--remove-after", "1ms") as agent:
+            self.until_gone(agent, folder)
+            until(lambda: agent.status()["sessions"] == 0, agent.said)
+        self.assertEqual(list(self.logs.iterdir()), [])
+        self.restore("old")
+        self.assertEqual(contents(self.into / "old"), before)
+
+    def test_nothing_before_the_archive_has_it(self):
+        folder = self.session("stays")
+        before = contents(folder)
+        proxy = self.proxy()
+        proxy.always = "503"
+        with self.agent("--remove-after", "1ms", url=proxy.url) as agent:
+            until(lambda: agent.status()["archive"]["archive_failures"] >= 3, agent.said)
+            self.assertEqual(agent.status()["done"], 1)
+            self.assertEqual(contents(folder), before)
+            proxy.always = None
+            self.until_gone(agent, folder)
+        self.restore("stays")
+        self.assertEqual(contents(self.into / "stays"), before)
+
+    def test_nothing_that_the_server_has_lost(self):
+        folder = self.session("lost")
+        proxy = self.proxy()
+        proxy.always = "503"
+        with self.agent("--remove-after", "1ms", url=proxy.url) as agent:
+            agent.until_done(1)
+            with self.server.lock:
+                self.server.channels["lost", "device"][-300:] = b""
+            proxy.always = None
+            until(lambda: agent.status()["archive"]["removal_refused"] == 1, agent.said)
+            self.assertIn("of channel device", agent.said())
+            self.assertTrue(folder.exists())
+
+    def test_nothing_that_the_archive_has_lost(self):
+        folder = self.session("again")
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+        manifest = self.store.files()[f"{self.prefix}/again/manifest.json"]
+        manifest.write_bytes(manifest.read_bytes().replace(b'"bytes":', b'"bytes":1', 1))
+        with self.agent("--remove-after", "1ms") as agent:
+            self.until_gone(agent, folder)
+            self.assertIn("once more", agent.said())
+        self.assertIn("again", self.manifests())
+
+    def test_by_size_the_oldest_first(self):
+        folders = [self.session(f"n{i}", lines=40) for i in range(3)]
+        for i, folder in enumerate(folders):
+            for path in folder.iterdir():
+                os.utime(path, (1e9 + i, 1e9 + i))
+        size = sum(len(t) for t in contents(folders[2]).values())
+        with self.agent("--remove-above", str(size + 10)) as agent:
+            self.until_gone(agent, *folders[:2])
+        self.assertTrue(folders[2].exists())
+
+    def test_what_is_of_others_stays(self):
+        folder = self.session("mixed")
+        (folder / "notes.txt").write_text("of somebody else")
+        with self.agent("--remove-after", "1ms") as agent:
+            until(lambda: agent.status()["archive"]["removed"] == 1, agent.said)
+            until(lambda: folder.exists() and contents(folder) == {"notes.txt": b"of somebody else"}, agent.said)
+
+    def test_without_an_archive(self):
+        folder, running = self.session("plain"), Log(self.logs, "runs")
+        with Agent(AGENT, self.state, self.server.url, [self.logs], *QUICK, "--remove-after", "1ms") as agent:
+            self.until_gone(agent, folder)
+        self.assertTrue(running.folder.exists())
+        self.assertEqual(self.store.manifests(self.prefix), {})
+
+    def test_a_removal_that_was_cut_off_is_ended(self):
+        folder = self.session("half")
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+        hidden = self.logs / ".gpufl-removed.half"
+        folder.rename(hidden)
+        (hidden / "system.log").unlink()
+        with open(self.state / "archive.notes", "a", encoding="utf-8") as notes:
+            notes.write(f"removing half {hidden}\nremov")
+        with self.agent():
+            pass
+        self.assertEqual(list(self.logs.iterdir()), [])
+
+
+class Restores(Case):
+    def test_damage_has_a_sentence_each_and_the_rest_comes(self):
+        damages = {"flip": lambda p: p.write_bytes(b"X" + p.read_bytes()[1:]),
+                   "short": lambda p: p.write_bytes(p.read_bytes()[:-1]),
+                   "long": lambda p: p.write_bytes(p.read_bytes() + b"\n"),
+                   "none": lambda p: p.unlink()}
+        for name in (*damages, "whole", "torn"):
+            self.session(name, lines=20)
+        with self.agent() as agent:
+            self.until_archived(agent, len(damages) + 2)
+        for name, damage in damages.items():
+            damage(self.object_of(name, "device.log"))
+        torn = self.store.files()[f"{self.prefix}/torn/manifest.json"]
+        torn.write_bytes(torn.read_bytes()[:-40])
+        ran = self.restore("--since", "2026-01-01" if time.gmtime().tm_year > 2025 else "2000-01-01", code=1)
+        lines = [line for line in ran.stderr.splitlines() if line.startswith("gpufl-agent: session ")]
+        self.assertEqual(len(lines), len(damages) + 1, ran.stderr)
+        for name, word in (("flip", "checksum"), ("short", "shorter"), ("long", "longer"), ("none", "not there"),
+                           ("torn", "manifest is damaged")):
+            self.assertTrue(any(f"session {name} " in line and word in line for line in lines), (name, ran.stderr))
+        self.assertEqual([p.name for p in self.into.iterdir()], ["whole"])
+
+    def test_what_is_not_there_or_there_already(self):
+        self.session("here", lines=5)
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+        self.assertIn("404", self.restore("missing", code=1).stderr)
+        self.restore("here")
+        self.assertIn("there already", self.restore("here", code=1).stderr)
+        for args in (("--since", "yesterday"), (), ("x/../y",)):
+            self.assertIn("Try `gpufl-agent --help`", self.restore(*args, code=2).stderr)
+
+    def test_since_a_day(self):
+        for name, day in (("old", "2001-01-01"), ("new", "2001-01-03")):
+            for path in self.session(name, lines=5).iterdir():
+                at = time.mktime(time.strptime(day + " 12", "%Y-%m-%d %H"))
+                os.utime(path, (at, at))
+        with self.agent() as agent:
+            self.until_archived(agent, 2)
+        self.restore("--since", "2001-01-02")
+        self.assertEqual([p.name for p in self.into.iterdir()], ["new"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
