@@ -35,6 +35,7 @@ struct cmd {
     const char *name;
     const char *summary;               /* one line for `gpufl --help` */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+    bool reads; /* sessions: an operand "s3://…" is fetched before (fetched.h) */
 };
 
 /* What `gpufl <command> --help` prints around the option table. */

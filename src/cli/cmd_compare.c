@@ -1,5 +1,6 @@
 /* cmd_compare.c - `gpufl compare`: two sides' sessions into digests, their comparison out. */
 #include "cli/cmd.h"
+#include "cli/fetched.h"
 
 #include "analyze/compare/compare.h"
 #include "analyze/model/load.h"
@@ -76,7 +77,7 @@ static int read_side(struct side *s, const char *path)
         rc = err_set(&e, GPUFL_E_STATE,
                      "%s holds passes without that of engine Trace, which has the times; name one "
                      "session",
-                     path);
+                     fetched_shown(path));
     discover_close(&d);
     return rc ? cmd_fail("compare", "%s", *e.text ? e.text : err_text(rc)) : CMD_OK;
 }

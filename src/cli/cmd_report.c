@@ -1,5 +1,6 @@
 /* cmd_report.c - `gpufl report`: arguments in, the report out. */
 #include "cli/cmd.h"
+#include "cli/fetched.h"
 
 #include "base/buf.h"
 
@@ -17,7 +18,7 @@ static const struct cmd_text text = {
     "one part of its log, or a directory of sessions: these are listed and then\n"
     "reported together. Sessions of the public GPUFlight client are read as well, and\n"
     "every part may be plain or compressed. A damaged line costs that line and is\n"
-    "counted.\n",
+    "counted. s3://BUCKET/PREFIX/SESSION is fetched from an archive.\n",
     "Examples:\n"
     "  gpufl report run1                 where the time of the sessions in run1/ went\n"
     "  gpufl report --full run1          all of it\n"
@@ -89,10 +90,10 @@ static int write_report(struct arguments *a, const char *path, FILE *out)
     char error[512] = "";
     bool damaged = false;
     char shown[PATH_MAX + 2];
-    const char *q = cmd_quote(path);
+    const char *named = fetched_shown(path), *q = cmd_quote(named);
     buf_init(&a->all, TEXT_MAX);
     fill(a, out, &o);
-    snprintf(shown, sizeof shown, "%s%s%s", q, path, q);
+    snprintf(shown, sizeof shown, "%s%s%s", q, named, q);
     o.shown = shown;
     o.damaged = &damaged;
     int rc = gpufl_report(path, &o, out, error, sizeof error);

@@ -2,21 +2,22 @@
 #include "cli/cmd.h"
 
 const struct cmd cmd_table[] = {
-    {"trace", "Run a program and capture what it does on the GPU; report at its end", cmd_trace},
-    {"report", "Say where the time of recorded sessions went", cmd_report},
-    {"compare", "Say what takes longer in one run than in another", cmd_compare},
-    {"monitor", "Show every GPU of this host, live", cmd_monitor},
-    {"export", "Write sessions in another tool's format", cmd_export},
-    {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info},
-    {"ctl", "Open and close windows of capture in a running program", cmd_ctl},
-    {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim},
-    {"schema", "Print the record types of the session log", cmd_schema},
-    {"view", "Look at sessions in the browser", cmd_view},
-    {"serve", "Run the server", cmd_serve},
-    {"upload", "Send sessions to a server", cmd_upload},
-    {"help", "Explain a command", cmd_help},
-    {"version", "Print the version", cmd_version},
-    {NULL, NULL, NULL},
+    {"trace", "Run a program and capture what it does on the GPU; report at its end", cmd_trace,
+     false},
+    {"report", "Say where the time of recorded sessions went", cmd_report, true},
+    {"compare", "Say what takes longer in one run than in another", cmd_compare, true},
+    {"monitor", "Show every GPU of this host, live", cmd_monitor, false},
+    {"export", "Write sessions in another tool's format", cmd_export, true},
+    {"info", "Show devices, driver, libraries, and what can be captured here", cmd_info, false},
+    {"ctl", "Open and close windows of capture in a running program", cmd_ctl, false},
+    {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim, false},
+    {"schema", "Print the record types of the session log", cmd_schema, false},
+    {"view", "Look at sessions in the browser", cmd_view, true},
+    {"serve", "Run the server", cmd_serve, false},
+    {"upload", "Send sessions to a server", cmd_upload, false},
+    {"help", "Explain a command", cmd_help, false},
+    {"version", "Print the version", cmd_version, false},
+    {NULL, NULL, NULL, false},
 };
 
 void cmd_print_overview(FILE *out)

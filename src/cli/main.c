@@ -1,5 +1,6 @@
 /* main.c - `gpufl`: from the first word of the command line to its command. */
 #include "cli/cmd.h"
+#include "cli/fetched.h"
 
 #include <string.h>
 
@@ -22,6 +23,6 @@ int main(int argc, char **argv)
         return cmd_usage("", "'%s' comes before any command; the first word is the command", name);
     const struct cmd *c = cmd_find(name);
     if (c)
-        return c->run(argc - 1, argv + 1);
+        return fetched_run(c, argc - 1, argv + 1);
     return cmd_unknown(name);
 }

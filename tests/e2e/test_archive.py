@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -347,6 +348,62 @@ class Restores(Case):
             self.until_archived(agent, 2)
         self.restore("--since", "2001-01-02")
         self.assertEqual([p.name for p in self.into.iterdir()], ["new"])
+
+
+class Reads(Case):
+    """`gpufl` on sessions of an archive, without the agent's options: as AWS's tools, by the environment."""
+
+    def setUp(self):
+        super().setUp()
+        subprocess.run([GPUFL, "sim", "-k", "3000", "-o", self.logs], check=True, stdout=subprocess.DEVNULL,
+                       env={**s3_run.environment(""), "GPUFL_LOG_ROTATE_BYTES": "65536"})
+        self.folder = next(self.logs.iterdir())
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+        self.tmp = self.dir / "tmp"
+        self.tmp.mkdir()
+        self.url = f"{self.place}/{self.folder.name}"
+
+    def gpufl(self, *args, code=0, url=None):
+        ran = subprocess.run([GPUFL, *args], capture_output=True, text=True, timeout=120, check=False,
+                             env={**s3_run.environment(url or self.gate.url), "TMPDIR": str(self.tmp)})
+        self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
+        self.assertEqual(list(self.tmp.iterdir()), [])
+        return ran
+
+    def placeless(self, text):
+        """What a command says, without the folder in which the session lay."""
+        return re.sub(f"{self.logs}/|{self.tmp}/gpufl-s3-[^/]*/[0-9]*/", "", text)
+
+    def test_commands_read_it_as_they_read_the_folder(self):
+        here = self.gpufl("report", "--json", self.folder).stdout
+        self.assertEqual(self.placeless(self.gpufl("report", "--json", self.url + "/").stdout), self.placeless(here))
+        text = self.gpufl("report", self.url).stdout
+        self.assertNotIn(str(self.tmp), text)
+        self.assertEqual(self.placeless(self.gpufl("compare", "--json", self.url, self.url).stdout),
+                         self.placeless(self.gpufl("compare", "--json", self.folder, self.folder).stdout))
+        out = self.dir / "out"
+        self.gpufl("export", "--format", "gpuflight", "-o", out, self.url)
+        self.assertTrue(list(out.rglob("*.log*")))
+
+    def test_what_cannot_be_fetched_has_one_sentence(self):
+        part = self.object_of(self.folder.name, "system.log")
+        part.write_bytes(part.read_bytes()[:-5])
+        for url, words in ((self.url, "system.log is damaged"), (self.place + "/missing", "answers 404"),
+                           ("s3://x", "names no session")):
+            ran = self.gpufl("report", url, code=1)
+            self.assertIn(words, ran.stderr)
+            self.assertEqual(len(ran.stderr.splitlines()), 1, ran.stderr)
+
+    def test_it_ends_clean_when_it_is_told_to(self):
+        proxy = self.proxy(faults=["503", "hang"])
+        program = subprocess.Popen([GPUFL, "report", self.url], stderr=subprocess.PIPE, text=True,
+                                   env={**s3_run.environment(proxy.url), "TMPDIR": str(self.tmp)})
+        self.assertTrue(proxy.hanging.wait(s3_run.PATIENCE))
+        self.assertEqual(len(list(self.tmp.iterdir())), 1)
+        program.terminate()
+        self.assertIn("stopped", program.communicate(timeout=60)[1])
+        self.assertEqual((program.returncode, list(self.tmp.iterdir())), (1, []))
 
 
 if __name__ == "__main__":
