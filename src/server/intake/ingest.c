@@ -199,7 +199,8 @@ static uint64_t request_identity(const struct ingest_request *r)
     return intern_hash(text, strlen(text)) | 1;
 }
 
-/* A window that the session has already is not looked at again. */
+/* A window that the session has already is checked once more, and nothing of it is kept: the first
+ * answer, which named the lines that were left out, may have been lost. */
 static int look_at_session(struct ingest_body *b)
 {
     struct err e = {0};
@@ -313,7 +314,7 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n)
     if (b->stopped)
         return b->answer.status;
     count(&b->in->bytes, n);
-    if (b->mode == INGEST_DRAIN)
+    if (b->blind)
         return 0;
     if (b->request.window_crc32 >= 0)
         b->crc_in = (uint32_t)crc32_z(b->crc_in, data, n);
@@ -324,8 +325,9 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n)
         int rc = inflate_some(b->inflate, &at, &n, b->text + b->end, b->cap - b->end, &made);
         b->end += made;
         count(&b->in->plain, made);
+        b->blind = rc && b->mode == INGEST_DRAIN;
         if (rc)
-            return refuse_inflated(b, rc);
+            return b->blind ? 0 : refuse_inflated(b, rc);
         refused = made ? ingest_cut(b, false) : 0;
         if (refused)
             return refused;
@@ -410,7 +412,10 @@ static void finish_body(struct ingest_body *b)
 {
     struct ingest_answer *a = &b->answer;
     if (b->mode == INGEST_DRAIN) {
+        if (!b->blind && ingest_cut(b, true))
+            return;
         a->window = a->repeated = true;
+        a->accepted = 0;
         return;
     }
     if (inflate_end(b->inflate)) {
@@ -464,7 +469,8 @@ void ingest_finish(struct ingest_body *b, struct ingest_answer *a)
         b->answer.accepted = b->mode == INGEST_BY_OFFSET ? b->answer.accepted : 0;
     }
     count(&b->in->accepted, b->answer.accepted);
-    count(&b->in->rejected, b->answer.rejected);
+    if (b->mode != INGEST_DRAIN)
+        count(&b->in->rejected, b->answer.rejected);
     *a = b->answer;
 }
 

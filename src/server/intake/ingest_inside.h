@@ -23,7 +23,7 @@ enum ingest_mode {
     INGEST_UNDECIDED, /* before the first sound line */
     INGEST_BY_OFFSET,
     INGEST_WINDOW,
-    INGEST_DRAIN, /* the session has the body already: nothing of it is looked at */
+    INGEST_DRAIN, /* the session has the window already: its lines are checked, none is kept */
 };
 
 struct ingest_body {
@@ -48,6 +48,8 @@ struct ingest_body {
     int64_t there;                     /* by offset: of the channel, accepted before */
     uint32_t lines, damaged, too_long; /* for the next frame */
     bool sound;                        /* a line was accepted and is new */
+    bool blind;                        /* drains: what follows cannot be unpacked */
+    size_t drained;                    /* drains: bytes that the decoder has seen */
     uint64_t window;                   /* number of the first piece; 0: none yet */
     uint64_t last;                     /* number of the last frame appended; 0: none */
     uint32_t crc_in, crc, adler;       /* of what was sent, and of the text */

@@ -90,6 +90,12 @@ static int check_line(struct ingest_body *b, const char *line, size_t len, bool 
     b->header = false;
     int rc = decoder_feed(b->decoder, line, len, &v);
     *sound = s->damaged == damaged;
+    b->drained += b->mode == INGEST_DRAIN ? len : 0;
+    if (b->drained >= INGEST_PIECE) { /* as with the frames of a window that comes first */
+        decoder_close(b->decoder);
+        b->decoder = NULL;
+        b->drained = 0;
+    }
     return rc;
 }
 
@@ -306,6 +312,8 @@ int ingest_append_kept(struct ingest_body *b)
  * LF. */
 static int take_line(struct ingest_body *b, size_t len, size_t n)
 {
+    if (b->mode == INGEST_DRAIN)
+        return 0;
     if (b->mode == INGEST_BY_OFFSET) {
         int64_t from = b->base + b->at, to = from + (int64_t)n;
         if (to <= b->there) {
@@ -348,7 +356,7 @@ static int handle_line(struct ingest_body *b, size_t len, size_t n)
             leave_out(b, line, len, scan_value(&s, NULL) && scan_done(&s) ? NO_FIT : NO_JSON);
         if (sound && b->mode == INGEST_UNDECIDED)
             rc = ingest_decide(b, line, len);
-        if (sound && !rc && b->header)
+        if (sound && !rc && b->header && b->mode != INGEST_DRAIN)
             rc = check_header(b);
         if (sound && !rc)
             rc = take_line(b, len, n);
@@ -386,7 +394,7 @@ static int handle_tail(struct ingest_body *b)
     bool sound = true;
     if (!len)
         return 0;
-    if (b->mode != INGEST_WINDOW && !is_blank(b->text + b->line, len)) {
+    if (b->mode != INGEST_WINDOW && b->mode != INGEST_DRAIN && !is_blank(b->text + b->line, len)) {
         if (check_line(b, b->text + b->line, len, &sound))
             return ingest_refuse_code(b, GPUFL_E_NOMEM, NULL);
     }

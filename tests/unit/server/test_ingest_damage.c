@@ -43,6 +43,37 @@ TEST(test_damaged_lines)
     fixture_check_kernels(S, 2);
 }
 
+/* The lines that were left out of a window are named, also when it comes again: the first answer
+ * may have been lost. What is blank then is no line. */
+TEST(test_window_comes_again)
+{
+    static const char text[] = "{\"type\":\"kernel\",\"rows\":\"two\"}\n"
+                               "{\"type\":\"later\",\"x\":1}\n"
+                               "no\n"
+                               "no"; /* without its end */
+    struct ingest_request r = fixture_request(S, "device", INGEST_NO_OFFSET);
+    struct ingest_counts before, after;
+    r.window_sequence = 3;
+    for (int i = 0; i < 3; i++) {
+        struct ingest_answer a = fixture_text(&r, text, sizeof text - 1);
+        assert_true(a.status == 200 && a.window && a.repeated == (i > 0));
+        assert_int_equal(a.rejected, 3);
+        assert_int_equal(a.error_count, 3);
+        const uint64_t lines[] = {a.errors[0].line, a.errors[1].line, a.errors[2].line};
+        assert_memory_equal(lines, ((const uint64_t[]){1, 3, 4}), sizeof lines);
+        assert_int_equal(a.accepted, i == 0);
+        ingest_counts(fix.intake.ingest, i ? &after : &before);
+    }
+    assert_int_equal(after.rejected, before.rejected);
+    static const char blank[] = "      \n{\"type\":\"later\",\"x\":1}\nno\n  ";
+    struct ingest_answer a = fixture_text(&r, blank, sizeof blank - 1);
+    assert_true(a.status == 200 && a.repeated && a.rejected == 1 && a.errors[0].line == 3);
+    assert_int_equal(fixture_text(&r, "no\n", 3).status, 200); /* it has that window */
+    r.encoding = INGEST_GZIP;
+    a = fixture_text(&r, "no gzip", 7);
+    assert_true(a.status == 200 && a.repeated && !a.rejected);
+}
+
 /* A body without a sound line is refused; a channel that has begun goes on after it. */
 TEST(test_nothing_sound)
 {
@@ -207,8 +238,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
-        T(test_damaged_lines), T(test_nothing_sound), T(test_long_line), T(test_line_limit),
-        T(test_tail),          T(test_bombs),         T(test_random),
+        T(test_damaged_lines), T(test_window_comes_again),
+        T(test_nothing_sound), T(test_long_line),
+        T(test_line_limit),    T(test_tail),
+        T(test_bombs),         T(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
