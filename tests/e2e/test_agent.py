@@ -616,6 +616,40 @@ class Real(unittest.TestCase):
         self.assertEqual(dead, [x + b"\n" for x in log.lines["device"][1:] if b'"correlation"' not in x])
         until(lambda: self.kernels("bad") == list(range(0, 300, 2)), lambda: self.kernels("bad"))
 
+    def refused_lines_of_a_window(self, proxy):
+        """Copies the public client's session with 70 bad lines in a window, sends it, and returns its bad lines."""
+        folder = self.logs / PEER.name
+        shutil.copytree(PEER, folder)
+        part = folder / "device.1.log"
+        good = plain(part).splitlines()
+        bad = [b"no JSON %d" % n for n in range(70)] + [b'{"type":"kernel_event_batch","x":' + b"y" * 9000]
+        lines = good[:1] + bad[:40] + good[1:] + bad[40:]
+        part.write_bytes(b"".join(line + b"\n" for line in lines))
+        with self.agent(server=proxy.url) as agent:
+            agent.until_done(1)
+            self.assertEqual(agent.status()["counts"]["unnamed_lines"], 0)
+        dead = letters(self.state)
+        self.assertEqual({(d[1], d[2]["window"], d[2]["offset"]) for d in dead}, {("device", True, 1)})
+        at = [b"".join(line + b"\n" for line in lines[:i]) for i, line in enumerate(lines) if line in bad]
+        self.assertEqual([(d[2]["from"], d[3]) for d in sorted(dead, key=lambda d: d[2]["from"])],
+                         [(len(before), line + b"\n") for before, line in zip(at, bad)])
+        return len(bad)
+
+    def test_lines_that_a_window_is_taken_without(self):
+        proxy = Proxy(self.server.port, 1, share=0, unzst=unzst)
+        self.addCleanup(proxy.close)
+        bad = self.refused_lines_of_a_window(proxy)
+        with self.agent() as agent:
+            self.assertIn(f"refused again: {bad}, kept: {bad}", agent.ask("retry", code=1)[1])
+
+    def test_lines_of_a_window_whose_answers_were_lost(self):
+        proxy = Proxy(self.server.port, 1, share=0, unzst=unzst)
+        self.addCleanup(proxy.close)
+        proxy.share, proxy.first = 0.5, ["cut_after"] * 6
+        proxy.draw = lambda: (proxy.first.pop() if proxy.first and proxy.dice.random() < proxy.share else None)
+        self.refused_lines_of_a_window(proxy)
+        self.assertEqual(proxy.first, [])
+
     def test_a_line_of_100_mb(self):
         log = Log(self.logs, "huge")
         log.kernel(1)

@@ -93,7 +93,7 @@ enum courier_step courier_complete(struct courier *c, struct view *v, struct wor
 int courier_letter(struct courier *c, const char *session, const char *channel,
                    const struct letter *a, int fd, bool *delivered);
 
-/* ---- between courier.c, courier_answer.c and courier_body.c -------------------------------- */
+/* ---- between courier.c, courier_answer.c, courier_body.c and courier_window.c --------------- */
 
 /* A body under way. */
 struct errand {
@@ -110,6 +110,11 @@ struct errand {
 enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good);
 /* Sets aside the lines that the answer names. */
 int courier_put_aside(struct courier *c, struct errand *x, int64_t *end);
+/* The places of the window's lines that have letters, in order: owned by the caller (mem_free). */
+int courier_window_gaps(struct courier *c, struct errand *x, struct part_gap **out, size_t *count);
+/* Sets aside the lines of a window that the answer names; *added says how many had no letter. */
+int courier_put_lines_aside(struct courier *c, struct errand *x, const struct part_gap *gaps,
+                            size_t gap_count, unsigned *added);
 /* Sets the whole body aside: a line that is refused alone, or a window. */
 int courier_put_body_aside(struct courier *c, struct errand *x);
 /* Holds for the state's disk. */
@@ -117,6 +122,13 @@ enum courier_step courier_disk(struct courier *c, const struct err *e);
 void courier_hold_until(struct courier *c, enum courier_hold hold, int64_t until, const char *why);
 /* One body of a channel by offset. */
 enum courier_step courier_offsets(struct courier *c, struct view *v, struct errand *x);
+/* Sends what the stream gives. The result is in *x. */
+void courier_send_stream(struct courier *c, struct errand *x, struct part_stream *s,
+                         struct remote_body *b);
+/* A part that cannot be read: looked at anew where it moved, else left alone. */
+enum courier_step courier_unreadable(struct courier *c, struct view *v, struct errand *x);
+/* A failure to set lines aside. */
+enum courier_step courier_not_aside(struct courier *c, struct view *v, struct errand *x);
 /* One window. */
 enum courier_step courier_windows(struct courier *c, struct view *v, struct errand *x);
 /* Says of a channel once that it cannot go on. */

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+static const int64_t WINDOW_MOST =
+    INT64_MAX / 4; /* plain bytes: a limit, so that parts are unpacked */
+
 /* ---- judging ------------------------------------------------------------------------------- */
 
 /* What becomes of a status. */
@@ -118,23 +121,19 @@ struct found {
     int64_t from, to; /* plain bytes of the body */
 };
 
-/* Where the lines stand that the answer names, in their order. What is not found has to 0. */
-static int find_lines(const struct errand *x, struct found *out, struct err *e)
+/* Where the lines stand that the answer names, in their order, in a body of that range and length.
+ * What is not found has to 0. */
+static int find_lines(const struct errand *x, const struct part_range *range, int64_t plain,
+                      struct found *out, struct err *e)
 {
     static char chunk[64 << 10];
     const struct remote_answer *a = &x->answer;
-    const struct course *c = x->course;
     struct part_stream *s;
-    const struct part_range range = {.skip = c->at - x->part->head.offset,
-                                     .most = c->piece,
-                                     .blank = c->gaps,
-                                     .blank_count = c->gap_count,
-                                     .base = x->part->head.offset};
-    int rc = part_stream_open(&s, x->part->path, x->part->head.file, &range, e);
+    int rc = part_stream_open(&s, x->part->path, x->part->head.file, range, e);
     int64_t at = 0, begin = 0, n = 1;
     uint64_t line = 1;
     unsigned i = 0;
-    while (!rc && i < a->error_count && at < x->plain && n > 0) {
+    while (!rc && i < a->error_count && at < plain && n > 0) {
         n = part_stream_read(s, chunk, sizeof chunk);
         for (char *p = chunk, *end = chunk + (n > 0 ? n : 0), *lf; p < end; p = lf) {
             lf = memchr(p, '\n', (size_t)(end - p));
@@ -142,7 +141,7 @@ static int find_lines(const struct errand *x, struct found *out, struct err *e)
             lf = whole ? lf + 1 : end;
             at += lf - p;
             bool named = i < a->error_count && a->errors[i].line == line;
-            if (named && (whole || at == x->plain))
+            if (named && (whole || at == plain))
                 out[i++] = (struct found){begin, at};
             begin = whole ? at : begin;
             line += whole;
@@ -158,7 +157,7 @@ static int find_lines(const struct errand *x, struct found *out, struct err *e)
 
 static void fill_letter(const struct errand *x, const char *reason, struct letter *out)
 {
-    *out = (struct letter){.status = x->answer.status, .at = clock_real()};
+    *out = (struct letter){.status = x->answer.status, .at = clock_real(), .from = -1};
     snprintf(out->host, sizeof out->host, "%s", x->work->session->host);
     snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
@@ -191,7 +190,13 @@ int courier_put_aside(struct courier *c, struct errand *x, int64_t *end)
 {
     struct found found[REMOTE_ERRORS] = {{0, 0}};
     const struct remote_answer *a = &x->answer;
-    int rc = a->error_count ? find_lines(x, found, &x->e) : 0;
+    const struct course *o = x->course;
+    const struct part_range range = {.skip = o->at - x->part->head.offset,
+                                     .most = o->piece,
+                                     .blank = o->gaps,
+                                     .blank_count = o->gap_count,
+                                     .base = x->part->head.offset};
+    int rc = a->error_count ? find_lines(x, &range, x->plain, found, &x->e) : 0;
     *end = -1;
     for (unsigned i = 0; !rc && i < a->error_count; i++) {
         if (found[i].to <= found[i].from)
@@ -205,6 +210,66 @@ int courier_put_aside(struct courier *c, struct errand *x, int64_t *end)
     return rc;
 }
 
+int courier_window_gaps(struct courier *c, struct errand *x, struct part_gap **out, size_t *count)
+{
+    struct letter *known = NULL;
+    size_t n = 0;
+    *out = NULL;
+    *count = 0;
+    int rc = letters_list(c->letters, x->work->id, x->course->channel, &known, &n, &x->e);
+    struct part_gap *gaps = !rc && n ? mem_array(n, sizeof *gaps) : NULL;
+    if (!rc && n && !gaps)
+        rc = err_nomem(&x->e);
+    for (size_t i = 0; !rc && i < n; i++)
+        if (known[i].window && known[i].offset == x->part->number && known[i].from >= 0)
+            gaps[(*count)++] = (struct part_gap){known[i].from, known[i].from + known[i].length};
+    mem_free(known);
+    *out = gaps;
+    return rc;
+}
+
+/* A line of a window. */
+static int put_line(struct courier *c, struct errand *x, const char *reason, struct found at)
+{
+    struct letter a;
+    const struct letter_source source = {
+        .path = x->part->path, .id = x->part->head.file, .from = at.from};
+    fill_letter(x, reason, &a);
+    a.window = true;
+    a.offset = x->part->number;
+    a.from = at.from;
+    a.length = a.bytes = at.to - at.from;
+    int rc = letters_add(c->letters, x->work->id, x->course->channel, &a, &source, &x->e);
+    if (rc)
+        return rc;
+    COURIER_COUNT(c, dead_lines, 1);
+    x->work->rejected++;
+    log_each(LOG_WARN, "session %s: a line of %s is set aside: %s", x->work->id,
+             path_base(x->part->path), reason);
+    return 0;
+}
+
+int courier_put_lines_aside(struct courier *c, struct errand *x, const struct part_gap *gaps,
+                            size_t gap_count, unsigned *added)
+{
+    struct found found[REMOTE_ERRORS] = {{0, 0}};
+    const struct remote_answer *a = &x->answer;
+    const struct part_range range = {.most = WINDOW_MOST, .blank = gaps, .blank_count = gap_count};
+    *added = 0;
+    if (!a->error_count)
+        return 0;
+    int rc = find_lines(x, &range, WINDOW_MOST, found, &x->e);
+    for (unsigned i = 0; !rc && i < a->error_count; i++) {
+        if (found[i].to <= found[i].from)
+            continue;
+        rc = put_line(c, x, a->errors[i].reason, found[i]);
+        *added += !rc;
+    }
+    if (!rc && *added)
+        rc = letters_sync(c->letters, x->work->id, x->course->channel, &x->e);
+    return rc;
+}
+
 static int put_window(struct courier *c, struct errand *x, const char *reason)
 {
     struct letter a, *known = NULL;
@@ -213,7 +278,7 @@ static int put_window(struct courier *c, struct errand *x, const char *reason)
     int rc = letters_list(c->letters, x->work->id, x->course->channel, &known, &count, &x->e);
     bool there = false;
     for (size_t i = 0; i < count; i++)
-        there |= known[i].window && known[i].offset == x->part->number;
+        there |= known[i].window && known[i].offset == x->part->number && known[i].from < 0;
     mem_free(known);
     if (rc || there)
         return rc;

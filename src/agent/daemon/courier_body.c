@@ -1,4 +1,4 @@
-/* courier_body.c - one body: a piece of a channel, a window, or a dead letter. */
+/* courier_body.c - one body: a piece of a channel, or a dead letter. */
 #include "agent/daemon/courier.h"
 
 #include "base/clock.h"
@@ -21,9 +21,8 @@ static int64_t read_stream(void *arg, char *out, size_t size)
     return part_stream_read(arg, out, size);
 }
 
-/* Sends what the stream gives. The result is in *x. */
-static void send_stream(struct courier *c, struct errand *x, struct part_stream *s,
-                        struct remote_body *b)
+void courier_send_stream(struct courier *c, struct errand *x, struct part_stream *s,
+                         struct remote_body *b)
 {
     b->session = x->work->id;
     b->host = x->work->session->host;
@@ -40,8 +39,7 @@ static void send_stream(struct courier *c, struct errand *x, struct part_stream 
     courier_paid(c, x->answer.sent);
 }
 
-/* A part that cannot be read: looked at anew where it moved, else left alone. */
-static enum courier_step unreadable(struct courier *c, struct view *v, struct errand *x)
+enum courier_step courier_unreadable(struct courier *c, struct view *v, struct errand *x)
 {
     if (x->e.code == GPUFL_E_NOENT) {
         v->fresh = v->pending = true;
@@ -50,11 +48,10 @@ static enum courier_step unreadable(struct courier *c, struct view *v, struct er
     return courier_block(c, x, "%s", x->e.text);
 }
 
-/* A failure to set lines aside. */
-static enum courier_step not_aside(struct courier *c, struct view *v, struct errand *x)
+enum courier_step courier_not_aside(struct courier *c, struct view *v, struct errand *x)
 {
     if (x->e.code == GPUFL_E_NOENT || x->e.code == GPUFL_E_CORRUPT)
-        return unreadable(c, v, x);
+        return courier_unreadable(c, v, x);
     return courier_disk(c, &x->e);
 }
 
@@ -101,7 +98,7 @@ static enum courier_step smaller(struct courier *c, struct view *v, struct erran
     if (course_has_gap(o, o->at, o->at + x->plain))
         return courier_block(c, x, "the server answers %d to an empty line: %s", x->answer.status,
                              x->answer.detail);
-    return courier_put_body_aside(c, x) ? not_aside(c, v, x) : COURIER_ON;
+    return courier_put_body_aside(c, x) ? courier_not_aside(c, v, x) : COURIER_ON;
 }
 
 /* Where the body ends in the channel. Of a part that went unchanged the next part says it. */
@@ -180,7 +177,7 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
         return COURIER_ON;
     }
     if (courier_put_aside(c, x, &aside))
-        return not_aside(c, v, x);
+        return courier_not_aside(c, v, x);
     if (good && a->rejected > a->error_count && aside >= 0)
         return stand(c, x, aside); /* the answer names only some: the rest is asked for again */
     if (good) {
@@ -237,7 +234,7 @@ enum courier_step courier_offsets(struct courier *c, struct view *v, struct erra
                                      .blank_count = o->gap_count,
                                      .base = x->part->head.offset};
     if (part_stream_open(&s, x->part->path, x->part->head.file, &range, &x->e))
-        return unreadable(c, v, x);
+        return courier_unreadable(c, v, x);
     if (part_stream_empty(s)) {
         part_stream_close(s);
         bool last = x->part + 1 == o->parts + o->count;
@@ -247,83 +244,16 @@ enum courier_step courier_offsets(struct courier *c, struct view *v, struct erra
     if (keep_mark(c, x))
         step = courier_disk(c, &x->e);
     else if (courier_may_send(c)) {
-        send_stream(c, x, s, &(struct remote_body){.offset = o->at});
+        courier_send_stream(c, x, s, &(struct remote_body){.offset = o->at});
         o->tried = o->tried > end_of(x) ? o->tried : end_of(x);
         bool ours = part_stream_error(s)->code != 0;
-        step = ours ? unreadable(c, v, x) : courier_judge(c, x, &good);
+        step = ours ? courier_unreadable(c, v, x) : courier_judge(c, x, &good);
         if (x->answer.cut)
             cut_off(o);
         else if (!ours)
             o->cuts = 0;
         if (!ours && step == COURIER_ON)
             step = follow(c, v, x);
-    }
-    part_stream_close(s);
-    return step;
-}
-
-/* ---- windows -------------------------------------------------------------------------------- */
-
-/* The first window of the channel that was not dealt with; NULL: none. */
-static const struct ship_part *next_window(const struct course *o)
-{
-    for (size_t i = 0; i < o->count; i++)
-        if (o->parts[i].number > o->at)
-            return &o->parts[i];
-    return NULL;
-}
-
-static enum courier_step follow_window(struct courier *c, struct view *v, struct errand *x)
-{
-    struct course *o = x->course;
-    const struct remote_answer *a = &x->answer;
-    if (a->status / 100 == 2) {
-        COURIER_COUNT(c, bodies, 1);
-        COURIER_COUNT(c, lines, a->repeated ? 0 : a->accepted);
-        if (a->rejected) { /* the window counts without them */
-            COURIER_COUNT(c, unnamed_lines, a->rejected);
-            log_each(LOG_WARN, "session %s: the server left %llu lines of %s out: line %llu: %s",
-                     x->work->id, (unsigned long long)a->rejected, path_base(x->part->path),
-                     (unsigned long long)a->errors[0].line, a->errors[0].reason);
-        }
-    } else if (a->status == 415 && c->pack == PART_ZSTD) {
-        c->pack = PART_GZIP;
-        return COURIER_ON;
-    } else if (courier_put_body_aside(c, x)) {
-        return not_aside(c, v, x);
-    }
-    if (cursor_set_mark(c->cursor, x->work->id, o->channel, x->part->number, false, &x->e))
-        return courier_disk(c, &x->e);
-    o->at = o->mark = x->part->number;
-    return COURIER_ON;
-}
-
-enum courier_step courier_windows(struct courier *c, struct view *v, struct errand *x)
-{
-    struct ship_sidecar sidecar;
-    struct part_stream *s;
-    bool good;
-    x->part = next_window(x->course);
-    if (!x->part)
-        return COURIER_CAUGHT;
-    ship_sidecar_read(x->part, &sidecar);
-    const struct part_range range = {.pack = c->pack, .level = GZIP_LEVEL};
-    if (part_stream_open(&s, x->part->path, x->part->head.file, &range, &x->e))
-        return unreadable(c, v, x);
-    struct remote_body b = {.offset = -1,
-                            .window_id = *sidecar.id ? sidecar.id : NULL,
-                            .window_sequence = x->part->number,
-                            .window_crc32 = part_stream_whole(s) ? sidecar.crc32 : -1};
-    enum courier_step step = COURIER_HELD;
-    if (part_stream_empty(s)) {
-        x->course->at = x->part->number;
-        step = COURIER_ON;
-    } else if (courier_may_send(c)) {
-        send_stream(c, x, s, &b);
-        bool ours = part_stream_error(s)->code != 0;
-        step = ours ? unreadable(c, v, x) : courier_judge(c, x, &good);
-        if (!ours && step == COURIER_ON)
-            step = follow_window(c, v, x);
     }
     part_stream_close(s);
     return step;
@@ -348,19 +278,22 @@ int courier_letter(struct courier *c, const char *session, const char *channel,
                    const struct letter *a, int fd, bool *delivered)
 {
     /* The channel is past its place: it goes as a window, which counts once for its id. */
-    char id[PART_CHANNEL_MAX + 48];
+    char id[PART_CHANNEL_MAX + 64];
     unsigned char magic[2] = {0};
     struct letter_body body = {fd, a->bytes};
     struct remote_answer answer;
     struct err e = {0};
-    snprintf(id, sizeof id, "letter-%s-%lld", channel, (long long)a->offset);
-    bool packed = a->window && pread(fd, magic, sizeof magic, a->place) == 2 && magic[0] == 0x1f &&
+    bool whole = a->window && a->from < 0;
+    int n = snprintf(id, sizeof id, "letter-%s-%lld", channel, (long long)a->offset);
+    if (a->window && !whole)
+        snprintf(id + n, sizeof id - (size_t)n, "-%lld", (long long)a->from);
+    bool packed = whole && pread(fd, magic, sizeof magic, a->place) == 2 && magic[0] == 0x1f &&
                   magic[1] == 0x8b;
     struct remote_body b = {.session = session,
                             .channel = channel,
                             .offset = -1,
-                            .window_id = a->window ? NULL : id,
-                            .window_sequence = a->window ? a->offset : 0,
+                            .window_id = whole ? NULL : id,
+                            .window_sequence = whole ? a->offset : 0,
                             .window_crc32 = -1,
                             .host = a->host,
                             .read = read_letter,

@@ -42,6 +42,8 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
         a->bytes = n;
     else if (strcmp(key, "at") == 0 && v.type == JSON_INT)
         a->at = n;
+    else if (strcmp(key, "from") == 0)
+        a->from = n;
     else if (strcmp(key, "status") == 0)
         a->status = (int)n;
     else if (strcmp(key, "window") == 0)
@@ -59,7 +61,7 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
 static bool read_letter(int fd, int64_t *at, int64_t size, struct letter *a)
 {
     char head[HEAD_MOST];
-    *a = (struct letter){.length = -1};
+    *a = (struct letter){.length = -1, .from = -1};
     ssize_t n = pread(fd, head, sizeof head, *at);
     const char *lf = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
     if (!lf || !json_document(head, (size_t)(lf - head), take_member, a) || a->length < 0 ||
@@ -79,6 +81,8 @@ static int put_head(struct buf *b, const struct letter *a)
     buf_printf(b, ",\"status\":%d,\"at\":%" PRId64 ",\"window\":%s,\"host\":", a->status, a->at,
                a->window ? "true" : "false");
     buf_json_str(b, a->host);
+    if (a->window && a->from >= 0)
+        buf_printf(b, ",\"from\":%" PRId64, a->from);
     buf_str(b, ",\"reason\":");
     buf_json_str(b, a->reason);
     buf_str(b, "}\n");
@@ -103,7 +107,8 @@ static int path_of(const struct letters *l, const char *session, const char *cha
 static int compare(const void *a, const void *b)
 {
     const struct letter *x = a, *y = b;
-    return ORDER(x->offset, y->offset);
+    int o = ORDER(x->offset, y->offset);
+    return o ? o : ORDER(x->from, y->from);
 }
 
 /* All letters of an open file, as they lie; *end is where the next one goes. */

@@ -6,7 +6,8 @@
  * place stays empty in the channel. A letter is on the disk before the agent goes on. A file that
  * a crash cut off loses its last letter at most, which the agent then makes again.
  *
- * A letter is known by the offset of its first byte in the channel; a window by its number.
+ * A letter is known by the offset of its first byte in the channel; a window by its number, and a
+ * line of a window by its offset in that, too.
  * Owner's thread. */
 #ifndef GPUFL_AGENT_DAEMON_LETTERS_H
 #define GPUFL_AGENT_DAEMON_LETTERS_H
@@ -29,6 +30,7 @@ struct letter {
     int64_t place;  /* of the kept bytes in the file */
     int status;     /* of HTTP */
     bool window;
+    int64_t from; /* a line of a window: its plain offset in that; -1: the window as a whole */
     char host[PART_TEXT_MAX];
     char reason[LETTER_REASON];
 };

@@ -17,16 +17,17 @@ struct course {
     char channel[PART_CHANNEL_MAX];
     const struct ship_part *parts; /* of the view's session; by number */
     size_t count;
-    int64_t at;     /* what is before was dealt with; -1: not known yet. Windows: the number */
-    int64_t server; /* what the server said last that it has; -1: nothing */
-    int64_t tried;  /* end of the furthest body that this agent sent, as far as it knows */
-    int64_t mark;   /* in the cursor; -1: none */
-    int64_t piece;  /* plain bytes of the next body */
-    int64_t uncut;  /* plain bytes that a body may have: longer ones were cut off */
-    unsigned stuck; /* bodies in a row that brought nothing on */
-    unsigned cuts;  /* bodies in a row that were cut off */
-    bool caught;    /* nothing is left to send, as far as it was looked */
-    bool blocked;   /* cannot go on until the folder changes; said once */
+    int64_t at;       /* what is before was dealt with; -1: not known yet. Windows: the number */
+    int64_t server;   /* what the server said last that it has; -1: nothing */
+    int64_t tried;    /* end of the furthest body that this agent sent, as far as it knows */
+    int64_t mark;     /* in the cursor; -1: none */
+    int64_t piece;    /* plain bytes of the next body */
+    int64_t uncut;    /* plain bytes that a body may have: longer ones were cut off */
+    unsigned stuck;   /* bodies in a row that brought nothing on */
+    unsigned cuts;    /* bodies in a row that were cut off */
+    uint64_t unnamed; /* lines of the window under way that the server left out and did not name */
+    bool caught;      /* nothing is left to send, as far as it was looked */
+    bool blocked;     /* cannot go on until the folder changes; said once */
     struct part_gap *gaps; /* owned: places of dead letters, in order */
     size_t gap_count, gap_cap;
 };
