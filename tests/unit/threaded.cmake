@@ -10,7 +10,7 @@ set(GPUFL_THREADED
   capture/captures capture/compressor capture/copies capture/ends capture/sampling capture/scopes capture/session
   capture/sink capture/writer capture/writer_limits
   monitor/sampler
-  net/http net/http_header net/http_limits net/http_stream net/http_work net/workers
+  net/http net/http_header net/http_limits net/http_stream net/http_work net/kafka net/workers
   server/analysis server/auth_password server/columns_report server/ingest server/ingest_damage server/janitor server/journal
   server/journal_damage server/loader server/loader_failures
   stack/dynsym stack/libraries stack/modules stack/python_fake stack/stack stack/unwind
