@@ -11,9 +11,11 @@
 enum { PATH_SIZE = 512, NUMBER_SIZE = 24 };
 
 struct remote {
-    struct http_client *http; /* owned */
-    char api[256];            /* "/api/v1" */
-    char asked[192];          /* who answers, as messages name them */
+    const struct remote_way *way; /* NULL: HTTP */
+    void *arg;                    /* owned: of the way */
+    struct http_client *http;     /* owned; NULL: another way */
+    char api[256];                /* "/api/v1" */
+    char asked[192];              /* who answers, as messages name them */
     struct http_client_answer answer;
 };
 
@@ -88,6 +90,8 @@ void remote_close(struct remote *r)
 {
     if (!r)
         return;
+    if (r->way)
+        r->way->close(r->arg);
     http_client_close(r->http);
     http_client_answer_fini(&r->answer);
     mem_free(r);
@@ -95,17 +99,46 @@ void remote_close(struct remote *r)
 
 const char *remote_url(const struct remote *r)
 {
-    return http_client_url(r->http);
+    return r->way ? r->way->url : http_client_url(r->http);
 }
 
 const char *remote_proxy(const struct remote *r)
 {
-    return http_client_proxy(r->http);
+    return r->way ? "" : http_client_proxy(r->http);
 }
 
 const char *remote_asked(const struct remote *r)
 {
-    return r->asked;
+    return r->way ? r->way->asked : r->asked;
+}
+
+/* ---- another way ---------------------------------------------------------------------------- */
+
+int remote_open_way(struct remote **out, const struct remote_way *way, void *arg, struct err *e)
+{
+    struct remote *r = *out = mem_zalloc(sizeof *r);
+    if (!r)
+        return err_nomem(e);
+    http_client_answer_init(&r->answer);
+    r->way = way;
+    r->arg = arg;
+    return 0;
+}
+
+bool remote_is_blind(const struct remote *r)
+{
+    return r->way != NULL;
+}
+
+void remote_tick(struct remote *r)
+{
+    if (r->way)
+        r->way->tick(r->arg);
+}
+
+void *remote_arg(struct remote *r)
+{
+    return r->arg;
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -205,10 +238,17 @@ void remote_read_positions(const char *json, size_t len, struct remote_positions
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
+/* An answer that says nothing yet. */
+static struct remote_answer *empty(struct remote_answer *a)
+{
+    *a = (struct remote_answer){.offset = -1, .retry_after = -1};
+    return a;
+}
+
 static int send_call(struct remote *r, const struct http_client_call *call, struct remote_answer *a,
                      struct err *e)
 {
-    *a = (struct remote_answer){.offset = -1, .retry_after = -1};
+    empty(a);
     int rc = http_client_send(r->http, call, &r->answer, e);
     a->sent = r->answer.sent;
     a->cut = r->answer.cut;
@@ -235,7 +275,8 @@ int remote_ask_positions(struct remote *r, const char *session, struct remote_po
     char path[PATH_SIZE];
     struct http_client_call call = {.method = "GET", .path = path};
     *out = (struct remote_positions){0};
-    int rc = check_session(session, e);
+    int rc = r->way ? err_set(e, GPUFL_E_STATE, "%s cannot say what it has", remote_asked(r))
+                    : check_session(session, e);
     if (rc)
         return rc;
     snprintf(path, sizeof path, "%s/sessions/%s/positions", r->api, session);
@@ -283,6 +324,8 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
     int rc = check_session(b->session, e);
     if (rc)
         return rc;
+    if (r->way)
+        return r->way->send(r->arg, b, empty(a), e);
     snprintf(path, sizeof path, "%s/events/stream", r->api);
     add(&f, "Content-Type", "application/x-ndjson");
     add(&f, "Content-Encoding", b->encoding);
@@ -301,12 +344,20 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
 
 int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e)
 {
+    return remote_complete_at(r, session, NULL, a, e);
+}
+
+int remote_complete_at(struct remote *r, const char *session, const struct remote_positions *ends,
+                       struct remote_answer *a, struct err *e)
+{
     char path[PATH_SIZE];
     struct http_client_call call = {.method = "POST", .path = path};
     struct fields f = {.items = call.fields};
     int rc = check_session(session, e);
     if (rc)
         return rc;
+    if (r->way)
+        return r->way->complete(r->arg, session, ends, empty(a), e);
     snprintf(path, sizeof path, "%s/events/session-complete", r->api);
     add(&f, "Content-Type", "application/json");
     add(&f, "X-GpuFlight-Session-Id", session);

@@ -66,6 +66,7 @@ struct remote_body {
     int64_t (*read)(void *arg, char *out, size_t size); /* as http_client_call.read */
     const char *encoding;                               /* of what read gives; NULL: plain */
     int64_t size;
+    int64_t (*plain)(void *arg); /* plain bytes that read has given; NULL: not known */
     void (*progress)(void *arg, int64_t sent);
     void *arg;
 };
@@ -77,6 +78,30 @@ int remote_ask_positions(struct remote *r, const char *session, struct remote_po
 int remote_send(struct remote *r, const struct remote_body *b, struct remote_answer *a,
                 struct err *e);
 int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e);
+
+/* As remote_complete, with the ends of the channels, for a way on which channels overtake each
+ * other. */
+int remote_complete_at(struct remote *r, const char *session, const struct remote_positions *ends,
+                       struct remote_answer *a, struct err *e);
+
+/* ---- another way than HTTP ------------------------------------------------------------------- */
+
+/* Answers as a server does, with the statuses of HTTP, to the same questions. Nobody can say what
+ * the far end has: positions are not asked for. */
+struct remote_way {
+    const char *url, *asked; /* as remote_url and remote_asked; they live as long as arg */
+    int (*send)(void *arg, const struct remote_body *b, struct remote_answer *a, struct err *e);
+    int (*complete)(void *arg, const char *session, const struct remote_positions *ends,
+                    struct remote_answer *a, struct err *e);
+    void (*tick)(void *arg); /* called from time to time */
+    void (*close)(void *arg);
+};
+
+/* way: constant; arg: owned by the remote from a return of 0 on. */
+int remote_open_way(struct remote **out, const struct remote_way *way, void *arg, struct err *e);
+bool remote_is_blind(const struct remote *r); /* cannot say what the far end has */
+void remote_tick(struct remote *r);
+void *remote_arg(struct remote *r); /* of the way */
 
 /* Fills what an answer's body says; for tests, too. */
 void remote_read_answer(const char *json, size_t len, struct remote_answer *a);

@@ -4,6 +4,7 @@
 #include "agent/daemon/courier.h"
 #include "agent/daemon/folders.h"
 #include "agent/daemon/keeper.h"
+#include "net/kafka/kafka.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,12 +66,24 @@ static int check_server(const struct options *o, struct err *e)
     return rc;
 }
 
+static int check_kafka(const struct options *o, struct err *e)
+{
+    const struct kafka_config c = {
+        .brokers = o->kafka, .file = o->kafka_config, .client = "gpufl-agent"};
+    unsigned brokers, topics;
+    int rc = kafka_probe(&c, o->kafka_prefix, o->timeout, &brokers, &topics, e);
+    if (!rc)
+        printf("Kafka %s: %u brokers; %u topics begin with %s\n", o->kafka, brokers, topics,
+               o->kafka_prefix);
+    return rc;
+}
+
 int check_run(const struct options *o, struct err *e)
 {
     int rc = check_sources(o, e);
     if (!rc)
         rc = check_state(o, e);
     if (!rc)
-        rc = check_server(o, e);
+        rc = o->kafka ? check_kafka(o, e) : check_server(o, e);
     return rc ? rc : keeper_check(o, e);
 }

@@ -1,6 +1,8 @@
 /* courier.c - see courier.h: the connection, the steps of a session, bandwidth, holding. */
 #include "agent/daemon/courier.h"
 
+#include "agent/daemon/kafka_way.h"
+
 #include "agent/zst.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -56,6 +58,8 @@ int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, str
                  struct err *e)
 {
     char key[KEY_MOST];
+    if (o->kafka)
+        return kafka_way_open(out, o, stop, e);
     struct remote_config config = {
         .http = {.url = o->server,
                  .key = key,
@@ -84,7 +88,7 @@ int courier_connect(struct courier *c, struct err *e)
     int rc = courier_dial(c->options, c->stop, &fresh, e);
     if (rc)
         return rc;
-    if (!c->remote && has_key && http_client_in_clear(remote_url(fresh)))
+    if (!c->remote && !c->options->kafka && has_key && http_client_in_clear(remote_url(fresh)))
         log_warn("the key goes to %s unencrypted; https:// would hide it", remote_url(fresh));
     remote_close(c->remote);
     c->remote = fresh;
@@ -199,6 +203,18 @@ static void take_positions(struct work *w, const struct remote_positions *p)
     w->asked = true;
 }
 
+/* The marks say what a far end has that cannot be asked. */
+static void take_marks(struct work *w)
+{
+    for (size_t i = 0; i < w->course_count; i++) {
+        struct course *c = &w->courses[i];
+        c->at = c->at > 0 ? c->at : 0;
+        c->server = c->tried = c->at;
+        c->caught = false;
+    }
+    w->asked = true;
+}
+
 static enum courier_step ask(struct courier *c, struct work *w)
 {
     struct remote_positions p;
@@ -206,6 +222,10 @@ static enum courier_step ask(struct courier *c, struct work *w)
     bool good = false;
     if (w->asked || !w->session->ours)
         return COURIER_ON;
+    if (remote_is_blind(c->remote)) {
+        take_marks(w);
+        return COURIER_ON;
+    }
     x.rc = remote_ask_positions(c->remote, w->id, &p, &x.answer, &x.e);
     bool unknown = !x.rc && x.answer.status == 404;
     if (unknown)
@@ -237,6 +257,22 @@ enum courier_step courier_step(struct courier *c, struct view *v, struct work *w
     return all;
 }
 
+/* Where the channels end. Windows count as wholes: they have no ends. */
+static struct remote_positions ends_of(const struct work *w)
+{
+    struct remote_positions p = {0};
+    for (size_t i = 0; i < w->course_count && w->session && w->session->ours; i++) {
+        const struct course *c = &w->courses[i];
+        struct remote_position *to = &p.items[p.count];
+        if (p.count == REMOTE_CHANNELS || c->at <= 0)
+            continue;
+        memcpy(to->channel, c->channel, sizeof to->channel);
+        to->offset = c->at;
+        p.count++;
+    }
+    return p;
+}
+
 enum courier_step courier_complete(struct courier *c, struct view *v, struct work *w)
 {
     struct errand x = {.work = w};
@@ -244,7 +280,8 @@ enum courier_step courier_complete(struct courier *c, struct view *v, struct wor
     (void)v;
     if (w->closed)
         return COURIER_CAUGHT;
-    x.rc = remote_complete(c->remote, w->id, &x.answer, &x.e);
+    struct remote_positions ends = ends_of(w);
+    x.rc = remote_complete_at(c->remote, w->id, &ends, &x.answer, &x.e);
     enum courier_step step = courier_judge(c, &x, &good);
     if (step == COURIER_HELD)
         return step;

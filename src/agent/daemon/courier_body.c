@@ -21,6 +21,11 @@ static int64_t read_stream(void *arg, char *out, size_t size)
     return part_stream_read(arg, out, size);
 }
 
+static int64_t plain_of(void *arg)
+{
+    return part_stream_plain(arg);
+}
+
 void courier_send_stream(struct courier *c, struct errand *x, struct part_stream *s,
                          struct remote_body *b)
 {
@@ -30,6 +35,7 @@ void courier_send_stream(struct courier *c, struct errand *x, struct part_stream
     b->read = read_stream;
     b->size = part_stream_size(s);
     b->encoding = part_stream_encoding(s);
+    b->plain = plain_of;
     b->arg = s;
     x->e = (struct err){0};
     x->rc = remote_send(c->remote, b, &x->answer, &x->e);
@@ -206,6 +212,8 @@ static bool goes_whole(const struct courier *c, const struct errand *x)
     const struct course *o = x->course;
     const struct ship_part *p = x->part;
     bool gaps = o->gap_count && o->gaps[o->gap_count - 1].to > p->head.offset;
+    if (remote_is_blind(c->remote)) /* which could not say where such a part ends */
+        return false;
     return o->at == p->head.offset && o->piece == c->options->batch && !gaps &&
            file_is_named_packed(p->path) && p->bytes <= WHOLE_MOST;
 }

@@ -36,6 +36,7 @@ struct cursor {
     int lock, fd, folder; /* descriptors; -1: none */
     char path[PATH_MAX], fresh[PATH_MAX];
     struct keyed items;
+    bool keeps_marks;
     size_t live, done, lines; /* items that are set, sessions of them; lines of the file */
 };
 
@@ -298,6 +299,16 @@ void cursor_forget(struct cursor *c, const char *session)
 {
     if (find(c, session, ""))
         (void)set(c, session, "", -1, false, NULL); /* a note too many does no harm */
+}
+
+void cursor_keep_marks(struct cursor *c)
+{
+    c->keeps_marks = true;
+}
+
+bool cursor_keeps_marks(const struct cursor *c)
+{
+    return c->keeps_marks;
 }
 
 size_t cursor_done_count(const struct cursor *c)

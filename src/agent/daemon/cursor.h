@@ -38,6 +38,11 @@ int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, struct
 /* The session's folder is gone. */
 void cursor_forget(struct cursor *c, const char *session);
 
+/* For a far end that cannot be asked what it has: the marks are all that is known, and stay when a
+ * session is put away. */
+void cursor_keep_marks(struct cursor *c);
+bool cursor_keeps_marks(const struct cursor *c);
+
 size_t cursor_done_count(const struct cursor *c); /* for tests */
 
 #endif

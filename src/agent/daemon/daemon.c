@@ -15,6 +15,7 @@
 enum { ASKED_JUST_NOW = -1 };
 
 static const int64_t SECOND = 1000000000, MILLI = 1000000;
+static const int64_t TICK = 5000000000; /* ns between two looks at what the brokers reported */
 
 /* ---- begin and end ------------------------------------------------------------------------- */
 
@@ -48,6 +49,8 @@ int daemon_open(struct daemon *d, const struct options *o, const volatile sig_at
                          .folders = {.free = -1, .watch = {.fd = -1}}};
     pthread_mutex_init(&d->lock, NULL);
     int rc = open_state(d, e);
+    if (!rc && o->kafka)
+        cursor_keep_marks(d->cursor);
     if (!rc) {
         rc = courier_open(&d->courier, o, d->cursor, d->letters, stop, e);
         d->has_courier = true;
@@ -162,6 +165,7 @@ static void wait_for_news(struct daemon *d, int64_t until)
                            {.fd = d->folders.watch.fd, .events = POLLIN}};
     int64_t left = until - clock_mono(), ms = left <= 0 ? 0 : left / MILLI + 1;
     uint64_t count;
+    remote_tick(d->courier.remote);
     publish_take(d);
     if (poll(fds, 2, ms > INT_MAX ? INT_MAX : (int)ms) > 0 && fds[0].revents &&
         read(d->control.wake, &count, sizeof count) < 0)
@@ -190,6 +194,8 @@ static int64_t until_when(const struct daemon *d, int64_t now, bool held)
         until = now + SECOND / 10;
     if ((d->asked[CONTROL_FLUSH] || d->asked[CONTROL_DRAIN]) && !held)
         until = now; /* a task is at work */
+    if (remote_is_blind(d->courier.remote) && until > now + TICK)
+        until = now + TICK;
     return until;
 }
 

@@ -10,6 +10,7 @@
 #include "agent/daemon/control.h"
 #include "agent/daemon/courier.h"
 #include "agent/daemon/folders.h"
+#include "agent/daemon/kafka_way.h"
 #include "agent/daemon/keeper.h"
 #include "base/process/spawn.h"
 #include "net/server/http.h"
@@ -23,6 +24,7 @@ struct daemon_status {
     uint64_t unwatched, unreadable;         /* folders */
     int64_t letter_bytes, waiting_bytes;
     bool paused, draining;
+    struct kafka_statistics kafka;
 };
 
 struct daemon {

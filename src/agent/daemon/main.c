@@ -27,12 +27,13 @@ enum {
 };
 
 static const char ABOUT[] =
-    "Usage: gpufl-agent [run] --source DIR --server URL [options]\n"
+    "Usage: gpufl-agent [run] --source DIR --server URL|--kafka BROKERS [options]\n"
     "       gpufl-agent --check [options]\n"
     "       gpufl-agent status | pause | resume | flush | drain | retry [--state DIR]\n"
     "       gpufl-agent restore --archive s3://BUCKET/PREFIX --into DIR SESSION | --since DAY\n"
     "\n"
-    "Sends what is written to sessions below the sources to a gpufl-server as long as it\n"
+    "Sends what is written to sessions below the sources to a gpufl-server, or to Kafka, as long "
+    "as it\n"
     "runs: live and finished sessions, each line once. What cannot go waits on disk.\n"
     "`flush` sends at once what is collected, `drain` sends all and ends the agent,\n"
     "`retry` sends once more what the server had refused, `restore` fetches sessions from\n"
@@ -220,9 +221,10 @@ static int check_run_options(const struct options *o, struct err *e)
 {
     if (!o->source.count)
         return err_set(e, GPUFL_E_INVAL, "which folders? --source DIR, or GPUFL_AGENT_SOURCE");
-    if (!o->server || !*o->server)
+    if (!o->kafka && (!o->server || !*o->server))
         return err_set(e, GPUFL_E_INVAL,
-                       "to which server? --server URL, GPUFL_AGENT_SERVER or GPUFL_BACKEND_URL");
+                       "to which server? --server URL, GPUFL_AGENT_SERVER or GPUFL_BACKEND_URL; or "
+                       "--kafka BROKERS");
     return 0;
 }
 

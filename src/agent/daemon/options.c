@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "net/kafka/kafka.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -233,7 +234,11 @@ static int check(const struct options *o, struct err *e)
         return err_set(e, GPUFL_E_INVAL, "--timeout and --scan must be longer than 0");
     if (!o->client_cert != !o->client_key)
         return err_set(e, GPUFL_E_INVAL, "--client-cert and --client-key belong together");
-    return 0;
+    if (o->kafka && o->server)
+        return err_set(e, GPUFL_E_INVAL, "--kafka and --server: one of them");
+    if (o->kafka_config && !o->kafka)
+        return err_set(e, GPUFL_E_INVAL, "--kafka-config needs --kafka");
+    return o->kafka ? kafka_check_prefix(o->kafka_prefix, e) : 0;
 }
 
 int options_read(struct options *o, int argc, char **argv, int *operands, struct err *e)
@@ -252,7 +257,7 @@ int options_read(struct options *o, int argc, char **argv, int *operands, struct
     rc = opt_parse(table, 0, argc, argv, operands, e);
     if (!rc && !o->source.count)
         o->source.count = before;
-    if (!rc)
+    if (!rc && !o->kafka)
         rc = from_shared(o, table, e);
     return rc ? rc : check(o, e);
 }

@@ -28,6 +28,8 @@ void publish_take(struct daemon *d)
                               .unreadable = d->folders.unreadable,
                               .paused = control_paused(&d->control),
                               .draining = control_task(&d->control, CONTROL_DRAIN) != 0};
+    if (d->options->kafka)
+        kafka_way_statistics(d->courier.remote, &s.kafka);
     for (size_t i = 0; i < d->folders.count; i++)
         s.done += d->folders.items[i].kind == FOLDER_SESSION && d->folders.items[i].done;
     for (size_t i = 0; i < d->view_count; i++) {
@@ -80,7 +82,7 @@ void publish_status(void *arg, struct buf *out)
     struct picture p;
     take_picture(d, &p);
     buf_str(out, "{\"version\":\"" GPUFL_VERSION "\",\"server\":");
-    buf_json_str(out, d->options->server);
+    buf_json_str(out, d->options->kafka ? d->options->kafka : d->options->server);
     buf_printf(out, ",\"state\":\"%s\",\"hold\":\"%s\",\"why\":", state_of(&p), hold_names[p.hold]);
     buf_json_str(out, p.why);
     buf_printf(out,
@@ -119,6 +121,20 @@ static void put_gauge(struct buf *b, const char *name, const char *help, double 
     buf_printf(b, "gpufl_agent_%s %.17g\n", name, value);
 }
 
+static void put_kafka(struct buf *b, const struct kafka_statistics *s)
+{
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } rows[] = {{"kafka_requests_total", "Requests to brokers.", s->requests},
+                {"kafka_sent_bytes_total", "Bytes sent to brokers.", s->sent_bytes},
+                {"kafka_received_bytes_total", "Bytes received from brokers.", s->received_bytes}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_head(b, rows[i].name, "counter", rows[i].help);
+        buf_printf(b, "gpufl_agent_%s %" PRIu64 "\n", rows[i].name, rows[i].value);
+    }
+}
+
 static void put_metrics(struct daemon *d, struct buf *b)
 {
     struct picture p;
@@ -151,6 +167,8 @@ static void put_metrics(struct daemon *d, struct buf *b)
     put_gauge(b, "start_time_seconds", "Time at which the agent began.",
               (double)d->started / NANOS);
     keeper_put_metrics(d->keeper, b);
+    if (d->options->kafka)
+        put_kafka(b, &p.status.kafka);
     put_head(b, "build_info", "gauge", "The version, as a label.");
     buf_str(b, "gpufl_agent_build_info{version=\"" GPUFL_VERSION "\"} 1\n");
 }

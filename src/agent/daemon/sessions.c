@@ -198,6 +198,7 @@ static enum courier_step settle(struct daemon *d, struct view *v)
     bool named = v->work_count == 1 && strcmp(v->works[0].id, path_base(v->path)) == 0;
     char id[PART_ID_MAX];
     snprintf(id, sizeof id, "%s", v->work_count ? v->works[0].id : "");
+    v->settled = done && named;
     at->done = true;
     at->stamp = stamp;
     folders_plan(&d->folders, at, clock_mono());

@@ -60,14 +60,21 @@ int view_open(struct view **out, int32_t folder, const char *path, struct err *e
     return 0;
 }
 
-static void close_work(struct work *w, struct cursor *cursor)
+/* The mark that stays of a channel of which all is dealt with; -1: none. */
+static int64_t last_mark(const struct view *v, const struct course *c, const struct cursor *cursor)
+{
+    return cursor && cursor_keeps_marks(cursor) && !v->settled ? c->at : -1;
+}
+
+static void close_work(const struct view *v, struct work *w, struct cursor *cursor)
 {
     for (size_t i = 0; i < w->course_count; i++) {
         struct course *c = &w->courses[i];
         bool ours = !w->session || w->session->ours;
         bool sure = c->at >= c->server && c->at >= c->tried; /* no body is in doubt */
-        if (cursor && c->mark >= 0 && (w->closed || (ours && sure)))
-            (void)cursor_set_mark(cursor, w->id, c->channel, -1, false, NULL);
+        int64_t last = last_mark(v, c, cursor);
+        if (cursor && (c->mark >= 0 || last >= 0) && (w->closed || (ours && sure)))
+            (void)cursor_set_mark(cursor, w->id, c->channel, last, false, NULL);
         mem_free(c->gaps);
     }
     mem_free(w->courses);
@@ -78,7 +85,7 @@ void view_close(struct view *v, struct cursor *cursor)
     if (!v)
         return;
     for (size_t i = 0; i < v->work_count; i++)
-        close_work(&v->works[i], cursor);
+        close_work(v, &v->works[i], cursor);
     mem_free(v->works);
     upload_sessions_close(&v->list);
     mem_free(v->path);

@@ -56,6 +56,7 @@ struct view {
     int64_t ended;  /* bytes of the system channel in which no end was found */
     bool fresh;     /* the list must be read anew */
     bool pending;   /* there may be something to send */
+    bool settled;   /* noted as done: no mark is needed any more */
     bool naming;    /* a process looks up names */
     int64_t caught; /* CLOCK_MONOTONIC ns: when nothing was left to send last; 0: never */
     bool said;      /* that the folder cannot be read */
@@ -69,7 +70,7 @@ struct view_context {
 };
 
 int view_open(struct view **out, int32_t folder, const char *path, struct err *e);
-/* Removes the marks of what is dealt with. */
+/* Removes the marks of what is dealt with; or moves them, where the cursor keeps marks. */
 void view_close(struct view *v, struct cursor *cursor);
 
 /* Looks at what became of the files. NOENT: the folder has no session any more. */
