@@ -15,6 +15,7 @@
 #include "server/api/local.h"
 #include "server/backup/backup.h"
 #include "server/common/logs.h"
+#include "server/from_kafka.h"
 
 #include "base/alloc.h"
 
@@ -188,6 +189,7 @@ static void fill_parts(struct server *s)
                               .store = s->store,
                               .starts = &s->starts,
                               .intake = &s->intake,
+                              .receiver = s->receiver,
                               .analysis = s->analysis,
                               .janitor = &s->janitor,
                               .alerts = s->alerts,
@@ -423,6 +425,8 @@ static int open_stores(struct server *s, struct err *e)
 
 static void close_stores(struct server *s)
 {
+    receiver_close(s->receiver);
+    s->receiver = NULL;
     alerts_close(s->alerts);
     webhooks_close(s->webhooks);
     s->alerts = NULL;
@@ -468,7 +472,7 @@ int server_open(struct server *s, const struct options *o, struct err *e)
         (rc = check_local(s, e)) || (rc = proxies_init(&s->proxies, o->trusted_proxy, e)) ||
         (rc = open_tls(s, e)) || (rc = open_workers(s, e)) ||
         (rc = http_hub_open(&s->hub, &hub, e)) || (rc = open_stores(s, e)) ||
-        (rc = open_http(s, e)) || (rc = open_auth(s, e)))
+        (rc = from_kafka_open(s, e)) || (rc = open_http(s, e)) || (rc = open_auth(s, e)))
         goto done;
     atomic_store_explicit(&s->ready, true, memory_order_release); /* nothing is answered before */
 done:

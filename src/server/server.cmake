@@ -12,6 +12,7 @@ gpufl_module(server-parts
     common/columns.c
     data_lock.c
     backup/file_tree.c
+    from_kafka.c
     offline.c
     watch/webhooks.c
     watch/janitor.c
@@ -26,7 +27,7 @@ gpufl_module(server-parts
     write_lease.c
     backup/backup.c
     ${pages}
-  DEPS auth net-client intake server-analysis analyze symbol store meta net-server wire base PkgConfig::JANSSON)
+  DEPS auth net-client intake server-kafka server-analysis analyze symbol store meta net-server wire base PkgConfig::JANSSON)
 
 add_executable(gpufl-server-main main.c)
 set_target_properties(gpufl-server-main PROPERTIES OUTPUT_NAME gpufl-server)

@@ -20,6 +20,7 @@
 #include "server/data_lock.h"
 #include "server/intake/fleet.h"
 #include "server/intake/intake.h"
+#include "server/kafka/receiver.h"
 #include "server/options.h"
 #include "server/watch/alerts.h"
 #include "server/watch/janitor.h"
@@ -47,6 +48,7 @@ struct server {
     struct write_lease write_lease; /* of several servers that share ClickHouse */
     struct starts starts;
     struct intake intake;      /* what receives sessions */
+    struct receiver *receiver; /* reads sessions from Kafka; NULL: not wanted */
     struct fleet *fleet;       /* what hosts and GPUs do now */
     struct analysis *analysis; /* sums them up */
     struct janitor janitor;

@@ -31,6 +31,21 @@ static bool is_stuck(const struct parts *s, char *why, size_t size)
     return ready_is_stuck(&r, why, size);
 }
 
+/* Ready, with the state of what Kafka brings: a lag is no reason to send nothing over HTTP. */
+static void send_ready(struct call *c)
+{
+    static const char ready[] = "{\"status\":\"ready\"}\n";
+    if (!c->parts->receiver) {
+        http_send_static(c->http, 200, "application/json", ready, sizeof ready - 1);
+        return;
+    }
+    struct buf *b = http_body(c->http, 4096);
+    buf_str(b, "{\"status\":\"ready\",\"kafka\":");
+    receiver_json(c->parts->receiver, b);
+    buf_str(b, "}\n");
+    http_send(c->http, 200, "application/json");
+}
+
 void api_readyz(struct call *c)
 {
     const struct parts *s = c->parts;
@@ -44,8 +59,7 @@ void api_readyz(struct call *c)
     } else if (is_stuck(s, why, sizeof why)) {
         http_problem(c->http, 503, "%s", why);
     } else {
-        static const char ready[] = "{\"status\":\"ready\"}\n";
-        http_send_static(c->http, 200, "application/json", ready, sizeof ready - 1);
+        send_ready(c);
         c->http->answer.cacheable = false;
     }
 }
@@ -215,6 +229,8 @@ void api_metrics(struct call *c)
     counters_number(b, "gpufl_log_lines_lost_total", "counter",
                     "Lines of the log that nobody read in time.", (double)logs_lost());
     put_intake(b, s);
+    if (s->receiver)
+        receiver_metrics(s->receiver, b, counters_number);
     put_analysis(b, s);
     put_pools(b, s);
     counters_put(s->counters, b);

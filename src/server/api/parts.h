@@ -18,6 +18,7 @@
 #include "server/common/origin.h"
 #include "server/common/sql_gate.h"
 #include "server/intake/intake.h"
+#include "server/kafka/receiver.h"
 #include "server/watch/alerts.h"
 #include "server/watch/janitor.h"
 #include "store/store.h"
@@ -46,6 +47,7 @@ struct parts {
 
     /* Work. */
     const struct intake *intake; /* receives sessions */
+    struct receiver *receiver;   /* of Kafka; NULL: none */
     struct analysis *analysis;
     struct janitor *janitor;
     struct alerts *alerts;

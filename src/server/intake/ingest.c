@@ -443,7 +443,7 @@ static void finish_body(struct ingest_body *b)
 static void make_durable(struct ingest_body *b)
 {
     struct err e = {0};
-    if (b->mode == INGEST_UNDECIDED)
+    if (b->mode == INGEST_UNDECIDED || b->request.later)
         return;
     int rc = journal_wait(b->in->config.journal, 0, &e);
     if (rc) {
@@ -472,6 +472,11 @@ void ingest_finish(struct ingest_body *b, struct ingest_answer *a)
     if (b->mode != INGEST_DRAIN)
         count(&b->in->rejected, b->answer.rejected);
     *a = b->answer;
+}
+
+int ingest_sync(struct ingest *in, struct err *e)
+{
+    return journal_wait(in->config.journal, 0, e);
 }
 
 void ingest_close(struct ingest_body *b)

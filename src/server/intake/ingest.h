@@ -76,6 +76,8 @@ struct ingest_request {
     const char *window_id;   /* NULL: none */
     int64_t window_sequence; /* INGEST_NO_SEQUENCE */
     int64_t window_crc32;    /* of the body as sent; -1: not stated */
+    bool
+        later; /* ingest_finish waits for no disk: the caller calls ingest_sync after some bodies */
 };
 
 struct ingest_error {
@@ -113,6 +115,8 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n);
 
 /* The end of the body: waits until what was accepted is durable, and answers. May block. */
 void ingest_finish(struct ingest_body *b, struct ingest_answer *a);
+/* Makes durable what bodies with `later` brought. Non-zero: these count as not taken. */
+int ingest_sync(struct ingest *in, struct err *e);
 void ingest_close(struct ingest_body *b); /* without finish: the sender went */
 
 /* The sender states that a session is complete. Durable when this returns; a repeated call does no

@@ -27,3 +27,6 @@ if(TARGET gpufl-intake)
   gpufl_test(analysis DEPS server-analysis PkgConfig::JANSSON)
   add_dependencies(test-unit-server-columns_report gpufl-main)
 endif()
+
+# What Kafka brings.
+gpufl_test(kafka DEPS server-kafka)

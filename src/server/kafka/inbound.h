@@ -1,0 +1,42 @@
+/* inbound.h - what the headers of a message say: whose it is, and which place it has.
+ *
+ * docs/server-sending.md has the table of headers. Pure. */
+#ifndef GPUFL_SERVER_KAFKA_INBOUND_H
+#define GPUFL_SERVER_KAFKA_INBOUND_H
+
+#include "net/kafka/kafka.h"
+#include "server/intake/ingest.h"
+
+enum { INBOUND_ENDS = SESSION_CHANNELS, INBOUND_WINDOW_ID = 128 };
+
+enum inbound_kind {
+    INBOUND_LINES,    /* whole lines of a channel, by offset */
+    INBOUND_WINDOW,   /* a body that counts as a whole */
+    INBOUND_COMPLETE, /* the session is complete */
+};
+
+struct inbound_end {
+    char channel[JOURNAL_CHANNEL_MAX];
+    int64_t offset; /* plain bytes of the channel */
+};
+
+struct inbound {
+    enum inbound_kind kind;
+    enum ingest_encoding encoding;
+    char session[STORE_ID_MAX];
+    char channel[JOURNAL_CHANNEL_MAX]; /* "" of COMPLETE */
+    char host[SESSION_HOST_MAX];       /* "": not stated */
+    int64_t offset;                    /* of LINES: plain bytes of the channel before */
+    int64_t length;                    /* of LINES: plain bytes; -1: not stated */
+    char window_id[INBOUND_WINDOW_ID]; /* "": none */
+    int64_t window_sequence;           /* INGEST_NO_SEQUENCE */
+    int64_t window_crc32;              /* of the body as sent; -1: not stated */
+    struct inbound_end ends[INBOUND_ENDS];
+    unsigned end_count;
+};
+
+/* INVAL with a sentence: no sender of ours wrote that. Headers of other names are passed over. */
+int inbound_read(const struct kafka_header *headers, unsigned count, struct inbound *out,
+                 struct err *e);
+
+#endif

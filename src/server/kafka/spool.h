@@ -1,0 +1,79 @@
+/* spool.h - what was received and cannot be taken in: lines and messages that are refused, and
+ * messages that wait for what comes before them.
+ *
+ * A folder, a file for each: lines "name: value" that say where the bytes come from and why they
+ * are there, an empty line, and the bytes as they came. A file's name says its place in its
+ * session, so that a message that comes again replaces its file:
+ *
+ *   SESSION.CHANNEL.OFFSET.line             one refused line, plain; OFFSET is its own; of a window
+ *                                           wNUMBER-PLACE
+ *   SESSION.CHANNEL.OFFSET.LENGTH.refused   a refused message; of a window wNUMBER for OFFSET
+ *   SESSION.CHANNEL.OFFSET.LENGTH.waits     bytes before it are not there yet
+ *   SESSION.complete.waits                  not all of its channels are complete
+ *   TOPIC.PARTITION.NUMBER.refused          a message whose headers cannot be used
+ *
+ * What is refused stays until somebody removes it; what waits is tried again, also after the next
+ * start. There is a ceiling for all of it, above which nothing more is received. Owner's thread;
+ * the counts are read by others. */
+#ifndef GPUFL_SERVER_KAFKA_SPOOL_H
+#define GPUFL_SERVER_KAFKA_SPOOL_H
+
+#include "server/kafka/inbound.h"
+
+struct spool;
+
+/* Creates the folder and counts what is there. most: bytes. */
+int spool_open(struct spool **out, const char *folder, int64_t most, struct err *e);
+void spool_close(struct spool *s); /* NULL: none */
+
+/* Where a message comes from. */
+struct spool_source {
+    const char *topic;
+    int32_t partition;
+    int64_t number; /* Kafka's offset */
+};
+
+struct spool_item {
+    const struct inbound *in; /* NULL: its headers cannot be used */
+    struct spool_source from;
+    const struct kafka_header *headers; /* as they came; may be none */
+    unsigned header_count;
+    const char *data;
+    size_t len;
+    const char *reason;
+};
+
+/* All puts: FULL above the ceiling, IO, NOMEM; on the disk after spool_sync. */
+int spool_put_line(struct spool *s, const struct spool_item *item, int64_t place, const char *line,
+                   size_t len, const char *reason, struct err *e);
+int spool_put_refused(struct spool *s, const struct spool_item *item, struct err *e);
+int spool_put_waiting(struct spool *s, const struct spool_item *item, struct err *e);
+void spool_drop_line(struct spool *s, const struct inbound *in, int64_t place);
+int spool_sync(struct spool *s, struct err *e);
+bool spool_is_full(const struct spool *s);
+
+enum spool_step {
+    SPOOL_KEEP,  /* it waits on */
+    SPOOL_TAKEN, /* its file goes, once `durable` says 0 */
+    SPOOL_STOP,  /* nothing can be taken now */
+};
+
+struct spool_walk {
+    void *arg;
+    enum spool_step (*take)(void *arg, const struct spool_item *item);
+    int (*durable)(void *arg);
+};
+
+/* Gives each message that waits to take, a channel's in their order; after one that waits on, the
+ * rest of its channel is passed over. Says how many were taken. */
+size_t spool_retry(struct spool *s, const struct spool_walk *walk);
+size_t spool_waiting(const struct spool *s);
+
+struct spool_counts {
+    uint64_t refused, waiting; /* files */
+    int64_t bytes;             /* of all files */
+};
+
+void spool_counts(const struct spool *s, struct spool_counts *out);
+
+#endif
