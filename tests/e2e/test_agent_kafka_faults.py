@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""By Kafka nothing is lost and nothing doubled: sessions of known content, everything fails, both ends are killed.
+
+    test_agent_kafka_faults.py GPUFL_AGENT GPUFL_SERVER KAFKA_MOCK [SECONDS [SEED]]
+
+Sessions are written with rotation while brokers answer with errors and go down and the agent and the server are killed
+at random. At the end the lines in the server's store, those that the server set aside and the agent's dead letters
+together are the lines of the logs, each once. The report says how often each fault happened.
+"""
+import collections
+import json
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import live_server
+from agent_run import Log, letters, until
+from kafka_run import Brokers, KafkaAgent, aside, metrics, quick_group, until_stored
+
+AGENT, SERVER, MOCK = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
+SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 10
+SEED = int(sys.argv[5]) if len(sys.argv) > 5 else random.SystemRandom().randrange(1 << 32)
+SESSIONS, ROTATE = 8, 6000
+MOST = 40 * SECONDS  # lines of a session
+QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K")
+PRODUCE, FETCH, COMMIT, HEARTBEAT = 0, 1, 8, 12
+# Requests and what they are answered with: errors that pass, and for Produce two that say "never".
+ERRORS = ((PRODUCE, 6), (PRODUCE, 7), (PRODUCE, 19), (PRODUCE, 10), (PRODUCE, 87), (PRODUCE, 29), (FETCH, 6),
+          (COMMIT, 14), (HEARTBEAT, 27))
+FAULTS = ("agent killed", "server killed", "server restarted", "brokers down")
+
+
+class Writer(threading.Thread):
+    """Writes one session until it is told to end. Some lines no server takes."""
+
+    def __init__(self, folder, number, seed, over):
+        super().__init__(daemon=True)
+        self.log, self.number = Log(folder, f"f{number:02}", ROTATE), number
+        self.dice, self.over, self.last = random.Random(seed), over, 0
+
+    def run(self):
+        n = 0
+        while not self.over.is_set() and n < MOST:
+            for _ in range(self.dice.randrange(1, 12)):
+                n += 1
+                correlation = self.number * 1_000_000 + n
+                chance = self.dice.random()
+                if chance < 0.006:
+                    self.log.put("device", b'{"type":"kernel","rows":2,"start":[1],"no":%d}' % correlation)
+                elif chance < 0.01:
+                    self.log.put("device", b"\xff\xfe no JSON %d" % correlation)
+                else:
+                    self.log.kernel(correlation)
+            if self.dice.random() < 0.05:
+                self.log.turn("device", packed=self.dice.random() < 0.5)
+            self.over.wait(self.dice.uniform(0.02, 0.15))
+        self.log.end()
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-kafka-faults-"))
+        self.brokers = Brokers(MOCK)
+        self.server = live_server.Server(SERVER, self.dir / "server", "--kafka", self.brokers.hosts, "--kafka-config",
+                                         quick_group(self.dir), "--kafka-workspace", "first", "--drain", "2s")
+        self.owner = live_server.set_up(self.server)
+
+    def tearDown(self):
+        self.server.kill()
+        self.brokers.close()
+        shutil.rmtree(self.dir)
+
+    def one_fault(self, dice, agent, fault):
+        if fault == "agent killed":
+            agent.kill()
+            agent.start()
+        elif fault == "server killed":
+            self.server.kill()
+            self.server.start()
+        elif fault == "server restarted":
+            self.server.process.send_signal(signal.SIGTERM)
+            self.server.process.wait(60)
+            self.server.process.stdout.close()
+            self.server.start()
+        elif fault == "brokers down":
+            self.brokers.down()
+            time.sleep(dice.uniform(0.1, 1.5))  # how long is what this is about
+            self.brokers.up()
+        else:
+            self.brokers.ask("errors {} {} {}".format(*fault, dice.randrange(1, 4)))
+
+    def torment(self, agent):
+        """Lets things fail at random moments while the writers write: each of them at least once."""
+        dice, end, counts = random.Random(SEED + 1), time.monotonic() + SECONDS, collections.Counter()
+        first = dice.sample([*FAULTS, *ERRORS], len(FAULTS) + len(ERRORS))
+        while time.monotonic() < end or first:
+            time.sleep(dice.uniform(0.1, 0.8))  # a random moment is what this is about
+            fault = first.pop() if first else dice.choice(ERRORS) if dice.random() < 0.6 else dice.choices(
+                FAULTS, (4, 2, 1, 2))[0]
+            self.one_fault(dice, agent, fault)
+            counts[fault if isinstance(fault, str) else "API %d error %d" % fault] += 1
+        return counts
+
+    def test_every_line_is_there_once(self):
+        over = threading.Event()
+        logs = self.dir / "logs"
+        writers = [Writer(logs, i, SEED + 10 + i, over) for i in range(SESSIONS)]
+        agent = KafkaAgent(AGENT, self.dir / "state", self.brokers.hosts, [logs], *QUICK)
+        self.addCleanup(lambda: agent.process and agent.kill())
+        agent.start()
+        for writer in writers:
+            writer.start()
+        counts = self.torment(agent)
+        over.set()
+        for writer in writers:
+            writer.join(60)
+        agent.ready()
+        agent.until_done(SESSIONS)
+        self.assertEqual(agent.kill(signal.SIGTERM), 0, agent.said()[-2000:])
+        until(lambda: metrics(self.server)["gpufl_kafka_lag_messages"] == 0, lambda: self.server.said()[-3000:])
+        dead, refused = letters(self.dir / "state"), aside(self.server.folder / "data")
+        self.compare(writers, dead, refused)
+        print("seed", SEED, "lines", sum(len(w.log.lines["device"]) for w in writers), "dead letters", len(dead),
+              "set aside by the server", len(refused), json.dumps(counts))
+
+    def compare(self, writers, dead, refused):
+        self.maxDiff = None
+        self.assertEqual([n for n in refused if not n.endswith(".line")], [])
+        for writer in writers:
+            log, name = writer.log, writer.log.name
+            letters_here = [text for s, c, _, text in dead if (s, c) == (name, "device")]
+            kept = collections.Counter(letters_here)
+            kept.update(text for n, (_, text) in refused.items() if n.startswith(name + ".device."))
+            want, bad = collections.Counter(), collections.Counter()
+            for line in log.lines["device"]:
+                if b'"no"' in line or b"no JSON" in line or line + b"\n" in letters_here:
+                    bad[line + b"\n"] += 1
+                elif b'"correlation"' in line:
+                    want[json.loads(line)["correlation"][0]] += 1
+            self.assertEqual(kept, bad, name)
+            there = until_stored(self.server, self.owner, name, sum(want.values()))
+            self.assertEqual(collections.Counter(there), want, name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
