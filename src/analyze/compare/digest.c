@@ -218,9 +218,9 @@ static int put_fact(struct digest *d, const char *key, const char *value, double
  * program. */
 static bool of_the_log(const char *option)
 {
-    static const char *const names[] = {"app_name",    "log_path", "run_id",
-                                        "backend_url", "api_key",  "api_path",
-                                        "config_file", "pass",     "passes"};
+    static const char *const names[] = {
+        "app_name",    "log_path", "run_id", "backend_url",        "api_key",          "api_path",
+        "config_file", "pass",     "passes", "remote_config_name", "remote_config_dir"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option, names[i]) == 0)
             return true;

@@ -83,6 +83,15 @@ static void put_errors(const struct page *p)
         }
 }
 
+/* Names the configuration of the server that the session took options from. */
+static void put_configuration(const struct page *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    for (size_t i = 0; i < f->setting_count; i++)
+        if (strcmp(model_text(p->model, f->settings[i].name), "remote_config") == 0)
+            page_fact(p, "options", "configuration %s", model_text(p->model, f->settings[i].value));
+}
+
 void page_head(struct page *p)
 {
     struct buf text;
@@ -90,6 +99,7 @@ void page_head(struct page *p)
         fputc('\n', p->out);
     p->begun = true;
     put_program(p);
+    put_configuration(p);
     page_steps_fact(p);
     page_cost(p);
     page_flaws(p);

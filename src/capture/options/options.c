@@ -58,6 +58,7 @@ const char *const option_backends[] = {
 const char *const option_sources[] = {
     [SOURCE_DEFAULT] = "default",
     [SOURCE_TRACE_DEFAULT] = "trace_default",
+    [SOURCE_REMOTE_CONFIG] = "remote_config",
     [SOURCE_CONFIG_FILE] = "config_file",
     [SOURCE_ENVIRONMENT] = "environment",
     [SOURCE_CODE] = "code",
@@ -252,10 +253,10 @@ static void variable_name(const char *option, char *out, size_t size)
 }
 
 /* Variables that are no options: of the backends, the launcher and their tests. */
-static const char *const other_variables[] = {"GPUFL_CUPTI_PATH",    "GPUFL_SIM",
-                                              "GPUFL_LIBRARY",       "GPUFL_DISABLED",
-                                              "GPUFL_DEBUG_FILES",   OPTIONS_TRACE_VARIABLE,
-                                              OPTIONS_FORCE_VARIABLE};
+static const char *const other_variables[] = {"GPUFL_CUPTI_PATH",     "GPUFL_SIM",
+                                              "GPUFL_LIBRARY",        "GPUFL_DISABLED",
+                                              "GPUFL_DEBUG_FILES",    OPTIONS_TRACE_VARIABLE,
+                                              OPTIONS_FORCE_VARIABLE, OPTIONS_REMOTE_VARIABLE};
 
 static bool is_other_variable(const char *entry, size_t len)
 {
@@ -302,6 +303,10 @@ static void check_disabled(const struct options_say *s)
 static int take_environment(struct options *o, const struct options_say *s)
 {
     char variable[64];
+    const char *remote = getenv(OPTIONS_REMOTE_VARIABLE);
+    if (remote && option_set(o, OPT_remote_config_name, remote, SOURCE_ENVIRONMENT,
+                             OPTIONS_REMOTE_VARIABLE, s))
+        return GPUFL_E_NOMEM;
     for (int i = 0; i < OPT_COUNT; i++) {
         variable_name(option_table[i].name, variable, sizeof variable);
         const char *text = getenv(variable);
@@ -475,19 +480,32 @@ static void say_nothing(void *arg, enum severity severity, const char *code, con
     (void)arg, (void)severity, (void)code, (void)text;
 }
 
-/* The file that config_file names is read before the sources above it are applied. */
-static int take_file(struct options *o, const struct gpufl_options *code,
-                     const struct options_say *s)
+/* The sources that set where files with options are, for `first`. */
+static int take_places(struct options *first, const struct gpufl_options *code)
+{
+    static const struct options_say nobody = {.fn = say_nothing};
+    int rc = take_environment(first, &nobody);
+    if (!rc && code)
+        rc = take_code(first, code, &nobody);
+    return rc ? rc : take_trace(first, SOURCE_TRACE, &nobody);
+}
+
+/* The files that remote_config_name and config_file name are read before the sources above them are
+ * applied. A config_file may name a remote configuration. */
+static int take_files(struct options *o, const struct gpufl_options *code,
+                      const struct options_say *s)
 {
     static const struct options_say nobody = {.fn = say_nothing};
     struct options first;
     int rc = set_defaults(&first);
     if (!rc)
-        rc = take_environment(&first, &nobody);
-    if (!rc && code)
-        rc = take_code(&first, code, &nobody);
-    if (!rc)
-        rc = take_trace(&first, SOURCE_TRACE, &nobody);
+        rc = take_places(&first, code);
+    if (!rc && *first.config_file) {
+        rc = options_file_read(&first, first.config_file, &nobody);
+        rc = rc ? rc : take_places(&first, code);
+    }
+    if (!rc && *first.remote_config_name)
+        rc = options_remote_read(o, first.remote_config_dir, first.remote_config_name, s);
     if (!rc && *first.config_file)
         rc = options_file_read(o, first.config_file, s);
     options_free(&first);
@@ -504,7 +522,7 @@ int options_resolve(struct options *o, const struct gpufl_options *code, bool in
     if (!rc)
         rc = take_trace(o, SOURCE_TRACE_DEFAULT, s);
     if (!rc)
-        rc = take_file(o, code, s);
+        rc = take_files(o, code, s);
     if (!rc)
         rc = take_environment(o, s);
     if (!rc && code)

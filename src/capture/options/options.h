@@ -1,8 +1,8 @@
-/* options.h - the options of a session: one table, seven sources (ADR 19).
+/* options.h - the options of a session: one table, eight sources (ADR 19).
  *
  * Each option takes its value from the highest source that has a good one:
- * default < what `gpufl trace` does by itself < config_file < GPUFL_* < code <
- * GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher hands both of its
+ * default < what `gpufl trace` does by itself < remote_config_name < config_file <
+ * GPUFL_* < code < GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher hands both of its
  * sources over in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
  * before its own defaults. A value that is not valid costs one sentence and is
  * skipped. Owner's thread. */
@@ -20,10 +20,12 @@
     "gpufl-trace-%s" /* abstract; of the run's id: see capture/session/mark.h */
 #define OPTIONS_DISABLE_VARIABLE "GPUFL_DISABLED"
 #define OPTIONS_FORCE_VARIABLE   "GPUFL_FORCE_ENGINE"
+#define OPTIONS_REMOTE_VARIABLE  "GPUFL_REMOTE_CONFIG" /* another name of remote_config_name's */
 
 enum option_source {
     SOURCE_DEFAULT,
     SOURCE_TRACE_DEFAULT, /* what `gpufl trace` does where nobody says otherwise */
+    SOURCE_REMOTE_CONFIG, /* what remote_config_name names */
     SOURCE_CONFIG_FILE,
     SOURCE_ENVIRONMENT,
     SOURCE_CODE,
@@ -54,6 +56,7 @@ struct options {
     unsigned char source[OPT_COUNT]; /* enum option_source of each */
     bool traced;                     /* `gpufl trace` started this program */
     char *trace_dir;                 /* owned: where that looks for sessions; NULL: not traced */
+    int64_t remote_version; /* of the configuration that remote_config_name names; 0: none */
 };
 
 struct option {

@@ -19,7 +19,9 @@
 #include "capture/windows/windows.h"
 #include "monitor/steady.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 static const int64_t CLOCK_EVERY = 10ll * 1000000000;
 enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still */
@@ -235,6 +237,21 @@ static void rank_row(struct collector *c)
         writer_row(c->writer, RECORD_setting, (const int64_t *)&row);
 }
 
+/* Says which version of which configuration of the server the session's options come from. */
+static void remote_row(struct collector *c)
+{
+    char text[128];
+    struct intern *names = names_table();
+    snprintf(text, sizeof text, "%.64s, version %" PRId64, c->options->remote_config_name,
+             c->options->remote_version);
+    struct setting_row row = {.time = clock_mono(),
+                              .engine = intern_str(names, "options"),
+                              .name = intern_str(names, "remote_config"),
+                              .value = intern_str(names, text)};
+    if (c->options->remote_version)
+        writer_row(c->writer, RECORD_setting, (const int64_t *)&row);
+}
+
 /* The reason why the capture should end now, or NULL. */
 static const char *reason_to_end(struct collector *c, int64_t now)
 {
@@ -277,6 +294,7 @@ static void begin_log(struct collector *c)
     collector_clock(c);
     option_rows(c);
     rank_row(c);
+    remote_row(c);
     engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
                  names_table());
     messages_drain(c->writer, names_table());

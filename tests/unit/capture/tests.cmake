@@ -22,6 +22,7 @@ gpufl_test(writer_peer DEPS capture)
 # The session around it.
 gpufl_test(options DEPS capture)
 gpufl_test(precedence DEPS capture)
+gpufl_test(remote_options DEPS capture)
 gpufl_test(joins DEPS capture)
 gpufl_test(pace DEPS capture)
 gpufl_test(launch_rule DEPS capture)
