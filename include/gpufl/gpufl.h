@@ -123,6 +123,10 @@ struct gpufl_options {
     bool enabled;             /* false: init returns at once, every call is a no-op */
 
     uint64_t set; /* fields that are set although they hold the default: gpufl_options_set's */
+
+    /* Options of docs/options.md that are no field here, as "name=value" texts with NULL after the
+     * last; they count as set in code. NULL: none. */
+    const char *const *others;
 };
 
 /* Fills *opts (NULL: does nothing) with the defaults. size: sizeof *opts as the
@@ -198,6 +202,11 @@ GPUFL_API void gpufl_scope_repetition(uint64_t handle);
 /* Closes a scope, and those opened inside it and still open. Same thread as the
  * begin. 0 and a handle closed before are ignored. */
 GPUFL_API void gpufl_scope_end(uint64_t handle);
+
+/* Closes that scope alone: scopes inside it stay open. On any thread. For programs whose scopes do
+ * not nest on a thread: tasks of an event loop, objects that another thread frees. 0 and a handle
+ * closed before are ignored. */
+GPUFL_API void gpufl_scope_leave(uint64_t handle);
 
 /* Opens and closes a named window in which system metrics are sampled, also
  * where continuous sampling is off. Windows of different names may overlap, one

@@ -170,6 +170,17 @@ void gpufl_scope_end(uint64_t handle)
         scopes_end(handle);
 }
 
+void gpufl_scope_leave(uint64_t handle)
+{
+    if (handle == 0)
+        return;
+    uint32_t g = gate();
+    if (g == GATE_FORWARD)
+        copies_first()->scope_leave(handle);
+    else if (g != GATE_OFF)
+        scopes_leave(handle);
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 static int window(const char *name, bool open)

@@ -25,6 +25,7 @@
       (name, tag, repeat, warmup))                                                                 \
     F(void, scope_repetition, (uint64_t handle), (handle))                                         \
     F(void, scope_end, (uint64_t handle), (handle))                                                \
+    F(void, scope_leave, (uint64_t handle), (handle))                                              \
     F(int, system_start, (const char *name), (name))                                               \
     F(int, system_stop, (const char *name), (name))                                                \
     F(int, window_open, (const char *name), (name))                                                \

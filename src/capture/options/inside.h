@@ -12,6 +12,9 @@ void options_tell(const struct options_say *s, enum severity severity, const cha
 int option_set(struct options *o, enum option_id id, const char *text, enum option_source source,
                const char *where, const struct options_say *s);
 
+/* Takes what the code sets. 0 or GPUFL_E_NOMEM. */
+int options_code(struct options *o, const struct gpufl_options *code, const struct options_say *s);
+
 /* Defaults of a library that was injected. 0 or GPUFL_E_NOMEM. */
 int options_injected(struct options *o);
 

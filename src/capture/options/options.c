@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 extern char **environ;
 
@@ -46,8 +45,6 @@ const char *const option_engines[] = {
 #include "schema/engines.def"
     NULL, /* after the last, since rows are in the order of the enum */
 };
-
-enum { ENGINES = sizeof option_engines / sizeof *option_engines - 1 };
 
 const char *const option_backends[] = {
     [GPUFL_BACKEND_AUTO] = "Auto", [GPUFL_BACKEND_NVIDIA] = "Nvidia",
@@ -322,112 +319,6 @@ static int take_environment(struct options *o, const struct options_say *s)
     return 0;
 }
 
-/* Which bit of gpufl_options.set is the field's: fields are counted in the order of the table. */
-static uint64_t field_bit(enum option_id id)
-{
-    unsigned n = 0;
-    for (int i = 0; i < (int)id; i++)
-        n += option_table[i].field;
-    return UINT64_C(1) << n;
-}
-
-/* A struct of this library's own time: it has the field `set`, and its engine can be "not set". */
-static bool knows_set(const struct gpufl_options *code)
-{
-    return code->size >= offsetof(struct gpufl_options, set) + sizeof code->set;
-}
-
-int gpufl_options_set(struct gpufl_options *opts, const char *field)
-{
-    const char *near;
-    int id = opts && field ? option_find(field, &near) : -1;
-    if (id < 0 || !option_table[id].field || !knows_set(opts))
-        return GPUFL_E_INVAL;
-    opts->set |= field_bit((enum option_id)id);
-    return GPUFL_OK;
-}
-
-/* A field's value as text; NULL where it cannot be one. */
-static const char *code_text(const struct gpufl_options *code, const struct option *row, char *out,
-                             size_t size)
-{
-    const void *at = (const char *)code + row->public_offset;
-    int index;
-    switch (row->kind) {
-    case OPTION_STR:
-        snprintf(out, size, "%s", "");
-        return *(const char *const *)at;
-    case OPTION_BOOL:
-        return *(const bool *)at ? "true" : "false";
-    case OPTION_INT:
-        snprintf(out, size, "%d", *(const int *)at);
-        return out;
-    case OPTION_BACKEND:
-    case OPTION_ENGINE:
-        memcpy(&index, at, sizeof index);
-        bool engine = row->kind == OPTION_ENGINE;
-        if (index >= 0 && index < (engine ? ENGINES : (int)GPUFL_BACKEND_SIM + 1))
-            return (engine ? option_engines : option_backends)[index];
-        snprintf(out, size, "%d", index);
-        return out;
-    }
-    return NULL;
-}
-
-/* What the code sets, as text; NULL where it left the field alone. Set is what differs from the
- * default, what gpufl_options_set marks, and every engine but GPUFL_ENGINE_DEFAULT. */
-static const char *code_value(const struct gpufl_options *code, enum option_id id, char *out,
-                              size_t size)
-{
-    const struct option *row = &option_table[id];
-    if (!row->field || row->public_offset + 1 > code->size)
-        return NULL;
-    const char *value = code_text(code, row, out, size);
-    if (row->kind == OPTION_ENGINE && knows_set(code))
-        return code->profiling_engine == GPUFL_ENGINE_DEFAULT ? NULL : value;
-    bool marked = knows_set(code) && (code->set & field_bit(id));
-    return value && (marked || strcmp(value, row->fallback) != 0) ? value : NULL;
-}
-
-static int take_code(struct options *o, const struct gpufl_options *code,
-                     const struct options_say *s)
-{
-    char text[32], where[96];
-    for (int i = 0; i < OPT_COUNT; i++) {
-        const char *value = code_value(code, (enum option_id)i, text, sizeof text);
-        if (!value)
-            continue;
-        snprintf(where, sizeof where, "%s given to gpufl_init", option_table[i].name);
-        int rc = option_set(o, (enum option_id)i, value, SOURCE_CODE, where, s);
-        if (rc)
-            return rc;
-    }
-    return 0;
-}
-
-bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
-                    size_t size)
-{
-    char text[32], have[4200];
-    size_t len = 0;
-    bool engine = false;
-    out[0] = '\0';
-    if (!code || code->size < sizeof code->size || code->size > 1 << 16)
-        return false;
-    for (int i = 0; i < OPT_COUNT && len < size; i++) {
-        const char *value = code_value(code, (enum option_id)i, text, sizeof text);
-        if (!value || o->source[i] > SOURCE_CODE || i == OPT_api_key)
-            continue;
-        options_text(o, (enum option_id)i, have, sizeof have);
-        if (strcasecmp(have, value) == 0)
-            continue;
-        engine |= i == OPT_profiling_engine;
-        len += (size_t)snprintf(out + len, size - len, "%s%s=%.80s", len ? ", " : "",
-                                option_table[i].name, value);
-    }
-    return engine;
-}
-
 static int take_forced(struct options *o, const struct options_say *s)
 {
     const char *text = getenv(OPTIONS_FORCE_VARIABLE);
@@ -486,7 +377,7 @@ static int take_places(struct options *first, const struct gpufl_options *code)
     static const struct options_say nobody = {.fn = say_nothing};
     int rc = take_environment(first, &nobody);
     if (!rc && code)
-        rc = take_code(first, code, &nobody);
+        rc = options_code(first, code, &nobody);
     return rc ? rc : take_trace(first, SOURCE_TRACE, &nobody);
 }
 
@@ -526,7 +417,7 @@ int options_resolve(struct options *o, const struct gpufl_options *code, bool in
     if (!rc)
         rc = take_environment(o, s);
     if (!rc && code)
-        rc = take_code(o, code, s);
+        rc = options_code(o, code, s);
     if (!rc)
         rc = take_forced(o, s);
     if (!rc)

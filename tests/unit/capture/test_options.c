@@ -111,6 +111,38 @@ TEST(test_precedence)
     options_free(&o);
 }
 
+TEST(test_options_without_a_field_from_code)
+{
+    struct options o;
+    static const char *const others[] = {
+        "windows=true", "flush_interval_ms=20", "flush_interval_ms=30",  "log_rotate_bytes=1M",
+        "idle_stack=1", "app_name=field",       "window_rest_ms=before", NULL};
+    struct gpufl_options code = code_defaults();
+    code.others = others;
+    setenv("GPUFL_FLUSH_INTERVAL_MS", "40", 1);
+    setenv(OPTIONS_TRACE_VARIABLE, "log_rotate_bytes=2M", 1);
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_true(o.windows);
+    assert_int_equal(o.source[OPT_windows], SOURCE_CODE);
+    assert_int_equal(o.flush_interval_ms, 30); /* the last counts, and beats the environment */
+    assert_int_equal(o.log_rotate_bytes, 2 << 20);
+    assert_string_not_equal(o.app_name, "field");
+    assert_int_equal(said.count, 3);
+    assert_non_null(strstr(said.all, "'idle_stack=1' given to gpufl_init: there is no such option; "
+                                     "did you mean idle_stacks?"));
+    assert_non_null(
+        strstr(said.all, "'app_name=field' given to gpufl_init: this option is a field"));
+    assert_non_null(
+        strstr(said.all, "window_rest_ms given to gpufl_init: 'before' is not possible"));
+    options_free(&o);
+    forget_environment();
+    code.size = offsetof(struct gpufl_options, others); /* a program from before the field */
+    assert_int_equal(options_resolve(&o, &code, false, &say), 0);
+    assert_false(o.windows);
+    assert_int_equal(said.count, 0);
+    options_free(&o);
+}
+
 static void expect_said(const char *code, const char *part)
 {
     if (said.count != 1 || !strstr(said.text, part))
@@ -451,6 +483,9 @@ static const char document_head[] =
     "for. The\n"
     "session records the value and the source of every option.\n"
     "\n"
+    "An option without a field counts as set in code where `others` of `struct gpufl_options` has\n"
+    "it as `name=value`; in Python every option is a keyword of `gpufl.init`.\n"
+    "\n"
     "## Fields of `gpufl::InitOptions` and `struct gpufl_options`\n"
     "\n";
 static const char document_without_field[] =
@@ -523,7 +558,7 @@ int main(void)
         CASE(test_injected_defaults), CASE(test_secret_is_not_told),
         CASE(test_disabled),          CASE(test_sizes),
         CASE(test_longest_duration),  CASE(test_no_memory),
-        CASE(test_document),
+        CASE(test_document),          CASE(test_options_without_a_field_from_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

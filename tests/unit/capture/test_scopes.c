@@ -133,6 +133,32 @@ TEST(test_end_closes_the_inner_ones)
     assert_int_equal(log.ledger.scopes_written, 4);
 }
 
+static void *leave_anothers(void *arg)
+{
+    gpufl_scope_leave(*(uint64_t *)arg);
+    return NULL;
+}
+
+TEST(test_leave_closes_that_scope_alone)
+{
+    pthread_t t;
+    struct parts parts = {0};
+    uint64_t a = gpufl_scope_begin("a", NULL);
+    uint64_t b = gpufl_scope_begin("b", NULL);
+    gpufl_scope_leave(a);
+    gpufl_scope_leave(a); /* closed before */
+    gpufl_scope_leave(0);
+    uint64_t c = gpufl_scope_begin("c", NULL);
+    pthread_create(&t, NULL, leave_anothers, &c);
+    pthread_join(t, NULL);
+    gpufl_scope_end(c); /* closed by the other thread */
+    gpufl_scope_leave(b);
+    gpufl_shutdown();
+    parts_read_all(gpufl_session_dir(), &parts);
+    assert_int_equal(parts.rows[RECORD_scope], 3);
+    assert_int_equal(never_ended(), 0);
+}
+
 static void *end_anothers(void *arg)
 {
     gpufl_scope_end(*(uint64_t *)arg);
@@ -419,6 +445,7 @@ int main(int argc, char **argv)
         CASE(test_eight_threads),
         CASE(test_slow_scopes_are_all_written),
         CASE(test_end_closes_the_inner_ones),
+        CASE(test_leave_closes_that_scope_alone),
         CASE(test_another_threads_handle),
         CASE(test_threads_that_end_inside_scopes),
         CASE(test_short_threads_are_given_back),
