@@ -1,0 +1,73 @@
+# What libgpufl.so gives to the package. tests/python/test_package_stubs.py holds this against the module.
+from collections.abc import Callable, Iterator
+from os import PathLike
+from types import TracebackType
+from typing import Any, TypeVar, final
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+version: str
+E_NOMEM: int
+E_INVAL: int
+E_IO: int
+E_NOENT: int
+E_PERM: int
+E_FULL: int
+E_CORRUPT: int
+E_VENDOR: int
+E_BUSY: int
+E_UNAVAILABLE: int
+E_NOT_BUILT: int
+E_STATE: int
+E_TIMEOUT: int
+BACKEND_AUTO: int
+BACKEND_NVIDIA: int
+BACKEND_AMD: int
+BACKEND_NONE: int
+BACKEND_SIM: int
+ENGINE_Monitor: int
+ENGINE_Trace: int
+ENGINE_PcSampling: int
+ENGINE_SassMetrics: int
+ENGINE_RangeProfiler: int
+ENGINE_Deep: int
+ENGINE_PmSampling: int
+ENGINE_Sync: int
+
+def init(**options: Any) -> bool: ...
+def shutdown() -> None: ...
+def active() -> bool: ...
+def session_id() -> str: ...
+def session_dir() -> str: ...
+def system_start(name: str, /) -> int: ...
+def system_stop(name: str, /) -> int: ...
+def window_open(name: str, /) -> int: ...
+def window_close(name: str, /) -> int: ...
+def generate_report(path: str | PathLike[str], /) -> int: ...
+def upload_logs(
+    log_path: str | PathLike[str] | None = None,
+    backend_url: str | None = None,
+    api_key: str | None = None,
+    api_path: str | None = None,
+    timeout_ms: int = 0,
+    unreachable_ms: int = 0,
+) -> tuple[int, int, str]: ...
+def options() -> list[tuple[str, str, str, str, int, int, str]]: ...
+def error_text(code: int, /) -> str: ...
+@final
+class Scope:
+    def __new__(cls, name: str, tag: str | None = None, *, repeat: int = 0, warmup: int = 0) -> Scope: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def tag(self) -> str | None: ...
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def warmup(self) -> int: ...
+    def __enter__(self) -> Scope: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool: ...
+    def __iter__(self) -> Iterator[int]: ...
+    def __call__(self, function: _F, /) -> _F: ...

@@ -1,0 +1,37 @@
+/* upload.c - gpufl.upload_logs as the package calls it. */
+#include "inside.h"
+
+#include <string.h>
+
+PyObject *capture_upload(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"log_path",   "backend_url",    "api_key", "api_path",
+                            "timeout_ms", "unreachable_ms", NULL};
+    enum { TEXTS = 4 };
+    PyObject *given[TEXTS] = {NULL}, *bytes[TEXTS] = {NULL}, *answer = NULL;
+    struct gpufl_upload_result result = {.size = sizeof result};
+    struct gpufl_upload_options o = {.size = sizeof o, .result = &result};
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOii:upload_logs", names, &given[0],
+                                     &given[1], &given[2], &given[3], &o.timeout_ms,
+                                     &o.unreachable_ms))
+        return NULL;
+    for (int i = 0; i < TEXTS; i++)
+        if (!(bytes[i] = text_argument(given[i], names[i], 1)))
+            goto done;
+    o.log_path = PyBytes_AsString(bytes[0]);
+    o.backend_url = PyBytes_AsString(bytes[1]);
+    o.api_key = PyBytes_AsString(bytes[2]);
+    o.api_path = PyBytes_AsString(bytes[3]);
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = gpufl_upload_logs(&o);
+    Py_END_ALLOW_THREADS;
+    const char *why = rc == GPUFL_OK || *result.message ? result.message : gpufl_error_text(rc);
+    PyObject *text = PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
+    answer = text ? Py_BuildValue("(iKN)", rc, (unsigned long long)result.lines, text) : NULL;
+done:
+    for (int i = 0; i < TEXTS; i++)
+        Py_XDECREF(bytes[i]);
+    return answer;
+}
