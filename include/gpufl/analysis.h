@@ -100,6 +100,80 @@ GPUFL_API int gpufl_symbolize(const char *path, int flags, struct gpufl_symboliz
 GPUFL_API int gpufl_export_gpuflight(const char *path, const char *dir, char *error,
                                      size_t error_size);
 
+/* ---- rows as columns ------------------------------------------------------------------------ */
+
+/* A session that was read. One thread at a time may use it; texts and data that it hands out are
+ * valid until gpufl_tables_close, and are not to be changed. */
+struct gpufl_tables;
+
+/* What a session says of itself. Times are ns since the Unix epoch; without a clock in the log they
+ * are on the program's own clock. */
+struct gpufl_session {
+    size_t size; /* sizeof of the caller's struct, set by the caller */
+    char id[128], app[256], engine[64], backend[64];
+    bool simulated;
+    bool ended;       /* an end was written; end_ns is 0 otherwise */
+    bool epoch_known; /* times are ns since the Unix epoch */
+    int64_t pid, start_ns, end_ns;
+    uint64_t damaged_lines, unknown_lines; /* that were left out */
+    uint64_t damaged_parts;                /* files that could not be read to their end */
+    uint64_t missing_parts;                /* numbers that are left out between files */
+};
+
+enum gpufl_column_type {
+    GPUFL_COLUMN_INT64,  /* int64_t; GPUFL_UNKNOWN: unknown */
+    GPUFL_COLUMN_DOUBLE, /* double; NaN: unknown */
+    GPUFL_COLUMN_TEXT,   /* int32_t: number of a text; -1: unknown */
+};
+
+#define GPUFL_UNKNOWN INT64_MIN
+
+/* A column of a table. */
+struct gpufl_column {
+    size_t size; /* sizeof of the caller's struct, set by the caller */
+    const char *name, *unit;
+    enum gpufl_column_type type;
+    int64_t rows;
+    int64_t nulls;               /* cells that are unknown */
+    const void *data;            /* rows cells */
+    int64_t text_count;          /* of GPUFL_COLUMN_TEXT: distinct texts */
+    const int32_t *text_offsets; /* where each begins in texts, and the end of the last */
+    const char *texts;           /* UTF-8, one after the other */
+};
+
+/* Reads one session below path, all its parts, ours or the public client's: the one whose folder
+ * (in the flat layout: prefix) is named session; NULL or "": the one that was written last. *out:
+ * to be closed. error as in gpufl_report. 0 also where parts are damaged: gpufl_tables_session
+ * counts them. NOENT where there is no session, or none of that name. */
+GPUFL_API int gpufl_tables_open(const char *path, const char *session, struct gpufl_tables **out,
+                                char *error, size_t error_size);
+
+/* Gives the session back; what gpufl_tables_arrow exported stays until it is released. NULL is
+ * ignored. */
+GPUFL_API void gpufl_tables_close(struct gpufl_tables *t);
+
+/* Fills as many members of *out as its size says. */
+GPUFL_API void gpufl_tables_session(const struct gpufl_tables *t, struct gpufl_session *out);
+
+/* Name of the table, from 0; NULL after the last. Static storage; the same for every session. */
+GPUFL_API const char *gpufl_tables_name(size_t index);
+
+/* Name of the table's column, from 0; NULL after the last, and for an unknown table. */
+GPUFL_API const char *gpufl_tables_column_name(const char *table, size_t index);
+
+/* Fills *out with a column, which is made at its first use. 0, INVAL for a table or an index that
+ * does not exist, NOMEM, FULL (texts of 2 GiB and more). */
+GPUFL_API int gpufl_tables_column(struct gpufl_tables *t, const char *table, size_t index,
+                                  struct gpufl_column *out);
+
+/* Exports a table as a stream of Apache Arrow's C interface, with one batch: ints and doubles are
+ * the memory of gpufl_tables_column, texts are dictionaries. stream: the caller's struct
+ * ArrowArrayStream, which is released by its own function, on any thread, also after
+ * gpufl_tables_close. Results as gpufl_tables_column. */
+struct ArrowArrayStream;
+GPUFL_API int gpufl_tables_arrow(struct gpufl_tables *t, const char *table,
+                                 struct ArrowArrayStream *stream);
+
 #ifdef __cplusplus
 }
 #endif

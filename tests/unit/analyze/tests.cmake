@@ -16,6 +16,7 @@ foreach(name sum_sync sum_idle idle_activity idle_lead idle_lines idle_planted i
   gpufl_test(${name} DEPS analyze)
 endforeach()
 gpufl_test(shared DEPS analyze)
+gpufl_test(tables DEPS analyze)
 gpufl_test(ranks DEPS analyze)
 gpufl_test(steps DEPS analyze)
 gpufl_test(merge DEPS analyze)

@@ -1,0 +1,415 @@
+/* make.c - columns of tables from cells of records: see tables.def. */
+#include "analyze/tables/inside.h"
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "symbol/names/demangle.h"
+#include "wire/limits.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a column is made of. */
+struct source {
+    struct gpufl_tables *t;
+    const struct field *f;
+    const struct cells *cells, *second; /* second: of HOW_END and HOW_RATE */
+    int64_t rows;
+};
+
+/* The dictionary that a way goes through; RECORD_NONE: none. */
+static int dict_of(enum field_how how)
+{
+    switch (how) {
+    case HOW_KERNEL:
+    case HOW_CONFIG:
+    case HOW_CONFIG_TEXT:
+    case HOW_DIM:
+    case HOW_OCCUPANCY:
+        return RECORD_config;
+    case HOW_STREAM:
+        return RECORD_stream;
+    case HOW_FUNCTION:
+        return RECORD_function;
+    case HOW_REASON:
+        return RECORD_stall_reason;
+    case HOW_FRAME:
+    case HOW_FRAME_TEXT:
+        return RECORD_frame;
+    default:
+        return RECORD_NONE;
+    }
+}
+
+static bool is_text(enum field_how how)
+{
+    return how == HOW_TEXT || how == HOW_KERNEL || how == HOW_CONFIG_TEXT || how == HOW_DIM ||
+           how == HOW_SCOPE || how == HOW_FUNCTION || how == HOW_REASON || how == HOW_FRAME_TEXT;
+}
+
+static bool is_double(enum field_how how)
+{
+    return how == HOW_MS || how == HOW_RATE || how == HOW_OCCUPANCY;
+}
+
+static int column_of(int record, const char *name)
+{
+    return record_column(&records[record], name, strlen(name));
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct gpufl_tables *t, int64_t id)
+{
+    const int64_t *row = id > 0 ? rowset_find(&t->names, &id) : NULL;
+    return row && row[1] ? intern_text(t->intern, (uint32_t)row[1], NULL) : NULL;
+}
+
+static int make_scopes(struct gpufl_tables *t)
+{
+    static const enum record_type types[] = {RECORD_scope_open, RECORD_scope};
+    if (t->scopes_made)
+        return 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const struct kept *k = &t->kept[types[i]];
+        const struct cells *instance = &k->cells[column_of(types[i], "instance")];
+        const struct cells *name = &k->cells[column_of(types[i], "name")];
+        bool added;
+        for (int64_t row = 0; row < k->rows; row++) {
+            int64_t key = cells_at(instance, row), *put = rowset_put(&t->scopes, &key, &added);
+            if (!put)
+                return GPUFL_E_NOMEM;
+            put[1] = cells_at(name, row);
+        }
+    }
+    t->scopes_made = true;
+    return 0;
+}
+
+static void put_dim(struct buf *b, const struct gpufl_tables *t, const int64_t *row,
+                    const char *first)
+{
+    (void)t;
+    int at = column_of(RECORD_config, first);
+    if (row[at] == CELL_NULL || row[at + 1] == CELL_NULL || row[at + 2] == CELL_NULL)
+        return;
+    buf_printf(b, "(%" PRId64 ",%" PRId64 ",%" PRId64 ")", row[at], row[at + 1], row[at + 2]);
+}
+
+/* The text that a cell stands for; empty: unknown. */
+static void put_text(struct buf *b, const struct source *s, int64_t cell)
+{
+    struct gpufl_tables *t = s->t;
+    int record = dict_of(s->f->how);
+    const int64_t *row = record != RECORD_NONE ? rowset_find(&t->dicts[record], &cell) : NULL;
+    const char *text = NULL;
+    if (record != RECORD_NONE && !row)
+        return;
+    switch (s->f->how) {
+    case HOW_DIM:
+        put_dim(b, t, row, s->f->argument);
+        return;
+    case HOW_KERNEL:
+    case HOW_FUNCTION:
+        text = name_of(t, row[column_of(record, "name")]);
+        if (text)
+            demangle_put(b, text);
+        return;
+    case HOW_REASON:
+        text = name_of(t, row[column_of(record, "name")]);
+        break;
+    case HOW_CONFIG_TEXT:
+    case HOW_FRAME_TEXT:
+        text = name_of(t, row[column_of(record, s->f->argument)]);
+        break;
+    case HOW_SCOPE:
+        row = cell > 0 ? rowset_find(&t->scopes, &cell) : NULL;
+        text = row ? name_of(t, row[1]) : NULL;
+        break;
+    default:
+        text = name_of(t, cell);
+    }
+    if (text)
+        buf_str(b, text);
+}
+
+/* Codes of texts: one for each distinct text, found again by the cell. */
+struct coder {
+    struct rowset cells;  /* cell to code */
+    struct intern *texts; /* distinct ones: code + 1 */
+    struct buf text, all; /* of one cell; of all */
+    int32_t *offsets;     /* owned: count + 1 */
+    size_t cap, count;
+    int32_t *near; /* owned: code + 2 by cell, of small cells; 0: not seen */
+};
+
+enum { CELLS_NEAR = 1 << 22 };
+
+static int code_new(struct coder *c, const struct source *s, int64_t cell, int64_t *code)
+{
+    buf_clear(&c->text);
+    put_text(&c->text, s, cell);
+    if (buf_error(&c->text))
+        return buf_error(&c->text);
+    *code = -1;
+    if (!c->text.len)
+        return 0;
+    uint32_t id = intern_id(c->texts, c->text.data, c->text.len);
+    if (!id)
+        return GPUFL_E_NOMEM;
+    *code = (int64_t)id - 1;
+    if (id <= c->count)
+        return 0;
+    buf_put(&c->all, c->text.data, c->text.len);
+    int rc = buf_error(&c->all);
+    rc = rc ? rc : mem_grow(&c->offsets, &c->cap, c->count + 2, sizeof *c->offsets, INT32_MAX / 2);
+    if (rc)
+        return rc;
+    c->offsets[0] = 0;
+    c->offsets[++c->count] = (int32_t)c->all.len;
+    return 0;
+}
+
+static int code_far(struct coder *c, const struct source *s, int64_t cell, int32_t *code)
+{
+    bool added = false;
+    int64_t *row = rowset_put(&c->cells, &cell, &added);
+    if (!row)
+        return GPUFL_E_NOMEM;
+    int rc = added ? code_new(c, s, cell, &row[1]) : 0;
+    *code = (int32_t)row[1];
+    return rc;
+}
+
+static inline int code_of(struct coder *c, const struct source *s, int64_t cell, int32_t *code)
+{
+    if (cell < 0 || cell >= CELLS_NEAR)
+        return code_far(c, s, cell, code);
+    if (c->near[cell]) {
+        *code = c->near[cell] - 2;
+        return 0;
+    }
+    int64_t new_code = -1;
+    int rc = code_new(c, s, cell, &new_code);
+    *code = (int32_t)new_code;
+    c->near[cell] = *code + 2;
+    return rc;
+}
+
+static int make_text(const struct source *s, struct made *m)
+{
+    struct coder c = {.near = mem_array(CELLS_NEAR, sizeof *c.near)};
+    int32_t *codes = m->data;
+    rowset_init(&c.cells, 1, 2);
+    buf_init(&c.text, DEMANGLE_ROOM);
+    buf_init(&c.all, INT32_MAX);
+    int rc = c.near ? intern_open(&c.texts, UINT32_MAX / 4, INT32_MAX) : GPUFL_E_NOMEM;
+    rc = rc ? rc : mem_grow(&c.offsets, &c.cap, 1, sizeof *c.offsets, 1 << 20);
+    if (!rc)
+        c.offsets[0] = 0;
+    for (int64_t i = 0; i < s->rows && !rc; i++) {
+        rc = code_of(&c, s, cells_at(s->cells, i), &codes[i]);
+        m->nulls += codes[i] < 0;
+    }
+    m->offsets = c.offsets;
+    m->texts = c.all.data;
+    c.all.data = NULL;
+    m->as.text_count = (int64_t)c.count;
+    m->as.text_offsets = m->offsets;
+    m->as.texts = m->texts ? m->texts : "";
+    buf_fini(&c.text);
+    if (c.texts)
+        intern_close(c.texts);
+    rowset_fini(&c.cells);
+    mem_free(c.near);
+    return rc;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static int64_t shifted(const struct source *s, int64_t cell)
+{
+    int64_t out;
+    return cell == CELL_NULL || __builtin_add_overflow(cell, s->t->offset, &out) ? CELL_NULL : out;
+}
+
+static int64_t end_of(const struct source *s, int64_t start, int64_t duration)
+{
+    return wire_event_ok(start, duration) ? shifted(s, start + duration) : CELL_NULL;
+}
+
+/* What ids of a dictionary stand for, by id: most are small. */
+enum { NEAR = 1 << 16 };
+
+struct lookup {
+    int64_t value[NEAR];
+    bool seen[NEAR];
+};
+
+/* The driver's ordinal of a device. */
+static int64_t device_index(const struct gpufl_tables *t, int64_t device)
+{
+    const int64_t *row = rowset_find(&t->dicts[RECORD_device], &device);
+    return row ? row[column_of(RECORD_device, "index")] : CELL_NULL;
+}
+
+static int64_t through(const struct source *s, int64_t cell)
+{
+    int record = dict_of(s->f->how);
+    if (s->f->how == HOW_DEVICE)
+        return device_index(s->t, cell);
+    const int64_t *row = rowset_find(&s->t->dicts[record], &cell);
+    if (!row)
+        return CELL_NULL;
+    int64_t value = row[column_of(record, s->f->argument)];
+    return s->f->how == HOW_STREAM && strcmp(s->f->argument, "device") == 0
+               ? device_index(s->t, value)
+               : value;
+}
+
+static int make_through(const struct source *s, int64_t *out)
+{
+    struct lookup *known = mem_zalloc(sizeof *known);
+    if (!known)
+        return GPUFL_E_NOMEM;
+    for (int64_t i = 0; i < s->rows; i++) {
+        int64_t cell = cells_at(s->cells, i);
+        if (cell < 0 || cell >= NEAR) {
+            out[i] = through(s, cell);
+            continue;
+        }
+        if (!known->seen[cell]) {
+            known->value[cell] = through(s, cell);
+            known->seen[cell] = true;
+        }
+        out[i] = known->value[cell];
+    }
+    mem_free(known);
+    return 0;
+}
+
+static int make_int(const struct source *s, struct made *m)
+{
+    int rc = 0;
+    int64_t *out = m->data;
+    switch (s->f->how) {
+    case HOW_TIME:
+        for (int64_t i = 0; i < s->rows; i++)
+            out[i] = shifted(s, cells_at(s->cells, i));
+        break;
+    case HOW_END:
+        for (int64_t i = 0; i < s->rows; i++)
+            out[i] = end_of(s, cells_at(s->cells, i), cells_at(s->second, i));
+        break;
+    case HOW_INT:
+        for (int64_t i = 0; i < s->rows; i++)
+            out[i] = cells_at(s->cells, i);
+        break;
+    default:
+        rc = make_through(s, out);
+    }
+    for (int64_t i = 0; i < s->rows && !rc; i++)
+        m->nulls += out[i] == CELL_NULL;
+    return rc;
+}
+
+static double occupancy(const struct gpufl_tables *t, int64_t config)
+{
+    const int64_t *row = rowset_find(&t->dicts[RECORD_config], &config);
+    if (!row)
+        return NAN;
+    int64_t warps = row[column_of(RECORD_config, "occ_warps")];
+    int64_t most = row[column_of(RECORD_config, "occ_max_warps")];
+    return warps == CELL_NULL || most == CELL_NULL || most <= 0 ? NAN
+                                                                : (double)warps / (double)most;
+}
+
+static void make_double(const struct source *s, struct made *m)
+{
+    double *out = m->data, value = NAN;
+    int64_t last = CELL_NULL;
+    for (int64_t i = 0; i < s->rows; i++) {
+        int64_t cell = cells_at(s->cells, i);
+        if (s->f->how == HOW_OCCUPANCY) {
+            value = cell == last ? value : occupancy(s->t, cell);
+            last = cell;
+        } else if (s->f->how == HOW_MS) {
+            value = cell == CELL_NULL ? NAN : (double)cell / 1e6;
+        } else {
+            int64_t ns = cells_at(s->second, i);
+            value =
+                cell == CELL_NULL || ns == CELL_NULL || ns <= 0 ? NAN : (double)cell / (double)ns;
+        }
+        out[i] = value;
+        m->nulls += isnan(value) != 0;
+    }
+}
+
+/* ---- a column ------------------------------------------------------------------------------- */
+
+#define TABLE(table, record) [TABLE_##table] = RECORD_##record,
+#define FIELD(...)
+static const enum record_type table_record[] = {
+#include "analyze/tables/tables.def"
+};
+
+#define TABLE(table, record)
+#define FIELD(table, name, how, column, argument, unit)                                            \
+    {TABLE_##table, #name, HOW_##how, #column, #argument, unit},
+const struct field fields[] = {
+#include "analyze/tables/tables.def"
+};
+const size_t field_count = sizeof fields / sizeof *fields;
+
+void made_free(struct made *m)
+{
+    mem_free(m->data);
+    mem_free(m->offsets);
+    mem_free(m->texts);
+    *m = (struct made){0};
+}
+
+int tables_make(struct gpufl_tables *t, size_t field)
+{
+    const struct field *f = &fields[field];
+    struct made *m = &t->made[field];
+    enum record_type type = table_record[f->table];
+    const struct kept *k = &t->kept[type];
+    struct source s = {.t = t, .f = f, .rows = k->rows};
+    int rc = 0;
+    if (m->done)
+        return 0;
+    s.cells = &k->cells[column_of((int)type, f->column)];
+    if (f->how == HOW_END || f->how == HOW_RATE)
+        s.second = &k->cells[column_of((int)type, f->argument)];
+    bool kept = f->how == HOW_INT && s.cells->data; /* no copy is needed */
+    size_t size = is_text(f->how) ? sizeof(int32_t) : sizeof(int64_t);
+    if (!kept && !(m->data = mem_array((size_t)k->rows + 1, size)))
+        return GPUFL_E_NOMEM;
+    if (f->how == HOW_SCOPE)
+        rc = make_scopes(t);
+    if (kept)
+        for (int64_t i = 0; i < k->rows; i++)
+            m->nulls += s.cells->data[i] == CELL_NULL;
+    else if (is_text(f->how))
+        rc = rc ? rc : make_text(&s, m);
+    else if (is_double(f->how))
+        make_double(&s, m);
+    else
+        rc = make_int(&s, m);
+    if (rc) {
+        made_free(m);
+        return rc;
+    }
+    m->as.data = kept ? s.cells->data : m->data;
+    m->as.name = f->name;
+    m->as.unit = f->unit;
+    m->as.rows = k->rows;
+    m->as.nulls = m->nulls;
+    m->as.type = is_text(f->how)     ? GPUFL_COLUMN_TEXT
+                 : is_double(f->how) ? GPUFL_COLUMN_DOUBLE
+                                     : GPUFL_COLUMN_INT64;
+    m->done = true;
+    return 0;
+}

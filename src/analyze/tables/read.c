@@ -1,0 +1,233 @@
+/* read.c - see inside.h: lines through the decoder into columns. */
+#include "analyze/common/cells.h"
+#include "analyze/read/feed.h"
+#include "analyze/tables/inside.h"
+#include "base/alloc.h"
+#include "wire/decode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_MAX ((size_t)1 << 40)
+
+struct reader {
+    struct gpufl_tables *t;
+    struct decoder *decoder;
+    struct wire_visitor visitor;
+    bool clock;          /* an offset is known */
+    int64_t uncertainty; /* of it */
+};
+
+int64_t cells_at(const struct cells *c, int64_t row)
+{
+    return c->data ? c->data[row] : c->value;
+}
+
+static int64_t *grow(int64_t *data, size_t *cap, size_t need)
+{
+    if (need <= *cap)
+        return data;
+    size_t more = *cap + *cap / 2;
+    more = more > need ? more : need;
+    more = more > 4096 ? more : 4096;
+    int64_t *grown = more < ROWS_MAX ? mem_realloc(data, more * sizeof *data) : NULL;
+    if (grown)
+        *cap = more;
+    return grown;
+}
+
+static bool all_equal(const int64_t *cells, size_t n, int64_t value)
+{
+    size_t i = 0;
+    while (i < n && cells[i] == value)
+        i++;
+    return i == n;
+}
+
+/* Adds n cells after rows others; cells NULL: unknown. */
+static int cells_add(struct cells *c, size_t rows, const int64_t *cells, size_t n)
+{
+    if (!rows)
+        c->value = cells ? cells[0] : CELL_NULL;
+    if (!c->data && (cells ? all_equal(cells, n, c->value) : c->value == CELL_NULL))
+        return 0;
+    int64_t *data = grow(c->data, &c->cap, rows + n);
+    if (!data)
+        return GPUFL_E_NOMEM;
+    if (!c->data)
+        for (size_t i = 0; i < rows; i++)
+            data[i] = c->value;
+    c->data = data;
+    if (cells)
+        memcpy(data + rows, cells, n * sizeof *cells);
+    for (size_t i = 0; !cells && i < n; i++)
+        data[rows + i] = CELL_NULL;
+    return 0;
+}
+
+static void note_clock(struct reader *r, int64_t monotonic, int64_t real, int64_t uncertainty)
+{
+    int64_t offset;
+    if (monotonic == CELL_NULL || real == CELL_NULL || real <= 0 ||
+        __builtin_sub_overflow(real, monotonic, &offset) || offset < CELLS_EPOCH_MIN ||
+        offset > CELLS_EPOCH_MAX)
+        return;
+    if (uncertainty == CELL_NULL || uncertainty < 0)
+        uncertainty = INT64_MAX;
+    if (r->clock && uncertainty >= r->uncertainty)
+        return;
+    r->clock = true;
+    r->uncertainty = uncertainty;
+    r->t->offset = offset;
+}
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+static int take_header(void *arg, const struct wire_header *h)
+{
+    struct reader *r = arg;
+    struct gpufl_session *s = &r->t->info;
+    copy_text(s->id, sizeof s->id, h->session);
+    copy_text(s->app, sizeof s->app, h->app);
+    copy_text(s->engine, sizeof s->engine, h->engine);
+    copy_text(s->backend, sizeof s->backend, h->backend);
+    s->simulated = h->simulated;
+    s->pid = h->pid;
+    s->start_ns = h->start;
+    note_clock(r, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
+    return 0;
+}
+
+static int take_name(void *arg, uint32_t id, const char *text, size_t len)
+{
+    struct reader *r = arg;
+    int64_t key = id;
+    bool added;
+    int64_t *row = rowset_put(&r->t->names, &key, &added);
+    uint32_t known = intern_id(r->t->intern, text, len);
+    if (!row || (!known && len))
+        return GPUFL_E_NOMEM;
+    row[1] = known;
+    return 0;
+}
+
+static int64_t batch_at(const struct wire_batch *b, unsigned column, size_t row)
+{
+    return b->col[column] ? b->col[column][row] : CELL_NULL;
+}
+
+/* Rows of a dictionary come again in each part; what a later one knows completes the first. */
+static int take_dict(struct gpufl_tables *t, const struct wire_batch *b)
+{
+    int64_t row[RECORD_MAX_COLUMNS];
+    for (size_t i = 0; i < b->rows; i++) {
+        bool added = false;
+        for (unsigned c = 0; c < b->record->column_count; c++)
+            row[c] = batch_at(b, c, i);
+        int64_t *known = rowset_put(&t->dicts[b->type], row, &added);
+        if (!known)
+            return GPUFL_E_NOMEM;
+        if (added)
+            memcpy(known, row, b->record->column_count * sizeof *row);
+        else if (record_is_completed(b->type))
+            (void)record_complete(b->type, known, row);
+    }
+    return 0;
+}
+
+static int keep_rows(struct kept *k, const struct wire_batch *b)
+{
+    for (unsigned c = 0; c < b->record->column_count; c++)
+        if (cells_add(&k->cells[c], (size_t)k->rows, b->col[c], b->rows))
+            return GPUFL_E_NOMEM;
+    k->rows += (int64_t)b->rows;
+    return 0;
+}
+
+static int take_batch(void *arg, const struct wire_batch *b)
+{
+    struct reader *r = arg;
+    struct gpufl_tables *t = r->t;
+    struct kept *k = &t->kept[b->type];
+    int rc = 0;
+    if (b->type == RECORD_clock)
+        for (size_t i = 0; i < b->rows; i++)
+            note_clock(r, batch_at(b, 0, i), batch_at(b, 1, i), batch_at(b, 2, i));
+    if (b->type == RECORD_end && b->rows) {
+        t->info.ended = true;
+        t->info.end_ns = batch_at(b, 0, b->rows - 1);
+    }
+    if (t->dicts[b->type].width)
+        rc = take_dict(t, b);
+    return rc || !k->wanted || b->record->kind == RECORD_KIND_DICT ? rc : keep_rows(k, b);
+}
+
+static int take_line(void *arg, char *line, size_t len, bool complete)
+{
+    struct reader *r = arg;
+    (void)complete;
+    return decoder_feed(r->decoder, line, len, &r->visitor);
+}
+
+/* Rows of a dictionary that is a table itself, in the order in which they came. */
+static int keep_dict(struct kept *k, const struct rowset *d)
+{
+    int64_t column[1];
+    for (uint32_t i = 0; i < d->row_count; i++) {
+        for (unsigned c = 0; c < d->width; c++) {
+            column[0] = d->rows[(size_t)i * d->width + c];
+            if (cells_add(&k->cells[c], (size_t)k->rows, column, 1))
+                return GPUFL_E_NOMEM;
+        }
+        k->rows++;
+    }
+    return 0;
+}
+
+static int finish(struct reader *r, const struct discover_session *s, const struct feed_stats *f,
+                  struct err *e)
+{
+    struct gpufl_tables *t = r->t;
+    const struct decode_stats *d = decoder_stats(r->decoder);
+    struct gpufl_session *info = &t->info;
+    if (!f->parts)
+        return err_set(e, GPUFL_E_IO, "%s", f->first_error);
+    if (!d->lines)
+        return err_set(e, GPUFL_E_CORRUPT, "%s: the log is empty", s->dir);
+    if (d->lines <= d->damaged + d->unknown_records)
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "%s: not a session log: none of its %llu lines can be read", s->dir,
+                       (unsigned long long)d->lines);
+    for (int i = 0; i < RECORD_COUNT; i++)
+        if (t->kept[i].wanted && records[i].kind == RECORD_KIND_DICT &&
+            keep_dict(&t->kept[i], &t->dicts[i]))
+            return err_nomem(e);
+    info->damaged_lines = d->damaged;
+    info->unknown_lines = d->unknown_records;
+    info->damaged_parts = f->unreadable + f->cut;
+    info->missing_parts = s->missing;
+    info->epoch_known = r->clock;
+    info->start_ns += t->offset;
+    info->end_ns += info->ended ? t->offset : 0;
+    return 0;
+}
+
+int tables_read(struct gpufl_tables *t, const struct discover_session *s, struct err *e)
+{
+    struct reader r = {.t = t};
+    struct feed f = {.arg = &r, .line = take_line};
+    struct feed_stats stats;
+    r.visitor = (struct wire_visitor){
+        .arg = &r, .header = take_header, .name = take_name, .batch = take_batch};
+    int rc = decoder_open(&r.decoder);
+    if (rc)
+        return err_nomem(e);
+    rc = feed_session(s, &f, &stats);
+    rc = rc ? rc : decoder_finish(r.decoder, &r.visitor);
+    rc = rc ? err_set(e, rc, "%s: %s", s->dir, err_text(rc)) : finish(&r, s, &stats, e);
+    decoder_close(r.decoder);
+    return rc;
+}
