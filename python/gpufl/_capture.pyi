@@ -1,4 +1,4 @@
-# What libgpufl.so gives to the package. tests/python/test_package_stubs.py holds this against the module.
+# What libgpufl.so gives to the package. tests/python/package/test_stubs.py holds this against the module.
 from collections.abc import Callable, Iterator
 from os import PathLike
 from types import TracebackType

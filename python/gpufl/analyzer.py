@@ -1,0 +1,193 @@
+"""Sessions as pandas DataFrames.
+
+    from gpufl.analyzer import GpuFlightSession
+
+    session = GpuFlightSession("logs")
+    session.kernels.groupby("name").duration_ns.sum()
+
+Reads our sessions and those of the public GPUFlight client, all their parts. Columns are the memory of the C library: ints
+are int64, times ns since the Unix epoch, texts categories. Where cells are unknown an int column is pandas' Int64 (with
+<NA>) and a float has NaN; what is unknown is never 0. A DataFrame is made when it is asked for first; frame() makes one of
+some columns alone. pandas and numpy are imported then, and not before.
+"""
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Iterable
+
+from gpufl import _analysis
+
+if TYPE_CHECKING:
+    import pandas
+
+UNKNOWN = -(2**63)
+EVENTS = {"kernels", "memcpy", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
+          "graphs"}
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("DataFrames need pandas: pip install 'gpufl[analyzer]', or apt install python3-pandas") from error
+    return pandas
+
+
+class GpuFlightSession:
+    """One session below log_dir.
+
+    session_id names it (the name of its folder), or log_prefix does in the flat layout of the public client; without a
+    name it is the session that was written last. Raises FileNotFoundError where there is none, ValueError where nothing in
+    it can be read. Lines that are damaged are left out, with a RuntimeWarning that counts them; a session that is still
+    being written is read as far as it goes.
+    """
+
+    def __init__(
+        self, log_dir: str | os.PathLike[str], log_prefix: str | None = None, session_id: str | None = None
+    ) -> None:
+        for name, value in (("log_prefix", log_prefix), ("session_id", session_id)):
+            if value is not None and not isinstance(value, str):
+                raise TypeError(f"GpuFlightSession(): {name} must be a str, not {value!r}")
+        self.path = os.fspath(log_dir)
+        if session_id:
+            self._session = _analysis.open(log_dir, session_id)
+        else:
+            self._session = self._newest(log_dir, log_prefix)
+        self.info: dict[str, Any] = self._session.info()
+        self._frames: dict[str, Any] = {}
+        self._answer: dict[str, Any] | None = None
+        damage = [f"{self.info[key]} {what}" for key, what in (
+            ("damaged_lines", "damaged lines"), ("damaged_parts", "files that cannot be read to their end"),
+            ("missing_parts", "missing files")) if self.info[key]]
+        if damage:
+            warnings.warn(f"{self.path}: the session is not complete: {', '.join(damage)}", RuntimeWarning, 2)
+
+    @staticmethod
+    def _newest(log_dir: str | os.PathLike[str], prefix: str | None) -> _analysis.Session:
+        """Our sessions have no prefix, so one that names nothing is left aside."""
+        if prefix:
+            try:
+                return _analysis.open(log_dir, prefix)
+            except FileNotFoundError:
+                pass
+        return _analysis.open(log_dir, "")
+
+    def __repr__(self) -> str:
+        return f"GpuFlightSession({self.path!r}, session_id={self.session_id!r})"
+
+    @property
+    def session_id(self) -> str:
+        return self.info["id"]
+
+    @property
+    def app_name(self) -> str:
+        return self.info["app"]
+
+    @property
+    def session_start_ns(self) -> int:
+        return self.info["start_ns"]
+
+    @property
+    def session_end_ns(self) -> int | None:
+        """None where the log has no end: the session still runs, or its program was killed."""
+        return self.info["end_ns"] if self.info["ended"] else None
+
+    # ---- tables ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def tables() -> dict[str, list[str]]:
+        """The tables of frame() and arrow(), with their columns."""
+        return _analysis.tables()
+
+    def arrow(self, table: str) -> _analysis.Table:
+        """The table for pyarrow, polars and others that take __arrow_c_stream__, without a copy."""
+        return self._session.table(table)
+
+    def _series(self, table: str, name: str) -> Any:
+        import numpy
+
+        pandas = _pandas()
+        column = self._session.column(table, name)
+        values = numpy.asarray(column)
+        if column.kind == "text":
+            kind = pandas.CategoricalDtype(pandas.Index(column.texts, dtype=object))
+            return pandas.Categorical(values, dtype=kind, fastpath=True)
+        if column.kind == "int" and column.nulls:
+            mask = values == UNKNOWN
+            return pandas.arrays.IntegerArray(numpy.where(mask, 1, values), mask)
+        return values
+
+    def frame(self, table: str, columns: Iterable[str] | None = None) -> pandas.DataFrame:
+        """A table, or some columns of it, as a new DataFrame over the session's memory, which is read-only."""
+        known = self.tables()
+        if table not in known:
+            raise KeyError(f"there is no table {table!r}; there are {', '.join(known)}")
+        names = known[table] if columns is None else list(columns)
+        data = {name: self._series(table, name) for name in names}
+        return _pandas().DataFrame(data, copy=False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in EVENTS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name not in self._frames:
+            self._frames[name] = self.frame(name)
+        return self._frames[name]
+
+    def _cached(self, name: str, make: Any) -> Any:
+        if name not in self._frames:
+            self._frames[name] = make()
+        return self._frames[name]
+
+    @property
+    def scopes(self) -> pandas.DataFrame:
+        """Profile samples: of program counters (sample_kind pc_sampling) and counts of instructions (sass_metric)."""
+        return self._cached("scopes", self._scopes)
+
+    def _scopes(self) -> pandas.DataFrame:
+        frames = [self.frame("pc_samples").assign(sample_kind="pc_sampling"),
+                  self.frame("sass_metrics").assign(sample_kind="sass_metric")]
+        used = [frame for frame in frames if len(frame)]
+        return _pandas().concat(used, ignore_index=True) if used else frames[0].iloc[:0]
+
+    @property
+    def scope_events(self) -> pandas.DataFrame:
+        """Scopes that ended: calls are rows; mean_ns is the mean of one iteration where there are repeats."""
+        return self._cached("scope_events", self._scope_events)
+
+    def _scope_events(self) -> pandas.DataFrame:
+        frame = self.frame("scope_events")
+        return frame.assign(mean_ns=frame["duration_ns"] / frame["repeat"].clip(lower=1))
+
+    @property
+    def perf(self) -> pandas.DataFrame:
+        """Values of hardware counters; `source` says what each is of: 1 a moment, 2 a range, 3 a kernel."""
+        return self._cached("perf", self._perf)
+
+    def _perf(self) -> pandas.DataFrame:
+        frame = self.frame("counters")
+        return frame.assign(value=frame["value"].astype("float64") * 10.0 ** frame["exponent"].fillna(0).astype("float64"))
+
+    # ---- answers --------------------------------------------------------------------------------
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The report as data: what `gpufl report --json` writes (docs/report.md)."""
+        if self._answer is None:
+            self._answer = json.loads(_analysis.report(self._folder(), json=True, top=0))
+        return self._answer
+
+    def _folder(self) -> str:
+        """The session's own folder where there is one, so that the report is of no other session."""
+        own = os.path.join(self.path, self.session_id)
+        return own if os.path.isdir(own) else self.path
+
+    @property
+    def insights(self) -> pandas.DataFrame:
+        """What costs, and what to do: a row a finding."""
+        return self._cached("insights", lambda: _pandas().DataFrame(self.answer.get("insights", [])))
+
+    def print_summary(self) -> None:
+        """Prints the first screen of the report."""
+        print(_analysis.report(self._folder()), end="")

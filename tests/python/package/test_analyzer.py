@@ -1,0 +1,225 @@
+"""gpufl.analyzer and gpufl.report: recorded sessions, sessions of the tests' own, and bad ones."""
+import gc
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import numpy
+import pytest
+from conftest import PATIENCE, Log
+
+import gpufl
+from gpufl import _native
+from gpufl.analyzer import GpuFlightSession
+from gpufl.report import TextReport, generate_report
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+TRAIN = SOURCE / "examples/data/train_loop"
+PEER = SOURCE / "tests/data/peer"
+
+
+def test_a_recorded_session_against_its_log():
+    session, log = GpuFlightSession(TRAIN), Log(TRAIN)
+    kernels, rows = session.kernels, log.rows("kernel")
+    assert len(kernels) == len(rows) == 10000
+    assert kernels.duration_ns.dtype == kernels.start_ns.dtype == numpy.int64
+    assert kernels.duration_ns.sum() == sum(row["duration"] for row in rows)
+    assert (kernels.end_ns - kernels.start_ns == kernels.duration_ns).all()
+    assert numpy.diff(kernels.start_ns[:100]).tolist() == numpy.diff([row["start"] for row in rows[:100]]).tolist()
+    configs = {row["id"]: row for row in log.rows("config")}
+    first = configs[rows[0]["config"]]
+    assert kernels.num_regs[0] == first["registers"]
+    assert kernels.grid[0] == f"({first['grid_x']},{first['grid_y']},{first['grid_z']})"
+    assert kernels.occupancy[0] == first["occ_warps"] / first["occ_max_warps"]
+    names = {row["instance"]: row["name"] for row in log.scopes()}
+    assert kernels.user_scope.fillna("").tolist() == [names.get(row["scope"], "") for row in rows]
+    assert len(session.memcpy) == len(log.rows("memcpy")) and len(session.syncs) == len(log.rows("sync"))
+    assert len(session.device_metrics) == len(log.rows("device_metric"))
+    assert session.app_name == "train_loop" and session.session_start_ns < kernels.start_ns[0] < session.session_end_ns
+
+
+def test_unknown_is_not_zero():
+    metrics, rows = GpuFlightSession(TRAIN).device_metrics, Log(TRAIN).rows("device_metric")
+    unknown = [row.get("energy") is None for row in rows]
+    assert any(unknown) and metrics.energy_mj.isna().tolist() == unknown
+    assert str(metrics.energy_mj.dtype) == "Int64"
+
+
+def test_scope_events_have_repeat_and_the_mean_of_an_iteration(begin, tmp_path):
+    assert begin()
+    for _ in gpufl.Scope("loop", repeat=4, warmup=1):
+        pass
+    gpufl.shutdown()
+    events = GpuFlightSession(tmp_path / "logs").scope_events
+    (row,) = events[events.name == "loop"].itertuples()
+    assert (row.repeat, row.warmup) == (4, 1) and row.mean_ns == row.duration_ns / 4
+
+
+def test_profile_samples_and_counters():
+    engines = SOURCE / "examples/data/train_loop_engines"
+    samples = GpuFlightSession(engines / "2-PcSampling").scopes
+    rows = Log(engines / "2-PcSampling").rows("pc_sample")
+    assert samples.sample_count.sum() == sum(row["samples"] for row in rows) > 0
+    assert set(samples.sample_kind) == {"pc_sampling"} and samples.function_name.notna().all()
+    assert set(GpuFlightSession(engines / "3-SassMetrics").scopes.sample_kind) == {"sass_metric"}
+    assert (GpuFlightSession(engines / "4-RangeProfiler").perf.value.dropna() >= 0).any()
+
+
+def test_the_public_clients_session():
+    session = GpuFlightSession(PEER)
+    assert len(session.kernels) > 0 and session.kernels.name.notna().all() and len(session.scope_events) > 0
+
+
+def test_memory_is_shared_and_outlives_the_session():
+    session = GpuFlightSession(TRAIN)
+    kernels = session.frame("kernels", ["start_ns", "name", "duration_ns"])
+    column = numpy.asarray(session._session.column("kernels", "start_ns"))
+    assert numpy.shares_memory(column, kernels.start_ns.to_numpy()) and not column.flags.writeable
+    before, total = kernels.start_ns[0], kernels.duration_ns.sum()
+    del session, column
+    gc.collect()
+    assert kernels.start_ns[0] == before and kernels.duration_ns.sum() == total
+
+
+def test_arrow_capsules():
+    table = GpuFlightSession(TRAIN).arrow("kernels")
+    capsule = table.__arrow_c_stream__()
+    assert 'capsule object "arrow_array_stream"' in repr(capsule)
+    del table, capsule  # a stream that nobody took is released
+    gc.collect()
+
+
+def test_all_rotated_parts(begin, tmp_path):
+    assert begin(log_rotate_bytes=4096, flush_interval_ms=10)
+    until, number = time.monotonic() + PATIENCE, 0
+    while len(list((tmp_path / "logs").rglob("scope.*.log*"))) < 3:
+        assert time.monotonic() < until
+        for _ in range(100):
+            number += 1
+            with gpufl.Scope(f"scope {number}"):
+                pass
+    gpufl.shutdown()
+    events = GpuFlightSession(tmp_path / "logs").scope_events
+    assert len(events) > 0
+    assert sorted(events.name) == sorted(row["name"] for row in Log(tmp_path / "logs").scopes())
+
+
+def test_which_session(begin, tmp_path):
+    ids = []
+    for number in range(2):
+        assert begin(app_name=f"app {number}")
+        ids.append(gpufl.session_id())
+        gpufl.shutdown()
+    os.utime(next((tmp_path / "logs" / ids[0]).iterdir()), (1, 1))
+    for path in (tmp_path / "logs" / ids[0]).iterdir():
+        os.utime(path, (1, 1))
+    assert GpuFlightSession(tmp_path / "logs").session_id == ids[1]
+    assert GpuFlightSession(tmp_path / "logs", session_id=ids[0]).app_name == "app 0"
+    assert GpuFlightSession(tmp_path / "logs", log_prefix="gfl_block").session_id == ids[1]
+    with pytest.raises(FileNotFoundError, match="no session nope"):
+        GpuFlightSession(tmp_path / "logs", session_id="nope")
+
+
+# ---- bad sessions -------------------------------------------------------------------------------
+
+
+def test_nothing_there(tmp_path):
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(FileNotFoundError):
+            GpuFlightSession(path)
+    (tmp_path / "device.log").write_text("this is no log\n")
+    with pytest.raises(ValueError, match="not a session log"):
+        GpuFlightSession(tmp_path)
+    for wrong in ({"log_dir": 5}, {"log_dir": tmp_path, "session_id": 5}, {"log_dir": tmp_path, "nope": 1}):
+        with pytest.raises(TypeError):
+            GpuFlightSession(**wrong)
+
+
+def test_damaged_lines_are_counted(tmp_path):
+    shutil.copytree(TRAIN, tmp_path / "logs")
+    (system,) = (tmp_path / "logs").rglob("system*.log*")
+    system.unlink() if system.suffix != ".log" else None
+    folder = system.parent
+    (folder / "scope.log").write_text('{"type":"scope","rows":2,"start":[1]}\n')
+    with pytest.warns(RuntimeWarning, match="1 damaged lines"):
+        session = GpuFlightSession(tmp_path / "logs")
+    assert len(session.kernels) == 10000
+
+
+def test_a_session_that_is_being_written(begin, tmp_path):
+    assert begin(flush_interval_ms=10)
+    until = time.monotonic() + PATIENCE
+    while not any(path.stat().st_size for path in (tmp_path / "logs").rglob("system.log")):
+        assert time.monotonic() < until
+    session = GpuFlightSession(tmp_path / "logs")
+    assert session.session_end_ns is None and session.session_id == gpufl.session_id()
+
+
+def test_unknown_tables_and_columns():
+    session = GpuFlightSession(TRAIN)
+    with pytest.raises(KeyError, match="kernels"):
+        session.frame("kernel")
+    for call in (lambda: session.arrow("kernel"), lambda: session.frame("kernels", ["nope"])):
+        with pytest.raises(KeyError):
+            call()
+    with pytest.raises(AttributeError, match="nope"):
+        session.nope
+
+
+def test_without_pandas(run):
+    run("""
+import sys
+sys.modules["pandas"] = None
+from gpufl.analyzer import GpuFlightSession
+session = GpuFlightSession(%r)
+try:
+    session.kernels
+except ImportError as error:
+    assert "gpufl[analyzer]" in str(error)
+else:
+    raise AssertionError
+""" % str(TRAIN))
+
+
+def test_nothing_is_imported_before_it_is_used(run):
+    run("""
+import sys, gpufl, gpufl.report, gpufl.analyzer
+assert not {"pandas", "numpy", "asyncio", "difflib", "inspect"} & set(sys.modules)
+""")
+
+
+# ---- reports ------------------------------------------------------------------------------------
+
+
+def native(*arguments):
+    return subprocess.run([_native.command(), *map(str, arguments)], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_report_is_the_commands(tmp_path, capsys):
+    session = GpuFlightSession(TRAIN)
+    report = TextReport(session, top_n=3)
+    text = native("report", "--full", "--top", 3, TRAIN)
+    assert report.generate() == text
+    report.print()
+    assert capsys.readouterr().out == text
+    report.save(tmp_path / "report.txt")
+    assert (tmp_path / "report.txt").read_text() == text
+    assert generate_report(TRAIN, top_n=3, output_path=tmp_path / "again.txt") == text
+    assert (tmp_path / "again.txt").read_text() == text
+
+
+def test_insights_are_the_reports():
+    import json
+    session = GpuFlightSession(TRAIN)
+    assert session.insights.id.tolist() == [row["id"] for row in json.loads(native("report", "--json", TRAIN))["insights"]]
+    assert len(session.insights) > 0
+
+
+def test_reports_of_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        generate_report(tmp_path)
+    for wrong, error in ((-1, ValueError), ("x", TypeError), (True, TypeError)):
+        with pytest.raises(error):
+            TextReport(GpuFlightSession(TRAIN), wrong)
