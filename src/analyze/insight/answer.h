@@ -20,8 +20,8 @@ struct answer {
     uint32_t kernel;    /* name, mangled; 0: none */
 };
 
-/* Appends the statement, a few sentences. A bound by theory of less than INSIGHT_severity_medium is no
- * answer where the GPU was busy and no kernel was looked into: the statement names it. */
+/* Appends the statement, a few sentences. A bound by theory of less than INSIGHT_severity_medium is
+ * no answer where the GPU was busy and no kernel was looked into: the statement names it. */
 void answer_find(const struct model *m, const struct insights *in, struct answer *a,
                  struct buf *statement);
 
