@@ -39,16 +39,16 @@ TEST(threads_come_and_go)
     run_free(&r);
 }
 
-/* More threads than one round looks at: each has its turn. */
-TEST(many_threads_take_turns)
+/* More threads than one round looks at: each has its turn, and none is given up. */
+static void take_turns(const char *threads, size_t count)
 {
-    enum { THREADS = 150 };
     struct run r;
     struct rows rows;
     size_t i;
     json_t *role;
-    run_threads(&r, NULL, LIST("many=150", "ms=3000"), 0);
+    run_threads(&r, NULL, LIST(threads, "ms=3000"), 0);
     rows_open(&rows, r.logs);
+    assert_int_equal(rows.damaged, 0);
     json_array_foreach(at(r.said, "0.roles"), i, role)
     {
         size_t n = 0;
@@ -56,9 +56,21 @@ TEST(many_threads_take_turns)
             n += rows.samples[s].thread == int_at(role, "tid");
         assert_true(n > 3);
     }
-    assert_int_equal(i, THREADS);
+    assert_int_equal(i, count);
+    assert_int_equal(int_at(r.report, "ledger.host_samples"), (int64_t)rows.count);
+    assert_int_equal(int_at(r.report, "ledger.host_samples_no_memory"), 0);
     rows_close(&rows);
     run_free(&r);
+}
+
+TEST(many_threads_take_turns)
+{
+    take_turns("many=150", 150);
+}
+
+TEST(five_hundred_threads)
+{
+    take_turns("many=500", 500);
 }
 
 TEST(a_child_has_no_such_thread)
@@ -182,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_come_and_go),
         cmocka_unit_test(many_threads_take_turns),
+        cmocka_unit_test(five_hundred_threads),
         cmocka_unit_test(a_child_has_no_such_thread),
         cmocka_unit_test(exit_while_sampled),
         cmocka_unit_test(first_thread_ends),

@@ -43,7 +43,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    void **extra);
 int cuStreamSynchronize(cuda_stream stream);
 
-enum { ROLES = 256, GAPS = 20000, AT_ONCE = 20, GAP_NS = 150000, MS = 1000000, BROKEN = 99 };
+enum { ROLES = 512, GAPS = 20000, AT_ONCE = 20, GAP_NS = 150000, MS = 1000000, BROKEN = 99 };
 
 /* A time in which a thread that computes had no core. */
 struct gap {

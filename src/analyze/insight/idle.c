@@ -373,6 +373,7 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
     struct buf text;
     buf_init(&text, TEXT_MAX);
     buf_str(&text, l->activity               ? idle_activity_text(l->activity)->title
+                   : l->stuck.looks          ? insight_state_title(l->doing)
                    : l->main == IDLE_SLOW    ? "Slow launches"
                    : l->main == IDLE_NOTHING ? "Nothing submitted"
                                              : "Late launches");
@@ -535,6 +536,9 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     if (c == IDLE_OTHER)
         i->next = "Measure the program alone, or give each process a GPU of its own "
                   "(CUDA_VISIBLE_DEVICES).";
+    else if (i->ended_by && (c == IDLE_LATE || c == IDLE_NOTHING))
+        i->next = "See what the program does before these launches, and do that after them or in "
+                  "another thread. Scopes around its parts show it.";
     buf_str(&text, title);
     rc = insight_say(&i->title, &text);
     put_gaps(m, l, c, &idle, others, &text);

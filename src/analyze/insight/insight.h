@@ -167,6 +167,8 @@ int64_t insight_copies_alone(const struct model *m);
 /* Findings about what kept the thread that launches from running, at whatever line (states.c), and
  * their steps. */
 int insight_states(const struct model *m, struct insights *to);
+/* The title of such a finding for an IDLE_DOING; "" where the thread could run. */
+const char *insight_state_title(uint32_t doing);
 extern const char insight_more_cores[], insight_less_gil[];
 
 /* Idle time of one cause, and its gaps; none where it exceeds the run: the clock jumped. */

@@ -156,19 +156,26 @@ static int add(const struct model *m, const struct state *state, struct insights
     return rc;
 }
 
+static const struct state states[] = {
+    {is_ready, "No core for the thread that launches", "was ready to run and had no core",
+     insight_more_cores, put_cores},
+    {is_waiting, "Waiting for the interpreter's lock (GIL)",
+     "waited for the interpreter's lock, which another thread had", insight_less_gil, put_holder},
+    {is_fetching, "Waiting for pages of memory",
+     "was blocked outside of any system call, as where a page is read from a file or from swap",
+     "Keep in memory what the loop needs: read it once before, and leave nothing to swap.", NULL},
+};
+
+const char *insight_state_title(uint32_t doing)
+{
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (states[i].is(doing))
+            return states[i].title;
+    return "";
+}
+
 int insight_states(const struct model *m, struct insights *to)
 {
-    static const struct state states[] = {
-        {is_ready, "No core for the thread that launches", "was ready to run and had no core",
-         insight_more_cores, put_cores},
-        {is_waiting, "The interpreter's lock (GIL)",
-         "waited for the interpreter's lock, which another thread had", insight_less_gil,
-         put_holder},
-        {is_fetching, "Waiting for pages of memory",
-         "was blocked outside of any system call, as where a page is read from a file or from swap",
-         "Keep in memory what the loop needs: read it once before, and leave nothing to swap.",
-         NULL},
-    };
     int rc = 0;
     for (size_t i = 0; !rc && i < sizeof states / sizeof *states; i++)
         rc = add(m, &states[i], to);

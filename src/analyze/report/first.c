@@ -178,7 +178,7 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
     const char *at = strstr(i->title, " @ ");
     buf_put(out, i->title, at ? (size_t)(at - i->title) : strlen(i->title));
     if (i->place && i->ended_by)
-        buf_str(out, ", ended by launches");
+        buf_str(out, ": idle until the launches");
     if (i->place)
         insight_put_where(m, i->place, out);
     if (i->kernel) {
@@ -187,11 +187,12 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
     }
 }
 
-/* The line comes first, so that no cut takes the line away. */
+/* The line comes first, so that no cut takes the line away; a library's is no place to go to. */
 static void put_where_and_what(const struct model *m, const struct insight *i, struct buf *out)
 {
     const char *at = strstr(i->title, " @ ");
-    if (!i->place || i->ended_by) {
+    if (!i->place || i->ended_by ||
+        stacks_place_is_library(stacks_place_at(&m->stacks, i->place))) {
         page_put_headline(m, i, out);
         return;
     }

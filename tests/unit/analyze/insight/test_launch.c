@@ -201,6 +201,8 @@ TEST(test_state_of_a_line)
         assert_true(idle >= 30 * 3000000);
         assert_int_equal(!!strstr(i->text, "no core was free"), most);
         assert_int_equal(!!strstr(i->next, "OMP_NUM_THREADS"), most);
+        assert_string_equal(i->title,
+                            most ? "No core for the thread that launches" : "Late launches");
         if (most) {
             assert_int_equal(i->gives_back, finder_fact(i, "stuck_ns"));
             assert_in_range(i->gives_back, idle * 65 / 100, idle * 68 / 100);
