@@ -128,7 +128,7 @@ void queue_op(struct fake_op *op, int64_t duration)
 {
     pthread_mutex_lock(&lock);
     int64_t *end = &stream_ends[op->stream % STREAMS], t = driver_now();
-    op->start = *end > t ? *end + 200 : t + 2000;
+    op->start = slices_begin(*end > t ? *end + 200 : t + 2000);
     op->end = *end = op->start + duration;
     op->context = current;
     pthread_mutex_unlock(&lock);

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-from table import CASES, ELSEWHERE, HERE, RULES, Kernel, markers
+from table import CASES, ELSEWHERE, HERE, RULES, Kernel, Says, markers
 
 PLACES = markers()
 CROWDED = 0.02  # of a run in which something on the machine waited for a processor
@@ -96,6 +96,8 @@ def place_of(finding):
 
 def names(finding, at):
     """Does the finding name that line and that function, or that kernel?"""
+    if isinstance(at, Says):
+        return at.words in finding["text"]
     if isinstance(at, Kernel):
         return re.search(rf"(^|::|\s){re.escape(at.name)}($|[<(])", finding["kernel"] or "") is not None
     place = place_of(finding)
@@ -108,6 +110,8 @@ def names(finding, at):
 def where(at):
     if at is None:
         return "anywhere"
+    if isinstance(at, Says):
+        return f"that says '{at.words}'"
     if isinstance(at, Kernel):
         return f"of {at.name}"
     path, line = PLACES[at.marker]
@@ -150,6 +154,8 @@ def judge(case, report, severe, was_crowded):
         misses.append(f"{report['insights_left_out']} findings left out")
     for finding in findings:
         rule = finding["id"]
+        if case.never and case.never in finding["text"]:
+            wrong.append(f"says '{case.never}': {say(finding)}")
         if rule not in case.must:
             if rule not in noise:
                 wrong.append(say(finding))

@@ -33,9 +33,17 @@ class Kernel:
         self.name = name
 
 
+class Says:
+    """Words that the finding has to have."""
+    severities, gives = (), None
+
+    def __init__(self, words):
+        self.words = words
+
+
 class Case:
     def __init__(self, program, mode, must, also=(), noise=(), scopes=None, options=(), env=None, needs="driver",
-                 crowded=()):
+                 crowded=(), never=None):
         self.program, self.mode = program, mode
         self.name = " ".join((program, mode, *options))
         # {rule: At or Kernel, several in a tuple, or None where the finding names neither}
@@ -43,6 +51,7 @@ class Case:
         self.also = also  # At: more lines that sync_line names
         self.noise = noise  # rules that a machine busy with other things makes fire
         self.crowded = crowded  # more of them, but only where others took its processors: run.py asks the kernel
+        self.never = never  # words that no finding may have
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
         self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
         self.needs = needs  # driver, python, torch, fake or nothing: the simulated GPU
@@ -128,6 +137,14 @@ CASES = [
 
     Case("idle_input", "fault", {"idle_cause": None, "sync_line": At("idle-end", "consume")}),
     Case("idle_input", "clean", {"sync_line": At("idle-end", "consume")}),
+
+    # Another process has the GPU by turns; or it is there, and the host is late all the same, by 5 ms or more.
+    Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
+                                 "sync_line": At("shared-end", "main")}, options=("-s", "5ms"),
+         env={"FAKE_NVML": "shared", "FAKE_CUDA_SLICE_US": "2000"}, needs="fake", crowded=HOST_BOUND),
+    Case("shared_gpu", "clean", {"sync_line": At("shared-end", "main")}, noise=(*HOST_BOUND, *PAUSED),
+         options=("-s", "5ms", *LAUNCH_STACKS), env={"FAKE_NVML": "shared"}, needs="fake",
+         never="another process used the GPU"),
 
     Case("spills", "fault", {"spills": Kernel("spill"), "sync_line": At("spills-end", "compute")}),
     Case("spills", "clean", {"sync_line": At("spills-end", "compute")}),
