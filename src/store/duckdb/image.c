@@ -93,7 +93,8 @@ int image_amend(struct image *m, unsigned table, int64_t place, const int64_t *c
 void image_positions(struct image *m, const struct store_position *p, unsigned n)
 {
     m->position_count = n < STORE_POSITIONS_MAX ? n : STORE_POSITIONS_MAX;
-    memcpy(m->positions, p, m->position_count * sizeof *p);
+    if (n) /* p may be NULL else */
+        memcpy(m->positions, p, m->position_count * sizeof *p);
 }
 
 const int64_t *image_cells(const struct image *m, unsigned table, size_t row)
