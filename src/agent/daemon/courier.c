@@ -3,10 +3,10 @@
 
 #include "agent/daemon/kafka_way.h"
 
+#include "agent/api_key.h"
 #include "agent/zst.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -15,49 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { KEY_MOST = 4096, NAP_MS = 100 };
+enum { NAP_MS = 100 };
 
 static const int64_t SECOND = 1000000000;
 
 /* ---- the connection ------------------------------------------------------------------------ */
 
-static int read_key_file(const char *path, char out[KEY_MOST], struct err *e)
-{
-    char *data = NULL;
-    size_t len = 0;
-    struct stat st;
-    int rc = file_read_all(path, KEY_MOST - 1, &data, &len, e);
-    if (rc)
-        return rc;
-    if (stat(path, &st) == 0 && (st.st_mode & (S_IRGRP | S_IROTH)))
-        log_warn("others on this machine can read %s; chmod 600 it", path);
-    len = strcspn(data, "\r\n");
-    memcpy(out, data, len);
-    out[len] = '\0';
-    explicit_bzero(data, strlen(data));
-    mem_free(data);
-    return *out ? 0 : err_set(e, GPUFL_E_INVAL, "%s: its first line holds no key", path);
-}
-
-static int find_key(const struct options *o, char out[KEY_MOST], struct err *e)
-{
-    const char *key = getenv("GPUFL_API_KEY");
-    if (o->api_key_file)
-        return read_key_file(o->api_key_file, out, e);
-    if (key && strlen(key) >= KEY_MOST)
-        return err_set(e, GPUFL_E_INVAL, "GPUFL_API_KEY is too long for a key");
-    snprintf(out, KEY_MOST, "%s", key ? key : "");
-    return 0;
-}
-
 int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, struct remote **out,
                  struct err *e)
 {
-    char key[KEY_MOST];
+    char key[API_KEY_MAX];
+    bool exposed;
     if (o->kafka)
         return kafka_way_open(out, o, stop, e);
     struct remote_config config = {
@@ -73,7 +44,9 @@ int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, str
                  .stop = stop},
         .api_path = o->api_path};
     *out = NULL;
-    int rc = find_key(o, key, e);
+    int rc = api_key_find(o->api_key_file, key, &exposed, e);
+    if (exposed)
+        log_warn("others on this machine can read %s; chmod 600 it", o->api_key_file);
     if (!rc)
         rc = remote_open(out, &config, e);
     explicit_bzero(key, sizeof key);

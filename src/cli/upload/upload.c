@@ -5,10 +5,10 @@
  * where the server stands, so that no notes are kept here. One thread. */
 #include "cli/cmd.h"
 
+#include "agent/api_key.h"
 #include "agent/upload_sessions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "cli/upload/show.h"
 
 #include <gpufl/analysis.h>
@@ -17,9 +17,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { WANTED_MAX = 256, KEY_FILE_MAX = 4096, LOOKS = 4, EXIT_PARTLY = 1, EXIT_NONE = 2 };
+enum { WANTED_MAX = 256, LOOKS = 4, EXIT_PARTLY = 1, EXIT_NONE = 2 };
 
 #define SECOND       INT64_C(1000000000)
 #define CONNECT_MOST (10 * SECOND)
@@ -55,7 +54,7 @@ struct arguments {
 struct upload {
     const struct arguments *a;
     const char *path;
-    char key[KEY_FILE_MAX];
+    char key[API_KEY_MAX];
     struct remote *remote; /* owned */
     struct ship_config ship;
     struct upload_show show;
@@ -85,35 +84,6 @@ static void catch_signals(void)
 
 /* ---- who is asked, and with what key ------------------------------------------------------- */
 
-static int read_key_file(const char *path, char *out, struct err *e)
-{
-    char *data = NULL;
-    size_t len = 0;
-    struct stat st;
-    int rc = file_read_all(path, KEY_FILE_MAX - 1, &data, &len, e);
-    if (rc)
-        return rc;
-    if (stat(path, &st) == 0 && (st.st_mode & (S_IRGRP | S_IROTH)))
-        fprintf(stderr, "gpufl upload: others on this machine can read %s; chmod 600 it\n", path);
-    len = strcspn(data, "\r\n");
-    memcpy(out, data, len);
-    out[len] = '\0';
-    explicit_bzero(data, strlen(data));
-    mem_free(data);
-    return *out ? 0 : err_set(e, GPUFL_E_INVAL, "%s: its first line holds no key", path);
-}
-
-static int find_key(struct upload *u, struct err *e)
-{
-    const char *key = getenv("GPUFL_API_KEY");
-    if (u->a->key_file)
-        return read_key_file(u->a->key_file, u->key, e);
-    if (key && strlen(key) >= sizeof u->key)
-        return err_set(e, GPUFL_E_INVAL, "GPUFL_API_KEY is too long for a key");
-    snprintf(u->key, sizeof u->key, "%s", key ? key : "");
-    return 0;
-}
-
 static const char *server_of(const struct arguments *a)
 {
     const char *server = a->server ? a->server : getenv("GPUFL_BACKEND_URL");
@@ -142,7 +112,11 @@ static int connect_remote(struct upload *u, struct err *e)
                  .deadline = deadline,
                  .stop = &stop},
         .api_path = path};
-    int rc = find_key(u, e);
+    bool exposed;
+    int rc = api_key_find(a->key_file, u->key, &exposed, e);
+    if (exposed)
+        fprintf(stderr, "gpufl upload: others on this machine can read %s; chmod 600 it\n",
+                a->key_file);
     if (!rc)
         rc = remote_open(&u->remote, &c, e);
     explicit_bzero(u->key, sizeof u->key);
