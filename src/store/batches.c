@@ -100,3 +100,9 @@ int batches_next(const struct store_walk *w, int table)
             return (int)i;
     return -1;
 }
+
+int batches_walk(void *arg, const struct page *p)
+{
+    const struct batches_walk *w = arg;
+    return w->walk->page(w->walk->arg, w->table, p);
+}

@@ -36,4 +36,12 @@ int batches_time(enum record_type type);
 /* The first table that struct store_walk wants after this one (-1: of all); -1: no more. */
 int batches_next(const struct store_walk *w, int table);
 
+/* A page of one table of a walk (an ask_take; arg: struct batches_walk). */
+struct batches_walk {
+    const struct store_walk *walk;
+    unsigned table;
+};
+
+int batches_walk(void *arg, const struct page *p);
+
 #endif

@@ -223,20 +223,9 @@ int click_scan_all_unknown(struct store_session *ss, const struct store_visitor 
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-struct walking {
-    const struct store_walk *walk;
-    unsigned table;
-};
-
-static int take_page(void *arg, const struct page *p)
-{
-    const struct walking *w = arg;
-    return w->walk->page(w->walk->arg, w->table, p);
-}
-
 int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e)
 {
-    struct walking each = {w, 0};
+    struct batches_walk each = {w, 0};
     struct view room;
     int rc;
     struct view *v = view_get(ss, &room, &rc, e);
@@ -246,7 +235,7 @@ int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct
         rc = w->positions(w->arg, v->state.positions, v->state.position_count);
     for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
-        const struct scan s = {ss, v, each.table, "", take_page, &each};
+        const struct scan s = {ss, v, each.table, "", batches_walk, &each};
         if (v->state.rows[i])
             rc = place_numbered(each.table) ? scan_pieces(&s, e) : scan_whole(&s, e);
     }

@@ -153,17 +153,6 @@ int scan_all_unknown(struct store_session *ss, const struct store_visitor *v, st
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-struct walking {
-    const struct store_walk *walk;
-    unsigned table;
-};
-
-static int take_page(void *arg, const struct page *p)
-{
-    const struct walking *w = arg;
-    return w->walk->page(w->walk->arg, w->table, p);
-}
-
 static int take_positions(void *arg, const struct page *p)
 {
     const struct store_walk *w = arg;
@@ -195,7 +184,7 @@ static void table_text(struct buf *text, const struct store_session *ss, unsigne
 static int walk_tables(struct store_session *ss, struct connection *c, const struct store_walk *w,
                        struct err *e)
 {
-    struct walking each = {w, 0};
+    struct batches_walk each = {w, 0};
     struct buf text;
     buf_init(&text, SQL_TEXT_MAX);
     table_text(&text, ss, TABLE_position);
@@ -205,7 +194,8 @@ static int walk_tables(struct store_session *ss, struct connection *c, const str
         each.table = (unsigned)i;
         table_text(&text, ss, each.table);
         if (ss->have[i])
-            rc = run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, take_page, &each, e);
+            rc = run_on(ss, c, &(struct sql_bound){buf_cstr(&text), NULL, 0}, batches_walk, &each,
+                        e);
     }
     buf_fini(&text);
     return rc;
@@ -213,14 +203,14 @@ static int walk_tables(struct store_session *ss, struct connection *c, const str
 
 static int walk_image(const struct image *image, const struct store_walk *w)
 {
-    struct walking each = {w, 0};
+    struct batches_walk each = {w, 0};
     int rc = 0;
     if (image->position_count)
         rc = w->positions(w->arg, image->positions, image->position_count);
     for (int i = -1; !rc && (i = batches_next(w, i)) >= 0;) {
         each.table = (unsigned)i;
-        rc = image_table_pages(image, each.table, store_table(each.table)->column_count, take_page,
-                               &each);
+        rc = image_table_pages(image, each.table, store_table(each.table)->column_count,
+                               batches_walk, &each);
     }
     return rc;
 }
