@@ -9,25 +9,13 @@ import re
 import signal
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
 from nvml_control import Control
+from served import SLOW, until
 
-SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
 PATIENCE = 60 * SLOW  # s
-
-
-def until(what, said):
-    """Asks again until it is so: what it then was."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        got = what()
-        if got:
-            return got
-        assert time.monotonic() < deadline, said() if callable(said) else said
-        time.sleep(0.05)
 
 
 def lines(folder):

@@ -3,6 +3,7 @@
  * Skipped, with a message, where clickhouse-server is not installed. */
 #include "clickhouse_server.h"
 #include "clickhouse_store.h"
+#include "clickhouse_turns.h"
 #include "cut_proxy.h"
 #include "damage.h"
 #include "store/clickhouse/engine.h"
@@ -249,62 +250,13 @@ TEST(test_another_server_writes)
     ops->close(two);
 }
 
-/* Turns of one session, for servers 1, 2…; 0: nobody's. */
-struct held {
-    int holder;
-    bool expired; /* the holder hangs */
-};
-
-struct seat {
-    struct held *table;
-    int number;
-    struct store_turns turns;
-};
-
-static int take(void *arg, const char *workspace, const char *id, bool *seized, struct err *e)
-{
-    struct seat *s = arg;
-    (void)workspace;
-    (void)id;
-    *seized = s->table->holder != 0;
-    if (*seized && !s->table->expired)
-        return err_set(e, GPUFL_E_BUSY, "another one's turn");
-    *s->table = (struct held){.holder = s->number};
-    return 0;
-}
-
-static int keep(void *arg, const char *workspace, const char *id, struct err *e)
-{
-    struct seat *s = arg;
-    (void)workspace;
-    (void)id;
-    return s->table->holder == s->number ? 0 : err_set(e, GPUFL_E_BUSY, "lost");
-}
-
-static int give(void *arg, const char *workspace, const char *id, struct err *e)
-{
-    struct seat *s = arg;
-    int rc = keep(arg, workspace, id, e);
-    if (!rc)
-        s->table->holder = 0;
-    return rc;
-}
-
-static struct store *open_seat(struct seat *s, struct held *t, int number)
-{
-    *s = (struct seat){t, number, {s, take, keep, give}};
-    const struct store_config config = {.url = url, .small_most = -1, .turns = &s->turns};
-    struct store *out;
-    OK(ops->open(&out, &config, e));
-    return out;
-}
-
 /* Transactions of two servers that overlap: one waits, and neither's rows are lost. */
 TEST(test_servers_take_turns)
 {
-    struct held table = {0};
-    struct seat seats[2];
-    struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
+    struct turns_table table = {0};
+    struct turns_seat seats[2];
+    struct store *one = turns_store(&seats[0], &table, url, 1),
+                 *two = turns_store(&seats[1], &table, url, 2);
     struct store_session *a = clickhouse_session(one, "turns"),
                          *b = clickhouse_session(two, "turns");
     struct err why = {0};
@@ -336,9 +288,10 @@ TEST(test_servers_take_turns)
  * even a commit that comes late. */
 TEST(test_a_turn_is_seized)
 {
-    struct held table = {0};
-    struct seat seats[2];
-    struct store *one = open_seat(&seats[0], &table, 1), *two = open_seat(&seats[1], &table, 2);
+    struct turns_table table = {0};
+    struct turns_seat seats[2];
+    struct store *one = turns_store(&seats[0], &table, url, 1),
+                 *two = turns_store(&seats[1], &table, url, 2);
     struct store_session *a = clickhouse_session(one, "seized"),
                          *b = clickhouse_session(two, "seized");
     struct err why = {0};

@@ -3,6 +3,7 @@
  * Skipped, with a message, where clickhouse-server is not installed. */
 #include "clickhouse_server.h"
 #include "clickhouse_store.h"
+#include "clickhouse_turns.h"
 #include "damage.h"
 #include "store/clickhouse/engine.h"
 #include "store/store.h"
@@ -120,56 +121,6 @@ TEST(test_deleted_together)
 
 /* ---- a store of before ----------------------------------------------------------------------- */
 
-/* Turns of one session, for servers 1, 2…; 0: nobody's. */
-struct held {
-    int holder;
-    bool expired; /* the holder hangs */
-};
-
-struct seat {
-    struct held *table;
-    int number;
-    struct store_turns turns;
-};
-
-static int take(void *arg, const char *workspace, const char *id, bool *seized, struct err *e)
-{
-    struct seat *s = arg;
-    (void)workspace;
-    (void)id;
-    *seized = s->table->holder != 0;
-    if (*seized && !s->table->expired)
-        return err_set(e, GPUFL_E_BUSY, "another one's turn");
-    *s->table = (struct held){.holder = s->number};
-    return 0;
-}
-
-static int keep(void *arg, const char *workspace, const char *id, struct err *e)
-{
-    struct seat *s = arg;
-    (void)workspace;
-    (void)id;
-    return s->table->holder == s->number ? 0 : err_set(e, GPUFL_E_BUSY, "lost");
-}
-
-static int give(void *arg, const char *workspace, const char *id, struct err *e)
-{
-    struct seat *s = arg;
-    int rc = keep(arg, workspace, id, e);
-    if (!rc)
-        s->table->holder = 0;
-    return rc;
-}
-
-static struct store *open_seat(struct seat *s, struct held *t, int number)
-{
-    *s = (struct seat){t, number, {s, take, keep, give}};
-    const struct store_config config = {.url = url, .small_most = -1, .turns = &s->turns};
-    struct store *out;
-    OK(ops->open(&out, &config, e));
-    return out;
-}
-
 /* Makes a table as 0.1.0 made it, in place of today's or beside it. */
 static void make_old(const char *table, const char *order, const char *name)
 {
@@ -254,9 +205,9 @@ TEST(test_store_of_before)
     check_before(ordered, 600);
     /* Two processes: the second waits for the first. */
     make_old("kernel", "run, start, rowid", "kernel");
-    struct held table = {.holder = 2};
-    struct seat seat;
-    s = open_seat(&seat, &table, 1);
+    struct turns_table table = {.holder = 2};
+    struct turns_seat seat;
+    s = turns_store(&seat, &table, url, 1);
     assert_int_equal(ops->get(s, "before", "before-0", false, &ss, NULL), GPUFL_E_BUSY);
     table.holder = 0;
     OK(ops->get(s, "before", "before-0", false, &ss, e));
