@@ -1,4 +1,4 @@
-/* api.h - the handlers that schema/routes.def names; one file api_*.c a subject. */
+/* api.h - the handlers that schema/routes.def names: api_<handler>. A file is one subject. */
 #ifndef GPUFL_SERVER_API_API_H
 #define GPUFL_SERVER_API_API_H
 
