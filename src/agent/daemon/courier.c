@@ -1,9 +1,8 @@
 /* courier.c - see courier.h: the connection, the steps of a session, bandwidth, holding. */
 #include "agent/daemon/courier.h"
 
-#include "agent/daemon/kafka_way.h"
-
 #include "agent/api_key.h"
+#include "agent/daemon/kafka_way.h"
 #include "agent/zst.h"
 #include "base/alloc.h"
 #include "base/clock.h"
