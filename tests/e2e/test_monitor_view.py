@@ -167,6 +167,23 @@ class InATerminal(World):
             t.wait("ended=0")
             self.assertFalse(t.is_alternate(), sig)
 
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_a_frame_is_one_write(self):
+        """Between two looks at the monitor there is one write to the terminal at most."""
+        t, trace = self.terminal(columns=200, rows=50), os.path.join(self.m.folder, "trace")
+        t.run(f"strace -o {trace} -e trace=write,connect gpufl monitor -i 200ms")
+
+        def frames():
+            with open(trace, encoding="utf-8", errors="replace") as f:
+                calls = [x.startswith("write(1,") for x in f if x.startswith("write(1,") or "live" in x]
+            looks = [i for i, is_write in enumerate(calls) if not is_write]
+            return [b - a - 1 for a, b in zip(looks, looks[1:])]
+        t.wait("Fake GPU 0")
+        until(lambda: len(frames()) >= 12, "no frames")
+        t.keys("q")
+        until(lambda: not t.is_alternate(), "q does not end it")
+        self.assertEqual(max(frames()[4:12]), 1)
+
     def in_terminal(self, t):
         """The gpufl that the shell of a terminal runs."""
         (pid,) = children(int(t.tmux("display-message", "-p", "#{pane_pid}")))

@@ -234,18 +234,16 @@ static void draw_head(const struct screen *s, const struct snapshot *x, struct c
 static void draw_foot(const struct screen *s, const struct snapshot *x, struct canvas *c)
 {
     char text[160];
-    int n = snprintf(text, sizeof text, "q quit  h help  sort:");
+    int n = snprintf(text, sizeof text, "q quit  h help  sort");
     for (int i = 0; i < SORT_COUNT; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, " %c %s", sort_keys[i].key,
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s %c %s", i ? "," : "", sort_keys[i].key,
                       sort_keys[i].name);
     (void)canvas_text(c, c->rows - 1, 0, c->columns, STYLE_DIM, text);
     int most = c->columns - n - 2;
-    if ((size_t)s->shown < x->process_count)
-        snprintf(text, sizeof text, "%d-%d of %zu", s->first + 1, s->first + s->shown,
-                 x->process_count);
-    else
-        snprintf(text, sizeof text, "%zu processes", x->process_count);
-    if (s->shown && most >= canvas_columns(c, text))
+    size_t last = (size_t)(s->first + s->shown);
+    snprintf(text, sizeof text, "%d-%zu of %zu", s->first + 1,
+             last < x->process_count ? last : x->process_count, x->process_count);
+    if (s->shown && x->process_count && most >= canvas_columns(c, text))
         canvas_right(c, c->rows - 1, n + 2, most, STYLE_DIM, text);
 }
 

@@ -1,20 +1,31 @@
-/* terminal.c - see terminal.h. ncurses knows terminals; it sends what has changed in one write. */
+/* terminal.c - see terminal.h. ncurses knows terminals, and sends what has changed.
+ *
+ * It does so in some sixty writes a frame, between which a terminal may draw. So ncurses writes to a
+ * descriptor of its own, which is a file in memory while a frame is made; the terminal gets that
+ * file in one write. The stop of SIGTSTP, for which ncurses sends more, waits meanwhile. */
 #include "cli/monitor/terminal.h"
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "cli/monitor/screen.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <ncurses.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { ESCAPE_MS = 25 };
+enum { ESCAPE_MS = 25, FRAME_MOST = 4 << 20 };
 
 static volatile sig_atomic_t ended; /* by a signal */
 static SCREEN *screen;
+static FILE *out;      /* of ncurses: a second descriptor of the terminal */
+static int frame = -1; /* the file in memory */
+static char *bytes;    /* owned: of a frame */
+static size_t room;
 
 static void note_end(int number)
 {
@@ -51,9 +62,12 @@ static void make_colors(void)
 
 bool terminal_open(void)
 {
-    screen = newterm(NULL, stdout, stdin);
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    screen = out ? newterm(NULL, out, stdin) : NULL;
     if (!screen)
         return false;
+    frame = memfd_create("gpufl-frame", MFD_CLOEXEC); /* without it there are more writes */
     set_term(screen);
     cbreak();
     noecho();
@@ -71,6 +85,13 @@ void terminal_close(void)
     endwin();
     delscreen(screen);
     screen = NULL;
+    (void)fclose(out);
+    if (frame >= 0)
+        close(frame);
+    frame = -1;
+    mem_free(bytes);
+    bytes = NULL;
+    room = 0;
 }
 
 void terminal_size(int *rows, int *columns)
@@ -99,6 +120,29 @@ static attr_t attribute_of(int style)
     }
 }
 
+/* Sends what ncurses has put into the file. */
+static void send_frame(void)
+{
+    off_t n = lseek(frame, 0, SEEK_CUR); /* shared with the descriptor that ncurses wrote to */
+    if (n > 0 && !mem_grow(&bytes, &room, (size_t)n, 1, FRAME_MOST) &&
+        pread(frame, bytes, (size_t)n, 0) == n)
+        (void)file_write_all(STDOUT_FILENO, bytes, (size_t)n);
+}
+
+static void send_changes(void)
+{
+    sigset_t stop, before;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    sigprocmask(SIG_BLOCK, &stop, &before);
+    bool whole = frame >= 0 && ftruncate(frame, 0) == 0 && lseek(frame, 0, SEEK_SET) == 0 &&
+                 dup3(frame, fileno(out), O_CLOEXEC) >= 0;
+    refresh();
+    if (whole && dup3(STDOUT_FILENO, fileno(out), O_CLOEXEC) >= 0)
+        send_frame();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void terminal_show(const struct canvas *c)
 {
     erase();
@@ -110,7 +154,7 @@ void terminal_show(const struct canvas *c)
             attrset((int)attribute_of(x->style));
             mvaddstr(row, column, x->text);
         }
-    refresh();
+    send_changes();
 }
 
 /* ---- in ------------------------------------------------------------------------------------ */

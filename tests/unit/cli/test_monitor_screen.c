@@ -101,7 +101,7 @@ TEST(one_gpu_has_a_panel)
     assert_non_null(strstr(s, "40.0 of 80.0 GiB"));
     assert_non_null(strstr(s, "throttled: power cap"));
     assert_non_null(strstr(s, "job 41"));
-    assert_non_null(strstr(s, "2 processes"));
+    assert_non_null(strstr(s, " 1-2 of 2\n"));
 }
 
 TEST(eight_gpus_have_lines_where_panels_do_not_fit)
@@ -109,7 +109,7 @@ TEST(eight_gpus_have_lines_where_panels_do_not_fit)
     take(8, 64);
     const char *s = drawn(24, 80);
     assert_int_equal(count_of(s, "H100 80GB HBM"), 8);
-    assert_int_equal(count_of(s, "memory"), 1); /* the key: no panels */
+    assert_int_equal(count_of(s, "memory"), 1); /* of the keys: no panels */
     assert_non_null(strstr(s, "40.0/80G 62 °C  345 W T"));
     assert_int_equal(count_of(s, "job "), screen.shown);
     assert_true(screen.shown >= 7);
