@@ -1,8 +1,9 @@
 /* terminal.c - see terminal.h. ncurses knows terminals, and sends what has changed.
  *
- * It does so in some sixty writes a frame, between which a terminal may draw. So ncurses writes to a
- * descriptor of its own, which is a file in memory while a frame is made; the terminal gets that
- * file in one write. The stop of SIGTSTP, for which ncurses sends more, waits meanwhile. */
+ * ncurses makes some sixty writes a frame, and a terminal may draw between two of these. So ncurses
+ * writes to a descriptor of its own, which is a file in memory while a frame is made; the terminal
+ * gets that file in one write. The stop of SIGTSTP, for which ncurses sends more, waits meanwhile.
+ */
 #include "cli/monitor/terminal.h"
 
 #include "base/alloc.h"
