@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const int64_t MINUTE = 60000000000;
+static const int64_t MINUTE = 60000000000, LOOK_MOST = 600000000000;
 
 void processes_init(struct processes *t, const char *proc)
 {
@@ -48,15 +48,19 @@ static void look_up(struct processes *t, struct process *p, int64_t now)
     if (!owner_read(&p->owner, t->proc, p->now.pid))
         t->unread++;
     p->checked = now;
-    p->since = now;
+    p->since = p->look_at = now;
 }
 
-/* Looks for the session of a process that was looked up before. */
+/* Looks for the session of a process again. Each look at a program of many threads costs as many
+ * reads, so the pause is the time for which the process is known, and a minute where a session may
+ * have ended. */
 static void look_for_session(struct processes *t, struct process *p, int64_t now)
 {
-    bool young = now - p->since < MINUTE && !*p->owner.session;
-    if (young || now == p->checked)
-        (void)traced_session(t->proc, p->now.pid, p->owner.session, NULL, 0);
+    int64_t known = now - p->since;
+    if (now < p->look_at)
+        return;
+    bool found = traced_session(t->proc, p->now.pid, p->owner.session, NULL, 0);
+    p->look_at = now + (found ? MINUTE : known < LOOK_MOST ? known : LOOK_MOST);
 }
 
 /* True where the number is another process's by now. */

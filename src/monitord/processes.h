@@ -2,8 +2,8 @@
  *
  * The driver lists process ids; a process is looked up in /proc once, when it is first seen, and
  * its start is compared again once a minute, so that another process with its number is not taken
- * for it. Its session of gpufl may begin later: the session is looked for at each list in the first
- * minute, and once a minute after. A process that the driver no longer lists has ceased. The table
+ * for it. Its session of gpufl may begin later: the session is looked for again, in growing pauses
+ * of up to ten minutes. A process that the driver no longer lists has ceased. The table
  * is bounded: what finds no room is counted. [sampling thread] */
 #ifndef GPUFL_MONITORD_PROCESSES_H
 #define GPUFL_MONITORD_PROCESSES_H
@@ -26,6 +26,7 @@ struct process {
     struct owner owner;
     int64_t checked; /* steady ns at which its start was compared */
     int64_t since;   /* steady ns at which it was looked up first */
+    int64_t look_at; /* steady ns at which its session is looked for again */
     bool listed;     /* by the last list of its GPU */
 };
 

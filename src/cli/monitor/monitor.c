@@ -52,7 +52,7 @@ static int look(struct view *v)
         rc = snapshot_read(&v->now, v->source.text.data, v->source.text.len, &v->trouble);
     if (rc)
         return v->trouble.code = rc;
-    snapshot_complete(&v->now, "/proc");
+    snapshot_complete(&v->now, "/proc", !v->source.is_own);
     screen_keep(&v->screen, &v->now);
     screen_sort(&v->screen, &v->now);
     return 0;

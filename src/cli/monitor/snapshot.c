@@ -10,6 +10,9 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { LOOKS_MOST = 256 };
 
 /* A member of an object: where its value goes. */
 struct member {
@@ -211,8 +214,9 @@ void snapshot_fini(struct snapshot *s)
     *s = (struct snapshot){0};
 }
 
-void snapshot_complete(struct snapshot *s, const char *proc)
+void snapshot_complete(struct snapshot *s, const char *proc, bool sessions)
 {
+    int looks = 0;
     int64_t known = CELL_NULL;
     char user[sizeof s->processes->user] = "";
     for (size_t i = 0; i < s->process_count; i++) {
@@ -226,7 +230,7 @@ void snapshot_complete(struct snapshot *s, const char *proc)
         }
         if (p->uid != CELL_NULL)
             memcpy(p->user, user, sizeof user);
-        if (!*p->session)
+        if (sessions && !*p->session && p->uid == (int64_t)geteuid() && looks++ < LOOKS_MOST)
             (void)traced_session(proc, p->pid, p->session, NULL, 0);
     }
 }

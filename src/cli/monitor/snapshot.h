@@ -48,7 +48,8 @@ void snapshot_fini(struct snapshot *s);
 /* Reads the line into s, which keeps its memory. INVAL: it is none of a monitor's. NOMEM. */
 int snapshot_read(struct snapshot *s, const char *text, size_t len, struct err *e);
 
-/* Names users, and looks for the sessions of processes of which the monitor may not know. */
-void snapshot_complete(struct snapshot *s, const char *proc);
+/* Names users. With `sessions` also looks for the sessions of this user's processes, a bounded
+ * number of them: a monitor of another user may not see these. */
+void snapshot_complete(struct snapshot *s, const char *proc, bool sessions);
 
 #endif

@@ -133,8 +133,16 @@ TEST(a_session_that_begins_later)
     processes_list(&t, 0, one, 1, 1, 2 * SECOND, &visitor);
     assert_string_equal(t.items[0].owner.session, session);
     assert_int_equal(unlink(tmpdir_path("7/fd/3")), 0);
+    processes_list(&t, 0, one, 1, 1, (MINUTE_S + 1) * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, session); /* not looked for yet */
     processes_list(&t, 0, one, 1, 1, (MINUTE_S + 2) * SECOND, &visitor);
     assert_string_equal(t.items[0].owner.session, "");
+    /* The process is known for a minute, so that the next look comes after another one. */
+    assert_int_equal(symlink(target, tmpdir_path("7/fd/3")), 0);
+    processes_list(&t, 0, one, 1, 1, (2 * MINUTE_S + 2) * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, "");
+    processes_list(&t, 0, one, 1, 1, (2 * MINUTE_S + 3) * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, session);
     assert_int_equal(told.began, 1);
     processes_fini(&t);
 }
