@@ -130,6 +130,13 @@ class Monitor:
         self.process.stdout.close()
         return code
 
+    def close(self):
+        """For a monitor that was started without `with`; it may have ended."""
+        if self.process.poll() is None:
+            self.stop()
+        self.process.stdout.close()
+        self.err.close()
+
     def __exit__(self, kind, *_):
         if self.process.poll() is None:
             self.stop()

@@ -70,6 +70,8 @@ class Prometheus:
             with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=PATIENCE) as r:
                 return json.load(r)["data"]
         except urllib.error.HTTPError as e:
+            if e.code == 503:
+                return None
             raise AssertionError(f"{parameters}: {e.read().decode()}") from e
         except OSError:
             return None
@@ -87,25 +89,19 @@ class Scraped(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
         cls.m = Monitor(PROGRAM, FAKES, devices=2)
+        cls.addClassCleanup(shutil.rmtree, cls.m.folder)
         cls.m.control.pid(0, os.getpid())
         cls.m.control.xid, cls.m.control.events = 79, 3
         cls.m.start()
+        cls.addClassCleanup(cls.m.close)
         until(lambda: cls.m.metric("gpufl_gpu_xid_errors_total", xid="79") == 3 and
               cls.m.metric("gpufl_gpu_sm_active_ratio", gpu="0") is not None and
               cls.m.metric("gpufl_gpu_nvlink_receive_bytes_per_second", gpu="0") is not None, "not all metrics came")
         cls.prometheus = Prometheus(cls.m, cls.folder.name)
+        cls.addClassCleanup(cls.prometheus.close)
         until(lambda: cls.prometheus.query("count_over_time(gpufl_monitor_rounds_total[1m]) >= 2"), "never scraped twice")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.prometheus.close()
-        if cls.m.process.poll() is None:
-            cls.m.stop()
-        cls.m.process.stdout.close()
-        cls.m.err.close()
-        shutil.rmtree(cls.m.folder)
-        cls.folder.cleanup()
 
     def test_every_query_of_the_dashboard_finds_something(self):
         asked = 0

@@ -83,27 +83,24 @@ class World(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.m = Monitor(PROGRAM, FAKES, devices=cls.gpus)
+        cls.addClassCleanup(shutil.rmtree, cls.m.folder)
         cls.environment = cls.m.environment
         cls.sleepers = []
+        cls.addClassCleanup(cls.end_sleepers)
         for k in range(cls.processes):
             env = {"SLURM_JOB_ID": str(4000 + k)} if k % 2 else {"POD_NAME": f"train-{k}", "POD_NAMESPACE": "ml"}
             cls.sleepers.append(subprocess.Popen(["sleep", "600"], env=env))
             cls.m.control.pid(k, cls.sleepers[-1].pid)
         if cls.daemon:
             cls.m.start()
+            cls.addClassCleanup(cls.m.close)
             cls.m.wait_rows(cls.processes, "gpu_process", phase=0)
 
     @classmethod
-    def tearDownClass(cls):
+    def end_sleepers(cls):
         for x in cls.sleepers:
             x.kill()
             x.wait()
-        if cls.m.process:
-            if cls.m.process.poll() is None:
-                cls.m.stop()
-            cls.m.process.stdout.close()
-            cls.m.err.close()
-        shutil.rmtree(cls.m.folder)
 
     def gpufl(self, *options, code=0, environment=None):
         got = subprocess.run([GPUFL, "monitor", "-i", "200ms", *options], env=dict(self.environment, **(environment or {})),
