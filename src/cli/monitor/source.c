@@ -20,17 +20,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ARGS_MOST = 16, PATIENCE_S = 5, END_PATIENCE_S = 10 };
+enum { ARGS_MOST = 16, PATIENCE_S = 5, FIRST_PATIENCE_S = 30, END_PATIENCE_S = 10 };
 
 static const char PROGRAM[] = "gpufl-monitor";
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
 /* A connection to the monitor of that folder, or -1 with errno. */
-static int reach(const char *folder)
+static int reach(const char *folder, int patience_s)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    struct timeval most = {.tv_sec = PATIENCE_S};
+    struct timeval most = {.tv_sec = patience_s};
     if (path_join(at.sun_path, sizeof at.sun_path, folder, LIVE_SOCKET)) {
         errno = ENAMETOOLONG;
         return -1;
@@ -77,7 +77,7 @@ static bool is_trusted(const char *folder, bool of_system)
 
 static bool answers(struct source *s, const char *folder, bool of_system)
 {
-    int fd = is_trusted(folder, of_system) ? reach(folder) : -1;
+    int fd = is_trusted(folder, of_system) ? reach(folder, FIRST_PATIENCE_S) : -1;
     if (fd < 0)
         return false;
     close(fd);
@@ -226,10 +226,11 @@ int source_open(struct source *s, const struct source_options *o, struct err *e)
 
 int source_take(struct source *s, struct err *e)
 {
-    int status, fd = reach(s->folder);
+    int status, fd = reach(s->folder, s->has_answered ? PATIENCE_S : FIRST_PATIENCE_S);
     if (fd >= 0) {
         int rc = read_line(s, fd, e);
         close(fd);
+        s->has_answered |= rc == 0;
         return rc;
     }
     if (s->is_own && (!s->process.pid || spawn_wait(&s->process, 0, &status) == 0))

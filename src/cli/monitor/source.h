@@ -29,6 +29,7 @@ struct source {
     int alive, out, said; /* ends of its stdin and stdout, and the file of its stderr; -1: none */
     char own[108];        /* the folder that was made for it; "": none */
     bool is_own;
+    bool has_answered; /* a line came: who stops answering is waited for less long */
 };
 
 /* Finds a monitor, or starts one. BUSY: a monitor runs, and logs were asked for. */
