@@ -80,7 +80,7 @@ static int fetch(const char *url, const char *into, char path[PATH_MAX], struct 
     if (!rc)
         rc = s3_open(&s, &c, &place, e);
     if (!rc)
-        rc = archive_get_patiently(s, session, into, &n, &stop, e);
+        rc = archive_get(s, session, into, &n, &stop, e);
     s3_close(s);
     return rc;
 }

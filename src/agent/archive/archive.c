@@ -116,9 +116,23 @@ static int changed(const char *folder, const char *name, struct err *e)
     return err_set(e, GPUFL_E_STATE, "%s/%s changed while it was archived", folder, name);
 }
 
-/* Sends a file unless the earlier manifest has it. */
+static bool has(const struct manifest *m, const struct manifest_file *f)
+{
+    const struct manifest_file *known = manifest_find(m, f->name);
+    return known && known->bytes == f->bytes && strcmp(known->sha256, f->sha256) == 0;
+}
+
+/* Notes that the file is in the bucket. */
+static void note_sent(struct manifest *sent, const struct manifest_file *f)
+{
+    struct manifest_file *to = (struct manifest_file *)manifest_find(sent, f->name);
+    if (to || !manifest_add(sent, f->name, &to)) /* else it is sent again */
+        *to = *f;
+}
+
+/* Sends a file unless the earlier manifest has it, or an earlier try sent it. */
 static int put_file(struct s3 *s, const char *folder, const struct manifest *m,
-                    struct manifest_file *f, const struct manifest *before,
+                    struct manifest_file *f, const struct manifest *before, struct manifest *sent,
                     struct archive_counts *n, struct s3_answer *why, struct err *e)
 {
     char key[MANIFEST_KEY];
@@ -130,8 +144,7 @@ static int put_file(struct s3 *s, const char *folder, const struct manifest *m,
     if (x.fd < 0)
         return changed(folder, f->name, e);
     int rc = sum_file(&x, f->sha256) ? changed(folder, f->name, e) : 0;
-    const struct manifest_file *known = manifest_find(before, f->name);
-    if (!rc && known && known->bytes == f->bytes && strcmp(known->sha256, f->sha256) == 0) {
+    if (!rc && (has(before, f) || has(sent, f))) {
         n->had++;
     } else if (!rc) {
         const struct s3_body b = {.read = read_some,
@@ -145,6 +158,8 @@ static int put_file(struct s3 *s, const char *folder, const struct manifest *m,
             rc = changed(folder, f->name, e);
         if (!rc && why->status / 100 != 2)
             rc = s3_refusal(s, why, e);
+        if (!rc)
+            note_sent(sent, f);
         n->objects += !rc;
         n->bytes += rc ? 0 : (uint64_t)f->bytes;
     }
@@ -240,28 +255,33 @@ static void remove_before(struct s3 *s, const struct manifest *m, const struct m
     }
 }
 
-int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct archive_counts *n,
-                struct s3_answer *why, struct err *e)
+int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct manifest *sent,
+                struct archive_counts *n, struct s3_answer *why, struct err *e)
 {
     struct manifest before;
     *why = (struct s3_answer){.retry_after = -1};
     if (!manifest_is_session(m->session))
         return err_set(e, GPUFL_E_INVAL, "'%.80s' is no session's name", m->session);
     manifest_init(&before);
+    if (strcmp(sent->session, m->session) != 0)
+        manifest_fini(sent);
+    memcpy(sent->session, m->session, sizeof sent->session);
     int rc = archive_list(folder, m, e);
     if (!rc && !m->count)
         rc = err_set(e, GPUFL_E_STATE, "%s has no part of a log any more", folder);
     if (!rc)
         rc = find_before(s, m, &before, why, e);
     for (size_t i = 0; !rc && i < m->count; i++)
-        rc = put_file(s, folder, m, &m->files[i], &before, n, why, e);
+        rc = put_file(s, folder, m, &m->files[i], &before, sent, n, why, e);
     if (!rc && !archive_is_same(folder, m))
         rc = changed(folder, "", e);
     m->written = clock_real();
     if (!rc)
         rc = put_manifest(s, m, why, e);
-    if (!rc)
+    if (!rc) {
         remove_before(s, m, &before);
+        manifest_fini(sent);
+    }
     manifest_fini(&before);
     return rc;
 }

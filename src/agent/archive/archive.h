@@ -15,15 +15,16 @@
 /* Numbers of what went on; only grow. */
 struct archive_counts {
     uint64_t objects, bytes; /* that were sent, or came */
-    uint64_t had;            /* objects that an earlier manifest named already */
+    uint64_t had;            /* objects that were there already */
 };
 
-/* Archives the folder. The caller has set m->session, app and host; m gets the files. Codes:
+/* Archives the folder. The caller has set m->session, app and host; m gets the files. sent has what
+ * an earlier call sent of the same session before it failed, and gets what this one sends. Codes:
  * UNAVAILABLE: another try makes sense; PERM, NOENT: the storage refuses (key, bucket); STATE: told
  * to stop, or the files changed meanwhile; INVAL: it cannot be archived so, or another host's
  * session has the name. */
-int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct archive_counts *n,
-                struct s3_answer *why, struct err *e);
+int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct manifest *sent,
+                struct archive_counts *n, struct s3_answer *why, struct err *e);
 
 /* Reads a session's manifest. NOENT: none is there. INVAL: it is damaged. */
 int archive_manifest(struct s3 *s, const char *session, struct manifest *m, struct s3_answer *why,
@@ -36,17 +37,13 @@ int archive_list(const char *folder, struct manifest *m, struct err *e);
  * belong to no session do not count. */
 bool archive_is_same(const char *folder, const struct manifest *m);
 
-/* Restores a session as the folder into/SESSION, which must not exist. It appears when all of it is
- * there and right. */
-int archive_get(struct s3 *s, const char *session, const char *into, struct archive_counts *n,
-                struct s3_answer *why, struct err *e);
-
 /* Waits before another try. False: b has given up, or told to stop. */
 bool archive_wait(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop);
 
-/* archive_get, tried again while that makes sense, within about a minute; stop ends it. */
-int archive_get_patiently(struct s3 *s, const char *session, const char *into,
-                          struct archive_counts *n, const volatile sig_atomic_t *stop,
-                          struct err *e);
+/* Restores a session as the folder into/SESSION, which must not exist. It appears when all of it is
+ * there and right. A request that fails for the moment is made again, for about half a minute; stop
+ * (which may be NULL) ends that. */
+int archive_get(struct s3 *s, const char *session, const char *into, struct archive_counts *n,
+                const volatile sig_atomic_t *stop, struct err *e);
 
 #endif

@@ -72,7 +72,7 @@ static int get_file(struct s3 *s, const char *session, const struct manifest_fil
     char path[PATH_MAX];
     if (path_join(path, sizeof path, folder, f->name))
         return err_set(e, GPUFL_E_INVAL, "%s: the path is too long", folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set_vendor(e, err_from_errno(errno), errno, "%s", path);
     int rc = fetch_into(s, session, f, fd, why, e);
@@ -85,16 +85,56 @@ static int get_file(struct s3 *s, const char *session, const struct manifest_fil
     return rc;
 }
 
+/* ---- trying again -------------------------------------------------------------------------- */
+
+bool archive_wait(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop)
+{
+    int64_t wait = backoff_next(b, retry_after), until = clock_mono() + wait;
+    while (clock_mono() < until && !(stop && *stop))
+        nanosleep(&(struct timespec){.tv_nsec = NAP_MS * MILLI}, NULL);
+    return wait >= 0 && !(stop && *stop);
+}
+
+static void be_patient(struct backoff *b)
+{
+    backoff_init(b, TRIES, SECOND / 5, 10 * SECOND, (uint64_t)clock_real());
+}
+
+static int get_file_patiently(struct s3 *s, const char *session, const struct manifest_file *f,
+                              const char *folder, const volatile sig_atomic_t *stop, struct err *e)
+{
+    struct backoff b;
+    struct s3_answer why = {.retry_after = -1};
+    int rc;
+    be_patient(&b);
+    do
+        rc = get_file(s, session, f, folder, &why, e);
+    while (rc == GPUFL_E_UNAVAILABLE && archive_wait(&b, why.retry_after, stop));
+    return rc;
+}
+
+static int get_manifest_patiently(struct s3 *s, const char *session, struct manifest *m,
+                                  const volatile sig_atomic_t *stop, struct err *e)
+{
+    struct backoff b;
+    struct s3_answer why = {.retry_after = -1};
+    int rc;
+    be_patient(&b);
+    do
+        rc = archive_manifest(s, session, m, &why, e);
+    while (rc == GPUFL_E_UNAVAILABLE && archive_wait(&b, why.retry_after, stop));
+    return rc;
+}
+
 /* ---- a session ----------------------------------------------------------------------------- */
 
 int archive_get(struct s3 *s, const char *session, const char *into, struct archive_counts *n,
-                struct s3_answer *why, struct err *e)
+                const volatile sig_atomic_t *stop, struct err *e)
 {
     char at[PATH_MAX], part[PATH_MAX], name[PART_ID_MAX + 16];
     struct manifest m;
-    *why = (struct s3_answer){.retry_after = -1};
     manifest_init(&m);
-    int rc = archive_manifest(s, session, &m, why, e);
+    int rc = get_manifest_patiently(s, session, &m, stop, e);
     snprintf(name, sizeof name, ".%s.restore", session); /* the name of no session */
     if (!rc &&
         (path_join(at, sizeof at, into, session) || path_join(part, sizeof part, into, name)))
@@ -106,42 +146,15 @@ int archive_get(struct s3 *s, const char *session, const char *into, struct arch
         rc = file_mkdirs(part, 0777, e);
     }
     bool made = !rc;
-    for (size_t i = 0; !rc && i < m.count; i++) {
-        rc = get_file(s, session, &m.files[i], part, why, e);
-        n->objects += !rc;
-        n->bytes += rc ? 0 : (uint64_t)m.files[i].bytes;
-    }
+    for (size_t i = 0; !rc && i < m.count; i++)
+        rc = get_file_patiently(s, session, &m.files[i], part, stop, e);
     if (!rc && rename(part, at))
         rc = err_set_vendor(e, err_from_errno(errno), errno, "%s", at);
     if (rc && made)
         file_remove_tree(part);
+    for (size_t i = 0; !rc && i < m.count; i++)
+        n->bytes += (uint64_t)m.files[i].bytes;
+    n->objects += rc ? 0 : m.count;
     manifest_fini(&m);
-    return rc;
-}
-
-bool archive_wait(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop)
-{
-    int64_t wait = backoff_next(b, retry_after), until = clock_mono() + wait;
-    while (clock_mono() < until && !(stop && *stop))
-        nanosleep(&(struct timespec){.tv_nsec = NAP_MS * MILLI}, NULL);
-    return wait >= 0 && !(stop && *stop);
-}
-
-int archive_get_patiently(struct s3 *s, const char *session, const char *into,
-                          struct archive_counts *n, const volatile sig_atomic_t *stop,
-                          struct err *e)
-{
-    struct backoff b;
-    struct s3_answer why;
-    int rc;
-    backoff_init(&b, TRIES, SECOND / 5, 10 * SECOND, (uint64_t)clock_real());
-    do {
-        struct archive_counts one = {0};
-        rc = archive_get(s, session, into, &one, &why, e);
-        if (!rc) {
-            n->objects += one.objects;
-            n->bytes += one.bytes;
-        }
-    } while (rc == GPUFL_E_UNAVAILABLE && archive_wait(&b, why.retry_after, stop));
     return rc;
 }

@@ -97,6 +97,7 @@ void keeper_close(struct keeper *k)
     }
     free_items(k->items, k->count);
     free_items(k->offers, k->offer_count);
+    manifest_fini(&k->sent);
     keeper_notes_close(k->notes);
     remote_close(k->remote);
     s3_close(k->s3);
@@ -271,7 +272,7 @@ static enum keeper_fate archive_item(struct keeper *k, struct keeper_item *it)
     manifest_init(&m);
     int rc = name_session(it, &m, &e);
     if (!rc)
-        rc = archive_put(k->s3, it->path, &m, &n, &why, &e);
+        rc = archive_put(k->s3, it->path, &m, &k->sent, &n, &why, &e);
     KEEPER_COUNT(k, archived_objects, n.objects);
     KEEPER_COUNT(k, archived_bytes, n.bytes);
     manifest_fini(&m);

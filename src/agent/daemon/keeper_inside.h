@@ -36,6 +36,7 @@ struct keeper {
     struct s3 *s3;              /* owned; NULL: no archive */
     struct remote *remote;      /* owned; NULL: not connected yet */
     struct keeper_notes *notes; /* owned */
+    struct manifest sent;       /* what is in the bucket of a session under way */
     struct backoff backoff;
     struct thread thread;
     struct wakeup wakeup;

@@ -72,7 +72,7 @@ static void say(struct restoring *r, const char *session, int rc, const struct e
 static void restore_one(struct restoring *r, const char *session)
 {
     struct err e = {0};
-    say(r, session, archive_get_patiently(r->s3, session, r->into, &r->counts, r->stop, &e), &e);
+    say(r, session, archive_get(r->s3, session, r->into, &r->counts, r->stop, &e), &e);
 }
 
 /* Restores those of the list of which a file changed on that day or later. */
