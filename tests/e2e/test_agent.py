@@ -377,7 +377,7 @@ def get(port, path):
 class Controlled(Case):
     def test_pause_flush_resume_drain(self):
         log = Log(self.logs, "ctl")
-        with self.agent("--delay", "1h") as agent:
+        with self.agent("--delay", "1h", "--scan", "1h") as agent:  # no command waits for either
             self.assertEqual(json.loads(agent.ask("flush", "--json")[1]), {"sent": True})
             log.kernel(1)
             agent.ask("flush")

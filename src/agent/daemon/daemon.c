@@ -192,8 +192,10 @@ static int64_t until_when(const struct daemon *d, int64_t now, bool held)
         until = d->courier.held;
     if (d->names.pid && until > now + SECOND / 10)
         until = now + SECOND / 10;
-    if ((d->asked[CONTROL_FLUSH] || d->asked[CONTROL_DRAIN]) && !held)
-        until = now; /* a task is at work */
+    bool task = d->asked[CONTROL_FLUSH] || d->asked[CONTROL_DRAIN];
+    bool fresh = d->asked[CONTROL_FLUSH] < 0 || d->asked[CONTROL_DRAIN] < 0;
+    if (fresh || (task && !held))
+        until = now; /* a task is at work, or is answered in the next turn */
     if (remote_is_blind(d->courier.remote) && until > now + TICK)
         until = now + TICK;
     return until;
