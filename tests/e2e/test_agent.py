@@ -579,17 +579,22 @@ class BadInput(Case):
 
 
 class Real(unittest.TestCase):
-    """With the real server."""
+    """With the real server: one for all, with sessions of different names."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.top = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-agent-real-"))
+        cls.server = live_server.Server(SERVER, cls.top / "server")
+        cls.owner = live_server.set_up(cls.server)
+        cls.key = live_server.key(cls.server, cls.owner, "ingest")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.end(cls.top)
 
     def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-agent-real-"))
+        self.dir = pathlib.Path(tempfile.mkdtemp(dir=self.top))
         self.logs, self.state = self.dir / "logs", self.dir / "state"
-        self.server = live_server.Server(SERVER, self.dir / "server")
-        self.owner = live_server.set_up(self.server)
-        self.key = live_server.key(self.server, self.owner, "ingest")
-
-    def tearDown(self):
-        self.server.end(self.dir)
 
     def agent(self, *options, server=None):
         return Agent(AGENT, self.state, server or self.server.url, [self.logs], *QUICK, *options, key=self.key)
@@ -616,10 +621,12 @@ class Real(unittest.TestCase):
         self.assertEqual(dead, [x + b"\n" for x in log.lines["device"][1:] if b'"correlation"' not in x])
         until(lambda: self.kernels("bad") == list(range(0, 300, 2)), lambda: self.kernels("bad"))
 
-    def refused_lines_of_a_window(self, proxy):
-        """Copies the public client's session with 70 bad lines in a window, sends it, and returns its bad lines."""
-        folder = self.logs / PEER.name
-        shutil.copytree(PEER, folder)
+    def refused_lines_of_a_window(self, name, proxy):
+        """Copies the public client's session with bad lines in a window, sends it, and says how many there are."""
+        folder = self.logs / name
+        folder.mkdir(parents=True)
+        for path in PEER.glob("*.log*"):
+            (folder / path.name.removesuffix(".gz")).write_bytes(plain(path).replace(PEER.name.encode(), name.encode()))
         part = folder / "device.1.log"
         good = plain(part).splitlines()
         bad = [b"no JSON %d" % n for n in range(70)] + [b'{"type":"kernel_event_batch","x":' + b"y" * 9000]
@@ -638,7 +645,7 @@ class Real(unittest.TestCase):
     def test_lines_that_a_window_is_taken_without(self):
         proxy = Proxy(self.server.port, 1, share=0, unzst=unzst)
         self.addCleanup(proxy.close)
-        bad = self.refused_lines_of_a_window(proxy)
+        bad = self.refused_lines_of_a_window("windowed", proxy)
         with self.agent() as agent:
             self.assertIn(f"refused again: {bad}, kept: {bad}", agent.ask("retry", code=1)[1])
 
@@ -647,7 +654,7 @@ class Real(unittest.TestCase):
         self.addCleanup(proxy.close)
         proxy.share, proxy.first = 0.5, ["cut_after"] * 6
         proxy.draw = lambda: (proxy.first.pop() if proxy.first and proxy.dice.random() < proxy.share else None)
-        self.refused_lines_of_a_window(proxy)
+        self.refused_lines_of_a_window("unheard", proxy)
         self.assertEqual(proxy.first, [])
 
     def test_a_line_of_100_mb(self):
