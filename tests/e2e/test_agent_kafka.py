@@ -36,6 +36,8 @@ class Kafka(unittest.TestCase):
     def setUpClass(cls):
         cls.root = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-kafka-"))
         cls.brokers = Brokers(MOCK)
+        for channel in ("device", "system", "code", "scope", "sass"):  # so that the group forms once
+            cls.brokers.ask(f"topic gpufl.{channel} 4")
         cls.server = live_server.Server(SERVER, cls.root / "server", "--kafka", cls.brokers.hosts,
                                         "--kafka-config", quick_group(cls.root),
                                         "--kafka-workspace", "first", "--drain", "2s")

@@ -21,7 +21,7 @@ import unittest
 
 import live_server
 from agent_run import Log, letters, until
-from kafka_run import Brokers, KafkaAgent, aside, metrics, quick_group, until_stored
+from kafka_run import Brokers, KafkaAgent, aside, metrics, positions, quick_group, until_stored
 
 AGENT, SERVER, MOCK = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 10
@@ -146,6 +146,44 @@ class Faults(unittest.TestCase):
             self.assertEqual(kept, bad, name)
             there = until_stored(self.server, self.owner, name, sum(want.values()))
             self.assertEqual(collections.Counter(there), want, name)
+
+
+class Group(unittest.TestCase):
+    """Servers of one group, with stores of their own, so that it can be seen who got what."""
+
+    def test_a_session_goes_to_one_server_with_all_its_channels(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-kafka-group-"))
+        self.addCleanup(shutil.rmtree, folder)
+        brokers = Brokers(MOCK)
+        self.addCleanup(brokers.close)
+        for channel in ("device", "system"):
+            brokers.ask(f"topic gpufl.{channel} 4")
+        properties, servers = quick_group(folder), []
+        for name in ("one", "two"):
+            server = live_server.Server(SERVER, folder / name, "--kafka", brokers.hosts, "--kafka-config", properties,
+                                        "--kafka-workspace", "first", "--drain", "2s")
+            self.addCleanup(server.kill)
+            servers.append((server, live_server.set_up(server)))
+        until(lambda: [metrics(s)["gpufl_kafka_partitions"] for s, _ in servers] == [4, 4],
+              lambda: str([metrics(s)["gpufl_kafka_partitions"] for s, _ in servers]))
+        logs = [Log(folder / "logs", f"g{i:02}") for i in range(12)]
+        for log in logs:
+            for n in range(20):
+                log.kernel(n)
+            log.end()
+        with KafkaAgent(AGENT, folder / "state", brokers.hosts, [folder / "logs"], *QUICK) as agent:
+            agent.until_done(len(logs))
+        want = {channel: {log.name: sum(len(line) + 1 for line in log.lines[channel]) for log in logs}
+                for channel in ("device", "system")}
+
+        def there():
+            return [{log.name: found for log in logs if (found := positions(server, owner, log.name))}
+                    for server, owner in servers]
+        until(lambda: sum(len(found) for found in there()) == len(logs) and all(
+            found == {"device": want["device"][name], "system": want["system"][name]}
+            for one in there() for name, found in one.items()), lambda: str(there()))
+        self.assertTrue(all(there()), "one server got all")
+        self.assertEqual([aside(server.folder / "data") for server, _ in servers], [{}, {}])
 
 
 if __name__ == "__main__":
