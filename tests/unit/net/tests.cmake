@@ -7,4 +7,5 @@ foreach(name http http_header http_limits http_stream http_work)
 endforeach()
 if(TARGET PkgConfig::RDKAFKA)
   gpufl_test(kafka DEPS net-kafka PkgConfig::RDKAFKA TIMEOUT 300)
+  gpufl_not_under(thread unit.net.kafka) # librdkafka's threads are C11's, which ThreadSanitizer does not follow: it ends there
 endif()
