@@ -225,6 +225,16 @@ static int64_t piece_of(const struct courier *c, const struct course *o)
     return rate && o->piece > 2 * rate ? 2 * rate : o->piece;
 }
 
+/* Says whether the file that is written to now is another one than the view knows. Its inode does
+ * not say so: a rotated file that was packed and removed gives its inode to the next one. Asked
+ * after the file was opened, so that no rotation stays unseen. */
+static bool is_another(const struct ship_part *p)
+{
+    struct part_head now;
+    return p->number == DISCOVER_LIVE &&
+           (part_head_read(p->path, &now, NULL) || now.offset != p->head.offset);
+}
+
 enum courier_step courier_offsets(struct courier *c, struct view *v, struct errand *x)
 {
     struct course *o = x->course;
@@ -243,6 +253,11 @@ enum courier_step courier_offsets(struct courier *c, struct view *v, struct erra
                                      .base = x->part->head.offset};
     if (part_stream_open(&s, x->part->path, x->part->head.file, &range, &x->e))
         return courier_unreadable(c, v, x);
+    if (is_another(x->part)) {
+        part_stream_close(s);
+        x->e.code = GPUFL_E_NOENT;
+        return courier_unreadable(c, v, x);
+    }
     if (part_stream_empty(s)) {
         part_stream_close(s);
         bool last = x->part + 1 == o->parts + o->count;
