@@ -124,6 +124,7 @@ class Faults(unittest.TestCase):
         agent.until_done(SESSIONS)
         self.assertEqual(agent.kill(signal.SIGTERM), 0, agent.said()[-2000:])
         until(lambda: metrics(self.server)["gpufl_kafka_lag_messages"] == 0, lambda: self.server.said()[-3000:])
+        until(lambda: not metrics(self.server)["gpufl_kafka_waiting_files"], lambda: str(aside(self.server.folder / "data")))
         dead, refused = letters(self.dir / "state"), aside(self.server.folder / "data")
         self.compare(writers, dead, refused)
         print("seed", SEED, "lines", sum(len(w.log.lines["device"]) for w in writers), "dead letters", len(dead),
