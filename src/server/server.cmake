@@ -9,6 +9,7 @@ gpufl_module(server-parts
     ${handlers}
     watch/alerts.c
     watch/watch.c
+    common/capture_options.c
     common/columns.c
     data_lock.c
     backup/file_tree.c

@@ -28,7 +28,7 @@ GPUFL, SERVER = (str(pathlib.Path(p).absolute()) for p in sys.argv[1:3])
 ROLES = ("viewer", "member", "owner")
 SCOPES = ("ingest", "read", "admin")
 MAY = {"PUBLIC": {*ROLES, *SCOPES, "share"}, "INGEST": {"member", "owner", "ingest", "admin"},
-       "READ": {*ROLES, "read", "admin"}, "WRITE": {"member", "owner", "admin"}, "OWNER": {"owner", "admin"},
+       "READ": {*ROLES, "read", "admin"}, "WRITE": {"member", "owner", "admin"}, "CONTROL": {"member", "owner", "admin"}, "OWNER": {"owner", "admin"},
        "ADMIN": set()}
 FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 
@@ -50,6 +50,9 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "bookmark_make": {"start": 5, "note": "another"}, "bookmark_put": {"note": "changed"},
           "sql": {"sql": "SELECT count(*) FROM history"},
           "label_put": {"value": "yes"}, "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
+          "named_config_put": {"options": "{}", "base": 0}, "capture_make": {"session": "{session}", "engine": "Trace", "duration": 1000000000},
+          "agent_hello": {"host": "nowhere", "version": "1", "control": False}, "agent_take": {"host": "nowhere"},
+          "agent_result": {"host": "nowhere", "state": "open"},
           "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
           "retention_put": {"sessions": 0, "bytes": 0, "metrics": 0},
           "quota_put": {"of": "workspace", "id": "betatown", "limits": "bodies=1000000"}}

@@ -3,7 +3,53 @@
  * the contract that takes a workspace is called here. */
 #include "meta_place.h"
 
+#include "meta/control.h"
+
 #include <string.h>
+
+static const struct meta_named_config a_config = {
+    .id = "c1", .options = "{}", .note = "", .author = ""};
+static const struct meta_agent an_agent = {
+    .host = "a", .holder = "k1", .version = "1", .control = true, .seen = 5};
+static const struct meta_capture a_capture = {.id = "p1",
+                                              .host = "a",
+                                              .session = "s1",
+                                              .pid = 7,
+                                              .engine = "Trace",
+                                              .duration = 9,
+                                              .scope = "",
+                                              .state = "waiting",
+                                              .reason = "",
+                                              .created = 5,
+                                              .author = "",
+                                              .expires = 1000};
+
+/* What the control of hosts has in a workspace. */
+static void control_fill(struct fixture *f, const char *w)
+{
+    int64_t version = 0;
+    bool fresh = false;
+    OK(meta_config_put(f->m, w, &a_config, 0, &version, &f->e));
+    OK(meta_agent_put(f->m, w, &an_agent, &fresh, &f->e));
+    OK(meta_capture_add(f->m, w, &a_capture, &f->e));
+}
+
+/* A workspace without any of it sees none of it, and changes nothing. */
+static void control_strange(struct fixture *f, const char *w)
+{
+    struct meta_named_config c;
+    struct meta_agent a;
+    struct meta_capture end = {.id = "p1", .state = "open", .reason = ""}, out, *taken;
+    size_t n = 0;
+    struct meta_named_config *versions;
+    OK(meta_config_versions(ASK(f, w), "c1", &versions, &n));
+    assert_int_equal(0, n);
+    FAILS(NOENT, meta_config_get(ASK(f, w), "c1", &c));
+    FAILS(NOENT, meta_agent_get(ASK(f, w), "a", &a));
+    FAILS(NOENT, meta_agent_remove(f->m, w, "a", &f->e));
+    FAILS(STATE, meta_capture_take(ASK(f, w), "a", "k1", 6, &taken, &n));
+    FAILS(STATE, meta_capture_end(ASK(f, w), "a", "k1", &end, 6, &out));
+}
 
 static const struct meta_session_query any_session;
 static const struct meta_finding_query any_finding;
@@ -54,6 +100,7 @@ static void everything_make(struct fixture *f, const char *w)
         &f->e));
     OK(meta_audit_add(f->m, w, &(struct meta_audit){.at = 1, .action = "x"}, &f->e));
     OK(meta_retention_put(f->m, w, &(struct meta_retention){5, 6, 7}, &f->e));
+    control_fill(f, w);
 }
 
 /* All that can be read of a workspace, as one text. */
@@ -97,6 +144,11 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
                                     &got, &n));
     LIST(rollup_sum, meta_rollup_sums(ASK(f, w), &any_rollup, &page, &got, &n));
     LIST(rollup_day, meta_rollup_days(ASK(f, w), &any_rollup, &page, &got, &n));
+    LIST(named_config, meta_config_list(ASK(f, w), &got, &n));
+    LIST(agent, meta_agent_list(ASK(f, w), &got, &n));
+    LIST(capture, meta_capture_list(ASK(f, w), NULL, NULL, 6, &got, &n));
+    OK(meta_config_changes(f->m, w, &number, &f->e));
+    buf_printf(out, "changes %lld\n", (long long)number);
     LIST(alert, meta_alert_list(ASK(f, w), &got, &n));
     LIST(firing, meta_firing_open(ASK(f, w), NULL, &got, &n));
     LIST(firing_now, meta_firing_now(ASK(f, w), &got, &n));
@@ -161,6 +213,7 @@ static void stranger_writes(struct fixture *f, const char *w)
     FAILS(NOENT, meta_bookmark_note(f->m, w, &m, &f->e));
     FAILS(NOENT, meta_bookmark_add(f->m, w, &m, &f->e));
     FAILS(NOENT, meta_bookmark_remove(f->m, w, "s1", "m1", &f->e));
+    control_strange(f, w);
     FAILS(NOENT,
           meta_share_add(f->m, w, &(struct meta_share){.id = "y", .session = "s1", .hash = "y"},
                          &f->e));

@@ -15,8 +15,8 @@ TEST(test_roles)
     static const char *const roles[] = {"viewer", "member", "owner"};
     /* The least role that has it; 3: none. */
     static const int least[RIGHTS_COUNT] = {
-        [RIGHTS_PUBLIC] = 0, [RIGHTS_INGEST] = 1, [RIGHTS_READ] = 0,
-        [RIGHTS_WRITE] = 1,  [RIGHTS_OWNER] = 2,  [RIGHTS_ADMIN] = 3};
+        [RIGHTS_PUBLIC] = 0,  [RIGHTS_INGEST] = 1, [RIGHTS_READ] = 0, [RIGHTS_WRITE] = 1,
+        [RIGHTS_CONTROL] = 1, [RIGHTS_OWNER] = 2,  [RIGHTS_ADMIN] = 3};
     for (int right = 0; right < RIGHTS_COUNT; right++) {
         for (int role = 0; role < 3; role++)
             assert_int_equal(rights_of_role((enum rights)right, roles[role]), role >= least[right]);
@@ -34,6 +34,7 @@ TEST(test_scopes)
         assert_int_equal(rights_of_scopes(RIGHTS_INGEST, scopes), admin || scopes & SCOPE_INGEST);
         assert_int_equal(rights_of_scopes(RIGHTS_READ, scopes), admin || scopes & SCOPE_READ);
         assert_int_equal(rights_of_scopes(RIGHTS_WRITE, scopes), admin);
+        assert_int_equal(rights_of_scopes(RIGHTS_CONTROL, scopes), admin);
         assert_int_equal(rights_of_scopes(RIGHTS_OWNER, scopes), admin);
         assert_false(rights_of_scopes(RIGHTS_ADMIN, scopes));
     }

@@ -1,7 +1,11 @@
 # The server's tables and what reads them.
-foreach(name alerts columns openapi origin param proxies quota ready route)
+foreach(name alerts capture_options columns openapi origin param proxies quota ready route)
   gpufl_test(${name} DEPS server-parts)
 endforeach()
+
+if(TARGET test-unit-server-capture_options)
+  target_link_libraries(test-unit-server-capture_options PRIVATE gpufl-capture)
+endif()
 
 # Who asks, and what they may.
 foreach(name auth auth_limit auth_password auth_secret rights)
