@@ -24,6 +24,7 @@
 #include "capture/samples/samples.h"
 #include "capture/session/engines.h"
 #include "capture/session/mark.h"
+#include "capture/session/on_demand.h"
 #include "capture/session/sampling.h"
 #include "capture/session/session.h"
 #include "capture/stacks/stacking.h"
@@ -40,7 +41,7 @@
 static bool wanted(const struct collector *c, enum feature f)
 {
     const struct options *o = c->options;
-    if (c->options->profiling_engine == GPUFL_ENGINE_MONITOR)
+    if (c->options->profiling_engine == GPUFL_ENGINE_MONITOR && !c->roused)
         return false;
     switch (f) {
     case FEATURE_synchronizations:
@@ -229,6 +230,7 @@ static void write_end(struct collector *c)
 void closing_run(struct collector *c)
 {
     c->ledger.stop_asked = process_info_acts_for_other() ? 0 : steady_ns();
+    on_demand_end(); /* who asks for a capture waits for this thread no more */
     control_close();
     samples_stop();
     collector_expect(TRACE_STOP_MOST);

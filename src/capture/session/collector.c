@@ -9,6 +9,7 @@
 #include "capture/records/captures.h"
 #include "capture/samples/samples.h"
 #include "capture/session/engines.h"
+#include "capture/session/on_demand.h"
 #include "capture/session/pace.h"
 #include "capture/session/sampling.h"
 #include "capture/stacks/stacking.h"
@@ -126,6 +127,16 @@ int collector_floor(bool on)
     }
     pthread_mutex_unlock(&trace_lock);
     return rc;
+}
+
+void collector_trace_take(void)
+{
+    pthread_mutex_lock(&trace_lock);
+}
+
+void collector_trace_give(void)
+{
+    pthread_mutex_unlock(&trace_lock);
 }
 
 int collector_window(bool open, struct err *e)
@@ -308,6 +319,7 @@ static void collect(struct collector *c)
     begin_log(c);
     while (!(c->reason = reason_to_end(c, now))) {
         int64_t next = sooner(sooner(due, c->end_at), windows_clock(now));
+        next = sooner(next, on_demand_step(c, now));
         bool woken = collector_wake_wait(sooner(next, pace_look(&pace, now)));
         if (atomic_load_explicit(&end_reason, memory_order_acquire))
             continue; /* the last round is the end's */

@@ -25,6 +25,7 @@ struct collector {
     enum gpufl_engine engine; /* in effect */
     struct trace *trace;      /* NULL: nothing is traced */
     bool trace_started;
+    bool roused;     /* a trace was opened on demand (on_demand.h) */
     bool exit_first; /* our exit handler runs before those of the driver's libraries */
     struct writer *writer;
     struct ledger ledger;
@@ -68,6 +69,10 @@ int collector_window(bool open, struct err *e);
 
 /* Switches the benchmark's floor. [owner] */
 int collector_floor(bool on);
+
+/* While the collector changes the trace nobody else calls its ops. [collector] */
+void collector_trace_take(void);
+void collector_trace_give(void);
 
 void collector_forget(void); /* in a forked child */
 

@@ -172,26 +172,11 @@ static void say_alone(const struct options *o, enum gpufl_engine engine)
                 "samples; windows of engine Trace have them");
 }
 
-struct trace *engines_attach(const struct options *o, const struct backend *b,
-                             enum gpufl_engine engine, bool injected)
+int engines_open(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                 bool injected, struct trace **out, struct err *e)
 {
-    struct trace *t = NULL;
-    struct err e = {0};
-    if (engine == GPUFL_ENGINE_MONITOR)
-        return NULL;
-    if (!b->trace) {
-        trace_failed("unavailable", "the backend traces nothing");
-        return NULL;
-    }
     bool sync = engine == GPUFL_ENGINE_SYNC;
     bool windows = has_windows(o, b, engine);
-    if (windows)
-        say_alone(o, engine);
-    if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
-        (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
-        message_say(SEVERITY_WARNING, "pc_sampling.no_turns",
-                    "pc_kernel_collect=windows is for engine PcSampling on NVIDIA's GPUs, in "
-                    "sessions without windows of capture: none is used");
     struct trace_config c = {
         .engines = engines_bits(engine),
         .waits = o->enable_synchronization || sync,
@@ -223,7 +208,28 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         .buffer_bytes = o->activity_buffer_bytes,
         .pool_bytes = o->activity_pool_bytes,
     };
-    int rc = b->trace->open(&t, &c, &capture_sink.sink, &e);
+    return b->trace->open(out, &c, &capture_sink.sink, e);
+}
+
+struct trace *engines_attach(const struct options *o, const struct backend *b,
+                             enum gpufl_engine engine, bool injected)
+{
+    struct trace *t = NULL;
+    struct err e = {0};
+    if (engine == GPUFL_ENGINE_MONITOR)
+        return NULL;
+    if (!b->trace) {
+        trace_failed("unavailable", "the backend traces nothing");
+        return NULL;
+    }
+    if (has_windows(o, b, engine))
+        say_alone(o, engine);
+    if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
+        (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
+        message_say(SEVERITY_WARNING, "pc_sampling.no_turns",
+                    "pc_kernel_collect=windows is for engine PcSampling on NVIDIA's GPUs, in "
+                    "sessions without windows of capture: none is used");
+    int rc = engines_open(o, b, engine, injected, &t, &e);
     if (!rc)
         return t;
     const char *reason = *e.text ? e.text : err_text(rc);

@@ -39,6 +39,11 @@ bool engines_let_go(enum gpufl_engine engine);
 struct trace *engines_attach(const struct options *o, const struct backend *b,
                              enum gpufl_engine engine, bool injected);
 
+/* Opens the engine's trace with these options, without a word: 0, or why not. [owner], or the
+ * collector while it holds the trace. */
+int engines_open(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                 bool injected, struct trace **out, struct err *e);
+
 /* Says what is missing where the program has used the GPU before the session. injected: it begins
  * inside the driver's initialization, or before. */
 void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected);

@@ -9,6 +9,7 @@
 #include "capture/records/sink.h"
 #include "capture/samples/samples.h"
 #include "capture/session/collector.h"
+#include "capture/session/on_demand.h"
 #include "capture/session/sampling.h"
 #include "capture/session/session.h"
 #include "capture/stacks/stacking.h"
@@ -30,6 +31,7 @@ static void child(void)
     samples_forget();
     messages_forget();
     windows_forget();
+    on_demand_forget();
     control_forget();
     sink_forget();
     stacking_forget();

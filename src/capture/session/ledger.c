@@ -30,7 +30,7 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     threads_sum(&c);
     if (l->trace)
         l->ops->cost(l->trace, &cost);
-    bool counted = l->trace && cost.launches_counted;
+    bool counted = (l->trace && cost.launches_counted) || l->past_counted;
     r->launches = counted ? (int64_t)c.launches : CELL_NULL;
     r->graph_launches = counted ? (int64_t)c.graph_launches : CELL_NULL;
     r->graph_kernels = counted ? (int64_t)c.graph_kernels : CELL_NULL;
@@ -45,7 +45,8 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->launches_captured = l->captures ? (int64_t)c.launches_captured : CELL_NULL;
     r->captures_lost = l->captures ? (int64_t)c.captures_lost : CELL_NULL;
     r->cost_stacks = tick_curve_length(l->curve, c.stack_ticks);
-    r->cost_callbacks = l->trace ? cost.callbacks_ns + (cost.stacks_apart ? r->cost_stacks : 0) : 0;
+    r->cost_callbacks = l->past_callbacks + cost.callbacks_ns;
+    r->cost_callbacks += l->trace && cost.stacks_apart ? r->cost_stacks : 0;
 }
 
 static void read_stacks(struct ledger_row *r)

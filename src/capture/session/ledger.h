@@ -16,6 +16,8 @@ struct ledger {
     struct ledger_row row;       /* the last one */
     const struct trace_ops *ops; /* NULL: nothing is traced */
     struct trace *trace;
+    int64_t past_callbacks;           /* ns, of traces that ended before the session */
+    bool past_counted;                /* one of those counted launches */
     const struct tick_curve *curve;   /* of counters in ticks */
     bool activity;                    /* kernels and copies have records */
     bool samples;                     /* PC samples are taken */

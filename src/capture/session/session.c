@@ -20,6 +20,7 @@
 #include "capture/session/engines.h"
 #include "capture/session/fork.h"
 #include "capture/session/mark.h"
+#include "capture/session/on_demand.h"
 #include "capture/session/sampling.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/exits.h"
@@ -216,8 +217,8 @@ static void undo(struct session *s)
     s->state = STATE_NONE;
 }
 
-/* Begins the session's windows, and opens the socket at which `gpufl ctl` opens windows. True: the
- * session records inside windows only. */
+/* Begins the session's windows, and opens the socket at which `gpufl ctl` opens windows and the
+ * agent asks for captures. True: the session records inside windows only. */
 static bool begin_windows(const struct session *s)
 {
     const struct collector *c = &s->collector;
@@ -226,7 +227,8 @@ static bool begin_windows(const struct session *s)
                                         : "nothing is traced";
     windows_begin(&s->options, lack, engines_let_go(c->engine), collector_window);
     bool windowed = windows_wanted(&s->options) && !lack;
-    if (windowed && control_open(&e))
+    if ((windowed || s->options.remote_control) &&
+        (on_demand_begin() || control_open(on_demand_ask, &e)))
         message_say(SEVERITY_WARNING, "control", "gpufl ctl does not reach this session: %s",
                     e.text);
     return windowed;

@@ -22,6 +22,7 @@ enum { REQUEST_MOST = 512, ANSWER_MOST = 1024, PATIENCE_MS = 1000, BACKLOG = 4 }
 
 static struct thread thread;
 static int listening = -1, ending = -1; /* the owner writes them, the thread only reads */
+static control_capture_fn *on_capture;  /* set before the thread begins */
 static struct sockaddr_un address;
 
 /* ---- the path -------------------------------------------------------------------------------- */
@@ -87,6 +88,7 @@ static bool read_line(int fd, char *line, size_t size)
 static void answer(char *line, struct buf *out)
 {
     static const char open[] = "window open", shut[] = "window close", status[] = "window status";
+    static const char capture[] = "capture ";
     struct err e = {0};
     char text[ANSWER_MOST / 2];
     bool opens = strncmp(line, open, sizeof open - 1) == 0;
@@ -95,8 +97,12 @@ static void answer(char *line, struct buf *out)
     int rc = 0;
     if ((opens || closes) && (*name == ' ' || !*name))
         rc = windows_switch(name + (*name == ' '), opens, &e);
+    else if (strncmp(line, capture, sizeof capture - 1) == 0)
+        rc = on_capture(line + sizeof capture - 1, &e);
     else if (strcmp(line, status) != 0)
-        rc = err_set(&e, GPUFL_E_INVAL, "not understood; it takes window open|close|status [NAME]");
+        rc = err_set(&e, GPUFL_E_INVAL,
+                     "not understood; it takes window open|close|status [NAME], or capture SESSION "
+                     "ENGINE MS [SCOPE]");
     buf_printf(out, "{\"code\":%d", rc);
     if (rc) {
         buf_str(out, ",\"error\":");
@@ -145,8 +151,9 @@ static void close_all(void)
     listening = ending = -1;
 }
 
-int control_open(struct err *e)
+int control_open(control_capture_fn *capture, struct err *e)
 {
+    on_capture = capture;
     address = (struct sockaddr_un){.sun_family = AF_UNIX};
     int rc = control_path(getpid(), true, address.sun_path, sizeof address.sun_path, e);
     if (rc)

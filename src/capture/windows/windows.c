@@ -285,6 +285,61 @@ static void switch_or_say(const char *name, bool open, uint64_t scope)
         message_say(SEVERITY_WARNING, "windows.failed", "a window could not be opened: %s", e.text);
 }
 
+bool windows_active(void)
+{
+    return atomic_load(&active);
+}
+
+/* ---- a scope for a while --------------------------------------------------------------------- */
+
+int windows_lend_scope(const char *name, struct err *e)
+{
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!active || windows_scope)
+        rc = err_set(e, GPUFL_E_STATE,
+                     "scopes open the windows of this session already (window_scope)");
+    else
+        atomic_store(&windows_scope, scope_wanted(name));
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* A scope that ends later finds no window of its own, and changes nothing. */
+void windows_end_scope(void)
+{
+    struct err e = {0};
+    pthread_mutex_lock(&lock);
+    uint32_t wanted = atomic_exchange(&windows_scope, 0);
+    uint32_t id = wanted == WINDOWS_ANY_SCOPE ? intern_str(names_table(), BY_SCOPES) : wanted;
+    unsigned i = 0;
+    while (i < open_count && open_names[i].name != id)
+        i++;
+    if (wanted && i < open_count) {
+        open_total -= open_names[i].count;
+        open_names[i].count = 1;
+        (void)name_close(id, &e);
+        memset(open_scopes, 0, sizeof open_scopes);
+        span_ends(clock_mono());
+        queue_row(id, false);
+    }
+    pthread_mutex_unlock(&lock);
+    collector_wake();
+}
+
+void windows_end_woken(void)
+{
+    struct err e = {0};
+    pthread_mutex_lock(&lock);
+    if (open_count)
+        (void)engine_switch(false, &e);
+    open_count = 0;
+    open_total = 0;
+    active = false;
+    atomic_store(&windows_scope, 0);
+    pthread_mutex_unlock(&lock);
+}
+
 void windows_status(char *out, size_t size)
 {
     pthread_mutex_lock(&lock);

@@ -35,6 +35,17 @@ void windows_begin(const struct options *o, const char *lack, bool let_go,
  * GPUFL_E_FULL beyond 64 names, else why the engine does not start, with a sentence. [any] */
 int windows_switch(const char *name, bool open, struct err *e);
 
+/* True where the session has windows. [any] */
+bool windows_active(void);
+
+/* From now on scopes of that name open windows, until windows_end_scope. STATE: the options named
+ * a scope already. [collector] */
+int windows_lend_scope(const char *name, struct err *e);
+void windows_end_scope(void); /* closes those that are open. [collector] */
+
+/* The session has no windows any more, whoever has some open. [collector] */
+void windows_end_woken(void);
+
 /* Open windows, and how many there were, as one line of JSON. [any] */
 void windows_status(char *out, size_t size);
 
