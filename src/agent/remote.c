@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/printable.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -361,5 +362,81 @@ int remote_complete_at(struct remote *r, const char *session, const struct remot
     snprintf(path, sizeof path, "%s/events/session-complete", r->api);
     add(&f, "Content-Type", "application/json");
     add(&f, "X-GpuFlight-Session-Id", session);
+    return send_call(r, &call, a, e);
+}
+
+/* ---- requests that send no session ----------------------------------------------------------- */
+
+struct text_source {
+    const char *at;
+    size_t left;
+};
+
+static int64_t read_text(void *arg, char *out, size_t size)
+{
+    struct text_source *s = arg;
+    size_t n = s->left < size ? s->left : size;
+    memcpy(out, s->at, n);
+    s->at += n;
+    s->left -= n;
+    return (int64_t)n;
+}
+
+static void give_text(const struct remote *r, struct remote_text *out)
+{
+    if (out)
+        *out = (struct remote_text){r->answer.body.data, r->answer.body.len, r->answer.tag};
+}
+
+int remote_post(struct remote *r, const char *path, const char *json, size_t len,
+                struct remote_answer *a, struct remote_text *out, struct err *e)
+{
+    char full[PATH_SIZE];
+    struct text_source source = {json, len};
+    struct http_client_call call = {.method = "POST",
+                                    .path = full,
+                                    .read = read_text,
+                                    .body_size = (int64_t)len,
+                                    .arg = &source};
+    struct fields f = {.items = call.fields};
+    snprintf(full, sizeof full, "%s%s", r->api, path);
+    add(&f, "Content-Type", "application/json");
+    int rc = send_call(r, &call, a, e);
+    give_text(r, out);
+    return rc;
+}
+
+int remote_get_tagged(struct remote *r, const char *path, const char *tag, struct remote_answer *a,
+                      struct remote_text *out, struct err *e)
+{
+    char full[PATH_SIZE];
+    struct http_client_call call = {.method = "GET", .path = full};
+    struct fields f = {.items = call.fields};
+    snprintf(full, sizeof full, "%s%s", r->api, path);
+    add(&f, "If-None-Match", tag);
+    int rc = send_call(r, &call, a, e);
+    give_text(r, out);
+    return rc;
+}
+
+/* Every byte that is no letter or digit as %XX. */
+static void put_escaped(char *out, size_t size, const char *value)
+{
+    size_t n = strlen(out);
+    for (const unsigned char *p = (const unsigned char *)value; *p && n + 4 < size; p++)
+        n += (size_t)snprintf(out + n, size - n,
+                              strchr("-._", *p) || (*p < 128 && isalnum(*p)) ? "%c" : "%%%02X", *p);
+}
+
+int remote_listen(struct remote *r, const struct remote_listening *l, struct remote_answer *a,
+                  struct err *e)
+{
+    char full[2 * PATH_SIZE];
+    struct http_client_call call = {
+        .method = "GET", .path = full, .write = l->take, .arg = l->arg, .deadline = l->until};
+    struct fields f = {.items = call.fields};
+    snprintf(full, PATH_SIZE, "%s%s", r->api, l->path);
+    put_escaped(full, sizeof full, l->value);
+    add(&f, "Accept", "text/event-stream");
     return send_call(r, &call, a, e);
 }

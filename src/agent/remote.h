@@ -103,6 +103,31 @@ bool remote_is_blind(const struct remote *r); /* cannot say what the far end has
 void remote_tick(struct remote *r);
 void *remote_arg(struct remote *r); /* of the way */
 
+/* ---- requests that send no session ---------------------------------------------------------- */
+
+/* The body of an answer of success; valid until the next request. */
+struct remote_text {
+    const char *data;
+    size_t len;
+    const char *tag; /* the ETag; "": none */
+};
+
+/* path comes after the API's path. out: may be NULL. */
+int remote_post(struct remote *r, const char *path, const char *json, size_t len,
+                struct remote_answer *a, struct remote_text *out, struct err *e);
+/* tag: of the document that is there already, "": none; then the answer may be 304. */
+int remote_get_tagged(struct remote *r, const char *path, const char *tag, struct remote_answer *a,
+                      struct remote_text *out, struct err *e);
+/* An answer without end, given to `take` piece by piece (as http_client_call.write). */
+struct remote_listening {
+    const char *path, *value; /* value: escaped, and put behind the path */
+    int (*take)(void *arg, const char *data, size_t n);
+    void *arg;
+    int64_t until; /* CLOCK_MONOTONIC ns: ends then, with TIMEOUT */
+};
+int remote_listen(struct remote *r, const struct remote_listening *l, struct remote_answer *a,
+                  struct err *e);
+
 /* Fills what an answer's body says; for tests, too. */
 void remote_read_answer(const char *json, size_t len, struct remote_answer *a);
 void remote_read_positions(const char *json, size_t len, struct remote_positions *p);

@@ -59,6 +59,10 @@ int daemon_open(struct daemon *d, const struct options *o, const volatile sig_at
         rc = keeper_open(&d->keeper, o, e);
     if (!rc)
         rc = folders_open(&d->folders, o->source.items, o->source.count, o->scan, o->no_inotify, e);
+    if (!rc) {
+        rc = orders_open(&d->orders, o, e);
+        d->has_orders = true;
+    }
     if (!rc)
         rc = open_control(d, e);
     if (!rc)
@@ -72,6 +76,8 @@ void daemon_close(struct daemon *d)
 {
     int status;
     publish_close(d);
+    if (d->has_orders)
+        orders_close(&d->orders);
     if (d->has_control)
         control_close(&d->control);
     keeper_close(d->keeper);
@@ -91,7 +97,7 @@ void daemon_close(struct daemon *d)
     cursor_close(d->cursor);
     d->letters = NULL;
     d->cursor = NULL;
-    d->has_courier = d->has_control = false;
+    d->has_courier = d->has_control = d->has_orders = false;
     pthread_mutex_destroy(&d->lock);
 }
 

@@ -12,6 +12,7 @@
 #include "agent/daemon/folders.h"
 #include "agent/daemon/kafka_way.h"
 #include "agent/daemon/keeper.h"
+#include "agent/daemon/orders.h"
 #include "base/process/spawn.h"
 #include "net/server/http.h"
 
@@ -35,6 +36,7 @@ struct daemon {
     struct keeper *keeper; /* owned; NULL: sessions stay as they are */
     struct folders folders;
     struct control control;
+    struct orders orders;
     struct http_server *http; /* owned; NULL: none */
     struct view *views[DAEMON_VIEWS];
     size_t view_count, turn;
@@ -45,7 +47,7 @@ struct daemon {
     int64_t asked
         [CONTROL_TASKS]; /* CLOCK_MONOTONIC ns: when the loop saw the task; 0: none; -1: in this turn */
     const volatile sig_atomic_t *stop;
-    bool has_courier, has_folders, has_control;
+    bool has_courier, has_folders, has_control, has_orders;
 
     pthread_mutex_t lock;
     struct daemon_status status; /* guarded by lock */

@@ -51,6 +51,7 @@ struct picture {
     enum courier_hold hold;
     char why[416];
     int64_t success;
+    struct orders_counts orders;
 };
 
 static void take_picture(struct daemon *d, struct picture *p)
@@ -64,6 +65,7 @@ static void take_picture(struct daemon *d, struct picture *p)
     memcpy(p->why, d->courier.why, sizeof p->why);
     p->success = d->courier.success;
     pthread_mutex_unlock(&d->courier.lock);
+    p->orders = orders_counts(&d->orders);
 }
 
 static const char *state_of(const struct picture *p)
@@ -96,6 +98,10 @@ void publish_status(void *arg, struct buf *out)
                p.status.unreadable);
     if (p.success)
         buf_printf(out, ",\"last_success\":%.3f", (double)p.success / NANOS);
+    buf_printf(out, ",\"captures\":%" PRIu64 ",\"captures_refused\":%" PRIu64, p.orders.captures,
+               p.orders.refused);
+    if (p.orders.configs_at)
+        buf_printf(out, ",\"configs_at\":%.3f", (double)p.orders.configs_at / NANOS);
     buf_str(out, ",\"counts\":{");
     const char *comma = "";
 #define COUNT_PUT(name, help)                                                                      \
@@ -164,6 +170,14 @@ static void put_metrics(struct daemon *d, struct buf *b)
     put_gauge(b, "waiting", "1 while the server is waited for.", p.hold == HOLD_WAIT);
     put_gauge(b, "last_success_timestamp_seconds", "Time of the last good answer; 0: none yet.",
               (double)p.success / NANOS);
+    put_head(b, "captures_total", "counter", "Requests for captures that sessions obeyed.");
+    buf_printf(b, "gpufl_agent_captures_total %" PRIu64 "\n", p.orders.captures);
+    put_head(b, "captures_refused_total", "counter",
+             "Requests for captures that were refused or failed.");
+    buf_printf(b, "gpufl_agent_captures_refused_total %" PRIu64 "\n", p.orders.refused);
+    put_gauge(b, "configs_timestamp_seconds",
+              "Time at which the server last answered about configurations; 0: not yet, or off.",
+              (double)p.orders.configs_at / NANOS);
     put_gauge(b, "start_time_seconds", "Time at which the agent began.",
               (double)d->started / NANOS);
     keeper_put_metrics(d->keeper, b);

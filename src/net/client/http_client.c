@@ -134,7 +134,7 @@ static bool is_over(int64_t deadline)
 
 static bool must_stop(const struct http_client_config *c)
 {
-    return (c->stop && *c->stop) || is_over(c->deadline);
+    return (c->stop && __atomic_load_n(c->stop, __ATOMIC_RELAXED)) || is_over(c->deadline);
 }
 
 static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
@@ -462,6 +462,9 @@ static void take_answer(const struct flight *f)
             CURLHE_OK &&
         !curl.easy_getinfo(f->client->easy, CURLINFO_RETRY_AFTER, &seconds))
         f->answer->retry_after = seconds;
+    if (curl.easy_header(f->client->easy, "ETag", 0, CURLH_HEADER, -1, &field) == CURLHE_OK &&
+        strlen(field->value) < sizeof f->answer->tag)
+        memcpy(f->answer->tag, field->value, strlen(field->value) + 1);
 }
 
 /* A server may answer and hang up before it has read the body: that answer counts. */
@@ -487,6 +490,7 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     a->retry_after = -1;
     a->sent = 0;
     a->cut = false;
+    a->tag[0] = '\0';
     int result = open_handle(c, e);
     if (result)
         return result;

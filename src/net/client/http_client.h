@@ -41,7 +41,8 @@ struct http_client_config {
     int64_t connect_timeout; /* ns; 0: 10 s */
     int64_t stall_timeout;   /* ns without a byte either way; 0: 60 s */
     int64_t deadline; /* CLOCK_MONOTONIC ns: requests end then, with GPUFL_E_STATE; 0: none */
-    /* Non-zero: requests end with GPUFL_E_STATE within a second. NULL: never. */
+    /* Non-zero: requests end with GPUFL_E_STATE within a second. NULL: never. A signal handler sets
+     * it, or another thread with __atomic_store_n. */
     const volatile sig_atomic_t *stop;
     /* Asked for each address before it is connected to, whatever name led there; false: it is
      * not, and the request ends with GPUFL_E_PERM. No proxy is used then: it would hide the
@@ -80,6 +81,7 @@ struct http_client_answer {
     int64_t retry_after; /* s that the server asks to wait; -1: it does not say */
     int64_t sent;        /* bytes of the body */
     bool cut;            /* no answer came, and the connection ended when the body was under way */
+    char tag[72];        /* the ETag; "": none, or too long a one */
 };
 
 struct http_client;

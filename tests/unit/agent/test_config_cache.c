@@ -1,0 +1,91 @@
+/* test_config_cache.c - the server's configurations as files: replaced as a whole, removed with the
+ * server's own, and left alone where the answer is none. */
+#include "agent/daemon/config_cache.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "tests/test.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static int take(const char *json)
+{
+    struct err e = {0};
+    return config_cache_take(tmpdir, json, strlen(json), &e);
+}
+
+static void expect_file(const char *name, const char *text)
+{
+    char *data = NULL;
+    size_t len = 0;
+    assert_int_equal(0, file_read_all(tmpdir_path(name), 1 << 16, &data, &len, NULL));
+    assert_string_equal(text, data);
+    mem_free(data);
+}
+
+static const char both[] =
+    "{\"rows\":[{\"id\":\"a\",\"version\":2,\"options\":{\"windows\":true},\"note\":\"x\"},"
+    "{\"id\":\"b.1\",\"version\":1,\"options\":{}}],\"next\":null}";
+
+TEST(test_files_follow_the_answer)
+{
+    struct stat before, after;
+    umask(077); /* as the service has it */
+    assert_int_equal(0, take(both));
+    expect_file("a.json", "{\"name\":\"a\",\"version\":2,\"options\":{\"windows\":true}}\n");
+    expect_file("b.1.json", "{\"name\":\"b.1\",\"version\":1,\"options\":{}}\n");
+    assert_int_equal(0, stat(tmpdir_path("a.json"), &before));
+    assert_int_equal(0, take(both)); /* the same: no file is written */
+    assert_int_equal(0, stat(tmpdir_path("a.json"), &after));
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(0644, after.st_mode & 0777);
+    tmpdir_write("readme.txt", "", 0);
+    assert_int_equal(
+        0, take("{\"rows\":[{\"id\":\"a\",\"version\":3,\"options\":{}}],\"next\":null}"));
+    expect_file("a.json", "{\"name\":\"a\",\"version\":3,\"options\":{}}\n");
+    assert_int_equal(0, stat(tmpdir_path("a.json"), &after));
+    assert_int_not_equal(before.st_ino, after.st_ino); /* whoever reads has the old one whole */
+    assert_false(file_exists(tmpdir_path("b.1.json")));
+    assert_true(file_exists(tmpdir_path("readme.txt")));
+    assert_false(file_exists(tmpdir_path("a.part")));
+}
+
+TEST(test_an_answer_that_is_none_changes_nothing)
+{
+    static const char *const bad[] = {
+        "",
+        "{}",
+        "[]",
+        "{\"rows\":[{\"id\":\"a\",\"version\":9,\"options\":{}}",
+        "{\"rows\":[{\"id\":\"../a\",\"version\":9,\"options\":{}}]}",
+        "{\"rows\":[{\"id\":\".a\",\"version\":9,\"options\":{}}]}",
+        "{\"rows\":[{\"id\":\"a\",\"version\":0,\"options\":{}}]}",
+        "{\"rows\":[{\"id\":\"a\",\"version\":9}]}",
+        "{\"rows\":[{\"id\":\"a\",\"version\":9,\"options\":\"{}\"}]}"};
+    assert_int_equal(0, take(both));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(GPUFL_E_CORRUPT, take(bad[i]));
+        expect_file("a.json", "{\"name\":\"a\",\"version\":2,\"options\":{\"windows\":true}}\n");
+        assert_true(file_exists(tmpdir_path("b.1.json")));
+    }
+}
+
+TEST(test_what_was_left_is_removed)
+{
+    struct err e = {0};
+    tmpdir_write("a.part", "half", 4);
+    assert_int_equal(0, config_cache_open(tmpdir, &e));
+    assert_false(file_exists(tmpdir_path("a.part")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_files_follow_the_answer, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_an_answer_that_is_none_changes_nothing, tmpdir_open,
+                                        tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_what_was_left_is_removed, tmpdir_open, tmpdir_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
