@@ -111,6 +111,8 @@ class Captures(Case):
         self.assertIn(self.kernels(program), (None, 0))
         row = self.check_capture(program)
         until(lambda: (self.kernels(program) or 0) > 100, lambda: f"{self.kernels(program)} kernels {house.agent.said()[-800:]}")
+        # In the live session: its first kernels are on the server while it runs.
+        house.server.until(lambda: house.ask("GET", f"/sessions/{program.session}").json()["kernels"], "the kernels arrive")
         house.server.until(lambda: house.request(row["id"])["state"] == "done", "the capture ends")
         # A second one on the same session.
         before = self.kernels(program)

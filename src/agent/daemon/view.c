@@ -8,6 +8,7 @@
 #include "base/process/alive.h"
 #include "wire/end.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -215,10 +216,29 @@ static void tell_all_shorter(const struct view *v, const struct upload_sessions 
         }
 }
 
+/* The number of live parts that hold nothing yet, not even a head: such a part belongs to no channel,
+ * and its first bytes do not change the folder's time. */
+static unsigned count_empty(const char *folder)
+{
+    DIR *d = opendir(folder);
+    struct stat st;
+    unsigned n = 0;
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        size_t len = strlen(entry->d_name);
+        n += len > 4 && strcmp(entry->d_name + len - 4, ".log") == 0 &&
+             fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+             S_ISREG(st.st_mode) && st.st_size == 0;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
 static int read_again(struct view *v, const struct view_context *x, struct err *e)
 {
     struct upload_sessions fresh;
     int64_t stamp = folders_time(v->path);
+    v->empty = count_empty(v->path);
     int rc = upload_sessions_open(&fresh, v->path, NULL, 0, e);
     if (rc)
         return rc;
@@ -297,6 +317,8 @@ int view_refresh(struct view *v, const struct view_context *x, struct err *e)
     bool theirs = false;
     for (size_t i = 0; i < v->list.count; i++)
         theirs |= !v->list.items[i].ours;
+    if (v->empty && count_empty(v->path) != v->empty)
+        v->fresh = true; /* a channel has begun */
     if (!v->fresh && !theirs && folders_time(v->path) == v->stamp)
         look_sizes(v);
     else

@@ -47,6 +47,7 @@ struct work {
 enum { VIEW_WORKS = 4096 };
 
 struct view {
+    unsigned empty; /* live parts without a byte when the folder was read */
     int32_t folder;
     char *path; /* owned */
     struct upload_sessions list;
