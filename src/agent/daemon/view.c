@@ -257,7 +257,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
     return rc;
 }
 
-/* ---- while lines are appended --------------------------------------------------------------- */
+/* ---- while lines are appended -------------------------------------------------------------- */
 
 /* Says whether the end of a plain file holds the session's end. */
 static bool tail_ends(const struct ship_part *p)
