@@ -216,8 +216,8 @@ static void tell_all_shorter(const struct view *v, const struct upload_sessions 
         }
 }
 
-/* The number of live parts that hold nothing yet, not even a head: such a part belongs to no channel,
- * and its first bytes do not change the folder's time. */
+/* The number of live parts that hold nothing yet, not even a head. Such a part belongs to no
+ * channel, and its first bytes do not change the folder's time. */
 static unsigned count_empty(const char *folder)
 {
     DIR *d = opendir(folder);
