@@ -137,8 +137,9 @@ class Captures(Case):
 
     def test_in_windows(self):
         program = self.house.start("Trace", windows=True)
-        self.check_capture(program)
+        first = self.check_capture(program)
         until(lambda: (self.kernels(program) or 0) > 100, self.house.agent.said)
+        self.house.server.until(lambda: self.house.request(first["id"])["state"] == "done", "the capture ends")
         wrong = self.house.outcome(self.house.capture(program, engine="Deep"), "refused", "open")
         if wrong["state"] == "open":
             self.fail("another engine than the session's")

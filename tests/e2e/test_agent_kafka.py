@@ -309,6 +309,7 @@ class Usage(unittest.TestCase):
     def test_options_that_do_not_fit(self):
         for options, sentence in ((("--kafka", "h", "--server", "http://h"), "--kafka and --server: one of them"),
                                   (("--kafka-config", "f", "--server", "http://h"), "--kafka-config needs --kafka"),
+                                  (("--kafka", "h", "--config-cache", "d"), "--config-cache and --allow-remote-control"),
                                   (("--kafka", "h", "--kafka-prefix", "a b"), "--kafka-prefix")):
             done = self.agent(*options)
             self.assertEqual(done.returncode, 2)

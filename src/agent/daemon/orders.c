@@ -228,9 +228,9 @@ static int listen_once(struct orders *o, struct err *e)
 static int reconnect(struct orders *o, struct err *e)
 {
     struct remote *listener = NULL, *asker = NULL;
-    int rc = courier_dial(&listener, o->options, &o->ending, e);
+    int rc = courier_dial(o->options, &o->ending, &listener, e);
     if (!rc)
-        rc = courier_dial(&asker, o->options, &o->ending, e);
+        rc = courier_dial(o->options, &o->ending, &asker, e);
     if (rc) {
         remote_close(listener);
         return rc;
