@@ -34,7 +34,7 @@ static int identify(const char *path, struct file_id *id, struct err *e)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", path);
-    *id = file_id(fd);
+    *id = file_id_born(fd);
     close(fd);
     return 0;
 }
@@ -66,7 +66,8 @@ int part_head_read(const char *path, struct part_head *h, struct err *e)
     decoder_close(decoder);
     struct file_id again = {0};
     if (!rc && !identify(path, &again, NULL) &&
-        (again.device != h->file.device || again.inode != h->file.inode))
+        (again.device != h->file.device || again.inode != h->file.inode ||
+         again.birth != h->file.birth))
         rc = err_set(e, GPUFL_E_NOENT, "%s got another name while it was read", path);
     if (!h->ours)
         h->channel[0] = '\0';

@@ -254,10 +254,20 @@ struct file_id file_id(int fd)
     return (struct file_id){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
 }
 
+struct file_id file_id_born(int fd)
+{
+    struct file_id id = file_id(fd);
+    struct statx st;
+    if (id.inode && statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) == 0 &&
+        (st.stx_mask & STATX_BTIME))
+        id.birth = (int64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec;
+    return id;
+}
+
 bool file_is(int fd, struct file_id id)
 {
-    struct file_id now = file_id(fd);
-    return now.inode && now.inode == id.inode && now.device == id.device;
+    struct file_id now = id.birth ? file_id_born(fd) : file_id(fd);
+    return now.inode && now.inode == id.inode && now.device == id.device && now.birth == id.birth;
 }
 
 int64_t file_free_bytes(const char *dir)

@@ -47,9 +47,13 @@ int64_t file_free_bytes(const char *dir); /* for an unprivileged user; -1 unknow
  * descriptors, all of them at once, and get their numbers for files of its own. */
 struct file_id {
     uint64_t device, inode; /* zeros: none */
+    int64_t birth;          /* ns since the Unix epoch; 0: not asked for, or not known */
 };
 
 struct file_id file_id(int fd);
+/* With the time of birth: where a file is removed, the next one may get its inode. For our own
+ * programs; a sandbox that the capture library is loaded into may not know statx. */
+struct file_id file_id_born(int fd);
 bool file_is(int fd, struct file_id id); /* fd still refers to that file */
 
 /* gzip src into dst (level 1 to 9) by way of dst.part, renamed when complete; src stays. */

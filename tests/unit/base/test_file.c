@@ -265,6 +265,37 @@ TEST(test_gzip_given_up_leaves_nothing)
     assert_true(file_exists(dst));
 }
 
+static struct file_id new_file(const char *path, int *fd)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(*fd >= 0);
+    return file_id_born(*fd);
+}
+
+/* A file that is removed gives its inode to a next one on many file systems. */
+TEST(test_an_inode_that_another_file_gets)
+{
+    int fd;
+    struct file_id first = new_file(tmpdir_path("inode"), &fd), id = first;
+    assert_true(file_is(fd, first));
+    assert_int_equal(rename(tmpdir_path("inode"), tmpdir_path("inode.1")), 0);
+    assert_true(file_is(fd, first));
+    close(fd);
+    assert_int_equal(unlink(tmpdir_path("inode.1")), 0);
+    for (int i = 0; i < 1000; i++) {
+        id = new_file(tmpdir_path("inode"), &fd);
+        assert_int_equal(file_is(fd, first), id.birth == first.birth && id.inode == first.inode);
+        if (id.birth)
+            assert_false(file_is(fd, first));
+        close(fd);
+        assert_int_equal(unlink(tmpdir_path("inode")), 0);
+        if (id.inode == first.inode)
+            break;
+    }
+    if (!id.birth || id.inode != first.inode)
+        print_message("this file system keeps no time of birth, or gives no inode twice\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_gzip_failures_leave_nothing),
         cmocka_unit_test(test_gzip_that_cannot_be_closed),
         cmocka_unit_test(test_gzip_given_up_leaves_nothing),
+        cmocka_unit_test(test_an_inode_that_another_file_gets),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
