@@ -32,6 +32,9 @@ class Options(TypedDict, total=False):
     enable_debug_output: bool | None
     enabled: bool | None
     share_system_samples: str | None
+    remote_config_name: str | None
+    remote_config_dir: str | None
+    remote_control: bool | None
     log_format: str | None
     log_rotate_bytes: int | None
     log_max_spool_bytes: int | None

@@ -219,7 +219,7 @@ class Tenants(unittest.TestCase):
         method, target, body, own = route.request(said)
         if query:
             target += ("&" if "?" in target else "?") + urllib.parse.urlencode(query)
-        answer = self.server.ask(method, target, body, {**own, **headers}, endless=route.id == "live")
+        answer = self.server.ask(method, target, body, {**own, **headers}, endless=route.id in ("live", "agent_stream"))
         self.assertLess(answer.status, 500, f"{method} {target}: {answer}")
         if 200 <= answer.status < 300:
             self.worked[route.id] += 1

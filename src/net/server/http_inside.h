@@ -50,6 +50,8 @@ struct http_server {
     struct http_app app;
     struct MHD_Daemon *daemon;
     int listening; /* owned until the daemon has it; -1: none */
+    int daemons;   /* the daemon's listening descriptor */
+    int silent;    /* owned; takes the place of the socket behind it */
     uint16_t port;
     atomic_bool quiet;         /* quiesced; relaxed: a hint to close connections */
     pthread_mutex_t lock;      /* of requests */

@@ -2,7 +2,7 @@
  *
  * The listening socket is ours, so that the port that 0 became is known, and a port in use gets
  * a sentence. At the end http_quiesce takes it away: new connections are refused by the kernel
- * while those there finish. */
+ * while those there finish. libmicrohttpd closes the descriptor. */
 #include "net/server/http_inside.h"
 #include "net/server/http_tls.h"
 
@@ -11,10 +11,12 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -161,7 +163,18 @@ static int daemon_open(struct http_server *s, const struct http_config *c, struc
                        c->tls_cert ? ": are certificate and key in PEM format, and do they belong "
                                      "together?"
                                    : "; with --log-level debug it says why");
-    s->listening = -1; /* the daemon's */
+    s->daemons = s->listening;
+    s->listening = -1;
+    return 0;
+}
+
+/* What takes the place of the listening socket at the end. */
+static int silent_open(struct http_server *s, struct err *e)
+{
+    s->silent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->silent < 0)
+        return err_set_vendor(e, err_from_errno(errno), errno,
+                              "no descriptor for the server's end");
     return 0;
 }
 
@@ -174,7 +187,7 @@ int http_open(struct http_server **out, const struct http_config *c, const struc
         return err_nomem(e);
     s->config = *c;
     s->app = *app;
-    s->listening = -1;
+    s->listening = s->silent = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -186,6 +199,8 @@ int http_open(struct http_server **out, const struct http_config *c, const struc
     int rc = http_watch_open(s, e);
     if (rc == 0)
         rc = listen_open(s, c, e);
+    if (rc == 0)
+        rc = silent_open(s, e);
     if (rc == 0)
         rc = daemon_open(s, c, e);
     if (rc) {
@@ -209,15 +224,15 @@ struct http_load http_load(struct http_server *s)
     return load;
 }
 
+/* MHD_quiesce_daemon removes the socket from the sets of threads that may be removing it at that
+ * moment, and ends the process where it comes second. Here the kernel removes the socket: its
+ * descriptor becomes another file, on which nothing ever happens. */
 void http_quiesce(struct http_server *s)
 {
     if (atomic_exchange_explicit(&s->quiet, true, memory_order_relaxed))
         return;
-    MHD_socket fd = MHD_quiesce_daemon(s->daemon);
-    if (fd == MHD_INVALID_SOCKET)
-        return;
-    shutdown(fd, SHUT_RDWR); /* refused from now on; closed when no thread can use it any more */
-    s->listening = fd;
+    shutdown(s->daemons, SHUT_RDWR); /* refused from now on, whoever else has the socket */
+    dup3(s->silent, s->daemons, O_CLOEXEC);
 }
 
 bool http_wait(struct http_server *s, int64_t timeout_ns)
@@ -268,6 +283,8 @@ void http_close(struct http_server *s)
     }
     if (s->listening >= 0)
         close(s->listening);
+    if (s->silent >= 0)
+        close(s->silent);
     http_watch_close(s);
     pthread_cond_destroy(&s->fewer);
     pthread_mutex_destroy(&s->lock);
