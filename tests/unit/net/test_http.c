@@ -2,9 +2,13 @@
 #include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -145,11 +149,67 @@ TEST(test_taken_port)
     assert_int_equal(http_second(&second, &c, &e), GPUFL_E_INVAL);
 }
 
+static int connect_to(uint16_t port)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    return -error;
+}
+
+/* Connections come and go until one is refused. One that waits to be accepted then is reset. */
+static void *come_and_go(void *port)
+{
+    int fd;
+    while ((fd = connect_to(*(uint16_t *)port)) >= 0 || fd == -ECONNRESET)
+        if (fd >= 0)
+            close(fd);
+    return (void *)(intptr_t)fd;
+}
+
+/* All threads of the server are at work when it stops listening. */
+TEST(test_ends_while_connections_come)
+{
+    enum { TIMES = 5, CLIENTS = 3 };
+    struct http_server *second;
+    struct http_config c;
+    struct err e = {0};
+    for (int i = 0; i < TIMES; i++) {
+        pthread_t clients[CLIENTS];
+        http_config_init(&c);
+        c.port = 0;
+        c.threads = 4;
+        assert_int_equal(http_second(&second, &c, &e), 0);
+        uint16_t port = http_port(second);
+        for (int k = 0; k < CLIENTS; k++)
+            assert_int_equal(pthread_create(&clients[k], NULL, come_and_go, &port), 0);
+        while (http_load(second).connections == 0)
+            sched_yield();
+        http_quiesce(second);
+        for (int k = 0; k < CLIENTS; k++) {
+            void *code;
+            pthread_join(clients[k], &code);
+            assert_int_equal((intptr_t)code, -ECONNREFUSED);
+        }
+        assert_true(http_wait(second, INT64_C(5000000000)));
+        http_close(second);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_SERVER(test_answers), WITH_SERVER(test_problem_is_json), WITH_SERVER(test_pipelining),
-        WITH_SERVER(test_tags),    WITH_SERVER(test_drain),           WITH_SERVER(test_taken_port),
+        WITH_SERVER(test_answers),
+        WITH_SERVER(test_problem_is_json),
+        WITH_SERVER(test_pipelining),
+        WITH_SERVER(test_tags),
+        WITH_SERVER(test_drain),
+        WITH_SERVER(test_taken_port),
+        WITH_SERVER(test_ends_while_connections_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
