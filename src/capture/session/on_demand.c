@@ -5,7 +5,6 @@
 #include "base/thread.h"
 #include "capture/log/messages.h"
 #include "capture/session/engines.h"
-#include "capture/session/session.h"
 #include "capture/threads/exits.h"
 #include "capture/windows/windows.h"
 #include "monitor/steady.h"
@@ -239,7 +238,7 @@ static int make_ready(struct collector *c, const struct on_demand_order *order, 
 {
     bool dormant = c->engine == GPUFL_ENGINE_MONITOR || c->engine == GPUFL_ENGINE_SYNC;
     bool windows = windows_active();
-    if (strcmp(order->session, session_id()) != 0)
+    if (strcmp(order->session, c->session) != 0)
         return err_set(e, GPUFL_E_STATE, "the session of this process is another one");
     if (now_open.until)
         return err_set(e, GPUFL_E_BUSY, "a capture is under way in this session");
