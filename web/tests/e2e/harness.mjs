@@ -6,7 +6,8 @@ import path from "node:path";
 import { chromium } from "playwright-core";
 
 // The first is Chromium without the windows around its pages: the same engine, a quarter less work.
-const BROWSERS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const SHELL = "/usr/bin/chromium-headless-shell"; // which moves a mouse of its own
+const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const DESK = { width: 1280, height: 800 };
 const WALL = { width: 3840, height: 2160 };
@@ -32,8 +33,8 @@ export async function until(page, condition, argument) {
 }
 
 /** Starts the browser; without one on this machine the test is skipped. */
-export async function startBrowser(out) {
-  const executablePath = BROWSERS.find((file) => existsSync(file));
+export async function startBrowser(out, { whole = false } = {}) {
+  const executablePath = (whole ? [...BROWSERS, SHELL] : [SHELL, ...BROWSERS]).find((file) => existsSync(file));
   if (!executablePath) {
     console.log("skipped: no Chromium on this machine");
     process.exit(77);

@@ -7,7 +7,7 @@ import { simulate } from "./sessions.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 
 const [bin, data, out] = process.argv.slice(2);
-const browser = await startBrowser(out);
+const browser = await startBrowser(out, { whole: true });
 const t = makeHarness(out);
 const server = await startServer(bin);
 const { origin } = server;
@@ -28,13 +28,15 @@ await page.addInitScript(() => {
   const tabbable = (element) => element.tabIndex >= 0 && !element.disabled && element.checkVisibility({ visibilityProperty: true });
   const all = () => [...(document.querySelector("dialog[open]") ?? document).querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter(tabbable);
   /** In view, and not below something else. */
-  function uncovered(element) {
+  /** What covers the middle of an element; "": nothing. */
+  function cover(element) {
     const box = element.getBoundingClientRect();
     const clamp = (value, most) => Math.min(Math.max(value, 1), most - 2);
     const [left, right] = [clamp(box.left, innerWidth), clamp(box.right, innerWidth)];
     const [top, bottom] = [clamp(box.top, innerHeight), clamp(box.bottom, innerHeight)];
     const there = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
-    return there !== null && (element.contains(there) || there.contains(element) || [...(element.labels ?? [])].some((label) => label.contains(there)));
+    const free = there !== null && (element.contains(there) || there.contains(element) || [...(element.labels ?? [])].some((label) => label.contains(there)));
+    return free ? "" : (there?.outerHTML.slice(0, 120) ?? "the edge of the window");
   }
   window.keyboard = {
     here() {
@@ -45,7 +47,7 @@ await page.addInitScript(() => {
       return {
         name: nameOf(element),
         ring: element.matches("main") || (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2),
-        uncovered: uncovered(element),
+        cover: cover(element),
         dialog: element.closest("dialog[open]") !== null,
         html: element.outerHTML.slice(0, 120),
       };
@@ -69,7 +71,7 @@ async function seen(name) {
   const at = await here();
   if (at === null) return null;
   check(at.ring, `${name}: the focus cannot be seen on ${at.html}`);
-  check(at.uncovered, `${name}: something covers ${at.html}, which has the focus`);
+  check(at.cover === "", `${name}: ${at.cover} covers ${at.html}, which has the focus`);
   return at;
 }
 
