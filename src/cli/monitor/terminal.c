@@ -2,7 +2,8 @@
  *
  * ncurses makes some sixty writes a frame, and a terminal may draw between two of these. So ncurses
  * writes to a descriptor of its own, which is a file in memory while a frame is made; the terminal
- * gets that file in one write. The stop of SIGTSTP, for which ncurses sends more, waits meanwhile.
+ * gets that file in one write. SIGTSTP, for which ncurses sends more, and SIGWINCH, for which it asks
+ * the descriptor for the size, wait meanwhile.
  */
 #include "cli/monitor/terminal.h"
 
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -95,8 +97,13 @@ void terminal_close(void)
     room = 0;
 }
 
+/* ncurses asks for the size when it hears SIGWINCH, and may hear it too early. */
 void terminal_size(int *rows, int *columns)
 {
+    struct winsize now;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &now) == 0 && now.ws_row && now.ws_col &&
+        is_term_resized(now.ws_row, now.ws_col))
+        (void)resizeterm(now.ws_row, now.ws_col);
     getmaxyx(stdscr, *rows, *columns);
 }
 
@@ -132,10 +139,11 @@ static void send_frame(void)
 
 static void send_changes(void)
 {
-    sigset_t stop, before;
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTSTP);
-    sigprocmask(SIG_BLOCK, &stop, &before);
+    sigset_t later, before;
+    sigemptyset(&later);
+    sigaddset(&later, SIGTSTP);
+    sigaddset(&later, SIGWINCH);
+    sigprocmask(SIG_BLOCK, &later, &before);
     bool whole = frame >= 0 && ftruncate(frame, 0) == 0 && lseek(frame, 0, SEEK_SET) == 0 &&
                  dup3(frame, fileno(out), O_CLOEXEC) >= 0;
     refresh();
