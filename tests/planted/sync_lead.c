@@ -26,6 +26,8 @@ static void train(bool ahead)
         }
     }
     GPU(cuStreamSynchronize(stream)); /* PLANTED: lead-end */
+    for (int i = 0; i < 2; i++)
+        GPU(cuEventDestroy_v2(events[i]));
 }
 
 int main(int argc, char **argv)
