@@ -3,11 +3,12 @@
 Each case has to have its own folders, ports and processes. Those of a class that has a setUpClass share what that makes, so
 they run one after another. Standard library only."""
 import concurrent.futures
+import os
 import sys
 import time
 import unittest
 
-WORKERS = 8
+WORKERS = 2 if os.environ.get("GPUFL_SANITIZE") else 8  # under a sanitizer a case needs the processors most of the time
 
 
 def cases_of(suite):

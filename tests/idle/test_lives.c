@@ -40,13 +40,13 @@ TEST(threads_come_and_go)
 }
 
 /* More threads than one round looks at: each has its turn, and none is given up. */
-static void take_turns(const char *threads, size_t count)
+static void take_turns(const char *threads, size_t count, const char *time, size_t least)
 {
     struct run r;
     struct rows rows;
     size_t i;
     json_t *role;
-    run_threads(&r, NULL, LIST(threads, "ms=3000"), 0);
+    run_threads(&r, NULL, LIST(threads, time), 0);
     rows_open(&rows, r.logs);
     assert_int_equal(rows.damaged, 0);
     json_array_foreach(at(r.said, "0.roles"), i, role)
@@ -54,7 +54,7 @@ static void take_turns(const char *threads, size_t count)
         size_t n = 0;
         for (size_t s = 0; s < rows.count; s++)
             n += rows.samples[s].thread == int_at(role, "tid");
-        assert_true(n > 3);
+        assert_in_range(n, least, rows.count);
     }
     assert_int_equal(i, count);
     assert_int_equal(int_at(r.report, "ledger.host_samples"), (int64_t)rows.count);
@@ -65,12 +65,12 @@ static void take_turns(const char *threads, size_t count)
 
 TEST(many_threads_take_turns)
 {
-    take_turns("many=150", 150);
+    take_turns("many=150", 150, "ms=3000", 4);
 }
 
 TEST(five_hundred_threads)
 {
-    take_turns("many=500", 500);
+    take_turns("many=500", 500, "ms=6000", 1);
 }
 
 TEST(a_child_has_no_such_thread)

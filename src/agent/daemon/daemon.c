@@ -76,10 +76,10 @@ void daemon_close(struct daemon *d)
 {
     int status;
     publish_close(d);
+    if (d->has_control) /* which tells what all the others count */
+        control_close(&d->control);
     if (d->has_orders)
         orders_close(&d->orders);
-    if (d->has_control)
-        control_close(&d->control);
     keeper_close(d->keeper);
     d->keeper = NULL;
     if (d->names.pid) {
