@@ -90,7 +90,7 @@ void keeper_close(struct keeper *k)
 {
     if (!k)
         return;
-    k->ending = 1;
+    __atomic_store_n(&k->ending, 1, __ATOMIC_RELEASE);
     if (k->thread.running) {
         wakeup_signal(&k->wakeup);
         thread_join(&k->thread);
@@ -186,7 +186,7 @@ static void take_offers(struct keeper *k)
 /* Finds out what the new items hold. */
 static void measure(struct keeper *k)
 {
-    for (size_t i = 0; i < k->count && !k->ending; i++) {
+    for (size_t i = 0; i < k->count && !keeper_is_ending(k); i++) {
         struct keeper_item *it = &k->items[i];
         struct manifest m;
         if (it->measured)
@@ -240,7 +240,7 @@ static enum keeper_fate failed(struct keeper *k, struct keeper_item *it, int rc,
                                const struct s3_answer *why, const struct err *e)
 {
     int64_t now = clock_mono();
-    if (k->ending)
+    if (keeper_is_ending(k))
         return KEEPER_LATER;
     if (rc == GPUFL_E_STATE) { /* it changed: perhaps it is offered again, perhaps it is over */
         it->due = now + CHANGED_WAIT;
@@ -409,16 +409,16 @@ static void publish(struct keeper *k)
 static void *keep(void *arg)
 {
     struct keeper *k = arg;
-    while (!k->ending) {
+    while (!keeper_is_ending(k)) {
         int64_t now = clock_mono();
         take_offers(k);
         measure(k);
         publish(k);
         bool on = archive_one(k, now);
-        on |= !k->ending && remove_one(k, now);
+        on |= !keeper_is_ending(k) && remove_one(k, now);
         publish(k);
         int64_t left = until_when(k, clock_mono()) - clock_mono();
-        if (!on && !k->ending)
+        if (!on && !keeper_is_ending(k))
             (void)wakeup_wait(&k->wakeup, left > SECOND / 100 ? left : SECOND / 100);
     }
     return NULL;

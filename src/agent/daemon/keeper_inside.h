@@ -40,8 +40,8 @@ struct keeper {
     struct backoff backoff;
     struct thread thread;
     struct wakeup wakeup;
-    volatile sig_atomic_t ending;
-    struct keeper_item *items; /* owned; the thread's alone, as all above */
+    volatile sig_atomic_t ending; /* __atomic: keeper_close to the thread and its requests */
+    struct keeper_item *items;    /* owned; the thread's alone, as all above */
     size_t count, cap;
     int64_t held_archive, held_removal; /* CLOCK_MONOTONIC ns: not before */
 
@@ -54,6 +54,11 @@ struct keeper {
     enum keeper_hold hold;
     char why[416]; /* of hold */
 };
+
+static inline bool keeper_is_ending(const struct keeper *k)
+{
+    return __atomic_load_n(&k->ending, __ATOMIC_ACQUIRE);
+}
 
 /* Counts under the lock. */
 #define KEEPER_COUNT(k, field, n)                                                                  \

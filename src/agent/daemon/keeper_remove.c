@@ -192,7 +192,7 @@ void keeper_end_removals(struct keeper *k)
 static enum keeper_fate refused(struct keeper *k, struct keeper_item *it, int rc,
                                 const struct err *e)
 {
-    if (k->ending)
+    if (keeper_is_ending(k))
         return KEEPER_LATER;
     if (rc == GPUFL_E_STATE || rc == GPUFL_E_INVAL || rc == GPUFL_E_NOENT) {
         log_each(LOG_WARN, "session %s stays here: %s", path_base(it->path), e->text);
