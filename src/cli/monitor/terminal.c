@@ -2,8 +2,8 @@
  *
  * ncurses makes some sixty writes a frame, and a terminal may draw between two of these. So ncurses
  * writes to a descriptor of its own, which is a file in memory while a frame is made; the terminal
- * gets that file in one write. SIGTSTP, for which ncurses sends more, and SIGWINCH, for which it asks
- * the descriptor for the size, wait meanwhile.
+ * gets that file in one write. SIGTSTP, for which ncurses sends more, and SIGWINCH, for which it
+ * asks the descriptor for the size, wait meanwhile.
  */
 #include "cli/monitor/terminal.h"
 

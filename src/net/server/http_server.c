@@ -225,9 +225,9 @@ struct http_load http_load(struct http_server *s)
 }
 
 /* MHD_quiesce_daemon removes the socket from the sets of threads that may be removing it at that
- * moment, and ends the process where it comes second. Here the kernel closes and removes the socket:
- * its descriptor becomes another file, on which nothing ever happens. Nobody else has the socket,
- * since children get no descriptors. */
+ * moment, and ends the process where it comes second. Here the kernel closes and removes the
+ * socket: its descriptor becomes another file, on which nothing ever happens. Nobody else has the
+ * socket, since children get no descriptors. */
 void http_quiesce(struct http_server *s)
 {
     if (atomic_exchange_explicit(&s->quiet, true, memory_order_relaxed))
