@@ -66,7 +66,9 @@ bool http_tag_known(const struct http_request *r, const char *tag)
     const char *list = http_field(r, "If-None-Match");
     if (!list)
         return false;
-    return strcmp(list, "*") == 0 || strstr(list, tag + 2) != NULL; /* without W/ */
+    tag +=
+        strncmp(tag, "W/", 2) == 0 ? 2 : 0; /* compared as weak ones; the quotes are part of it */
+    return strcmp(list, "*") == 0 || strstr(list, tag) != NULL;
 }
 
 static const char *field_of(const struct http_answer *a, const char *name)

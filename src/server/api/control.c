@@ -332,7 +332,7 @@ void api_agent_configs(struct call *c)
         call_fail(c, rc, "list", &e);
         return;
     }
-    snprintf(tag, sizeof tag, "\"c%" PRId64 "\"", changes);
+    snprintf(tag, sizeof tag, "W/\"c%" PRId64 "\"", changes);
     if (call_unchanged(c, tag))
         return;
     http_set(c->http, "ETag", tag);
