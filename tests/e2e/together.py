@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-WORKERS = 2 if os.environ.get("GPUFL_SANITIZE") else 8  # under a sanitizer a case needs the processors most of the time
+WORKERS = 2 if os.environ.get("GPUFL_SANITIZE") else 4  # under a sanitizer a case needs the processors most of the time
 
 
 def cases_of(suite):
