@@ -26,20 +26,6 @@ void sum_facts_fini(struct model *m)
     memset(f, 0, sizeof *f);
 }
 
-static void note_clock(struct sum_facts *f, int64_t monotonic, int64_t real, int64_t uncertainty)
-{
-    int64_t offset;
-    if (monotonic == CELL_NULL || real == CELL_NULL || real <= 0 ||
-        __builtin_sub_overflow(real, monotonic, &offset) || offset < CELLS_EPOCH_MIN ||
-        offset > CELLS_EPOCH_MAX)
-        return;
-    if (uncertainty == CELL_NULL || uncertainty < 0)
-        uncertainty = INT64_MAX;
-    bool same = uncertainty == f->clock.uncertainty && offset < f->clock.offset;
-    if (!f->clock.known || uncertainty < f->clock.uncertainty || same)
-        f->clock = (struct facts_clock){true, offset, uncertainty};
-}
-
 /* The last header counts: of the public client's sessions the first may be incomplete. */
 int sum_facts_header(struct model *m, const struct wire_header *h)
 {
@@ -62,7 +48,7 @@ int sum_facts_header(struct model *m, const struct wire_header *h)
     /* The public client's format has no word of its own for it. */
     f->simulated |= h->simulated || (h->backend && !strcmp(h->backend, "sim"));
     f->start = cells_time_ok(h->start) ? h->start : 0;
-    note_clock(f, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
+    epoch_clock_note(&f->clock, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
     return 0;
 }
 
@@ -219,8 +205,8 @@ static int take_row(struct model *m, const struct wire_batch *b, size_t i)
 #define NAME(column) model_name_cell(m, cells_get(b, column, i))
     switch (b->type) {
     case RECORD_clock:
-        note_clock(f, cells_get(b, COL_clock_monotonic, i), cells_get(b, COL_clock_real, i),
-                   cells_get(b, COL_clock_uncertainty, i));
+        epoch_clock_note(&f->clock, cells_get(b, COL_clock_monotonic, i),
+                         cells_get(b, COL_clock_real, i), cells_get(b, COL_clock_uncertainty, i));
         return 0;
     case RECORD_option:
         return add_option(f, (struct facts_option){NAME(COL_option_name), NAME(COL_option_value),
@@ -491,7 +477,7 @@ int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t 
     int rc = 0;
     f->simulated |= o->simulated;
     f->apart += o->sessions;
-    f->clock = (struct facts_clock){.known = true};
+    f->clock = (struct epoch_clock){.known = true};
     for (size_t i = 0; !rc && i < o->capability_count; i++)
         rc = add_capability(f, o->capabilities[i], true);
     return rc ? rc : merge_said(into, o, shift);
@@ -510,7 +496,7 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     f->start = !f->sessions || start < f->start ? start : f->start;
     f->end = !f->sessions || end > f->end ? end : f->end;
     f->ended = (!f->sessions || f->ended) && o->ended;
-    f->clock = (struct facts_clock){.known = true};
+    f->clock = (struct epoch_clock){.known = true};
     f->unclean += o->unclean;
     f->over += o->over;
     f->end_unknown += o->end_unknown;

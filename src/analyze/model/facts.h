@@ -4,6 +4,7 @@
 #define GPUFL_ANALYZE_MODEL_FACTS_H
 
 #include "analyze/common/busy.h"
+#include "analyze/common/epoch_clock.h"
 #include "wire/encode.h"
 
 #include <stdbool.h>
@@ -43,13 +44,6 @@ struct facts_message {
     uint64_t count; /* how often this text was logged */
 };
 
-/* A cell's worth of clock: epoch = monotonic + offset. */
-struct facts_clock {
-    bool known;
-    int64_t offset;      /* ns */
-    int64_t uncertainty; /* ns */
-};
-
 struct sum_facts {
     uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
     uint32_t end_reason;
@@ -67,7 +61,7 @@ struct sum_facts {
     int64_t start;               /* of the session, ns; without a header, of the first record */
     int64_t end;                 /* ns; last event where it did not end cleanly */
     int64_t first, last;         /* start of the first and end of the last event, ns */
-    struct facts_clock clock;    /* from the pair that was read with the least uncertainty */
+    struct epoch_clock clock;    /* from the pair that was read with the least uncertainty */
     uint64_t rows[RECORD_COUNT]; /* rows read, by record type */
     unsigned sessions;           /* merged ones; 1 for a session */
     unsigned unclean;            /* sessions without an end */

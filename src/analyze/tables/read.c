@@ -1,5 +1,5 @@
 /* read.c - see inside.h: lines through the decoder into columns. */
-#include "analyze/common/cells.h"
+#include "analyze/common/epoch_clock.h"
 #include "analyze/read/feed.h"
 #include "analyze/tables/inside.h"
 #include "base/alloc.h"
@@ -14,8 +14,7 @@ struct reader {
     struct gpufl_tables *t;
     struct decoder *decoder;
     struct wire_visitor visitor;
-    bool clock;          /* an offset is known */
-    int64_t uncertainty; /* of it */
+    struct epoch_clock clock;
 };
 
 int64_t cells_at(const struct cells *c, int64_t row)
@@ -65,22 +64,6 @@ static int cells_add(struct cells *c, size_t rows, const int64_t *cells, size_t 
     return 0;
 }
 
-static void note_clock(struct reader *r, int64_t monotonic, int64_t real, int64_t uncertainty)
-{
-    int64_t offset;
-    if (monotonic == CELL_NULL || real == CELL_NULL || real <= 0 ||
-        __builtin_sub_overflow(real, monotonic, &offset) || offset < CELLS_EPOCH_MIN ||
-        offset > CELLS_EPOCH_MAX)
-        return;
-    if (uncertainty == CELL_NULL || uncertainty < 0)
-        uncertainty = INT64_MAX;
-    if (r->clock && uncertainty >= r->uncertainty)
-        return;
-    r->clock = true;
-    r->uncertainty = uncertainty;
-    r->t->offset = offset;
-}
-
 static void copy_text(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text ? text : "");
@@ -97,7 +80,7 @@ static int take_header(void *arg, const struct wire_header *h)
     s->simulated = h->simulated;
     s->pid = h->pid;
     s->start_ns = h->start;
-    note_clock(r, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
+    epoch_clock_note(&r->clock, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
     return 0;
 }
 
@@ -155,7 +138,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     int rc = 0;
     if (b->type == RECORD_clock)
         for (size_t i = 0; i < b->rows; i++)
-            note_clock(r, batch_at(b, 0, i), batch_at(b, 1, i), batch_at(b, 2, i));
+            epoch_clock_note(&r->clock, batch_at(b, 0, i), batch_at(b, 1, i), batch_at(b, 2, i));
     if (b->type == RECORD_end && b->rows) {
         t->info.ended = true;
         t->info.end_ns = batch_at(b, 0, b->rows - 1);
@@ -209,7 +192,8 @@ static int finish(struct reader *r, const struct discover_session *s, const stru
     info->unknown_lines = d->unknown_records;
     info->damaged_parts = f->unreadable + f->cut;
     info->missing_parts = s->missing;
-    info->epoch_known = r->clock;
+    info->epoch_known = r->clock.known;
+    t->offset = r->clock.offset;
     info->start_ns += t->offset;
     info->end_ns += info->ended ? t->offset : 0;
     return 0;
