@@ -19,7 +19,7 @@ static const int64_t SECOND = 1000000000, CHANGED_WAIT = 30000000000, DAY = 8640
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-static int open_s3(const struct options *o, const volatile sig_atomic_t *stop, struct s3 **out,
+int keeper_open_s3(const struct options *o, const volatile sig_atomic_t *stop, struct s3 **out,
                    struct err *e)
 {
     struct s3_place place;
@@ -34,7 +34,8 @@ static int open_s3(const struct options *o, const volatile sig_atomic_t *stop, s
     if (!rc)
         rc = s3_open(out, &c, &place, e);
     if (!rc && http_client_in_clear(s3_url(*out)))
-        log_warn("sessions go to the archive at %s unencrypted; https:// would hide them",
+        log_warn("sessions travel between here and the archive at %s unencrypted; https:// would "
+                 "hide them",
                  s3_url(*out));
     return rc;
 }
@@ -64,7 +65,7 @@ int keeper_open(struct keeper **out, const struct options *o, struct err *e)
                  (uint64_t)clock_real() ^ ((uint64_t)getpid() << 32));
     int rc = wakeup_init(&k->wakeup) ? err_nomem(e) : 0;
     if (!rc && o->archive)
-        rc = open_s3(o, &k->ending, &k->s3, e);
+        rc = keeper_open_s3(o, &k->ending, &k->s3, e);
     if (!rc)
         rc = open_notes(k, e);
     if (!rc) {
@@ -115,7 +116,7 @@ int keeper_check(const struct options *o, struct err *e)
     if (!o->archive)
         return 0;
     manifest_init(&m);
-    int rc = open_s3(o, &never, &s, e);
+    int rc = keeper_open_s3(o, &never, &s, e);
     if (!rc)
         rc = archive_manifest(s, "gpufl-agent-check", &m, &a, e);
     bool no_bucket = rc == GPUFL_E_NOENT && strstr(a.detail, "NoSuchBucket");
@@ -294,7 +295,7 @@ static bool has_connection(struct keeper *k)
     struct err e = {0};
     if (k->hold != KEEPER_ALARM)
         return true;
-    if (open_s3(k->options, &k->ending, &fresh, &e)) {
+    if (keeper_open_s3(k->options, &k->ending, &fresh, &e)) {
         k->held_archive = clock_mono() + k->options->wait_most;
         set_hold(k, KEEPER_ALARM, e.text);
         return false;

@@ -11,8 +11,11 @@
 #ifndef GPUFL_AGENT_DAEMON_KEEPER_H
 #define GPUFL_AGENT_DAEMON_KEEPER_H
 
+#include "agent/archive/s3.h"
 #include "agent/daemon/options.h"
 #include "base/buf.h"
+
+#include <signal.h>
 
 /* What others read. Counters only grow. */
 #define KEEPER_COUNTS(N)                                                                           \
@@ -42,6 +45,11 @@ void keeper_put_status(struct keeper *k, struct buf *out);
 void keeper_put_metrics(struct keeper *k, struct buf *out);
 /* True: somebody must act, and why says so. [any] */
 bool keeper_alarm(struct keeper *k, char *why, size_t size);
+
+/* A connection of its own to the archive of the options; a warning where others can read on the
+ * way. INVAL with a sentence: the archive's address or key. [any] */
+int keeper_open_s3(const struct options *o, const volatile sig_atomic_t *stop, struct s3 **out,
+                   struct err *e);
 
 /* --check: the archive answers and takes the key. */
 int keeper_check(const struct options *o, struct err *e);

@@ -2,6 +2,7 @@
 #include "agent/daemon/restoring.h"
 
 #include "agent/archive/archive.h"
+#include "agent/daemon/keeper.h"
 #include "base/alloc.h"
 #include "base/file.h"
 
@@ -114,8 +115,7 @@ static int list_since(struct restoring *r, const char *day, struct err *e)
     return rc;
 }
 
-static int check(const struct options *o, const char *session, struct s3_place *place,
-                 struct err *e)
+static int check(const struct options *o, const char *session, struct err *e)
 {
     if (!o->archive)
         return err_set(e, GPUFL_E_INVAL, "from which archive? --archive s3://BUCKET/PREFIX");
@@ -125,24 +125,16 @@ static int check(const struct options *o, const char *session, struct s3_place *
         return err_set(e, GPUFL_E_INVAL, "which sessions? one SESSION, or --since DAY");
     if (session && !manifest_is_session(session))
         return err_set(e, GPUFL_E_INVAL, "'%.80s' is no session's name", session);
-    return s3_place_read(o->archive, place, e);
+    return 0;
 }
 
 int restoring_run(const struct options *o, const char *session, const volatile sig_atomic_t *stop,
                   struct err *e)
 {
     struct restoring r = {.into = o->into, .stop = stop};
-    struct s3_place place;
-    const struct s3_config c = {.endpoint = o->archive_endpoint,
-                                .region = o->archive_region,
-                                .key_file = o->archive_key_file,
-                                .ca_file = o->archive_ca_file,
-                                .agent = "gpufl-agent/" GPUFL_VERSION,
-                                .timeout = o->timeout,
-                                .stop = stop};
-    int rc = check(o, session, &place, e);
+    int rc = check(o, session, e);
     if (!rc)
-        rc = s3_open(&r.s3, &c, &place, e);
+        rc = keeper_open_s3(o, stop, &r.s3, e);
     if (!rc)
         rc = file_mkdirs(o->into, 0777, e);
     if (!rc && !session)
