@@ -367,21 +367,6 @@ int remote_complete_at(struct remote *r, const char *session, const struct remot
 
 /* ---- requests that send no session ----------------------------------------------------------- */
 
-struct text_source {
-    const char *at;
-    size_t left;
-};
-
-static int64_t read_text(void *arg, char *out, size_t size)
-{
-    struct text_source *s = arg;
-    size_t n = s->left < size ? s->left : size;
-    memcpy(out, s->at, n);
-    s->at += n;
-    s->left -= n;
-    return (int64_t)n;
-}
-
 static void give_text(const struct remote *r, struct remote_text *out)
 {
     if (out)
@@ -392,10 +377,10 @@ int remote_post(struct remote *r, const char *path, const char *json, size_t len
                 struct remote_answer *a, struct remote_text *out, struct err *e)
 {
     char full[PATH_SIZE];
-    struct text_source source = {json, len};
+    struct http_client_text source = {json, len};
     struct http_client_call call = {.method = "POST",
                                     .path = full,
-                                    .read = read_text,
+                                    .read = http_client_read_text,
                                     .body_size = (int64_t)len,
                                     .arg = &source};
     struct fields f = {.items = call.fields};

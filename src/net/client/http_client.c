@@ -475,6 +475,16 @@ static bool answered(const struct flight *f, CURLcode code)
                      f->answer->status >= 400);
 }
 
+int64_t http_client_read_text(void *arg, char *out, size_t size)
+{
+    struct http_client_text *t = arg;
+    size_t n = t->left < size ? t->left : size;
+    memcpy(out, t->at, n);
+    t->at += n;
+    t->left -= n;
+    return (int64_t)n;
+}
+
 int http_client_send(struct http_client *c, const struct http_client_call *call,
                      struct http_client_answer *a, struct err *e)
 {

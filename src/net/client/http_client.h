@@ -75,6 +75,14 @@ struct http_client_call {
     int64_t deadline; /* CLOCK_MONOTONIC ns: this request ends then, with TIMEOUT; 0: none */
 };
 
+/* A body that is in memory: `read` of a call whose arg is a struct http_client_text. */
+struct http_client_text {
+    const char *at;
+    size_t left; /* bytes */
+};
+
+int64_t http_client_read_text(void *arg, char *out, size_t size);
+
 struct http_client_answer {
     int status;          /* 0: there was none */
     struct buf body;     /* owned; at most HTTP_CLIENT_ANSWER_MAX */

@@ -178,21 +178,6 @@ int webhooks_check(const struct webhooks_config *c, const char *url, struct err 
     return 0;
 }
 
-struct body {
-    const char *at;
-    size_t left;
-};
-
-static int64_t read_body(void *arg, char *out, size_t size)
-{
-    struct body *b = arg;
-    size_t n = b->left < size ? b->left : size;
-    memcpy(out, b->at, n);
-    b->at += n;
-    b->left -= n;
-    return (int64_t)n;
-}
-
 /* The outcome of one post. */
 struct outcome {
     int status; /* 0: no answer */
@@ -206,7 +191,7 @@ static void post(struct webhooks *h, const struct meta_due *d, const char *secre
     char base[URL_MAX] = "", time[24], signature[WEBHOOKS_SIGNATURE];
     struct http_client *client = NULL;
     struct http_client_answer answer;
-    struct body body = {d->body, strlen(d->body)};
+    struct http_client_text body = {d->body, strlen(d->body)};
     size_t n = base_of(d->url);
     if (n >= sizeof base) {
         err_set(&o->why, GPUFL_E_INVAL, "the URL is too long");
@@ -232,7 +217,7 @@ static void post(struct webhooks *h, const struct meta_due *d, const char *secre
                    {"X-GpuFlight-Delivery", d->id},
                    {"X-GpuFlight-Timestamp", time},
                    {*secret ? "X-GpuFlight-Signature" : NULL, signature}},
-        .read = read_body,
+        .read = http_client_read_text,
         .body_size = (int64_t)body.left,
         .arg = &body};
     http_client_answer_init(&answer);
