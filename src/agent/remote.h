@@ -79,8 +79,8 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
                 struct err *e);
 int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e);
 
-/* As remote_complete, with the ends of the channels, for a way on which channels overtake each
- * other. */
+/* Completes the session as remote_complete does, and says where the channels end, since channels
+ * overtake each other on some ways. */
 int remote_complete_at(struct remote *r, const char *session, const struct remote_positions *ends,
                        struct remote_answer *a, struct err *e);
 

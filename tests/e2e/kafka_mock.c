@@ -8,7 +8,7 @@
  *   errors API CODE [COUNT]       the next requests of that kind are answered so (Produce: 0)
  *   topic-error NAME CODE         the topic is answered for with that error; 0: no more
  *   down BROKER, up BROKER        numbers from 1
- * It ends with its stdin. */
+ * The program ends when its stdin does. */
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 

@@ -121,8 +121,8 @@ struct found {
     int64_t from, to; /* plain bytes of the body */
 };
 
-/* Where the lines stand that the answer names, in their order, in a body of that range and length.
- * What is not found has to 0. */
+/* Finds where the lines stand that the answer names, in their order, in a body of that range and
+ * length. A line that is not found ends at 0. */
 static int find_lines(const struct errand *x, const struct part_range *range, int64_t plain,
                       struct found *out, struct err *e)
 {

@@ -44,7 +44,7 @@ void canvas_fini(struct canvas *c);
 int canvas_text(struct canvas *c, int row, int column, int width, enum style style,
                 const char *text);
 
-/* As canvas_text, ending at the right end of the width. */
+/* Puts text as canvas_text does, but at the right end of the width. */
 void canvas_right(struct canvas *c, int row, int column, int width, enum style style,
                   const char *text);
 

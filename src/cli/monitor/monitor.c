@@ -1,6 +1,6 @@
 /* monitor.c - `gpufl monitor`: the GPUs of this host, live: a view in a terminal, or lines.
  *
- * It shows what the gpufl-monitor of the host samples, or starts one for itself. */
+ * The view shows what the gpufl-monitor of the host samples, or starts a monitor for itself. */
 #include "base/clock.h"
 #include "cli/cmd.h"
 #include "cli/monitor/screen.h"

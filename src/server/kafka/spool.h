@@ -12,8 +12,8 @@
  *   SESSION.complete.waits                  not all of its channels are complete
  *   TOPIC.PARTITION.NUMBER.refused          a message whose headers cannot be used
  *
- * What is refused stays until somebody removes it; what waits is tried again, also after the next
- * start. There is a ceiling for all of it, above which nothing more is received. Owner's thread;
+ * Refused messages stay until somebody removes them. Waiting messages are tried again, also after
+ * the next start. All of them have a ceiling, above which nothing more is received. Owner's thread;
  * the counts are read by others. */
 #ifndef GPUFL_SERVER_KAFKA_SPOOL_H
 #define GPUFL_SERVER_KAFKA_SPOOL_H
