@@ -3,12 +3,14 @@ one launches, then blocks. A thread that a library made launches before it is a 
 again. Prints where each was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
 import ctypes
 import json
+import os
 import sys
 import threading
 import time
 
 END = time.perf_counter_ns() + int(float(sys.argv[1]) * 1e9)
 SECOND = 1_000_000_000
+HOGS = 3
 cuda = ctypes.CDLL("libcuda.so.1")
 late = ctypes.CDLL(sys.argv[2])
 stream = ctypes.c_void_p()
@@ -67,6 +69,13 @@ def linger(tid):
     lingered.extend([tid, begin, END])
 
 
+def wait_for_end(thread):
+    """Until the system has forgotten the thread, too: the next one gets its stack, and its state's memory."""
+    thread.join()
+    while os.path.exists("/proc/self/task/%d" % thread.native_id):
+        rest(0.001)
+
+
 def main():
     gate = threading.Lock()
     gate.acquire()
@@ -91,18 +100,19 @@ def main():
     begin = time.perf_counter_ns()
     contend(used)
     end = time.perf_counter_ns()
-    rival.join()
+    wait_for_end(rival)
     contended = [begin, end]
-    used = time.process_time_ns() + SECOND
-    holder = threading.Thread(target=hog, args=(used,))
-    holder.start()
-    begin = time.perf_counter_ns()
-    contend(used)
-    end = time.perf_counter_ns()
-    holder.join()
+    held = []
+    for _ in range(HOGS):
+        used = time.process_time_ns() + SECOND // 2
+        holder = threading.Thread(target=hog, args=(used,))
+        holder.start()
+        begin = time.perf_counter_ns()
+        contend(used)
+        held.append([holder.native_id, begin, time.perf_counter_ns()])
+        wait_for_end(holder)
     print(json.dumps({"spans": spans, "first": threading.main_thread().native_id, "other": thread.native_id,
-                      "late": lingered, "rival": rival.native_id, "contend": contended, "hog": holder.native_id,
-                      "held": [begin, end]}))
+                      "late": lingered, "rival": rival.native_id, "contend": contended, "held": held}))
 
 
 main()

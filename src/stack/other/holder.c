@@ -51,23 +51,18 @@ static unsigned find_id_place(void)
     return 0;
 }
 
-/* Takes a state that was seen as the holder before, if it still is that thread. */
-static bool is_known(struct holder *h, struct snapshot *s, const struct python_layout *l,
-                     uintptr_t state)
-{
-    uint64_t id;
-    return h->thread.state == state && copy(s, &id, state + l->thread_id, sizeof id) &&
-           id == h->thread.thread_id;
-}
-
+/* Takes the thread with that state. A state that was the holder's before need not be looked for in
+ * the list, but its kernel id is read each time: a thread that ends leaves its stack, and with that
+ * its thread_id, and its state's memory to the next one. */
 static bool take(struct holder *h, struct snapshot *s, const struct python_layout *l,
                  uintptr_t state)
 {
     uint64_t id;
     int32_t tid;
-    if (is_known(h, s, l, state))
-        return true;
-    if (!is_listed(s, l, state) || !copy(s, &id, state + l->thread_id, sizeof id) || !id)
+    if (!copy(s, &id, state + l->thread_id, sizeof id) || !id)
+        return false;
+    bool known = h->thread.state == state && h->thread.thread_id == id;
+    if (!known && !is_listed(s, l, state))
         return false;
     if (!h->id_place)
         h->id_place = find_id_place();

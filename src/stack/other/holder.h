@@ -14,7 +14,7 @@ struct holder {
 
 /* Finds the thread that has the lock, into *h, by the futex at that address in which a thread waits
  * for it. False: nobody has it, or the place is not as it is known. Some us; with a thread that was
- * not found the time before, 1 us for each of Python's threads. [owner] */
+ * not found the time before, 1 us more for each of Python's threads. [owner] */
 bool holder_find(struct holder *h, struct snapshot *s, const struct python_layout *l,
                  uintptr_t futex);
 

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A thread of Python. A state whose memory has become another thread's has another id. */
+/* A thread of Python. A state whose memory has become another thread's has another id, except where
+ * that thread got the stack of the one that ended, too. */
 struct stack_other_thread {
     uintptr_t state;    /* its PyThreadState */
     uint64_t thread_id; /* pthread_self() of it */
