@@ -84,7 +84,7 @@ class Case(unittest.TestCase):
 
     def restore(self, *args, url=None, code=0):
         ran = subprocess.run([AGENT, "restore", "--archive", self.place, "--into", self.into, *args],
-                             capture_output=True, text=True, timeout=120, check=False,
+                             capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
                              env=s3_run.environment(url or self.gate.url))
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         return ran
@@ -214,7 +214,7 @@ class Archives(Case):
         for secret, code in (("S3RVER", 0), ("wrong", 5)):
             self.key.write_text(f"aws_access_key_id = S3RVER\naws_secret_access_key = {secret}\n")
             ran = subprocess.run([*self.agent("--check").command, *map(str, self.agent("--check").options)],
-                                 capture_output=True, text=True, timeout=60, check=False,
+                                 capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
                                  env=s3_run.environment(self.gate.url))
             self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
             self.assertEqual("archive s3://" in ran.stdout, code == 0)
@@ -365,7 +365,7 @@ class Reads(Case):
         self.url = f"{self.place}/{self.folder.name}"
 
     def gpufl(self, *args, code=0, url=None):
-        ran = subprocess.run([GPUFL, *args], capture_output=True, text=True, timeout=120, check=False,
+        ran = subprocess.run([GPUFL, *args], capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
                              env={**s3_run.environment(url or self.gate.url), "TMPDIR": str(self.tmp)})
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         self.assertEqual(list(self.tmp.iterdir()), [])
@@ -402,7 +402,7 @@ class Reads(Case):
         self.assertTrue(proxy.hanging.wait(s3_run.PATIENCE))
         self.assertEqual(len(list(self.tmp.iterdir())), 1)
         program.terminate()
-        self.assertIn("stopped", program.communicate(timeout=60)[1])
+        self.assertIn("stopped", program.communicate(timeout=4 * s3_run.PATIENCE)[1])
         self.assertEqual((program.returncode, list(self.tmp.iterdir())), (1, []))
 
 

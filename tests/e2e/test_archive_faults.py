@@ -73,8 +73,8 @@ class Case(unittest.TestCase):
 
     def restore(self, *args, code=0, **more):
         ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
-                              "--timeout", "1s", *args], capture_output=True, text=True, timeout=300, check=False,
-                             env=s3_run.environment(self.proxy.url), **more)
+                              "--timeout", "60s", *args], capture_output=True, text=True, timeout=4 * s3_run.PATIENCE,
+                             check=False, env=s3_run.environment(self.proxy.url), **more)
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         return ran
 
@@ -111,7 +111,7 @@ class Faults(Case):
         for _ in range(20):  # what a fault that is none to wait for leaves out, comes the next time
             ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
                                   "--timeout", "1s", "--since", "2020-01-01"], capture_output=True, text=True,
-                                 timeout=300, check=False, env=s3_run.environment(self.proxy.url))
+                                 timeout=4 * s3_run.PATIENCE, check=False, env=s3_run.environment(self.proxy.url))
             if ran.returncode == 0 or len(list(self.into.iterdir())) == len(logs):
                 break
         self.assertEqual({p.name for p in self.into.iterdir()}, set(logs), ran.stderr)
@@ -129,7 +129,9 @@ class Faults(Case):
         for at in (1, 2, parts, parts + 1):  # the request that hangs then: of a part, at last of the manifest
             self.proxy.hanging.clear()
             self.proxy.script = [None] * at + ["hang"]
-            agent = self.agent("--remove-after", "1ms").start().ready()
+            # On a full machine a request may take long. One that were sent again for that would be another one in the
+            # script, and one after the hanging would succeed.
+            agent = self.agent("--remove-after", "1ms", "--timeout", "600s").start().ready()
             self.assertTrue(self.proxy.hanging.wait(s3_run.PATIENCE), agent.said())
             agent.kill()
             self.assertEqual(self.proxy.seen[-1][0], "PUT")
