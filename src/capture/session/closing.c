@@ -12,7 +12,10 @@
  *   log closes, engines detach
  *
  * No scope has begun since the end was asked for (GATE_ENDING), so the last round is
- * bounded by what the rings held then. Late callbacks find the gate closed. */
+ * bounded by what the rings held then. Late callbacks find the gate closed.
+ *
+ * Each stage is a step (collector_step): who waits for the end tells a collector that stands still
+ * from one that a full machine gives little of a core. */
 #include "capture/options/process_info.h"
 #include "capture/session/collector.h"
 
@@ -232,6 +235,7 @@ void closing_run(struct collector *c)
     c->ledger.stop_asked = process_info_acts_for_other() ? 0 : steady_ns();
     on_demand_end(); /* who asks for a capture waits for this thread no more */
     control_close();
+    collector_step();
     samples_stop();
     collector_expect(TRACE_STOP_MOST);
     if (c->trace_started)
@@ -249,16 +253,22 @@ void closing_run(struct collector *c)
     collector_step();
     scopes_boundary(&c->drain, true);
     (void)writer_flush(c->writer);
+    collector_step();
     ledger_read(&c->ledger, &capture_sink);
     conclude(c);
+    collector_step();
     engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
                  names_table());
     if (engines_bits(c->engine) & ENGINE_RANGE_PROFILER)
         uncounted_tell(c->writer, names_table());
     say_end(c);
+    collector_step();
     write_end(c);
+    collector_step();
     writer_close(c->writer);
+    collector_step();
     fd_thread_stop();
+    collector_step();
     stacking_end();
     scopes_drain_fini(&c->drain);
     sink_end();

@@ -40,7 +40,7 @@
 
 #define SECOND 1000000000ll
 static const struct patience FLUSH = {2 * SECOND, 20 * SECOND};
-static const struct patience EXIT = {2 * SECOND, 10 * SECOND};
+static const struct patience EXIT = {2 * SECOND, 30 * SECOND};
 static const struct patience AT_ONCE = {0, 0};
 static const struct patience SHUTDOWN = {20 * SECOND, 60 * SECOND}; /* gpufl_shutdown */
 

@@ -212,7 +212,8 @@ TEST(test_exit_does_not_wait_for_a_wedged_disk)
 {
     int64_t began = clock_mono();
     expect_exit(in_child(run_exit_on_wedged_disk), 3);
-    assert_in_range(clock_mono() - began, 1500000000, 8000000000);
+    /* 2 s, not the 30 s of an exit that gets on; a full machine makes it longer. */
+    assert_in_range(clock_mono() - began, 1500000000, 25000000000);
 }
 
 static void *shut_down(void *arg)
