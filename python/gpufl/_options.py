@@ -56,6 +56,7 @@ class Options(TypedDict, total=False):
     pm_sampling_interval_us: int | None
     pm_hardware_buffer_bytes: int | None
     cuda_graph_activity: str | None
+    peer_copies: bool | None
     managed_memory: bool | None
     duration_ms: int | None
     nvtx_ranges: bool | None

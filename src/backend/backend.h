@@ -235,6 +235,7 @@ struct trace_config {
     bool external_always; /* also where no operation id was seen for a while */
     bool synchronization, external_correlation, memory, graph_launches;
     bool graphs_whole; /* a record of each launch of a graph rather than of its kernels */
+    bool peer_copies;  /* copies from one device to another */
     bool managed;      /* page faults and migrations of managed memory */
     bool waits;        /* report calls that wait (sink_ops.wait) */
     bool yield;        /* leave the profiling interface to another tool */

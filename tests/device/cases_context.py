@@ -150,7 +150,7 @@ def peers_of(log):
 @case
 def peer_copies_and_kernels_of_two_devices(lab):
     two_devices(lab)
-    out, _, report = lab.trace(lab.programs, "peers")
+    out, _, report = lab.trace(lab.programs, "peers", options=("--option", "peer_copies=true"))
     want = json.loads(out)
     ledger_closes(report, want["kernels"])
     for kind in ("PtoP", "HtoD", "DtoH"):  # directly, and by way of the host

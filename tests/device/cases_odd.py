@@ -165,6 +165,18 @@ def jax_with_and_without_command_buffers(lab):
     expect(counts["with"] == counts["without"] >= 800, f"kernels with and without command buffers: {counts}")
 
 
+@case
+def optax_of_jax(lab):
+    """XLA puts a gradient with products of cuBLAS into one graph, which copies: five runs, all as alone."""
+    program = HERE.parent / "answers/programs/optax_eager.py"
+    flags = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
+    if subprocess.run(["python3", program], capture_output=True, env={**os.environ, **flags}).returncode:
+        raise Skipped("JAX or optax does not run here without us either")
+    for _ in range(5):
+        _, _, report = lab.trace("python3", program, env=flags)
+        ledger_closes(report)
+
+
 TRITON = """
 import json, time, importlib.util, pathlib, sys, torch
 text = "import triton\\nimport triton.language as tl\\n" + "".join(f'''

@@ -242,12 +242,15 @@ static void add_kernel(const struct fake_op *op, int64_t end)
     add(&k, CUPTI_KIND_KERNEL, end);
 }
 
+/* The two records are the same up to the stream. */
 static void add_copy(const struct fake_op *op, int64_t end)
 {
+    bool peer = op->work == FAKE_PEER;
     union { /* as large as add copies */
         struct cupti_memcpy copy;
+        struct cupti_peer peer;
         struct cupti_kernel room;
-    } r = {.copy = {.kind = CUPTI_KIND_MEMCPY,
+    } r = {.copy = {.kind = peer ? CUPTI_KIND_PEER : CUPTI_KIND_MEMCPY,
                     .copy_kind = (uint8_t)op->kind,
                     .src = (uint8_t)(op->kind == 1 ? op->memory : 3),
                     .dst = (uint8_t)(op->kind == 1 ? 3 : op->memory),
@@ -258,7 +261,12 @@ static void add_copy(const struct fake_op *op, int64_t end)
                     .context = FAKE_CONTEXT_NUMBER,
                     .stream = op->stream,
                     .correlation = op->correlation}};
-    add(&r, CUPTI_KIND_MEMCPY, end);
+    if (peer) {
+        r.peer.src_device = 0;
+        r.peer.dst_device = 1;
+        r.peer.correlation = op->correlation;
+    }
+    add(&r, r.copy.kind, end);
 }
 
 static void add_fill(const struct fake_op *op, int64_t end)
@@ -362,11 +370,15 @@ void activity_op(const struct fake_op *given)
     } work[] = {
         [FAKE_KERNEL] = {CUPTI_KIND_KERNEL, add_kernel},
         [FAKE_COPY] = {CUPTI_KIND_MEMCPY, add_copy},
+        [FAKE_PEER] = {CUPTI_KIND_PEER, add_copy},
         [FAKE_FILL] = {CUPTI_KIND_MEMSET, add_fill},
         [FAKE_MEMORY] = {CUPTI_KIND_MEMORY, add_memory},
         [FAKE_GRAPH] = {CUPTI_KIND_GRAPH_TRACE, add_graph},
         [FAKE_MANAGED] = {CUPTI_KIND_MANAGED, add_managed},
     };
+    client_must(
+        !op.graph || !activity_enabled(CUPTI_KIND_MEMCPY) || !activity_enabled(CUPTI_KIND_PEER),
+        "a graph ran while both kinds of copies were recorded: the real library makes it fault");
     if (!atomic_load(&kinds[work[op.work].kind]))
         return;
     if (op.work == FAKE_KERNEL && op.graph && atomic_load(&kinds[CUPTI_KIND_GRAPH_TRACE]))

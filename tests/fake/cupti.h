@@ -87,6 +87,9 @@ void activity_relieve(void);
 void activity_forget(void);
 bool activity_enabled(int kind);
 
+/* Aborts at a client's mistake: the real library would corrupt its memory, or the device's. */
+void client_must(bool right, const char *what);
+
 /* Aborts where a client gives the library a context that is not there. */
 void context_must_live(cuda_context context);
 

@@ -11,7 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fake_work { FAKE_KERNEL, FAKE_COPY, FAKE_FILL, FAKE_MEMORY, FAKE_GRAPH, FAKE_MANAGED };
+enum fake_work {
+    FAKE_KERNEL,
+    FAKE_COPY,
+    FAKE_PEER,
+    FAKE_FILL,
+    FAKE_MEMORY,
+    FAKE_GRAPH,
+    FAKE_MANAGED
+};
 
 struct fake_op {
     enum fake_work work;
@@ -23,7 +31,7 @@ struct fake_op {
     unsigned grid[3], block[3];
     unsigned shared, shared_static; /* bytes */
     unsigned registers;             /* per thread */
-    uint64_t bytes;                 /* FAKE_COPY, FAKE_FILL, FAKE_MEMORY */
+    uint64_t bytes;                 /* FAKE_COPY, FAKE_PEER, FAKE_FILL, FAKE_MEMORY */
     uint64_t address;               /* FAKE_MEMORY */
     int memory;                     /* FAKE_COPY: kind of the host's memory; FAKE_MEMORY */
     bool async;                     /* FAKE_COPY */

@@ -308,14 +308,19 @@ EXPORT int cuptiGetContextId(cuda_context context, uint32_t *number)
 }
 
 /* The real library would read what has been freed. */
+void client_must(bool right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "fake CUPTI: %s\n", what);
+    abort();
+}
+
 void context_must_live(cuda_context context)
 {
     bool (*lives)(cuda_context);
     *(void **)&lives = dlsym(RTLD_DEFAULT, "fake_cuda_context_lives");
-    if (!lives || lives(context))
-        return;
-    fprintf(stderr, "fake CUPTI: it is given a context that has been destroyed\n");
-    abort();
+    client_must(!lives || lives(context), "it is given a context that has been destroyed");
 }
 
 void life_touched(void)

@@ -240,6 +240,30 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stre
     return copy(279, "cuMemcpyDtoHAsync_v2", TO_HOST, &p, true);
 }
 
+EXPORT int cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *from_context,
+                             size_t bytes, cuda_stream stream)
+{
+    const struct {
+        uint64_t to;
+        void *to_context;
+        uint64_t from;
+        void *from_context;
+        size_t bytes;
+        cuda_stream stream;
+    } p = {to, to_context, from, from_context, bytes, stream};
+    struct call c;
+    call_enter(&c, 319, "cuMemcpyPeerAsync", &p, NULL);
+    struct fake_op op = {.work = FAKE_PEER,
+                         .correlation = c.correlation,
+                         .stream = stream_number(stream),
+                         .bytes = bytes,
+                         .memory = 3,
+                         .async = true,
+                         .kind = 10};
+    queue_op(&op, COPY_NS);
+    return call_exit(&c, CUDA_OK);
+}
+
 EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, cuda_stream stream)
 {
     const struct {

@@ -197,15 +197,6 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
 
 /* ---- data --------------------------------------------------------------------------------- */
 
-/* Aborts at a client's mistake: the real library would corrupt its memory. */
-static void must(bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "fake CUPTI: %s\n", what);
-    abort();
-}
-
 /* ---- code ----------------------------------------------------------------------------------- */
 
 enum { MODULES = 64, BUILT_IN = 0xabc, SUMMED_MOST = 1 << 20 };
@@ -261,7 +252,7 @@ static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number,
 {
     static const uint32_t offsets[PLACES] = {0x10, 0x20, 0x30};
     uint64_t given = 0;
-    must(r->size == sizeof *r && r->reasons, "a record is not prepared");
+    client_must(r->size == sizeof *r && r->reasons, "a record is not prepared");
     memset(r->reasons, 0, REASONS * sizeof *r->reasons); /* room for all of them */
     r->crc = code_of(k->name);
     r->offset = offsets[place];
@@ -288,7 +279,7 @@ static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number,
 static void fill(struct context *c, struct pc_data *d)
 {
     size_t room = d->room, done = 0;
-    must(d->size == sizeof *d && d->records, "the data is not prepared");
+    client_must(d->size == sizeof *d && d->records, "the data is not prepared");
     if (script.room && room > (size_t)script.room)
         room = (size_t)script.room;
     d->count = 0;
@@ -353,7 +344,8 @@ __attribute__((destructor)) static void write_totals(void)
  * device. */
 void pc_kind_disabled(void)
 {
-    must(!pc_enabled() && !atomic_load(&refused), "an activity kind is disabled beside sampling");
+    client_must(!pc_enabled() && !atomic_load(&refused),
+                "an activity kind is disabled beside sampling");
 }
 
 static int begin(struct pc_context_params *p)
@@ -364,7 +356,7 @@ static int begin(struct pc_context_params *p)
         return CUPTI_E_NOT_SUPPORTED;
     if (script.held)
         return CUPTI_E_HARDWARE_BUSY;
-    must(p->size == sizeof *p, "enable is given another size");
+    client_must(p->size == sizeof *p, "enable is given another size");
     context_must_live(p->context);
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
@@ -402,8 +394,8 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
     struct context *c = context_at(p->context);
     unsigned before = c ? atomic_load(&c->queued) : 0;
     nanosleep(&(struct timespec){.tv_nsec = SWITCH_NS}, NULL);
-    must(!c || atomic_load(&c->queued) == before,
-         "sampling is switched off while a thread that launches");
+    client_must(!c || atomic_load(&c->queued) == before,
+                "sampling is switched off while a thread that launches");
     pthread_mutex_lock(&lock);
     bool on = c && c->on;
     if (on) {
@@ -421,8 +413,8 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
 void pc_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(context >= FAKE_CONTEXTS || !contexts[context].on,
-         "a context is destroyed while it is sampled");
+    client_must(context >= FAKE_CONTEXTS || !contexts[context].on,
+                "a context is destroyed while it is sampled");
     pthread_mutex_unlock(&lock);
 }
 
@@ -470,9 +462,9 @@ EXPORT int cuptiPCSamplingSetConfigurationAttribute(struct pc_configuration *p)
             (a->attribute == PC_ATTR_SCRATCH_BYTES || a->attribute == PC_ATTR_HARDWARE_BYTES))
             return CUPTI_E_INVALID_PARAMETER;
         if (a->attribute == PC_ATTR_MODE)
-            must(a->value.choice == PC_CONTINUOUS, "kernels would be serialized");
+            client_must(a->value.choice == PC_CONTINUOUS, "kernels would be serialized");
         if (a->attribute == PC_ATTR_HARDWARE_BYTES)
-            must(a->value.bytes <= 64 << 20, "the hardware's buffer is too large");
+            client_must(a->value.bytes <= 64 << 20, "the hardware's buffer is too large");
         if (a->attribute == PC_ATTR_WORKER_SLEEP_MS) {
             pthread_mutex_lock(&lock);
             context_at(p->context)->looks = (int64_t)a->value.number * 1000000;

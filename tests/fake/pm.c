@@ -97,15 +97,6 @@ static int64_t now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Aborts at a client's mistake. */
-static void must(bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "fake CUPTI: %s\n", what);
-    abort();
-}
-
 bool pm_enabled(void)
 {
     pthread_mutex_lock(&lock);
@@ -114,7 +105,8 @@ bool pm_enabled(void)
     return on;
 }
 
-#define SIZED(p, type, last) must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
+#define SIZED(p, type, last)                                                                       \
+    client_must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
 
 /* ---- host ----------------------------------------------------------------------------------- */
 
@@ -146,7 +138,7 @@ EXPORT int cuptiProfilerHostInitialize(struct profiler_host_params *p)
 EXPORT int cuptiProfilerHostDeinitialize(struct profiler_object_params *p)
 {
     SIZED(p, profiler_object_params, object);
-    must(p->object && p->object->open, "a host object is closed twice");
+    client_must(p->object && p->object->open, "a host object is closed twice");
     p->object->open = false;
     free(p->object);
     SCRIPTED(cuptiProfilerHostDeinitialize);
@@ -161,7 +153,7 @@ EXPORT int cuptiProfilerHostGetBaseMetrics(struct profiler_names_params *p)
     static const char *throughputs[] = {"gpu__dram_throughput"};
     SCRIPTED(cuptiProfilerHostGetBaseMetrics);
     SIZED(p, profiler_names_params, count);
-    must(p->object && p->object->open, "names are asked of no host object");
+    client_must(p->object && p->object->open, "names are asked of no host object");
     p->names = p->kind == PROFILER_COUNTER ? counters
                : p->kind == PROFILER_RATIO ? ratios
                                            : throughputs;
@@ -211,7 +203,8 @@ EXPORT int cuptiProfilerHostGetConfigImage(struct profiler_config_params *p)
 uint32_t config_passes(const void *config)
 {
     uint32_t passes = ((const struct config_image *)config)->passes;
-    must(((const struct config_image *)config)->mark == IMAGE_MARK, "this is no configuration");
+    client_must(((const struct config_image *)config)->mark == IMAGE_MARK,
+                "this is no configuration");
     return passes ? passes : 1;
 }
 
@@ -229,13 +222,13 @@ EXPORT int cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate_params 
     SCRIPTED(cuptiProfilerHostEvaluateToGpuValues);
     SIZED(p, profiler_evaluate_params, values);
     double value;
-    must(p->count == p->object->count, "other metrics than were chosen");
+    client_must(p->count == p->object->count, "other metrics than were chosen");
     if (range_value(p->image, p->index, &value)) {
         for (size_t i = 0; i < p->count; i++)
             p->values[i] = value * (double)(i + 1);
         return CUPTI_OK;
     }
-    must(image->mark == IMAGE_MARK && p->index < image->count, "there is no such sample");
+    client_must(image->mark == IMAGE_MARK && p->index < image->count, "there is no such sample");
     for (size_t i = 0; i < p->count; i++)
         p->values[i] = (image->records[p->index].number % 2 ? 75.0 : 25.0) * (double)(i + 1);
     return CUPTI_OK;
@@ -298,7 +291,7 @@ EXPORT int cuptiPmSamplingDisable(struct pm_object_params *p)
     SCRIPTED(cuptiPmSamplingDisable);
     SIZED(p, pm_object_params, object);
     pthread_mutex_lock(&lock);
-    must(p->object == &device && device.enabled, "what is not enabled is disabled");
+    client_must(p->object == &device && device.enabled, "what is not enabled is disabled");
     device.enabled = false;
     pthread_mutex_unlock(&lock);
     return CUPTI_OK;
@@ -313,7 +306,7 @@ EXPORT int cuptiPmSamplingSetConfig(struct pm_config_params *p)
     if (config_passes(p->config) != 1)
         return CUPTI_E_NOT_SUPPORTED;
     pthread_mutex_lock(&lock);
-    must(p->object == &device && device.enabled, "what is not enabled is configured");
+    client_must(p->object == &device && device.enabled, "what is not enabled is configured");
     device.interval = (int64_t)p->interval;
     device.capacity = p->hardware_bytes / RECORD_BYTES;
     device.stuck = false;
@@ -327,7 +320,7 @@ EXPORT int cuptiPmSamplingStart(struct pm_object_params *p)
     SCRIPTED(cuptiPmSamplingStart);
     SIZED(p, pm_object_params, object);
     pthread_mutex_lock(&lock);
-    must(p->object == &device && device.enabled, "what is not enabled is started");
+    client_must(p->object == &device && device.enabled, "what is not enabled is started");
     bool right = device.configured && !device.running;
     if (right) {
         device.running = true;
@@ -348,7 +341,7 @@ EXPORT int cuptiPmSamplingStop(struct pm_object_params *p)
     SCRIPTED(cuptiPmSamplingStop);
     SIZED(p, pm_object_params, object);
     pthread_mutex_lock(&lock);
-    must(p->object == &device && device.enabled, "what is not enabled is stopped");
+    client_must(p->object == &device && device.enabled, "what is not enabled is stopped");
     bool right = device.running;
     if (right) {
         device.made = records_made();
@@ -363,7 +356,7 @@ EXPORT int cuptiPmSamplingGetCounterDataSize(struct pm_image_size_params *p)
 {
     SCRIPTED(cuptiPmSamplingGetCounterDataSize);
     SIZED(p, pm_image_size_params, bytes);
-    must(p->object == &device && p->count <= METRICS && p->samples, "an image of nothing");
+    client_must(p->object == &device && p->count <= METRICS && p->samples, "an image of nothing");
     p->bytes = sizeof(struct image) + p->samples * sizeof(struct record);
     return CUPTI_OK;
 }
@@ -385,10 +378,10 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode_params *p)
     struct image *image = (struct image *)p->image;
     SCRIPTED(cuptiPmSamplingDecodeData);
     SIZED(p, pm_decode_params, overflow);
-    must(image->mark == IMAGE_MARK, "the image is not initialized");
-    must(p->object == &device, "nothing is decoded");
+    client_must(image->mark == IMAGE_MARK, "the image is not initialized");
+    client_must(p->object == &device, "nothing is decoded");
     pthread_mutex_lock(&lock);
-    must(p->object == &device && device.enabled, "what is not enabled is decoded");
+    client_must(p->object == &device && device.enabled, "what is not enabled is decoded");
     uint64_t made = records_made(), waiting = made - device.given;
     if (script.cut && made > script.cut)
         waiting = device.given < script.cut ? script.cut - device.given : 0;
@@ -430,7 +423,7 @@ EXPORT int cuptiPmSamplingCounterDataGetSampleInfo(struct pm_sample_params *p)
     const struct image *image = (const struct image *)p->image;
     SCRIPTED(cuptiPmSamplingCounterDataGetSampleInfo);
     SIZED(p, pm_sample_params, end);
-    must(p->index < image->count, "there is no such sample");
+    client_must(p->index < image->count, "there is no such sample");
     const struct record *r = &image->records[p->index];
     bool odd = r->number >= script.odd && r->number < script.odd + script.odds;
     p->start = odd ? 0 : r->start;

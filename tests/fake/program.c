@@ -5,17 +5,16 @@
  *   fake_program KERNELS [option]...
  *     threads=T    T threads launch KERNELS each
  *     graphs=G     launches G graphs of 3 kernels and a child graph of 2
- *     managed=N    N times 64 KiB of managed memory go to the device and 4 KiB back, after a fault
- *                  each
+ *     peers=N      N copies of 4 KiB to a second device
+ *     managed=N    N times 64 KiB of managed memory to the device and 4 KiB back, after a fault
  *     allocate=A   A allocations of 4 KiB, 8 KiB, ... of the device, of which every third is kept
  *     fail=F       F launches by every thread that the driver refuses
  *     resets=R     KERNELS launches, and the primary context is reset; R times
  *     contexts=C   C contexts one after the other, each with KERNELS launches, and destroyed
  *     huge=MIB     a module of that size is loaded, runs a kernel and is unloaded
- *     fault        a kernel faults when all else is done; said as "error", the number
+ *     fault        a kernel faults at the end; "error" is the number
  *     modules=M    M modules are loaded, run a kernel and are unloaded
- *     steps=S      S scopes with KERNELS launches each, one after the other (and one around the
- *                  work of each context) instead of one around everything
+ *     steps=S      S scopes with KERNELS launches each, one around each context's work
  *     benches=B    B more, each repeated 5 times; early: but left after the first time
  *     left         a scope is open when the session ends
  *     ms=T         goes on with its work for T ms
@@ -25,9 +24,8 @@
  *     fork=before  forks before cuInit: both processes do all of this
  *     fork=after   forks when all is done, and the child launches KERNELS more
  *     distinct     every launch of a thread is of a kernel of its own name
- *     namesake     half of the kernels have the name of one of the profiling library's own
- *     rate=N       each thread launches at most N kernels a millisecond (pace.h; 20), 0: as many
- *                  as it can
+ *     namesake     half of the kernels have a name of the profiling library's own
+ *     rate=N       each thread launches at most N kernels a ms (pace.h; 20), 0: as many as it can
  *     storm=S      S threads launch on and on, also while the process ends
  *     stuck        a thread is inside of a launch that never returns while the process ends
  *     wait         when all is done, says so in a line and waits for a line on stdin
@@ -69,6 +67,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
                    void **extra);
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream stream);
+int cuMemcpyPeerAsync(uint64_t to, void *at, uint64_t from, void *of, size_t n, cuda_stream stream);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream stream);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemFree_v2(uint64_t address);
@@ -98,7 +97,8 @@ static char namesake[] = "WaitNs", *even = relu;
 static int kernels = 1000, thread_count = 1, graphs, failures, storm, exit_code;
 static int rate = PACE_PER_MS;
 static int huge, error, detached;
-static int contexts, resets, modules, milliseconds, rounds, steps, benches, managed, allocations;
+static int contexts, resets, modules, milliseconds, rounds, steps, benches, managed, peers,
+    allocations;
 static struct {
     long long count, bytes, frees, freed, peak;
 } allocated;
@@ -258,7 +258,8 @@ static void work_graph(void)
     fake_graph_add(child, 2, 700, NULL);
     fake_graph_add(graph, 3, 400, child);
     cuGraphInstantiateWithFlags(&exec, graph, 0);
-    cuGraphLaunch(exec, NULL);
+    if (cuGraphLaunch(exec, NULL))
+        exit(BROKEN_EXIT);
     cuCtxSynchronize();
     cuGraphExecDestroy(exec);
     free(child);
@@ -375,6 +376,8 @@ static void work_all(void)
     for (int i = 0; i < graphs; i++)
         work_graph();
     work_allocations();
+    for (int i = 0; i < peers; i++)
+        cuMemcpyPeerAsync(0x2000, NULL, 0x1000, NULL, 4096, NULL);
     for (int i = 0; i < managed; i++) {
         fake_managed(4, 3);
         fake_managed(1, 65536);
@@ -447,17 +450,16 @@ static void wait_for_line(void)
 
 /* ---- main ---------------------------------------------------------------------------------- */
 
-/* Options with a number, "name=%d". */
-static const struct {
+static const struct { /* options with a number, "name=%d" */
     const char *name;
     int *value;
 } numbers[] = {
-    {"threads", &thread_count}, {"graphs", &graphs},     {"managed", &managed},
-    {"allocate", &allocations}, {"fail", &failures},     {"steps", &steps},
-    {"benches", &benches},      {"contexts", &contexts}, {"resets", &resets},
-    {"modules", &modules},      {"huge", &huge},         {"ms", &milliseconds},
-    {"sessions", &sessions},    {"storm", &storm},       {"rate", &rate},
-    {"exit", &exit_code},       {"detached", &detached},
+    {"peers", &peers},     {"threads", &thread_count}, {"graphs", &graphs},
+    {"managed", &managed}, {"allocate", &allocations}, {"fail", &failures},
+    {"steps", &steps},     {"benches", &benches},      {"contexts", &contexts},
+    {"resets", &resets},   {"modules", &modules},      {"huge", &huge},
+    {"ms", &milliseconds}, {"sessions", &sessions},    {"storm", &storm},
+    {"rate", &rate},       {"exit", &exit_code},       {"detached", &detached},
 };
 
 /* Options that are a word. */
@@ -559,8 +561,7 @@ int main(int argc, char **argv)
     if (preload && !dlopen(preload, RTLD_NOW))
         fprintf(stderr, "fake_program: %s\n", dlerror());
     bool before = !strcmp(fork_when, "before");
-    if (before)
-        child = fork();
+    child = before ? fork() : 0;
     capture_begin(false);
     int result = cuInit(0);
     if (result) {

@@ -68,22 +68,15 @@ static struct range_object {
 } profiler; /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Aborts at a client's mistake. */
-static void must(bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "fake CUPTI: %s\n", what);
-    abort();
-}
 
 bool range_kernel(const struct fake_op *op)
 {
     pthread_mutex_lock(&lock);
     bool ours = profiler.started && op->context == profiler.context;
     bool repeated = ours && profiler.kernels;
-    must(!repeated || !op->graph, "a graph is launched while kernels are repeated, and is lost");
-    must(!repeated || profiler.pushed < profiler.room, "more kernels than were asked for");
+    client_must(!repeated || !op->graph,
+                "a graph is launched while kernels are repeated, and is lost");
+    client_must(!repeated || profiler.pushed < profiler.room, "more kernels than were asked for");
     if (repeated) {
         struct range *r = &profiler.ranges[profiler.pushed++];
         snprintf(r->name, sizeof r->name, "%u", profiler.repeated++);
@@ -109,7 +102,8 @@ bool range_value(const void *image, size_t index, double *value)
 static pid_t process; /* that enabled first; guarded by lock */
 static uint64_t given_ranges, given_kernels;
 
-#define SIZED(p, type, last) must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
+#define SIZED(p, type, last)                                                                       \
+    client_must((p)->size == PROFILER_SIZE(type, last), #type ": another size")
 
 bool range_enabled(void)
 {
@@ -122,8 +116,8 @@ bool range_enabled(void)
 void range_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(!profiler.enabled || profiler.context != context,
-         "a context is destroyed while its ranges are counted");
+    client_must(!profiler.enabled || profiler.context != context,
+                "a context is destroyed while its ranges are counted");
     pthread_mutex_unlock(&lock);
 }
 
@@ -158,7 +152,7 @@ EXPORT int cuptiRangeProfilerEnable(struct range_enable_params *p)
                : script.old      ? CUPTI_E_NOT_SUPPORTED
                                  : CUPTI_E_HARDWARE_BUSY;
     pthread_mutex_lock(&lock);
-    must(!profiler.enabled, "ranges are enabled twice");
+    client_must(!profiler.enabled, "ranges are enabled twice");
     process = process ? process : getpid();
     profiler = (struct range_object){.enabled = true, .context = FAKE_CONTEXT_AT(p->context)};
     p->object = &profiler;
@@ -171,7 +165,8 @@ EXPORT int cuptiRangeProfilerDisable(struct range_object_params *p)
     SCRIPTED(cuptiRangeProfilerDisable);
     SIZED(p, range_object_params, object);
     pthread_mutex_lock(&lock);
-    must(p->object == &profiler && profiler.enabled, "ranges that are not enabled are disabled");
+    client_must(p->object == &profiler && profiler.enabled,
+                "ranges that are not enabled are disabled");
     free(profiler.ranges);
     profiler = (struct range_object){.enabled = false};
     pthread_mutex_unlock(&lock);
@@ -182,7 +177,7 @@ EXPORT int cuptiRangeProfilerGetCounterDataSize(struct range_image_size_params *
 {
     SCRIPTED(cuptiRangeProfilerGetCounterDataSize);
     SIZED(p, range_image_size_params, bytes);
-    must(p->ranges && p->nodes >= p->ranges && p->count, "an image of nothing");
+    client_must(p->ranges && p->nodes >= p->ranges && p->count, "an image of nothing");
     p->bytes = sizeof(struct image) + p->ranges * sizeof(struct range);
     return CUPTI_OK;
 }
@@ -207,10 +202,10 @@ EXPORT int cuptiRangeProfilerSetConfig(struct range_config_params *p)
         p->least_level != 1)
         return WRONG_ORDER;
     pthread_mutex_lock(&lock);
-    must(p->object == &profiler && profiler.enabled && !profiler.started,
-         "ranges are configured out of order");
+    client_must(p->object == &profiler && profiler.enabled && !profiler.started,
+                "ranges are configured out of order");
     profiler.image = (struct image *)p->image;
-    must(profiler.image->mark == IMAGE_MARK, "the image is not initialized");
+    client_must(profiler.image->mark == IMAGE_MARK, "the image is not initialized");
     free(profiler.ranges);
     profiler.ranges = calloc(p->ranges, sizeof *profiler.ranges);
     profiler.room = p->ranges;
@@ -243,10 +238,12 @@ EXPORT int cuptiRangeProfilerPushRange(struct range_push_params *p)
         return CUPTI_E_UNKNOWN;
     SIZED(p, range_push_params, name);
     pthread_mutex_lock(&lock);
-    must(profiler.started && !profiler.kernels && !profiler.open, "a range is pushed out of order");
-    must(profiler.pushed < profiler.room, "more ranges than were asked for");
+    client_must(profiler.started && !profiler.kernels && !profiler.open,
+                "a range is pushed out of order");
+    client_must(profiler.pushed < profiler.room, "more ranges than were asked for");
     struct range *r = &profiler.ranges[profiler.pushed++];
-    must(!profiler.pass || !strcmp(r->name, p->name), "another range than in the pass before");
+    client_must(!profiler.pass || !strcmp(r->name, p->name),
+                "another range than in the pass before");
     snprintf(r->name, sizeof r->name, "%s", p->name);
     r->kernels = 0;
     profiler.open = true;
@@ -261,7 +258,7 @@ EXPORT int cuptiRangeProfilerPopRange(struct range_object_params *p)
         return CUPTI_E_UNKNOWN;
     SIZED(p, range_object_params, object);
     pthread_mutex_lock(&lock);
-    must(profiler.open, "no range is open that could be popped");
+    client_must(profiler.open, "no range is open that could be popped");
     profiler.open = false;
     pthread_mutex_unlock(&lock);
     activity_own_kernel("WaitNs");
@@ -275,7 +272,7 @@ EXPORT int cuptiRangeProfilerStop(struct range_stop_params *p)
         return CUPTI_E_UNKNOWN;
     SIZED(p, range_stop_params, done);
     pthread_mutex_lock(&lock);
-    must(profiler.started && !profiler.open, "ranges are stopped out of order");
+    client_must(profiler.started && !profiler.open, "ranges are stopped out of order");
     profiler.started = false;
     p->done = ++profiler.pass == profiler.passes;
     pthread_mutex_unlock(&lock);
@@ -289,10 +286,10 @@ EXPORT int cuptiRangeProfilerDecodeData(struct range_decode_params *p)
         return CUPTI_E_UNKNOWN;
     SIZED(p, range_decode_params, dropped);
     pthread_mutex_lock(&lock);
-    must(!profiler.started, "ranges are decoded while they are counted");
-    must(profiler.pass == profiler.passes, "ranges are decoded before their last pass");
+    client_must(!profiler.started, "ranges are decoded while they are counted");
+    client_must(profiler.pass == profiler.passes, "ranges are decoded before their last pass");
     for (size_t i = 0; i < profiler.pushed; i++) {
-        must(profiler.image->count < profiler.image->room, "the image is not initialized");
+        client_must(profiler.image->count < profiler.image->room, "the image is not initialized");
         profiler.image->ranges[profiler.image->count++] = profiler.ranges[i];
         given_kernels += profiler.ranges[i].kernels;
         given_ranges++;
@@ -315,7 +312,7 @@ EXPORT int cuptiRangeProfilerCounterDataGetRangeInfo(struct range_info_params *p
     const struct image *image = (const struct image *)p->image;
     SCRIPTED(cuptiRangeProfilerCounterDataGetRangeInfo);
     SIZED(p, range_info_params, name);
-    must(p->index < image->count, "there is no such range");
+    client_must(p->index < image->count, "there is no such range");
     p->name = image->ranges[p->index].name;
     return CUPTI_OK;
 }

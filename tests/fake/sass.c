@@ -127,24 +127,15 @@ static struct context *context_at(cuda_context handle)
     return number < FAKE_CONTEXTS ? &contexts[number] : NULL;
 }
 
-/* Aborts at a client's mistake: the real library would corrupt its memory. */
-static void must(bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "fake CUPTI: %s\n", what);
-    abort();
-}
-
 void sass_launching(uint32_t context, bool begins)
 {
     if (context >= FAKE_CONTEXTS || begins == (here != 0))
         return;
     if (begins && sass_enabled()) {
-        must(!activity_enabled(CUPTI_KIND_KERNEL_SERIAL),
-             "a launch with serialized records stands still");
-        must(!atomic_load(&half_on) || atomic_load(&enabled) < 2,
-             "a launch beside a second context stands still");
+        client_must(!activity_enabled(CUPTI_KIND_KERNEL_SERIAL),
+                    "a launch with serialized records stands still");
+        client_must(!atomic_load(&half_on) || atomic_load(&enabled) < 2,
+                    "a launch beside a second context stands still");
     }
     atomic_fetch_add(&launching[begins ? context : here], begins ? 1 : -1);
     here = begins ? context : 0;
@@ -154,8 +145,8 @@ void sass_launching(uint32_t context, bool begins)
 static void must_be_quiet(cuda_context handle)
 {
     uint32_t number = FAKE_CONTEXT_AT(handle);
-    must(number >= FAKE_CONTEXTS || atomic_load(&launching[number]) == (here == number),
-         "counting is switched while another thread launches");
+    client_must(number >= FAKE_CONTEXTS || atomic_load(&launching[number]) == (here == number),
+                "counting is switched while another thread launches");
 }
 
 /* The kernel of that name; NULL: it does not count. [lock held] */
@@ -209,8 +200,8 @@ __attribute__((destructor)) static void write_totals(void)
 void sass_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
-    must(context >= FAKE_CONTEXTS || !contexts[context].on,
-         "a context is destroyed while it counts");
+    client_must(context >= FAKE_CONTEXTS || !contexts[context].on,
+                "a context is destroyed while it counts");
     pthread_mutex_unlock(&lock);
 }
 
@@ -241,7 +232,7 @@ void sass_module_gone(uint32_t context)
 EXPORT int cuptiSassMetricsGetProperties(struct sass_properties_params *p)
 {
     SCRIPTED(cuptiSassMetricsGetProperties);
-    must(p->size == sizeof *p && p->chip, "a metric of no chip");
+    client_must(p->size == sizeof *p && p->chip, "a metric of no chip");
     for (int i = 0; i < METRICS; i++) {
         if (strcmp(p->name, metrics[i].name) != 0 || (script.few && strstr(p->name, "_ideal")))
             continue;
@@ -257,13 +248,14 @@ EXPORT int cuptiSassMetricsSetConfig(struct sass_config_params *p)
     SCRIPTED(cuptiSassMetricsSetConfig);
     if (script.old)
         return CUPTI_E_NOT_SUPPORTED;
-    must(p->size == PROFILER_SIZE(sass_config_params, device), "the configuration has no size");
+    client_must(p->size == PROFILER_SIZE(sass_config_params, device),
+                "the configuration has no size");
     pthread_mutex_lock(&lock);
     int result = configured ? WRONG_ORDER : configured_once ? CUPTI_E_OUT_OF_MEMORY : CUPTI_OK;
     for (size_t i = 0; result == CUPTI_OK && i < p->count; i++) {
-        must(p->configs[i].id >= FIRST_ID && p->configs[i].id < FIRST_ID + METRICS &&
-                 p->configs[i].granularity == SASS_GRANULARITY_GPU,
-             "a metric that there is not");
+        client_must(p->configs[i].id >= FIRST_ID && p->configs[i].id < FIRST_ID + METRICS &&
+                        p->configs[i].granularity == SASS_GRANULARITY_GPU,
+                    "a metric that there is not");
         chosen[p->configs[i].id - FIRST_ID] = true;
     }
     if (result == CUPTI_OK)
@@ -289,8 +281,8 @@ EXPORT int cuptiSassMetricsUnsetConfig(struct sass_unset_params *p)
 EXPORT int cuptiSassMetricsEnable(struct sass_enable_params *p)
 {
     SCRIPTED(cuptiSassMetricsEnable);
-    must(p->size == PROFILER_SIZE(sass_enable_params, lazy) && p->lazy,
-         "all of a program's kernels would be instrumented");
+    client_must(p->size == PROFILER_SIZE(sass_enable_params, lazy) && p->lazy,
+                "all of a program's kernels would be instrumented");
     context_must_live(p->context);
     must_be_quiet(p->context);
     bool overlaid = script.zero || activity_enabled(CUPTI_KIND_KERNEL) || pc_enabled();
@@ -321,12 +313,12 @@ static size_t waiting(const struct context *c)
 EXPORT int cuptiSassMetricsDisable(struct sass_disable_params *p)
 {
     int result = scripted("cuptiSassMetricsDisable");
-    must(p->size == sizeof *p, "disable is given another size");
+    client_must(p->size == sizeof *p, "disable is given another size");
     must_be_quiet(p->context);
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool on = c && c->on;
-    must(!on || !c->unloaded, "code that was unloaded is written back");
+    client_must(!on || !c->unloaded, "code that was unloaded is written back");
     if (on) { /* where it fails, too: it has been tried */
         p->dropped = waiting(c) + (script.keep ? lost_warps : 0);
         for (size_t i = 0; i < c->count; i++)
@@ -341,7 +333,7 @@ EXPORT int cuptiSassMetricsDisable(struct sass_disable_params *p)
 EXPORT int cuptiSassMetricsGetDataProperties(struct sass_extent_params *p)
 {
     SCRIPTED(cuptiSassMetricsGetDataProperties);
-    must(p->size == sizeof *p, "the extent is given another size");
+    client_must(p->size == sizeof *p, "the extent is given another size");
     pthread_mutex_lock(&lock);
     const struct context *c = context_at(p->context);
     bool on = c && c->on;
@@ -360,7 +352,7 @@ static size_t give(const struct context *c, size_t number, struct sass_record *t
     size_t n = 0;
     for (int m = 0; m < METRICS; m++)
         for (uint32_t i = 0; i < 3 && chosen[m] && n < room; i++) {
-            must(to[n].size == sizeof *to && to[n].values, "a record is not prepared");
+            client_must(to[n].size == sizeof *to && to[n].values, "a record is not prepared");
             memset(to[n].values, 0, METRICS * sizeof *to[n].values); /* room for all of them */
             to[n].crc = 0xabc;
             to[n].function = 0;
@@ -378,8 +370,8 @@ EXPORT int cuptiSassMetricsFlushData(struct sass_flush_params *p)
     SCRIPTED(cuptiSassMetricsFlushData);
     if (driver_faulted())
         return CUPTI_E_UNKNOWN;
-    must(p->size == PROFILER_SIZE(sass_flush_params, instances) && p->data,
-         "the data is not prepared");
+    client_must(p->size == PROFILER_SIZE(sass_flush_params, instances) && p->data,
+                "the data is not prepared");
     pthread_mutex_lock(&lock);
     struct context *c = context_at(p->context);
     bool on = c && c->on;

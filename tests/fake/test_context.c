@@ -271,6 +271,30 @@ TEST(graphs_in_windows)
     run_free(&r);
 }
 
+/* Both kinds of copies make a graph fault (the fake library does that): copies to another device
+ * are recorded where they are asked for, and else the session says that there were some. */
+TEST(peer_copies)
+{
+    struct run r;
+    run_all(&r, &(struct run_setup){.program = LIST("100", "graphs=3", "peers=7")});
+    check_program(&r, 0);
+    check_complete(&r);
+    assert_string_equal(capability_of(&r, "copies", "status"), "collected");
+    assert_string_equal(capability_of(&r, "peer_copies", "status"), "not_requested");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 1);
+    check_contains(&r, text_at(r.report, "messages.0.text"), "peer_copies=true records them");
+    assert_null(json_object_get(at(r.report, "copies.by_kind"), "PtoP"));
+    run_free(&r);
+    run_all(&r, &(struct run_setup){.options = LIST("--option", "peer_copies=true"),
+                                    .program = LIST("100", "peers=7")});
+    check_program(&r, 0);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    assert_string_equal(capability_of(&r, "peer_copies", "status"), "collected");
+    assert_int_equal(json_array_size(at(r.report, "messages")), 0);
+    assert_int_equal(int_at(r.report, "copies.by_kind.PtoP.bytes"), 7 * 4096);
+    run_free(&r);
+}
+
 TEST(managed_memory)
 {
     struct run r;
@@ -379,6 +403,7 @@ int main(void)
         cmocka_unit_test(graphs_as_a_whole),
         cmocka_unit_test(graphs_of_an_old_library),
         cmocka_unit_test(graphs_in_windows),
+        cmocka_unit_test(peer_copies),
         cmocka_unit_test(managed_memory),
         cmocka_unit_test(allocations),
         cmocka_unit_test(no_allocations),

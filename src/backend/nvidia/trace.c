@@ -129,6 +129,7 @@ static void drain(struct trace *t)
     cupti_fatal_tell(t);
     if (!cupti_fatal(t))
         activity_kinds_look_for_ids(t);
+    activity_kinds_look_for_peers(t);
     nv_engines_drain(t);
     detach_taken(t);
     if (t->stopped)
@@ -218,7 +219,8 @@ static void say_unverified(const struct cupti *c, struct sink *s)
 static void begin_anew(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = t->kinds_said = false;
-    t->stopped = t->no_ids = t->announced = false;
+    t->stopped = t->no_ids = t->announced = t->peers_said = false;
+    atomic_store_explicit(&t->peer_calls, false, memory_order_relaxed);
     memset(t->engines, 0, sizeof t->engines);
     memset(&t->calls, 0, sizeof t->calls);
     atomic_store(&t->attach_state, ATTACH_NONE);

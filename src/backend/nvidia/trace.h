@@ -82,6 +82,8 @@ struct trace {
     bool kinds_said;         /* that kernels cannot be recorded in windows [who opens them] */
     bool graph_cuts_said;    /* that graphs were cut short [collector] */
     bool no_ids;             /* the program pushes no operation ids, it seems [collector] */
+    _Atomic bool peer_calls; /* the program copied between devices, and there is no record */
+    bool peers_said;         /* the same, said in this session [collector] */
     _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
     bool announced;             /* who else wants CUPTI has been said in this session [collector] */
     _Atomic bool announce;      /* statuses changed: drain tells the sink */

@@ -123,6 +123,7 @@ static const struct {
     {OPT_enable_external_correlation, ENGINE_TRACE, "Trace"},
     {OPT_enable_memory_tracking, ENGINE_TRACE, "Trace"},
     {OPT_enable_cuda_graphs_tracking, ENGINE_TRACE, "Trace"},
+    {OPT_peer_copies, ENGINE_TRACE, "Trace"},
     {OPT_managed_memory, ENGINE_TRACE, "Trace"},
     {OPT_cuda_graph_activity, ENGINE_TRACE, "Trace"},
     {OPT_pc_kernel_collect, ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING, "PcSampling or PmSampling"},

@@ -186,6 +186,7 @@ int engines_open(const struct options *o, const struct backend *b, enum gpufl_en
         .memory = o->enable_memory_tracking,
         .graph_launches = o->enable_cuda_graphs_tracking,
         .graphs_whole = strcasecmp(o->cuda_graph_activity, "launches") == 0,
+        .peer_copies = o->peer_copies,
         .managed = o->managed_memory,
         .yield = o->yield_cupti,
         .keep = o->keep_cupti,

@@ -20,8 +20,10 @@ static const struct {
 } kinds[] = {
     {CUPTI_KIND_OVERHEAD, "overhead", 0, false},
     {CUPTI_KIND_MEMCPY, "copies", 0, false},
-    {CUPTI_KIND_PEER, NULL, 0, false},
     {CUPTI_KIND_MEMSET, NULL, 0, false},
+    /* Never by default: with both kinds of copies and flushes from time to time, CUPTI 13.0 makes
+     * graphs that copy fault (ADR 16). */
+    {CUPTI_KIND_PEER, "peer_copies", offsetof(struct trace_config, peer_copies), false},
     /* Told by the calls' callbacks, in waits.c, and never enabled: see told_by_calls. */
     {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
     {CUPTI_KIND_EXTERNAL, "external_correlation",
@@ -339,4 +341,17 @@ void activity_kinds_look_for_ids(struct trace *t)
     t->no_ids = true;
     if (!detach_is_away(t) && !pc_sampling_binds())
         kind_disable(t, CUPTI_KIND_DRIVER);
+}
+
+/* ---- copies between devices -------------------------------------------------------------- */
+
+void activity_kinds_look_for_peers(struct trace *t)
+{
+    if (t->peers_said || !atomic_load_explicit(&t->peer_calls, memory_order_relaxed))
+        return;
+    t->peers_said = true;
+    t->sink->ops->message(t->sink, SEVERITY_WARNING, "cupti.peer_copies",
+                          "the program copies from one GPU to another, and these copies are not "
+                          "recorded: beside records of other copies CUPTI can make CUDA graphs "
+                          "fault. In a program without graphs peer_copies=true records them");
 }

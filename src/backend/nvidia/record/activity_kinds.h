@@ -55,4 +55,7 @@ void activity_kinds_announce_holder(struct trace *t);
  * first ones, these records are given up, unless the ids were asked for by name. [collector] */
 void activity_kinds_look_for_ids(struct trace *t);
 
+/* Says once a session that the program copies between devices and nobody records it. [collector] */
+void activity_kinds_look_for_peers(struct trace *t);
+
 #endif

@@ -33,6 +33,7 @@ struct form {
     uint8_t stream_at;
     uint8_t event_at;
     bool sync; /* an explicit synchronization */
+    bool peer; /* a copy from one device to another */
 };
 
 static struct {
@@ -107,6 +108,7 @@ static struct form form_of(const char *name)
     if (f.call != WAIT_EVENT && f.call != WAIT_STREAM_EVENT)
         f.event_at = NOT_THERE;
     f.async = strstr(name, "Async") != NULL || f.call == WAIT_STREAM_EVENT;
+    f.peer = strstr(name, "Peer") != NULL;
     f.per_thread = strstr(name, "_pts") != NULL; /* _ptsz, _ptds */
     f.always =
         f.call == WAIT_STREAM_EVENT || (!f.async && f.call != WAIT_OTHER && f.call != WAIT_MODULE);
@@ -179,9 +181,14 @@ static int64_t event_of(const struct form *f, const struct cupti_callback *c)
 
 /* ---- the call ---------------------------------------------------------------------------- */
 
+static bool kind_on(const struct trace *t, int kind)
+{
+    return atomic_load_explicit(&t->kinds, memory_order_relaxed) >> kind & 1;
+}
+
 static bool syncs_wanted(const struct trace *t)
 {
-    return atomic_load_explicit(&t->kinds, memory_order_relaxed) >> CUPTI_KIND_SYNC & 1;
+    return kind_on(t, CUPTI_KIND_SYNC);
 }
 
 void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupti_callback *c)
@@ -193,7 +200,10 @@ void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupt
     if (on && f->always)
         l.stack = s->ops->stack(s);
     /* The row of a synchronization has all but a scope that is inherited. */
-    bool joined = f->sync ? on && syncs_wanted(t) : f->recorded;
+    bool unrecorded = f->peer && !kind_on(t, CUPTI_KIND_PEER);
+    if (unrecorded && kind_on(t, CUPTI_KIND_MEMCPY))
+        atomic_store_explicit(&t->peer_calls, true, memory_order_relaxed);
+    bool joined = f->sync ? on && syncs_wanted(t) : f->recorded && !unrecorded;
     if (joined && ((l.stack && !f->sync) || s->ops->in_scope(s)))
         s->ops->launch(s, &l);
     *c->data = on ? (uint64_t)l.stack << START_BITS | ((uint64_t)clock_mono() & START_MASK) : 0;
@@ -214,7 +224,7 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
     uint32_t stack = f->always ? (uint32_t)(word >> START_BITS) : s->ops->stack(s);
     struct launch l = {
         .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .stack = stack};
-    if (f->recorded && !f->always && stack)
+    if (f->recorded && !f->always && stack && (!f->peer || kind_on(t, CUPTI_KIND_PEER)))
         s->ops->launch(s, &l);
     bool sync = f->sync && syncs_wanted(t);
     struct wait w = {.call = (enum wait_call)f->call,
