@@ -1,7 +1,7 @@
 /* part_head.c - see part_head.h. */
 #include "agent/part_head.h"
 
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "wire/decode.h"
 
 #include <errno.h>

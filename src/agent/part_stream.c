@@ -4,7 +4,7 @@
 
 #include "agent/zst.h"
 #include "base/alloc.h"
-#include "base/unzst.h"
+#include "base/packed/unzst.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "agent/upload_sessions.h"
 
 #include "base/alloc.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "base/process/alive.h"
 #include "wire/encode.h"
 #include "wire/end.h"

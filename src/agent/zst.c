@@ -2,7 +2,7 @@
 #include "agent/zst.h"
 
 #include "base/alloc.h"
-#include "base/libzstd.h"
+#include "base/packed/libzstd.h"
 
 enum { LEVEL = 1 };
 

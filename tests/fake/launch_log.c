@@ -1,7 +1,7 @@
 /* launch_log.c - see launch_log.h. */
 #include "tests/fake/launch_log.h"
 
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "wire/decode.h"
 
 #include <glob.h>

@@ -2,7 +2,7 @@
 #include "tests/idle/rows.h"
 
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "tests/test.h"
 #include "wire/decode.h"
 

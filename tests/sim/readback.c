@@ -2,7 +2,7 @@
 #include "readback.h"
 
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "wire/decode.h"
 
 #include <limits.h>

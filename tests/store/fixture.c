@@ -5,7 +5,7 @@
 #include "analyze/model/tiles.h"
 #include "analyze/read/discover.h"
 #include "base/alloc.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/keyed.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "base/thread.h"
 #include "wire/encode.h"
 

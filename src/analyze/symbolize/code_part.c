@@ -2,7 +2,7 @@
 #include "analyze/symbolize/code_part.h"
 
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "wire/encode.h"
 
 #include <errno.h>

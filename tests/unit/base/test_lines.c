@@ -1,6 +1,6 @@
 /* test_lines.c - every kind of file a log can be, whole and broken. */
 #include "base/alloc.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

@@ -1,9 +1,9 @@
 /* test_unzst.c - files packed with zstd: whole, in several frames, cut off, damaged; as lines. */
-#include "base/unzst.h"
+#include "base/packed/unzst.h"
 #include "tests/test.h"
 
 #include "base/alloc.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 
 #include <fcntl.h>
 #include <stdio.h>

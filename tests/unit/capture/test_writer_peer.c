@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 
 #include <limits.h>
 #include <stdio.h>

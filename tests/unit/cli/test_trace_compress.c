@@ -3,7 +3,7 @@
 #include "tests/test.h"
 
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 #include "analyze/read/discover.h"
 #include "analyze/report/report.h"
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "server/analysis/columns_report.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"

@@ -2,7 +2,7 @@
 #include "tests/unit/support/parts.h"
 
 #include "base/file.h"
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "wire/decode.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* peer_run.c - see peer_run.h. */
 #include "tests/unit/support/peer_run.h"
 
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "tests/test.h"
 
 #include <stdio.h>

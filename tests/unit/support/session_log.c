@@ -1,7 +1,7 @@
 /* session_log.c - see session_log.h. */
 #include "tests/unit/support/session_log.h"
 
-#include "base/lines.h"
+#include "base/packed/lines.h"
 #include "tests/test.h"
 #include "wire/decode.h"
 

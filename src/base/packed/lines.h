@@ -4,8 +4,8 @@
  * other. A file may be cut off (a crash): what can be inflated is delivered, then
  * lines_truncated tells. A line over max_line bytes is skipped and counted. One
  * owner at a time. */
-#ifndef GPUFL_BASE_LINES_H
-#define GPUFL_BASE_LINES_H
+#ifndef GPUFL_BASE_PACKED_LINES_H
+#define GPUFL_BASE_PACKED_LINES_H
 
 #include "base/err.h"
 

@@ -1,8 +1,8 @@
 /* libzstd.h - libzstd's interface in our own words; it is stable since 1.4.
  *
  * The library is opened at run time, where somebody packs or unpacks. [any] */
-#ifndef GPUFL_BASE_LIBZSTD_H
-#define GPUFL_BASE_LIBZSTD_H
+#ifndef GPUFL_BASE_PACKED_LIBZSTD_H
+#define GPUFL_BASE_PACKED_LIBZSTD_H
 
 #include <stddef.h>
 

@@ -9,10 +9,10 @@
  * Whether a file is gzip or zstd is seen from its first bytes, never from its name: a
  * log may be compressed while someone opens it. Members follow each other without
  * notice, as gzip allows; zeros or other bytes behind the last one are damage. */
-#include "base/lines.h"
+#include "base/packed/lines.h"
 
 #include "base/alloc.h"
-#include "base/unzst.h"
+#include "base/packed/unzst.h"
 #include "base/zmem.h"
 
 #include <errno.h>

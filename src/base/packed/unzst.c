@@ -1,8 +1,8 @@
 /* unzst.c - see unzst.h. */
-#include "base/unzst.h"
+#include "base/packed/unzst.h"
 
 #include "base/alloc.h"
-#include "base/libzstd.h"
+#include "base/packed/libzstd.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* libzstd.c - see libzstd.h. */
-#include "base/libzstd.h"
+#include "base/packed/libzstd.h"
 
 #include "base/dl.h"
 

@@ -5,8 +5,8 @@
  * it; a machine without the library gets a sentence. Frames may follow each other. Memory is
  * bounded by libzstd (128 MiB of window: `zstd --ultra --long=28` and more is refused). One owner
  * at a time. */
-#ifndef GPUFL_BASE_UNZST_H
-#define GPUFL_BASE_UNZST_H
+#ifndef GPUFL_BASE_PACKED_UNZST_H
+#define GPUFL_BASE_PACKED_UNZST_H
 
 #include "base/err.h"
 
