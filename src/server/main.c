@@ -1,9 +1,9 @@
 /* main.c - `gpufl-server`: serve by default, and the few other commands. */
 #include "base/clock.h"
-#include "server/api/local.h"
-#include "server/api/openapi.h"
 #include "server/common/logs.h"
+#include "server/local.h"
 #include "server/offline.h"
+#include "server/request/openapi.h"
 #include "server/server.h"
 
 #include <errno.h>

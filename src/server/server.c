@@ -11,11 +11,11 @@
 #include "base/file.h"
 #include "net/server/http_tls.h"
 #include "net/server/listen.h"
-#include "server/api/api.h"
-#include "server/api/local.h"
 #include "server/backup/backup.h"
 #include "server/common/logs.h"
 #include "server/from_kafka.h"
+#include "server/local.h"
+#include "server/request/handlers.h"
 
 #include "base/alloc.h"
 

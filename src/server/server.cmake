@@ -20,6 +20,17 @@ gpufl_module(server-parts
     common/logs.c
     options.c
     common/origin.c
+    local.c
+    request/access.c
+    request/app.c
+    request/call.c
+    request/counters.c
+    request/ids_list.c
+    request/openapi.c
+    request/param.c
+    request/route.c
+    request/rows.c
+    request/session_ref.c
     common/proxies.c
     common/gzip_doc.c
     common/pages.c

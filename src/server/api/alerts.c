@@ -1,8 +1,8 @@
 /* alerts.c - alert rules, the times when their conditions held, and the posts. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/rows.h"
 #include "server/auth/secret.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/rows.h"
 #include "server/watch/webhooks.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* auth.c - logins, the first admin, links that work once. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "base/clock.h"
 

@@ -1,10 +1,10 @@
 /* bookmarks.c - named places on a session's timeline. Members write them; whoever sees the session
  * reads them, also by a link. */
-#include "server/api/access.h"
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/rows.h"
 #include "server/auth/secret.h"
+#include "server/request/access.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/rows.h"
 
 #include "base/clock.h"
 

@@ -1,14 +1,14 @@
 /* compare.c - two sides of sessions, from the documents that their analysis left: no session is
  * opened, so that ten million kernels are compared as fast as ten. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "analyze/compare/compare.h"
 #include "analyze/compare/trees.h"
 #include "base/alloc.h"
 #include "server/analysis/analysis.h"
-#include "server/api/ids_list.h"
 #include "server/common/gzip_doc.h"
+#include "server/request/ids_list.h"
 
 #include <string.h>
 

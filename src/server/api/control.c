@@ -12,12 +12,12 @@
  * host and its key are bound to each other (meta_agent_put). From then on requests of that host go
  * to that key alone. Each agent listens on a topic of the live hub; what it hears is only that
  * there is something, and it asks with its key. */
-#include "server/api/access.h"
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/rows.h"
 #include "server/auth/secret.h"
 #include "server/common/capture_options.h"
+#include "server/request/access.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/rows.h"
 
 #include "base/clock.h"
 #include "base/intern.h"

@@ -1,8 +1,8 @@
 /* fleet.c - the newest state of hosts and GPUs, what runs there, their use by day, and sums
  * of kernels, scopes and lines. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/rows.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/rows.h"
 
 #include "base/alloc.h"
 #include "symbol/names/demangle.h"

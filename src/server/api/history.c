@@ -1,8 +1,8 @@
 /* history.c - one kernel, scope or application over sessions and days (docs/history.md): the
  * store has a row of each, analyze/compare/history.h says what is unusual. */
-#include "server/api/api.h"
 #include "server/api/history_rows.h"
-#include "server/api/parts.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "symbol/names/demangle.h"
 #include "symbol/names/shorten.h"

@@ -1,8 +1,8 @@
 /* info.c - health, version, description and metrics of the server. */
-#include "server/api/api.h"
-#include "server/api/openapi.h"
-#include "server/api/parts.h"
 #include "server/api/ready.h"
+#include "server/request/handlers.h"
+#include "server/request/openapi.h"
+#include "server/request/parts.h"
 
 #include "base/clock.h"
 #include "server/common/logs.h"

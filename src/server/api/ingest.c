@@ -2,9 +2,9 @@
  *
  * The header says whose and which body it is; ingest.h decides what of it is
  * accepted, and what is answered. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
 #include "server/api/quota.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "base/clock.h"
 

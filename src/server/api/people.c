@@ -1,9 +1,9 @@
 /* people.c - workspaces, members, keys, links, the audit log, retention. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/rows.h"
 #include "server/backup/backup.h"
 #include "server/common/logs.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/rows.h"
 
 #include "base/clock.h"
 

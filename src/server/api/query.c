@@ -2,11 +2,11 @@
  *
  * The route says which question; its parameters become the question's by their
  * names. Times come and go as ns since the session's start. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
 #include "server/api/series.h"
-#include "server/api/session_ref.h"
 #include "server/common/columns.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/session_ref.h"
 
 #include "wire/record.h"
 

@@ -3,9 +3,9 @@
  *
  * They are settings in the small tables, `quota.workspace.ID` and `quota.key.ID`, and are read
  * again each minute, so that all servers of these tables come to have them. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
 #include "server/api/quota.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "base/clock.h"
 

@@ -3,8 +3,8 @@
  * The report is made when a session ends, and now and then while it runs (analysis.h), and
  * stored as gzip. A part is cut out of it by its keys (docs/report.md), so that a page loads
  * what it shows. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "analyze/report/stack_files.h"
 #include "base/alloc.h"

@@ -4,7 +4,7 @@
  * steps of time begin at the same moments. */
 #include "server/api/series.h"
 
-#include "server/api/parts.h"
+#include "server/request/parts.h"
 
 #include "base/alloc.h"
 #include "base/order.h"

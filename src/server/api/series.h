@@ -7,7 +7,7 @@
 #ifndef GPUFL_SERVER_API_SERIES_H
 #define GPUFL_SERVER_API_SERIES_H
 
-#include "server/api/session_ref.h"
+#include "server/request/session_ref.h"
 
 bool series_is(enum store_query q);
 

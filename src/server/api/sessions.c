@@ -1,8 +1,8 @@
 /* sessions.c - lists of sessions, and their findings. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/rows.h"
 #include "server/common/logs.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/rows.h"
 
 #include "base/clock.h"
 

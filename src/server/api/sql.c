@@ -2,11 +2,11 @@
  *
  * Which sessions may be asked is decided here, as for every other address; the store checks the
  * statement and runs it in a separate process. The audit log has every statement. */
-#include "server/api/api.h"
-#include "server/api/ids_list.h"
-#include "server/api/parts.h"
-#include "server/api/session_ref.h"
 #include "server/common/logs.h"
+#include "server/request/handlers.h"
+#include "server/request/ids_list.h"
+#include "server/request/parts.h"
+#include "server/request/session_ref.h"
 
 #include "base/clock.h"
 

@@ -2,7 +2,7 @@
  *
  * First the joined tables of schema/sql.def, then each record of schema/records.def with the
  * session's id before its columns. Types are DuckDB's. The answer is the same for everybody. */
-#include "server/api/api.h"
+#include "server/request/handlers.h"
 
 #include "wire/record.h"
 

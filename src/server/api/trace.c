@@ -4,10 +4,10 @@
  * Made while it is sent, record by record: memory is that of the names, at most NAMES_MAX bytes,
  * whatever the session's size. A kind of lane is a process there, a stream or thread a thread;
  * times are microseconds since the session's start, exact to the nanosecond. */
-#include "server/api/api.h"
-#include "server/api/parts.h"
-#include "server/api/session_ref.h"
 #include "server/common/logs.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
+#include "server/request/session_ref.h"
 
 #include "base/alloc.h"
 #include "base/region.h"

@@ -1,6 +1,6 @@
 /* test_openapi.c - docs/openapi.json is what the tables say, and every reference in it leads
  * somewhere. */
-#include "server/api/openapi.h"
+#include "server/request/openapi.h"
 #include "tests/test.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* test_param.c - parameters of the path, the query and the body: values, or a problem that names
  * the one that is wrong. */
-#include "server/api/param.h"
+#include "server/request/param.h"
 #include "tests/test.h"
 
 #include "base/alloc.h"

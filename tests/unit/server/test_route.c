@@ -1,7 +1,7 @@
 /* test_route.c - the table of routes: whether its rows make sense, and are found. */
 #include "meta/meta.h"
-#include "server/api/param.h"
-#include "server/api/route.h"
+#include "server/request/param.h"
+#include "server/request/route.h"
 #include "store/store.h"
 #include "tests/test.h"
 

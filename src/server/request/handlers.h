@@ -1,9 +1,9 @@
-/* api.h - the handlers that schema/routes.def names: api_<handler>. A file is one subject. */
-#ifndef GPUFL_SERVER_API_API_H
-#define GPUFL_SERVER_API_API_H
+/* handlers.h - the handlers that schema/routes.def names: api_<handler>. A file is one subject. */
+#ifndef GPUFL_SERVER_REQUEST_HANDLERS_H
+#define GPUFL_SERVER_REQUEST_HANDLERS_H
 
 #include "net/server/http.h"
-#include "server/api/call.h"
+#include "server/request/call.h"
 
 struct parts;
 

@@ -1,9 +1,9 @@
 /* rows.h - writes rows of the small tables as answers: {"rows":[…],"next":…}, or one object. */
-#ifndef GPUFL_SERVER_API_ROWS_H
-#define GPUFL_SERVER_API_ROWS_H
+#ifndef GPUFL_SERVER_REQUEST_ROWS_H
+#define GPUFL_SERVER_REQUEST_ROWS_H
 
 #include "meta/meta.h"
-#include "server/api/call.h"
+#include "server/request/call.h"
 
 enum { ROWS_MEMORY = 64 << 20 /* bytes of the rows of one answer */ };
 

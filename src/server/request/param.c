@@ -1,5 +1,5 @@
 /* param.c - texts to values, strictly, with sentences for what is wrong. */
-#include "server/api/param.h"
+#include "server/request/param.h"
 
 #include "base/opt.h"
 

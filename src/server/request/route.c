@@ -1,8 +1,8 @@
 /* route.c - the table, and a walk over it: next to a request's cost, a hundred comparisons of short
  * texts are nothing. */
-#include "server/api/route.h"
+#include "server/request/route.h"
 
-#include "server/api/api.h"
+#include "server/request/handlers.h"
 
 #include <string.h>
 

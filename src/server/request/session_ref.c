@@ -1,10 +1,10 @@
 /* session_ref.c - opens a session for a question; see session_ref.h. */
-#include "server/api/session_ref.h"
+#include "server/request/session_ref.h"
 
 #include "base/intern.h"
-#include "server/api/parts.h"
 #include "server/common/logs.h"
 #include "server/intake/loader.h"
+#include "server/request/parts.h"
 
 #include "base/alloc.h"
 

@@ -1,5 +1,5 @@
 /* rows.c - writes rows with meta_json; see rows.h. */
-#include "server/api/rows.h"
+#include "server/request/rows.h"
 
 void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t count,
                const char *next)

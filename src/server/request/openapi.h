@@ -3,8 +3,8 @@
  * schema/routes.def, schema/queries.def and schema/meta.def say everything; this
  * only puts it into the form that programs read. docs/openapi.json is this text,
  * and a test compares them. Constant; any thread. */
-#ifndef GPUFL_SERVER_API_OPENAPI_H
-#define GPUFL_SERVER_API_OPENAPI_H
+#ifndef GPUFL_SERVER_REQUEST_OPENAPI_H
+#define GPUFL_SERVER_REQUEST_OPENAPI_H
 
 #include "base/buf.h"
 

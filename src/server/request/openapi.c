@@ -2,12 +2,12 @@
  *
  * Written with one line a member and sorted as the tables are, so that a change of
  * a row is a change of a few lines of docs/openapi.json. */
-#include "server/api/openapi.h"
+#include "server/request/openapi.h"
 
 #include "analyze/common/json_out.h"
 #include "meta/meta.h"
-#include "server/api/param.h"
 #include "server/auth/auth.h"
+#include "server/request/param.h"
 #include "store/store.h"
 
 #include <stdio.h>

@@ -3,13 +3,13 @@
  * Parameters have been checked, and who asks has been decided: a handler reads
  * ARG(c, <route>, <name>), asks, and answers. Runs on a worker, except the few
  * that never block. */
-#ifndef GPUFL_SERVER_API_CALL_H
-#define GPUFL_SERVER_API_CALL_H
+#ifndef GPUFL_SERVER_REQUEST_CALL_H
+#define GPUFL_SERVER_REQUEST_CALL_H
 
 #include "analyze/common/json_out.h"
-#include "server/api/access.h"
-#include "server/api/param.h"
-#include "server/api/route.h"
+#include "server/request/access.h"
+#include "server/request/param.h"
+#include "server/request/route.h"
 
 struct parts;
 

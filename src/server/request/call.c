@@ -1,8 +1,8 @@
 /* call.c - the steps that handlers share. */
-#include "server/api/call.h"
+#include "server/request/call.h"
 
-#include "server/api/parts.h"
 #include "server/common/logs.h"
+#include "server/request/parts.h"
 
 struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e)
 {

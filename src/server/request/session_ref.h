@@ -2,11 +2,11 @@
  *
  * Times of columns are CLOCK_MONOTONIC of the host; answers count them from the session's start,
  * which the session's first header line has. The start is searched once and remembered. [worker] */
-#ifndef GPUFL_SERVER_API_SESSION_REF_H
-#define GPUFL_SERVER_API_SESSION_REF_H
+#ifndef GPUFL_SERVER_REQUEST_SESSION_REF_H
+#define GPUFL_SERVER_REQUEST_SESSION_REF_H
 
 #include "meta/meta.h"
-#include "server/api/call.h"
+#include "server/request/call.h"
 #include "store/store.h"
 
 #include <pthread.h>

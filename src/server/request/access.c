@@ -1,9 +1,9 @@
 /* access.c - takes a request's credentials to auth, and auth's answer to the client. */
-#include "server/api/access.h"
+#include "server/request/access.h"
 
 #include "base/clock.h"
-#include "server/api/parts.h"
 #include "server/common/logs.h"
+#include "server/request/parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * handler sees it. What is wrong is answered with 400 and a sentence that names the
  * parameter and says what it may be: unknown ones, given twice, of another type,
  * out of range, missing. */
-#ifndef GPUFL_SERVER_API_PARAM_H
-#define GPUFL_SERVER_API_PARAM_H
+#ifndef GPUFL_SERVER_REQUEST_PARAM_H
+#define GPUFL_SERVER_REQUEST_PARAM_H
 
-#include "server/api/route.h"
+#include "server/request/route.h"
 
 struct value {
     bool given;       /* by the client, or it has a standard */

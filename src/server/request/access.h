@@ -2,8 +2,8 @@
  *
  * It lies between HTTP and auth.h: it takes headers and answers problems. It runs on a worker,
  * since it computes hashes and asks tables. */
-#ifndef GPUFL_SERVER_API_ACCESS_H
-#define GPUFL_SERVER_API_ACCESS_H
+#ifndef GPUFL_SERVER_REQUEST_ACCESS_H
+#define GPUFL_SERVER_REQUEST_ACCESS_H
 
 #include "server/auth/auth.h"
 

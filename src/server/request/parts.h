@@ -5,20 +5,20 @@
  *
  * Threads: server.c fills the struct before `ready` is stored with release; constant from then on.
  * What the pointers lead to knows its own threads. */
-#ifndef GPUFL_SERVER_API_PARTS_H
-#define GPUFL_SERVER_API_PARTS_H
+#ifndef GPUFL_SERVER_REQUEST_PARTS_H
+#define GPUFL_SERVER_REQUEST_PARTS_H
 
 #include "meta/meta.h"
 #include "net/server/http.h"
 #include "net/server/http_stream.h"
 #include "server/analysis/analysis.h"
-#include "server/api/counters.h"
-#include "server/api/session_ref.h"
 #include "server/auth/auth.h"
 #include "server/common/origin.h"
 #include "server/common/sql_gate.h"
 #include "server/intake/intake.h"
 #include "server/kafka/receiver.h"
+#include "server/request/counters.h"
+#include "server/request/session_ref.h"
 #include "server/watch/alerts.h"
 #include "server/watch/janitor.h"
 #include "store/store.h"

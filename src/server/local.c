@@ -1,5 +1,5 @@
 /* local.c - see local.h. */
-#include "server/api/local.h"
+#include "server/local.h"
 
 #include "base/clock.h"
 #include "net/server/http_stream.h"

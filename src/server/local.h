@@ -6,8 +6,8 @@
  * none has for a while, in which a page may be loaded again.
  *
  * Without that variable nothing of this happens: `gpufl-server --local` stays. */
-#ifndef GPUFL_SERVER_API_LOCAL_H
-#define GPUFL_SERVER_API_LOCAL_H
+#ifndef GPUFL_SERVER_LOCAL_H
+#define GPUFL_SERVER_LOCAL_H
 
 #include "base/err.h"
 #include "base/thread.h"

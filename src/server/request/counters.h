@@ -1,11 +1,11 @@
 /* counters.h - counts requests for /metrics: how many, how fast, how large.
  *
  * One row a route, atomics with relaxed order: sums need no order. [any] */
-#ifndef GPUFL_SERVER_API_COUNTERS_H
-#define GPUFL_SERVER_API_COUNTERS_H
+#ifndef GPUFL_SERVER_REQUEST_COUNTERS_H
+#define GPUFL_SERVER_REQUEST_COUNTERS_H
 
 #include "base/buf.h"
-#include "server/api/route.h"
+#include "server/request/route.h"
 
 #include <stdatomic.h>
 

@@ -3,11 +3,11 @@
  * The checks come in this order: the origin, the address, the parameters, all at once, since
  * they ask nobody; then, on a worker, who asks and what they may (access); only then the body. */
 #include "base/clock.h"
-#include "server/api/api.h"
-#include "server/api/parts.h"
 #include "server/common/logs.h"
 #include "server/common/pages.h"
 #include "server/common/proxies.h"
+#include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* counters.c - sums in, Prometheus' text out. */
-#include "server/api/counters.h"
+#include "server/request/counters.h"
 
 #include <inttypes.h>
 

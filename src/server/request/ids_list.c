@@ -1,5 +1,5 @@
 /* ids_list.c - see ids_list.h. */
-#include "server/api/ids_list.h"
+#include "server/request/ids_list.h"
 
 #include <string.h>
 

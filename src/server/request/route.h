@@ -1,8 +1,8 @@
 /* route.h - the addresses of the server as a table, and finding a request's row in it.
  *
  * Rows come from schema/routes.def. Constant after route_check; any thread. */
-#ifndef GPUFL_SERVER_API_ROUTE_H
-#define GPUFL_SERVER_API_ROUTE_H
+#ifndef GPUFL_SERVER_REQUEST_ROUTE_H
+#define GPUFL_SERVER_REQUEST_ROUTE_H
 
 #include "net/server/http.h"
 #include "server/auth/rights.h"
