@@ -1,9 +1,9 @@
 /* check.c - see check.h. */
 #include "agent/daemon/check.h"
 
-#include "agent/daemon/courier.h"
-#include "agent/daemon/folders.h"
-#include "agent/daemon/keeper.h"
+#include "agent/keep/keeper.h"
+#include "agent/send/courier.h"
+#include "agent/send/folders.h"
 #include "net/kafka/kafka.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef GPUFL_AGENT_DAEMON_CHECK_H
 #define GPUFL_AGENT_DAEMON_CHECK_H
 
-#include "agent/daemon/options.h"
+#include "agent/options/options.h"
 #include "base/err.h"
 
 /* Prints a line for each thing that is good. 0, or the first thing that is not. Changes nothing on

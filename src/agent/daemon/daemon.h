@@ -8,11 +8,11 @@
 #define GPUFL_AGENT_DAEMON_DAEMON_H
 
 #include "agent/daemon/control.h"
-#include "agent/daemon/courier.h"
-#include "agent/daemon/folders.h"
-#include "agent/daemon/kafka_way.h"
-#include "agent/daemon/keeper.h"
-#include "agent/daemon/orders.h"
+#include "agent/keep/keeper.h"
+#include "agent/orders/orders.h"
+#include "agent/send/courier.h"
+#include "agent/send/folders.h"
+#include "agent/send/kafka_way.h"
 #include "base/process/spawn.h"
 #include "net/server/http.h"
 

@@ -1,7 +1,7 @@
 /* main.c - `gpufl-agent`: run by default, and the commands to one that runs. */
 #include "agent/daemon/check.h"
 #include "agent/daemon/daemon.h"
-#include "agent/daemon/restoring.h"
+#include "agent/keep/restoring.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /* test_config_cache.c - the server's configurations as files: replaced as a whole, removed with the
  * server's own, and left alone where the answer is none. */
-#include "agent/daemon/config_cache.h"
+#include "agent/orders/config_cache.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* What the agent remembers on disk: marks and sessions that are done, over restarts and crashes. */
-#include "agent/daemon/cursor.h"
+#include "agent/send/cursor.h"
 #include "base/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"

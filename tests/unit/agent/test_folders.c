@@ -1,5 +1,5 @@
 /* Which folders are sessions, what is reported of them, and what is gone. */
-#include "agent/daemon/folders.h"
+#include "agent/send/folders.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* What the keeper notes: over restarts, lines that a crash cut off, and another archive. */
-#include "agent/daemon/keeper_notes.h"
+#include "agent/keep/keeper_notes.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

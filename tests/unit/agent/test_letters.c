@@ -1,5 +1,5 @@
 /* Dead letters: kept byte by byte, over restarts and crashes, and gone when they were delivered. */
-#include "agent/daemon/letters.h"
+#include "agent/send/letters.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/test.h"

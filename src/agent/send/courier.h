@@ -1,0 +1,141 @@
+/* courier.h - sends one body of a channel, and does what the answer asks for.
+ *
+ * A body begins where everything before was dealt with, and ends after a whole line. What
+ * happens next is decided by a table of statuses: go on, wait (408, 425, 429, 5xx, no answer),
+ * pause with an alarm (401, 403), send less (413, 400, 422), set the smallest refused piece aside
+ * as a dead letter, or leave the channel alone. Nothing is dropped: what cannot go waits on disk.
+ * Owner's thread; the counts are read by others under their lock. */
+#ifndef GPUFL_AGENT_SEND_COURIER_H
+#define GPUFL_AGENT_SEND_COURIER_H
+
+#include "agent/options/options.h"
+#include "agent/send/view.h"
+#include "net/client/backoff.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* Why nothing is sent at the moment. */
+enum courier_hold { HOLD_NONE, HOLD_WAIT, HOLD_KEY, HOLD_DISK };
+
+/* What others read: status, metrics. Counters only grow. */
+#define COURIER_COUNTS(N)                                                                          \
+    N(bodies, "Bodies that the server took")                                                       \
+    N(lines, "Lines that the server took, without those it had")                                   \
+    N(sent_bytes, "Bytes of bodies that went out, packed")                                         \
+    N(plain_bytes, "Plain bytes of the log that were dealt with")                                  \
+    N(answers_wait, "Requests answered with 408, 425, 429 or 5xx")                                 \
+    N(answers_key, "Requests answered with 401 or 403")                                            \
+    N(answers_large, "Requests answered with 413")                                                 \
+    N(answers_refused, "Requests answered with 400 or 422")                                        \
+    N(answers_other, "Requests answered with another status that is no success")                   \
+    N(unanswered, "Requests without an answer")                                                    \
+    N(dead_lines, "Lines and windows set aside as dead letters")                                   \
+    N(unnamed_lines, "Lines of windows that the server left out and did not name")                 \
+    N(completed, "Sessions called complete")                                                       \
+    N(blocked, "Times that a channel could not go on")                                             \
+    N(disk_errors, "Times that the state could not be written")
+
+struct courier_counts {
+#define COURIER_FIELD(name, help) uint64_t name;
+    COURIER_COUNTS(COURIER_FIELD)
+#undef COURIER_FIELD
+};
+
+struct courier {
+    const struct options *options;
+    struct remote *remote; /* owned */
+    struct cursor *cursor;
+    struct letters *letters;
+    struct backoff backoff;
+    enum part_pack pack;
+    int64_t held;     /* CLOCK_MONOTONIC ns: nothing is sent before */
+    int64_t in_state; /* since when it is held, or is not */
+    int64_t tokens, filled;
+    const volatile sig_atomic_t *stop;
+
+    pthread_mutex_t lock;
+    struct courier_counts counts; /* guarded by lock, with the next three */
+    enum courier_hold hold;
+    char why[416];   /* of hold */
+    int64_t success; /* CLOCK_REALTIME ns of the last good answer; 0: none yet */
+};
+
+/* Counts under the lock. */
+#define COURIER_COUNT(c, field, n)                                                                 \
+    do {                                                                                           \
+        pthread_mutex_lock(&(c)->lock);                                                            \
+        (c)->counts.field += (uint64_t)(n);                                                        \
+        pthread_mutex_unlock(&(c)->lock);                                                          \
+    } while (0)
+
+int courier_open(struct courier *c, const struct options *o, struct cursor *cursor,
+                 struct letters *letters, const volatile sig_atomic_t *stop, struct err *e);
+void courier_close(struct courier *c);
+/* A connection of its own to the server of the options, with the key as it is now. [any] */
+int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, struct remote **out,
+                 struct err *e);
+/* Makes the connection anew, with the key as it is now. */
+int courier_connect(struct courier *c, struct err *e);
+
+enum courier_step {
+    COURIER_ON,     /* something was brought on: once more */
+    COURIER_CAUGHT, /* nothing is left to send */
+    COURIER_HELD,   /* not now: c->held says until when */
+    COURIER_LEFT,   /* this channel or session cannot go on for now */
+};
+
+/* One body of each channel of the session, at most. */
+enum courier_step courier_step(struct courier *c, struct view *v, struct work *w);
+/* Tells the server that the session is complete. */
+enum courier_step courier_complete(struct courier *c, struct view *v, struct work *w);
+/* Sends a dead letter once more; *delivered says whether it arrived. Non-zero: not now. */
+int courier_letter(struct courier *c, const char *session, const char *channel,
+                   const struct letter *a, int fd, bool *delivered);
+
+/* ---- between courier.c, courier_answer.c, courier_body.c and courier_window.c --------------- */
+
+/* A body under way. */
+struct errand {
+    struct work *work;
+    struct course *course; /* NULL: no body, a question about the session */
+    const struct ship_part *part;
+    int64_t plain; /* bytes of the body */
+    int rc;        /* of the request */
+    struct err e;
+    struct remote_answer answer;
+};
+
+/* Decides by the answer. Waiting, the key and a deleted session are dealt with here. */
+enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good);
+/* Sets aside the lines that the answer names. */
+int courier_put_aside(struct courier *c, struct errand *x, int64_t *end);
+/* The places of the window's lines that have letters, in order: owned by the caller (mem_free). */
+int courier_window_gaps(struct courier *c, struct errand *x, struct part_gap **out, size_t *count);
+/* Sets aside the lines of a window that the answer names; *added says how many had no letter. */
+int courier_put_lines_aside(struct courier *c, struct errand *x, const struct part_gap *gaps,
+                            size_t gap_count, unsigned *added);
+/* Sets the whole body aside: a line that is refused alone, or a window. */
+int courier_put_body_aside(struct courier *c, struct errand *x);
+/* Holds for the state's disk. */
+enum courier_step courier_disk(struct courier *c, const struct err *e);
+void courier_hold_until(struct courier *c, enum courier_hold hold, int64_t until, const char *why);
+/* One body of a channel by offset. */
+enum courier_step courier_offsets(struct courier *c, struct view *v, struct errand *x);
+/* Sends what the stream gives. The result is in *x. */
+void courier_send_stream(struct courier *c, struct errand *x, struct part_stream *s,
+                         struct remote_body *b);
+/* A part that cannot be read: looked at anew where it moved, else left alone. */
+enum courier_step courier_unreadable(struct courier *c, struct view *v, struct errand *x);
+/* A failure to set lines aside. */
+enum courier_step courier_not_aside(struct courier *c, struct view *v, struct errand *x);
+/* One window. */
+enum courier_step courier_windows(struct courier *c, struct view *v, struct errand *x);
+/* Says of a channel once that it cannot go on. */
+enum courier_step courier_block(struct courier *c, struct errand *x, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Waits until the bandwidth allows another body, and pays for one. False: told to stop. */
+bool courier_may_send(struct courier *c);
+void courier_paid(struct courier *c, int64_t bytes);
+
+#endif

@@ -1,0 +1,32 @@
+/* watch.h - which of many folders something happened in: by inotify.
+ *
+ * A folder has a tag, the caller's number for it. Where a folder cannot be watched (no inotify, no
+ * room for another watch) the caller looks at it from time to time. Owner's thread. */
+#ifndef GPUFL_AGENT_SEND_WATCH_H
+#define GPUFL_AGENT_SEND_WATCH_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct watch {
+    int fd;        /* to wait on; -1: there is no inotify */
+    int32_t *tags; /* owned: by watch descriptor; -1: none */
+    size_t cap;
+    uint64_t refused; /* folders that could not be watched */
+};
+
+void watch_open(struct watch *w, bool off); /* off: nothing is watched */
+void watch_close(struct watch *w);
+
+/* The watch of a folder, or -1. */
+int watch_add(struct watch *w, const char *path, int32_t tag);
+void watch_remove(struct watch *w, int watch); /* -1: none */
+
+/* Gives the tag of each folder in which something happened since the last call. *missed: the
+ * system had more to say than it could keep. */
+void watch_take(struct watch *w, void (*touched)(void *arg, int32_t tag), void *arg, bool *missed);
+
+#endif
