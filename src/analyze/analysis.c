@@ -1,8 +1,8 @@
 /* analysis.c - the public functions of libgpufl-analysis.so. */
 #include "analyze/insight/findings.h"
-#include "analyze/report/kernel_view.h"
+#include "analyze/report/kernels/view.h"
 #include "analyze/report/report.h"
-#include "analyze/report/stack_files.h"
+#include "analyze/report/stacks/stack_files.h"
 #include "analyze/symbolize/symbolize.h"
 
 #include <errno.h>

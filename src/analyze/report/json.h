@@ -24,7 +24,7 @@ void json_put_sentences(struct json_out *j, const char *key, struct buf *text);
 /* A finding's member passes: numbers of those that it rests on, where there are some. */
 void json_evidence(const struct report *r, struct json_out *j, const struct insight *i);
 
-/* kernel_counters.c */
+/* kernels/counters.c */
 void json_kernel_counters(const struct report *r, struct json_out *j);
 
 /* The member answer, before all sections: answer_json.c. */

@@ -54,12 +54,12 @@ void page_insights(struct page *p);   /* insights.c */
 void page_session(struct page *p);    /* head.c */
 void page_ledger(struct page *p);     /* ledger.c */
 void page_kernels(struct page *p);    /* tables.c */
-void page_profile(struct page *p);    /* profile.c */
+void page_profile(struct page *p);    /* kernels/profile.c */
 void page_transfers(struct page *p);  /* tables.c */
 void page_sync_lines(struct page *p); /* insights.c */
 void page_idle(struct page *p);       /* idle.c */
 void page_waits(struct page *p);      /* tables.c */
-void page_scopes(struct page *p);     /* scopes.c */
+void page_scopes(struct page *p);     /* scopes/scopes.c */
 void page_metrics(struct page *p);    /* metrics.c */
 void page_messages(struct page *p);   /* ledger.c */
 
@@ -72,8 +72,8 @@ void page_cost(struct page *p);        /* ledger.c: what capturing cost the prog
 void page_put_headline(const struct model *m, const struct insight *i, struct buf *out);
 void page_steps_fact(struct page *p);    /* steps.c: how many, and what shares are of */
 void page_flaws(struct page *p);         /* head.c: no clean end, damage, another engine */
-void page_occupancy(struct page *p);     /* occupancy.c */
-void page_scope_samples(struct page *p); /* samples.c */
+void page_occupancy(struct page *p);     /* kernels/occupancy.c */
+void page_scope_samples(struct page *p); /* scopes/samples.c */
 void page_shared(struct page *p);        /* shared.c: whose samples they are */
 /* " Of pass 2 (PcSampling)." where the kind of data is a pass's. */
 void page_of_pass(struct page *p, unsigned kind);

@@ -1,7 +1,7 @@
 /* outcome.c - documents, findings, history and sums of a session; see outcome.h. */
 #include "server/analysis/outcome.h"
 
-#include "analyze/report/kernel_view.h"
+#include "analyze/report/kernels/view.h"
 #include "base/intern.h"
 #include "meta/together.h"
 #include "server/analysis/columns_report.h"

@@ -6,7 +6,7 @@
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
 
-#include "analyze/report/stack_files.h"
+#include "analyze/report/stacks/stack_files.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "server/analysis/analysis.h"

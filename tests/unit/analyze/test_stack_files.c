@@ -2,7 +2,7 @@
  * tools themselves in tests/e2e and in the dashboard's tests; here are the bytes and odd input. */
 #include "tests/test.h"
 
-#include "analyze/report/stack_files.h"
+#include "analyze/report/stacks/stack_files.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * the calls, wall and GPU time of its openings. */
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
-#include "analyze/report/scope_view.h"
+#include "analyze/report/scopes/view.h"
 #include "tests/test.h"
 
 #include "base/alloc.h"

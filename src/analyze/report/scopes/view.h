@@ -1,9 +1,9 @@
-/* scope_view.h - the scopes worth showing, in the order of a tree.
+/* view.h - the scopes worth showing, in the order of a tree.
  *
  * They are the first `top` by wall or GPU time, whichever is longer, each with the scopes around
  * it. Among siblings the longest comes first. Owner's thread. */
-#ifndef GPUFL_ANALYZE_REPORT_SCOPE_VIEW_H
-#define GPUFL_ANALYZE_REPORT_SCOPE_VIEW_H
+#ifndef GPUFL_ANALYZE_REPORT_SCOPES_VIEW_H
+#define GPUFL_ANALYZE_REPORT_SCOPES_VIEW_H
 
 #include "analyze/model/scopes/scopes.h"
 

@@ -1,5 +1,5 @@
-/* scope_view.c - rank the scopes, keep the first, and list them depth first. */
-#include "analyze/report/scope_view.h"
+/* view.c - rank the scopes, keep the first, and list them depth first. */
+#include "analyze/report/scopes/view.h"
 
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"

@@ -1,7 +1,7 @@
-/* kernel_view.h - all that is known of the instructions of a function, in their order: text,
+/* view.h - all that is known of the instructions of a function, in their order: text,
  * line, samples by reason, metrics; for the text and the JSON report. Owner's thread. */
-#ifndef GPUFL_ANALYZE_REPORT_KERNEL_VIEW_H
-#define GPUFL_ANALYZE_REPORT_KERNEL_VIEW_H
+#ifndef GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
+#define GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 
 #include "analyze/model/model.h"
 

@@ -1,5 +1,5 @@
-/* kernel_view.c - see kernel_view.h. */
-#include "analyze/report/kernel_view.h"
+/* view.c - see view.h. */
+#include "analyze/report/kernels/view.h"
 
 #include "analyze/insight/profile.h"
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* kernel_counters.c - hardware counters of single kernels, where one is named: text and
+/* counters.c - hardware counters of single kernels, where one is named: text and
  * JSON.
  *
  * Such a session need not have samples or disassembled code: its kernels are names, not functions
@@ -6,7 +6,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/report/json.h"
-#include "analyze/report/kernel_view.h"
+#include "analyze/report/kernels/view.h"
 #include "analyze/report/page.h"
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,7 +1,7 @@
-/* scopes_json.c - scopes and the kernels that ran in them, for programs. */
-#include "analyze/common/cells.h"
+/* json.c - scopes and the kernels that ran in them, for programs. */
 #include "analyze/report/json.h"
-#include "analyze/report/scope_view.h"
+#include "analyze/common/cells.h"
+#include "analyze/report/scopes/view.h"
 #include "symbol/names/demangle.h"
 
 enum { PATH_DEPTH = 64 };

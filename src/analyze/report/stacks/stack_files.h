@@ -4,8 +4,8 @@
  * A frame "name (file:12)" becomes a function with its file and line. Stacks of the two trees, of
  * the host that was blocked and of the GPU, are two values or two profiles: they do not add up.
  * CORRUPT: a line is none. [any] */
-#ifndef GPUFL_ANALYZE_REPORT_STACK_FILES_H
-#define GPUFL_ANALYZE_REPORT_STACK_FILES_H
+#ifndef GPUFL_ANALYZE_REPORT_STACKS_STACK_FILES_H
+#define GPUFL_ANALYZE_REPORT_STACKS_STACK_FILES_H
 
 #include "analyze/report/report.h"
 #include "base/buf.h"

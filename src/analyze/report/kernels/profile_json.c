@@ -2,7 +2,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/insight/profile.h"
 #include "analyze/report/json.h"
-#include "analyze/report/kernel_view.h"
+#include "analyze/report/kernels/view.h"
 #include "base/alloc.h"
 
 #include <math.h>

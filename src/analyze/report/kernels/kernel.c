@@ -2,7 +2,7 @@
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
 #include "analyze/report/cells.h"
-#include "analyze/report/kernel_view.h"
+#include "analyze/report/kernels/view.h"
 #include "analyze/report/page.h"
 #include "base/alloc.h"
 #include "base/err.h"

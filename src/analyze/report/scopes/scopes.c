@@ -10,7 +10,7 @@
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
 #include "analyze/report/page.h"
-#include "analyze/report/scope_view.h"
+#include "analyze/report/scopes/view.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "symbol/names/demangle.h"

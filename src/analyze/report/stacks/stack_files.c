@@ -2,7 +2,7 @@
  *
  * Both writers walk the lines once and intern what they meet, so that each frame is described
  * once. pprof has its tables of functions and texts after the samples, which its format allows. */
-#include "analyze/report/stack_files.h"
+#include "analyze/report/stacks/stack_files.h"
 
 #include "base/alloc.h"
 #include "base/intern.h"
