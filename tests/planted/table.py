@@ -198,7 +198,7 @@ CASES = [
 
 # Rules that no program here plants, and the test that does: the programs make no CUDA graphs, and are one process each.
 ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c",
-             "rank_wait": "tests/unit/analyze/test_ranks.c"}
+             "rank_wait": "tests/unit/analyze/insight/test_ranks.c"}
 
 MARK = re.compile(r"PLANTED: ([\w-]+)")
 

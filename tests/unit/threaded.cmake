@@ -3,7 +3,7 @@
 # is no sanitizer: a program of theirs that starts another ends (support/one_thread.c), and belongs here.
 set(GPUFL_THREADED
   agent/http_client
-  analyze/feed analyze/load
+  analyze/model/load analyze/read/feed
   backend/nvidia_buffers backend/nvidia_detach backend/nvidia_driver_gate backend/nvidia_graphs backend/nvidia_local_memory
   backend/nvidia_nvml backend/nvidia_own_kernels backend/nvidia_sass_gate backend/toy_vendor
   base/fd_thread base/intern base/queue base/ring base/thread base/tick

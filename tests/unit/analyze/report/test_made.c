@@ -1,4 +1,4 @@
-/* test_report_made.c - reports of logs made for the test: hostile names, ends of every kind, idle
+/* test_made.c - reports of logs made for the test: hostile names, ends of every kind, idle
  * GPUs, scopes, the public client's stacks, nothing, and an engine that another one replaced. */
 #include "tests/test.h"
 #include "tests/unit/support/make_log.h"

@@ -1,4 +1,4 @@
-/* test_report_occupancy.c - the text report says what limits each kernel's occupancy, and how to
+/* test_occupancy.c - the text report says what limits each kernel's occupancy, and how to
  * ask for metrics of devices and host where a session has none. */
 #include "tests/test.h"
 #include "tests/unit/support/reported.h"

@@ -1,0 +1,7 @@
+# Two sessions or runs, and the history of many.
+foreach(name history)
+  gpufl_test(${name} DEPS analyze)
+endforeach()
+foreach(name compare trees)
+  gpufl_test(${name} DEPS analyze PkgConfig::JANSSON)
+endforeach()
