@@ -373,15 +373,15 @@ static void give_text(const struct remote *r, struct remote_text *out)
         *out = (struct remote_text){r->answer.body.data, r->answer.body.len, r->answer.tag};
 }
 
-int remote_post(struct remote *r, const char *path, const char *json, size_t len,
-                struct remote_answer *a, struct remote_text *out, struct err *e)
+int remote_post(struct remote *r, const char *path, const struct buf *json, struct remote_answer *a,
+                struct remote_text *out, struct err *e)
 {
     char full[PATH_SIZE];
-    struct http_client_text source = {json, len};
+    struct http_client_text source = {json->data, json->len};
     struct http_client_call call = {.method = "POST",
                                     .path = full,
                                     .read = http_client_read_text,
-                                    .body_size = (int64_t)len,
+                                    .body_size = (int64_t)json->len,
                                     .arg = &source};
     struct fields f = {.items = call.fields};
     snprintf(full, sizeof full, "%s%s", r->api, path);

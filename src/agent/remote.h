@@ -7,6 +7,7 @@
 #define GPUFL_AGENT_REMOTE_H
 
 #include "agent/part_head.h"
+#include "base/buf.h"
 #include "net/client/http_client.h"
 
 enum { REMOTE_CHANNELS = 32, REMOTE_ERRORS = 32 };
@@ -113,8 +114,8 @@ struct remote_text {
 };
 
 /* path comes after the API's path. out: may be NULL. */
-int remote_post(struct remote *r, const char *path, const char *json, size_t len,
-                struct remote_answer *a, struct remote_text *out, struct err *e);
+int remote_post(struct remote *r, const char *path, const struct buf *json, struct remote_answer *a,
+                struct remote_text *out, struct err *e);
 /* tag: of the document that is there already, "": none; then the answer may be 304. */
 int remote_get_tagged(struct remote *r, const char *path, const char *tag, struct remote_answer *a,
                       struct remote_text *out, struct err *e);

@@ -18,7 +18,8 @@ int zst_open(struct zst **out, struct err *e); /* UNAVAILABLE without libzstd, N
 void zst_close(struct zst *z);                 /* NULL: none */
 
 /* Packs bytes of *in, moving *in and *left on, into out: how many bytes that gave, -1: libzstd
- * failed. last: nothing follows *in. *done: the frame has ended. */
+ * failed. last: nothing follows *in. *done: the frame has ended. Seven parameters: *in and *left
+ * are members of the caller's z_stream, which zst.c does not know. */
 ptrdiff_t zst_pack(struct zst *z, const unsigned char **in, unsigned *left, bool last, char *out,
                    size_t room, bool *done);
 

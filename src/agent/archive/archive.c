@@ -131,12 +131,12 @@ static void note_sent(struct manifest *sent, const struct manifest_file *f)
 }
 
 /* Sends a file unless the earlier manifest has it, or an earlier try sent it. */
-static int put_file(struct s3 *s, const char *folder, const struct manifest *m,
-                    struct manifest_file *f, const struct manifest *before, struct manifest *sent,
-                    struct archive_counts *n, struct s3_answer *why, struct err *e)
+static int put_file(const struct archive_job *job, struct manifest_file *f,
+                    const struct manifest *before, struct err *e)
 {
     char key[MANIFEST_KEY];
     struct stat st;
+    const char *folder = job->folder;
     struct sending x = {.fd = open_file(folder, f->name, &st), .size = f->bytes};
     if (f->bytes > OBJECT_MOST)
         return err_set(e, GPUFL_E_INVAL, "%s/%s has more than 5 GiB, which is no part of a log",
@@ -144,24 +144,24 @@ static int put_file(struct s3 *s, const char *folder, const struct manifest *m,
     if (x.fd < 0)
         return changed(folder, f->name, e);
     int rc = sum_file(&x, f->sha256) ? changed(folder, f->name, e) : 0;
-    if (!rc && (has(before, f) || has(sent, f))) {
-        n->had++;
+    if (!rc && (has(before, f) || has(job->sent, f))) {
+        job->counts->had++;
     } else if (!rc) {
         const struct s3_body b = {.read = read_some,
                                   .arg = &x,
                                   .size = f->bytes,
                                   .sha256 = f->sha256,
                                   .type = "application/octet-stream"};
-        manifest_file_key(m->session, f, key);
-        rc = s3_put(s, key, &b, why, e);
+        manifest_file_key(job->m->session, f, key);
+        rc = s3_put(job->s3, key, &b, job->why, e);
         if (rc == GPUFL_E_STATE && x.at < x.size && fstat(x.fd, &st) == 0 && st.st_size < x.size)
             rc = changed(folder, f->name, e);
-        if (!rc && why->status / 100 != 2)
-            rc = s3_refusal(s, why, e);
+        if (!rc && job->why->status / 100 != 2)
+            rc = s3_refusal(job->s3, job->why, e);
         if (!rc)
-            note_sent(sent, f);
-        n->objects += !rc;
-        n->bytes += rc ? 0 : (uint64_t)f->bytes;
+            note_sent(job->sent, f);
+        job->counts->objects += !rc;
+        job->counts->bytes += rc ? 0 : (uint64_t)f->bytes;
     }
     close(x.fd);
     return rc;
@@ -255,31 +255,30 @@ static void remove_before(struct s3 *s, const struct manifest *m, const struct m
     }
 }
 
-int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct manifest *sent,
-                struct archive_counts *n, struct s3_answer *why, struct err *e)
+int archive_put(const struct archive_job *job, struct err *e)
 {
-    struct manifest before;
-    *why = (struct s3_answer){.retry_after = -1};
+    struct manifest *m = job->m, *sent = job->sent, before;
+    *job->why = (struct s3_answer){.retry_after = -1};
     if (!manifest_is_session(m->session))
         return err_set(e, GPUFL_E_INVAL, "'%.80s' is no session's name", m->session);
     manifest_init(&before);
     if (strcmp(sent->session, m->session) != 0)
         manifest_fini(sent);
     memcpy(sent->session, m->session, sizeof sent->session);
-    int rc = archive_list(folder, m, e);
+    int rc = archive_list(job->folder, m, e);
     if (!rc && !m->count)
-        rc = err_set(e, GPUFL_E_STATE, "%s has no part of a log any more", folder);
+        rc = err_set(e, GPUFL_E_STATE, "%s has no part of a log any more", job->folder);
     if (!rc)
-        rc = find_before(s, m, &before, why, e);
+        rc = find_before(job->s3, m, &before, job->why, e);
     for (size_t i = 0; !rc && i < m->count; i++)
-        rc = put_file(s, folder, m, &m->files[i], &before, sent, n, why, e);
-    if (!rc && !archive_is_same(folder, m))
-        rc = changed(folder, "", e);
+        rc = put_file(job, &m->files[i], &before, e);
+    if (!rc && !archive_is_same(job->folder, m))
+        rc = changed(job->folder, "", e);
     m->written = clock_real();
     if (!rc)
-        rc = put_manifest(s, m, why, e);
+        rc = put_manifest(job->s3, m, job->why, e);
     if (!rc) {
-        remove_before(s, m, &before);
+        remove_before(job->s3, m, &before);
         manifest_fini(sent);
     }
     manifest_fini(&before);

@@ -18,13 +18,20 @@ struct archive_counts {
     uint64_t had;            /* objects that were there already */
 };
 
-/* Archives the folder. The caller has set m->session, app and host; m gets the files. sent has what
- * an earlier call sent of the same session before it failed, and gets what this one sends. Codes:
- * UNAVAILABLE: another try makes sense; PERM, NOENT: the storage refuses (key, bucket); STATE: told
- * to stop, or the files changed meanwhile; INVAL: it cannot be archived so, or another host's
- * session has the name. */
-int archive_put(struct s3 *s, const char *folder, struct manifest *m, struct manifest *sent,
-                struct archive_counts *n, struct s3_answer *why, struct err *e);
+/* A session to archive. All of it is the caller's. */
+struct archive_job {
+    struct s3 *s3;
+    const char *folder;
+    struct manifest *m;    /* session, app and host are set; gets the files */
+    struct manifest *sent; /* what an earlier call sent of the session before it failed; grows */
+    struct archive_counts *counts;
+    struct s3_answer *why; /* gets the storage's last answer */
+};
+
+/* Archives the folder. Codes: UNAVAILABLE: another try makes sense; PERM, NOENT: the storage
+ * refuses (key, bucket); STATE: told to stop, or the files changed meanwhile; INVAL: the folder
+ * cannot be archived so, or another host's session has the name. */
+int archive_put(const struct archive_job *job, struct err *e);
 
 /* Reads a session's manifest. NOENT: none is there. INVAL: it is damaged. */
 int archive_manifest(struct s3 *s, const char *session, struct manifest *m, struct s3_answer *why,

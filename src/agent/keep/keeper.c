@@ -271,9 +271,10 @@ static enum keeper_fate archive_item(struct keeper *k, struct keeper_item *it)
     if (folders_time(it->path) != it->stamp)
         return KEEPER_DROP;
     manifest_init(&m);
+    const struct archive_job job = {k->s3, it->path, &m, &k->sent, &n, &why};
     int rc = name_session(it, &m, &e);
     if (!rc)
-        rc = archive_put(k->s3, it->path, &m, &k->sent, &n, &why, &e);
+        rc = archive_put(&job, &e);
     KEEPER_COUNT(k, archived_objects, n.objects);
     KEEPER_COUNT(k, archived_bytes, n.bytes);
     manifest_fini(&m);

@@ -38,8 +38,7 @@ static int post(struct orders *o, const char *path, const char *members, struct 
     buf_str(&body, "{\"host\":");
     buf_json_str(&body, o->host);
     buf_printf(&body, "%s%s}", *members ? "," : "", members);
-    int rc = buf_error(&body) ? err_nomem(e)
-                              : remote_post(o->asker, path, body.data, body.len, &a, out, e);
+    int rc = buf_error(&body) ? err_nomem(e) : remote_post(o->asker, path, &body, &a, out, e);
     buf_fini(&body);
     if (!rc && a.status >= 300)
         rc = err_set(e,

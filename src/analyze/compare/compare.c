@@ -111,20 +111,21 @@ static int add_shapes(struct comparison *c, struct compare_side *s, const struct
 }
 
 /* The sessions of a side that know which kernels, or scopes, they had. */
-static size_t knowing(const struct comparison *c, unsigned side, bool kernels)
+static double knowing(const struct comparison *c, unsigned side, bool kernels)
 {
-    size_t n = 0;
+    double n = 0;
     for (size_t i = 0; i < c->counts[side]; i++)
         n += kernels ? c->sides[side][i]->kernel_count != CELL_NULL
                      : !c->sides[side][i]->scopes_unknown;
     return n;
 }
 
-/* logs: of the mean duration of each session that has it. */
+/* each: the sessions of the side that know what they had. logs: of the mean duration of each
+ * session that has the item. */
 static int sum_side(struct comparison *c, struct compare_side *s, const struct found *f, size_t n,
-                    unsigned side, bool kernels, double logs[COMPARE_SESSIONS])
+                    double each, double logs[COMPARE_SESSIONS])
 {
-    double each = (double)knowing(c, side, kernels), gpu = 0;
+    double gpu = 0;
     int rc = 0;
     for (size_t i = 0; !rc && i < n;) {
         int64_t calls = 0, total = 0;
@@ -217,8 +218,8 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
                               .better = NAN,
                               .p = NAN,
                               .q = NAN};
-    int rc = sum_side(c, &r->sides[0], f, na, 0, kernels, logs[0]);
-    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, 1, kernels, logs[1]);
+    int rc = sum_side(c, &r->sides[0], f, na, knowing(c, 0, kernels), logs[0]);
+    rc = rc ? rc : sum_side(c, &r->sides[1], f + na, n - na, knowing(c, 1, kernels), logs[1]);
     rc = rc ? rc : test_row(r, f, na, n - na, logs);
     r->difference = r->sides[1].total_each - r->sides[0].total_each;
     r->shapes_differ =

@@ -39,56 +39,62 @@ static bool is_worth(const struct model *m, int64_t ns)
     return ns > 0 && insight_is_share(m, ns, INSIGHT_rank_wait, 100);
 }
 
+/* What a finding is about. */
+struct lateness {
+    const struct rank_late *rank; /* the one that came late, or the latest of several */
+    unsigned ranks;
+    int64_t ns; /* for which others waited */
+};
+
 /* Adds a finding with its title; the caller says the text. */
-static int begin(const struct model *m, const struct rank_late *l, unsigned ranks, int64_t ns,
-                 struct buf *text, struct insight **i, struct insights *to)
+static int begin(const struct model *m, const struct lateness *l, struct buf *text,
+                 struct insight **i, struct insights *to)
 {
     int rc = insight_add(to, "rank_wait", i);
     if (rc)
         return rc;
     buf_str(text, "Others waited for ");
-    sum_ranks_put(m, l->rank, text);
-    if (ranks > 1)
-        buf_printf(text, " and %u more", ranks - 1);
+    sum_ranks_put(m, l->rank->rank, text);
+    if (l->ranks > 1)
+        buf_printf(text, " and %u more", l->ranks - 1);
     rc = insight_say(&(*i)->title, text);
-    (*i)->device = m->ranks.items[l->rank].device;
-    (*i)->gives_back = ns;
-    (*i)->severity = insight_by_share(m, ns);
-    insight_fact(*i, "rank", m->ranks.items[l->rank].number);
-    insight_fact(*i, "waited_ns", ns);
-    insight_fact(*i, "collectives", (int64_t)l->collectives);
+    (*i)->device = m->ranks.items[l->rank->rank].device;
+    (*i)->gives_back = l->ns;
+    (*i)->severity = insight_by_share(m, l->ns);
+    insight_fact(*i, "rank", m->ranks.items[l->rank->rank].number);
+    insight_fact(*i, "waited_ns", l->ns);
+    insight_fact(*i, "collectives", (int64_t)l->rank->collectives);
     return rc;
 }
 
 /* "In collectives the GPUs did nothing but wait for 1.20 s (34 % of the run), until rank 1 came" */
-static void put_waited(const struct model *m, const struct rank_late *l, unsigned ranks, int64_t ns,
-                       struct buf *out)
+static void put_waited(const struct model *m, const struct lateness *l, struct buf *out)
 {
     buf_str(out, "In collectives the GPUs did nothing but wait for ");
-    put_time(m, ns, out);
+    put_time(m, l->ns, out);
     buf_str(out, ", until ");
-    sum_ranks_put(m, l->rank, out);
-    if (ranks > 1)
-        buf_printf(out, " or one of %u others", ranks - 1);
+    sum_ranks_put(m, l->rank->rank, out);
+    if (l->ranks > 1)
+        buf_printf(out, " or one of %u others", l->ranks - 1);
     buf_str(out, " came");
 }
 
 static int add_line(const struct model *m, uint32_t place, const struct place_sum *s,
                     struct insights *to)
 {
-    const struct rank_late *l = &m->rank_waits.late[s->late];
+    const struct lateness l = {&m->rank_waits.late[s->late], s->ranks, s->ns};
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct insight *i;
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    int rc = begin(m, l, s->ranks, s->ns, &text, &i, to);
+    int rc = begin(m, &l, &text, &i, to);
     if (!rc) {
         int64_t half = cells_whole(sqrt(s->variance));
         i->place = place;
         i->half_width = half < s->ns ? half : s->ns;
         insight_fact(i, "samples", (int64_t)s->looks);
         insight_fact(i, "half_width_ns", i->half_width);
-        put_waited(m, l, s->ranks, s->ns, &text);
+        put_waited(m, &l, &text);
         buf_str(&text, ", which was");
         insight_put_where(m, place, &text);
         buf_printf(
@@ -110,15 +116,16 @@ static int add_rest(const struct model *m, const struct rank_late *l, int64_t to
     struct insight *i;
     struct buf text;
     int64_t idle = l->idle > told ? l->idle - told : 0, rest = cells_sum(l->busy, idle);
+    const struct lateness waited = {l, 1, rest};
     if (!is_worth(m, rest))
         return 0;
     buf_init(&text, TEXT_MAX);
-    int rc = begin(m, l, 1, rest, &text, &i, to);
+    int rc = begin(m, &waited, &text, &i, to);
     if (!rc) {
         i->next = l->busy > idle ? EQUAL_WORK : i->next;
         insight_fact(i, "longer_busy_ns", l->busy);
         insight_fact(i, "longer_idle_ns", idle);
-        put_waited(m, l, 1, rest, &text);
+        put_waited(m, &waited, &text);
         buf_char(&text, '.');
         if (l->busy)
             buf_printf(&text, " For %s of it the work on its GPU took longer.",

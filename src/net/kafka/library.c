@@ -132,25 +132,31 @@ static int set_own(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *n
     return err_set(e, GPUFL_E_INVAL, "Kafka: %s", reason);
 }
 
+/* A line of the user's file. */
+struct config_line {
+    const char *path;
+    unsigned number;
+};
+
 /* The sentence has the name, never the value. */
-static int set_theirs(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *path,
-                      unsigned line, const char *name, const char *value, struct err *e)
+static int set_theirs(const struct rdkafka *k, rd_kafka_conf_t *conf, struct config_line at,
+                      const char *name, const char *value, struct err *e)
 {
     char reason[REASON] = "";
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         if (strcmp(name, owned[i]) == 0)
-            return err_set(e, GPUFL_E_INVAL, "%.150s: line %u: %s cannot be set here", path, line,
-                           name);
+            return err_set(e, GPUFL_E_INVAL, "%.150s: line %u: %s cannot be set here", at.path,
+                           at.number, name);
     switch (k->conf_set(conf, name, value, reason, sizeof reason)) {
     case RD_KAFKA_CONF_OK:
         return 0;
     case RD_KAFKA_CONF_UNKNOWN:
-        return err_set(e, GPUFL_E_INVAL, "%.150s: line %u: librdkafka knows no property '%s'", path,
-                       line, name);
+        return err_set(e, GPUFL_E_INVAL, "%.150s: line %u: librdkafka knows no property '%s'",
+                       at.path, at.number, name);
     default:
         return err_set(e, GPUFL_E_INVAL,
-                       "%.150s: line %u: librdkafka does not take that value of %s", path, line,
-                       name);
+                       "%.150s: line %u: librdkafka does not take that value of %s", at.path,
+                       at.number, name);
     }
 }
 
@@ -164,7 +170,7 @@ static char *trim(char *text)
     return text;
 }
 
-static int set_line(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *path, unsigned line,
+static int set_line(const struct rdkafka *k, rd_kafka_conf_t *conf, struct config_line at,
                     char *text, struct err *e)
 {
     text = trim(text);
@@ -172,12 +178,12 @@ static int set_line(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *
         return 0;
     char *equals = strchr(text, '=');
     if (!equals)
-        return err_set(e, GPUFL_E_INVAL, "%.150s: line %u is not NAME=VALUE", path, line);
+        return err_set(e, GPUFL_E_INVAL, "%.150s: line %u is not NAME=VALUE", at.path, at.number);
     *equals = '\0';
     const char *name = trim(text), *value = trim(equals + 1);
     if (!*name || strlen(name) >= NAME_MOST)
-        return err_set(e, GPUFL_E_INVAL, "%.150s: line %u is not NAME=VALUE", path, line);
-    return set_theirs(k, conf, path, line, name, value, e);
+        return err_set(e, GPUFL_E_INVAL, "%.150s: line %u is not NAME=VALUE", at.path, at.number);
+    return set_theirs(k, conf, at, name, value, e);
 }
 
 static int set_file(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *path, struct err *e)
@@ -192,7 +198,7 @@ static int set_file(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *
     if (stat(path, &st) == 0 && (st.st_mode & (S_IRGRP | S_IROTH)))
         log_warn("others on this machine can read %s; chmod 600 it", path);
     for (rest = data; !rc && (text = strsep(&rest, "\n"));)
-        rc = set_line(k, conf, path, ++line, text, e);
+        rc = set_line(k, conf, (struct config_line){path, ++line}, text, e);
     explicit_bzero(data, len);
     mem_free(data);
     return rc;

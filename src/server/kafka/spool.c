@@ -165,9 +165,9 @@ static void put_text(struct buf *b, const char *name, const char *value)
     buf_char(b, '\n');
 }
 
-static void put_head(struct buf *b, const struct spool_item *item, const char *reason)
+static void put_head(struct buf *b, const struct spool_item *item)
 {
-    put_text(b, "reason", reason);
+    put_text(b, "reason", item->reason);
     put_text(b, "topic", item->from.topic);
     buf_printf(b, "partition: %" PRId32 "\nnumber: %" PRId64 "\n", item->from.partition,
                item->from.number);
@@ -178,8 +178,8 @@ static void put_head(struct buf *b, const struct spool_item *item, const char *r
 
 /* Writes a file and puts it in the place of the old one. Adds its bytes to the counts; *before gets
  * the bytes of the file that it replaced, -1: none. */
-static int put_file(struct spool *s, const char *name, const struct buf *head, const char *data,
-                    size_t len, int64_t *before, struct err *e)
+static int put_file(struct spool *s, const char *name, const struct buf *head,
+                    const struct spool_item *item, int64_t *before, struct err *e)
 {
     char path[PATH_MAX], fresh[NAME + sizeof FRESH];
     if (path_join(path, sizeof path, s->folder, name))
@@ -194,7 +194,7 @@ static int put_file(struct spool *s, const char *name, const struct buf *head, c
     int fd = openat(s->fd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     int failed = fd < 0 ? -errno : file_write_all(fd, head->data, head->len);
     if (!failed)
-        failed = file_write_all(fd, data, len);
+        failed = file_write_all(fd, item->data, item->len);
     if (fd >= 0 && close(fd) && !failed)
         failed = -errno;
     if (!failed && renameat(s->fd, fresh, s->fd, name))
@@ -205,20 +205,20 @@ static int put_file(struct spool *s, const char *name, const struct buf *head, c
         return io(e, s, name);
     }
     s->dirty = true;
-    s->counts.bytes += (int64_t)(head->len + len) - (*before > 0 ? *before : 0);
+    s->counts.bytes += (int64_t)(head->len + item->len) - (*before > 0 ? *before : 0);
     return 0;
 }
 
-static int put(struct spool *s, const char *name, const struct spool_item *item, const char *reason,
-               const char *data, size_t len, bool *is_new, struct err *e)
+static int put(struct spool *s, const char *name, const struct spool_item *item, bool *is_new,
+               struct err *e)
 {
     struct buf head;
     int64_t before = -1;
     buf_init(&head, HEAD_MOST);
-    put_head(&head, item, reason);
+    put_head(&head, item);
     buf_char(&head, '\n');
     int rc = buf_error(&head) ? err_set(e, GPUFL_E_FULL, "the message's headers are too long")
-                              : put_file(s, name, &head, data, len, &before, e);
+                              : put_file(s, name, &head, item, &before, e);
     buf_fini(&head);
     *is_new = !rc && before < 0;
     return rc;
@@ -241,13 +241,12 @@ static void line_name(char out[NAME], const struct inbound *in, int64_t place)
         snprintf(out, NAME, "%s.%s.%" PRId64 "%s", in->session, in->channel, place, LINE);
 }
 
-int spool_put_line(struct spool *s, const struct spool_item *item, int64_t place, const char *line,
-                   size_t len, const char *reason, struct err *e)
+int spool_put_line(struct spool *s, const struct spool_item *item, int64_t place, struct err *e)
 {
     char name[NAME];
     bool is_new;
     line_name(name, item->in, place);
-    int rc = put(s, name, item, reason, line, len, &is_new, e);
+    int rc = put(s, name, item, &is_new, e);
     s->counts.refused += is_new;
     return rc;
 }
@@ -287,7 +286,7 @@ int spool_put_refused(struct spool *s, const struct spool_item *item, struct err
     char name[NAME];
     bool is_new;
     message_name(name, item, REFUSED);
-    int rc = put(s, name, item, item->reason, item->data, item->len, &is_new, e);
+    int rc = put(s, name, item, &is_new, e);
     s->counts.refused += is_new;
     return rc;
 }
@@ -297,7 +296,7 @@ int spool_put_waiting(struct spool *s, const struct spool_item *item, struct err
     char name[NAME];
     bool is_new;
     message_name(name, item, WAITS);
-    int rc = put(s, name, item, item->reason, item->data, item->len, &is_new, e);
+    int rc = put(s, name, item, &is_new, e);
     if (rc || !is_new)
         return rc;
     s->counts.waiting++;

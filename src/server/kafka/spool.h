@@ -43,9 +43,9 @@ struct spool_item {
     const char *reason;
 };
 
-/* All puts: FULL above the ceiling, IO, NOMEM; on the disk after spool_sync. */
-int spool_put_line(struct spool *s, const struct spool_item *item, int64_t place, const char *line,
-                   size_t len, const char *reason, struct err *e);
+/* All puts: FULL above the ceiling, IO, NOMEM; on the disk after spool_sync. The item of a line has
+ * that line as its data; place: its own, in the channel or in its window. */
+int spool_put_line(struct spool *s, const struct spool_item *item, int64_t place, struct err *e);
 int spool_put_refused(struct spool *s, const struct spool_item *item, struct err *e);
 int spool_put_waiting(struct spool *s, const struct spool_item *item, struct err *e);
 void spool_drop_line(struct spool *s, const struct inbound *in, int64_t place);

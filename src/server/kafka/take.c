@@ -47,8 +47,12 @@ static enum take_result refuse_message(struct taking *m, const char *reason)
 static bool refuse_line(struct taking *m, int64_t place, const char *line, size_t len,
                         const char *reason)
 {
+    struct spool_item item = *m->item;
     struct err e = {0};
-    if (spool_put_line(m->t->spool, m->item, place, line, len, reason, &e)) {
+    item.data = line;
+    item.len = len;
+    item.reason = reason;
+    if (spool_put_line(m->t->spool, &item, place, &e)) {
         later(m, e.text);
         return false;
     }

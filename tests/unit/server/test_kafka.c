@@ -188,10 +188,15 @@ TEST(test_a_refused_line_is_one_file_however_often_it_comes)
     snprintf(folder, sizeof folder, "%s", tmpdir_path("refused"));
     struct spool *s = spool(folder, 600);
     assert_int_equal(inbound_read(lines, LINES, &in, NULL), 0);
-    const struct spool_item item = {
-        .in = &in, .from = {"gpufl.device", 0, 1}, .headers = lines, .header_count = LINES};
+    const struct spool_item item = {.in = &in,
+                                    .from = {"gpufl.device", 0, 1},
+                                    .headers = lines,
+                                    .header_count = LINES,
+                                    .data = "bad\n",
+                                    .len = 4,
+                                    .reason = "no JSON"};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(spool_put_line(s, &item, 104, "bad\n", 4, "no JSON", &e), 0);
+        assert_int_equal(spool_put_line(s, &item, 104, &e), 0);
     spool_counts(s, &n);
     assert_int_equal(n.refused, 1);
     snprintf(path, sizeof path, "%s/one.device.104.line", folder);
@@ -202,10 +207,10 @@ TEST(test_a_refused_line_is_one_file_however_often_it_comes)
     mem_free(text);
     int rc = 0;
     for (int64_t place = 200; !rc && place < 220; place++)
-        rc = spool_put_line(s, &item, place, "bad\n", 4, "no JSON", &e);
+        rc = spool_put_line(s, &item, place, &e);
     assert_int_equal(rc, GPUFL_E_FULL); /* above the ceiling */
     assert_true(spool_is_full(s));
-    assert_int_equal(spool_put_line(s, &item, 104, "bad\n", 4, "no JSON", &e), 0); /* it is there */
+    assert_int_equal(spool_put_line(s, &item, 104, &e), 0); /* it is there */
     spool_drop_line(s, &in, 104);
     assert_false(file_exists(path));
     spool_close(s);

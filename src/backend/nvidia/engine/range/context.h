@@ -34,7 +34,7 @@ struct range_context {
 };
 
 /* Enables the calling thread's context and chooses of the metrics what fits; they have to outlive
- * it. GPUFL_E_UNAVAILABLE or _VENDOR with a sentence; nothing is left of it then. Seven parameters:
+ * it. GPUFL_E_UNAVAILABLE or _VENDOR with a sentence; nothing is left of it then. Eight parameters:
  * one caller has them from five places, and a struct would be filled for this call alone. */
 int range_context_open(struct range_context *r, const struct profiler_library *l,
                        const struct cupti *c, cuda_context context, uint32_t device,
