@@ -422,7 +422,7 @@ static void work_all(void)
 
 /* ---- what there was ------------------------------------------------------------------------ */
 
-static int pools_more; /* large mappings that came after the first session */
+static int pools, pools_more; /* large mappings: after the first session, and that came later */
 
 static void say(void)
 {
@@ -433,11 +433,11 @@ static void say(void)
     printf("{\"launches\":%d,\"graph_launches\":%d,\"graph_kernels\":%d,\"htod\":%d,\"copies\":%d,"
            "\"cupti\":%d,\"cupti_path\":\"%s\",\"nvml\":%d,\"libgpufl\":%d,"
            "\"allocations\":%lld,\"allocated\":%lld,\"frees\":%lld,\"freed\":%lld,\"peak\":%lld,"
-           "\"error\":%d,\"pools_more\":%d}\n",
+           "\"error\":%d,\"pools\":%d,\"pools_more\":%d}\n",
            launches, graphs, graphs * 5, thread_count << 20, thread_count * 3, cupti_count, cupti,
            maps_libraries("libnvidia-ml.so", other, sizeof other),
            maps_libraries("libgpufl.so", other, sizeof other), allocated.count, allocated.bytes,
-           allocated.frees, allocated.freed, allocated.peak, error, pools_more);
+           allocated.frees, allocated.freed, allocated.peak, error, pools, pools_more);
     fflush(stdout);
 }
 
@@ -540,7 +540,7 @@ static void start_others(pthread_t *threads)
 static void work_in_sessions(void)
 {
     work_all();
-    int pools = maps_large();
+    pools = maps_large();
     for (int i = 1; i < sessions; i++) {
         if (windows_then)
             setenv("GPUFL_PC_KERNEL_COLLECT", "windows", 1);
