@@ -31,6 +31,9 @@ enum { SLUG_SIZE = 49, TRIES = 16 };
 
 #define LIBRARY "libgpufl.so"
 
+/* A Python wheel has no links, so the library has only the name that the loader asks for. */
+static const char *const library_names[] = {LIBRARY, LIBRARY ".0"};
+
 /* ---- names ------------------------------------------------------------------------------ */
 
 /* A random UUID, version 4. */
@@ -138,10 +141,19 @@ static bool take_library(struct place *p, const char *path)
     return true;
 }
 
+static bool take_library_in(struct place *p, const char *folder)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof library_names / sizeof library_names[0]; i++)
+        if (!path_join(path, sizeof path, folder, library_names[i]) && take_library(p, path))
+            return true;
+    return false;
+}
+
 int place_find_library(struct place *p, struct err *e)
 {
     static const char *const beside[] = {GPUFL_LIB_FROM_BIN, "../lib", "../lib64", "."};
-    char dir[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
+    char dir[PATH_MAX], folder[PATH_MAX];
     const char *given = getenv("GPUFL_LIBRARY");
     if (given && *given) {
         if (take_library(p, given))
@@ -151,9 +163,9 @@ int place_find_library(struct place *p, struct err *e)
     }
     for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
         if (cmd_exe_dir(dir, sizeof dir) && !path_join(folder, sizeof folder, dir, beside[i]) &&
-            !path_join(path, sizeof path, folder, LIBRARY) && take_library(p, path))
+            take_library_in(p, folder))
             return GPUFL_OK;
-    if (take_library(p, GPUFL_INSTALL_LIBDIR "/" LIBRARY))
+    if (take_library_in(p, GPUFL_INSTALL_LIBDIR))
         return GPUFL_OK;
     return err_set(e, GPUFL_E_NOENT,
                    LIBRARY " is neither in ../lib next to gpufl nor in " GPUFL_INSTALL_LIBDIR
