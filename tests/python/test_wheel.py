@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""The wheel of scripts/package, installed into empty environments and used from there.
+
+    test_wheel.py SOURCE BUILD
+
+For every CPython from 3.9 on that this machine has (PATH, and pyenv's): a venv, `pip install --no-index`, then a session
+of the simulated GPU, its report, and the native gpufl. The files of the wheel may ask for no newer glibc than Ubuntu
+22.04 has, and for no library that is neither the system's nor in the wheel. Exit 77: no interpreter can make a venv.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+NEWEST = (2, 35)  # Ubuntu 22.04
+SYSTEM = {"libc.so.6", "libm.so.6", "libz.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+# Runs in the environment, in an empty folder.
+PROGRAM = """
+import pathlib, subprocess, sys
+import gpufl
+from gpufl.analyzer import GpuFlightSession
+from gpufl.report import generate_report
+
+assert "site-packages" in gpufl.__file__, gpufl.__file__
+assert gpufl.init(app_name="wheel", log_path="logs", backend=gpufl.BackendKind.Sim,
+                  profiling_engine=gpufl.ProfilingEngine.Trace)
+for _ in gpufl.Scope("loop", repeat=3):
+    pass
+gpufl.shutdown()
+session = GpuFlightSession("logs")
+assert session.app_name == "wheel" and session.session_end_ns
+assert "wheel" in generate_report("logs")
+bin = pathlib.Path(sys.executable).parent
+for command in ([bin / "gpufl"], [sys.executable, "-m", "gpufl"]):
+    text = subprocess.run([*command, "report", "logs"], check=True, capture_output=True, text=True).stdout
+    assert "wheel" in text, text
+done = subprocess.run([bin / "gpufl", "trace", "-o", "traced", "--", sys.executable, "-c", "import gpufl"],
+                      capture_output=True, text=True)
+assert done.returncode == 0 and "libgpufl.so is neither" not in done.stderr, done.stderr
+"""
+
+
+def interpreters():
+    """Paths of CPython from 3.9 on, one of each version."""
+    folders = os.environ["PATH"].split(os.pathsep) + sorted(map(str, pathlib.Path.home().glob(".pyenv/versions/*/bin")))
+    found = {}
+    for folder in folders:
+        for path in sorted(pathlib.Path(folder).glob("python3*")):
+            if not re.fullmatch(r"python3(\.\d+)?", path.name) or "shims" in folder:
+                continue
+            done = subprocess.run([path, "-c", "import sys, ensurepip; print(sys.implementation.name, *sys.version_info[:2])"],
+                                  capture_output=True, text=True, check=False)
+            words = done.stdout.split()
+            if done.returncode == 0 and words[0] == "cpython" and (int(words[1]), int(words[2])) >= (3, 9):
+                found.setdefault((int(words[1]), int(words[2])), path)
+    return found
+
+
+def check_files(wheel, folder):
+    """What the files of the wheel ask of a system."""
+    zipfile.ZipFile(wheel).extractall(folder)
+    binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    assert len(binaries) >= 5, binaries
+    inside = {path.name for path in binaries}
+    for path in binaries:
+        text = subprocess.run(["readelf", "-dVW", path], check=True, capture_output=True, text=True).stdout
+        asked = {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", text)}
+        assert max(asked) <= NEWEST, f"{path.name} needs glibc {max(asked)}"
+        missing = set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)) - SYSTEM - inside
+        assert not missing, f"{path.name} needs {missing}"
+        for rpath in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text):
+            assert all(part.startswith("$ORIGIN") for part in rpath.split(":")), f"{path.name}: {rpath}"
+        assert not path.name.endswith(".abi3.so") or "libpython" not in text, path.name
+
+
+def try_in(python, wheel, folder):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "GPUFL_", "LD_"))}
+    folder.mkdir()
+    work = folder / "work"
+    work.mkdir()
+    subprocess.run([python, "-m", "venv", folder / "venv"], check=True, env=environment)
+    inside = folder / "venv/bin/python"
+    subprocess.run([inside, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel], check=True,
+                   env=environment)
+    subprocess.run([inside, "-W", "error", "-c", PROGRAM], check=True, cwd=work, env=environment)
+    subprocess.run([inside, "-m", "pip", "uninstall", "-q", "-y", "gpufl"], check=True, env=environment)
+    left = list((folder / "venv").rglob("*gpufl*"))
+    assert not left, left
+
+
+def main():
+    source, build = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        made = [subprocess.run([f"{source}/scripts/package", "--build", build, "--out", folder / out, "gpufl"], check=True,
+                               capture_output=True, text=True).stdout.strip() for out in ("one", "two")]
+        wheel = pathlib.Path(made[0])
+        assert wheel.read_bytes() == pathlib.Path(made[1]).read_bytes(), "the same build gave two different wheels"
+        check_files(wheel, folder / "files")
+        found = interpreters()
+        if not found:
+            print("no interpreter from 3.9 on with venv and ensurepip")
+            sys.exit(77)
+        for version, python in sorted(found.items()):
+            try_in(python, wheel, folder / "{}.{}".format(*version))
+            print("{}.{}: {} installed and used".format(*version, wheel.name), flush=True)
+            shutil.rmtree(folder / "{}.{}".format(*version))
+
+
+if __name__ == "__main__":
+    main()
