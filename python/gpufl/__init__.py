@@ -7,8 +7,9 @@
         ...
     gpufl.shutdown()
 
-Sessions are read by gpufl.analyzer and gpufl.report. This module imports neither them nor anything
-that is not part of Python. docs/python.md describes the package.
+Sessions are read by gpufl.analyzer and gpufl.report and drawn by gpufl.viz; gpufl.torch, gpufl.lightning and
+gpufl.transformers mark what those frameworks do. They are imported when they are used first: this module imports neither
+them nor anything that is not part of Python. docs/python.md describes the package.
 """
 from gpufl._api import (
     BackendKind,
@@ -28,6 +29,17 @@ from gpufl._api import (
     window,
 )
 from gpufl._capture import version as __version__
+
+_MODULES = ("analyzer", "lightning", "report", "torch", "transformers", "viz")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'gpufl' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"gpufl.{name}")
+
 
 __all__ = [
     "BackendKind",
