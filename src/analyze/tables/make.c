@@ -27,6 +27,7 @@ static int dict_of(enum field_how how)
     case HOW_CONFIG_TEXT:
     case HOW_DIM:
     case HOW_OCCUPANCY:
+    case HOW_LIMIT:
         return RECORD_config;
     case HOW_STREAM:
         return RECORD_stream;
@@ -50,7 +51,8 @@ static bool is_text(enum field_how how)
 
 static bool is_double(enum field_how how)
 {
-    return how == HOW_MS || how == HOW_RATE || how == HOW_OCCUPANCY;
+    return how == HOW_MS || how == HOW_MIB || how == HOW_PERCENT || how == HOW_RATE ||
+           how == HOW_OCCUPANCY || how == HOW_LIMIT;
 }
 
 static int column_of(int record, const char *name)
@@ -325,25 +327,92 @@ static double occupancy(const struct gpufl_tables *t, int64_t config)
                                                                 : (double)warps / (double)most;
 }
 
-static void make_double(const struct source *s, struct made *m)
+/* The occupancy that one resource allows: its blocks x warps of a block / warp slots, at most 1.
+ * A resource that sets no limit leaves that of the warp slots. */
+static double limit(const struct gpufl_tables *t, int64_t config, const char *resource)
 {
-    double *out = m->data, value = NAN;
-    int64_t last = CELL_NULL;
+    const int64_t *row = rowset_find(&t->dicts[RECORD_config], &config);
+    if (!row)
+        return NAN;
+    int64_t blocks = row[column_of(RECORD_config, "occ_blocks")];
+    int64_t warps = row[column_of(RECORD_config, "occ_warps")];
+    int64_t slots = row[column_of(RECORD_config, "occ_max_warps")];
+    int64_t allowed = row[column_of(RECORD_config, resource)];
+    if (allowed == CELL_NULL)
+        allowed = row[column_of(RECORD_config, "occ_limit_warps")];
+    if (blocks <= 0 || warps <= 0 || slots <= 0 || allowed < 0)
+        return NAN;
+    double share = (double)allowed * ((double)warps / (double)blocks) / (double)slots;
+    return share < 1 ? share : 1;
+}
+
+static double config_share(const struct source *s, int64_t config)
+{
+    return s->f->how == HOW_OCCUPANCY ? occupancy(s->t, config)
+                                      : limit(s->t, config, s->f->argument);
+}
+
+/* Shares of configurations: each is computed once, whatever order the kernels have. */
+static int make_shares(const struct source *s, double *out)
+{
+    double *known = mem_array(NEAR, sizeof *known);
+    if (!known)
+        return GPUFL_E_NOMEM;
+    for (int64_t i = 0; i < NEAR; i++)
+        known[i] = -1; /* not computed yet */
     for (int64_t i = 0; i < s->rows; i++) {
         int64_t cell = cells_at(s->cells, i);
-        if (s->f->how == HOW_OCCUPANCY) {
-            value = cell == last ? value : occupancy(s->t, cell);
-            last = cell;
-        } else if (s->f->how == HOW_MS) {
-            value = cell == CELL_NULL ? NAN : (double)cell / 1e6;
-        } else {
-            int64_t ns = cells_at(s->second, i);
-            value =
-                cell == CELL_NULL || ns == CELL_NULL || ns <= 0 ? NAN : (double)cell / (double)ns;
+        if (cell < 0 || cell >= NEAR) {
+            out[i] = config_share(s, cell);
+            continue;
         }
-        out[i] = value;
-        m->nulls += isnan(value) != 0;
+        if (known[cell] == -1)
+            known[cell] = config_share(s, cell);
+        out[i] = known[cell];
     }
+    mem_free(known);
+    return 0;
+}
+
+static void make_scaled(const struct source *s, double *out, double divisor)
+{
+    for (int64_t i = 0; i < s->rows; i++) {
+        int64_t cell = cells_at(s->cells, i);
+        out[i] = cell == CELL_NULL ? NAN : (double)cell / divisor;
+    }
+}
+
+static void make_rate(const struct source *s, double *out)
+{
+    for (int64_t i = 0; i < s->rows; i++) {
+        int64_t cell = cells_at(s->cells, i), ns = cells_at(s->second, i);
+        out[i] = cell == CELL_NULL || ns == CELL_NULL || ns <= 0 ? NAN : (double)cell / (double)ns;
+    }
+}
+
+static int make_double(const struct source *s, struct made *m)
+{
+    double *out = m->data;
+    int rc = 0;
+    switch (s->f->how) {
+    case HOW_MS:
+        make_scaled(s, out, 1e6);
+        break;
+    case HOW_MIB:
+        make_scaled(s, out, 1 << 20);
+        break;
+    case HOW_PERCENT:
+        make_scaled(s, out, 100);
+        break;
+    case HOW_RATE:
+        make_rate(s, out);
+        break;
+    default:
+        rc = make_shares(s, out);
+    }
+    for (int64_t i = 0; i < s->rows && !rc; i++)
+        m->nulls += isnan(out[i]) != 0;
+    return rc;
 }
 
 /* ---- a column ------------------------------------------------------------------------------- */
@@ -395,7 +464,7 @@ int tables_make(struct gpufl_tables *t, size_t field)
     else if (is_text(f->how))
         rc = rc ? rc : make_text(&s, m);
     else if (is_double(f->how))
-        make_double(&s, m);
+        rc = make_double(&s, m);
     else
         rc = make_int(&s, m);
     if (rc) {
