@@ -34,6 +34,10 @@ _MODULES = ("analyzer", "lightning", "report", "torch", "transformers", "viz")
 
 
 def __getattr__(name: str) -> object:
+    if name == "load_ipython_extension":
+        from gpufl._notebook import load_ipython_extension
+
+        return load_ipython_extension
     if name not in _MODULES:
         raise AttributeError(f"module 'gpufl' has no attribute {name!r}")
     import importlib

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 UNKNOWN = -(2**63)
 EVENTS = {"kernels", "memcpy", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
           "graphs"}
+IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
+        "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope"]
 
 
 def _pandas() -> Any:
@@ -105,6 +107,14 @@ class GpuFlightSession:
         """The table for pyarrow, polars and others that take __arrow_c_stream__, without a copy."""
         return self._session.table(table)
 
+    def _own(self, frame: Any) -> Any:
+        """The frame with the session's id before all else, so that frames of several sessions can be put together."""
+        import numpy
+
+        ids = _pandas().Categorical.from_codes(numpy.zeros(len(frame), numpy.int8), [self.session_id])
+        frame.insert(0, "session_id", ids)
+        return frame
+
     def _series(self, table: str, name: str) -> Any:
         import numpy
 
@@ -132,8 +142,11 @@ class GpuFlightSession:
         if name not in EVENTS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name not in self._frames:
-            self._frames[name] = self.frame(name)
+            self._frames[name] = self._own(self.frame(name))
         return self._frames[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *EVENTS})
 
     def _cached(self, name: str, make: Any) -> Any:
         if name not in self._frames:
@@ -149,7 +162,7 @@ class GpuFlightSession:
         frames = [self.frame("pc_samples").assign(sample_kind="pc_sampling"),
                   self.frame("sass_metrics").assign(sample_kind="sass_metric")]
         used = [frame for frame in frames if len(frame)]
-        return _pandas().concat(used, ignore_index=True) if used else frames[0].iloc[:0]
+        return self._own(_pandas().concat(used, ignore_index=True) if used else frames[0].iloc[:0])
 
     @property
     def scope_events(self) -> pandas.DataFrame:
@@ -158,7 +171,7 @@ class GpuFlightSession:
 
     def _scope_events(self) -> pandas.DataFrame:
         frame = self.frame("scope_events")
-        return frame.assign(mean_ns=frame["duration_ns"] / frame["repeat"].clip(lower=1))
+        return self._own(frame.assign(mean_ns=frame["duration_ns"] / frame["repeat"].clip(lower=1)))
 
     @property
     def perf(self) -> pandas.DataFrame:
@@ -167,7 +180,8 @@ class GpuFlightSession:
 
     def _perf(self) -> pandas.DataFrame:
         frame = self.frame("counters")
-        return frame.assign(value=frame["value"].astype("float64") * 10.0 ** frame["exponent"].fillna(0).astype("float64"))
+        value = frame["value"].astype("float64") * 10.0 ** frame["exponent"].fillna(0).astype("float64")
+        return self._own(frame.assign(value=value))
 
     # ---- answers --------------------------------------------------------------------------------
 
@@ -188,6 +202,60 @@ class GpuFlightSession:
         """What costs, and what to do: a row a finding."""
         return self._cached("insights", lambda: _pandas().DataFrame(self.answer.get("insights", [])))
 
+    @property
+    def idle(self) -> pandas.DataFrame:
+        """Idle time of the GPUs by cause and line, longest first; what the columns mean: docs/report.md, `idle.lines[]`."""
+        return self._cached("idle", self._idle)
+
+    def _idle(self) -> pandas.DataFrame:
+        frame = _pandas().DataFrame(self.answer["idle"]["lines"], columns=IDLE)
+        frame["line"] = frame["line"].astype("Int64")
+        return self._own(frame.sort_values("idle_ns", ascending=False, ignore_index=True))
+
+    # ---- text -----------------------------------------------------------------------------------
+
     def print_summary(self) -> None:
         """Prints the first screen of the report."""
         print(_analysis.report(self._folder()), end="")
+
+    def _section(self, name: str, top: int, engines: str = "Trace") -> None:
+        if isinstance(top, bool) or not isinstance(top, int):
+            raise TypeError(f"top_n must be an int, not {top!r}")
+        if top < 0:
+            raise ValueError(f"top_n must be 0 (all) or more, not {top}")
+        text = _analysis.report(self._folder(), top=top, sections=name)
+        print(text or f"The session has none of this; its engine was {self.info['engine']}, and it takes {engines}.\n", end="")
+
+    def inspect_scopes(self, top_n: int = 10) -> None:
+        """Prints the time of scopes; top_n rows, 0: all."""
+        self._section("scopes", top_n)
+
+    def inspect_hotspots(self, top_n: int = 10) -> None:
+        """Prints the kernels with most time."""
+        self._section("kernels", top_n)
+
+    def inspect_stalls(self, top_n: int = 10) -> None:
+        """Prints what kernels waited for, from samples of the program counter; counts of instructions, where there are some."""
+        self._section("samples", top_n, "PcSampling or Deep")
+
+    def inspect_profile_samples(self, top_n: int = 10) -> None:
+        """Prints samples of the program counter and counts of instructions."""
+        self._section("samples", top_n, "PcSampling, SassMetrics or Deep")
+
+    def inspect_perf_metrics(self, top_n: int = 10) -> None:
+        """Prints hardware counters of scopes, ranges and kernels."""
+        self._section("samples", top_n, "RangeProfiler or PmSampling")
+
+    def inspect_pm_sampling(self, top_n: int = 10) -> None:
+        """Prints hardware counters that were sampled over time."""
+        self._section("samples", top_n, "PmSampling")
+
+    def inspect_idle(self, top_n: int = 10) -> None:
+        """Prints why GPUs were idle, and the lines that the time belongs to."""
+        self._section("idle", top_n)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a session that ends a cell."""
+        from gpufl._notebook import session_html
+
+        return session_html(self)

@@ -72,6 +72,68 @@ def test_the_public_clients_session():
     assert len(session.kernels) > 0 and session.kernels.name.notna().all() and len(session.scope_events) > 0
 
 
+def test_the_public_analyzers_columns():
+    """Names and units of the public analyzer's frames; what a log does not have is unknown."""
+    session = GpuFlightSession(TRAIN)
+    kernels = {"session_id", "start_ns", "end_ns", "duration_ns", "name", "stream_id", "corr_id", "dyn_shared_bytes", "num_regs",
+               "grid", "block", "static_shared_bytes", "occupancy", "reg_occupancy", "smem_occupancy", "warp_occupancy",
+               "block_occupancy", "limiting_resource", "local_mem_total_bytes", "local_mem_per_thread_bytes", "user_scope",
+               "duration_ms"}
+    assert kernels <= set(session.kernels) and set(session.kernels.session_id) == {session.session_id}
+    assert {"session_id", "start_ns", "end_ns", "duration_ns", "stream_id", "bytes", "copy_kind", "corr_id", "throughput_gbps",
+            "duration_ms"} <= set(session.memcpy)
+    device, row = session.device_metrics, Log(TRAIN).rows("device_metric")[0]
+    assert {"session_id", "ts_ns", "device_id", "gpu_util", "mem_util", "temp_c", "power_mw", "clock_sm"} <= set(device)
+    assert device.used_mib[0] == row["memory_used"] / 2**20
+    host, row = session.host_metrics, Log(TRAIN).rows("host_metric")[0]
+    assert (host.ram_used_mib[0], host.ram_total_mib[0]) == (row["memory_used"] / 2**20, row["memory_total"] / 2**20)
+    cpu = [row["cpu"] for row in Log(TRAIN).rows("host_metric")]
+    known = [number for number, cell in enumerate(cpu) if cell is not None]
+    assert known and host.cpu_pct[known[0]] == cpu[known[0]] / 100
+    assert host.cpu_pct.isna().tolist() == [cell is None for cell in cpu]
+
+
+def test_what_limits_occupancy():
+    session, configs = GpuFlightSession(TRAIN), Log(TRAIN).rows("config")
+    config = {row["id"]: row for row in configs}[Log(TRAIN).rows("kernel")[0]["config"]]
+    warps = config["occ_warps"] / config["occ_blocks"]
+    first = session.kernels.iloc[0]
+    for column, limit in (("reg_occupancy", "regs"), ("smem_occupancy", "shared"), ("block_occupancy", "blocks"),
+                          ("warp_occupancy", "warps")):
+        assert first[column] == min(1, config[f"occ_limit_{limit}"] * warps / config["occ_max_warps"]), column
+    shares = session.kernels[["reg_occupancy", "smem_occupancy", "warp_occupancy", "block_occupancy"]].min(axis=1)
+    assert numpy.allclose(shares, session.kernels.occupancy)
+
+
+def test_idle_is_the_reports():
+    import json
+    session = GpuFlightSession(TRAIN)
+    lines = json.loads(native("report", "--json", "--top", 0, TRAIN))["idle"]["lines"]
+    assert session.idle.idle_ns.sum() == sum(line["idle_ns"] for line in lines) > 0
+    assert session.idle.idle_ns.is_monotonic_decreasing and set(lines[0]) <= set(session.idle)
+    assert session.idle.place.dropna().tolist() == [line["place"] for line in sorted(lines, key=lambda line: -line["idle_ns"])
+                                                    if line["place"]]
+    assert str(session.idle.line.dtype) == "Int64"
+
+
+def test_inspections_are_sections_of_the_report(capsys):
+    session = GpuFlightSession(TRAIN)
+    for call, section in ((session.inspect_scopes, "scopes"), (session.inspect_hotspots, "kernels"), (session.inspect_idle, "idle")):
+        call(3)
+        assert capsys.readouterr().out == native("report", "--section", section, "--top", 3, TRAIN) != ""
+    for call in (session.inspect_stalls, session.inspect_profile_samples, session.inspect_perf_metrics, session.inspect_pm_sampling):
+        call()
+        assert "has none of this; its engine was" in capsys.readouterr().out
+    for folder, call, has in (("2-PcSampling", "inspect_stalls", "matmul"), ("3-SassMetrics", "inspect_profile_samples", "momentum"),
+                              ("4-RangeProfiler", "inspect_perf_metrics", "sm__cycles_active")):
+        getattr(GpuFlightSession(SOURCE / "examples/data/train_loop_engines" / folder), call)(0)
+        assert has in capsys.readouterr().out, folder
+    with pytest.raises(ValueError, match="top_n"):
+        session.inspect_scopes(-1)
+    with pytest.raises(TypeError, match="top_n"):
+        session.inspect_hotspots("3")
+
+
 def test_memory_is_shared_and_outlives_the_session():
     session = GpuFlightSession(TRAIN)
     kernels = session.frame("kernels", ["start_ns", "name", "duration_ns"])

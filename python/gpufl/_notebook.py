@@ -1,0 +1,109 @@
+"""Display in notebooks: what a session looks like there, and the cell magic %%gpufl.
+
+    %load_ext gpufl
+
+    %%gpufl
+    model(x).sum().backward()
+
+profiles the cell and shows the answer below it. Keywords of gpufl.init may follow: %%gpufl profiling_engine=PcSampling.
+"""
+from __future__ import annotations
+
+import html
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpufl.analyzer import GpuFlightSession
+
+# Colours of the parts of a bar: those of work, then those of idle causes in the order of their size.
+WORK = {"kernels": "#4c78a8", "copies": "#9ecae9", "rank_wait": "#b279a2"}
+IDLE = ("#e45756", "#f58518", "#eeca3b", "#ff9da6", "#9d755d")
+OTHER = "#bab0ac"
+FINDINGS = 5
+
+
+def _bar(parts: list[dict[str, Any]]) -> str:
+    """The time of the GPUs as a bar, with a legend."""
+    shown = [part for part in parts if part["permille"]]
+    idle = sorted((part for part in shown if part["part"] not in WORK), key=lambda part: -part["permille"])
+    colours = {part["part"]: IDLE[i] if i < len(IDLE) else OTHER for i, part in enumerate(idle)} | WORK
+    pieces = "".join(f'<div style="width:{part["permille"] / 10:.1f}%;background:{colours[part["part"]]}" '
+                     f'title="{html.escape(part["name"])}"></div>' for part in shown)
+    legend = " ".join(f'<span style="white-space:nowrap;margin-right:1em"><span style="color:{colours[part["part"]]}">&#9632;</span> '
+                      f'{html.escape(part["name"])} {part["permille"] / 10:.1f} %</span>' for part in shown)
+    return (f'<div style="display:flex;height:1.2em;max-width:60em;border-radius:3px;overflow:hidden">{pieces}</div>'
+            f'<div style="max-width:60em;font-size:90%">{legend}</div>')
+
+
+def session_html(session: GpuFlightSession) -> str:
+    """Program, length, the bar of the GPUs' time, and what to change first."""
+    answer, info = session.answer, session.info
+    length = f"{(session.session_end_ns - session.session_start_ns) / 1e9:.3f} s" if session.session_end_ns else "not ended"
+    head = f"<b>{html.escape(session.app_name)}</b> &middot; {length} &middot; engine {html.escape(info['engine'])} &middot; " \
+           f"{html.escape(session.session_id)}"
+    if info["simulated"]:
+        head += "<br><b>Simulated: no real GPU ran it; its numbers are invented.</b>"
+    parts = answer["time"]["parts"]
+    body = _bar(parts) if parts else "<p>Nothing is known of the time of a GPU.</p>"
+    rows = "".join(f"<li>{html.escape(row['title'])}<br><span style='opacity:.75'>{html.escape(row['next'] or '')}</span></li>"
+                   for row in answer["insights"][:FINDINGS])
+    more = len(answer["insights"]) - FINDINGS
+    more = f"<p>{more} more in <code>.insights</code></p>" if more > 0 else ""
+    return f'<div>{head}{body}{f"<ol>{rows}</ol>" if rows else "<p>No finding.</p>"}{more}</div>'
+
+
+def _value(name: str, text: str) -> Any:
+    """The value of a keyword as the kind of its option has it."""
+    import gpufl
+    from gpufl import _capture
+
+    kinds = {row[0]: row[1] for row in _capture.options()}
+    kind = kinds.get(name, "str")
+    if kind in ("BackendKind", "ProfilingEngine"):
+        try:
+            return getattr(gpufl, kind)[text]
+        except KeyError:
+            raise ValueError(f"%%gpufl: {name} is one of {', '.join(getattr(gpufl, kind).__members__)}, not {text!r}") from None
+    if kind == "bool":
+        return text.lower() in ("1", "true", "yes", "on")
+    return int(text) if kind == "int" else text
+
+
+def _options(line: str) -> dict[str, Any]:
+    import shlex
+
+    import gpufl
+
+    options: dict[str, Any] = {"app_name": "cell", "profiling_engine": gpufl.ProfilingEngine.Trace}
+    for word in shlex.split(line):
+        name, found, text = word.partition("=")
+        if not found:
+            raise ValueError(f"%%gpufl: {word!r} is no keyword=value")
+        options[name] = _value(name, text)
+    return options
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by %load_ext gpufl: gives IPython the cell magic."""
+
+    def profile(line: str, cell: str) -> Any:
+        """Runs the cell in a session of its own, and shows what it says."""
+        import gpufl
+        from gpufl.analyzer import GpuFlightSession
+
+        options = _options(line)
+        if gpufl.active():
+            raise RuntimeError("%%gpufl: a session runs already; end it with gpufl.shutdown()")
+        with tempfile.TemporaryDirectory(prefix="gpufl-") as folder:
+            options.setdefault("log_path", folder)
+            with gpufl.session(upload=False, **options) as running:
+                shell.run_cell(cell)
+            if not running.active and not running.id:
+                print("%%gpufl: nothing was recorded: capture is disabled, or the session could not begin")
+                return None
+            session = GpuFlightSession(options["log_path"], session_id=running.id)
+            session.answer  # read while the folder is there
+            return session
+
+    shell.register_magic_function(profile, "cell", "gpufl")

@@ -1,0 +1,92 @@
+"""What a notebook shows: HTML of a session, and %%gpufl in a real IPython."""
+import html.parser
+import pathlib
+
+import pytest
+
+import gpufl
+from gpufl.analyzer import GpuFlightSession
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+
+
+class Text(html.parser.HTMLParser):
+    """The text of a page; fails where an element is closed that is not open."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.text = [], ""
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_session_shows_its_time_and_findings():
+    session = GpuFlightSession(SOURCE / "examples/data/train_loop")
+    page = Text(session._repr_html_())
+    assert "train_loop" in page.text and session.session_id in page.text
+    for part in session.answer["time"]["parts"]:
+        assert not part["permille"] or f"{part['permille'] / 10:.1f} %" in page.text
+    for finding in session.answer["insights"][:5]:
+        assert finding["title"] in page.text
+
+
+def test_names_are_escaped(begin, tmp_path):
+    assert begin(app_name="<script>alert(1)</script>")
+    gpufl.shutdown()
+    page = GpuFlightSession(tmp_path / "logs")._repr_html_()
+    assert "<script>" not in page and "<script>alert(1)</script>" in Text(page).text
+    assert "Simulated" in page
+
+
+@pytest.fixture
+def shell():
+    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    made = interactive.instance()
+    made.run_line_magic("load_ext", "gpufl")
+    yield made
+    interactive.clear_instance()
+
+
+def test_a_cell_is_profiled(shell, tmp_path):
+    shell.user_ns["seen"] = []
+    session = shell.run_cell_magic("gpufl", "backend=Sim app_name=mine", "import gpufl\nwith gpufl.Scope('inside'):\n    seen.append(5)\n")
+    assert shell.user_ns["seen"] == [5] and session.app_name == "mine"
+    assert "inside" in set(session.scope_events.name) and "mine" in session._repr_html_()
+    assert not gpufl.active()
+
+
+def test_a_cell_that_raises_shows_its_own_exception(shell, capsys):
+    session = shell.run_cell_magic("gpufl", "backend=Sim", "raise KeyError('of the program')")
+    assert "of the program" in capsys.readouterr().out and session.session_end_ns
+
+
+def test_wrong_lines(shell):
+    for line, text in (("profiling_engine=Nope", "Trace"), ("word", "keyword=value")):
+        with pytest.raises(ValueError, match=text):
+            shell.run_cell_magic("gpufl", line, "pass")
+    with pytest.raises(TypeError, match="app_name"):
+        shell.run_cell_magic("gpufl", "app_nam=x", "pass")
+
+
+def test_a_session_that_runs_is_left_alone(shell, begin):
+    assert begin()
+    with pytest.raises(RuntimeError, match="runs already"):
+        shell.run_cell_magic("gpufl", "backend=Sim", "pass")
+    assert gpufl.active()
+
+
+def test_disabled(shell, monkeypatch, capsys):
+    monkeypatch.setenv("GPUFL_DISABLED", "1")
+    assert shell.run_cell_magic("gpufl", "", "print('ran')") is None
+    out = capsys.readouterr().out
+    assert "ran" in out and "nothing was recorded" in out
