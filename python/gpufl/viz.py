@@ -1,0 +1,271 @@
+"""Pictures of a session, as figures of matplotlib.
+
+    import gpufl.viz as viz
+
+    viz.idle_lines(GpuFlightSession("logs")).savefig("idle.png")      # one, without a display
+    viz.init("logs")
+    viz.show()                                                        # all that the session has data for
+
+Each function takes a GpuFlightSession and returns a matplotlib.figure.Figure. A picture for which the session has no data
+is a ValueError that says which engine takes it; show() leaves those out.
+"""
+from __future__ import annotations
+
+import glob
+import os
+from typing import TYPE_CHECKING, Any, Callable
+
+from gpufl.analyzer import GpuFlightSession
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["idle_lines", "init", "kernel_time", "occupancy", "show", "stalls", "timeline", "transfers", "utilisation"]
+
+COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d", "#9ecae9")
+OTHER = "#bab0ac"
+BARS = 20_000  # the longest ones of a timeline
+COPIES = {1: "host to device", 2: "device to host", 3: "host to array", 4: "array to host", 5: "array to array",
+          6: "array to device", 7: "device to array", 8: "device to device", 9: "host to host", 10: "peer to peer"}
+
+_session: list[GpuFlightSession] = []
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("gpufl.viz needs matplotlib: pip install 'gpufl[viz]', or apt install python3-matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _axes(session: GpuFlightSession, title: str, height: float, rows: int = 1) -> tuple[Figure, Any]:
+    figure = _new_figure(10, height)
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    name = session.app_name + (", SIMULATED: invented numbers" if session.info["simulated"] else "")
+    figure.suptitle(f"{title} ({name})", x=0.01, ha="left", fontsize=12, fontweight="bold")
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
+        one.set_axisbelow(True)
+    return figure, axes if rows > 1 else axes[0]
+
+
+def _need(frame: Any, what: str, engines: str) -> Any:
+    if not len(frame):
+        raise ValueError(f"the session has no {what}; {engines} takes them")
+    return frame
+
+
+def _short(text: Any, most: int = 48) -> str:
+    text = str(text)
+    return text if len(text) <= most else f"{text[:most - 1]}…"
+
+
+def _bars(axes: Any, parts: Any, unit: str) -> None:
+    """Horizontal bars, the largest above: parts is a table of a row a bar and a column a colour."""
+    left = 0
+    names = [_short(name) for name in parts.index]
+    for number, column in enumerate(parts.columns):
+        axes.barh(range(len(parts)), parts[column], left=left, label=_short(column, 40),
+                  color=OTHER if column == "others" else COLOURS[number % len(COLOURS)])
+        left = left + parts[column].to_numpy()
+    axes.set_yticks(range(len(parts)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel(unit)
+    axes.grid(axis="x", alpha=0.3)
+    if len(parts.columns) > 1:
+        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+
+
+def _short_names(session: GpuFlightSession, names: Any) -> Any:
+    """Kernels under the short names of the report (docs/report.md); two that share one count together."""
+    short = {row["name"]: row["short_name"] for row in session.answer["kernels"]["by_name"]}
+    return names.astype(object).map(lambda name: short.get(name, name))
+
+
+def _table(frame: Any, rows: str, columns: str, value: str, top: int, colours: int = 6) -> Any:
+    """Sums of value: the `top` largest rows, and the `colours` largest columns with the rest as "others"."""
+    frame = frame.assign(**{name: frame[name].astype(object).where(frame[name].notna(), "(none)") for name in (rows, columns)})
+    sums = frame.groupby([rows, columns], observed=True)[value].sum().unstack(fill_value=0)
+    sums = sums.loc[sums.sum(axis=1).nlargest(top).index]
+    order = sums.sum().sort_values(ascending=False).index
+    shown = sums[order[:colours]].copy()
+    if len(order) > colours:
+        shown["others"] = sums[order[colours:]].sum(axis=1)
+    return shown
+
+
+def kernel_time(session: GpuFlightSession, top: int = 12) -> Figure:
+    """Time of kernels by scope, coloured by kernel."""
+    kernels = _need(session.kernels, "kernels", "the engine Trace")
+    kernels = kernels.assign(name=_short_names(session, kernels.name))
+    parts = _table(kernels, "user_scope", "name", "duration_ns", top) / 1e6
+    figure, axes = _axes(session, "Time of kernels by scope", 1.6 + 0.35 * len(parts))
+    _bars(axes, parts, "ms on the GPU")
+    return figure
+
+
+def idle_lines(session: GpuFlightSession, top: int = 12) -> Figure:
+    """Idle time of the GPUs by the line that it belongs to, coloured by cause."""
+    idle = _need(session.idle[session.idle.idle_ns > 0], "idle time that is known", "the engine Trace")
+    parts = _table(idle.assign(place=idle.place.where(idle.place.notna(), "no line: " + idle.cause)), "place", "cause", "idle_ns", top) / 1e6
+    figure, axes = _axes(session, "Idle time by line", 1.6 + 0.35 * len(parts))
+    _bars(axes, parts, "ms idle")
+    return figure
+
+
+def stalls(session: GpuFlightSession, top: int = 10) -> Figure:
+    """Samples of the program counter by kernel, coloured by what the warps waited for."""
+    samples = session.scopes
+    samples = samples[samples.sample_kind == "pc_sampling"] if len(samples) else samples
+    parts = _table(_need(samples, "samples of the program counter", "the engine PcSampling"), "function_name", "reason_name", "sample_count",
+                   top, colours=8)
+    figure, axes = _axes(session, "What warps waited for", 1.6 + 0.35 * len(parts))
+    _bars(axes, parts, "samples")
+    return figure
+
+
+def occupancy(session: GpuFlightSession, top: int = 15) -> Figure:
+    """Theoretical occupancy of the kernels with most time, coloured by what limits it."""
+    kernels = session.kernels
+    kernels = _need(kernels[kernels.occupancy.notna()], "kernels with a known occupancy", "the engine Trace")
+    kernels = kernels.assign(weighted=kernels.occupancy * kernels.duration_ns, name=_short_names(session, kernels.name))
+    sums = kernels.groupby(["name", "limiting_resource"], observed=True)[["weighted", "duration_ns"]].sum().reset_index()
+    sums = sums.nlargest(top, "duration_ns").reset_index(drop=True)
+    figure, axes = _axes(session, "Occupancy of the kernels with most time", 1.6 + 0.35 * len(sums))
+    total = kernels.duration_ns.sum()
+    for number, limiter in enumerate(sums.limiting_resource.drop_duplicates()):
+        rows = sums[sums.limiting_resource == limiter]
+        axes.barh(rows.index, 100 * rows.weighted / rows.duration_ns, label=str(limiter), color=COLOURS[number % len(COLOURS)])
+    axes.set_yticks(sums.index, [f"{_short(row.name_, 42)}  {100 * row.duration_ns / total:.0f} %"
+                                 for row in sums.rename(columns={"name": "name_"}).itertuples()], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("% of the warp slots of an SM; beside the name: share of the time of kernels")
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend(title="limited by", fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return figure
+
+
+def transfers(session: GpuFlightSession) -> Figure:
+    """Copies by size and throughput, coloured by direction."""
+    copies = _need(session.memcpy, "copies", "the engine Trace")
+    copies = copies[(copies.bytes > 0) & copies.throughput_gbps.notna()]
+    figure, axes = _axes(session, "Copies", 5)
+    for number, (kind, rows) in enumerate(copies.groupby("copy_kind", observed=True)):
+        axes.scatter(rows.bytes.astype(float), rows.throughput_gbps, s=10, alpha=0.5, color=COLOURS[number % len(COLOURS)],
+                     label=f"{COPIES.get(kind, f'kind {kind}')}: {len(rows):,}, {rows.bytes.sum() / 2**20:,.0f} MiB")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("bytes of a copy")
+    axes.set_ylabel("GB/s")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def utilisation(session: GpuFlightSession) -> Figure:
+    """Utilisation, memory and power of the devices over time."""
+    metrics = _need(session.device_metrics, "samples of devices", "system_sample_rate_ms")
+    figure, axes = _axes(session, "Devices over time", 6, rows=3)
+    for number, (device, rows) in enumerate(metrics.groupby("device_id", dropna=False)):
+        seconds = (rows.ts_ns - session.session_start_ns) / 1e9
+        for one, (column, scale, label) in zip(axes, (("gpu_util", 1, "GPU in use, %"), ("used_mib", 1024, "memory, GiB"),
+                                                      ("power_mw", 1000, "power, W"))):
+            one.plot(seconds, rows[column].astype("float64") / scale, color=COLOURS[number % len(COLOURS)], label=f"GPU {device}",
+                     marker="." if len(rows) < 100 else None, linewidth=1.2)
+            one.set_ylabel(label, fontsize=8)
+            one.set_ylim(bottom=0)
+            one.grid(alpha=0.3)
+    axes[-1].set_xlabel("s since the session began")
+    if metrics.device_id.nunique() > 1:
+        axes[0].legend(fontsize=8)
+    return figure
+
+
+def _lanes(session: GpuFlightSession) -> tuple[list[tuple[str, Any]], int]:
+    """Lanes of a timeline with their rows, and how many rows were left out."""
+    lanes: list[tuple[str, Any]] = []
+    left = 0
+    events = session.scope_events
+    for depth, rows in events.groupby("depth"):
+        lanes.append((f"scopes {depth + 1}", rows))
+    for label, frame in (("GPU {} stream {}", session.kernels), ("GPU {} copies", session.memcpy.assign(name="copy"))):
+        by: Any = ["device_id", "stream_id"] if "stream {}" in label else "device_id"
+        for key, rows in frame.groupby(by, dropna=False):
+            lanes.append((label.format(*(key if isinstance(key, tuple) else (key,))), rows))
+    most = BARS // max(len(lanes), 1)
+    for number, (label, rows) in enumerate(lanes):
+        left += max(len(rows) - most, 0)
+        lanes[number] = (label, rows.nlargest(most, "duration_ns") if len(rows) > most else rows)
+    return lanes, left
+
+
+def timeline(session: GpuFlightSession, start_ns: int | None = None, end_ns: int | None = None) -> Figure:
+    """Scopes, kernels by stream, and copies over time; from start_ns to end_ns (ns since the Unix epoch), or all of it."""
+    lanes, left = _lanes(session)
+    if not lanes:
+        raise ValueError("the session has no scopes, kernels or copies; the engine Trace takes them")
+    figure, axes = _axes(session, "Timeline", 1.5 + 0.45 * len(lanes))
+    colours: dict[str, str] = {}
+    for number, (_, rows) in enumerate(lanes):
+        rows = rows.assign(name=_short_names(session, rows.name))
+        begin = (rows.start_ns - session.session_start_ns).to_numpy("float64") / 1e6
+        spans = list(zip(begin, rows.duration_ns.to_numpy("float64") / 1e6))
+        for name in rows.name.astype(object).drop_duplicates():
+            colours.setdefault(name, COLOURS[len(colours) % len(COLOURS)])
+        axes.broken_barh(spans, (number - 0.4, 0.8), facecolors=[colours[name] for name in rows.name.astype(object)], linewidth=0)
+    axes.set_yticks(range(len(lanes)), [label for label, _ in lanes], fontsize=8)
+    axes.invert_yaxis()
+    for name in list(colours)[: len(COLOURS)]:
+        axes.barh([], [], color=colours[name], label=_short(name, 40))
+    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    bounds = [None if moment is None else (moment - session.session_start_ns) / 1e6 for moment in (start_ns, end_ns)]
+    axes.set_xlim(*bounds)
+    axes.set_xlabel("ms since the session began" + (f"; the {left:,} shortest are left out" if left else ""))
+    axes.grid(axis="x", alpha=0.3)
+    return figure
+
+
+FIGURES: tuple[Callable[[GpuFlightSession], Figure], ...] = (timeline, kernel_time, idle_lines, occupancy, transfers, stalls, utilisation)
+
+
+def init(log_path: str | os.PathLike[str], session_id: str | None = None) -> GpuFlightSession:
+    """Reads the session that show() draws: below a folder, or where files lie that a pattern names ("logs/*.log")."""
+    path = os.fspath(log_path)
+    if glob.has_magic(path):
+        found = sorted(glob.glob(path), key=os.path.getmtime)
+        if not found:
+            raise FileNotFoundError(f"no file matches {path}")
+        path = found[-1] if os.path.isdir(found[-1]) else os.path.dirname(found[-1]) or "."
+    _session[:] = [GpuFlightSession(path, session_id=session_id)]
+    return _session[0]
+
+
+def show() -> list[Figure]:
+    """Draws all pictures that the session of init() has data for, shows them where there is a display, and returns them."""
+    if not _session:
+        raise RuntimeError("gpufl.viz.show(): call gpufl.viz.init(log_path) first")
+    figures = []
+    for make in FIGURES:
+        try:
+            figures.append(make(_session[0]))
+        except ValueError as error:
+            if not str(error).startswith("the session has no "):
+                raise
+    _display(figures)
+    return figures
+
+
+def _display(figures: list[Figure]) -> None:
+    import matplotlib
+    from matplotlib import pyplot
+
+    if matplotlib.get_backend().lower() == "agg":
+        return
+    for figure in figures:
+        window = pyplot.figure(figsize=figure.get_size_inches())
+        manager = window.canvas.manager
+        manager.canvas.figure = figure
+        figure.set_canvas(manager.canvas)
+    pyplot.show()
