@@ -4,20 +4,28 @@
     test_wheel.py SOURCE BUILD
 
 For every CPython from 3.9 on that this machine has (PATH, and pyenv's): a venv, `pip install --no-index`, then a session
-of the simulated GPU, its report, and the native gpufl. The files of the wheel may ask for no newer glibc than Ubuntu
-22.04 has, and for no library that is neither the system's nor in the wheel. Exit 77: no interpreter can make a venv.
+of the simulated GPU, its report, and the native gpufl; in the newest also the server's wheel and `gpufl view`. The files
+of a wheel may ask for no newer glibc than Ubuntu 22.04 has, and for no library that is neither the system's nor in it.
+Exit 77: no interpreter can make a venv.
 """
+import http.cookiejar
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 import zipfile
 
+PATIENCE = 60  # s for what takes moments
 NEWEST = (2, 35)  # Ubuntu 22.04
-SYSTEM = {"libc.so.6", "libm.so.6", "libz.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+NEWEST_CXX = (3, 4, 30)
+SYSTEM = {"libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "libpthread.so.0", "libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6",
+          "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 # Runs in the environment, in an empty folder.
 PROGRAM = """
@@ -71,6 +79,8 @@ def check_files(wheel, folder):
         text = subprocess.run(["readelf", "-dVW", path], check=True, capture_output=True, text=True).stdout
         asked = {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", text)}
         assert max(asked) <= NEWEST, f"{path.name} needs glibc {max(asked)}"
+        asked = {tuple(map(int, version)) for version in re.findall(r"GLIBCXX_(\d+)\.(\d+)\.(\d+)", text)}
+        assert max(asked, default=(0,)) <= NEWEST_CXX, f"{path.name} needs libstdc++ {max(asked)}"
         missing = set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)) - SYSTEM - inside
         assert not missing, f"{path.name} needs {missing}"
         for rpath in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text):
@@ -78,7 +88,7 @@ def check_files(wheel, folder):
         assert not path.name.endswith(".abi3.so") or "libpython" not in text, path.name
 
 
-def try_in(python, wheel, folder):
+def try_in(python, wheel, folder, server=None):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "GPUFL_", "LD_"))}
     folder.mkdir()
     work = folder / "work"
@@ -88,9 +98,35 @@ def try_in(python, wheel, folder):
     subprocess.run([inside, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel], check=True,
                    env=environment)
     subprocess.run([inside, "-W", "error", "-c", PROGRAM], check=True, cwd=work, env=environment)
+    if server:
+        subprocess.run([inside, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", server], check=True,
+                       env=environment)
+        view(folder / "venv", work, environment)
+        subprocess.run([inside, "-m", "pip", "uninstall", "-q", "-y", "gpufl-server"], check=True, env=environment)
     subprocess.run([inside, "-m", "pip", "uninstall", "-q", "-y", "gpufl"], check=True, env=environment)
     left = list((folder / "venv").rglob("*gpufl*"))
     assert not left, left
+
+
+def view(venv, work, environment):
+    """`gpufl view` of both wheels: the session is in the server's list."""
+    running = subprocess.Popen([venv / "bin/gpufl", "view", "--no-browser", "--cache", work / "cache", work / "logs"], cwd=work,
+                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = ""
+    try:
+        while not (link := re.search(r"http://127\.0\.0\.1:\d+\S*", said)):
+            line = running.stdout.readline()
+            assert line, said
+            said += line
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+        page = opener.open(link[0], timeout=PATIENCE).read().decode()
+        assert "<html" in page, page[:200]
+        root, until = "/".join(link[0].split("/")[:3]), time.monotonic() + PATIENCE
+        while "wheel" not in (sessions := opener.open(f"{root}/api/v1/sessions", timeout=PATIENCE).read().decode()):
+            assert time.monotonic() < until, sessions
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=PATIENCE)
 
 
 def main():
@@ -102,12 +138,17 @@ def main():
         wheel = pathlib.Path(made[0])
         assert wheel.read_bytes() == pathlib.Path(made[1]).read_bytes(), "the same build gave two different wheels"
         check_files(wheel, folder / "files")
+        server = pathlib.Path(subprocess.run([f"{source}/scripts/package", "--build", build, "--out", folder, "gpufl-server"],
+                                             check=True, capture_output=True, text=True).stdout.strip())
+        check_files(server, folder / "server-files")
+        both = set(zipfile.ZipFile(wheel).namelist()) & set(zipfile.ZipFile(server).namelist())
+        assert not both, both
         found = interpreters()
         if not found:
             print("no interpreter from 3.9 on with venv and ensurepip")
             sys.exit(77)
         for version, python in sorted(found.items()):
-            try_in(python, wheel, folder / "{}.{}".format(*version))
+            try_in(python, wheel, folder / "{}.{}".format(*version), server if version == max(found) else None)
             print("{}.{}: {} installed and used".format(*version, wheel.name), flush=True)
             shutil.rmtree(folder / "{}.{}".format(*version))
 
