@@ -124,9 +124,12 @@ enum gpufl_column_type {
     GPUFL_COLUMN_INT64,  /* int64_t; GPUFL_UNKNOWN: unknown */
     GPUFL_COLUMN_DOUBLE, /* double; NaN: unknown */
     GPUFL_COLUMN_TEXT,   /* int32_t: number of a text; -1: unknown */
+    GPUFL_COLUMN_INT32,  /* int32_t; GPUFL_UNKNOWN_INT32: unknown */
+    GPUFL_COLUMN_FLOAT,  /* float; NaN: unknown */
 };
 
-#define GPUFL_UNKNOWN INT64_MIN
+#define GPUFL_UNKNOWN       INT64_MIN
+#define GPUFL_UNKNOWN_INT32 INT32_MIN
 
 /* A column of a table. */
 struct gpufl_column {

@@ -5,10 +5,10 @@
     session = GpuFlightSession("logs")
     session.kernels.groupby("name").duration_ns.sum()
 
-Reads our sessions and those of the public GPUFlight client, all their parts. Columns are the memory of the C library: ints
-are int64, times ns since the Unix epoch, texts categories. Where cells are unknown an int column is pandas' Int64 (with
-<NA>) and a float has NaN; what is unknown is never 0. A DataFrame is made when it is asked for first; frame() makes one of
-some columns alone. pandas and numpy are imported then, and not before.
+Reads our sessions and those of the public GPUFlight client, all their parts. Columns are the memory of the C library: times
+are int64, ns since the Unix epoch, other ints int64 or int32, texts categories. Where cells are unknown an int column is
+pandas' Int64 or Int32 (with <NA>) and a float has NaN; what is unknown is never 0. A DataFrame is made when it is asked
+for first; frame() makes one of some columns alone. pandas and numpy are imported then, and not before.
 """
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from gpufl import _analysis
 if TYPE_CHECKING:
     import pandas
 
-UNKNOWN = -(2**63)
 EVENTS = {"kernels", "memcpy", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
           "graphs"}
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
@@ -125,7 +124,7 @@ class GpuFlightSession:
             kind = pandas.CategoricalDtype(pandas.Index(column.texts, dtype=object))
             return pandas.Categorical(values, dtype=kind, fastpath=True)
         if column.kind == "int" and column.nulls:
-            mask = values == UNKNOWN
+            mask = values == numpy.iinfo(values.dtype).min
             return pandas.arrays.IntegerArray(numpy.where(mask, 1, values), mask)
         return values
 

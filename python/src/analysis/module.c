@@ -170,8 +170,11 @@ static void column_dealloc(PyObject *self)
 
 static PyObject *column_array(PyObject *self, void *none)
 {
-    static const char *const types[] = {
-        [GPUFL_COLUMN_INT64] = "i8", [GPUFL_COLUMN_DOUBLE] = "f8", [GPUFL_COLUMN_TEXT] = "i4"};
+    static const char *const types[] = {[GPUFL_COLUMN_INT64] = "i8",
+                                        [GPUFL_COLUMN_DOUBLE] = "f8",
+                                        [GPUFL_COLUMN_TEXT] = "i4",
+                                        [GPUFL_COLUMN_INT32] = "i4",
+                                        [GPUFL_COLUMN_FLOAT] = "f4"};
     const struct gpufl_column *c = &((struct column *)self)->c;
     const uint16_t one = 1;
     char type[4];
@@ -216,7 +219,9 @@ static PyObject *column_kind(PyObject *self, void *none)
 {
     static const char *const kinds[] = {[GPUFL_COLUMN_INT64] = "int",
                                         [GPUFL_COLUMN_DOUBLE] = "float",
-                                        [GPUFL_COLUMN_TEXT] = "text"};
+                                        [GPUFL_COLUMN_TEXT] = "text",
+                                        [GPUFL_COLUMN_INT32] = "int",
+                                        [GPUFL_COLUMN_FLOAT] = "float"};
     (void)none;
     return PyUnicode_FromString(kinds[((struct column *)self)->c.type]);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 struct stream {
@@ -37,8 +38,11 @@ static void schema_release(struct ArrowSchema *s)
 
 static int schema_field(struct ArrowSchema *s, const struct gpufl_column *c)
 {
-    static const char *const formats[] = {
-        [GPUFL_COLUMN_INT64] = "l", [GPUFL_COLUMN_DOUBLE] = "g", [GPUFL_COLUMN_TEXT] = "i"};
+    static const char *const formats[] = {[GPUFL_COLUMN_INT64] = "l",
+                                          [GPUFL_COLUMN_DOUBLE] = "g",
+                                          [GPUFL_COLUMN_TEXT] = "i",
+                                          [GPUFL_COLUMN_INT32] = "i",
+                                          [GPUFL_COLUMN_FLOAT] = "f"};
     *s = (struct ArrowSchema){.format = formats[c->type],
                               .name = c->name,
                               .flags = ARROW_FLAG_NULLABLE,
@@ -119,12 +123,18 @@ static int array_open(struct ArrowArray *a, struct gpufl_tables *t, int64_t leng
 
 static bool is_known(const struct gpufl_column *c, int64_t row)
 {
-    if (c->type == GPUFL_COLUMN_TEXT)
+    switch (c->type) {
+    case GPUFL_COLUMN_TEXT:
         return ((const int32_t *)c->data)[row] >= 0;
-    if (c->type == GPUFL_COLUMN_INT64)
+    case GPUFL_COLUMN_INT32:
+        return ((const int32_t *)c->data)[row] != GPUFL_UNKNOWN_INT32;
+    case GPUFL_COLUMN_INT64:
         return ((const int64_t *)c->data)[row] != GPUFL_UNKNOWN;
-    double value = ((const double *)c->data)[row];
-    return value == value;
+    case GPUFL_COLUMN_FLOAT:
+        return !isnan(((const float *)c->data)[row]);
+    default:
+        return !isnan(((const double *)c->data)[row]);
+    }
 }
 
 static int put_valid(struct part *p, const struct gpufl_column *c)

@@ -68,6 +68,7 @@ struct cells {
 /* The rows of one record. */
 struct kept {
     bool wanted;
+    uint64_t columns; /* a bit each: which cells are kept */
     int64_t rows;
     struct cells cells[RECORD_MAX_COLUMNS];
 };
@@ -76,7 +77,7 @@ struct kept {
 struct made {
     bool done;
     int64_t nulls;
-    void *data;             /* int64_t, double or int32_t; one cell at least */
+    void *data;             /* owned: cells as as.type says; one at least */
     struct gpufl_column as; /* points into data, and into the texts below */
     int32_t *offsets;       /* owned: of texts, text_count + 1 */
     char *texts;            /* owned */
@@ -106,6 +107,12 @@ void made_free(struct made *m);
 
 /* Fields of a table: the first, and how many. False where there is no such table. */
 bool tables_fields(const char *table, size_t *first, size_t *count);
+
+/* Number of the record's column of that name. */
+unsigned tables_column_of(enum record_type type, const char *name);
+
+/* The record whose rows a table has. */
+enum record_type tables_record(enum table_id table);
 
 int64_t cells_at(const struct cells *c, int64_t row);
 

@@ -49,10 +49,15 @@ static bool is_text(enum field_how how)
            how == HOW_SCOPE || how == HOW_FUNCTION || how == HOW_REASON || how == HOW_FRAME_TEXT;
 }
 
+/* Shares: seven digits are more than they have. */
+static bool is_float(enum field_how how)
+{
+    return how == HOW_OCCUPANCY || how == HOW_LIMIT;
+}
+
 static bool is_double(enum field_how how)
 {
-    return how == HOW_MS || how == HOW_MIB || how == HOW_PERCENT || how == HOW_RATE ||
-           how == HOW_OCCUPANCY || how == HOW_LIMIT;
+    return how == HOW_MS || how == HOW_MIB || how == HOW_PERCENT || how == HOW_RATE;
 }
 
 static int column_of(int record, const char *name)
@@ -270,23 +275,46 @@ static int64_t through(const struct source *s, int64_t cell)
                : value;
 }
 
+/* What the cell of a row stands for. */
+static inline int64_t looked_up(struct lookup *known, const struct source *s, int64_t row)
+{
+    int64_t cell = cells_at(s->cells, row);
+    if (cell < 0 || cell >= NEAR)
+        return through(s, cell);
+    if (!known->seen[cell]) {
+        known->value[cell] = through(s, cell);
+        known->seen[cell] = true;
+    }
+    return known->value[cell];
+}
+
+/* Small numbers, in half of the room: the memory's first use is most of what a column costs. *fits
+ * is false where one is not small, and the column is not made. */
+static int make_small(const struct source *s, struct made *m, bool *fits)
+{
+    struct lookup *known = mem_zalloc(sizeof *known);
+    int32_t *out = m->data;
+    if (!known)
+        return GPUFL_E_NOMEM;
+    *fits = true;
+    for (int64_t i = 0; i < s->rows && *fits; i++) {
+        int64_t value = looked_up(known, s, i);
+        bool unknown = value == CELL_NULL;
+        *fits = unknown || (value > INT32_MIN && value <= INT32_MAX);
+        out[i] = unknown ? GPUFL_UNKNOWN_INT32 : (int32_t)value;
+        m->nulls += unknown;
+    }
+    mem_free(known);
+    return 0;
+}
+
 static int make_through(const struct source *s, int64_t *out)
 {
     struct lookup *known = mem_zalloc(sizeof *known);
     if (!known)
         return GPUFL_E_NOMEM;
-    for (int64_t i = 0; i < s->rows; i++) {
-        int64_t cell = cells_at(s->cells, i);
-        if (cell < 0 || cell >= NEAR) {
-            out[i] = through(s, cell);
-            continue;
-        }
-        if (!known->seen[cell]) {
-            known->value[cell] = through(s, cell);
-            known->seen[cell] = true;
-        }
-        out[i] = known->value[cell];
-    }
+    for (int64_t i = 0; i < s->rows; i++)
+        out[i] = looked_up(known, s, i);
     mem_free(known);
     return 0;
 }
@@ -353,22 +381,23 @@ static double config_share(const struct source *s, int64_t config)
 }
 
 /* Shares of configurations: each is computed once, whatever order the kernels have. */
-static int make_shares(const struct source *s, double *out)
+static int make_shares(const struct source *s, struct made *m)
 {
-    double *known = mem_array(NEAR, sizeof *known);
+    float *known = mem_array(NEAR, sizeof *known), *out = m->data;
     if (!known)
         return GPUFL_E_NOMEM;
     for (int64_t i = 0; i < NEAR; i++)
         known[i] = -1; /* not computed yet */
     for (int64_t i = 0; i < s->rows; i++) {
         int64_t cell = cells_at(s->cells, i);
-        if (cell < 0 || cell >= NEAR) {
-            out[i] = config_share(s, cell);
-            continue;
-        }
-        if (known[cell] == -1)
-            known[cell] = config_share(s, cell);
-        out[i] = known[cell];
+        bool near = cell >= 0 && cell < NEAR;
+        float share = near ? known[cell] : -1;
+        if (share == -1)
+            share = (float)config_share(s, cell);
+        if (near)
+            known[cell] = share;
+        out[i] = share;
+        m->nulls += isnan(share) != 0;
     }
     mem_free(known);
     return 0;
@@ -390,10 +419,9 @@ static void make_rate(const struct source *s, double *out)
     }
 }
 
-static int make_double(const struct source *s, struct made *m)
+static void make_double(const struct source *s, struct made *m)
 {
     double *out = m->data;
-    int rc = 0;
     switch (s->f->how) {
     case HOW_MS:
         make_scaled(s, out, 1e6);
@@ -404,15 +432,11 @@ static int make_double(const struct source *s, struct made *m)
     case HOW_PERCENT:
         make_scaled(s, out, 100);
         break;
-    case HOW_RATE:
-        make_rate(s, out);
-        break;
     default:
-        rc = make_shares(s, out);
+        make_rate(s, out);
     }
-    for (int64_t i = 0; i < s->rows && !rc; i++)
+    for (int64_t i = 0; i < s->rows; i++)
         m->nulls += isnan(out[i]) != 0;
-    return rc;
 }
 
 /* ---- a column ------------------------------------------------------------------------------- */
@@ -422,6 +446,16 @@ static int make_double(const struct source *s, struct made *m)
 static const enum record_type table_record[] = {
 #include "analyze/tables/tables.def"
 };
+
+enum record_type tables_record(enum table_id table)
+{
+    return table_record[table];
+}
+
+unsigned tables_column_of(enum record_type type, const char *name)
+{
+    return (unsigned)column_of((int)type, name);
+}
 
 #define TABLE(table, record)
 #define FIELD(table, name, how, column, argument, unit)                                            \
@@ -439,6 +473,61 @@ void made_free(struct made *m)
     *m = (struct made){0};
 }
 
+static enum gpufl_column_type type_of(enum field_how how)
+{
+    if (is_text(how))
+        return GPUFL_COLUMN_TEXT;
+    if (is_float(how))
+        return GPUFL_COLUMN_FLOAT;
+    if (is_double(how))
+        return GPUFL_COLUMN_DOUBLE;
+    return how == HOW_DEVICE || dict_of(how) != RECORD_NONE ? GPUFL_COLUMN_INT32
+                                                            : GPUFL_COLUMN_INT64;
+}
+
+static int room(struct made *m, int64_t rows, enum gpufl_column_type type)
+{
+    static const size_t sizes[] = {[GPUFL_COLUMN_INT64] = 8,
+                                   [GPUFL_COLUMN_DOUBLE] = 8,
+                                   [GPUFL_COLUMN_TEXT] = 4,
+                                   [GPUFL_COLUMN_INT32] = 4,
+                                   [GPUFL_COLUMN_FLOAT] = 4};
+    mem_free(m->data);
+    m->as.type = type;
+    m->nulls = 0;
+    m->data = mem_array((size_t)rows + 1, sizes[type]);
+    return m->data ? 0 : GPUFL_E_NOMEM;
+}
+
+/* Fills a column that has a memory of its own. */
+static int fill(struct source *s, struct made *m)
+{
+    enum gpufl_column_type type = type_of(s->f->how);
+    bool fits = true;
+    int rc = room(m, s->rows, type);
+    if (!rc && s->f->how == HOW_SCOPE)
+        rc = make_scopes(s->t);
+    if (rc)
+        return rc;
+    switch (type) {
+    case GPUFL_COLUMN_TEXT:
+        return make_text(s, m);
+    case GPUFL_COLUMN_FLOAT:
+        return make_shares(s, m);
+    case GPUFL_COLUMN_DOUBLE:
+        make_double(s, m);
+        return 0;
+    case GPUFL_COLUMN_INT32:
+        rc = make_small(s, m, &fits);
+        if (rc || fits)
+            return rc;
+        rc = room(m, s->rows, GPUFL_COLUMN_INT64);
+        return rc ? rc : make_int(s, m);
+    default:
+        return make_int(s, m);
+    }
+}
+
 int tables_make(struct gpufl_tables *t, size_t field)
 {
     const struct field *f = &fields[field];
@@ -452,33 +541,23 @@ int tables_make(struct gpufl_tables *t, size_t field)
     s.cells = &k->cells[column_of((int)type, f->column)];
     if (f->how == HOW_END || f->how == HOW_RATE)
         s.second = &k->cells[column_of((int)type, f->argument)];
-    bool kept = f->how == HOW_INT && s.cells->data; /* no copy is needed */
-    size_t size = is_text(f->how) ? sizeof(int32_t) : sizeof(int64_t);
-    if (!kept && !(m->data = mem_array((size_t)k->rows + 1, size)))
-        return GPUFL_E_NOMEM;
-    if (f->how == HOW_SCOPE)
-        rc = make_scopes(t);
-    if (kept)
+    if (f->how == HOW_INT && s.cells->data) { /* no copy is needed */
+        m->as.type = GPUFL_COLUMN_INT64;
+        m->as.data = s.cells->data;
         for (int64_t i = 0; i < k->rows; i++)
             m->nulls += s.cells->data[i] == CELL_NULL;
-    else if (is_text(f->how))
-        rc = rc ? rc : make_text(&s, m);
-    else if (is_double(f->how))
-        rc = make_double(&s, m);
-    else
-        rc = make_int(&s, m);
+    } else {
+        rc = fill(&s, m);
+        m->as.data = m->data;
+    }
     if (rc) {
         made_free(m);
         return rc;
     }
-    m->as.data = kept ? s.cells->data : m->data;
     m->as.name = f->name;
     m->as.unit = f->unit;
     m->as.rows = k->rows;
     m->as.nulls = m->nulls;
-    m->as.type = is_text(f->how)     ? GPUFL_COLUMN_TEXT
-                 : is_double(f->how) ? GPUFL_COLUMN_DOUBLE
-                                     : GPUFL_COLUMN_INT64;
     m->done = true;
     return 0;
 }

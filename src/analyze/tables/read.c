@@ -124,7 +124,7 @@ static int take_dict(struct gpufl_tables *t, const struct wire_batch *b)
 static int keep_rows(struct kept *k, const struct wire_batch *b)
 {
     for (unsigned c = 0; c < b->record->column_count; c++)
-        if (cells_add(&k->cells[c], (size_t)k->rows, b->col[c], b->rows))
+        if (k->columns >> c & 1 && cells_add(&k->cells[c], (size_t)k->rows, b->col[c], b->rows))
             return GPUFL_E_NOMEM;
     k->rows += (int64_t)b->rows;
     return 0;

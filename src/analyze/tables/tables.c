@@ -34,14 +34,33 @@ static int fail(const struct err *e, char *error, size_t error_size)
     return e->code;
 }
 
+/* Marks the cells that columns of tables, and the names of scopes, are made of. */
+static void mark_wanted(struct gpufl_tables *t)
+{
+    static const enum record_type scope_records[] = {RECORD_scope_open, RECORD_scope};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        t->kept[wanted[i]].wanted = true;
+    for (size_t i = 0; i < field_count; i++) {
+        enum record_type type = tables_record(fields[i].table);
+        struct kept *k = &t->kept[type];
+        k->columns |= (uint64_t)1 << tables_column_of(type, fields[i].column);
+        if (fields[i].how == HOW_END || fields[i].how == HOW_RATE)
+            k->columns |= (uint64_t)1 << tables_column_of(type, fields[i].argument);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        struct kept *k = &t->kept[scope_records[i]];
+        k->columns |= (uint64_t)1 << tables_column_of(scope_records[i], "instance");
+        k->columns |= (uint64_t)1 << tables_column_of(scope_records[i], "name");
+    }
+}
+
 static struct gpufl_tables *tables_new(void)
 {
     struct gpufl_tables *t = mem_zalloc(sizeof *t);
     if (!t)
         return NULL;
     atomic_init(&t->owners, 1);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        t->kept[wanted[i]].wanted = true;
+    mark_wanted(t);
     for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++)
         rowset_init(&t->dicts[dicts[i]], 1, records[dicts[i]].column_count);
     rowset_init(&t->scopes, 1, 2);

@@ -1,5 +1,7 @@
 """gpufl.analyzer and gpufl.report: recorded sessions, sessions of the tests' own, and bad ones."""
 import gc
+import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -7,6 +9,7 @@ import subprocess
 import time
 
 import numpy
+import pandas
 import pytest
 from conftest import PATIENCE, Log
 
@@ -26,6 +29,7 @@ def test_a_recorded_session_against_its_log():
     assert len(kernels) == len(rows) == 10000
     assert kernels.duration_ns.dtype == kernels.start_ns.dtype == numpy.int64
     assert kernels.duration_ns.sum() == sum(row["duration"] for row in rows)
+    assert kernels.device_id.dtype == kernels.num_regs.dtype == numpy.int32 and kernels.occupancy.dtype == numpy.float32
     assert (kernels.end_ns - kernels.start_ns == kernels.duration_ns).all()
     assert numpy.diff(kernels.start_ns[:100]).tolist() == numpy.diff([row["start"] for row in rows[:100]]).tolist()
     configs = {row["id"]: row for row in log.rows("config")}
@@ -106,7 +110,6 @@ def test_what_limits_occupancy():
 
 
 def test_idle_is_the_reports():
-    import json
     session = GpuFlightSession(TRAIN)
     lines = json.loads(native("report", "--json", "--top", 0, TRAIN))["idle"]["lines"]
     assert session.idle.idle_ns.sum() == sum(line["idle_ns"] for line in lines) > 0
@@ -199,6 +202,30 @@ def test_nothing_there(tmp_path):
             GpuFlightSession(**wrong)
 
 
+def test_a_number_that_is_not_small(tmp_path):
+    """A column of int32 is int64 where one cell does not fit, and unknown stays unknown in both."""
+    for name, value in (("wide", 5 * 2**30), ("small", 5)):
+        folder = tmp_path / name
+        shutil.copytree(TRAIN, folder)
+        for path in [path for path in folder.rglob("*.log*") if path.is_file()]:
+            opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")
+            with opened as file:
+                lines = [json.loads(line) for line in file]
+            path.unlink()
+            for line in lines:
+                if line["type"] == "config":
+                    line["local_total"] = [value] + [None] * (line["rows"] - 1)
+            text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+            path.with_name(path.name.removesuffix(".gz").removesuffix(".zst")).write_text(text)
+        session, log = GpuFlightSession(folder), Log(folder)
+        configs = {row["id"]: row["local_total"] for row in log.rows("config")}
+        wanted = [configs[row["config"]] for row in log.rows("kernel")]
+        column = session.kernels.local_mem_total_bytes
+        assert str(column.dtype) == ("Int64" if name == "wide" else "Int32")
+        assert None in wanted and value in wanted
+        assert [None if cell is pandas.NA else cell for cell in column] == wanted
+
+
 def test_damaged_lines_are_counted(tmp_path):
     shutil.copytree(TRAIN, tmp_path / "logs")
     (system,) = (tmp_path / "logs").rglob("system*.log*")
@@ -273,7 +300,6 @@ def test_the_report_is_the_commands(tmp_path, capsys):
 
 
 def test_insights_are_the_reports():
-    import json
     session = GpuFlightSession(TRAIN)
     assert session.insights.id.tolist() == [row["id"] for row in json.loads(native("report", "--json", TRAIN))["insights"]]
     assert len(session.insights) > 0

@@ -67,7 +67,8 @@ TEST(test_kernels_of_a_recorded_session)
                          ((const int64_t *)length.data)[i]);
     assert_int_equal(*(const int64_t *)start.data, 1795198386714877869);
     assert_int_equal(*(const int64_t *)length.data, 39488);
-    assert_int_equal(*(const int64_t *)device.data, 0);
+    assert_int_equal(device.type, GPUFL_COLUMN_INT32);
+    assert_int_equal(*(const int32_t *)device.data, 0);
     assert_string_equal(text_at(&grid, 0), "(64,16,1)");
     assert_string_equal(text_at(&scope, 0), "forward");
     assert_string_equal(start.unit, "ns");
@@ -147,6 +148,33 @@ TEST(test_arrow_says_what_is_unknown)
     gpufl_tables_close(t);
 }
 
+TEST(test_arrow_has_small_numbers)
+{
+    static const struct {
+        const char *column, *format;
+    } wanted[] = {{"device_id", "i"}, {"num_regs", "i"}, {"occupancy", "f"}, {"duration_ms", "g"}};
+    struct gpufl_tables *t = open_sample("examples/data/train_loop");
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    struct ArrowArray batch;
+    assert_int_equal(gpufl_tables_arrow(t, "kernels", &stream), 0);
+    assert_int_equal(stream.get_schema(&stream, &schema), 0);
+    assert_int_equal(stream.get_next(&stream, &batch), 0);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct gpufl_column c = column(t, "kernels", wanted[i].column);
+        int64_t at = 0;
+        while (strcmp(schema.children[at]->name, wanted[i].column) != 0)
+            at++;
+        assert_string_equal(schema.children[at]->format, wanted[i].format);
+        assert_null(schema.children[at]->dictionary);
+        assert_ptr_equal(batch.children[at]->buffers[1], c.data);
+    }
+    schema.release(&schema);
+    batch.release(&batch);
+    stream.release(&stream);
+    gpufl_tables_close(t);
+}
+
 TEST(test_every_column_of_every_table_can_be_made)
 {
     static const char *const samples[] = {"examples/data/train_loop", "tests/data/peer",
@@ -221,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_the_public_clients_session),
         cmocka_unit_test(test_arrow_is_the_same_memory),
         cmocka_unit_test(test_arrow_says_what_is_unknown),
+        cmocka_unit_test(test_arrow_has_small_numbers),
         cmocka_unit_test(test_every_column_of_every_table_can_be_made),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_no_memory),
