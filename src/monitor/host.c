@@ -2,6 +2,7 @@
 #include "monitor/host.h"
 
 #include "base/process/fd_thread.h"
+#include "monitor/counter_text.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,12 +11,14 @@
 #include <unistd.h>
 
 /* %s: the process. */
-static const char *const files[HOST_FILES] = {"stat", "meminfo", "%s/stat", "%s/statm"};
+static const char *const files[HOST_FILES] = {"stat",     "meminfo", "%s/stat",
+                                              "%s/statm", "vmstat",  "pressure/memory"};
 
 struct opening {
     struct host *host;
     const char *proc;
     int pid;
+    int rc;
 };
 
 static void open_files(void *arg)
@@ -32,12 +35,15 @@ static void open_files(void *arg)
         h->fd[i] = open(path, O_RDONLY | O_CLOEXEC);
         h->id[i] = file_id(h->fd[i]);
     }
+    o->rc = cgroup_open(&h->group, o->proc, process);
 }
 
-void host_open(struct host *h, const char *proc, int pid)
+int host_open(struct host *h, const char *proc, int pid)
 {
-    *h = (struct host){0};
-    fd_thread_run(open_files, &(struct opening){h, proc, pid});
+    memset(h, 0, sizeof *h);
+    struct opening o = {h, proc, pid, 0};
+    fd_thread_run(open_files, &o);
+    return o.rc;
 }
 
 static void close_files(void *arg)
@@ -48,6 +54,7 @@ static void close_files(void *arg)
             close(h->fd[i]);
     for (int i = 0; i < HOST_FILES; i++)
         h->fd[i] = -1;
+    cgroup_close(&h->group);
 }
 
 void host_close(struct host *h)
@@ -79,21 +86,41 @@ static bool read_host_ticks(struct host *h, struct host_ticks *t)
     return t->total > 0;
 }
 
-/* utime and stime, fields 14 and 15; the name in field 2 may hold anything but ends with ')'. */
+/* Major faults, field 12, and utime and stime, fields 14 and 15; the name in field 2 may hold
+ * anything but ends with ')'. */
 static bool read_process_ticks(struct host *h, struct host_ticks *t)
 {
+    enum { MAJOR_FAULTS = 12, TIMES = 14 };
     char text[1024];
+    int64_t faults = CELL_NULL;
     if (!host_read(h, HOST_SELF_STAT, text, sizeof text))
         return false;
     char *at = strrchr(text, ')');
-    for (int field = 2; at && field < 14; field++)
+    for (int field = 2; at && field < TIMES; field++) {
+        if (field == MAJOR_FAULTS)
+            faults = strtoll(at, NULL, 10);
         if ((at = strchr(at + 1, ' ')) == NULL)
             return false;
+    }
     if (!at)
         return false;
     t->process = strtoll(at, &at, 10);
     t->process += strtoll(at, &at, 10);
+    t->counters.faults_major = faults;
     return true;
+}
+
+/* What the host read from and wrote to swap, and how long some thread waited for memory. */
+static void read_paging(struct host *h, struct host_counters *c)
+{
+    int64_t page = sysconf(_SC_PAGESIZE);
+    char text[256];
+    if (host_read(h, HOST_VMSTAT, h->text, sizeof h->text)) {
+        c->swap_in = counter_text(h->text, "pswpin ", page);
+        c->swap_out = counter_text(h->text, "pswpout ", page);
+    }
+    if (host_read(h, HOST_PRESSURE, text, sizeof text) && !strncmp(text, "some ", 5))
+        c->memory_waits = counter_text(text, "total=", 1000);
 }
 
 /* Reads the number of kB after a key of meminfo; in bytes. */
@@ -140,15 +167,39 @@ static void read_files(void *arg)
     struct reading *r = arg;
     r->ticks.host = r->whole && read_host_ticks(r->host, &r->ticks);
     r->ticks.process_known = read_process_ticks(r->host, &r->ticks);
+    if (r->whole)
+        read_paging(r->host, &r->ticks.counters);
+    cgroup_read(&r->host->group, &r->ticks.counters.cpu);
     sample_memory(r->host, r->whole, r->row);
+}
+
+static void put_counters(const struct host_ticks *before, const struct host_ticks *now,
+                         struct host_metric_row *row)
+{
+    const struct host_counters *a = &before->counters, *b = &now->counters;
+    row->cpu_limit = b->cpu.limit;
+    if (!before->time)
+        return;
+    row->cpu_periods = counter_grown(a->cpu.periods, b->cpu.periods);
+    row->cpu_throttled = counter_grown(a->cpu.throttled, b->cpu.throttled);
+    row->cpu_throttled_time = counter_grown(a->cpu.throttled_time, b->cpu.throttled_time);
+    row->faults_major = counter_grown(a->faults_major, b->faults_major);
+    row->swap_in = counter_grown(a->swap_in, b->swap_in);
+    row->swap_out = counter_grown(a->swap_out, b->swap_out);
+    int64_t waits = counter_grown(a->memory_waits, b->memory_waits);
+    row->memory_waits = waits == CELL_NULL
+                            ? CELL_NULL
+                            : host_share(waits / 1000, (now->time - before->time) / 1000);
 }
 
 bool host_sample(struct host *h, int64_t now, bool whole, struct host_metric_row *row)
 {
-    struct reading r = {.host = h, .whole = whole, .ticks = {.time = now}, .row = row};
+    static const struct host_counters unknown = {CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, {0}};
+    struct reading r = {.host = h, .whole = whole, .row = row};
     const struct host_ticks *before = &h->before;
-    *row =
-        (struct host_metric_row){CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL, CELL_NULL};
+    r.ticks = (struct host_ticks){.time = now, .counters = unknown};
+    for (size_t i = 0; i < sizeof *row / sizeof(int64_t); i++)
+        ((int64_t *)row)[i] = CELL_NULL;
     fd_thread_run(read_files, &r);
     struct host_ticks t = r.ticks;
     if (t.host && before->host)
@@ -157,6 +208,7 @@ bool host_sample(struct host *h, int64_t now, bool whole, struct host_metric_row
     if (t.process_known && before->process_known && now > before->time && ticks_second > 0)
         row->process_cpu = (int64_t)((double)(t.process - before->process) * 1e13 /
                                      (double)ticks_second / (double)(now - before->time));
+    put_counters(before, &t, row);
     h->before = t;
     return t.host || t.process_known || row->memory_total != CELL_NULL;
 }

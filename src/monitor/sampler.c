@@ -355,12 +355,12 @@ int sampler_open(struct sampler **out, const struct sampler_config *c)
         return GPUFL_E_NOMEM;
     }
     pthread_mutex_init(&s->lock, NULL);
-    host_open(&s->host, "/proc", c->pid);
+    int rc = host_open(&s->host, "/proc", c->pid);
     s->folder = c->folder ? mem_strdup(c->folder) : NULL;
     const char *user = getenv("XDG_RUNTIME_DIR"); /* on the owner's thread: others may set it */
     s->user_folder = user && *user ? mem_strdup(user) : NULL;
     library_open(s);
-    int rc = thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);
+    rc = rc ? rc : thread_start(&s->thread, "gpufl-sample", 0, sampler_main, s);
     if (rc) {
         sampler_close(s);
         return rc;

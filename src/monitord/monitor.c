@@ -367,7 +367,8 @@ int monitor_init(struct monitor *m, const struct monitor_options *o, const struc
         rc = wakeup_init(&m->ended);
     processes_init(&m->processes, "/proc");
     gpus_init(&m->gpus, b->devices, !o->no_activity, take_change, m);
-    host_open(&m->host, "/proc", 0);
+    int opened = host_open(&m->host, "/proc", 0);
+    rc = rc ? rc : opened;
     return rc ? rc : gpus_open(&m->gpus, steady_ns());
 }
 

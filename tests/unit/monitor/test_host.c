@@ -62,6 +62,41 @@ TEST(test_counters_that_go_back)
     host_close(&h);
 }
 
+/* Faults, swap and waits for memory are what they grew by; the first sample has none. */
+TEST(test_paging)
+{
+    struct host h;
+    struct host_metric_row row;
+    int64_t page = sysconf(_SC_PAGESIZE);
+    mkdir(tmpdir_path("pressure"), 0700);
+    put_all("cpu  1 0 1 8 0 0 0 0 0 0\n", "1 (a) S 1 1 1 0 1 1 90 1 7 1 30 20 0 0 20 0");
+    put("vmstat", "nr_free_pages 5\nzswpin 900\npswpin 10\npswpout 20\n");
+    put("pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n"
+                           "full avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n");
+    host_open(&h, tmpdir, 0);
+    assert_true(host_sample(&h, 1000000000, true, &row));
+    assert_true(row.faults_major == CELL_NULL && row.swap_in == CELL_NULL);
+    assert_true(row.swap_out == CELL_NULL && row.memory_waits == CELL_NULL);
+    put_all("cpu  2 0 2 16 0 0 0 0 0 0\n", "1 (a) S 1 1 1 0 1 1 99 1 19 1 30 20 0 0 20 0");
+    put("vmstat", "nr_free_pages 5\nzswpin 999\npswpin 13\npswpout 20\n");
+    put("pressure/memory", "some avg10=9.00 avg60=0.00 avg300=0.00 total=1300000\n");
+    assert_true(host_sample(&h, 3000000000, true, &row));
+    assert_int_equal(row.faults_major, 12);
+    assert_int_equal(row.swap_in, 3 * page);
+    assert_int_equal(row.swap_out, 0);
+    assert_int_equal(row.memory_waits, 1500); /* 0.3 of 2 s */
+    assert_true(row.cpu_limit == CELL_NULL && row.cpu_periods == CELL_NULL);
+    /* another process samples the host: only what is this process's own */
+    put_all("cpu  2 0 2 16 0 0 0 0 0 0\n", "1 (a) S 1 1 1 0 1 1 99 1 20 1 30 20 0 0 20 0");
+    assert_true(host_sample(&h, 4000000000, false, &row));
+    assert_int_equal(row.faults_major, 1);
+    assert_true(row.swap_in == CELL_NULL && row.memory_waits == CELL_NULL);
+    /* the samples between are not known: nothing is said of the next one */
+    assert_true(host_sample(&h, 5000000000, true, &row));
+    assert_true(row.swap_in == CELL_NULL && row.memory_waits == CELL_NULL);
+    host_close(&h);
+}
+
 TEST(test_what_cannot_be_read_is_null)
 {
     struct host h;
@@ -94,6 +129,7 @@ TEST(test_this_machine)
     assert_true(host_sample(&h, steady_ns(), true, &row));
     assert_true(row.cpu == CELL_NULL || (row.cpu >= 0 && row.cpu <= 10000));
     assert_true(row.process_cpu > 0 && row.process_cpu < 1000000);
+    assert_true(row.faults_major != CELL_NULL && row.swap_in != CELL_NULL);
     host_close(&h);
 }
 
@@ -102,9 +138,8 @@ TEST(test_this_machine)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_shares_of_cpu),
-        CASE(test_counters_that_go_back),
-        CASE(test_what_cannot_be_read_is_null),
+        CASE(test_shares_of_cpu), CASE(test_counters_that_go_back),
+        CASE(test_paging),        CASE(test_what_cannot_be_read_is_null),
         CASE(test_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+gpufl_test(cgroup DEPS monitor)
 gpufl_test(host DEPS monitor)
 gpufl_test(sampler DEPS monitor)
 gpufl_test(roles DEPS monitor)

@@ -247,7 +247,13 @@ TEST(test_metrics)
           .memory_total = 80ll << 30,
           .memory_used = 2ll << 20,
           .throttle = 32});
-    ROWS(e, host_metric, {100, 1256, 2048ll << 20, 65536ll << 20, 5, 6});
+    ROWS(e, host_metric,
+         {.time = 100,
+          .cpu = 1256,
+          .memory_used = 2048ll << 20,
+          .memory_total = 65536ll << 20,
+          .process_cpu = 5,
+          .process_rss = 6});
     ROWS(e, window, {.time = 9, .name = NAME_OUTER, .phase = 1});
     EXPECT(e, PEER_SYSTEM,
            "{\"version\":1,\"type\":\"device_metric_batch\"," SESSION ",\"batch_id\":1,"
