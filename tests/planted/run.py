@@ -19,9 +19,11 @@ import sys
 import tempfile
 import time
 
+from group import Group, can_limit
 from table import CASES, ELSEWHERE, HERE, RULES, Kernel, Says, markers
 
 PLACES = markers()
+LIMIT_US = 20_000  # of each 100 ms, of a case that needs a limit
 CROWDED = 0.02  # of a run in which something on the machine waited for a processor
 ATTEMPTS = 5
 
@@ -61,9 +63,10 @@ class Lab:
     def report(self, case):
         """The report of one traced run, as of --json."""
         work = tempfile.mkdtemp(prefix="gpufl-planted-")
+        group = Group(LIMIT_US if case.mode == "fault" else None) if case.needs == "limit" else None
         try:
-            done = subprocess.run(self.session(case, work), capture_output=True, text=True,
-                                  env=self.environment(case), timeout=300)
+            done = subprocess.run(self.session(case, work), capture_output=True, text=True, timeout=300,
+                                  env=self.environment(case), preexec_fn=group and group.enter)
             if done.returncode:
                 raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-1000:]}")
             done = subprocess.run([self.gpufl, "report", "--json", work], capture_output=True, text=True)
@@ -71,12 +74,16 @@ class Lab:
                 raise RuntimeError(f"report: exit code {done.returncode}: {done.stderr[-1000:]}")
             return json.loads(done.stdout)
         finally:
+            if group:
+                group.close()
             shutil.rmtree(work, ignore_errors=True)
 
     def missing(self, case):
         """Why a case cannot run here, or nothing."""
         if case.needs == "fake" and not self.fake:
             return "needs the fake libraries"
+        if case.needs == "limit" and not can_limit():
+            return "needs a control group with a CPU limit"
         if case.needs == "torch":
             if self.fake:
                 return "needs a GPU"

@@ -54,7 +54,7 @@ class Case:
         self.never = never  # words that no finding may have
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
         self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
-        self.needs = needs  # driver, python, torch, fake or nothing: the simulated GPU
+        self.needs = needs  # driver, python, torch, fake, limit (group.py) or nothing: the simulated GPU
 
 
 # PyTorch loads libraries and code when it needs them first, and computes in eager float32 with products of
@@ -138,6 +138,12 @@ CASES = [
     Case("idle_input", "fault", {"idle_cause": None, "sync_line": At("idle-end", "consume")}),
     Case("idle_input", "clean", {"sync_line": At("idle-end", "consume")}),
 
+    # Of 100 ms the limit lets the host run for 20; the line has what the limit leaves of the idle time.
+    Case("cpu_limit", "fault", {"cpu_limit": Says("The CPU limit of 0.2 cores"), "sync_line": At("limit-end", "train")},
+         noise=(*HOST_BOUND, *PAUSED), options=("-s", "20ms"), needs="limit"),
+    Case("cpu_limit", "clean", {"sync_line": At("limit-end", "train")}, options=("-s", "20ms"), needs="limit",
+         crowded=(*HOST_BOUND, *PAUSED), never="CPU limit"),
+
     # Another process has the GPU by turns; or it is there, and the host is late all the same, by 5 ms or more.
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "5ms"),
@@ -196,8 +202,10 @@ CASES = [
          scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
 ]
 
-# Rules that no program here plants, and the test that does: the programs make no CUDA graphs, and are one process each.
+# Rules that no program here plants, and the test that does: the programs make no CUDA graphs, are one process each,
+# and do not make the machine short of memory.
 ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c",
+             "paging": "tests/unit/analyze/insight/test_shortage.c",
              "rank_wait": "tests/unit/analyze/insight/test_ranks.c"}
 
 MARK = re.compile(r"PLANTED: ([\w-]+)")

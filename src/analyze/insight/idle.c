@@ -1,7 +1,7 @@
 /* idle.c - idle time without a wait, by line where looks at the threads tell it, else by cause. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "analyze/insight/insight.h"
+#include "analyze/insight/shortage.h"
 #include "analyze/model/idle/table.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -391,6 +391,8 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
     else
         rc = rc ? rc : insight_inside(m, i, causes_of(l), &text);
     put_doing(m, i, l, &text);
+    insight_less_cpu_limit(m, i, cells_sum(l->by_cause[IDLE_LATE], l->by_cause[IDLE_NOTHING]),
+                           &text);
     i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
@@ -527,7 +529,6 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     i->place = l->ended[c].place;
     i->ended_by = i->place != 0;
     i->gives_back = idle.time;
-    i->severity = insight_by_share(m, idle.time);
     insight_fact(i, "gpu_idle_ns", idle.all);
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);
@@ -542,8 +543,10 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     buf_str(&text, title);
     rc = insight_say(&i->title, &text);
     put_gaps(m, l, c, &idle, others, &text);
+    insight_less_cpu_limit(m, i, c == IDLE_LATE || c == IDLE_NOTHING ? idle.all : 0, &text);
     if (c == IDLE_CODE)
         put_loads(m, i, &text);
+    i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

@@ -2,7 +2,7 @@
  * thread had the interpreter's lock, or a page had to be fetched. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "analyze/insight/insight.h"
+#include "analyze/insight/shortage.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -60,11 +60,18 @@ static void put_cores(const struct model *m, struct buf *out)
 {
     const struct metric_sum *cpu = &m->metrics.host[COL_host_metric_cpu];
     double percent = sum_metrics_mean(cpu) / 100;
+    const struct metric_sum *throttled = &m->metrics.host[COL_host_metric_cpu_throttled];
+    if (throttled->count && throttled->sum > 0) {
+        buf_char(out, ' ');
+        insight_put_stopped(m, out);
+    }
     if (!cpu->count)
         return;
     buf_printf(out, " The host's cores were %.0f %% busy: ", percent);
-    buf_str(out, percent >= HOST_FULL
-                     ? "all of its programs together need more of them."
+    buf_str(out, percent >= HOST_FULL ? "all of its programs together need more of them."
+                 : throttled->count
+                     ? "this process may use fewer of them than there are (taskset, Slurm, a "
+                       "container's CPU set), or several of its threads are bound to one."
                      : "this process may use fewer of them than there are (a container's CPU "
                        "limit, taskset, Slurm), or several of its threads are bound to one.");
 }
@@ -120,6 +127,11 @@ static bool is_fetching(uint32_t doing)
     return IDLE_DOING_STATE(doing) == IDLE_BLOCKED && !IDLE_DOING_SYSCALL(doing);
 }
 
+static void put_pages(const struct model *m, struct buf *out)
+{
+    (void)insight_put_paging(m, out);
+}
+
 /* ---- findings ---------------------------------------------------------------------------- */
 
 /* Adds a finding where the thread could not run for much of the idle time, at whatever line. */
@@ -132,6 +144,9 @@ static int add(const struct model *m, const struct state *state, struct insights
     int64_t of_run = sum_idle_of_run(m, s.ns);
     if ((double)s.ns * 100 < INSIGHT_state_idle * (double)s.all ||
         !insight_is_share(m, of_run, INSIGHT_late_idle, 100) || of_run > sum_steps_time(m))
+        return 0;
+    /* threads that a limit stopped are ready, and have no core: the rule cpu_limit has the time */
+    if (state->is == is_ready && insight_cpu_limit_ns(m) >= of_run)
         return 0;
     int rc = insight_add(to, "idle_cause", &i);
     if (rc)
@@ -163,7 +178,8 @@ static const struct state states[] = {
      "waited for the interpreter's lock, which another thread had", insight_less_gil, put_holder},
     {is_fetching, "Waiting for pages of memory",
      "was blocked outside of any system call, as where a page is read from a file or from swap",
-     "Keep in memory what the loop needs: read it once before, and leave nothing to swap.", NULL},
+     "Keep in memory what the loop needs: read it once before, and leave nothing to swap.",
+     put_pages},
 };
 
 const char *insight_state_title(uint32_t doing)

@@ -60,7 +60,8 @@ static void put_busy(struct json_out *j, const char *key, const struct busy *b, 
     json_out_close_object(j);
 }
 
-static void put_metric(struct json_out *j, const char *name, const struct metric_sum *s)
+/* total: the values add up. */
+static void put_metric(struct json_out *j, const char *name, const struct metric_sum *s, bool total)
 {
     if (!s->count) {
         json_out_null(j, name);
@@ -71,6 +72,8 @@ static void put_metric(struct json_out *j, const char *name, const struct metric
     json_out_number(j, "mean", sum_metrics_mean(s));
     json_out_int(j, "max", s->max);
     json_out_int(j, "min", s->min);
+    if (total)
+        json_out_number(j, "total", s->sum);
     json_out_close_object(j);
 }
 
@@ -82,7 +85,7 @@ static void put_device_metrics(struct json_out *j, const struct device_metrics *
     json_out_count(j, "samples", d->samples);
     for (unsigned c = COL_device_metric_device + 1; c < COL_device_metric_COUNT; c++)
         if (c != COL_device_metric_throttle && c != COL_device_metric_energy)
-            put_metric(j, records[RECORD_device_metric].columns[c].name, &d->metrics[c]);
+            put_metric(j, records[RECORD_device_metric].columns[c].name, &d->metrics[c], false);
     bool known = sum_metrics_energy(d, &joules, &counter);
     if (known)
         json_out_number(j, "energy_j", joules);
@@ -139,7 +142,8 @@ void json_host(const struct report *r, struct json_out *j)
     json_out_count(j, "samples", m->metrics.host_samples);
     json_out_count(j, "process_samples", m->metrics.process_samples);
     for (unsigned c = COL_host_metric_time + 1; c < COL_host_metric_COUNT; c++)
-        put_metric(j, records[RECORD_host_metric].columns[c].name, &m->metrics.host[c]);
+        put_metric(j, records[RECORD_host_metric].columns[c].name, &m->metrics.host[c],
+                   sum_metrics_is_count(c));
     json_out_close_object(j);
 }
 

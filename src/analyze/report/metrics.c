@@ -3,9 +3,12 @@
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
+#include "analyze/insight/shortage.h"
 #include "analyze/report/page.h"
 
 #include <string.h>
+
+enum { SHORTAGE_MAX = 4096 };
 
 /* The unit of a metric decides how it is shown. */
 enum unit { UNIT_PERCENT, UNIT_CENTI, UNIT_BYTES, UNIT_RATE, UNIT_WATT, UNIT_PLAIN };
@@ -43,6 +46,8 @@ static const struct metric_line host_lines[] = {
     {"RAM used", COL_host_metric_memory_used, UNIT_BYTES, ""},
     {"CPU of the process", COL_host_metric_process_cpu, UNIT_CENTI, ""},
     {"RAM of the process", COL_host_metric_process_rss, UNIT_BYTES, ""},
+    {"CPU limit of its group", COL_host_metric_cpu_limit, UNIT_CENTI, ""},
+    {"some thread waited for memory", COL_host_metric_memory_waits, UNIT_CENTI, ""},
 };
 
 static void put_value(struct grid *g, const struct metric_line *l, double v)
@@ -120,6 +125,26 @@ static void put_device(struct page *p, uint32_t i)
     put_throttle(p, d);
 }
 
+/* What the host was short of, where there was such a time. */
+static void put_shortage(struct page *p)
+{
+    const struct metric_sum *h = p->model->metrics.host;
+    char a[UNITS_TEXT];
+    struct buf text;
+    buf_init(&text, SHORTAGE_MAX);
+    if (h[COL_host_metric_cpu_throttled].count && h[COL_host_metric_cpu_throttled].sum > 0)
+        insight_put_stopped(p->model, &text);
+    else if (h[COL_host_metric_cpu_throttled].count)
+        buf_printf(&text, "No CPU limit stopped the program, in %s samples.",
+                   units_count(a, (int64_t)h[COL_host_metric_cpu_throttled].count));
+    if (h[COL_host_metric_faults_major].sum > 0 || h[COL_host_metric_swap_in].sum > 0)
+        (void)insight_put_paging(p->model, &text);
+    if (text.len)
+        page_text(p, "%s", buf_cstr(&text) + (*buf_cstr(&text) == ' '));
+    p->code = p->code ? p->code : buf_error(&text);
+    buf_fini(&text);
+}
+
 void page_metrics(struct page *p)
 {
     const struct sum_metrics *s = &p->model->metrics;
@@ -136,6 +161,7 @@ void page_metrics(struct page *p)
         page_text(p, "%s, %s sample%s", s->host_samples ? "Host" : "Process", units_count(a, n),
                   n == 1 ? "" : "s");
         put_metrics(p, host_lines, sizeof host_lines / sizeof *host_lines, s->host);
+        put_shortage(p);
     }
     page_shared(p);
     const char *why = findings_why_none(p->model, "device_metrics");

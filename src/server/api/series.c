@@ -6,6 +6,7 @@
 
 #include "server/request/parts.h"
 
+#include "analyze/model/system/metrics.h"
 #include "base/alloc.h"
 #include "base/order.h"
 #include "wire/record.h"
@@ -253,8 +254,7 @@ int series_shared(struct call *c, const struct session_ref *s, bool *shared, str
 static bool of_process(enum store_query q, const struct store_value *args)
 {
     int64_t metric = args[place_of(q, "metric")].i;
-    return q == QUERY_host_series &&
-           (metric == COL_host_metric_process_cpu || metric == COL_host_metric_process_rss);
+    return q == QUERY_host_series && sum_metrics_is_own((unsigned)metric);
 }
 
 int series_ask(struct call *c, const struct session_ref *s, enum store_query q,

@@ -18,6 +18,7 @@ const unit =
   (suffix: string, divide = 1, digits = 0): Show =>
   (value) =>
     value === null ? UNKNOWN : `${grouped(Number((value / divide).toFixed(digits)))} ${suffix}`;
+const plain: Show = (value) => (value === null ? UNKNOWN : grouped(value));
 /** Bytes a second. */
 export const rate: Show = (value) => (value === null ? UNKNOWN : `${bytes(value)}/s`);
 
@@ -38,6 +39,10 @@ export const HOST: readonly Metric[] = [
   { name: "process_cpu", text: "process_cpu", colour: "--series-1", show: unit("%", 100, 1) },
   { name: "memory_used", text: "host_memory_used", colour: "--series-4", show: bytes, binary: true },
   { name: "process_rss", text: "process_rss", colour: "--series-4", show: bytes, binary: true },
+  { name: "cpu_throttled", text: "cpu_throttled", colour: "--series-2", show: plain },
+  { name: "faults_major", text: "faults_major", colour: "--series-5", show: plain },
+  { name: "swap_in", text: "swap_in", colour: "--series-6", show: bytes, binary: true },
+  { name: "memory_waits", text: "memory_waits", colour: "--series-5", show: unit("%", 100, 1), top: 10000 },
 ];
 
 /** Not sampled: what the program's own allocations add up to. */

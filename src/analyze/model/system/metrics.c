@@ -144,7 +144,7 @@ static void take_host(struct model *m, const struct wire_batch *b, size_t i)
     if (s->filter && !sum_shared_takes(s->filter, m, 0, cells_get(b, COL_host_metric_time, i)))
         return;
     for (unsigned c = COL_host_metric_time + 1; c < COL_host_metric_COUNT; c++) {
-        bool own = c == COL_host_metric_process_cpu || c == COL_host_metric_process_rss;
+        bool own = sum_metrics_is_own(c);
         int64_t v = cells_get(b, c, i);
         if (v == CELL_NULL || (own && s->filter))
             continue;
@@ -292,6 +292,16 @@ int sum_metrics_finish(struct model *m)
 {
     (void)m;
     return 0;
+}
+
+bool sum_metrics_is_own(unsigned column)
+{
+    return column >= COL_host_metric_process_cpu && column <= COL_host_metric_faults_major;
+}
+
+bool sum_metrics_is_count(unsigned column)
+{
+    return column >= COL_host_metric_cpu_periods && column <= COL_host_metric_swap_out;
 }
 
 double sum_metrics_mean(const struct metric_sum *s)

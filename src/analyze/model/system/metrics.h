@@ -74,6 +74,11 @@ int sum_metrics_batch(struct model *m, const struct wire_batch *b);
 int sum_metrics_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_metrics_finish(struct model *m);
 
+/* True for columns of host_metric that are of the process alone. */
+bool sum_metrics_is_own(unsigned column);
+/* True for columns of host_metric that count since the sample before, and add up. */
+bool sum_metrics_is_count(unsigned column);
+
 double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known */
 
 /* Joules that a device used, by its counter where it has one, else by its power over time. Time

@@ -1,4 +1,4 @@
 # Rules, each with its fault and without.
-foreach(name answer insights peer_rules ranks kernels launch library memory profile sync)
+foreach(name answer insights peer_rules ranks kernels launch library memory profile shortage sync)
   gpufl_test(${name} DEPS analyze)
 endforeach()

@@ -9,8 +9,8 @@ const RULES_OF: Record<string, readonly string[]> = {
   memory: ["memory_alloc_loop", "sync_line"],
   slow_launches: ["launch_storm"],
   back_to_back: ["launch_storm"],
-  late_launch: ["late_launch"],
-  nothing_submitted: ["idle_cause"],
+  late_launch: ["late_launch", "cpu_limit", "paging"],
+  nothing_submitted: ["idle_cause", "cpu_limit", "paging"],
   rank_wait: ["rank_wait"],
 };
 
