@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/intern.h"
 #include "base/process/fd_thread.h"
+#include "monitor/places.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -336,26 +337,18 @@ static void give_up(struct role *x)
 
 /* ---- a monitor of the host ------------------------------------------------------------------ */
 
-/* Opens a monitor's file of that name, where there is one. Whose it may be: the system's folder is
- * made by its administrator, for whatever user; elsewhere it is this user's own. */
+/* Opens a monitor's file of that name, where there is one. */
 static int open_monitors(const struct roles *r, const struct role *x)
 {
     char path[PATH_MAX];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < PLACES; i++) {
         struct stat st;
-        int n = i == 0   ? snprintf(path, sizeof path, "%s/%s", ROLES_MONITOR_FOLDER, x->name)
-                : i == 1 ? snprintf(path, sizeof path, "%s/%s/%s", r->user ? r->user : "/nowhere",
-                                    ROLES_MONITOR_NAME, x->name)
-                         : snprintf(path, sizeof path, "/tmp/%s-%u/%s", ROLES_MONITOR_NAME,
-                                    (unsigned)geteuid(), x->name);
-        if (n <= 0 || (size_t)n >= sizeof path)
+        if (!places_path(i, r->user, x->name, path, sizeof path))
             continue;
         int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
             continue;
-        bool trusted = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                       (i == 0 || st.st_uid == geteuid() || st.st_uid == 0);
-        if (trusted)
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && places_is_trusted(i, &st))
             return fd;
         close(fd);
     }

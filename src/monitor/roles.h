@@ -24,11 +24,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a monitor's roles lie: the first of these that is there. Its name alone is below
- * $XDG_RUNTIME_DIR, and with '-' and the user's number below /tmp. */
-#define ROLES_MONITOR_FOLDER "/run/gpufl-monitor"
-#define ROLES_MONITOR_NAME   "gpufl-monitor"
-
 enum role_who {
     ROLE_NOBODY, /* this process does not want samples now */
     ROLE_OURS,   /* this process samples, and others may rely on it */

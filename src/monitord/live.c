@@ -67,7 +67,19 @@ static void put_gpu(const struct page *p, const struct shown_gpu *x, int64_t now
     buf_str(out, "},");
 }
 
-static void put_process(const struct shown_process *x, struct buf *out)
+/* A process that announces its session says more, and sooner, than /proc does. */
+static void put_session(struct live *l, const struct shown_process *x, int64_t reader, int64_t now,
+                        struct buf *out)
+{
+    struct announcement said;
+    bool told = announced_find(l->announced, x->now.pid, x->owner.start, now, &said);
+    put_text(out, "session", told ? said.session : x->owner.session);
+    if (told && *said.scope && (reader == 0 || reader == x->owner.uid))
+        put_text(out, "scope", said.scope);
+}
+
+static void put_process(struct live *l, const struct shown_process *x, int64_t reader, int64_t now,
+                        struct buf *out)
 {
     const struct owner *o = &x->owner;
     buf_char(out, '{');
@@ -81,13 +93,14 @@ static void put_process(const struct shown_process *x, struct buf *out)
     put_text(out, "pod", o->pod);
     put_text(out, "pod_name", o->pod_name);
     put_text(out, "job", o->job);
-    put_text(out, "session", o->session);
+    put_session(l, x, reader, now, out);
     end(out, '}');
     buf_char(out, ',');
 }
 
-static void put_values(const struct page *p, int64_t now, struct buf *out)
+static void put_values(struct live *l, int64_t reader, int64_t now, struct buf *out)
 {
+    const struct page *p = l->page;
     put_cell(out, "age_ms", p->round_at ? (now - p->round_at) / MS_PER_NS : CELL_NULL);
     put_text(out, "problem", p->problem);
     buf_str(out, "\"host_metrics\":{");
@@ -101,11 +114,11 @@ static void put_values(const struct page *p, int64_t now, struct buf *out)
     end(out, ']');
     buf_str(out, ",\"processes\":[");
     for (size_t i = 0; i < p->process_count; i++)
-        put_process(&p->processes[i], out);
+        put_process(l, &p->processes[i], reader, now, out);
     end(out, ']');
 }
 
-void live_put(struct live *l, struct buf *out)
+void live_put(struct live *l, int64_t reader, struct buf *out)
 {
     char session[37] = "", dir[PATH_MAX] = "", host[65] = "";
     (void)gethostname(host, sizeof host - 1);
@@ -117,7 +130,7 @@ void live_put(struct live *l, struct buf *out)
     put_text(out, "log", dir);
     put_cell(out, "interval_ms", l->options->interval / MS_PER_NS);
     pthread_mutex_lock(&l->page->lock);
-    put_values(l->page, steady_ns(), out);
+    put_values(l, reader, steady_ns(), out);
     pthread_mutex_unlock(&l->page->lock);
     buf_char(out, '}');
 }
@@ -139,10 +152,18 @@ static void send_all(int fd, const char *data, size_t n)
     }
 }
 
+/* The user at the other end; -1: unknown. */
+static int64_t reader_of(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? -1 : (int64_t)who.uid;
+}
+
 static void answer(struct live *l, int fd)
 {
     buf_clear(&l->text);
-    live_put(l, &l->text);
+    live_put(l, reader_of(fd), &l->text);
     buf_char(&l->text, '\n');
     if (!buf_error(&l->text))
         send_all(fd, l->text.data, l->text.len);
@@ -161,11 +182,12 @@ static void take_input(void)
 static void *live_main(void *arg)
 {
     struct live *l = arg;
-    enum { STOP, LISTENER, INPUT, COUNT };
+    enum { STOP, LISTENER, INPUT, ANNOUNCED, COUNT };
     struct pollfd p[COUNT] = {
         [STOP] = {.fd = l->stop[0], .events = POLLIN},
         [LISTENER] = {.fd = l->listener, .events = POLLIN},
-        [INPUT] = {.fd = l->options->until_eof ? STDIN_FILENO : -1, .events = POLLIN}};
+        [INPUT] = {.fd = l->options->until_eof ? STDIN_FILENO : -1, .events = POLLIN},
+        [ANNOUNCED] = {.fd = l->announced->fd, .events = POLLIN}};
     while (poll(p, COUNT, -1) >= 0 || errno == EINTR) {
         if (p[STOP].revents)
             break;
@@ -173,6 +195,8 @@ static void *live_main(void *arg)
             take_input();
             p[INPUT].fd = p[INPUT].revents & POLLIN ? p[INPUT].fd : -1;
         }
+        if (p[ANNOUNCED].revents)
+            announced_take(l->announced, steady_ns());
         int fd = p[LISTENER].revents
                      ? accept4(l->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)
                      : -1;
@@ -200,10 +224,14 @@ static int listen_at(struct live *l, const char *folder, struct err *e)
 }
 
 int live_open(struct live *l, const char *folder, struct page *page, struct journal *journal,
-              const struct monitor_options *o, struct err *e)
+              struct announced *announced, const struct monitor_options *o, struct err *e)
 {
-    *l = (struct live){
-        .page = page, .journal = journal, .options = o, .listener = -1, .stop = {-1, -1}};
+    *l = (struct live){.page = page,
+                       .journal = journal,
+                       .announced = announced,
+                       .options = o,
+                       .listener = -1,
+                       .stop = {-1, -1}};
     buf_init(&l->text, LIVE_MOST);
     int rc = listen_at(l, folder, e);
     if (!rc && pipe2(l->stop, O_CLOEXEC))

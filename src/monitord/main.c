@@ -88,7 +88,9 @@ static int sample(struct monitor *m, const sigset_t *set, struct err *e)
     int rc = open_page(m, &page, e);
     if (rc)
         return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e->text);
-    rc = live_open(&m->live, m->rundir.path, &m->page, &m->journal, m->options, e);
+    if (announced_open(&m->announced, m->rundir.path, e))
+        log_warn("sessions of other users are not known here: %s", e->text);
+    rc = live_open(&m->live, m->rundir.path, &m->page, &m->journal, &m->announced, m->options, e);
     if (rc && m->options->until_eof) /* who started it sees nothing, and could not end it */
         return say(EXIT_FAILED, e->text);
     if (rc)

@@ -365,7 +365,8 @@ int monitor_init(struct monitor *m, const struct monitor_options *o, const struc
         rc = wakeup_init(&m->wake);
     if (!rc)
         rc = wakeup_init(&m->ended);
-    processes_init(&m->processes, "/proc");
+    announced_init(&m->announced);
+    processes_init(&m->processes, "/proc", &m->announced);
     gpus_init(&m->gpus, b->devices, !o->no_activity, take_change, m);
     int opened = host_open(&m->host, "/proc", 0);
     rc = rc ? rc : opened;
@@ -395,6 +396,7 @@ void monitor_fini(struct monitor *m)
 {
     host_close(&m->host);
     processes_fini(&m->processes);
+    announced_fini(&m->announced);
     gpus_close(&m->gpus);
     page_fini(&m->page);
     wakeup_fini(&m->wake);

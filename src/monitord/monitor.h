@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "base/thread.h"
 #include "monitor/host.h"
+#include "monitord/announced.h"
 #include "monitord/events.h"
 #include "monitord/gpus.h"
 #include "monitord/journal.h"
@@ -22,6 +23,7 @@ struct monitor {
     const struct monitor_options *options;
     struct gpus gpus;
     struct events events;
+    struct announced announced;
     struct processes processes;
     struct page page;
     struct journal journal;

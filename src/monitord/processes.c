@@ -7,9 +7,9 @@
 
 static const int64_t MINUTE = 60000000000, LOOK_MOST = 600000000000;
 
-void processes_init(struct processes *t, const char *proc)
+void processes_init(struct processes *t, const char *proc, struct announced *announced)
 {
-    *t = (struct processes){.proc = proc};
+    *t = (struct processes){.proc = proc, .announced = announced};
 }
 
 void processes_fini(struct processes *t)
@@ -43,12 +43,25 @@ static void tell_metric(struct process *p, int64_t now, const struct process_vis
     v->metric(v->arg, p);
 }
 
+/* Takes the session that the process announces; false: it announces none. */
+static bool take_announced(struct processes *t, struct process *p, int64_t now)
+{
+    struct announcement said;
+    if (!t->announced || !announced_find(t->announced, p->now.pid, p->owner.start, now, &said))
+        return false;
+    memcpy(p->owner.session, said.session, sizeof p->owner.session);
+    p->is_announced = true;
+    return true;
+}
+
 static void look_up(struct processes *t, struct process *p, int64_t now)
 {
     if (!owner_read(&p->owner, t->proc, p->now.pid))
         t->unread++;
     p->checked = now;
     p->since = p->look_at = now;
+    p->is_announced = false;
+    (void)take_announced(t, p, now);
 }
 
 /* Looks for the session of a process again. Each look at a program of many threads costs as many
@@ -57,8 +70,11 @@ static void look_up(struct processes *t, struct process *p, int64_t now)
 static void look_for_session(struct processes *t, struct process *p, int64_t now)
 {
     int64_t known = now - p->since;
-    if (now < p->look_at)
+    if (take_announced(t, p, now))
         return;
+    if (!p->is_announced && now < p->look_at)
+        return;
+    p->is_announced = false; /* it has ended, or lapsed: /proc is asked at once */
     bool found = traced_session(t->proc, p->now.pid, p->owner.session, NULL, 0);
     p->look_at = now + (found ? MINUTE : known < LOOK_MOST ? known : LOOK_MOST);
 }

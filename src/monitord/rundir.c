@@ -2,6 +2,7 @@
 #include "monitord/rundir.h"
 
 #include "base/file.h"
+#include "monitor/places.h"
 #include "monitor/steady.h"
 
 #include <errno.h>
@@ -22,11 +23,11 @@ static int find_path(struct rundir *r, const char *option, struct err *e)
     else if (systemd && *systemd)
         n = snprintf(r->path, sizeof r->path, "%.*s", (int)strcspn(systemd, ":"), systemd);
     else if (geteuid() == 0)
-        n = snprintf(r->path, sizeof r->path, "%s", ROLES_MONITOR_FOLDER);
+        n = snprintf(r->path, sizeof r->path, "%s", PLACES_MONITOR_FOLDER);
     else if (user && *user)
-        n = snprintf(r->path, sizeof r->path, "%s/%s", user, ROLES_MONITOR_NAME);
+        n = snprintf(r->path, sizeof r->path, "%s/%s", user, PLACES_MONITOR_NAME);
     else
-        n = snprintf(r->path, sizeof r->path, "/tmp/%s-%u", ROLES_MONITOR_NAME,
+        n = snprintf(r->path, sizeof r->path, "/tmp/%s-%u", PLACES_MONITOR_NAME,
                      (unsigned)geteuid());
     return n > 0 && (size_t)n < sizeof r->path
                ? 0

@@ -85,6 +85,10 @@ uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
  * none does; CELL_NULL: not known, or scopes of several threads do. [collector] */
 int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
 
+/* Name of the innermost scope that is open, of the thread that has begun one last; "": none is.
+ * After scopes_drain. [collector] */
+const char *scopes_open_name(void);
+
 /* Begins a session, before the gate opens. shortest: least length, ns, of the times that
  * scopes_span will be asked for; INT64_MAX: it will not be asked. [owner] */
 void scopes_begin_session(struct scopes_drain *d, int64_t shortest);

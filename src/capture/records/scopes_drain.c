@@ -18,6 +18,7 @@
 #include "capture/records/ids.h"
 #include "capture/records/sink.h"
 #include "capture/stacks/stacking.h"
+#include "capture/threads/names.h"
 #include "capture/threads/threads.h"
 
 #include <stddef.h>
@@ -409,6 +410,16 @@ int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end)
             spans_consider(
                 &a, &(struct span){t->scopes[i].start, INT64_MAX, t->scopes[i].instance, t->tid});
     return spans_tell(&d->spans, &a);
+}
+
+const char *scopes_open_name(void)
+{
+    const struct scope_seen *newest = NULL;
+    for (const struct thread_state *t = threads_first(); t; t = t->next)
+        if (t->seen_session == gate_session() && t->scope_count &&
+            (!newest || t->scopes[t->scope_count - 1].start > newest->start))
+            newest = &t->scopes[t->scope_count - 1];
+    return newest ? intern_text(names_table(), newest->name, NULL) : "";
 }
 
 void scopes_begin_session(struct scopes_drain *d, int64_t shortest)

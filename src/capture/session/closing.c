@@ -264,6 +264,7 @@ void closing_run(struct collector *c)
     say_end(c);
     collector_step();
     write_end(c);
+    announce_end(&c->announcer);
     collector_step();
     writer_close(c->writer);
     collector_step();

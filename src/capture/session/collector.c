@@ -23,6 +23,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <strings.h>
 
 static const int64_t CLOCK_EVERY = 10ll * 1000000000;
 enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still */
@@ -317,6 +318,7 @@ static void collect(struct collector *c)
     struct pace pace = pace_of(c);
     int64_t now = steady_ns(), due = now + pace.interval, clock_due = now + CLOCK_EVERY;
     begin_log(c);
+    announce_step(&c->announcer, "", now);
     while (!(c->reason = reason_to_end(c, now))) {
         int64_t next = sooner(sooner(due, c->end_at), windows_clock(now));
         next = sooner(next, on_demand_step(c, now));
@@ -339,6 +341,7 @@ static void collect(struct collector *c)
             clock_due = now + CLOCK_EVERY;
         }
         write_out(c);
+        announce_step(&c->announcer, scopes_open_name(), now);
         atomic_store_explicit(&flush_done, wanted, memory_order_release);
         if (on_demand)
             wakeup_signal(&flushed);
@@ -377,6 +380,12 @@ int collector_prepare(void)
     return 0;
 }
 
+/* A session that shares no samples says nothing of itself to a monitor. */
+static bool announces(const struct options *o)
+{
+    return strcasecmp(o->share_system_samples, "none") != 0;
+}
+
 int collector_start(const struct collector *c)
 {
     wakeup_wait(&flushed, 0); /* what the session before left */
@@ -386,6 +395,8 @@ int collector_start(const struct collector *c)
     me.drain.joins = &capture_sink.joins;
     capture_sink.drain = &me.drain;
     me.drain.ids = &capture_sink.ids;
+    announce_begin(&me.announcer, announces(c->options) ? c->session : NULL,
+                   c->options->flush_interval_ms * 1000000);
     me.ledger.curve = &me.drain.curve;
     atomic_store_explicit(&end_reason, NULL, memory_order_relaxed);
     atomic_store_explicit(&flush_asked, 0, memory_order_relaxed);

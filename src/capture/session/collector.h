@@ -15,6 +15,7 @@
 #include "capture/records/scopes.h"
 #include "capture/session/ledger.h"
 #include "capture/threads/collector_wake.h"
+#include "monitor/announce.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@ struct collector {
     struct writer *writer;
     struct ledger ledger;
     struct scopes_drain drain;
+    struct announcer announcer;
     int64_t end_at;     /* steady ns; 0: no end */
     const char *reason; /* of the end; collector's */
 };

@@ -124,14 +124,17 @@ static const struct table_column {
     [USE] = {"USE", 5, true, SORT_USE},
     [NAME] = {"NAME", 15, false, SORT_NAME},
     [PLACE] = {"POD OR JOB", 0, false, SORT_COUNT},
-    [RUNS] = {"SESSION", 9, false, SORT_COUNT},
+    [RUNS] = {"RUNS", 12, false, SORT_COUNT},
 };
 
-enum { RUNS_WIDE = 36, WIDE_TABLE = 120 };
+/* From so many columns on the table has so many for what a traced process runs. */
+enum { RUNS_MIDDLE = 36, MIDDLE_TABLE = 120, RUNS_WIDE = 62, WIDE_TABLE = 160 };
 
 static int width_of(const struct canvas *c, int column)
 {
-    int rest = c->columns, runs = c->columns >= WIDE_TABLE ? RUNS_WIDE : columns[RUNS].width;
+    int rest = c->columns, runs = columns[RUNS].width;
+    if (c->columns >= MIDDLE_TABLE)
+        runs = c->columns >= WIDE_TABLE ? RUNS_WIDE : RUNS_MIDDLE;
     if (column == RUNS)
         return runs;
     if (columns[column].width)
@@ -153,6 +156,17 @@ static void put_column(struct canvas *c, int row, int *at, int column, enum styl
     *at += width + 1;
 }
 
+/* The session and the scope, as far as there is room: the first part of an id tells sessions apart,
+ * and where there is least room a scope says more. */
+static void put_runs(const struct seen_process *p, int width, char *out, size_t size)
+{
+    bool is_whole = width >= RUNS_WIDE || (width >= RUNS_MIDDLE && !*p->scope);
+    int id = is_whole ? (int)strlen(p->session) : (int)strcspn(p->session, "-");
+    if (*p->scope && width < RUNS_MIDDLE)
+        id = 0;
+    snprintf(out, size, "%.*s%s%s", id, p->session, id && *p->scope ? " " : "", p->scope);
+}
+
 static void draw_process(const struct snapshot *x, const struct seen_process *p, struct canvas *c,
                          int row)
 {
@@ -169,9 +183,7 @@ static void draw_process(const struct snapshot *x, const struct seen_process *p,
         snprintf(text[USE], sizeof text[USE], "%" PRId64 " %%", p->sm_util);
     snprintf(text[NAME], sizeof text[NAME], "%s", p->name);
     words_place(p, text[PLACE], sizeof text[PLACE]);
-    snprintf(text[RUNS], sizeof text[RUNS], "%s", p->session);
-    if (width_of(c, RUNS) < RUNS_WIDE && *p->session) /* the first part of an id tells them apart */
-        text[RUNS][strcspn(text[RUNS], "-")] = '\0';
+    put_runs(p, width_of(c, RUNS), text[RUNS], sizeof text[RUNS]);
     for (int i = 0; i < COLUMNS; i++)
         put_column(c, row, &at, i, STYLE_PLAIN, text[i]);
 }
@@ -201,7 +213,8 @@ static const char *const help[] = {
     "",
     "use      share of time in which a kernel ran",
     "T        the GPU is throttled    E    it had XID or memory errors",
-    "SESSION  the session of a process that gpufl traces: gpufl report reads it",
+    "RUNS     of a process that gpufl traces: its session, which gpufl report reads, and",
+    "         the scope that it is in, as your own processes say it",
     "?        the driver or the monitor does not know",
 };
 

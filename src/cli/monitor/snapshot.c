@@ -33,11 +33,19 @@ static const struct member gpu_members[] = {NUMBER(seen_gpu, index), NUMBER(seen
                                             TEXT(seen_gpu, uuid),    TEXT(seen_gpu, name),
                                             TEXT(seen_gpu, driver),  {0}};
 
-static const struct member process_members[] = {
-    NUMBER(seen_process, gpu),         NUMBER(seen_process, pid),     NUMBER(seen_process, uid),
-    NUMBER(seen_process, memory_used), NUMBER(seen_process, sm_util), TEXT(seen_process, name),
-    TEXT(seen_process, container),     TEXT(seen_process, pod),       TEXT(seen_process, pod_name),
-    TEXT(seen_process, job),           TEXT(seen_process, session),   {0}};
+static const struct member process_members[] = {NUMBER(seen_process, gpu),
+                                                NUMBER(seen_process, pid),
+                                                NUMBER(seen_process, uid),
+                                                NUMBER(seen_process, memory_used),
+                                                NUMBER(seen_process, sm_util),
+                                                TEXT(seen_process, name),
+                                                TEXT(seen_process, container),
+                                                TEXT(seen_process, pod),
+                                                TEXT(seen_process, pod_name),
+                                                TEXT(seen_process, job),
+                                                TEXT(seen_process, session),
+                                                TEXT(seen_process, scope),
+                                                {0}};
 
 static const struct member members[] = {TEXT(snapshot, monitor),  TEXT(snapshot, host),
                                         TEXT(snapshot, session),  TEXT(snapshot, log),

@@ -31,6 +31,7 @@ struct seen_process {
     char name[64], user[40];
     char container[72], pod[40], pod_name[160], job[24];
     char session[40]; /* of gpufl; "": none is known */
+    char scope[96];   /* the innermost one that is open there; "": none is known */
 };
 
 struct snapshot {

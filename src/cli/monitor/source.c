@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cmd.h"
-#include "monitor/roles.h"
+#include "monitor/places.h"
 #include "monitord/live.h"
 
 #include <errno.h>
@@ -91,12 +91,12 @@ static bool find(struct source *s, const struct source_options *o)
     const char *user = getenv("XDG_RUNTIME_DIR");
     if (o->run_dir)
         return answers(s, o->run_dir, false);
-    if (answers(s, ROLES_MONITOR_FOLDER, true))
+    if (answers(s, PLACES_MONITOR_FOLDER, true))
         return true;
-    snprintf(folder, sizeof folder, "%s/%s", user ? user : "", ROLES_MONITOR_NAME);
+    snprintf(folder, sizeof folder, "%s/%s", user ? user : "", PLACES_MONITOR_NAME);
     if (user && *user && answers(s, folder, false))
         return true;
-    snprintf(folder, sizeof folder, "/tmp/%s-%u", ROLES_MONITOR_NAME, (unsigned)geteuid());
+    snprintf(folder, sizeof folder, "/tmp/%s-%u", PLACES_MONITOR_NAME, (unsigned)geteuid());
     return answers(s, folder, false);
 }
 

@@ -226,6 +226,31 @@ TEST(the_table_scrolls_to_its_end_and_not_beyond)
     assert_int_equal(screen.first, 0);
 }
 
+/* The session and the scope of a traced process, as far as there is room for both. */
+TEST(what_a_traced_process_runs)
+{
+#define ID "01234567-89ab-cdef-0123-456789abcdef"
+    static const struct {
+        int columns;
+        const char *scope, *shown;
+    } cases[] = {{80, "", " 01234567\n"},
+                 {80, "train step", " train step\n"},
+                 {80, "a name that is long", " a name that"},
+                 {120, "", " " ID "\n"},
+                 {120, "train step", " 01234567 train step\n"},
+                 {200, "", " " ID "\n"},
+                 {200, "train step", " " ID " train step\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        take(1, 1);
+        snprintf(x.processes[0].session, sizeof x.processes[0].session, "%s", ID);
+        snprintf(x.processes[0].scope, sizeof x.processes[0].scope, "%s", cases[i].scope);
+        const char *s = drawn(24, cases[i].columns);
+        assert_non_null(strstr(s, "RUNS"));
+        if (!strstr(s, cases[i].shown))
+            fail_msg("not at %d columns: %s\n%s", cases[i].columns, cases[i].shown, s);
+    }
+}
+
 TEST(help_is_shown_and_hidden)
 {
     take(1, 1);
@@ -299,6 +324,7 @@ int main(void)
         CASE(the_past_moves_to_the_left),
         CASE(keys_sort),
         CASE(the_table_scrolls_to_its_end_and_not_beyond),
+        CASE(what_a_traced_process_runs),
         CASE(help_is_shown_and_hidden),
         CASE(names_are_cleaned),
         CASE(lines_of_something_else_are_refused),

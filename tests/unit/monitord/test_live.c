@@ -22,6 +22,7 @@ static struct page page;
 static struct gpus gpus;
 static struct journal journal;
 static struct live live;
+static struct announced announced;
 static struct monitor_options options = {.interval = 1000000000, .no_log = true};
 
 static void no_event(void *arg, int gpu, const char *kind, int64_t code)
@@ -41,13 +42,16 @@ static int setup(void **state)
     assert_int_equal(page_init(&page, SECOND), 0);
     page_gpus(&page, &gpus);
     assert_int_equal(journal_open(&journal, &options, "test", &e), 0);
-    assert_int_equal(live_open(&live, tmpdir, &page, &journal, &options, &e), 0);
+    announced_init(&announced);
+    assert_int_equal(announced_open(&announced, tmpdir, &e), 0);
+    assert_int_equal(live_open(&live, tmpdir, &page, &journal, &announced, &options, &e), 0);
     return 0;
 }
 
 static int teardown(void **state)
 {
     live_close(&live);
+    announced_fini(&announced);
     journal_close(&journal, "end");
     page_fini(&page);
     gpus_close(&gpus);
@@ -107,6 +111,53 @@ TEST(a_line_of_json_with_what_is_known)
     assert_null(strstr(text, "age_ms"));
 }
 
+/* One process on the GPU: this one, with another user's number. */
+static void list_this_process(int64_t uid)
+{
+    struct processes t = {.count = 1, .cap = 1};
+    struct process p = {.now = {.pid = getpid()}, .owner = {.start = CELL_NULL, .uid = uid}};
+    t.items = &p;
+    page_processes(&page, &t);
+}
+
+/* The text that the socket takes, as this process sends it. */
+static void announce(const char *scope)
+{
+    struct announcement said = {.session = "01234567-89ab-cdef-0123-456789abcdef",
+                                .next = ANNOUNCE_EVERY};
+    char text[ANNOUNCE_MOST];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    memcpy(said.scope, scope, strlen(scope) + 1);
+    size_t n = announce_write(&said, text);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/%s", tmpdir, ANNOUNCE_SOCKET);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(sendto(fd, text, n, 0, (const struct sockaddr *)&at, sizeof at), n);
+    close(fd);
+}
+
+/* The socket's thread takes what was announced before it answers. */
+TEST(a_scope_is_for_its_own_user_and_for_root)
+{
+    struct buf text;
+    buf_init(&text, LIVE_MOST);
+    list_this_process(1234);
+    announce("train \"step\"");
+    (void)line();
+    static const struct {
+        int64_t reader;
+        bool shown;
+    } cases[] = {{1234, true}, {0, true}, {1235, false}, {-1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buf_clear(&text);
+        live_put(&live, cases[i].reader, &text);
+        buf_char(&text, '\0');
+        assert_non_null(strstr(text.data, "\"session\":\"01234567-89ab-cdef-0123-456789abcdef\""));
+        assert_int_equal(strstr(text.data, "\"scope\":\"train \\\"step\\\"\"") != NULL,
+                         cases[i].shown);
+    }
+    buf_fini(&text);
+}
+
 TEST(readers_that_do_not_read_hold_nobody_up)
 {
     int idle[READERS];
@@ -135,7 +186,7 @@ TEST(the_socket_is_for_all_users_and_goes_with_the_monitor)
     assert_int_equal(st.st_mode & 0777, 0666);
     live_close(&live);
     assert_int_equal(stat(tmpdir_path(LIVE_SOCKET), &st), -1);
-    assert_int_equal(live_open(&live, tmpdir, &page, &journal, &options, &e), 0);
+    assert_int_equal(live_open(&live, tmpdir, &page, &journal, &announced, &options, &e), 0);
 }
 
 TEST(a_path_that_is_too_long)
@@ -145,7 +196,8 @@ TEST(a_path_that_is_too_long)
     char folder[200];
     memset(folder, 'x', sizeof folder - 1);
     folder[sizeof folder - 1] = '\0';
-    assert_int_equal(live_open(&other, folder, &page, &journal, &options, &e), GPUFL_E_FULL);
+    assert_int_equal(live_open(&other, folder, &page, &journal, &announced, &options, &e),
+                     GPUFL_E_FULL);
     assert_non_null(strstr(e.text, "--run-dir"));
 }
 
@@ -155,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_line_of_json_with_what_is_known),
+        CASE(a_scope_is_for_its_own_user_and_for_root),
         CASE(readers_that_do_not_read_hold_nobody_up),
         CASE(values_change_while_they_are_read),
         CASE(the_socket_is_for_all_users_and_goes_with_the_monitor),

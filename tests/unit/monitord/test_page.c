@@ -101,7 +101,7 @@ TEST(labels_are_bounded)
     assert_int_equal(count_of("gpufl_gpu_xid_errors_total{"), XIDS_MOST);
     assert_non_null(strstr(text(), "xid=\"other\"} 138\n")); /* 100 - 31 kinds, two of each */
     struct processes t = {0};
-    processes_init(&t, "/nowhere");
+    processes_init(&t, "/nowhere", NULL);
     t.items = mem_array(WORKLOADS_MOST + 3, sizeof *t.items);
     t.count = WORKLOADS_MOST + 3;
     for (size_t i = 0; i < t.count; i++) {

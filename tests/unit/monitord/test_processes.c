@@ -60,7 +60,7 @@ TEST(come_and_go)
 {
     struct processes t;
     struct device_process two[] = {made(7, 1), made(8, 2)};
-    processes_init(&t, tmpdir);
+    processes_init(&t, tmpdir, NULL);
     write_start(100);
     processes_list(&t, 0, two, 2, 2, SECOND, &visitor);
     assert_int_equal(told.began, 2);
@@ -91,7 +91,7 @@ TEST(told_again)
 {
     struct processes t;
     struct device_process one[] = {made(8, 1)};
-    processes_init(&t, tmpdir);
+    processes_init(&t, tmpdir, NULL);
     processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
     processes_list(&t, 0, one, 1, 1, MINUTE_S * SECOND, &visitor);
     assert_int_equal(told.metrics, 1);
@@ -104,7 +104,7 @@ TEST(number_taken_by_another)
 {
     struct processes t;
     struct device_process one[] = {made(7, 1)};
-    processes_init(&t, tmpdir);
+    processes_init(&t, tmpdir, NULL);
     write_start(100);
     processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
     write_start(200);
@@ -116,6 +116,33 @@ TEST(number_taken_by_another)
     processes_fini(&t);
 }
 
+/* A process that announces its session is not looked for in /proc, and keeps none when it ends. */
+TEST(a_session_that_is_announced)
+{
+    struct processes t;
+    struct announced announced;
+    struct announcement a = {.session = "01234567-89ab-cdef-0123-456789abcdef", .next = SECOND};
+    struct device_process one[] = {made(7, 1)};
+    announced_init(&announced);
+    processes_init(&t, tmpdir, &announced);
+    write_start(100); /* hundredths of a second */
+    processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
+    announced_put(&announced, 7, &a, SECOND, SECOND / 2); /* of another process with its number */
+    processes_list(&t, 0, one, 1, 1, 2 * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, "");
+    announced_put(&announced, 7, &a, 2 * SECOND, 2 * SECOND);
+    processes_list(&t, 0, one, 1, 1, 3 * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, a.session);
+    processes_list(&t, 1, one, 1, 1, 3 * SECOND, &visitor); /* on another GPU, at once */
+    assert_string_equal(t.items[1].owner.session, a.session);
+    a.next = 0;
+    announced_put(&announced, 7, &a, 4 * SECOND, 4 * SECOND);
+    processes_list(&t, 0, one, 1, 1, 5 * SECOND, &visitor);
+    assert_string_equal(t.items[0].owner.session, "");
+    processes_fini(&t);
+    announced_fini(&announced);
+}
+
 /* A session may begin after its process was listed, and end before it. */
 TEST(a_session_that_begins_later)
 {
@@ -124,7 +151,7 @@ TEST(a_session_that_begins_later)
     const char *session = "01234567-89ab-cdef-0123-456789abcdef";
     char target[128];
     snprintf(target, sizeof target, "/logs/%s/system.log", session);
-    processes_init(&t, tmpdir);
+    processes_init(&t, tmpdir, NULL);
     write_start(100);
     mkdir(tmpdir_path("7/fd"), 0700);
     processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
@@ -152,7 +179,7 @@ TEST(cut_list)
 {
     struct processes t;
     struct device_process two[] = {made(8, 1), made(9, 1)};
-    processes_init(&t, tmpdir);
+    processes_init(&t, tmpdir, NULL);
     processes_list(&t, 0, two, 2, 2, SECOND, &visitor);
     processes_list(&t, 0, two, 1, 5, 2 * SECOND, &visitor);
     assert_int_equal(told.ceased, 0);
@@ -165,7 +192,7 @@ TEST(cut_list)
 TEST(table_full)
 {
     struct processes t;
-    processes_init(&t, tmpdir);
+    processes_init(&t, tmpdir, NULL);
     for (int i = 0; i < PROCESSES_MOST + 10; i++) {
         struct device_process one = made(1000 + i, 1);
         processes_list(&t, i, &one, 1, 1, SECOND, &visitor);
@@ -182,6 +209,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(come_and_go, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(told_again, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(number_taken_by_another, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(a_session_that_is_announced, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(a_session_that_begins_later, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(cut_list, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(table_full, setup, tmpdir_close),

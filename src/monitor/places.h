@@ -1,0 +1,26 @@
+/* places.h - where a monitor of the host may be found: the folders, in the order of trust.
+ *
+ * An administrator makes the system's folder, for whatever user; so any owner is trusted there. In
+ * the other two only this user's own files and root's are. Any thread. */
+#ifndef GPUFL_MONITOR_PLACES_H
+#define GPUFL_MONITOR_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+/* The system's folder. The last part of its name alone is below $XDG_RUNTIME_DIR, and with '-' and
+ * the user's number below /tmp. */
+#define PLACES_MONITOR_FOLDER "/run/gpufl-monitor"
+#define PLACES_MONITOR_NAME   "gpufl-monitor"
+
+enum { PLACES = 3 };
+
+/* Writes the path of a file in the folder of that number, 0 to PLACES - 1. False: there is no such
+ * folder, or the path is too long. user: $XDG_RUNTIME_DIR, or NULL. */
+bool places_path(int place, const char *user, const char *file, char *out, size_t size);
+
+/* True where a file with that owner in that folder may be a monitor's. */
+bool places_is_trusted(int place, const struct stat *st);
+
+#endif

@@ -1,0 +1,160 @@
+/* announced.c - see announced.h. */
+#include "monitord/announced.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "wire/record.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TAKEN_AT_ONCE = 1024, MISSED_MOST = 3 };
+
+static const int64_t LATE = 5000000000; /* ns; a busy machine delays a datagram */
+
+void announced_init(struct announced *t)
+{
+    *t = (struct announced){.fd = -1};
+    pthread_mutex_init(&t->lock, NULL);
+}
+
+void announced_fini(struct announced *t)
+{
+    if (*t->path)
+        unlink(t->path);
+    if (t->fd >= 0)
+        close(t->fd);
+    mem_free(t->items);
+    pthread_mutex_destroy(&t->lock);
+    *t = (struct announced){.fd = -1};
+}
+
+int announced_open(struct announced *t, const char *folder, struct err *e)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int on = 1;
+    if (path_join(at.sun_path, sizeof at.sun_path, folder, ANNOUNCE_SOCKET))
+        return err_set(e, GPUFL_E_FULL,
+                       "%.200s is too long for a socket: name a shorter folder with --run-dir",
+                       folder);
+    (void)unlink(at.sun_path); /* of a monitor that was killed: this one holds the folder's lock */
+    t->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (t->fd < 0 || setsockopt(t->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) ||
+        bind(t->fd, (const struct sockaddr *)&at, sizeof at) || chmod(at.sun_path, 0666))
+        return err_set_vendor(e, err_from_errno(errno), errno, "cannot listen at %.200s",
+                              at.sun_path);
+    memcpy(t->path, at.sun_path, sizeof t->path);
+    return 0;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* With the lock. */
+static struct announced_entry *find(struct announced *t, int64_t pid)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].pid == pid)
+            return &t->items[i];
+    return NULL;
+}
+
+/* With the lock. */
+static void drop_lapsed(struct announced *t, int64_t now)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].until > now)
+            t->items[kept++] = t->items[i];
+    t->count = kept;
+}
+
+/* An entry for the process; NULL: there is no room. With the lock. */
+static struct announced_entry *entry_of(struct announced *t, int64_t pid, int64_t now)
+{
+    struct announced_entry *x = find(t, pid);
+    if (x)
+        return x;
+    if (t->count == ANNOUNCED_MOST)
+        drop_lapsed(t, now);
+    if (mem_grow(&t->items, &t->cap, t->count + 1, sizeof *t->items, ANNOUNCED_MOST)) {
+        t->refused++;
+        return NULL;
+    }
+    return &t->items[t->count++];
+}
+
+void announced_put(struct announced *t, int64_t pid, const struct announcement *said, int64_t now,
+                   int64_t boot)
+{
+    pthread_mutex_lock(&t->lock);
+    struct announced_entry *x = said->next ? entry_of(t, pid, now) : find(t, pid);
+    if (x && said->next)
+        *x = (struct announced_entry){pid, boot, now + MISSED_MOST * said->next + LATE, *said};
+    else if (x) /* it ends, if that is the session which is known */
+        x->until = strcmp(x->said.session, said->session) == 0 ? now : x->until;
+    drop_lapsed(t, now);
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now,
+                    struct announcement *out)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct announced_entry *x = find(t, pid);
+    bool found = x && x->until > now && (start == CELL_NULL || x->at >= start);
+    if (found)
+        *out = x->said;
+    pthread_mutex_unlock(&t->lock);
+    return found;
+}
+
+/* ---- the socket ---------------------------------------------------------------------------- */
+
+/* The process that has sent it, by the kernel; 0: it is of another namespace. */
+static int64_t sender(struct msghdr *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        struct ucred who;
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+            continue;
+        memcpy(&who, CMSG_DATA(c), sizeof who);
+        return who.pid;
+    }
+    return 0;
+}
+
+static int64_t boot_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void announced_take(struct announced *t, int64_t now)
+{
+    for (int i = 0; t->fd >= 0 && i < TAKEN_AT_ONCE; i++) {
+        char text[ANNOUNCE_MOST], control[CMSG_SPACE(sizeof(struct ucred))];
+        struct iovec part = {text, sizeof text};
+        struct msghdr m = {.msg_iov = &part,
+                           .msg_iovlen = 1,
+                           .msg_control = control,
+                           .msg_controllen = sizeof control};
+        struct announcement said;
+        ssize_t n = recvmsg(t->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (n < 0)
+            return; /* nothing is there, or the next call says it again */
+        int64_t pid = sender(&m);
+        if (pid > 0 && !(m.msg_flags & MSG_TRUNC) && announce_read(&said, text, (size_t)n)) {
+            announced_put(t, pid, &said, now, boot_ns());
+            continue;
+        }
+        pthread_mutex_lock(&t->lock);
+        t->refused++;
+        pthread_mutex_unlock(&t->lock);
+    }
+}

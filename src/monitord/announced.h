@@ -1,0 +1,56 @@
+/* announced.h - the sessions that processes of this host have told the monitor of.
+ *
+ * A socket for datagrams in the monitor's folder, which every user may write to
+ * (monitor/announce.h). The kernel says which process has sent one, so a process can speak for
+ * itself alone, and the monitor needs no right over it. What is not renewed lapses. The table is
+ * bounded, and what it refuses is counted.
+ *
+ * Threads: one puts in (announced_take), any may ask; a lock between them. */
+#ifndef GPUFL_MONITORD_ANNOUNCED_H
+#define GPUFL_MONITORD_ANNOUNCED_H
+
+#include "base/err.h"
+#include "monitor/announce.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ANNOUNCED_MOST = 4096 };
+
+struct announced_entry {
+    int64_t pid;   /* in the monitor's namespace */
+    int64_t at;    /* ns on CLOCK_BOOTTIME, as the start of a process */
+    int64_t until; /* steady ns at which it lapses */
+    struct announcement said;
+};
+
+struct announced {
+    int fd;         /* of the socket; -1: none */
+    char path[108]; /* of the socket; "": none */
+    pthread_mutex_t lock;
+    struct announced_entry *items; /* owned; guarded by lock, as all below */
+    size_t count, cap;
+    uint64_t refused; /* datagrams that are none of this version, or found no room */
+};
+
+void announced_init(struct announced *t);
+void announced_fini(struct announced *t); /* closes, too */
+
+/* Makes the socket in the folder. A folder that cannot have one is an error with a sentence; the
+ * monitor can go on without. */
+int announced_open(struct announced *t, const char *folder, struct err *e);
+
+/* Takes the datagrams that are there; never waits. now: steady ns. [one thread] */
+void announced_take(struct announced *t, int64_t now);
+
+/* Puts in what a process has said: announced_take's last step. boot: ns on CLOCK_BOOTTIME. */
+void announced_put(struct announced *t, int64_t pid, const struct announcement *said, int64_t now,
+                   int64_t boot);
+
+/* True where the process has told of a session that still holds; `out` is a copy. start: of the
+ * process, ns on CLOCK_BOOTTIME, or CELL_NULL: what was said before is another process's. [any] */
+bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now,
+                    struct announcement *out);
+
+#endif
