@@ -295,7 +295,8 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 
 EXPORT int nvmlDeviceGetUtilizationRates(nvml_device d, struct nvml_utilization *u)
 {
-    u->gpu = fake_wobble(40, 20);
+    int64_t idle = fake_control()->idle >> (fake_number(d) & 63) & 1;
+    u->gpu = idle ? 0 : fake_wobble(40, 20);
     u->memory = 0; /* a real zero */
     return answer(d);
 }
@@ -330,6 +331,8 @@ EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long l
                : fake_script_is("hot")                            ? 64
                : fake_script_is("set")                            ? 2
                                                                   : 4;
+    if (fake_control()->throttle)
+        *reasons = (unsigned long long)fake_control()->throttle;
     return answer(d);
 }
 

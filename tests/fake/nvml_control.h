@@ -21,6 +21,8 @@ struct nvml_control {
     _Atomic int64_t xid;      /* their number */
     _Atomic int64_t fresh;    /* processes of each device that no call has listed before */
     _Atomic int64_t parts;    /* of device 0 (MIG); 0: it is whole */
+    _Atomic int64_t idle;     /* a bit for each device on which no kernel runs */
+    _Atomic int64_t throttle; /* why clocks are low, of all devices; 0: as it is without a test */
     _Atomic int64_t inits;    /* counted by the library: calls of nvmlInit that succeeded */
     _Atomic int64_t queries;  /* counted by the library */
     _Atomic int64_t listed;   /* counted by the library: fresh processes */

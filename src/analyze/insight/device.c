@@ -118,7 +118,7 @@ int insight_throttle_thermal(const struct model *m, struct insights *to)
         const struct device_metrics *d = &m->metrics.devices[i];
         const struct metric_sum *heat = &d->metrics[COL_device_metric_temperature];
         uint64_t n = samples(d, THROTTLE_THERMAL_SOFTWARE, THROTTLE_THERMAL_HARDWARE);
-        bool slowed = d->throttle_known >= INSIGHT_throttle_samples && n &&
+        bool slowed = !m->watch.is_monitor && d->throttle_known >= INSIGHT_throttle_samples && n &&
                       n * 100 >= d->throttle_known * INSIGHT_throttle_thermal;
         bool hot = heat->count >= INSIGHT_throttle_samples &&
                    sum_metrics_mean(heat) >= INSIGHT_temperature;
@@ -129,7 +129,8 @@ int insight_throttle_thermal(const struct model *m, struct insights *to)
 }
 
 /* The reason, other than power and heat, that held the clocks down in most samples. *n: these. */
-static const struct words *main_reason(const struct device_metrics *d, uint64_t *n)
+static const struct words *main_reason(const struct model *m, const struct device_metrics *d,
+                                       uint64_t *n)
 {
     static const struct {
         int bit;
@@ -145,7 +146,8 @@ static const struct words *main_reason(const struct device_metrics *d, uint64_t 
     const struct words *most = NULL;
     *n = 0;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (d->throttled[reasons[i].bit] > *n) {
+        if (d->throttled[reasons[i].bit] > *n &&
+            !(m->watch.is_monitor && reasons[i].bit == THROTTLE_HARDWARE)) { /* gpu_throttled */
             *n = d->throttled[reasons[i].bit];
             most = &reasons[i].words;
         }
@@ -169,7 +171,7 @@ int insight_clocks_held(const struct model *m, struct insights *to)
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
         uint64_t n;
-        const struct words *w = main_reason(d, &n);
+        const struct words *w = main_reason(m, d, &n);
         if (w && d->throttle_known >= INSIGHT_throttle_samples && is_slow(m, i) &&
             n * 100 >= d->throttle_known * INSIGHT_clocks_held)
             rc = add(m, w, i, n, to);
