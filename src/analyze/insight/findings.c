@@ -425,11 +425,25 @@ void findings_caveats(const struct model *m, struct buf *out)
     say_engine(m, out);
 }
 
+/* What a monitor's samples do not cover. The counters are of one monitor: "at least" for several. */
+static void say_watched(const struct model *m, struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    const struct sum_watch *w = &m->watch;
+    if (!w->is_monitor || (!w->slept && !w->missed))
+        return;
+    if (w->slept)
+        buf_printf(out, "The machine slept for %s at least: no sample is of that time, and ",
+                   units_time(a, w->slept));
+    buf_printf(out, "%s rounds of samples did not take place.\n", units_count(b, w->missed));
+}
+
 void findings_put_first(const struct model *m, struct buf *out)
 {
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
     findings_caveats(m, out);
+    say_watched(m, out);
     say_ended(m, out);
     say_known_in_part(m, out);
     if (!sum_idle_total(m, sums, &all))
@@ -440,6 +454,7 @@ void findings_put_first(const struct model *m, struct buf *out)
 void findings_put(const struct model *m, struct buf *out)
 {
     findings_caveats(m, out);
+    say_watched(m, out);
     say_ended(m, out);
     say_known_in_part(m, out);
     say_busy(m, out);

@@ -5,7 +5,7 @@
 #include "analyze/model/model.h"
 #include "base/buf.h"
 
-/* Appends one to seven sentences, a line (LF) each, most important first. */
+/* Appends one to eight sentences, a line (LF) each, most important first. */
 void findings_put(const struct model *m, struct buf *out);
 
 /* The sentences that a reader needs before any share: what the engine did to the run, what is not

@@ -261,10 +261,23 @@ static int take_event(struct model *m, const struct wire_batch *b, size_t i)
     return put_event(s, &x);
 }
 
+/* Counters run from the monitor's start, over all its sessions: the highest counts. */
+static void take_counts(struct sum_watch *s, const struct wire_batch *b)
+{
+    s->is_monitor |= b->rows > 0;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t slept = cells_or(b, COL_monitor_suspended, i, 0);
+        int64_t missed = cells_or(b, COL_monitor_rounds_missed, i, 0);
+        s->slept = slept > s->slept ? slept : s->slept;
+        s->missed = missed > s->missed ? missed : s->missed;
+    }
+}
+
 int sum_watch_batch(struct model *m, const struct wire_batch *b)
 {
     int rc = 0;
-    m->watch.is_monitor |= b->type == RECORD_monitor && b->rows;
+    if (b->type == RECORD_monitor)
+        take_counts(&m->watch, b);
     for (size_t i = 0; !rc && i < b->rows; i++) {
         if (b->type == RECORD_device_metric)
             rc = take_sample(m, b, i);
@@ -324,6 +337,8 @@ int sum_watch_merge(struct model *into, const struct model *from, int64_t shift)
     int rc = 0;
     s->is_monitor |= o->is_monitor;
     s->left_out += o->left_out;
+    s->slept = o->slept > s->slept ? o->slept : s->slept;
+    s->missed = o->missed > s->missed ? o->missed : s->missed;
     for (size_t i = 1; !rc && i < o->device_count; i++) {
         rc = ensure(s, at[i]);
         rc = rc ? rc : merge_device(s, &s->devices[at[i]], &o->devices[i], shift);

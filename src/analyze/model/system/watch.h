@@ -69,6 +69,8 @@ struct sum_watch {
     size_t open_count, open_cap;
     struct watch_event *events; /* owned */
     size_t event_count, event_cap;
+    int64_t slept;     /* ns that the machine slept, at least; by one monitor's counter */
+    int64_t missed;    /* rounds that did not take place, as slept */
     uint64_t left_out; /* processes, events and stretches for which there was no room */
 };
 
