@@ -18,6 +18,7 @@ import { FRESH, useNow } from "./fresh";
 import { GpuCard, seenText } from "./GpuCard";
 import { byUrgency, gpuOf, hostSampleOf } from "./health";
 import { useUsage } from "./usage";
+import { Watched } from "./Watched";
 
 const text = fleet.hostPage;
 const SHOWN = 100;
@@ -121,6 +122,7 @@ export function HostPage({ name }: { name: string }) {
       <h1>{name}</h1>
       <Now name={name} />
       <Days name={name} range={range} onRange={setRange} />
+      <Watched name={name} from={nsOf(range.from)} to={nsOf(range.to)} />
       <Sessions name={name} range={range} />
     </>
   );

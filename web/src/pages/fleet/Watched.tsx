@@ -1,0 +1,90 @@
+// Watched.tsx - what gpufl-monitor saw of a host: what stands out, and the samples of a session of it, one GPU below the other.
+import { useMemo } from "react";
+import type { RowFound, RowSession } from "../../api/schema";
+import { useApi } from "../../api/use";
+import { between, date, exactDate } from "../../format/format";
+import { DEVICE, HOST, type Metric } from "../../format/metrics";
+import { Link } from "../../router/Link";
+import { href, useQuery } from "../../router/router";
+import { fleet } from "../../text/fleet";
+import { system } from "../../text/system";
+import { Choices } from "../../ui/forms";
+import { Listing, type Column } from "../../ui/Listing";
+import { Panel, ProblemView, Skeleton } from "../../ui/parts";
+import { gpusOf } from "../session/facts";
+import { DevicePlot, HostPlot, WindowBar } from "../system/plots";
+import { useWindow } from "../system/window";
+import { FRESH } from "./fresh";
+import { CHOICES_MOST, chosenOf, MONITOR } from "./monitor";
+
+const text = fleet.watched;
+const FINDINGS_MOST = 50;
+const only = (metrics: readonly Metric[], ...names: string[]): Metric[] => metrics.filter((metric) => names.includes(metric.name));
+const OF_DEVICE = only(DEVICE, "gpu_util", "memory_used", "power", "temperature");
+const OF_HOST = only(HOST, "cpu", "memory_used");
+
+const columns: Column<RowFound>[] = [
+  { label: text.columns.severity, show: (found) => text.severities[found.severity ?? 0] },
+  { label: text.columns.finding, className: "wrap", show: (found) => <Link href={href("session", { session: found.session, tab: "insights" })}>{found.title}</Link> },
+  { label: text.columns.text, className: "wrap small", show: (found) => found.text },
+  { label: text.columns.since, show: (found) => date(found.started), title: (found) => exactDate(found.started) },
+];
+
+function Plots({ session }: { session: RowSession }) {
+  const length = between(session.started, session.ended ?? session.received) ?? 0;
+  const [window, choose] = useWindow(length);
+  const gpus = useMemo(() => gpusOf(session), [session]);
+  const plot = { session: session.id, window, onRange: choose };
+  return (
+    <div className="stack">
+      <WindowBar session={session.id} window={window} onWhole={() => choose()} />
+      <h3>{system.host}</h3>
+      <div className="plots">
+        {OF_HOST.map((metric) => (
+          <HostPlot key={metric.name} {...plot} metric={metric} />
+        ))}
+      </div>
+      {gpus.map((name, device) => (
+        <section className="stack" key={device}>
+          <h3>
+            {system.device} {device} <span className="quiet small">{name}</span>
+          </h3>
+          <div className="plots">
+            {OF_DEVICE.map((metric) => (
+              <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} />
+            ))}
+          </div>
+        </section>
+      ))}
+      <p className="small">
+        <Link href={href("session", { session: session.id, tab: "system" })}>{text.all}</Link>
+      </p>
+    </div>
+  );
+}
+
+/** from, to: ns since the epoch, as the API takes them. */
+export function Watched({ name, from, to }: { name: string; from: string; to: string }) {
+  const asked = useApi("sessions", { host: name, app: MONITOR, from, to, limit: CHOICES_MOST }, FRESH);
+  const found = useApi("findings", { host: name, app: MONITOR, from, to, limit: FINDINGS_MOST }, FRESH);
+  const [wanted, choose] = useQuery("watched");
+  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Skeleton rows={6} />;
+  const rows = asked.data.rows;
+  const session = chosenOf(rows, wanted);
+  const findings = (found.data?.rows ?? []).filter((row) => row.rule.startsWith("gpu_"));
+  return (
+    <Panel title={text.title} aside={text.aside}>
+      <div className="panel-body stack">
+        {!session && <p className="quiet">{text.none}</p>}
+        {session && found.problem && !found.data && <ProblemView problem={found.problem} again={found.again} />}
+        {session && found.data && findings.length === 0 && <p className="quiet">{text.well}</p>}
+        {findings.length > 0 && <Listing label={text.findings} columns={columns} rows={findings} keyOf={(row) => `${row.session} ${row.number}`} />}
+        {rows.length > 1 && session && (
+          <Choices label={text.which} value={session.id} options={rows.map((row) => ({ value: row.id, label: date(row.started) }))} onChange={(id) => choose(id === rows[0]!.id ? "" : id)} />
+        )}
+        {session && <Plots key={session.id} session={session} />}
+      </div>
+    </Panel>
+  );
+}
