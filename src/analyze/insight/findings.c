@@ -425,7 +425,7 @@ void findings_caveats(const struct model *m, struct buf *out)
     say_engine(m, out);
 }
 
-/* What a monitor's samples do not cover. The counters are of one monitor: "at least" for several. */
+/* Says what a monitor's samples do not cover. The counters are one monitor's: "at least". */
 static void say_watched(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
