@@ -310,9 +310,12 @@ export class Engine {
     this.moved();
   }
 
-  /** There, with a short glide: what a command does. */
+  /** There, with a short glide: what a command does. The goal is told at once, so that an address that is copied before
+   * the view rests names the goal, and not the view from before the command. */
   go(view: View): void {
     const to = bounded(view, this.scene.bounds);
+    this.rest = to;
+    this.tell();
     if (this.still || this.scene.width === 0) {
       this.setView(to);
       return;

@@ -121,6 +121,12 @@ function usePrinting(): boolean {
   return printing;
 }
 
+/** What the keyboard comes to is brought into view as a whole, as far as scroll-padding says: a control of which a part is in
+ * view does not move by itself, and its rest may be below .table-more. Under a mouse nothing moves. */
+function uncover({ target, currentTarget }: FocusEvent): void {
+  if (target !== currentTarget && target.matches(":focus-visible")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
 const tabTo = (row: Element | null, tabIndex: 0 | -1): void => (row ? controlsOf(row) : []).forEach((control) => (control.tabIndex = tabIndex));
 
 /** A row that stays in view while others come is not made again: most of a scrolled frame's time. So a row
@@ -188,7 +194,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
 
   return (
     <div className="table-frame">
-      <div className="table panel" ref={box} tabIndex={0} role="region" aria-label={caption}>
+      <div className="table panel" ref={box} tabIndex={0} role="region" aria-label={caption} onFocus={uncover}>
         <table aria-rowcount={model.length + 1}>
           <caption className="hidden-label">{caption}</caption>
           <thead>

@@ -238,6 +238,21 @@ async function keptColumns(page, fresh) {
   check(page.url().endsWith(`/compare?a=links-many&b=${H200}`), `sessions: the chosen ones are compared: ${page.url()}`);
 }
 
+/** The goal of a command is what is told from then on, however late the picture gets there. */
+async function atOnce(page) {
+  await page.goto(`${origin}/sessions/${H200}/timeline?at=0-100000000`);
+  await rest(page);
+  const [before, after] = await page.evaluate(() => {
+    const engine = window.gpuflTimeline;
+    const isWhole = () => engine.shown.view.from <= engine.shown.bounds.from && engine.shown.view.to >= engine.shown.bounds.to;
+    const were = isWhole();
+    engine.go(engine.scene.bounds);
+    return [were, isWhole()];
+  });
+  check(!before && after, `timeline: the goal of a command is told at once (whole before: ${before}, after: ${after})`);
+  await page.waitForFunction(() => !new URLSearchParams(location.search).has("at"));
+}
+
 /** A list that is followed goes to the newest live session, by its address as well, and once. */
 async function following(page, key) {
   const made = session("links-live", "still running");
@@ -278,7 +293,7 @@ try {
     await fresh.context().close();
   }
   const fresh = await visitor(cookies);
-  for (const step of [() => kernelPage(page, fresh, deep), () => keptColumns(page, fresh), () => following(page, key)])
+  for (const step of [() => kernelPage(page, fresh, deep), () => keptColumns(page, fresh), () => atOnce(page), () => following(page, key)])
     try {
       await step();
     } catch (error) {
