@@ -112,7 +112,7 @@ async function trends(page) {
   await open(page, "/trends");
   const tall = await page.evaluate(() => document.documentElement.scrollHeight);
   check(tall < 1200, `trends: ${tall} px tall`);
-  await page.getByRole("searchbox", { name: "Search what to follow" }).fill("native::FillFunctor");
+  await page.getByRole("searchbox", { name: "Search what to follow" }).fill("native::FillFunctor<float>");
   await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
   const [row] = await page.locator("main tbody tr").allInnerTexts();
   check(row.includes("Fill float"), `trends: found by a part of the name that people read: ${row}`);

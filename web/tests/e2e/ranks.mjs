@@ -24,9 +24,12 @@ const MINE = 5;
 const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
 const query = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 
-/** What is drawn has come to rest. */
+/** What is drawn has come to rest, and the lanes of every rank are there: each rank's are asked for by themselves. */
 async function drawn(page) {
-  await until(page, () => window.gpuflTimeline?.frames > 0 && window.gpuflTimeline.scene.tracks.length > 0 && window.gpuflTimeline.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+  await until(page, () => {
+    const { frames, scene, shown } = window.gpuflTimeline ?? {};
+    return frames > 0 && scene.tracks.length > 0 && shown.rests > 0 && shown.pending === 0 && ![...scene.heads.values()].some((head) => head.pending);
+  });
   await rest(page);
 }
 
