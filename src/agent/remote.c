@@ -391,19 +391,6 @@ int remote_post(struct remote *r, const char *path, const struct buf *json, stru
     return rc;
 }
 
-int remote_get_tagged(struct remote *r, const char *path, const char *tag, struct remote_answer *a,
-                      struct remote_text *out, struct err *e)
-{
-    char full[PATH_SIZE];
-    struct http_client_call call = {.method = "GET", .path = full};
-    struct fields f = {.items = call.fields};
-    snprintf(full, sizeof full, "%s%s", r->api, path);
-    add(&f, "If-None-Match", tag);
-    int rc = send_call(r, &call, a, e);
-    give_text(r, out);
-    return rc;
-}
-
 /* Every byte that is no letter or digit as %XX. */
 static void put_escaped(char *out, size_t size, const char *value)
 {
@@ -411,6 +398,20 @@ static void put_escaped(char *out, size_t size, const char *value)
     for (const unsigned char *p = (const unsigned char *)value; *p && n + 4 < size; p++)
         n += (size_t)snprintf(out + n, size - n,
                               strchr("-._", *p) || (*p < 128 && isalnum(*p)) ? "%c" : "%%%02X", *p);
+}
+
+int remote_get_tagged(struct remote *r, const struct remote_tagged *t, struct remote_answer *a,
+                      struct remote_text *out, struct err *e)
+{
+    char full[2 * PATH_SIZE];
+    struct http_client_call call = {.method = "GET", .path = full};
+    struct fields f = {.items = call.fields};
+    snprintf(full, PATH_SIZE, "%s%s", r->api, t->path);
+    put_escaped(full, sizeof full, t->value);
+    add(&f, "If-None-Match", t->tag);
+    int rc = send_call(r, &call, a, e);
+    give_text(r, out);
+    return rc;
 }
 
 int remote_listen(struct remote *r, const struct remote_listening *l, struct remote_answer *a,

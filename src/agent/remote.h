@@ -116,8 +116,12 @@ struct remote_text {
 /* path comes after the API's path. out: may be NULL. */
 int remote_post(struct remote *r, const char *path, const struct buf *json, struct remote_answer *a,
                 struct remote_text *out, struct err *e);
-/* tag: of the document that is there already, "": none; then the answer may be 304. */
-int remote_get_tagged(struct remote *r, const char *path, const char *tag, struct remote_answer *a,
+struct remote_tagged {
+    const char *path, *value; /* value: escaped, and put behind the path */
+    const char *tag;          /* of the document that is there already; "": none */
+};
+/* With a tag the answer may be 304. */
+int remote_get_tagged(struct remote *r, const struct remote_tagged *t, struct remote_answer *a,
                       struct remote_text *out, struct err *e);
 /* An answer without end, given to `take` piece by piece (as http_client_call.write). */
 struct remote_listening {

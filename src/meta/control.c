@@ -16,6 +16,17 @@ static const int64_t LOST_AFTER = 60; /* s after a request expired: sql.def says
 
 /* ---- configurations ------------------------------------------------------------------------ */
 
+/* Reads the newest version. NOENT: there has never been one. */
+static int config_newest(struct meta_tx *tx, const char *name, struct region *mem,
+                         struct meta_named_config *out, struct err *e)
+{
+    const struct meta_part part = {META_ROW_named_config, out};
+    const struct meta_one one = {&part, 1, mem, "configuration"};
+    struct meta_args get = {0};
+    meta_arg_text(&get, name);
+    return meta_get_tx(tx, META_S_config_get, &get, &one, e);
+}
+
 struct config_put {
     struct meta_named_config row;
     int64_t base;
@@ -27,12 +38,9 @@ static int config_put(struct meta_tx *tx, void *arg, struct err *e)
     struct config_put *p = arg;
     struct meta_named_config old = {0};
     struct region mem;
+    struct meta_args add = {0}, release = {0};
     region_init(&mem, 1 << 20);
-    const struct meta_part part = {META_ROW_named_config, &old};
-    const struct meta_one one = {&part, 1, &mem, "configuration"};
-    struct meta_args get = {0}, add = {0};
-    meta_arg_text(&get, p->row.id);
-    int rc = meta_get_tx(tx, META_S_config_get, &get, &one, e);
+    int rc = config_newest(tx, p->row.id, &mem, &old, e);
     bool there = rc == 0;
     int64_t newest = there && !old.removed ? old.version : 0;
     int64_t next = there ? old.version + 1 : 1;
@@ -49,7 +57,11 @@ static int config_put(struct meta_tx *tx, void *arg, struct err *e)
         *e = (struct err){0};
     p->row.version = *p->version = next;
     meta_arg_row(&add, META_ROW_named_config, &p->row);
-    return meta_run(tx, META_S_config_add, &add, NULL, NULL, e);
+    meta_arg_text(&release, p->row.id);
+    rc = meta_run(tx, META_S_config_add, &add, NULL, NULL, e);
+    if (!rc && p->row.removed)
+        rc = meta_run(tx, META_S_host_config_release, &release, NULL, NULL, e);
+    return rc;
 }
 
 int meta_config_put(struct meta *m, const char *workspace, const struct meta_named_config *c,
@@ -80,6 +92,47 @@ int meta_config_versions(const struct meta_ask *ask, const char *name,
 int meta_config_changes(struct meta *m, const char *workspace, int64_t *count, struct err *e)
 {
     return meta_number(m, workspace, META_S_config_changes, NULL, count, e);
+}
+
+static int host_config_put(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct meta_host_config *h = arg;
+    struct meta_named_config newest = {0};
+    struct meta_args put = {0};
+    struct region mem;
+    region_init(&mem, 1 << 20);
+    int rc = config_newest(tx, h->config, &mem, &newest, e);
+    bool removed = !rc && newest.removed;
+    region_fini(&mem);
+    if (rc == GPUFL_E_NOENT || removed)
+        return err_set(e, GPUFL_E_NOENT, "no such configuration");
+    meta_arg_row(&put, META_ROW_host_config, h);
+    return rc ? rc : meta_run(tx, META_S_host_config_put, &put, NULL, NULL, e);
+}
+
+int meta_host_config_put(struct meta *m, const char *workspace, const struct meta_host_config *h,
+                         struct err *e)
+{
+    return meta_write(m, workspace, host_config_put, (void *)h, e);
+}
+
+int meta_host_config_get(const struct meta_ask *ask, const char *host, struct meta_host_config *out)
+{
+    return meta_get_by(ask, META_S_host_config_get, META_ROW_host_config, host, out,
+                       "configuration of the host");
+}
+
+int meta_host_config_list(const struct meta_ask *ask, struct meta_host_config **rows, size_t *count)
+{
+    return meta_list(ask, META_S_host_config_list, NULL, META_ROW_host_config, rows, count);
+}
+
+int meta_host_config_remove(struct meta *m, const char *workspace, const char *host, struct err *e)
+{
+    struct meta_args a = {0};
+    meta_arg_text(&a, host);
+    return meta_change_one(m, workspace, META_S_host_config_remove, &a, "configuration of the host",
+                           e);
 }
 
 /* ---- agents -------------------------------------------------------------------------------- */

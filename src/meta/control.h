@@ -18,6 +18,16 @@ int meta_config_versions(const struct meta_ask *ask, const char *name,
 /* How many versions were ever written: another number means that something has changed. */
 int meta_config_changes(struct meta *m, const char *workspace, int64_t *count, struct err *e);
 
+/* Assigns a configuration to a host, in place of another one. NOENT: there is no such
+ * configuration. Deleting a configuration releases its hosts. */
+int meta_host_config_put(struct meta *m, const char *workspace, const struct meta_host_config *h,
+                         struct err *e);
+int meta_host_config_get(const struct meta_ask *ask, const char *host,
+                         struct meta_host_config *out);
+int meta_host_config_list(const struct meta_ask *ask, struct meta_host_config **rows,
+                          size_t *count); /* by host */
+int meta_host_config_remove(struct meta *m, const char *workspace, const char *host, struct err *e);
+
 /* Notes that an agent is there. One that takes requests binds its key and its host to each other:
  * STATE: the host is bound to another key that is valid, or the key to another host. *fresh: the
  * two were bound now. */

@@ -50,7 +50,7 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "bookmark_make": {"start": 5, "note": "another"}, "bookmark_put": {"note": "changed"},
           "sql": {"sql": "SELECT count(*) FROM history"},
           "label_put": {"value": "yes"}, "alert_make": {"name": "another", "kind": "metric", "subject": "host.cpu", "threshold": 1},
-          "named_config_put": {"options": "{}", "base": 0}, "capture_make": {"session": "{session}", "engine": "Trace", "duration": 1000000000},
+          "named_config_put": {"options": "{}", "base": 0}, "host_config_put": {"config": "config-of-alphaville"}, "capture_make": {"session": "{session}", "engine": "Trace", "duration": 1000000000},
           "agent_hello": {"host": "nowhere", "version": "1", "control": False}, "agent_take": {"host": "nowhere"},
           "agent_result": {"host": "nowhere", "state": "open"},
           "alert_put": {"name": "mine", "kind": "metric", "subject": "host.cpu", "threshold": 9000, "url": HOOK},
@@ -403,7 +403,10 @@ class Tenants(unittest.TestCase):
             said = ours.said(**{f"{route}.config": f"made-by-{actor}" for route in NAMED})
             self.assertIn(self.ask(self.routes["named_config_put"], said, ours.actors[actor]).status, (200, 204))
             self.assertEqual(self.ask(self.routes["named_config_delete"], said, ours.actors[actor]).status, 204)
-        ended = {*ON_DEMAND, "named_config_put", "named_config_delete", "share_revoke", "bookmark_delete", "key_revoke", "session_delete", "label_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
+        for actor in ("member", "admin", "owner"):
+            for route in ("host_config_put", "host_config_delete"):
+                self.assertIn(self.ask(self.routes[route], ours.said(), ours.actors[actor]).status, (200, 204), route)
+        ended = {*ON_DEMAND, "host_config_delete", "named_config_put", "named_config_delete", "share_revoke", "bookmark_delete", "key_revoke", "session_delete", "label_delete", "host_delete", "alert_delete", "member_delete", "events_stream", "session_complete"}
         for route in self.walked():
             if route.method == "GET" or route.id in ended:
                 continue

@@ -74,6 +74,42 @@ class Configurations(Case):
     def run_program(self, name):
         return Program(BUILD, self.house.logs, program=("100",), remote_config=name, remote_config_dir=self.house.cache).wait()
 
+    def test_a_host_takes_what_is_assigned_to_it(self):
+        house = self.house
+        assign = lambda name: house.ask("PUT", f"/host-configs/{HOST}", {"config": name})
+        self.assertEqual(assign("prod").status, 404)
+        self.put("prod", {"flush_interval_ms": 50}, 0)
+        self.put("test", {"flush_interval_ms": 60}, 0)
+        made = assign("prod")
+        self.assertEqual((made.status, made.json()["host"], made.json()["config"]), (200, HOST, "prod"), made)
+        until(lambda: self.cached("@host"), house.agent.said)
+        self.assertEqual(self.cached("@host"), {"name": "@host", "config": "prod", "version": 1, "options": {"flush_interval_ms": 50}})
+        # Another one, and a newer version of that one, reach the host.
+        self.assertEqual(assign("test").status, 200)
+        until(lambda: self.cached("@host")["config"] == "test", house.agent.said)
+        self.put("test", {"flush_interval_ms": 70}, 1)
+        until(lambda: self.cached("@host")["version"] == 2, house.agent.said)
+        self.assertEqual(self.cached("test"), {"name": "test", "version": 2, "options": {"flush_interval_ms": 70}})
+        # A program says which it took, and its session is found by that.
+        program = self.run_program("@host")
+        self.assertIn({"engine": "options", "name": "remote_config", "value": "test, version 2"}, house.report(program)["settings"])
+        found = house.server.until(lambda: house.ask("GET", "/sessions?label=config&label_value=test,%20version%202").json()["rows"],
+                                   "the session is labelled")
+        self.assertEqual([row["id"] for row in found], [program.session])
+        rows = house.ask("GET", "/host-configs").json()["rows"]
+        self.assertEqual([(row["host"], row["config"], row["author"]) for row in rows], [(HOST, "test", "ada@example.org")])
+        # Taken away, and deleted while a host uses it: the host has none.
+        self.assertEqual(house.ask("DELETE", f"/host-configs/{HOST}").status, 204)
+        until(lambda: self.cached("@host") is None, house.agent.said)
+        self.assertEqual(house.ask("DELETE", f"/host-configs/{HOST}").status, 404)
+        assign("prod")
+        until(lambda: self.cached("@host"), house.agent.said)
+        self.assertEqual(house.ask("DELETE", "/configs/prod").status, 204)
+        until(lambda: self.cached("@host") is None, house.agent.said)
+        self.assertEqual(house.ask("GET", "/host-configs").json()["rows"], [])
+        told = [(action, target) for action, target, _ in house.audit() if action in ("config.assign", "config.release")]
+        self.assertEqual(told[::-1], [("config.assign", HOST), ("config.assign", HOST), ("config.release", HOST), ("config.assign", HOST)])
+
     def test_refused_with_a_sentence(self):
         for options, said in (('{"profiling_engin": "Trace"}', "here is no option 'profiling_engin'; is it 'profiling_engine'?"),
                               ('{"log_path": "/etc"}', "ption 'log_path' can be set on the host only, not by a configuration"),

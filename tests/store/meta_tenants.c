@@ -9,6 +9,7 @@
 
 static const struct meta_named_config a_config = {
     .id = "c1", .options = "{}", .note = "", .author = ""};
+static const struct meta_host_config a_host_config = {.host = "a", .config = "c1", .author = ""};
 static const struct meta_agent an_agent = {
     .host = "a", .holder = "k1", .version = "1", .control = true, .seen = 5};
 static const struct meta_capture a_capture = {.id = "p1",
@@ -30,6 +31,7 @@ static void control_fill(struct fixture *f, const char *w)
     int64_t version = 0;
     bool fresh = false;
     OK(meta_config_put(f->m, w, &a_config, 0, &version, &f->e));
+    OK(meta_host_config_put(f->m, w, &a_host_config, &f->e));
     OK(meta_agent_put(f->m, w, &an_agent, &fresh, &f->e));
     OK(meta_capture_add(f->m, w, &a_capture, &f->e));
 }
@@ -45,6 +47,10 @@ static void control_strange(struct fixture *f, const char *w)
     OK(meta_config_versions(ASK(f, w), "c1", &versions, &n));
     assert_int_equal(0, n);
     FAILS(NOENT, meta_config_get(ASK(f, w), "c1", &c));
+    struct meta_host_config h;
+    FAILS(NOENT, meta_host_config_get(ASK(f, w), "a", &h));
+    FAILS(NOENT, meta_host_config_put(f->m, w, &a_host_config, &f->e)); /* of another's */
+    FAILS(NOENT, meta_host_config_remove(f->m, w, "a", &f->e));
     FAILS(NOENT, meta_agent_get(ASK(f, w), "a", &a));
     FAILS(NOENT, meta_agent_remove(f->m, w, "a", &f->e));
     FAILS(STATE, meta_capture_take(ASK(f, w), "a", "k1", 6, &taken, &n));
@@ -107,7 +113,6 @@ static void everything_make(struct fixture *f, const char *w)
 static void digest(struct fixture *f, const char *w, struct buf *out)
 {
     struct meta_page page = {0};
-    void *rows = NULL;
     size_t n = 0;
     int64_t number = 0;
     struct meta_retention r;
@@ -120,7 +125,6 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
         for (size_t i = 0; i < n; i++)                                                             \
             meta_json(out, META_ROW_##row, &got[i]);                                               \
         buf_char(out, '\n');                                                                       \
-        rows = got;                                                                                \
     } while (0)
     LIST(session, meta_session_list(ASK(f, w), &any_session, &page, &got, &n));
     LIST(session, meta_session_silent(ASK(f, w), INT64_MAX, &got, &n));
@@ -145,6 +149,7 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(rollup_sum, meta_rollup_sums(ASK(f, w), &any_rollup, &page, &got, &n));
     LIST(rollup_day, meta_rollup_days(ASK(f, w), &any_rollup, &page, &got, &n));
     LIST(named_config, meta_config_list(ASK(f, w), &got, &n));
+    LIST(host_config, meta_host_config_list(ASK(f, w), &got, &n));
     LIST(agent, meta_agent_list(ASK(f, w), &got, &n));
     LIST(capture, meta_capture_list(ASK(f, w), NULL, NULL, 6, &got, &n));
     OK(meta_config_changes(f->m, w, &number, &f->e));
@@ -158,7 +163,6 @@ static void digest(struct fixture *f, const char *w, struct buf *out)
     LIST(delivery, meta_delivery_list(ASK(f, w), &page, &got, &n));
     LIST(audited, meta_audit_list(ASK(f, w), &page, &got, &n));
 #undef LIST
-    (void)rows;
     OK(meta_session_count(f->m, w, &any_session, &number, &f->e));
     buf_printf(out, "count %lld\n", (long long)number);
     OK(meta_session_bytes(f->m, w, &number, &f->e));

@@ -22,8 +22,11 @@ enum { NAME_MOST = 64, CONFIGS_MOST = 1000, FILE_MOST = 256 << 10 };
 
 static const char SUFFIX[] = ".json", UNFINISHED[] = ".part";
 
+/* The row that repeats what was assigned to this host; its note is the configuration's name. */
+static const char OF_HOST[] = "@host";
+
 struct config {
-    char name[NAME_MOST + 1];
+    char name[NAME_MOST + 1], note[NAME_MOST + 1];
     int64_t version;
     const char *options; /* inside the answer */
     size_t options_len;
@@ -44,6 +47,11 @@ static bool is_name(const char *name)
     return n && !name[n] && n <= NAME_MOST;
 }
 
+static bool is_of_host(const struct config *c)
+{
+    return strcmp(c->name, OF_HOST) == 0;
+}
+
 /* ---- the answer ---------------------------------------------------------------------------- */
 
 static bool take_config(struct json *j, const char *key, struct json_value v, void *to)
@@ -52,6 +60,9 @@ static bool take_config(struct json *j, const char *key, struct json_value v, vo
     if (strcmp(key, "id") == 0 && v.type == JSON_STRING) {
         if (json_text(v, c->name, sizeof c->name) > NAME_MOST)
             c->name[0] = '\0';
+    } else if (strcmp(key, "note") == 0 && v.type == JSON_STRING) {
+        if (json_text(v, c->note, sizeof c->note) > NAME_MOST)
+            c->note[0] = '\0';
     } else if (strcmp(key, "version") == 0 && v.type == JSON_INT) {
         c->version = v.integer;
     } else if (strcmp(key, "options") == 0 && v.type == JSON_OBJECT) {
@@ -72,8 +83,8 @@ static bool take_rows(struct json *j, const char *key, struct json_value v, void
     l->has_rows = true;
     while ((v = json_next(j)).type == JSON_OBJECT) {
         struct config c = {0};
-        l->bad |= !json_members(j, take_config, &c) || !is_name(c.name) || c.version < 1 ||
-                  !c.options ||
+        l->bad |= !json_members(j, take_config, &c) || !is_name(is_of_host(&c) ? c.note : c.name) ||
+                  c.version < 1 || !c.options ||
                   mem_grow(&l->items, &l->cap, l->count + 1, sizeof c, CONFIGS_MOST) != 0;
         if (l->bad)
             return false;
@@ -129,7 +140,10 @@ static int put_config(const char *dir, const struct config *c, struct err *e)
     if (rc || path_join(part, sizeof part, dir, name))
         return err_set(e, GPUFL_E_INVAL, "%.100s: the path is too long", dir);
     buf_init(&text, FILE_MOST);
-    buf_printf(&text, "{\"name\":\"%s\",\"version\":%" PRId64 ",\"options\":", c->name, c->version);
+    buf_printf(&text, "{\"name\":\"%s\",", c->name);
+    if (is_of_host(c))
+        buf_printf(&text, "\"config\":\"%s\",", c->note);
+    buf_printf(&text, "\"version\":%" PRId64 ",\"options\":", c->version);
     buf_put(&text, c->options, c->options_len);
     buf_str(&text, "}\n");
     rc = buf_error(&text) ? err_nomem(e) : 0;

@@ -66,7 +66,8 @@ static int fetch_configs(struct orders *o, struct err *e)
 {
     struct remote_answer a;
     struct remote_text text;
-    int rc = remote_get_tagged(o->asker, "/agent/configs", o->configs_tag, &a, &text, e);
+    const struct remote_tagged configs = {"/agent/configs?host=", o->host, o->configs_tag};
+    int rc = remote_get_tagged(o->asker, &configs, &a, &text, e);
     if (!rc && a.status >= 300 && a.status != 304)
         rc = err_set(e, GPUFL_E_UNAVAILABLE, "configurations: the server answers %d%s%.200s",
                      a.status, *a.detail ? ": " : "", a.detail);

@@ -20,7 +20,9 @@
     "gpufl-trace-%s" /* abstract; of the run's id: see capture/session/mark.h */
 #define OPTIONS_DISABLE_VARIABLE "GPUFL_DISABLED"
 #define OPTIONS_FORCE_VARIABLE   "GPUFL_FORCE_ENGINE"
-#define OPTIONS_REMOTE_VARIABLE  "GPUFL_REMOTE_CONFIG" /* another name of remote_config_name's */
+enum { OPTIONS_REMOTE_NAME = 64 /* bytes of the name of a configuration */ };
+
+#define OPTIONS_REMOTE_VARIABLE "GPUFL_REMOTE_CONFIG" /* another name of remote_config_name's */
 
 enum option_source {
     SOURCE_DEFAULT,
@@ -57,6 +59,7 @@ struct options {
     bool traced;                     /* `gpufl trace` started this program */
     char *trace_dir;                 /* owned: where that looks for sessions; NULL: not traced */
     int64_t remote_version; /* of the configuration that remote_config_name names; 0: none */
+    char remote_name[OPTIONS_REMOTE_NAME + 1]; /* its own name, also where @host stands for it */
 };
 
 struct option {

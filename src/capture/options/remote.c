@@ -1,6 +1,7 @@
 /* remote.c - reads a configuration of the server from the agent's cache (file.h).
  *
- * The file NAME.json in the cache is {"name": …, "version": …, "options": {…}}. Only the agent, as
+ * The file NAME.json in the cache is {"name": …, "version": …, "options": {…}}; @host.json repeats
+ * the configuration of this host, whose name is its member "config". Only the agent, as
  * root or as a user of its own, or this user may have written it: a file that all may write is not
  * read. The members of "options" are read once the whole text is known to be well-formed, so that
  * a damaged file sets nothing. */
@@ -15,13 +16,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FILE_MAX = 256 << 10, NAME_MAX_BYTES = 64 };
+enum { FILE_MAX = 256 << 10, NAME_MAX_BYTES = OPTIONS_REMOTE_NAME };
+
+/* Stands for the configuration that members of the server assigned to this host. */
+static const char OF_HOST[] = "@host";
 
 struct reading {
     struct options *o; /* NULL: only look */
     const struct options_say *say;
     struct options_origin from;
-    char name[NAME_MAX_BYTES + 1];
+    char name[NAME_MAX_BYTES + 1], config[NAME_MAX_BYTES + 1];
     int64_t version;
     bool has_options;
     int rc; /* the first failure */
@@ -55,6 +59,8 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
         r->version = v.integer;
     else if (strcmp(key, "name") == 0 && v.type == JSON_STRING)
         json_text(v, r->name, sizeof r->name);
+    else if (strcmp(key, "config") == 0 && v.type == JSON_STRING)
+        json_text(v, r->config, sizeof r->config);
     return json_skip(j, v);
 }
 
@@ -76,14 +82,18 @@ static bool is_guarded(const char *path)
 static int take_text(struct reading *r, struct options *o, const char *data, size_t len)
 {
     bool whole = json_document(data, len, take_member, r);
-    if (!whole || !r->has_options || r->version < 1 || strcmp(r->name, r->from.name) != 0) {
+    const char *name = strcmp(r->from.name, OF_HOST) == 0 ? r->config : r->name;
+    if (!whole || !r->has_options || r->version < 1 || strcmp(r->name, r->from.name) != 0 ||
+        !is_name(name)) {
         complain(r, "%s", "the cached file is damaged; none of its options is set");
         return 0;
     }
     r->o = o;
     (void)json_document(data, len, take_member, r);
-    if (!r->rc)
+    if (!r->rc) {
         o->remote_version = r->version;
+        snprintf(o->remote_name, sizeof o->remote_name, "%s", name);
+    }
     return r->rc;
 }
 
@@ -95,7 +105,8 @@ int options_remote_read(struct options *o, const char *dir, const char *name,
     char path[PATH_MAX], file[NAME_MAX_BYTES + 8], *data = NULL;
     size_t len = 0;
     struct err e = {0};
-    if (!is_name(name)) {
+    bool of_host = strcmp(name, OF_HOST) == 0;
+    if (!of_host && !is_name(name)) {
         complain(&r, "%s", "that is no name of a configuration; none of its options is set");
         return 0;
     }
@@ -106,8 +117,10 @@ int options_remote_read(struct options *o, const char *dir, const char *name,
     }
     if (!file_exists(path)) {
         complain(&r,
-                 "%.300s does not exist: is there such a configuration, and does a gpufl-agent "
-                 "with --config-cache run here? None of its options is set",
+                 of_host ? "%.300s does not exist: was a configuration assigned to this host, and "
+                           "does a gpufl-agent with --config-cache run here? No option is set"
+                         : "%.300s does not exist: is there such a configuration, and does a "
+                           "gpufl-agent with --config-cache run here? None of its options is set",
                  path);
         return 0;
     }

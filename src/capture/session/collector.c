@@ -254,7 +254,7 @@ static void remote_row(struct collector *c)
 {
     char text[128];
     struct intern *names = names_table();
-    snprintf(text, sizeof text, "%.64s, version %" PRId64, c->options->remote_config_name,
+    snprintf(text, sizeof text, "%.64s, version %" PRId64, c->options->remote_name,
              c->options->remote_version);
     struct setting_row row = {.time = clock_mono(),
                               .engine = intern_str(names, "options"),

@@ -2,7 +2,8 @@
  * from, and captures in running sessions; and the agents that carry both out.
  *
  * Members write configurations, each time a new version; nothing is overwritten. Agents fetch the
- * newest versions and keep them for the library, which never asks the network itself.
+ * newest versions and keep them for the library, which never asks the network itself. Members also
+ * say which of them a host uses; its agent keeps that one a second time, under the name @host.
  *
  * A request for a capture is for one session, or for all that run on a host: one row each. What may
  * be asked for is the table of the route's parameters (schema/routes.def): the engines, and how
@@ -35,6 +36,12 @@ enum {
     TOPIC_MAX = 48,
     SESSIONS_MAX = 64 /* of one request */
 };
+
+/* The text of a parameter; NULL: it was left out, or is empty. */
+static const char *given(const struct value *v)
+{
+    return v->given && v->text && *v->text ? v->text : NULL;
+}
 
 /* ---- agents -------------------------------------------------------------------------------- */
 
@@ -319,24 +326,98 @@ void api_named_config_delete(struct call *c)
         http_send_nothing(c->http, 204);
 }
 
-/* For agents. The tag is the number of versions that were ever written. */
+void api_host_configs(struct call *c)
+{
+    struct meta_host_config *rows = NULL;
+    struct rows_list l;
+    rows_list_begin(&l, c);
+    int rc = meta_host_config_list(&l.ask, &rows, &l.count);
+    rows_list_end(&l, rc, META_ROW_host_config, rows, NULL);
+}
+
+void api_host_config_put(struct call *c)
+{
+    struct err e = {0};
+    const struct meta_host_config row = {.host = ARG(c, host_config_put, host)->text,
+                                         .config = ARG(c, host_config_put, config)->text,
+                                         .created = clock_real(),
+                                         .creator = c->who.actor,
+                                         .author = c->who.name ? c->who.name : ""};
+    int rc = meta_host_config_put(c->parts->meta, c->who.workspace, &row, &e);
+    if (rc) {
+        call_fail_named(c, rc, "configuration", &e);
+        return;
+    }
+    access_note(c, "config.assign", row.host);
+    agents_wake(c, row.host, "config");
+    rows_send_one(c, META_ROW_host_config, &row);
+}
+
+void api_host_config_delete(struct call *c)
+{
+    const char *host = ARG(c, host_config_delete, host)->text;
+    struct err e = {0};
+    int rc = meta_host_config_remove(c->parts->meta, c->who.workspace, host, &e);
+    if (rc) {
+        call_fail_named(c, rc, "configuration of the host", &e);
+        return;
+    }
+    access_note(c, "config.release", host);
+    agents_wake(c, host, "config");
+    http_send_nothing(c->http, 204);
+}
+
+/* The configuration of the agent's host; its name is "" where none was assigned. */
+static int assigned_to(struct meta_ask *ask, const char *host, struct meta_host_config *out)
+{
+    *out = (struct meta_host_config){.config = ""};
+    int rc = host ? meta_host_config_get(ask, host, out) : 0;
+    return rc == GPUFL_E_NOENT ? 0 : rc;
+}
+
+/* Sends the list; what was assigned to the host stands there a second time, as the last row. */
+static void send_for_agent(struct rows_list *l, const char *assigned)
+{
+    struct meta_named_config *rows = NULL, *all = NULL;
+    int rc = meta_config_list(&l->ask, &rows, &l->count);
+    if (!rc && !(all = region_array(&l->mem, l->count + 1, sizeof *all)))
+        rc = err_nomem(&l->e);
+    size_t n = rc ? 0 : l->count;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = rows[i];
+        if (strcmp(rows[i].id, assigned) == 0) {
+            all[n] = rows[i];
+            all[n].id = "@host";
+            all[n].note = rows[i].id;
+            l->count = n + 1;
+        }
+    }
+    rows_list_end(l, rc, META_ROW_named_config, all, NULL);
+}
+
+/* For agents. The tag changes with the number of versions that were ever written, and with the
+ * moment at which the host got its configuration. */
 void api_agent_configs(struct call *c)
 {
     int64_t changes = 0;
-    char tag[32];
-    struct err e = {0};
+    char tag[64];
+    struct meta_host_config own;
+    struct rows_list l;
     if (!agents_is_key(c))
         return;
-    int rc = meta_config_changes(c->parts->meta, c->who.workspace, &changes, &e);
+    rows_list_begin(&l, c);
+    int rc = assigned_to(&l.ask, given(ARG(c, agent_configs, host)), &own);
+    if (!rc)
+        rc = meta_config_changes(c->parts->meta, c->who.workspace, &changes, &l.e);
+    snprintf(tag, sizeof tag, "W/\"c%" PRId64 ".%" PRId64 "\"", changes, own.created);
     if (rc) {
-        call_fail(c, rc, "list", &e);
-        return;
+        rows_list_end(&l, rc, META_ROW_named_config, NULL, NULL);
+    } else if (call_unchanged(c, tag)) {
+        region_fini(&l.mem);
+    } else {
+        http_set(c->http, "ETag", tag);
+        send_for_agent(&l, own.config);
     }
-    snprintf(tag, sizeof tag, "W/\"c%" PRId64 "\"", changes);
-    if (call_unchanged(c, tag))
-        return;
-    http_set(c->http, "ETag", tag);
-    api_named_configs(c);
 }
 
 /* ---- captures ------------------------------------------------------------------------------ */
@@ -346,11 +427,6 @@ static const int64_t AGENT_SECONDS = 60, TAKE_SECONDS = 30;
 
 static const char *const engines[] = {"Trace",         "PcSampling", "SassMetrics",
                                       "RangeProfiler", "Deep",       "PmSampling"};
-
-static const char *given(const struct value *v)
-{
-    return v->given && v->text && *v->text ? v->text : NULL;
-}
 
 void api_captures(struct call *c)
 {

@@ -209,10 +209,25 @@ static void take_devices(struct registry *r, const struct wire_batch *b)
     }
 }
 
+/* The configuration of the server that the session took options from. Its name and the row are
+ * written together, so that the name is at hand. */
+static void take_settings(struct registry *r, const struct wire_batch *b)
+{
+    const int64_t *names = b->col[COL_setting_name], *values = b->col[COL_setting_value];
+    for (size_t i = 0; names && values && i < b->rows; i++) {
+        bool fits =
+            names[i] > 0 && names[i] <= UINT32_MAX && values[i] > 0 && values[i] <= UINT32_MAX;
+        if (fits && strcmp(told_name(r, (uint32_t)names[i]), "remote_config") == 0)
+            set_text(r, r->config, sizeof r->config, told_name(r, (uint32_t)values[i]));
+    }
+}
+
 void registry_batch(struct registry *r, const struct wire_batch *b)
 {
     if (b->type == RECORD_device)
         take_devices(r, b);
+    if (b->type == RECORD_setting)
+        take_settings(r, b);
     if (b->type == RECORD_end && b->rows) {
         r->ended = true;
         r->end = b->col[COL_end_time] ? b->col[COL_end_time][0] : CELL_NULL;
@@ -234,20 +249,30 @@ int64_t registry_epoch(const struct registry *r, int64_t time)
     return offset == META_NONE || __builtin_add_overflow(time, offset, &sum) || sum < 0 ? 0 : sum;
 }
 
-/* Passes and processes of one command are found by their labels. One that has no room for labels
- * goes without. */
+/* Passes and processes of one command are found by their labels, and so is what took options from a
+ * configuration of the server. One that has no room for labels goes without. */
 static int put_labels(struct registry *r, struct meta *m, const char *workspace,
                       const char *session, struct err *e)
 {
     char pass[64];
-    if (!*r->run || r->labelled)
-        return 0;
     snprintf(pass, sizeof pass, "%lld of %lld", (long long)r->pass, (long long)r->passes);
-    int rc = meta_session_label(m, workspace, session, "run", r->run, e);
-    if (rc == 0 && r->passes)
-        rc = meta_session_label(m, workspace, session, "pass", pass, e);
-    r->labelled = rc == 0 || rc == GPUFL_E_STATE;
-    return r->labelled ? 0 : rc;
+    const struct {
+        bool wanted, *done;
+        const char *name, *value;
+    } labels[] = {
+        {*r->run, &r->labelled, "run", r->run},
+        {*r->run && r->passes, &r->passed, "pass", pass},
+        {*r->config, &r->configured, "config", r->config},
+    };
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        if (!labels[i].wanted || *labels[i].done)
+            continue;
+        int rc = meta_session_label(m, workspace, session, labels[i].name, labels[i].value, e);
+        *labels[i].done = rc == 0 || rc == GPUFL_E_STATE;
+        if (!*labels[i].done)
+            return rc;
+    }
+    return 0;
 }
 
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,

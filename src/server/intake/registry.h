@@ -40,10 +40,11 @@ struct registry {
     int64_t pid, offset, start; /* offset: epoch - monotonic; META_NONE: unknown */
     int64_t first;              /* least time of a row; INT64_MAX: none */
     char app[REGISTRY_TEXT], host[REGISTRY_TEXT], engine[64], version[64], system[128];
-    char run[64];                /* of `gpufl trace --passes`; "" where the command ran once */
-    int64_t pass, passes;        /* which it is, of how many */
-    bool labelled;               /* its labels say so */
-    struct registry_name *names; /* owned: first and last ones, by id; NULL: none yet */
+    char run[64];         /* of `gpufl trace --passes`; "" where the command ran once */
+    int64_t pass, passes; /* which it is, of how many */
+    char config[96];      /* "NAME, version N" of the server; "": none */
+    bool labelled, passed, configured; /* the labels run, pass and config are there */
+    struct registry_name *names;       /* owned: first and last ones, by id; NULL: none yet */
     struct registry_name *kept;  /* owned: REGISTRY_KEPT; text "": no name record has come yet */
     unsigned kept_count, untold; /* untold: of kept */
     struct registry_gpu gpus[REGISTRY_GPUS];

@@ -51,6 +51,23 @@ TEST(test_files_follow_the_answer)
     assert_false(file_exists(tmpdir_path("a.part")));
 }
 
+TEST(test_what_was_assigned_to_the_host_has_a_file_of_its_own)
+{
+    static const char assigned[] =
+        "{\"rows\":[{\"id\":\"a\",\"version\":2,\"options\":{},\"note\":\"x\"},"
+        "{\"id\":\"@host\",\"version\":2,\"options\":{},\"note\":\"a\"}],\"next\":null}";
+    assert_int_equal(0, take(assigned));
+    expect_file("a.json", "{\"name\":\"a\",\"version\":2,\"options\":{}}\n");
+    expect_file("@host.json",
+                "{\"name\":\"@host\",\"config\":\"a\",\"version\":2,\"options\":{}}\n");
+    assert_int_equal(GPUFL_E_CORRUPT,
+                     take("{\"rows\":[{\"id\":\"@host\",\"version\":2,\"options\":{},"
+                          "\"note\":\"../a\"}]}"));
+    assert_true(file_exists(tmpdir_path("@host.json")));
+    assert_int_equal(0, take(both)); /* it was taken away */
+    assert_false(file_exists(tmpdir_path("@host.json")));
+}
+
 TEST(test_an_answer_that_is_none_changes_nothing)
 {
     static const char *const bad[] = {
@@ -83,6 +100,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files_follow_the_answer, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_what_was_assigned_to_the_host_has_a_file_of_its_own,
+                                        tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_an_answer_that_is_none_changes_nothing, tmpdir_open,
                                         tmpdir_close),
         cmocka_unit_test_setup_teardown(test_what_was_left_is_removed, tmpdir_open, tmpdir_close),

@@ -68,8 +68,23 @@ TEST(test_a_configuration_is_read_and_its_version_kept)
     assert_int_equal(250, o.system_sample_rate_ms);
     assert_int_equal(7, o.remote_version);
     assert_string_equal("prod", o.remote_config_name);
+    assert_string_equal("prod", o.remote_name);
     assert_int_equal(SOURCE_REMOTE_CONFIG, o.source[OPT_profiling_engine]);
     assert_string_equal("remote_config", option_sources[SOURCE_REMOTE_CONFIG]);
+    options_free(&o);
+}
+
+TEST(test_the_configuration_of_the_host_is_told_by_its_own_name)
+{
+    struct options o;
+    put("@host.json", "{\"name\":\"@host\",\"config\":\"prod\",\"version\":7,\"options\":"
+                      "{\"system_sample_rate_ms\":250}}");
+    setenv("GPUFL_REMOTE_CONFIG", "@host", 1);
+    resolve(&o);
+    assert_string_equal("", said);
+    assert_int_equal(250, o.system_sample_rate_ms);
+    assert_int_equal(7, o.remote_version);
+    assert_string_equal("prod", o.remote_name);
     options_free(&o);
 }
 
@@ -141,7 +156,11 @@ TEST(test_what_is_no_configuration_costs_one_sentence)
     expect_nothing("other", "damaged");
     expect_nothing("bare", "damaged");
     expect_nothing("open", "everybody may write");
-    expect_nothing("none", "does not exist");
+    expect_nothing("none", "does not exist: is there such a configuration");
+    expect_nothing("@host", "does not exist: was a configuration assigned to this host");
+    put("@host.json", "{\"name\":\"@host\",\"version\":1,\"options\":{\"flush_interval_ms\":300}}");
+    expect_nothing("@host", "damaged"); /* it has no name of its own */
+    expect_nothing("@other", "no name of a configuration");
     expect_nothing("../half", "no name of a configuration");
     expect_nothing(".half", "no name of a configuration");
 }
@@ -152,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_a_configuration_is_read_and_its_version_kept),
+        CASE(test_the_configuration_of_the_host_is_told_by_its_own_name),
         CASE(test_config_file_and_environment_go_above),
         CASE(test_places_and_keys_of_the_host_are_not_taken),
         CASE(test_what_is_no_configuration_costs_one_sentence),
