@@ -92,7 +92,9 @@ async function two(page) {
   const titles = await page.evaluate(() => window.gpuflTimeline.scene.tracks.map((track) => track.title));
   check(titles.every((title) => /^GPU \d · stream \d+$/.test(title)), `two: streams by the driver's numbers: ${titles.join()}`);
   await t.shots(page, "ranks-two");
-  // An event under the pointer tells of its rank.
+  // An event under the pointer tells of its rank. The window has its first width again, and so has the drawing.
+  await until(page, () => window.gpuflTimeline.scene.width * window.gpuflTimeline.scene.unit === document.querySelector(".tl-scroll").clientWidth);
+  await drawn(page);
   const place = await page.evaluate(() => {
     const { scene } = window.gpuflTimeline;
     const row = scene.layout.rows.find((one) => one.track >= 0 && scene.lanes[scene.tracks[one.track].lane].rank.number === 1);
