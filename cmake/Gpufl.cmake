@@ -109,6 +109,15 @@ function(gpufl_long_under sanitizer)
   endif()
 endfunction()
 
+# gpufl_alone(TEST...)
+# Tests that need a quiet machine: ctest runs nothing beside them, and scripts/test builds nothing meanwhile.
+function(gpufl_alone)
+  foreach(test ${ARGN})
+    set_property(TEST ${test} APPEND PROPERTY LABELS alone)
+    set_property(TEST ${test} PROPERTY RUN_SERIAL TRUE)
+  endforeach()
+endfunction()
+
 # gpufl_first(TEST...)
 # Tests that take longest, most of them in waiting: ctest starts them before all others, so that none is left to run
 # alone at the end.
