@@ -517,8 +517,11 @@ TEST(deep_without_samples)
     }
 }
 
-int main(void)
+/* With a pattern: the tests whose names have that form. */
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_count_once),
         cmocka_unit_test(without_kernel_records),

@@ -477,8 +477,11 @@ TEST(every_function_fails_for_kernels)
     each_fault(functions, 2, run_kernels_with_fault);
 }
 
-int main(void)
+/* With a pattern: the tests whose names have that form. */
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_scope),
         cmocka_unit_test(without_scopes),

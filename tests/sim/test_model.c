@@ -204,6 +204,9 @@ TEST(refusals)
 /* Nobody drains: a machine that may lose records counts every one of them. */
 TEST(full_pool_is_counted)
 {
+#ifdef __SANITIZE_THREAD__
+    skip(); /* one thread fills a pool of a million records: long, and nothing to find there */
+#endif
     struct sim_config config;
     sim_config_init(&config);
     config.lossless = false;

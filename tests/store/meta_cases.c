@@ -1,9 +1,14 @@
 /* meta_cases.c - all cases of the suite of the small tables. */
 #include "meta_place.h"
 
+/* The groups in which threads share a store, then those on one thread: ThreadSanitizer, which
+ * reports races, has nothing to find there, and takes long. */
 int meta_cases(void)
 {
-    return meta_people_cases() + meta_session_cases() + meta_list_cases() + meta_fleet_cases() +
-           meta_rollup_cases() + meta_alert_cases() + meta_tenant_cases() + meta_migrate_cases() +
-           meta_hard_cases();
+    int failed = meta_people_cases() + meta_migrate_cases() + meta_hard_cases();
+#ifndef __SANITIZE_THREAD__
+    failed += meta_session_cases() + meta_list_cases() + meta_fleet_cases() + meta_rollup_cases() +
+              meta_alert_cases() + meta_tenant_cases();
+#endif
+    return failed;
 }

@@ -128,8 +128,9 @@ TEST(test_gap)
 /* A sender that goes on the way: what came counts, and the rest goes on there. */
 TEST(test_broken_off)
 {
+    enum { LINES = 5000, KERNELS = 10 * LINES };
     size_t n;
-    char *text = fixture_lines(S, 0, 20000, true, &n);
+    char *text = fixture_lines(S, 0, LINES, true, &n);
     struct ingest_request r = fixture_request(S, "device", 0);
     struct ingest_body *b;
     struct ingest_answer a;
@@ -144,7 +145,7 @@ TEST(test_broken_off)
     r.offset = a.offset;
     a = fixture_text(&r, text + a.offset, n - (size_t)a.offset);
     assert_true(a.status == 200 && a.offset == (int64_t)n);
-    fixture_check_kernels(S, 200000);
+    fixture_check_kernels(S, KERNELS);
     free(text);
 }
 
@@ -361,7 +362,7 @@ TEST(test_pressure)
     size_t n;
     int i;
     fixture_down(&fix);
-    fix.config.journal_most = 600 << 10;
+    fix.config.journal_most = 256 << 10;
     fix.config.segment_bytes = 64 << 10;
     fix.config.commit_ns = 3600000000000; /* nothing is released before the test says so */
     fix.config.commit_rows = UINT64_MAX;
