@@ -1,7 +1,9 @@
 /* password.c - see password.h; argon2id is libsodium's. */
 #include "server/auth/password.h"
+#include "base/alloc.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,6 +24,21 @@ static void turn_give(struct auth_password *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* A hash of this cost that nobody's password has: random numbers where its salt and its result
+ * stand. A real one would take the cost itself, at every start of a server. */
+static void make_nobody(struct auth_password *p)
+{
+    enum { RESULT = 32, VARIANT = sodium_base64_VARIANT_ORIGINAL_NO_PADDING };
+    unsigned char random[crypto_pwhash_SALTBYTES + RESULT];
+    char salt[sodium_base64_ENCODED_LEN(crypto_pwhash_SALTBYTES, VARIANT)];
+    char result[sodium_base64_ENCODED_LEN(RESULT, VARIANT)];
+    randombytes_buf(random, sizeof random);
+    sodium_bin2base64(salt, sizeof salt, random, crypto_pwhash_SALTBYTES, VARIANT);
+    sodium_bin2base64(result, sizeof result, random + crypto_pwhash_SALTBYTES, RESULT, VARIANT);
+    snprintf(p->nobody, sizeof p->nobody, "%sv=19$m=%zu,t=%llu,p=1$%s$%s",
+             crypto_pwhash_argon2id_STRPREFIX, p->memory / 1024, p->passes, salt, result);
+}
+
 int auth_password_init(struct auth_password *p, unsigned long long passes, size_t memory,
                        unsigned at_once)
 {
@@ -35,15 +52,12 @@ int auth_password_init(struct auth_password *p, unsigned long long passes, size_
         pthread_mutex_destroy(&p->lock);
         return GPUFL_E_NOMEM;
     }
-    char random[32];
-    randombytes_buf(random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        random[i] = (char)('a' + (random[i] & 15));
-    random[sizeof random - 1] = '\0';
-    int rc = auth_password_hash(p, random, p->nobody, NULL);
-    if (rc)
+    make_nobody(p);
+    void *room = mem_pages(1, p->memory); /* of one hash */
+    mem_pages_free(room, 1, p->memory);
+    if (!room)
         auth_password_fini(p);
-    return rc;
+    return room ? 0 : GPUFL_E_NOMEM;
 }
 
 void auth_password_fini(struct auth_password *p)

@@ -29,7 +29,7 @@ struct auth_password {
     unsigned running; /* guarded by lock */
 };
 
-/* 0 passes, bytes, at_once: the standard. NOMEM where a hash cannot be computed. */
+/* 0 passes, bytes, at_once: the standard. NOMEM where there is no memory for a hash. */
 int auth_password_init(struct auth_password *p, unsigned long long passes, size_t memory,
                        unsigned at_once);
 void auth_password_fini(struct auth_password *p);

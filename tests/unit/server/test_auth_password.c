@@ -1,4 +1,5 @@
 /* test_auth_password.c - hashes of passwords: right, wrong, foreign, and many at the same time. */
+#include "base/alloc.h"
 #include "server/auth/password.h"
 #include "server/auth/secret.h"
 #include "tests/test.h"
@@ -6,8 +7,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CHEAP = 8192 }; /* bytes: the least that argon2id takes */
+
+static int64_t processor_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 TEST(test_right_and_wrong)
 {
@@ -45,6 +54,7 @@ TEST(test_no_hash)
         assert_false(auth_password_verify(&p, none[i], huge));
     }
     assert_false(auth_password_verify(&p, p.nobody, "a"));
+    assert_false(auth_password_is_old(&p, p.nobody)); /* a hash, of the same cost */
     free(huge);
     auth_password_fini(&p);
 }
@@ -79,6 +89,29 @@ TEST(test_the_cost)
     assert_true(auth_password_verify(&dear, hash, "several words")); /* an old one is still right */
     auth_password_fini(&cheap);
     auth_password_fini(&dear);
+}
+
+/* Where there is no user, a try takes as long: half of the time is what a busy machine leaves
+ * certain, and a text that is no hash takes a thousandth. No memory for a hash is said at once. */
+TEST(test_nobody_takes_as_long)
+{
+    struct auth_password p;
+    char hash[PASSWORD_HASH];
+    assert_int_equal(auth_password_init(&p, 1, 8 << 20, 0), 0);
+    assert_false(auth_password_is_old(&p, p.nobody));
+    assert_int_equal(auth_password_hash(&p, "several words", hash, NULL), 0);
+    int64_t least[2] = {INT64_MAX, INT64_MAX};
+    for (int i = 0; i < 6; i++) {
+        int64_t begun = processor_ns();
+        assert_int_equal(auth_password_verify(&p, i % 2 ? hash : NULL, "some other words"), 0);
+        int64_t took = processor_ns() - begun;
+        least[i % 2] = took < least[i % 2] ? took : least[i % 2];
+    }
+    assert_in_range(least[0], least[1] / 2, 2 * least[1]);
+    auth_password_fini(&p);
+    mem_fail_at(0);
+    assert_int_equal(auth_password_init(&p, 0, 0, 0), GPUFL_E_NOMEM);
+    mem_fail_at(-1);
 }
 
 struct hasher {
@@ -122,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_no_hash),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_the_cost),
+        cmocka_unit_test(test_nobody_takes_as_long),
         cmocka_unit_test(test_many_wait_for_their_turn),
     };
     if (auth_secret_init())
