@@ -122,7 +122,10 @@ class GpuFlightSession:
         values = numpy.asarray(column)
         if column.kind == "text":
             kind = pandas.CategoricalDtype(pandas.Index(column.texts, dtype=object))
-            return pandas.Categorical(values, dtype=kind, fastpath=True)
+            try:
+                return pandas.Categorical.from_codes(values, dtype=kind, validate=False)
+            except TypeError:  # pandas before 2.1
+                return pandas.Categorical(values, dtype=kind, fastpath=True)
         if column.kind == "int" and column.nulls:
             mask = values == numpy.iinfo(values.dtype).min
             return pandas.arrays.IntegerArray(numpy.where(mask, 1, values), mask)
