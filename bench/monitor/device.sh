@@ -7,7 +7,7 @@ base=$(cd "$1" && pwd); bin=$base/bin
 out=${OUT:-$(mktemp -d)}/monitor; mkdir -p "$out"
 export LD_LIBRARY_PATH=$base/lib:${LD_LIBRARY_PATH:-}
 nvidia-smi --query-gpu=name,driver_version,uuid,memory.total,power.limit --format=csv | sed 's/^/INFO /'
-run=$out/run; logs=$out/logs; mkdir -p "$run" "$logs"
+run=/run/gpufl-monitor; logs=$out/logs; mkdir -p "$run" "$logs"
 
 cat >"$out/load.py" <<'PY'
 # idle 10 s, half busy 10 s, busy 10 s; phases are written with their times. "scope": 9 s of work in NVTX ranges.
@@ -24,7 +24,7 @@ def burst(seconds):
 burst(0.5)
 if kind == "scope":
     torch.cuda.nvtx.range_push("epoch"); torch.cuda.nvtx.range_push("train_step")
-    burst(9)
+    burst(12)
     torch.cuda.nvtx.range_pop(); torch.cuda.nvtx.range_pop()
     sys.exit(0)
 with open(path, "w") as f:
@@ -121,7 +121,7 @@ for _ in range(5):
 print(text); print("# ms", sorted(t)[2])
 PY
 python3 "$out/load.py" phases /dev/null >/dev/null 2>&1 & other=$!   # holds the GPU while the traced one runs
-timeout 40 "$bin/gpufl" trace -o "$out/traced" python3 "$out/load.py" scope /dev/null >"$out/trace.out" 2>&1 & traced=$!
+timeout 45 "$bin/gpufl" trace -o "$out/traced" python3 "$out/load.py" scope /dev/null >"$out/trace.out" 2>&1 & traced=$!
 # the traced program is looked for in what the monitor says, not waited for by the clock
 python3 - "$out/live.json" "$out/seen.json" <<'PY'
 import json, sys, time
