@@ -26,6 +26,20 @@ static int64_t boot_less_mono(void)
     return (int64_t)boot.tv_sec * SECOND + boot.tv_nsec - mono;
 }
 
+/* Both clocks, at one moment: a machine that falls asleep between two looks is looked at again.
+ * *asleep: ns that it has slept since it was started. */
+static struct clock_pair look_at_clocks(int64_t *asleep)
+{
+    struct clock_pair p;
+    int64_t after = boot_less_mono();
+    do {
+        *asleep = after;
+        p = clock_pair_read();
+        after = boot_less_mono();
+    } while (after - *asleep > SECOND);
+    return p;
+}
+
 /* ---- the box ------------------------------------------------------------------------------- */
 
 uint64_t journal_enter(struct journal *l)
@@ -192,6 +206,15 @@ static void end_session(struct journal *l, struct intern *names, const char *rea
     l->writer = NULL;
 }
 
+/* Counts a sleep since the last look. Caller holds the lock. */
+static bool note_sleep(struct journal *l, int64_t asleep)
+{
+    int64_t slept = asleep - l->asleep;
+    l->counts.suspended += slept > SECOND ? slept : 0;
+    l->asleep = asleep;
+    return slept > SECOND;
+}
+
 /* ---- beginning another ------------------------------------------------------------------- */
 
 /* A session that is about to take the place of another one, or of none. */
@@ -201,12 +224,13 @@ struct fresh {
     struct intern *names;
     struct writer *writer;
     struct clock_pair clock;
+    int64_t asleep; /* at that moment: see look_at_clocks */
 };
 
 static int open_writer(struct journal *l, struct fresh *f, struct err *e)
 {
     const struct monitor_options *o = l->options;
-    f->clock = clock_pair_read();
+    f->clock = look_at_clocks(&f->asleep);
     struct writer_config c = {.dir = f->dir,
                               .rotate_bytes = o->rotate,
                               .min_free_bytes = o->min_free,
@@ -264,6 +288,7 @@ static int begin(struct journal *l, const char *reason, struct err *e)
     l->process = f->process;
     l->generation++;
     l->counts.sessions++;
+    (void)note_sleep(l, f->asleep); /* the offset is of that moment, too */
     memcpy(l->dir, f->dir, sizeof l->dir);
     pthread_mutex_unlock(&l->lock);
     write_taken(l);
@@ -325,20 +350,19 @@ void journal_close(struct journal *l, const char *reason)
 /* Why another session is to begin; NULL: none is. */
 static const char *reason_to_roll(struct journal *l, bool asked)
 {
-    struct clock_pair p = clock_pair_read();
-    int64_t asleep = boot_less_mono(), slept = asleep - l->asleep;
+    int64_t asleep;
+    struct clock_pair p = look_at_clocks(&asleep);
     int64_t step = p.real - p.monotonic - l->offset;
-    step -= slept > SECOND ? slept : 0;
-    l->asleep = asleep;
+    step -= asleep - l->asleep > SECOND ? asleep - l->asleep : 0;
     bool stepped = step > SECOND || step < -SECOND;
     pthread_mutex_lock(&l->lock);
-    l->counts.suspended += slept > SECOND ? slept : 0;
+    bool slept = note_sleep(l, asleep);
     l->counts.clock_steps += stepped;
     pthread_mutex_unlock(&l->lock);
-    if (slept > SECOND || stepped)
+    if (slept || stepped)
         l->offset = p.real - p.monotonic; /* counted once */
     return stepped                                        ? "clock"
-           : slept > SECOND                               ? "suspended"
+           : slept                                        ? "suspended"
            : l->options->no_log                           ? NULL
            : p.real / DAY != l->day                       ? "day"
            : intern_count(l->names) > NAMES_FULL || asked ? "again"
