@@ -5,13 +5,16 @@ Usage: bench/monitor/run.py BUILD [--seconds 60] [--rounds 3] [--day ROUNDS]
 
 8 GPUs, 64 processes, a sample a second, every call of the library keeps a core busy for 20 us (FAKE_NVML_US). The
 monitor and a bare loop that makes the same calls (bench_nvml_loop) run by turns, then the monitor with /metrics
-scraped every 15 s. CPU time is that of /proc/PID/task/*/schedstat. --day: the log of so many seconds, made with a
-clock that jumps and values that move at random (FAKE_NVML_NOISE); 86400 takes some minutes.
+scraped every 15 s, then the monitor while 64 processes announce their session and a new scope every 5 s. CPU time is
+that of /proc/PID/task/*/schedstat; memory is read at the end. --day: the log of so many seconds, made with a clock that
+jumps and values that move at random (FAKE_NVML_NOISE); 86400 takes some minutes.
 """
 import argparse
 import glob
 import gzip
+import itertools
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -23,6 +26,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from nvml_control import Control  # noqa: E402
 
 GPUS, PROCESSES, US = 8, 64, 20
+ANNOUNCED = "64 sessions"
 
 
 def cpu_ns(pid):
@@ -34,10 +38,13 @@ def cpu_ns(pid):
 
 
 def memory(pid):
-    """KiB: resident, and of it not of files."""
+    """KiB: resident; of it not of files; its proportional share (PSS); of that, what no other process has."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         lines = dict(line.split(":", 1) for line in f if ":" in line)
-    return int(lines["VmRSS"].split()[0]), int(lines["RssAnon"].split()[0])
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        parts = {line.split(":")[0]: int(line.split()[1]) for line in f if line.endswith("kB\n")}
+    return (int(lines["VmRSS"].split()[0]), int(lines["RssAnon"].split()[0]), parts["Pss"],
+            parts["Private_Clean"] + parts["Private_Dirty"])
 
 
 def measure(command, control, seconds, environment, url=False):
@@ -67,6 +74,41 @@ def measure(command, control, seconds, environment, url=False):
     return out
 
 
+def announce(path):
+    """What a traced process whose scope changes all the time tells the monitor: a datagram every 5 s."""
+    out = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for i in itertools.count():
+        try:
+            out.sendto(b"gpufl-session 1 01234567-89ab-cdef-0123-456789abcdef 10000000000 step %d" % i, path)
+        except OSError:  # no monitor now, or no room
+            pass
+        time.sleep(5)
+
+
+def announcers(path, n):
+    """n processes that announce a session, until they are killed."""
+    pids = []
+    for _ in range(n):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                announce(path)
+            finally:
+                os._exit(1)
+        pids.append(pid)
+    return pids
+
+
+def measure_announced(command, control, seconds, environment, path):
+    pids = announcers(path, PROCESSES)
+    try:
+        return measure(command, control, seconds, environment)
+    finally:
+        for pid in pids:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+
+
 def cost(build, seconds, rounds):
     sleepers = [subprocess.Popen(["sleep", "86400"]) for _ in range(PROCESSES)]
     try:
@@ -78,26 +120,28 @@ def cost(build, seconds, rounds):
                                FAKE_NVML_US=str(US), FAKE_NVML_CONTROL=control.path)
             own = [f"{build}/bin/gpufl-monitor", "--log-path", f"{folder}/logs", "--run-dir", f"{folder}/run"]
             kinds = {"bare loop": [f"{build}/bin/bench_nvml_loop", "1000", "5000"], "monitor": own,
-                     "monitor, --listen": own + ["--listen", "0"]}
+                     "monitor, --listen": own + ["--listen", "0"], ANNOUNCED: own}
             got = {k: [] for k in kinds}
             for _ in range(rounds):
                 for k, command in kinds.items():
-                    got[k].append(measure(command, control, seconds, environment, "--listen" in command))
+                    if k == ANNOUNCED:
+                        got[k].append(measure_announced(command, control, seconds, environment, f"{folder}/run/sessions"))
+                    else:
+                        got[k].append(measure(command, control, seconds, environment, "--listen" in command))
     finally:
         for s in sleepers:
             s.kill()
             s.wait()
     bare = statistics.median(r["cpu"] for r in got["bare loop"])
-    base = statistics.median(r["memory"][0] for r in got["bare loop"])
-    anon = statistics.median(r["memory"][1] for r in got["bare loop"])
+    base = [statistics.median(r["memory"][i] for r in got["bare loop"]) for i in range(4)]
     print(f"{GPUS} GPUs, {PROCESSES} processes, every 1 s, a call takes {US} us; medians of {rounds} x {seconds:.0f} s")
     for k, runs in got.items():
         cpu = [r["cpu"] for r in runs]
-        rss = statistics.median(r["memory"][0] for r in runs)
-        own = statistics.median(r["memory"][1] for r in runs)
+        rss, own, pss, private = (statistics.median(r["memory"][i] for r in runs) for i in range(4))
         print(f"  {k:18} {statistics.median(cpu):.3f} % of a core [{min(cpu):.3f}, {max(cpu):.3f}], "
-              f"above bare {statistics.median(cpu) - bare:+.3f}; RSS {rss:.0f} KiB ({rss - base:+.0f}), not of files "
-              f"{own:.0f} KiB ({own - anon:+.0f}); {statistics.median(r['calls'] for r in runs):.1f} calls/s")
+              f"above bare {statistics.median(cpu) - bare:+.3f}; RSS {rss:.0f} KiB ({rss - base[0]:+.0f}), not of files "
+              f"{own:.0f} KiB ({own - base[1]:+.0f}), PSS {pss:.0f} KiB ({pss - base[2]:+.0f}), of that its own alone "
+              f"{private:.0f} KiB ({private - base[3]:+.0f}); {statistics.median(r['calls'] for r in runs):.1f} calls/s")
     scrapes = [s for r in got["monitor, --listen"] for s in r["scrapes"]]
     print(f"  /metrics: {scrapes[0][2]} bytes, {statistics.median(s[0] for s in scrapes):.2f} ms by the clock, "
           f"{statistics.median(s[1] for s in scrapes):.2f} ms of CPU time (what else the process did among it), "

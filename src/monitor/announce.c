@@ -15,8 +15,9 @@
 
 static const char FIRST[] = "gpufl-session 1 ";
 
-/* A new scope is announced after 2 s at the earliest: each datagram wakes the monitor. */
-static const int64_t SCOPE_EVERY = 2000000000, NEXT_MOST = 86400000000000;
+/* A new scope is announced after 5 s at the earliest, as often as the monitor lists processes: each
+ * datagram wakes it. */
+static const int64_t SCOPE_EVERY = 5000000000, NEXT_MOST = 86400000000000;
 
 /* ---- the text ------------------------------------------------------------------------------ */
 
