@@ -413,6 +413,8 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
                 u->kernels = part_of((int64_t)d->kernels, to - from, wall);
             }
             fill_sampled(u, &sampled, wall);
+            if (m->watch.is_monitor)
+                u->wall = 0; /* a monitor looks at GPUs, and holds none */
         }
     }
     for (size_t i = 0; i < *count; i++)

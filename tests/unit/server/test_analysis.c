@@ -373,6 +373,53 @@ TEST(test_device_becomes_known)
     free(kernels);
 }
 
+/* A session of gpufl-monitor knows how busy its GPUs were, and holds none of them. */
+TEST(test_monitor_holds_nothing)
+{
+    struct meta_usage_sum *days;
+    struct meta_page page = {0};
+    struct ingest_answer a;
+    struct region mem;
+    struct buf b;
+    size_t len, count;
+    int64_t offset = 0;
+    start(0, EVERY_NS);
+    buf_init(&b, 1 << 20);
+    char *kernels = fixture_lines("watch", 0, 5, true, &len);
+    const char *behind = memchr(kernels, '\n', len);
+    buf_put(&b, kernels, (size_t)(behind + 1 - kernels)); /* the header */
+    encode_names(&b, (const uint32_t[]){1, 2, 3}, (const char *const[]){"k", "Test GPU", "GPU-7"},
+                 (const size_t[]){1, 8, 5}, 3);
+    put_device(&b, true, CELL_NULL);
+    for (int64_t i = 1; i <= 5; i++) {
+        struct device_metric_row r;
+        for (size_t c = 0; c < COL_device_metric_COUNT; c++)
+            ((int64_t *)&r)[c] = CELL_NULL;
+        r.time = i * 1000000000;
+        r.device = 1;
+        r.gpu_util = 40;
+        encode_rows(&b, RECORD_device_metric, (const int64_t *)&r, 1);
+    }
+    const struct monitor_row counts = {.time = 5000000000, .rounds = 5};
+    encode_rows(&b, RECORD_monitor, (const int64_t *)&counts, 1);
+    send_more("watch", &b, &offset);
+    ingest_complete(fix.intake.ingest, "w", "watch", &a);
+    fixture_drain(&fix);
+    assert_true(analysis_wait(analysis, 30000000000));
+    region_init(&mem, 1 << 20);
+    assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
+                                     &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page,
+                                     &days, &count),
+                     0);
+    assert_int_equal(count, 1);
+    assert_int_equal(days[0].wall, 0);
+    assert_true(days[0].sampled > 0);
+    assert_int_equal(days[0].utilized * 100 / days[0].sampled, 40);
+    region_fini(&mem);
+    buf_fini(&b);
+    free(kernels);
+}
+
 /* While it runs there is a report that is not final. */
 TEST(test_live)
 {
@@ -539,9 +586,14 @@ TEST(test_one_cannot_be_stored)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {T(test_final),           T(test_live),
-                                       T(test_turns),           T(test_behind),
-                                       T(test_missing),         T(test_device_becomes_known),
-                                       T(test_stored_together), T(test_one_cannot_be_stored)};
+    const struct CMUnitTest tests[] = {T(test_final),
+                                       T(test_live),
+                                       T(test_turns),
+                                       T(test_behind),
+                                       T(test_missing),
+                                       T(test_device_becomes_known),
+                                       T(test_monitor_holds_nothing),
+                                       T(test_stored_together),
+                                       T(test_one_cannot_be_stored)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
