@@ -1,5 +1,11 @@
 """gpufl.torch with the PyTorch that is there (Debian has 1.13 for the processor): scopes in a session without a GPU."""
+import os
+import pathlib
+import subprocess
+import sys
+
 import pytest
+from conftest import PATIENCE
 
 import gpufl
 
@@ -132,3 +138,12 @@ def test_wrong_calls(net, wrong, error):
 def test_without_a_session(net):
     with gpufl.torch.instrument(*net):
         train(*net)
+
+
+def test_the_example(tmp_path):
+    path = pathlib.Path(__file__).resolve().parents[3] / "examples/python/torch_loop.py"
+    done = subprocess.run([sys.executable, path, "--steps", "5", "--logs", tmp_path / "logs"], capture_output=True, text=True,
+                          env=dict(os.environ, CUDA_VISIBLE_DEVICES=""), timeout=PATIENCE, check=True)
+    rows = {words[0]: int(words[1]) for line in done.stdout.splitlines() if len(words := line.split()) == 4 and words[1].isdigit()}
+    assert {name: rows[name] for name in ("train_step", "forward", "backward", "optimizer", "data")} == {
+        "train_step": 5, "forward": 5, "backward": 5, "optimizer": 5, "data": 6}
