@@ -53,6 +53,18 @@ class Log:
         return [row for row in self.rows("scope") if name in (None, row["name"])]
 
 
+def tree(log):
+    """Names of the scopes with those of their parents, outermost first."""
+    rows = log.rows("scope")
+    known = {row["instance"]: row for row in rows}
+
+    def path(row):
+        above = known.get(row["parent"])
+        return (path(above) + "/" if above else "") + row["name"]
+
+    return [path(row) for row in sorted(rows, key=lambda row: row["instance"])]
+
+
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
     """No setting of whoever runs the tests reaches them, and no session outlives its test."""

@@ -8,7 +8,7 @@ import sys
 import types
 
 import pytest
-from test_torch import tree
+from conftest import tree
 
 import gpufl
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, tree
 
 import gpufl
 
@@ -26,18 +26,6 @@ class Net(torch.nn.Module):
 def net():
     model = Net()
     return model, torch.optim.SGD(model.parameters(), lr=0.1)
-
-
-def tree(log):
-    """Names of the scopes with those of their parents, outermost first."""
-    rows = log.rows("scope")
-    known = {row["instance"]: row for row in rows}
-
-    def path(row):
-        above = known.get(row["parent"])
-        return (path(above) + "/" if above else "") + row["name"]
-
-    return [path(row) for row in sorted(rows, key=lambda row: row["instance"])]
 
 
 def train(model, optimizer, count=2):
