@@ -164,6 +164,22 @@ void program_processes(struct program *p, int64_t processes)
     make_log_rows(&p->log, RECORD_device_metric, &row, 1);
 }
 
+void program_copy_back(struct program *p, int64_t ns)
+{
+    enum { PAGEABLE = 1, DEVICE = 3 };
+    struct memcpy_row c;
+    MAKE_UNKNOWN(c);
+    c.start = p->gpu;
+    c.duration = ns;
+    c.bytes = ns;
+    c.kind = PROGRAM_COPY_BACK;
+    c.src_memory = DEVICE;
+    c.dst_memory = PAGEABLE;
+    c.stream = 1;
+    p->gpu += ns;
+    make_log_rows(&p->log, RECORD_memcpy, &c, 1);
+}
+
 void program_work(struct program *p, int64_t ns)
 {
     p->now += ns;

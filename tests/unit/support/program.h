@@ -61,6 +61,10 @@ void program_look_torn(struct program *p, int64_t time, int64_t thread);
 void program_scope(struct program *p, int64_t instance, int64_t parent, const char *name);
 /* From now on so many processes have a context on the device (record device_metric). */
 void program_processes(struct program *p, int64_t processes);
+/* A copy to memory of the host that is not pinned, after all that was launched. */
+enum { PROGRAM_COPY_BACK = 2 /* memcpy.kind */ };
+void program_copy_back(struct program *p, int64_t ns);
+
 /* The host works for itself. */
 void program_work(struct program *p, int64_t ns);
 /* A call that waits until the GPU is done, and returns 5 us after that; without work it takes 1

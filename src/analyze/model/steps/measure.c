@@ -149,6 +149,24 @@ static int keep_named(struct model *m, const int64_t *ns)
     return rc;
 }
 
+/* Adds copies that began after the last step: a model that goes back to the host, a checkpoint at
+ * the end. A longer run has them once as well. Steps that begin with a kernel have one more, whose
+ * end is not known. */
+static void add_copies_after(struct sum_steps *s)
+{
+    const struct steps_one *last = &s->items[s->count - 1];
+    int64_t until = s->kernel ? cells_sum(last->end, last->end - last->start) : last->end;
+    for (size_t i = s->rows.count; i > 0 && s->rows.items[i - 1].start >= until; i--) {
+        const struct step_row *r = &s->rows.items[i - 1];
+        uint32_t kind = step_name(r) - STEP_PAGEABLE;
+        if (!step_is_copy(r))
+            continue;
+        s->copies_before = cells_sum(s->copies_before, r->duration);
+        if (step_name(r) >= STEP_PAGEABLE)
+            s->pageable_before[kind] = cells_sum(s->pageable_before[kind], r->duration);
+    }
+}
+
 int step_measure_before(struct model *m)
 {
     struct sum_steps *s = &m->steps;
@@ -171,6 +189,8 @@ int step_measure_before(struct model *m)
         s->any_before = cells_sum(s->any_before, any[d].ns);
         s->compute_before = cells_sum(s->compute_before, compute[d].ns);
     }
+    if (s->count)
+        add_copies_after(s);
     int rc = keep_named(m, ns);
     mem_free(ns);
     return rc;

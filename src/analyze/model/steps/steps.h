@@ -71,7 +71,7 @@ struct sum_steps {
     int64_t start_up;  /* ns before the steady parts, summed */
     int64_t end;       /* ns after the last work of sessions with a steady part, summed */
     int64_t compute_before, any_before; /* ns of devices before the steady parts: kernels; all */
-    int64_t copies_before;              /* ns of copies and fills before them, summed */
+    int64_t copies_before; /* ns of copies and fills before them, or after their steps */
     int64_t pageable_before[TRANSFER_KINDS]; /* of these: memory that is not pinned, by kind */
     struct keyed before; /* struct steps_before: ns of kernels before them, by name */
     bool before_partly;  /* not of all names */
@@ -134,8 +134,8 @@ uint32_t sum_steps_name(const struct model *m, uint32_t name);
 /* Makes items of what was found, and finds where they settle: *settled is count where they do not.
  * 0 or GPUFL_E_NOMEM. */
 int step_measure(struct sum_steps *s, const struct step_found *found, size_t *settled);
-/* Sums up what devices did before the steady part, and what each kernel took there. 0 or
- * GPUFL_E_NOMEM. */
+/* Sums up what devices did before the steady part, what each kernel took there, and what copies
+ * took before it or after its steps. 0 or GPUFL_E_NOMEM. */
 int step_measure_before(struct model *m);
 int step_before_add(struct sum_steps *s, const struct steps_before *one);
 

@@ -218,6 +218,33 @@ TEST(test_training)
     end();
 }
 
+/* A model that is copied back after the last step is copied once, however long the run: shares of
+ * copies are of those in the steps. */
+TEST(test_copies_after_the_steps)
+{
+    for (int after = 0; after < 2; after++) {
+        begin("copies after");
+        int64_t k[] = {kernel("gemm"), kernel("norm"), kernel("gelu"),
+                       kernel("multi_tensor_apply_adam")};
+        for (int i = 0; i < 60; i++) {
+            train(k, 4);
+            if (!after)
+                program_copy_back(&p, MS);
+        }
+        if (after) {
+            work(400 * MS);
+            program_copy_back(&p, 60 * MS);
+        }
+        look();
+        assert_true(sum_steps_steady(&m));
+        double part = sum_steps_pageable_part(&m, PROGRAM_COPY_BACK);
+        if (after ? part != 0 : part < 0.7)
+            fail_msg("after %d: %g, %zu steps", after, part, m.steps.count);
+        assert_true(sum_steps_copy_part(&m) == part);
+        end();
+    }
+}
+
 /* Layers repeat within a token, tokens within the session: a step is a token. */
 TEST(test_tokens)
 {
@@ -546,13 +573,21 @@ TEST(test_windows)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scope),        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_other_scopes), cmocka_unit_test(test_training),
-        cmocka_unit_test(test_tokens),       cmocka_unit_test(test_log),
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_early),
-        cmocka_unit_test(test_merge),        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_two_devices),  cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_graph_nodes),  cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_scope),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_other_scopes),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_copies_after_the_steps),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_early),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_graph_nodes),
+        cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }
