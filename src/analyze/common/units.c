@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +48,19 @@ char *units_time(char text[UNITS_TEXT], int64_t ns)
     else
         snprintf(text, UNITS_TEXT, "%" PRId64 " h %02" PRId64 " min", ns / hour,
                  size % hour / minute);
+    return text;
+}
+
+char *units_time_range(char text[UNITS_TEXT], int64_t least, int64_t most)
+{
+    char low[UNITS_TEXT], high[UNITS_TEXT];
+    const char *unit = strrchr(units_time(high, most), ' ');
+    char *same = strrchr(units_time(low, least), ' ');
+    bool plain = strchr(low, ' ') == same && strchr(high, ' ') == unit;
+    if (plain && !strcmp(same, unit))
+        *same = '\0';
+    if (snprintf(text, UNITS_TEXT, "%s to %s", low, high) >= UNITS_TEXT)
+        return units_time(text, most);
     return text;
 }
 

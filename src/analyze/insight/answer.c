@@ -53,8 +53,8 @@ static bool is_busy(int64_t idle, int64_t wall)
 }
 
 /* The GPU was busy between its first and its last work, and what is idle lies around that: a short
- * run, or one whose steps are not known. Where that is more than half of the run, it is the
- * answer instead. edges: that time, of the run. */
+ * run, or one whose steps are not known. Where that is more than half of the run and takes long, it
+ * is the answer instead. edges: that time, of the run. */
 static void put_edges(const struct model *m, int64_t idle, int64_t edges, struct answer *a,
                       struct buf *out)
 {
@@ -121,7 +121,8 @@ static void put_nothing(const struct model *m, const struct insight *theory, str
         if (theory)
             put_theory(m, theory, out);
         put_top_kernel(m, a, out);
-    } else if (devices == 1 && edges * 2 <= wall && is_busy(idle - edges, wall - edges)) {
+    } else if (devices == 1 && (edges * 2 <= wall || edges < INSIGHT_edges * 1000000000ll) &&
+               is_busy(idle - edges, wall - edges)) {
         put_edges(m, idle, edges, a, out);
     } else {
         enum idle_cause c = largest(sums);
@@ -134,14 +135,22 @@ static void put_nothing(const struct model *m, const struct insight *theory, str
     }
 }
 
-/* A bound by theory below what varies from run to run promises nothing. Where the GPU was busy, and
- * nobody asked about kernels, it is no answer. */
+/* The gain may be less than is worth a word: by theory, or by a careful replay. */
+static bool is_uncertain(const struct model *m, const struct insight *i)
+{
+    if (i->rule->bound == INSIGHT_ESTIMATED)
+        return i->severity == INSIGHT_LOW && !m->sass.rows && !m->samples.functions.count;
+    return i->least != CELL_NULL && !insight_is_share(m, i->least, INSIGHT_worth_first, 1000) &&
+           i->band <= INSIGHT_BAND_WORTH;
+}
+
+/* A bound below what varies from run to run promises nothing. Where the GPU was busy, and nobody
+ * asked about kernels, it is no answer. */
 static bool is_theory(const struct model *m, const struct insight *i)
 {
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
-    return i->rule->bound == INSIGHT_ESTIMATED && i->severity == INSIGHT_LOW && !m->sass.rows &&
-           !m->samples.functions.count && sum_idle_steady(m, sums, &all) > 0 &&
+    return is_uncertain(m, i) && sum_idle_steady(m, sums, &all) > 0 &&
            is_busy(sum_idle_of_run(m, all), sum_steps_time(m));
 }
 

@@ -61,7 +61,7 @@ int insight_add(struct insights *to, const char *id, struct insight **at)
     if (rc)
         return rc;
     *at = &to->items[to->count++];
-    **at = (struct insight){.rule = find_rule(id)};
+    **at = (struct insight){.rule = find_rule(id), .least = CELL_NULL};
     (*at)->next = (*at)->rule->next;
     return 0;
 }
@@ -230,6 +230,7 @@ static void bound_all(const struct model *m, bool slowed, struct insights *in, s
             i->half_width = CELL_NULL;
         else if (slowed)
             i->severity = INSIGHT_LOW, i->gives_back = i->half_width = 0;
+        i->least = i->least > i->gives_back ? i->gives_back : i->least;
         i->band = band_of(m, i->gives_back);
     }
 }

@@ -71,6 +71,7 @@ struct insight {
     uint32_t scope;     /* name of its path: the finding is about what ran there; 0: none */
     uint32_t device;    /* index in model.devices; 0: none */
     int64_t gives_back; /* ns of the run, at most; by the rule's bound */
+    int64_t least;      /* ns, at least if the step can be taken; CELL_NULL: unknown */
     int64_t half_width; /* ns of it at 95 %; 0: all of it was measured; CELL_NULL: unknown */
     int64_t calls;      /* ns of it that are idle time in calls at its line */
     bool ended_by;      /* the line launched what ended the time, and need not have taken it */

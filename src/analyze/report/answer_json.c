@@ -25,6 +25,7 @@ void json_answer(const struct report *r, struct json_out *j)
         json_place(m, j, a.place);
     json_out_text(j, "statement", buf_cstr(&statement));
     json_out_int(j, "gives_back_ns", a.gives_back);
+    json_out_int(j, "gives_back_least_ns", a.insight ? a.insight->least : CELL_NULL);
     json_out_number(j, "share", cells_share((double)a.gives_back, whole));
     json_out_number(j, "share_error",
                     a.half_width == CELL_NULL ? NAN : cells_share((double)a.half_width, whole));

@@ -2,6 +2,7 @@
  * change first, and the next command.
  *
  * A finding takes two lines, cut at the page's width; its section has all of it. */
+#include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/answer.h"
 #include "analyze/insight/findings.h"
@@ -232,6 +233,27 @@ static void put_step(struct page *p, const char *next)
     buf_fini(&text);
 }
 
+/* Puts both ends of an interval, or one where both look the same. */
+static void put_ends(char text[UNITS_TEXT], double least, double most)
+{
+    char low[16], high[16];
+    snprintf(low, sizeof low, "%.1f", least);
+    snprintf(high, sizeof high, "%.1f", most);
+    snprintf(text, UNITS_TEXT, "%s%s%s %%", strcmp(low, high) ? low : "",
+             strcmp(low, high) ? " to " : "", high);
+}
+
+/* What the finding gives back: "4.2 %", or from "1.2 to 4.2 %" where a replay bounds the gain. */
+static void put_share(const struct model *m, const struct insight *i, char text[UNITS_TEXT])
+{
+    double whole = (double)sum_steps_time(m);
+    if (i->least == CELL_NULL)
+        units_percent(text, (double)i->gives_back, whole);
+    else
+        put_ends(text, 100 * cells_share((double)i->least, whole),
+                 100 * cells_share((double)i->gives_back, whole));
+}
+
 /* The last of the findings that are listed. A step that stands above is not read again. */
 static void put_finding(struct page *p, const struct insight **listed, unsigned number)
 {
@@ -239,7 +261,7 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
     char share[UNITS_TEXT], error[16], lead[64];
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    units_percent(share, (double)i->gives_back, (double)sum_steps_time(p->model));
+    put_share(p->model, i, share);
     answer_error(p->model, i->half_width, error, sizeof error);
     int n = snprintf(lead, sizeof lead, "  %u. %s%s%s", number,
                      i->rule->bound == INSIGHT_ESTIMATED ? "≤ " : "", share, error);

@@ -73,9 +73,15 @@ static void put_insight(struct page *p, const struct insight *i)
     page_put_headline(p->model, i, &text);
     if (is_vain(i))
         buf_str(&text, ". Nothing to win here");
+    else if (i->least != CELL_NULL && insight_is_share(p->model, i->least, INSIGHT_worth, 1000))
+        buf_printf(&text, ". Gives back %s (at most %s of %s)",
+                   units_time_range(a, i->least, i->gives_back),
+                   units_percent(b, (double)i->gives_back, (double)sum_steps_time(p->model)),
+                   sum_steps_whole(p->model));
     else if (i->gives_back > 0)
         buf_printf(&text, ". %s %s (%s of %s)%s",
                    i->rule->bound == INSIGHT_ESTIMATED ? "Estimate: gives back at most"
+                   : i->least != CELL_NULL             ? "May give back nothing, and at most"
                                                        : "Gives back at most",
                    units_time(a, i->gives_back),
                    units_percent(b, (double)i->gives_back, (double)sum_steps_time(p->model)),

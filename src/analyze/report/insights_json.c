@@ -54,6 +54,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_text_or_null(j, "inside", i->inside ? i->inside : "");
     json_out_text(j, "next", i->next);
     json_out_int(j, "gives_back_ns", i->gives_back);
+    json_out_int(j, "gives_back_least_ns", i->least);
     json_out_number(j, "gives_back_share",
                     cells_share((double)i->gives_back, (double)sum_steps_time(m)));
     json_out_text(j, "bound", i->rule->bound == INSIGHT_MEASURED ? "measured" : "estimated");

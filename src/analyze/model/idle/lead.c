@@ -19,6 +19,8 @@ enum {
 
 #define LATENCY 20000ll /* ns from a launch to its work on an idle GPU, at most */
 
+enum { LESS_QUEUE = 4 /* a careful replay: the queue takes 1/LESS_QUEUE of LEAD_LAUNCHES */ };
+
 /* The waits of one thread at a line. */
 struct pair {
     uint32_t line, thread;
@@ -33,6 +35,7 @@ struct replay {
     struct pair pair;
     int64_t begins;              /* earlier waits do not count */
     int64_t most;                /* by how much the host can be ahead */
+    bool careful;                /* what is uncertain is taken to be bad: lead.h */
     uint32_t free[FREE_THREADS]; /* threads that launch while this one waits */
     size_t free_count;
     int64_t host, gpu; /* by how much they are earlier now */
@@ -103,13 +106,27 @@ static void leave_call(struct replay *r, int64_t done)
     size_t call = r->next++;
     const struct sync_wait *w = &r->waits->items[r->calls->calls[call]];
     if (is_own(r, call)) {
-        int64_t from = w->start > r->begins ? w->start : r->begins;
-        r->host = cells_sum(r->host, w->end - from);
+        int64_t from = w->start > r->begins ? w->start : r->begins, ns = w->end - from;
+        ns -= !r->careful ? 0 : ns < LATENCY ? ns : LATENCY;
+        r->host = cells_sum(r->host, ns);
     } else if (is_wait(w)) {
         int64_t most = w->end - done + r->gpu;
         r->host = r->host < most ? r->host : most;
     }
-    r->host = r->host - r->gpu > r->most ? r->gpu + r->most : r->host;
+    int64_t ahead = r->careful ? r->most / LESS_QUEUE : r->most;
+    r->host = r->host - r->gpu > ahead ? r->gpu + ahead : r->host;
+}
+
+/* The part of a gap that goes where the host is so much earlier. */
+static int64_t shrinks(const struct replay *r, const struct idle_kept_gap *g, int64_t ahead)
+{
+    int64_t gap = g->end - g->start;
+    if (!is_of_host(g) || ahead <= 0 || is_free(r, g->thread))
+        return 0;
+    if (r->careful && !g->thread)
+        return 0;
+    gap -= r->careful ? IDLE_BACK_TO_BACK : 0;
+    return gap < 0 ? 0 : ahead < gap ? ahead : gap;
 }
 
 /* The idle time that a device would not have had. */
@@ -126,10 +143,7 @@ static int64_t replay(struct replay *r, const struct idle_kept_gap *gaps, size_t
                 break;
             leave_call(r, end > g->start ? g->start : end);
         }
-        if (is_of_host(g) && r->host > r->gpu && !is_free(r, g->thread)) {
-            int64_t ahead = r->host - r->gpu, gap = g->end - g->start;
-            r->gpu += ahead < gap ? ahead : gap;
-        }
+        r->gpu += shrinks(r, g, r->host - r->gpu);
     }
     return r->gpu;
 }
@@ -165,17 +179,26 @@ static int sum_pairs(struct model *m, const struct sync_list *waits, int64_t beg
 }
 
 /* Replays one pair over all devices, whose gaps follow each other. */
-static void replay_pair(struct model *m, struct replay *r)
+static int64_t replay_devices(const struct model *m, struct replay *r, bool careful)
 {
     const struct idle_gap_list *l = &m->idle.gaps;
     int64_t ns = 0;
+    r->careful = careful;
     for (size_t from = 0, end; from < l->count; from = end) {
         for (end = from; end < l->count && l->rows[end].device == l->rows[from].device; end++) {
         }
         ns = cells_sum(ns, replay(r, l->rows + from, end - from));
     }
+    return ns;
+}
+
+static void replay_pair(struct model *m, struct replay *r)
+{
     struct sync_line *line = keyed_at(&m->sync.lines, r->pair.line);
-    line->lead = cells_sum(line->lead, ns);
+    int64_t most = replay_devices(m, r, false), least = replay_devices(m, r, true);
+    line->lead = cells_sum(line->lead, most);
+    line->lead_least = cells_sum(line->lead_least, least < most ? least : most);
+    line->replayed = true;
 }
 
 /* The time in which the driver's queue of launches is worked off, on average. */

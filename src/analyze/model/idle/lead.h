@@ -10,7 +10,12 @@
  * work. The host is never more launches ahead than the driver takes (LEAD_LAUNCHES).
  *
  * A bound from above: a value that the next launches depend on has to be waited for. Gaps without
- * room in the list of gaps are not counted. Owner's thread. */
+ * room in the list of gaps are not counted.
+ *
+ * A second, careful replay bounds from below what the cure gives back if these waits can go: each
+ * wait saves 20 us less, since a call takes time and the GPU begins later than the launch; no gap
+ * gets shorter than the GPU itself needs between kernels; gaps stay whose launching thread is not
+ * known; and the driver's queue takes a quarter as much. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LEAD_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LEAD_H
 
@@ -19,8 +24,8 @@ struct model;
 enum { LEAD_LAUNCHES = 1024 /* about as many as a driver takes before a launch blocks */ };
 
 /* Adds to each line of m->sync the idle time that the session would not have without its waits
- * (sync_line.lead). Call after the gaps are in order, while the waits are known. 0 or
- * GPUFL_E_NOMEM. */
+ * (sync_line.lead, and from below lead_least). Call after the gaps are in order, while the waits
+ * are known. 0 or GPUFL_E_NOMEM. */
 int idle_lead_find(struct model *m);
 
 #endif

@@ -487,6 +487,8 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
     l->rest = cells_sum(l->rest, o->rest);
     l->idle = cells_sum(l->idle, o->idle);
     l->lead = cells_sum(l->lead, o->lead);
+    l->lead_least = cells_sum(l->lead_least, o->lead_least);
+    l->replayed = o->replayed && (none || l->replayed);
     for (int c = 0; c < SYNC_CALLS; c++) {
         l->calls[c] += o->calls[c];
         l->time[c] = cells_sum(l->time[c], o->time[c]);

@@ -69,6 +69,8 @@ struct sync_line {
     int64_t idle;                /* ns of GPU idle time blamed on it, all devices (sum_idle) */
     int64_t idle_in[SYNC_CALLS]; /* … by the call that is to blame; they sum up to idle */
     int64_t lead;                /* ns less idle without the waits, all devices (idle/lead.h) */
+    int64_t lead_least;          /* … at least, if replayed */
+    bool replayed;               /* all of its sessions were */
     int64_t first;               /* ns, start of the first call */
     struct sync_wait longest;    /* stack: of the log, meaningless after finish */
     uint32_t thread;             /* name of the thread that made it; 0: unknown */

@@ -100,7 +100,7 @@ TEST(test_theory)
 TEST(test_no_line)
 {
     finder_begin("start");
-    program_work(&finder.p, 900000000);
+    program_work(&finder.p, 5100000000);
     finder_gaps(5, 0, 2000000);
     ask();
     assert_null(answer.insight);

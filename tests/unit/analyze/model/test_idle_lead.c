@@ -197,6 +197,95 @@ TEST(test_lead_is_bounded)
     finder_end();
 }
 
+/* ---- the interval ------------------------------------------------------------------------- */
+
+enum planted { READS, SLOWER_HOST, BOTH_WAIT, LONG_STEPS, PROGRAMS };
+
+/* Each program in two forms: with the waits of train.py:7, and without them. */
+static void run_program(enum planted which, bool cured)
+{
+    int64_t item = finder_python("train.py", "step", 7), end = finder_python("train.py", "end", 9);
+    for (int i = 0; i < STEPS; i++) {
+        launch(which == SLOWER_HOST ? 200 * US : which == LONG_STEPS ? 900 * US : 2 * MS, 1);
+        if (!cured)
+            program_sync(p, SYNC_STREAM, item, 1);
+        prepare(which == SLOWER_HOST ? 90 * US : which == LONG_STEPS ? 110 * US : 60 * US, 1);
+        if (which == BOTH_WAIT)
+            program_sync(p, SYNC_STREAM, end, 1);
+    }
+    program_sync(p, SYNC_STREAM, end, 1);
+}
+
+static int64_t gpu_idle(void)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    sum_idle_total(&finder.m, sums, &all);
+    return all;
+}
+
+/* What the cure of a program really gave back lies between the two replays of the sick one, and
+ * they are not far from each other. */
+TEST(test_gain_lies_within)
+{
+    for (int which = 0; which < PROGRAMS; which++) {
+        int64_t idle[2], least = 0, most = 0;
+        for (int cured = 0; cured < 2; cured++) {
+            finder_begin(cured ? "cured" : "sick");
+            p->told = true;
+            run_program((enum planted)which, cured);
+            finder_look();
+            idle[cured] = gpu_idle();
+            if (!cured) {
+                const struct sync_line *l = line_at("train.py:7");
+                assert_true(l->replayed);
+                least = l->lead_least;
+                most = l->lead > l->idle ? l->lead : l->idle;
+            }
+            finder_end();
+        }
+        int64_t gain = idle[0] - idle[1];
+        if (least > gain || most < gain - gain / 50)
+            fail_msg("program %d: %lld to %lld us, and the cure gave back %lld", which,
+                     (long long)(least / US), (long long)(most / US), (long long)(gain / US));
+        assert_true(least >= most / 2); /* an interval that says something */
+    }
+}
+
+/* The sentence has both ends. */
+TEST(test_interval_is_said)
+{
+    finder_begin("said");
+    p->told = true;
+    run_program(READS, false);
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "train.py:7");
+    assert_true(i->least > 0 && i->least < i->gives_back);
+    assert_non_null(strstr(i->text, " If these waits can go, that alone saves "));
+    assert_non_null(strstr(i->text, " to "));
+    finder_end();
+}
+
+/* The waits are no longer than a call and a launch may take: without them there may be no gain. */
+TEST(test_interval_from_zero)
+{
+    finder_begin("zero");
+    p->told = true;
+    int64_t item = finder_python("train.py", "step", 7);
+    for (int i = 0; i < STEPS; i++) {
+        launch(4 * US, 1);
+        program_sync(p, SYNC_STREAM, item, 1);
+        prepare(60 * US, 1);
+    }
+    finder_look();
+    const struct insight *i = finder_find("sync_loop", "train.py:7");
+    assert_non_null(i);
+    assert_true(i->gives_back > 0);
+    assert_int_equal(i->least, 0);
+    assert_non_null(strstr(i->text, "is not certain: between nothing and "));
+    finder_end();
+}
+
 TEST(test_no_memory)
 {
     finder_begin("memory");
@@ -214,13 +303,11 @@ TEST(test_no_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wait_costs_the_lead),
-        cmocka_unit_test(test_host_is_next),
-        cmocka_unit_test(test_waits_that_keep_the_lead),
-        cmocka_unit_test(test_other_waits_stay),
-        cmocka_unit_test(test_other_threads_go_on),
-        cmocka_unit_test(test_lead_is_bounded),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_wait_costs_the_lead),      cmocka_unit_test(test_host_is_next),
+        cmocka_unit_test(test_waits_that_keep_the_lead), cmocka_unit_test(test_other_waits_stay),
+        cmocka_unit_test(test_other_threads_go_on),      cmocka_unit_test(test_lead_is_bounded),
+        cmocka_unit_test(test_gain_lies_within),         cmocka_unit_test(test_interval_is_said),
+        cmocka_unit_test(test_interval_from_zero),       cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
