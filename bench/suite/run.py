@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Where the time of scripts/test goes: configuring, compiling, linking and testing of each preset, from a fresh clone.
 
-    bench/suite/run.py [--presets release,asan-ubsan,tsan] [--tests REGEX | --no-tests] [--jobs N] [--keep FOLDER]
+    bench/suite/run.py [--presets release,asan-ubsan,tsan] [--tests REGEX | --no-tests] [--target NAME] [--jobs N]
+                       [--keep FOLDER]
 
 A table for each preset: seconds of processor (user and system) of our processes, which a busy machine changes little;
 seconds of time; and the share of all processors that anybody used meanwhile, which says something on a machine of our own
@@ -52,14 +53,14 @@ def row(name, processor, took=None, share=None, more=""):
     print(f"| {name} | {processor:.1f} | {took} | {share} | {more} |", flush=True)
 
 
-def built(preset, source, launcher, jobs):
+def built(preset, source, launcher, target, jobs):
     """Configures and builds; the rows of it."""
     log = source / f"{preset}.spent"
     definitions = [f"-DCMAKE_{language}_{kind}_LAUNCHER={launcher};{log};{word}"
                    for language in ("C", "CXX") for kind, word in (("COMPILER", "compiled"), ("LINKER", "linked"))]
     _, processor, took, share = phase(["cmake", "--preset", preset, *definitions], source)
     row("configure", processor, took, share)
-    _, processor, took, share = phase(["cmake", "--build", "--preset", preset, "-j", str(jobs)], source)
+    _, processor, took, share = phase(["cmake", "--build", "--preset", preset, "-j", str(jobs), "--target", target], source)
     spent, counts = collections.Counter(), collections.Counter()
     for line in log.read_text().splitlines():
         seconds, kind, _ = line.split(" ", 2)
@@ -89,6 +90,7 @@ def main():
     parser.add_argument("--presets", default=",".join(FOLDERS))
     parser.add_argument("--tests", default="")
     parser.add_argument("--no-tests", action="store_true")
+    parser.add_argument("--target", default="all", help="not everything, to see that this works")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path, help="a clone of its own, which stays there")
     options = parser.parse_args()
@@ -99,7 +101,7 @@ def main():
         subprocess.run(["cc", "-std=gnu11", "-O2", "-o", launcher, HERE / "spent.c"], check=True)
         for preset in options.presets.split(","):
             print(f"\n{preset}\n\n| what | processor, s | time, s | machine busy | |\n|---|---|---|---|---|")
-            built(preset, source, launcher, options.jobs)
+            built(preset, source, launcher, options.target, options.jobs)
             if not options.no_tests:
                 tested(preset, source, options.tests, 2 * options.jobs)
 
