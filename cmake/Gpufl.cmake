@@ -68,11 +68,18 @@ if(GPUFL_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
   endif()
 endif()
 
+# What scripts/test builds ahead, with idle time: modules and unit tests, without what makes the dashboard, whose lock
+# a test may wait for.
+add_custom_target(ahead)
+
 # gpufl_module(NAME SOURCES a.c b.c DEPS base wire)
 # A folder of src/ as a static library gpufl-NAME.
 function(gpufl_module name)
   cmake_parse_arguments(M "" "" "SOURCES;DEPS" ${ARGN})
   add_library(gpufl-${name} STATIC ${M_SOURCES})
+  if(NOT name STREQUAL "server-parts")
+    add_dependencies(ahead gpufl-${name})
+  endif()
   foreach(dep ${M_DEPS})
     if(TARGET ${dep} OR dep MATCHES "::")
       target_link_libraries(gpufl-${name} PUBLIC ${dep})
@@ -162,6 +169,9 @@ function(gpufl_test name)
   if(folder MATCHES "^unit/")
     target_link_libraries(${target} PRIVATE unit-support)
     string(REGEX REPLACE "^unit/" "" unit ${folder}/${name})
+    if(NOT T_DEPS MATCHES "server-parts" AND (unit IN_LIST GPUFL_THREADED OR NOT GPUFL_SANITIZE MATCHES "thread"))
+      add_dependencies(ahead ${target})
+    endif()
     if(NOT unit IN_LIST GPUFL_THREADED AND NOT GPUFL_SANITIZE)
       target_sources(${target} PRIVATE $<TARGET_OBJECTS:unit-one-thread>)
       target_link_options(${target} PRIVATE -Wl,--export-dynamic-symbol=pthread_create)
