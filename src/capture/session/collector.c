@@ -8,6 +8,7 @@
 #include "capture/options/process_info.h"
 #include "capture/records/captures.h"
 #include "capture/samples/samples.h"
+#include "capture/samples/state.h"
 #include "capture/session/engines.h"
 #include "capture/session/on_demand.h"
 #include "capture/session/pace.h"
@@ -20,10 +21,12 @@
 #include "capture/windows/windows.h"
 #include "monitor/steady.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <strings.h>
+#include <unistd.h>
 
 static const int64_t CLOCK_EVERY = 10ll * 1000000000;
 enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still */
@@ -34,7 +37,8 @@ static _Atomic bool running;
 static _Atomic uint64_t flush_asked, flush_done;
 static _Atomic(const char *) end_reason; /* NULL: goes on */
 static struct wakeup flushed, ended;
-static bool prepared; /* the wake-ups above are initialized */
+static _Atomic int32_t own_tid; /* kernel id of the thread; relaxed */
+static bool prepared;           /* the wake-ups above are initialized */
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER; /* owner's calls of the trace ops */
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -44,20 +48,41 @@ bool collector_ended(void)
     return !atomic_load_explicit(&running, memory_order_acquire);
 }
 
-/* w is signalled when done may have become true. */
+/* For how long the collector's thread has waited for a core, in waits that are over, ns; 0: not
+ * known. */
+static int64_t collector_delayed(void)
+{
+    char path[48], text[128];
+    struct sched_said said;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat",
+             atomic_load_explicit(&own_tid, memory_order_relaxed));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && state_schedstat(text, (size_t)n, &said) ? said.delayed : 0;
+}
+
+/* w is signalled when done may have become true. Time in which the collector waits for a core is no
+ * time in which it stands still. */
 static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
                      const struct patience *p)
 {
-    int64_t began = steady_ns(), moved = began;
+    int64_t began = steady_ns(), moved = began, delayed = -1; /* -1: not asked for */
     uint64_t seen = collector_steps();
     while (!done(arg)) {
         int64_t now = steady_ns();
         uint64_t step = collector_steps();
-        if (step != seen)
+        if (step != seen) {
             moved = now;
+            delayed = -1;
+        } else if (delayed < 0 && now > began) {
+            delayed = collector_delayed();
+        }
         seen = step;
         int64_t still = p->still_ns + collector_expected();
-        if (now - moved >= still || now - began >= p->most_ns)
+        if (now - began >= p->most_ns ||
+            (now - moved >= still && now - moved - (collector_delayed() - delayed) >= still))
             return false;
         wakeup_wait(w, p->still_ns / LOOKS);
     }
@@ -352,6 +377,7 @@ static void collect(struct collector *c)
 static void *collector_main(void *arg)
 {
     struct collector *c = arg;
+    atomic_store_explicit(&own_tid, thread_id(), memory_order_relaxed);
     c->drain.thread = name_thread;
     collect(c);
     pthread_mutex_lock(&trace_lock);
