@@ -90,7 +90,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def forward(self, body):
-        link = http.client.HTTPConnection("127.0.0.1", self.server.to, timeout=30)
+        link = http.client.HTTPConnection("127.0.0.1", self.server.to, timeout=60)
         try:
             link.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():
@@ -135,7 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def break_off(self, body):
-        link = http.client.HTTPConnection("127.0.0.1", self.server.to, timeout=30)
+        link = http.client.HTTPConnection("127.0.0.1", self.server.to, timeout=60)
         if self.server.poison in self.plain(body):
             return
         try:

@@ -51,6 +51,17 @@ def lines(*rows):
     return b"".join(r if isinstance(r, bytes) else json.dumps(r).encode() + b"\n" for r in rows)
 
 
+def is_open(link):
+    """Whether the server has left the connection alone."""
+    link.setblocking(False)
+    try:
+        return bool(link.recv(1))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 class Hostile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -439,7 +450,7 @@ class Hostile(unittest.TestCase):
             with self.subTest(case=name):
                 began = time.monotonic()
                 got = self.raw(data)
-                self.assertLess(time.monotonic() - began, 20)
+                self.assertLess(time.monotonic() - began, live_server.DEADLINE_S)
                 if name in ours:
                     self.assertEqual(self.statuses(got), [ours[name]], got[:400])
                     self.assertIn(b"application/problem+json", got)
@@ -467,9 +478,8 @@ class Hostile(unittest.TestCase):
                 except OSError:
                     pass  # beyond the limit: closed at once
             # From another address of the loopback net there is room: slow bodies hold no worker.
-            with socket.create_connection(("127.0.0.1", self.server.port), timeout=30,
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=live_server.DEADLINE_S,
                                           source_address=("127.0.0.2", 0)) as link:
-                began = time.monotonic()
                 link.sendall(f"GET /api/v1/sessions HTTP/1.1\r\nHost: h\r\n"
                              f"Authorization: {self.admin['Authorization']}\r\n"
                              "Connection: close\r\n\r\n".encode())
@@ -477,7 +487,7 @@ class Hostile(unittest.TestCase):
                 while piece := link.recv(65536):
                     got += piece
                 self.assertEqual(self.statuses(got), [200], got[:300])
-                self.assertLess(time.monotonic() - began, 10)
+            self.assertTrue(any(is_open(link) for link in slow), "none kept the server busy any more")
         finally:
             for link in slow:
                 link.close()

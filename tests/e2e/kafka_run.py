@@ -2,7 +2,7 @@
 import pathlib
 import subprocess
 
-from agent_run import Agent, until
+from agent_run import PATIENCE, Agent, until
 
 
 class Brokers:
@@ -31,7 +31,7 @@ class Brokers:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(60)
+        self.process.wait(PATIENCE)
         self.process.stdout.close()
 
     def __enter__(self):

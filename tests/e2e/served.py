@@ -16,7 +16,7 @@ import time
 import postgres
 
 SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
-PATIENCE = 30 * SLOW  # s
+PATIENCE = 60 * SLOW  # s
 
 
 def until(what, said, patience=2 * PATIENCE):

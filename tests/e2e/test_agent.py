@@ -21,7 +21,7 @@ import unittest
 
 import ingest_server
 import live_server
-from agent_run import Agent, Log, letters, memory_of, plain, until, unzst
+from agent_run import PATIENCE, Agent, Log, letters, memory_of, plain, until, unzst
 from faulty import Proxy
 
 GPUFL, AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:5])
@@ -44,7 +44,7 @@ def channels_of(folder):
 
 
 def run(*args, env=None):
-    return subprocess.run([AGENT, *args], capture_output=True, text=True, errors="replace", timeout=60,
+    return subprocess.run([AGENT, *args], capture_output=True, text=True, errors="replace", timeout=PATIENCE,
                           env={**ENV, **(env or {})}, check=False)
 
 
@@ -366,7 +366,7 @@ class Fails(Case):
 
 
 def get(port, path):
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     link.request("GET", path)
     answer = link.getresponse()
     body = answer.read().decode()
@@ -428,7 +428,7 @@ class Controlled(Case):
             self.assertNotRegex(name, "_(ns|us|ms|milliseconds|minutes|hours|kb|mb|mib|kib|gib|percent)(_|$)")
         if shutil.which("promtool"):
             lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
-                                  timeout=60, check=False)
+                                  timeout=PATIENCE, check=False)
             self.assertEqual((lint.returncode, lint.stdout + lint.stderr), (0, ""))
 
 

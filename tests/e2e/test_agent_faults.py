@@ -21,7 +21,7 @@ import time
 import unittest
 
 import live_server
-from agent_run import Agent, Log, letters, unzst, until
+from agent_run import PATIENCE, Agent, Log, letters, unzst, until
 from faulty import FAULTS, Proxy
 from live_server import bearer
 
@@ -103,7 +103,7 @@ class Faults(unittest.TestCase):
                 self.server.start()
             else:
                 self.server.process.send_signal(signal.SIGTERM)
-                self.server.process.wait(60)
+                self.server.process.wait(PATIENCE)
                 self.server.process.stdout.close()
                 kills["server restarted"] += 1
                 self.server.start()
@@ -122,7 +122,7 @@ class Faults(unittest.TestCase):
         self.proxy.share = 0.05
         over.set()
         for writer in writers:
-            writer.join(60)
+            writer.join(PATIENCE)
         agent.ready()
         agent.until_done(SESSIONS)
         if len(sys.argv) > 6:

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 import live_server
-from agent_run import Log, letters, until
+from agent_run import PATIENCE, Log, letters, until
 from kafka_run import Brokers, KafkaAgent, aside, metrics, positions, quick_group, until_stored
 
 AGENT, SERVER, MOCK, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:5])
@@ -273,7 +273,7 @@ class Usage(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir)
 
     def run_it(self, program, *options):
-        return subprocess.run([program, *options], capture_output=True, text=True, timeout=60, env=ENV, check=False,
+        return subprocess.run([program, *options], capture_output=True, text=True, timeout=PATIENCE, env=ENV, check=False,
                               cwd=self.dir)
 
     def agent(self, *options):

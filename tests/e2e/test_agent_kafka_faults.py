@@ -20,7 +20,7 @@ import time
 import unittest
 
 import live_server
-from agent_run import Log, letters, until
+from agent_run import PATIENCE, Log, letters, until
 from kafka_run import Brokers, KafkaAgent, aside, metrics, positions, quick_group, until_stored
 
 AGENT, SERVER, MOCK = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
@@ -85,7 +85,7 @@ class Faults(unittest.TestCase):
             self.server.start()
         elif fault == "server restarted":
             self.server.process.send_signal(signal.SIGTERM)
-            self.server.process.wait(60)
+            self.server.process.wait(PATIENCE)
             self.server.process.stdout.close()
             self.server.start()
         elif fault == "brokers down":
@@ -119,7 +119,7 @@ class Faults(unittest.TestCase):
         counts = self.torment(agent)
         over.set()
         for writer in writers:
-            writer.join(60)
+            writer.join(PATIENCE)
         agent.ready()
         agent.until_done(SESSIONS)
         self.assertEqual(agent.kill(signal.SIGTERM), 0, agent.said()[-2000:])

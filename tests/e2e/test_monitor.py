@@ -191,10 +191,11 @@ class Faults(unittest.TestCase):
             m.control.slow_ms = 2000
             until(lambda: m.metric("gpufl_monitor_rounds_missed_total") >= 15, "rounds were not counted as missed")
             begun = time.monotonic()
-            m.control.slow_ms = 3000
+            m.control.slow_ms = 8000
             until(lambda: m.control.slow_ms == 0, "nobody called")
             self.assertEqual(m.get("/metrics")[0], 200)
-            self.assertLess(time.monotonic() - begun, 2 * SLOW, "the page waited for the driver")
+            self.assertLess(time.monotonic() - begun, 7, "the page waited for the driver")
+            until(lambda: m.metric("gpufl_monitor_rounds_missed_total") >= 60, "the call did not end")
             m.stop()
             last = m.sessions()[-1].last("monitor")
         self.assertGreaterEqual(last["rounds_missed"], 15)

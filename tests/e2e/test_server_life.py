@@ -227,14 +227,14 @@ class Ends(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
     def test_idle_connections_do_not_hold_it_up(self):
-        with Server(PROGRAM) as server:
+        with Server(PROGRAM, "--drain", "10m") as server:
             idle = [server.connect() for _ in range(20)]
             for connection in idle:
                 connection.request("GET", "/healthz")
                 connection.getresponse().read()
             began = time.monotonic()
             self.assertEqual(server.stop(signal.SIGINT), 0)
-            self.assertLess(time.monotonic() - began, PATIENCE / 2)
+            self.assertLess(time.monotonic() - began, 8 * 60)
             for connection in idle:
                 connection.close()
 

@@ -260,7 +260,7 @@ class Asked(unittest.TestCase):
     def test_too_long_and_too_large(self):
         begin = time.monotonic()
         self.refused(ENDLESS, "took longer than 700 ms", milliseconds=700)
-        self.assertLess(time.monotonic() - begin, 10 * SLOW)
+        self.assertLess(time.monotonic() - begin, PATIENCE)
         for sql in ("SELECT list(i) FROM range(100000000) t(i)", "SELECT string_agg(repeat('x', 1000000), '') FROM range(10000)",
                     "SELECT * FROM range(100000000) a(x) ORDER BY hash(x)"):
             self.refused(sql, "more memory")

@@ -194,7 +194,7 @@ class Odd(Case):
             self.assertTrue(tries, run.stderr)
             if int(tries[1]) > 1:  # a slow machine has time for one
                 self.assertIn("; again in ", run.stderr)
-            self.assertLess(time.monotonic() - began, 20)
+            self.assertLess(time.monotonic() - began, 60)
 
     def test_a_cut_connection_goes_on_where_the_server_stands(self):
         folder = self.session(kernels=20000)
@@ -358,7 +358,7 @@ class Proxy:
         """What it was asked."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
-        self.thread.join(10)
+        self.thread.join(60)
         return self.heads
 
 
@@ -511,7 +511,7 @@ class FromTheProgram(Case):
 
     def run_program(self, **env):
         env = {**ENV, "GPUFL_BACKEND": "sim", "GPUFL_LOG_PATH": str(self.dir / "logs"), "LD_LIBRARY_PATH": "", **env}
-        return subprocess.run([PROGRAM], env=env, cwd=self.dir, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run([PROGRAM], env=env, cwd=self.dir, capture_output=True, text=True, timeout=300, check=False)
 
     def test_what_it_recorded_arrives(self):
         # The guide names a server of its own: here its sessions go to this one, past the proxy.
@@ -558,7 +558,7 @@ class Stops(Case):
             while sum(p.endswith("stream") for _, p, _ in list(self.server.requests)) < 2:
                 self.assertIsNone(run.poll())
             run.send_signal(signal.SIGINT)
-            _, said = run.communicate(timeout=30)
+            _, said = run.communicate(timeout=120)
         hang.set()
         self.assertEqual(run.returncode, 1, said)
         self.assertIn("the same command goes on from there", said)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGS_MOST = 64, DEADLINE_S = 60, PAUSE_NS = 20000000, COPY_BYTES = 1 << 30 };
+enum { ARGS_MOST = 64, DEADLINE_S = 120, PAUSE_NS = 20000000, COPY_BYTES = 1 << 30 };
 
 /* ---- running ----------------------------------------------------------------------------- */
 

@@ -293,11 +293,18 @@ TEST(killed)
     run_free(&r);
 }
 
+/* Longer than the program works, also on a full machine. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define LONGER_THAN_WORK "20s"
+#else
+#define LONGER_THAN_WORK "3s"
+#endif
+
 /* The capture ends by itself, the program does not notice. */
 TEST(duration)
 {
     struct run r;
-    run_start(&r, &(struct run_setup){.options = LIST("--duration", "300ms"),
+    run_start(&r, &(struct run_setup){.options = LIST("--duration", LONGER_THAN_WORK),
                                       .program = LIST("500", "threads=2", "wait", "exit=3")});
     child_expect(&r.c, CHILD_ERR, "What to change first"); /* the program is still there */
     child_send(&r.c, "go\n", 3);
@@ -309,13 +316,35 @@ TEST(duration)
     run_free(&r);
 }
 
+/* Where the machine is so full that ThreadSanitizer's program cannot end in the time that exit
+ * gives it, the program says so, and ends all the same. */
+static bool is_given_up(const struct run *r)
+{
+#ifdef __SANITIZE_THREAD__
+    enum { LEAKED = 66 }; /* the thread that is left to itself */
+    if (!strstr(r->c.text[CHILD_ERR].data, "the end of the capture did not come in time"))
+        return false;
+    assert_true(r->code == 6 || r->code == LEAKED);
+    return true;
+#else
+    (void)r;
+    return false;
+#endif
+}
+
 /* Threads that launch while the process ends harm nothing: every row that came is
  * there, and the session is closed. */
 TEST(launching_at_exit)
 {
+    int ended = 0;
     for (int i = 0; i < 5; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){.program = LIST("200", "storm=4", "exit=6")});
+        if (is_given_up(&r)) {
+            run_free(&r);
+            continue;
+        }
+        ended++;
         check_program(&r, 6);
         assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
         assert_true(json_is_true(at(r.report, "ledger.final")));
@@ -327,6 +356,7 @@ TEST(launching_at_exit)
             assert_string_equal(text_at(r.report, "ledger.verdict"), "incomplete");
         run_free(&r);
     }
+    assert_true(ended > 0);
 }
 
 /* Where a thread never returns from the driver, no engine waits for it so long that the session's

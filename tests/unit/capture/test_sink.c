@@ -474,7 +474,7 @@ TEST(test_wedged_driver_does_not_hold_up_the_exit)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 42);
-    assert_true(seconds() - began < 20);
+    assert_true(seconds() - began < 28); /* 8 s, not the 30 s of an exit that gets on */
 }
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -123,12 +123,12 @@ TEST(test_slow_header)
     int fd = client_open(http_port(server));
     int64_t began = clock_mono();
     client_say(fd, "GET /quick HTTP/1.1\r\nHost: h\r\nX: ");
-    while (clock_mono() - began < INT64_C(20000000000)) { /* a byte in time, again and again */
+    while (clock_mono() - began < INT64_C(120000000000)) { /* a byte in time, again and again */
         if (!client_say(fd, "a") || client_closed(fd, 100))
             break;
     }
     int64_t took = clock_mono() - began;
-    assert_true(took >= INT64_C(900000000) && took < INT64_C(15000000000));
+    assert_true(took >= INT64_C(900000000) && took < INT64_C(60000000000));
     assert_true(http_load(server).slow >= 1);
     close(fd);
 }
@@ -138,10 +138,10 @@ TEST(test_slow_body)
     int fd = client_open(http_port(server));
     int64_t began = clock_mono();
     client_say(fd, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n");
-    while (clock_mono() - began < INT64_C(20000000000))
+    while (clock_mono() - began < INT64_C(120000000000))
         if (!client_say(fd, "a") || client_closed(fd, 100))
             break;
-    assert_true(clock_mono() - began < INT64_C(15000000000));
+    assert_true(clock_mono() - began < INT64_C(60000000000));
     close(fd);
 }
 
