@@ -76,6 +76,8 @@ static void clean_environment(const char *const *env)
 static void become(const struct child_setup *s, int err)
 {
     dup2(err, STDERR_FILENO);
+    signal(SIGINT, SIG_DFL); /* a shell's background jobs ignore these two, and what they start */
+    signal(SIGQUIT, SIG_DFL);
     for (int fd = 3; fd < FDS_MAX; fd++)
         close(fd); /* also what the tester was started with */
     if (s->nohup) {

@@ -20,6 +20,8 @@ import tempfile
 import time
 
 URL = os.environ.get("GPUFL_TEST_POSTGRES")  # with {} for the database; None: small tables are SQLite's
+# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = 60  # s
 numbers = itertools.count()
 

@@ -18,6 +18,8 @@ import urllib.error
 import urllib.request
 
 CMAKE, BUILD, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = 120
 
 PROGRAM = """

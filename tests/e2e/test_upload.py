@@ -24,6 +24,8 @@ import unittest
 import ingest_server
 
 GPUFL, DATA, PROGRAM = map(os.path.abspath, sys.argv[1:4])
+# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 KEY = "gpfl_" + "k" * 32
@@ -77,6 +79,14 @@ class Case(unittest.TestCase):
         command = [GPUFL, "upload", "--server", server or self.server.url, *args, path or self.dir]
         return subprocess.run(command, env={**ENV, **(env or {})}, capture_output=True, text=True, timeout=120,
                               check=False)
+
+    def upload_within(self, *args, **more):
+        """An upload that uses up its time; on a full machine there is more of it, as much as the first answer needs."""
+        for limit in ("300ms", "3s"):
+            run = self.upload("--time-limit", limit, *args, **more)
+            if "no time left" not in run.stderr:
+                break
+        return run
 
     def result(self, *args, **more):
         run = self.upload("--json", *args, **more)
@@ -187,14 +197,17 @@ class Odd(Case):
                               ("http://no.such.name.invalid", "its name is not known (DNS)"),
                               (self.server.url.replace("http:", "https:"), "no TLS connection was made")):
             began = time.monotonic()
-            run = self.upload("--unreachable", "1s", server=server)
+            for limit in ("1s", "10s", "60s"):  # a full machine needs longer for an answer that is no TLS
+                run = self.upload("--unreachable", limit, server=server)
+                if "timeout" not in run.stderr:
+                    break
             self.assertEqual(run.returncode, 2, run.stderr)
             self.assertIn(cause, run.stderr)
             tries = re.search(r"given up after ([0-9]+) tr(y|ies)", run.stderr)
             self.assertTrue(tries, run.stderr)
             if int(tries[1]) > 1:  # a slow machine has time for one
                 self.assertIn("; again in ", run.stderr)
-            self.assertLess(time.monotonic() - began, 60)
+            self.assertLess(time.monotonic() - began, 150)
 
     def test_a_cut_connection_goes_on_where_the_server_stands(self):
         folder = self.session(kernels=20000)
@@ -248,7 +261,7 @@ class Odd(Case):
         """A 413 whose connection is reset at once is never read."""
         folder = self.session(kernels=400000, rotate=64 << 20)
         self.server.largest, self.server.abrupt = 5 << 20, True
-        run = self.upload()
+        run = self.upload("--unreachable", "110s")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assert_arrived(folder)
 
@@ -266,7 +279,7 @@ class Odd(Case):
         self.session(kernels=100)
         url = self.server.url
         self.server.close()
-        run = self.upload("--time-limit", "2s", server=url)
+        run = self.upload_within(server=url)
         self.assertEqual(run.returncode, 2)
         self.assertIn("onnect", run.stderr)
         self.server = ingest_server.Server()
@@ -315,7 +328,7 @@ class Keys(Case):
 
     def test_https_is_meant_where_no_scheme_is_named(self):
         self.session(kernels=10)
-        run = self.upload("--time-limit", "1s", server=self.server.url.removeprefix("http://"))
+        run = self.upload_within(server=self.server.url.removeprefix("http://"))
         self.assertEqual(run.returncode, 2)
         self.assertIn("https://127.0.0.1", run.stderr)
 
@@ -370,7 +383,7 @@ class Proxies(Case):
         proxy = Proxy(status)
         url = proxy.url.replace("http://", "http://" + login)
         env = {"GPUFL_API_KEY": KEY, "http_proxy": url, "https_proxy": url, "all_proxy": url, **env}
-        run = self.upload("--time-limit", "300ms", *args, server=server, env=env)
+        run = self.upload_within(*args, server=server, env=env)
         self.assertNotIn(KEY, run.stdout + run.stderr)
         self.shown = proxy.url
         return run, proxy.close()
@@ -420,8 +433,7 @@ class Proxies(Case):
 
     def test_a_proxy_that_is_not_there_is_named(self):
         self.session(kernels=10)
-        run = self.upload("--time-limit", "300ms", server="http://gpufl.example.org",
-                          env={"http_proxy": "me:secret@127.0.0.1:1"})
+        run = self.upload_within(server="http://gpufl.example.org", env={"http_proxy": "me:secret@127.0.0.1:1"})
         self.assertEqual(run.returncode, 2)
         self.assertIn("(through the proxy http://127.0.0.1:1)", run.stderr)
         self.assertNotIn("secret", run.stderr)
@@ -447,10 +459,10 @@ class Addresses(Case):
 
     def test_another_api_path(self):
         self.session(kernels=10)
-        self.upload("--api-path", "/v2/", "--time-limit", "1s", server=self.server.url + "/base/v2")
+        self.upload("--api-path", "/v2/", "--time-limit", "5s", server=self.server.url + "/base/v2")
         self.assertEqual(self.server.requests[0][1].split("/sessions")[0], "/base/v2")
         self.server.requests.clear()
-        self.upload("--api-path", "/v2", "--time-limit", "1s", server=self.server.url + "/api/v1")
+        self.upload("--api-path", "/v2", "--time-limit", "5s", server=self.server.url + "/api/v1")
         self.assertEqual(self.server.requests[0][1].split("/sessions")[0], "/api/v1/v2")
 
 

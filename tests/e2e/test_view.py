@@ -23,6 +23,8 @@ PROGRAM = os.path.join(os.path.dirname(os.path.dirname(GPUFL)), "tests", "e2e-pr
 SERVER = os.path.join(os.path.dirname(GPUFL), "gpufl-server")
 PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 DEADLINE_S = 60
 PAGE_GONE_S = 10  # how long the server waits for the page to come again
 

@@ -357,7 +357,7 @@ static void work_bench(void)
 
 static bool goes_on(int64_t passed_ms)
 {
-    enum { PATIENCE_MS = 60000 };
+    enum { PATIENCE_MS = 240000 };
     uint64_t now[LIVES];
     if (passed_ms < milliseconds || detached == 0)
         return passed_ms < milliseconds;

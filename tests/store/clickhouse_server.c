@@ -226,7 +226,7 @@ static bool answers(unsigned server)
     struct http_client_answer a;
     bool good = false;
     http_client_answer_init(&a);
-    for (time_t end = time(NULL) + 60; !good && time(NULL) < end;) {
+    for (time_t end = time(NULL) + 300; !good && time(NULL) < end;) {
         good = ask(server, "SELECT 1", &a) == 200;
         if (good)
             break;

@@ -6,6 +6,6 @@ foreach(name http http_header http_limits http_stream http_work)
   gpufl_test(${name} DEPS net-server)
 endforeach()
 if(TARGET PkgConfig::RDKAFKA)
-  gpufl_test(kafka DEPS net-kafka PkgConfig::RDKAFKA TIMEOUT 300)
+  gpufl_test(kafka DEPS net-kafka PkgConfig::RDKAFKA TIMEOUT 900)
   gpufl_not_under(thread unit.net.kafka) # librdkafka's threads are C11's, which ThreadSanitizer does not follow: it ends there
 endif()
