@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import run
-from run import agent_run, cpu_of, cpu_of_children, drain, folder, sink
+from run import agent_run, cpu_of, cpu_of_children, drain, finished_folders, folder, sink
 
 import kafka_run  # pylint: disable=wrong-import-position,wrong-import-order
 
@@ -46,12 +46,7 @@ def idle(args, brokers):
     with folder() as place:
         logs, state = place / "logs", place / "state"
         state.mkdir()
-        notes = ["gpufl-agent-cursor 1\n"]
-        for n in range(10_000):
-            log = agent_run.Log(logs, f"{n:08x}-0000-4000-8000-000000000000")
-            log.end()
-            notes.append(f"d {log.name} {os.stat(log.folder).st_mtime_ns}\n")
-        (state / "cursor").write_text("".join(notes))
+        finished_folders(logs, state)
         with kafka_run.KafkaAgent(args.build / "bin/gpufl-agent", state, brokers.hosts, [logs], "--no-names") as a:
             a.until_done(10_000)
             live = agent_run.Log(logs, "live")  # so that it is connected

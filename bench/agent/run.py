@@ -124,17 +124,22 @@ def throughput(args):
     server.shutdown()
 
 
+def finished_folders(logs, state):
+    """10 000 sessions on the disk that the cursor says are done."""
+    notes = ["gpufl-agent-cursor 1\n"]
+    for n in range(10_000):
+        log = agent_run.Log(logs, f"{n:08x}-0000-4000-8000-000000000000")
+        log.end()
+        notes.append(f"d {log.name} {os.stat(log.folder).st_mtime_ns}\n")
+    (state / "cursor").write_text("".join(notes))
+
+
 def idle(args):
     server, url = sink()
     with folder() as place:
         logs, state = place / "logs", place / "state"
         state.mkdir()
-        notes = ["gpufl-agent-cursor 1\n"]
-        for n in range(10_000):
-            log = agent_run.Log(logs, f"{n:08x}-0000-4000-8000-000000000000")
-            log.end()
-            notes.append(f"d {log.name} {os.stat(log.folder).st_mtime_ns}\n")
-        (state / "cursor").write_text("".join(notes))
+        finished_folders(logs, state)
         with agent_run.Agent(args.build / "bin/gpufl-agent", state, url, [logs], "--no-names") as a:
             a.until_done(10_000)
             time.sleep(2)

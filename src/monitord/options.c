@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/opt.h"
+#include "base/opt_kinds.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -14,12 +15,6 @@
 enum { ROWS_MAX = 32, VALUE_MAX = 4096, FILE_MAX = 1 << 20 };
 
 static const int64_t MS = 1000000, HOUR = 3600000000000LL;
-
-#define KIND_TEXT     OPT_STRING
-#define KIND_INT      OPT_INT
-#define KIND_SIZE     OPT_SIZE
-#define KIND_DURATION OPT_DURATION
-#define KIND_FLAG     OPT_FLAG
 
 /* Variables of the public client's monitor, and what they set here. */
 static const struct {

@@ -1,6 +1,8 @@
 /* options.c - the table as struct opt, and the environment read by the same parser. */
 #include "server/options.h"
 
+#include "base/opt_kinds.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +12,6 @@ enum { OPTION_COUNT_MAX = 64 };
 static const char *const log_format_words[] = {"text", "json", NULL};
 static const char *const webhooks_words[] = {"off", "public", "private", "any", NULL};
 static const char *const log_level_words[] = {"debug", "info", "warning", "error", NULL};
-
-#define KIND_TEXT     OPT_STRING
-#define KIND_INT      OPT_INT
-#define KIND_SIZE     OPT_SIZE
-#define KIND_DURATION OPT_DURATION
-#define KIND_FLAG     OPT_FLAG
-#define KIND_CHOICE   OPT_CHOICE
-
-#define WORDS_TEXT(field)     NULL
-#define WORDS_INT(field)      NULL
-#define WORDS_SIZE(field)     NULL
-#define WORDS_DURATION(field) NULL
-#define WORDS_FLAG(field)     NULL
-#define WORDS_CHOICE(field)   field##_words
 
 static void defaults(struct options *o)
 {

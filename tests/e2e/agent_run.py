@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -51,6 +52,21 @@ def plain(path):
     if data[:4] == b"\x28\xb5\x2f\xfd":
         return unzst(data)
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def part_number(path):
+    """Parts in the order in which they were written; the one without a number is the last."""
+    number = re.search(r"\.(\d+)\.log", path.name)
+    return int(number[1]) if number else 1 << 60
+
+
+def channels_of(folder):
+    """Channel to its plain text, of a session of our format."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).glob("*.log*"), key=part_number):
+        channel = path.name.split(".")[0]
+        found[channel] = found.get(channel, b"") + plain(path)
+    return found
 
 
 class Log:

@@ -21,26 +21,13 @@ import unittest
 
 import ingest_server
 import live_server
-from agent_run import PATIENCE, Agent, Log, letters, memory_of, plain, until, unzst
+from agent_run import PATIENCE, Agent, Log, channels_of, letters, memory_of, plain, until, unzst
 from faulty import Proxy
 
 GPUFL, AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:5])
 PEER = SOURCE / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 QUICK = ("--wait-least", "10ms", "--wait-most", "50ms", "--delay", "20ms", "--timeout", "5s")
-
-
-def order(path):
-    number = re.search(r"\.(\d+)\.log", path.name)
-    return int(number[1]) if number else 1 << 60
-
-
-def channels_of(folder):
-    found = {}
-    for path in sorted(folder.glob("*.log*"), key=order):
-        channel = path.name.split(".")[0]
-        found[channel] = found.get(channel, b"") + plain(path)
-    return found
 
 
 def run(*args, env=None):

@@ -3,7 +3,6 @@ everything and goes on for the other. Skipped, with a message, where one of the 
 
 Usage: postgres.py test_server_stateless.py gpufl-server gpufl SOURCE_DIR [TEST…]"""
 import contextlib
-import gzip
 import http.client
 import itertools
 import json
@@ -21,6 +20,7 @@ import urllib.parse
 
 import clickhouse
 import postgres
+from agent_run import channels_of
 from fleet_sender import Receiver, Sender
 from served import PATIENCE, Server, until
 
@@ -39,16 +39,6 @@ TABLES = ("", "/summary", "/insights", "/findings", "/report", "/flame", "/posit
 def report_of(path):
     out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
     return json.loads(out.stdout)
-
-
-def channels_of(folder):
-    """Each channel's plain text."""
-    texts = {}
-    for name in sorted(os.listdir(folder), key=lambda n: (n.split(".")[0], n.count(".") == 1, n)):
-        path = os.path.join(folder, name)
-        with gzip.open(path) if name.endswith(".gz") else open(path, "rb") as part:
-            texts[name.split(".")[0]] = texts.get(name.split(".")[0], b"") + part.read()
-    return texts
 
 
 class Channel:

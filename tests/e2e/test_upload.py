@@ -22,6 +22,7 @@ import time
 import unittest
 
 import ingest_server
+from agent_run import channels_of, part_number, plain
 
 GPUFL, DATA, PROGRAM = map(os.path.abspath, sys.argv[1:4])
 # What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
@@ -29,26 +30,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 KEY = "gpfl_" + "k" * 32
-
-
-def plain(path):
-    data = path.read_bytes()
-    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-
-
-def order(path):
-    """Parts by number, the one without it last."""
-    number = re.search(r"\.(\d+)\.log", path.name)
-    return int(number[1]) if number else 1 << 60
-
-
-def channels_of(folder):
-    """Channel to its plain text, of a session of our format."""
-    found = {}
-    for path in sorted(folder.glob("*.log*"), key=order):
-        channel = path.name.split(".")[0]
-        found[channel] = found.get(channel, b"") + plain(path)
-    return found
 
 
 def pack(folder):
@@ -231,7 +212,7 @@ class Odd(Case):
     def test_a_missing_part_is_told(self):
         folder = self.session(kernels=20000)
         pack(folder)
-        parts = sorted(folder.glob("device.*.log.gz"), key=order)
+        parts = sorted(folder.glob("device.*.log.gz"), key=part_number)
         parts[1].unlink()
         code, said, _ = self.result()
         self.assertEqual((code, said["result"]), (1, "partly"))

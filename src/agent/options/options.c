@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/opt_kinds.h"
 #include "net/kafka/kafka.h"
 
 #include <ctype.h>
@@ -14,22 +15,6 @@
 enum { ROWS_MAX = 64, FILE_MOST = 256 << 10, TEXT_MOST = 4096 };
 
 static const char *const compression_words[] = {"zstd", "gzip", NULL};
-
-#define KIND_TEXT     OPT_STRING
-#define KIND_LIST     OPT_LIST
-#define KIND_INT      OPT_INT
-#define KIND_SIZE     OPT_SIZE
-#define KIND_DURATION OPT_DURATION
-#define KIND_FLAG     OPT_FLAG
-#define KIND_CHOICE   OPT_CHOICE
-
-#define WORDS_TEXT(field)     NULL
-#define WORDS_LIST(field)     NULL
-#define WORDS_INT(field)      NULL
-#define WORDS_SIZE(field)     NULL
-#define WORDS_DURATION(field) NULL
-#define WORDS_FLAG(field)     NULL
-#define WORDS_CHOICE(field)   field##_words
 
 static void defaults(struct options *o)
 {

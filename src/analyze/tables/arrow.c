@@ -18,21 +18,22 @@ struct stream {
     const char *error;
 };
 
+/* Schemas and arrays have types of their own, and are released alike. child: NULL: none. */
+#define RELEASE_CHILD(child)                                                                       \
+    do {                                                                                           \
+        if ((child) && (child)->release)                                                           \
+            (child)->release(child);                                                               \
+        mem_free(child);                                                                           \
+    } while (0)
+
 /* ---- schema: all texts are static, so only pointers are owned -------------------------------- */
 
 static void schema_release(struct ArrowSchema *s)
 {
-    for (int64_t i = 0; i < s->n_children; i++) {
-        if (s->children[i]->release)
-            s->children[i]->release(s->children[i]);
-        mem_free(s->children[i]);
-    }
+    for (int64_t i = 0; s->children && i < s->n_children; i++)
+        RELEASE_CHILD(s->children[i]);
     mem_free(s->children);
-    if (s->dictionary) {
-        if (s->dictionary->release)
-            s->dictionary->release(s->dictionary);
-        mem_free(s->dictionary);
-    }
+    RELEASE_CHILD(s->dictionary);
     s->release = NULL;
 }
 
@@ -88,17 +89,10 @@ struct part {
 static void array_release(struct ArrowArray *a)
 {
     struct part *p = a->private_data;
-    for (int64_t i = 0; i < a->n_children; i++) {
-        if (a->children[i]->release)
-            a->children[i]->release(a->children[i]);
-        mem_free(a->children[i]);
-    }
+    for (int64_t i = 0; a->children && i < a->n_children; i++)
+        RELEASE_CHILD(a->children[i]);
     mem_free(a->children);
-    if (a->dictionary) {
-        if (a->dictionary->release)
-            a->dictionary->release(a->dictionary);
-        mem_free(a->dictionary);
-    }
+    RELEASE_CHILD(a->dictionary);
     gpufl_tables_close(p->t);
     mem_free(p->valid);
     mem_free(p);
