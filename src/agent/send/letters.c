@@ -169,9 +169,8 @@ int letters_open(struct letters **out, const char *folder, struct err *e)
     if (!rc && (size_t)snprintf(l->folder, sizeof l->folder, "%s", folder) >= sizeof l->folder)
         rc = err_set(e, GPUFL_E_INVAL, "%.100s: the path is too long", folder);
     DIR *dir = rc ? NULL : opendir(folder);
-    if (!rc && !dir)
-        rc = io(e, folder);
-    if (rc) {
+    if (!dir) {
+        rc = rc ? rc : io(e, folder);
         mem_free(l);
         return rc;
     }

@@ -94,14 +94,29 @@ static int make_scopes(struct gpufl_tables *t)
     return 0;
 }
 
-static void put_dim(struct buf *b, const struct gpufl_tables *t, const int64_t *row,
-                    const char *first)
+static void put_dim(struct buf *b, const int64_t *row, const char *first)
 {
-    (void)t;
     int at = column_of(RECORD_config, first);
     if (row[at] == CELL_NULL || row[at + 1] == CELL_NULL || row[at + 2] == CELL_NULL)
         return;
     buf_printf(b, "(%" PRId64 ",%" PRId64 ",%" PRId64 ")", row[at], row[at + 1], row[at + 2]);
+}
+
+/* The text of a row of a dictionary. */
+static void put_row_text(struct buf *b, const struct source *s, int record, const int64_t *row)
+{
+    const char *column = "name", *text;
+    if (s->f->how == HOW_DIM) {
+        put_dim(b, row, s->f->argument);
+        return;
+    }
+    if (s->f->how == HOW_CONFIG_TEXT || s->f->how == HOW_FRAME_TEXT)
+        column = s->f->argument;
+    text = name_of(s->t, row[column_of(record, column)]);
+    if (text && (s->f->how == HOW_KERNEL || s->f->how == HOW_FUNCTION))
+        demangle_put(b, text);
+    else if (text)
+        buf_str(b, text);
 }
 
 /* The text that a cell stands for; empty: unknown. */
@@ -109,32 +124,18 @@ static void put_text(struct buf *b, const struct source *s, int64_t cell)
 {
     struct gpufl_tables *t = s->t;
     int record = dict_of(s->f->how);
-    const int64_t *row = record != RECORD_NONE ? rowset_find(&t->dicts[record], &cell) : NULL;
+    const int64_t *row = NULL;
     const char *text = NULL;
-    if (record != RECORD_NONE && !row)
+    if (record != RECORD_NONE) {
+        row = rowset_find(&t->dicts[record], &cell);
+        if (row)
+            put_row_text(b, s, record, row);
         return;
-    switch (s->f->how) {
-    case HOW_DIM:
-        put_dim(b, t, row, s->f->argument);
-        return;
-    case HOW_KERNEL:
-    case HOW_FUNCTION:
-        text = name_of(t, row[column_of(record, "name")]);
-        if (text)
-            demangle_put(b, text);
-        return;
-    case HOW_REASON:
-        text = name_of(t, row[column_of(record, "name")]);
-        break;
-    case HOW_CONFIG_TEXT:
-    case HOW_FRAME_TEXT:
-        text = name_of(t, row[column_of(record, s->f->argument)]);
-        break;
-    case HOW_SCOPE:
+    }
+    if (s->f->how == HOW_SCOPE) {
         row = cell > 0 ? rowset_find(&t->scopes, &cell) : NULL;
         text = row ? name_of(t, row[1]) : NULL;
-        break;
-    default:
+    } else {
         text = name_of(t, cell);
     }
     if (text)

@@ -53,7 +53,7 @@ static void put_past(struct canvas *c, int row, int column, int width, const str
     static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
     int n = past->count < width ? past->count : width;
     for (int i = 0; i < n; i++) {
-        int use = past->use[past->count - n + i], level = use >= 100 ? 7 : use * 8 / 100;
+        int use = (int)past->use[past->count - n + i], level = use >= 100 ? 7 : use * 8 / 100;
         if (use >= 0)
             (void)canvas_text(c, row, column + width - n + i, 1, STYLE_GOOD,
                               c->utf8 ? blocks[level] : ascii[level]);

@@ -198,7 +198,7 @@ void screen_table(struct screen *s, const struct snapshot *x, struct canvas *c, 
     scroll(s, 0, x->process_count);
     if (!x->process_count && s->shown)
         (void)canvas_text(c, row + 1, 2, c->columns, STYLE_DIM, "No process uses a GPU.");
-    for (int i = 0; i < s->shown && (size_t)(s->first + i) < x->process_count; i++)
+    for (int i = 0; i < s->shown && (size_t)s->first + (size_t)i < x->process_count; i++)
         draw_process(x, &x->processes[s->first + i], c, row + 1 + i);
 }
 
@@ -253,7 +253,7 @@ static void draw_foot(const struct screen *s, const struct snapshot *x, struct c
                       sort_keys[i].name);
     (void)canvas_text(c, c->rows - 1, 0, c->columns, STYLE_DIM, text);
     int most = c->columns - n - 2;
-    size_t last = (size_t)(s->first + s->shown);
+    size_t last = (size_t)s->first + (size_t)s->shown;
     snprintf(text, sizeof text, "%d-%zu of %zu", s->first + 1,
              last < x->process_count ? last : x->process_count, x->process_count);
     if (s->shown && x->process_count && most >= canvas_columns(c, text))

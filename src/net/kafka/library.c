@@ -199,7 +199,8 @@ static int set_file(const struct rdkafka *k, rd_kafka_conf_t *conf, const char *
         log_warn("others on this machine can read %s; chmod 600 it", path);
     for (rest = data; !rc && (text = strsep(&rest, "\n"));)
         rc = set_line(k, conf, (struct config_line){path, ++line}, text, e);
-    explicit_bzero(data, len);
+    if (data)
+        explicit_bzero(data, len);
     mem_free(data);
     return rc;
 }

@@ -153,12 +153,12 @@ static void line_pop(struct loader_queue *q, struct queue_session *l, struct ite
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-/* The session that is next in a workspace: small ones first, and what waited for long before them.
- * */
+/* The session that is next in a workspace that has some: small ones first, and what waited for long
+ * before them. */
 static struct queue_session *pick(const struct queue_workspace *w, int64_t now)
 {
-    struct queue_session *small = w->first, *old = w->first;
-    for (struct queue_session *l = w->first; l; l = l->next) {
+    struct queue_session *small = w->first, *old = small;
+    for (struct queue_session *l = small->next; l; l = l->next) {
         small = l->bytes < small->bytes ? l : small;
         old = l->items[l->first].frame.queued < old->items[old->first].frame.queued ? l : old;
     }

@@ -85,7 +85,9 @@ static int count_files(struct spool *s, struct err *e)
 {
     DIR *dir = opendir(s->folder);
     struct dirent *entry;
-    int rc = dir ? 0 : io(e, s, "");
+    int rc = 0;
+    if (!dir)
+        return io(e, s, "");
     while (!rc && (entry = readdir(dir))) {
         char path[PATH_MAX];
         bool waits = ends_in(entry->d_name, WAITS);
