@@ -1,6 +1,7 @@
 // types.mjs - what the server's tables say, as TypeScript: src/api/schema.ts from docs/openapi.json
 // (rows, answers, and each route's address and parameters), src/api/rules.ts from
-// src/analyze/insight/insight.def (the next step of each rule), src/api/rights.ts from src/server/auth/rights.def. Made by every build and kept nowhere, so that
+// src/analyze/insight/insight.def (the next step of each rule), src/api/rights.ts from src/server/auth/rights.def,
+// src/api/options.ts from the capture library's options. Made by every build and kept nowhere, so that
 // they cannot drift: what does not fit them any more does not compile.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -108,10 +109,32 @@ export function rightsText(definition) {
   return `// Made by scripts/types.mjs from src/server/auth/rights.def.\n\nexport type Role = "viewer" | "member" | "owner";\n\nexport const RIGHTS = {\n${rows.join("")}} as const satisfies Record<string, Record<Role, boolean>>;\n`;
 }
 
+/** The options that a configuration of the server may set: schema/options.def without those of a host alone. */
+export function optionsText(options, local, engines) {
+  const names = (definition, macro) => [...definition.matchAll(new RegExp(`^${macro}\\(\\w*,? ?"?(\\w+)"?`, "gm"))].map((found) => found[1]);
+  const ofHost = new Set([...local.matchAll(/^LOCAL_OPTION\((\w+)\)/gm)].map((found) => found[1]));
+  const row = /^OPTION\((\w+), (\w+), ([^,]+),\s*"([^"]*)", (ANY|RANGE\(([^,]+), ([^)]+)\)),\s*\w+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)/gm;
+  const limit = (text, other) => (text === undefined || text === "INT64_MAX" ? other : numberOf(text));
+  const rows = [...options.matchAll(row)].map(([, kind, name, , unit, , least, most, doc]) => ({
+    name, kind, unit, least: limit(least, 0), most: limit(most, null), doc: [...doc.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((piece) => piece[1]).join("").replace(/\\(.)/g, "$1").replaceAll("`", ""),
+  }));
+  if (rows.length !== (options.match(/^OPTION\(/gm) ?? []).length || rows.some(({ most }) => Number.isNaN(most))) throw new Error("options.def: an option that cannot be read");
+  const lines = rows.filter(({ name }) => !ofHost.has(name)).map(({ name, ...about }) => `  ${name}: ${JSON.stringify(about)},\n`);
+  const head = "// Made by scripts/types.mjs from schema/options.def, schema/local_options.def and schema/engines.def.\n\n";
+  const type = 'export interface Option {\n  kind: "STR" | "BOOL" | "INT" | "BACKEND" | "ENGINE";\n  unit: string;\n  least: number; // of an INT\n  most: number | null; // null: no limit\n  doc: string;\n}\n\n';
+  return `${head}${type}export const OPTIONS: Readonly<Record<string, Option>> = {\n${lines.join("")}};\n\nexport const ENGINES: readonly string[] = ${JSON.stringify(names(engines, "ENGINE"))};\n`;
+}
+/** A limit as C writes it: 5, 1 << 20, INT32_MAX. */
+function numberOf(text) {
+  const [number, bits = 0] = text.replace("INT32_MAX", String(2 ** 31 - 1)).split("<<").map(Number);
+  return number * 2 ** bits;
+}
+
 const document = process.env.GPUFL_OPENAPI ?? at("../docs/openapi.json");
 export const made = () => [
   [at("src/api/schema.ts"), schemaText(JSON.parse(readFileSync(document, "utf8")))],
   [at("src/api/rights.ts"), rightsText(readFileSync(at("../src/server/auth/rights.def"), "utf8"))],
+  [at("src/api/options.ts"), optionsText(...["options", "local_options", "engines"].map((name) => readFileSync(at(`../schema/${name}.def`), "utf8")))],
   [at("src/api/rules.ts"), rulesText(readFileSync(at("../src/analyze/insight/insight.def"), "utf8"))],
 ];
 

@@ -1,7 +1,7 @@
 // settings.ts - texts of the settings.
 export const settings = {
   title: "Settings",
-  parts: { workspace: "Workspace", members: "Members", keys: "API keys", links: "Share links", retention: "Retention", audit: "Audit log", account: "Your account", server: "Server" } as Record<string, string>,
+  parts: { workspace: "Workspace", members: "Members", keys: "API keys", links: "Share links", retention: "Retention", configurations: "Configurations", audit: "Audit log", account: "Your account", server: "Server" } as Record<string, string>,
   partsLabel: "Parts of the settings",
   notYours: "Not with your role",
   notYoursText: (role: string) => `You are a ${role} here. An owner of the workspace can change this, or give you another role.`,
@@ -16,7 +16,7 @@ export const settings = {
     monitor: "Sessions that a program left behind on another host are sent the same way; what is there already is not sent again.",
     roles: "What roles may do",
     right: "May",
-    rights: { READ: "see sessions, hosts and findings", INGEST: "send sessions", WRITE: "delete sessions, make links, change alerts", OWNER: "members, keys, retention, the audit log" } as Record<string, string>,
+    rights: { READ: "see sessions, hosts and findings", INGEST: "send sessions", WRITE: "delete sessions, make links, change alerts", CONTROL: "write configurations of hosts, have running sessions record", OWNER: "members, keys, retention, the audit log" } as Record<string, string>,
     yes: "yes",
     no: "no",
   },

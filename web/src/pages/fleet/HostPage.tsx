@@ -9,6 +9,7 @@ import { en } from "../../text/en";
 import { fleet } from "../../text/fleet";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
+import { HostCaptures } from "../control/Captures";
 import { gpuNames } from "../session/facts";
 import { StateChips } from "../sessions/StateChips";
 import { barsOf, DAY_MS, sumOf, type Range } from "./days";
@@ -121,6 +122,7 @@ export function HostPage({ name }: { name: string }) {
     <>
       <h1>{name}</h1>
       <Now name={name} />
+      <HostCaptures host={name} />
       <Days name={name} range={range} onRange={setRange} />
       <Watched name={name} from={nsOf(range.from)} to={nsOf(range.to)} />
       <Sessions name={name} range={range} />

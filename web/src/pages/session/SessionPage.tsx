@@ -22,8 +22,9 @@ import { TABS } from "./tabs";
 import { Windows } from "./Windows";
 
 const LIVE_MS = 3000;
-// Dialogs come when they are first opened.
+// Dialogs come when they are first opened, and what only live sessions have with the first of them.
 const Delete = part(() => import("../sessions/Delete"), (m) => m.Delete);
+const SessionCaptures = part(() => import("../control/Captures"), (m) => m.SessionCaptures);
 const Share = part(() => import("../sessions/Share"), (m) => m.Share);
 
 /** What can be done with the session, by those who may. */
@@ -60,6 +61,7 @@ const WIDE: ReadonlySet<string> = new Set(["timeline", "kernels", "flame"]);
 
 function Header({ session: s, tab }: { session: RowSession; tab: string }) {
   const ran = between(s.started, s.ended ?? s.received);
+  const me = useMe();
   const ledger = useApi("section_ledger", s.analyzed ? { session: s.id } : null, { every: 0, on: onSession(s.id), settled: isOver(s) });
   const unknown = s.analyzed ? (unknownOf(ledger.data, "kernels") ?? en.session.unknown) : en.session.busyUnknown;
   const narrow = WIDE.has(tab);
@@ -117,6 +119,11 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
             { label: en.session.engine, value: s.engine || UNKNOWN },
           ]}
         />
+      )}
+      {s.state === "live" && !who.link && !me?.local && (
+        <Boundary>
+          <SessionCaptures session={s} />
+        </Boundary>
       )}
       <Windows session={s} part={ledger.data} />
       {s.simulated && <p className="quiet">{en.session.simulated}</p>}

@@ -8,7 +8,7 @@ import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { settings as text } from "../../text/settings";
-import { Boundary } from "../../ui/Boundary";
+import { Boundary, part } from "../../ui/Boundary";
 import { useCurrent } from "../../ui/current";
 import { Empty, ProblemView, Skeleton } from "../../ui/parts";
 import { AccountPart } from "./AccountPart";
@@ -31,12 +31,15 @@ interface Part {
   view: ComponentType<PartProps>;
 }
 
+const ConfigsPart = part(() => import("../control/ConfigsPart"), (m) => m.ConfigsPart, <Skeleton />);
+
 const PARTS: readonly Part[] = [
   { id: "workspace", right: "READ", view: WorkspacePart },
   { id: "members", right: "READ", view: MembersPart },
   { id: "keys", right: "OWNER", view: KeysPart },
   { id: "links", right: "WRITE", view: LinksPart },
   { id: "retention", right: "READ", view: RetentionPart },
+  { id: "configurations", right: "READ", view: ConfigsPart },
   { id: "audit", right: "OWNER", view: AuditPart },
   { id: "account", right: "PUBLIC", view: AccountPart },
   { id: "server", right: "ADMIN", view: ServerPart },

@@ -1,0 +1,42 @@
+// captures.ts - requests for captures as values: what can be asked, how one stands, and where it is to be seen.
+import type { RowAgent, RowCapture, RowSession } from "../../api/schema";
+import { epochMs } from "../../format/format";
+
+export const ENGINES = ["Trace", "PcSampling", "SassMetrics", "RangeProfiler", "Deep", "PmSampling"] as const;
+export type Engine = (typeof ENGINES)[number];
+const SILENT_MS = 60_000; // as the server has it
+const [LEAST_S, MOST_S] = [0.1, 600];
+
+/** The engine that a session can be asked for most likely: its own, and of one without records Trace. */
+export const engineFor = (session: Pick<RowSession, "engine"> | null): Engine => ENGINES.find((engine) => engine === session?.engine) ?? "Trace";
+
+/** Seconds as people write them, in ns; null: that is no duration that can be asked for. */
+export function durationOf(text: string): number | null {
+  const seconds = /^\d{1,3}([.,]\d{1,9})?$/.test(text.trim()) ? Number(text.trim().replace(",", ".")) : NaN;
+  return seconds >= LEAST_S && seconds <= MOST_S ? Math.round(seconds * 1e9) : null;
+}
+
+export type Readiness = { ready: true } | { ready: false; why: "none" } | { ready: false; why: "silent"; seen: string };
+
+/** Whether the agent of a host takes requests now. */
+export function readiness(agents: readonly RowAgent[], host: string, nowMs: number): Readiness {
+  const agent = agents.find((row) => row.host === host);
+  if (!agent?.control || !agent.seen) return { ready: false, why: "none" };
+  return nowMs - (epochMs(agent.seen) ?? 0) > SILENT_MS ? { ready: false, why: "silent", seen: agent.seen } : { ready: true };
+}
+
+const UNDER_WAY = new Set(["waiting", "taken", "open"]);
+export const isUnderWay = (row: Pick<RowCapture, "state">): boolean => UNDER_WAY.has(row.state);
+
+/** Where on its session's timeline a capture stands: with as much again around it. It goes by the clocks of the server and
+ * of the host; null: they do not fit together, or it has not begun. */
+export function placeOf(capture: Pick<RowCapture, "state" | "ended" | "duration">, session: Pick<RowSession, "started" | "ended" | "received">): string | null {
+  if (capture.state !== "done" || !capture.ended || !session.started || capture.duration === null) return null;
+  const end = Number(BigInt(capture.ended) - BigInt(session.started));
+  const begin = end - capture.duration;
+  const newest = session.ended ?? session.received;
+  const length = newest ? Number(BigInt(newest) - BigInt(session.started)) : 0;
+  if (begin < 0 || begin > length) return null;
+  const room = capture.duration / 2;
+  return `${Math.max(0, Math.floor(begin - room))}-${Math.ceil(end + room)}`;
+}
