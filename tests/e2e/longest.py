@@ -103,7 +103,7 @@ def candidates(log, finding, files):
         return list(copies(log, files, line, memory)) if finding["line"] else log.rows["memcpy"]
     if rule == "small_copies":
         return [row for row in log.rows["wait"] if row["call"] == COPY and 0 < (row["bytes"] or 0) <= SMALL
-                and log.line_of(row, files) == line]
+                and (not finding["line"] or log.line_of(row, files) == line)]
     if rule in SEQUENCES:
         return [row for row in log.rows["kernel"] if row["start"] == log.start + finding["evidence"]["longest_start_ns"]]
     if rule in ("late_launch", "launch_storm", "idle_cause"):

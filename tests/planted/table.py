@@ -205,6 +205,9 @@ CASES = [
 # Rules that no program here plants, and the test that does: the programs make no CUDA graphs, are one process each,
 # and do not make the machine short of memory.
 ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c",
+             "gpu_failing": "tests/unit/analyze/insight/test_watch.c",
+             "gpu_held_idle": "tests/unit/analyze/insight/test_watch.c",
+             "gpu_throttled": "tests/unit/analyze/insight/test_watch.c",
              "paging": "tests/unit/analyze/insight/test_shortage.c",
              "rank_wait": "tests/unit/analyze/insight/test_ranks.c"}
 
