@@ -300,7 +300,7 @@ TEST(it_ends_later)
         run_all(&r, &(struct run_setup){
                         .env = LIST(scripts[i]),
                         .options = LIST("-e", "PcSampling", "--option", "flush_interval_ms=50"),
-                        .program = LIST("300", "ms=1500", "exit=5")});
+                        .program = LIST("300", "steps=120", "exit=5")});
         check_ended(&r, i ? "the fake's heart" : "answers no more");
         assert_string_equal(capability_of(&r, "kernels", "status"), "partial");
         assert_string_equal(capability_of(&r, "pc_sampling", "status"),
