@@ -92,12 +92,22 @@ void insight_put_stopped(const struct model *m, struct buf *out)
     buf_str(out, " summed over cores.");
 }
 
+/* Ends a finding's text by what of the late launches it explains, and hands the text over. */
+static int say_late(const struct model *m, struct insight *i, const char *what, struct buf *text)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    buf_printf(text,
+               " The GPU sat idle for %s because the host launched late; at most %s of it was "
+               "such a %s.",
+               units_time(a, late(m)), units_time(b, i->gives_back), what);
+    return insight_say(&i->text, text);
+}
+
 int insight_cpu_limit(const struct model *m, struct insights *to)
 {
     int64_t ns = insight_cpu_limit_ns(m);
     struct insight *i;
     struct buf text;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
     int rc = ns ? insight_add(to, "cpu_limit", &i) : 0;
     if (rc || !ns)
         return rc;
@@ -112,11 +122,7 @@ int insight_cpu_limit(const struct model *m, struct insights *to)
     buf_str(&text, "Held up by a CPU limit");
     rc = insight_say(&i->title, &text);
     insight_put_stopped(m, &text);
-    buf_printf(&text,
-               " The GPU sat idle for %s because the host launched late; at most %s of it was "
-               "such a stop.",
-               units_time(a, late(m)), units_time(b, ns));
-    rc = rc ? rc : insight_say(&i->text, &text);
+    rc = rc ? rc : say_late(m, i, "stop", &text);
     buf_fini(&text);
     return rc;
 }
@@ -145,7 +151,7 @@ int insight_paging(const struct model *m, struct insights *to)
     int64_t ns = at_most(share * (double)sum_steps_time(m), late(m));
     struct insight *i;
     struct buf text;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT];
     if (sum_of(m, COL_host_metric_faults_major) < INSIGHT_paging_faults ||
         !insight_is_share(m, ns, INSIGHT_paging, 100))
         return 0;
@@ -164,11 +170,7 @@ int insight_paging(const struct model *m, struct insights *to)
     buf_printf(&text, "For %s of the time some thread of the host waited for memory.",
                units_percent(a, share, 1));
     insight_put_paging(m, &text);
-    buf_printf(&text,
-               " The GPU sat idle for %s because the host launched late; at most %s of it was "
-               "such a wait.",
-               units_time(a, late(m)), units_time(b, ns));
-    rc = rc ? rc : insight_say(&i->text, &text);
+    rc = rc ? rc : say_late(m, i, "wait", &text);
     buf_fini(&text);
     return rc;
 }
