@@ -34,8 +34,10 @@ class Case(unittest.TestCase):
         return self.house.ask("PUT", f"/configs/{name}", {"options": json.dumps(options), "base": base, **more})
 
     def cached(self, name):
-        path = self.house.cache / f"{name}.json"
-        return json.loads(path.read_text()) if path.exists() else None
+        try:
+            return json.loads((self.house.cache / f"{name}.json").read_text())
+        except FileNotFoundError:
+            return None
 
 
 class Configurations(Case):
