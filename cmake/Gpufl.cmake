@@ -89,10 +89,44 @@ function(gpufl_module name)
   endforeach()
 endfunction()
 
+# What scripts/test runs with AddressSanitizer it need not run without: GPUFL_SPARE leaves the programs of such tests out
+# of `all`. Tests that gpufl_not_under or gpufl_long_under takes out of that build are the release build's alone.
+option(GPUFL_SPARE "Leave out of all the test programs that AddressSanitizer's build runs" OFF)
+
+function(gpufl_release_has_to_run sanitizer)
+  if(address MATCHES "^(${sanitizer})$")
+    set_property(GLOBAL APPEND PROPERTY GPUFL_RELEASE_HAS_TO_RUN ${ARGN})
+  endif()
+endfunction()
+
+# gpufl_release_too(TEST...)
+# Tests that AddressSanitizer's build runs, but not all of: their code asks which build it is in.
+function(gpufl_release_too)
+  gpufl_release_has_to_run(address ${ARGN})
+  foreach(test ${ARGN})
+    if(TEST ${test})
+      set_property(TEST ${test} APPEND PROPERTY LABELS release-too)
+    endif()
+  endforeach()
+endfunction()
+
+# gpufl_spare()
+# After all tests are known.
+function(gpufl_spare)
+  get_property(tests GLOBAL PROPERTY GPUFL_TEST_NAMES)
+  get_property(needed GLOBAL PROPERTY GPUFL_RELEASE_HAS_TO_RUN)
+  list(REMOVE_ITEM tests ${needed})
+  foreach(test ${tests})
+    string(REPLACE "." "-" target test-${test})
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endforeach()
+endfunction()
+
 # gpufl_not_under(SANITIZER TEST...)
 # Leaves tests out of the build with a sanitizer that has nothing to find in them, or cannot follow. Their programs
 # are not built there, either: a test that shares one must be left out, too.
 function(gpufl_not_under sanitizer)
+  gpufl_release_has_to_run(${sanitizer} ${ARGN})
   if(GPUFL_SANITIZE MATCHES ${sanitizer})
     set_tests_properties(${ARGN} PROPERTIES DISABLED TRUE)
     foreach(test ${ARGN})
@@ -107,6 +141,7 @@ endfunction()
 # gpufl_long_under(SANITIZER TEST...)
 # Tests that are long in the build with a sanitizer, and find little more there than without: scripts/test --all runs them.
 function(gpufl_long_under sanitizer)
+  gpufl_release_has_to_run(${sanitizer} ${ARGN})
   if(GPUFL_SANITIZE MATCHES ${sanitizer})
     foreach(test ${ARGN})
       if(TEST ${test})
@@ -185,6 +220,7 @@ function(gpufl_test name)
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_property(GLOBAL APPEND PROPERTY GPUFL_TEST_NAMES ${test})
   add_test(NAME ${test} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
