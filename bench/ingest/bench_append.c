@@ -5,7 +5,7 @@
  *   bench_append FOLDER FILE...     FOLDER: for the columns; parts of a log, plain */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/store.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *   bench_tiles FILE...     parts of a session's log, plain; prints JSON */
 #include "analyze/model/tiles.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * rows is measured alone and taken off. With ROTATE_BYTES the compressor runs
  * beside it. Then one part is packed at levels 1, 4 and 6, for bytes of a row. */
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/intern.h"
 #include "capture/log/writer.h"
 

@@ -5,7 +5,7 @@
 #ifndef GPUFL_AGENT_PART_HEAD_H
 #define GPUFL_AGENT_PART_HEAD_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdbool.h>
 #include <stdint.h>

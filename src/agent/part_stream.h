@@ -9,7 +9,7 @@
 #ifndef GPUFL_AGENT_PART_STREAM_H
 #define GPUFL_AGENT_PART_STREAM_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* ship.c - see ship.h: the loop of tries, and sessions that go by offset. */
 #include "agent/ship_inside.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "agent/ship_inside.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 
 #include <limits.h>

@@ -7,7 +7,7 @@
 #include "analyze/read/discover.h"
 #include "analyze/read/feed.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "symbol/names/demangle.h"
 #include "wire/peer/encode.h"
 

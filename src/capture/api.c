@@ -3,8 +3,8 @@
 #include <gpufl/gpufl.h>
 
 #include "base/err.h"
-#include "base/float_env.h"
 #include "base/log.h"
+#include "base/process/float_env.h"
 #include "capture/copies.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/options/options.h"

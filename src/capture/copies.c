@@ -2,9 +2,9 @@
  * were loaded, so all copies agree on which is the first. */
 #include "capture/copies.h"
 
-#include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
+#include "base/process/dl.h"
 #include "capture/threads/gate.h"
 
 #include <dlfcn.h>

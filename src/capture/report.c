@@ -2,10 +2,10 @@
  * first the one next to this library, then by the loader's search. It stays open. */
 #include "capture/report.h"
 
-#include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process/dl.h"
+#include "base/process/thread.h"
 
 #include <gpufl/analysis.h>
 

@@ -9,7 +9,7 @@
 #include "backend/sim/workload.h"
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

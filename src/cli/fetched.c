@@ -2,7 +2,7 @@
 #include "cli/fetched.h"
 
 #include "agent/archive/archive.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <limits.h>

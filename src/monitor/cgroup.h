@@ -9,7 +9,7 @@
 #ifndef GPUFL_MONITOR_CGROUP_H
 #define GPUFL_MONITOR_CGROUP_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #ifndef GPUFL_MONITOR_HOST_H
 #define GPUFL_MONITOR_HOST_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "monitor/cgroup.h"
 #include "wire/record.h"
 

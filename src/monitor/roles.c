@@ -22,7 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/intern.h"
 #include "base/process/fd_thread.h"
 #include "monitor/places.h"

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "monitor/host.h"
 #include "monitor/steady.h"
 

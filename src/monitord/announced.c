@@ -2,7 +2,7 @@
 #include "monitord/announced.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "wire/record.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef GPUFL_MONITORD_EVENTS_H
 #define GPUFL_MONITORD_EVENTS_H
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "monitord/gpus.h"
 
 enum { EVENTS_MOST = 256 };

@@ -2,7 +2,7 @@
 #include "monitord/journal.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "monitor/steady.h"
 

@@ -1,7 +1,7 @@
 /* live.c - see live.h. */
 #include "monitord/live.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "monitor/steady.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #ifndef GPUFL_MONITORD_LIVE_H
 #define GPUFL_MONITORD_LIVE_H
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "monitord/announced.h"
 #include "monitord/journal.h"
 #include "monitord/page.h"

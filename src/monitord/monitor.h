@@ -8,7 +8,7 @@
 #define GPUFL_MONITORD_MONITOR_H
 
 #include "backend/backend.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "monitor/host.h"
 #include "monitord/announced.h"
 #include "monitord/events.h"

@@ -2,7 +2,7 @@
 #include "monitord/options.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "base/opt.h"
 #include "base/opt_kinds.h"

@@ -1,7 +1,7 @@
 /* rundir.c - see rundir.h. */
 #include "monitord/rundir.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "monitor/places.h"
 #include "monitor/steady.h"
 

@@ -2,7 +2,7 @@
  * processes lock two files of one name. */
 #include "server/data_lock.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

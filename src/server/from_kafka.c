@@ -2,7 +2,7 @@
 #include "server/from_kafka.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <limits.h>
 

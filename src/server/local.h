@@ -10,7 +10,7 @@
 #define GPUFL_SERVER_LOCAL_H
 
 #include "base/err.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <stdbool.h>
 

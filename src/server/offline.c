@@ -2,7 +2,7 @@
 #include "server/offline.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/backup/file_tree.h"
 #include "server/data_lock.h"
 #include "server/intake/aside.h"

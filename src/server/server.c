@@ -8,7 +8,7 @@
 #include "server/server.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "net/server/http_tls.h"
 #include "net/server/listen.h"
 #include "server/backup/backup.h"

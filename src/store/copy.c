@@ -2,7 +2,7 @@
 #include "store/copy.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/batches.h"
 #include "store/tables.h"
 

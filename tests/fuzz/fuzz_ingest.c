@@ -3,7 +3,7 @@
  *
  * The first bytes of an input choose the encoding, how the body is cut, and what its sender says
  * of it; the rest is the body. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/intake/ingest.h"
 #include "tests/fuzz/check.h"
 #include "wire/decode.h"

@@ -1,7 +1,7 @@
 /* rows.c - see rows.h. */
 #include "tests/idle/rows.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 #include "tests/test.h"
 #include "wire/decode.h"

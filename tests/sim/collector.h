@@ -4,7 +4,7 @@
 #define GPUFL_TESTS_SIM_COLLECTOR_H
 
 #include "backend/backend.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <stdatomic.h>
 

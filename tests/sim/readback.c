@@ -1,7 +1,7 @@
 /* readback.c - see readback.h. */
 #include "readback.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 #include "wire/decode.h"
 

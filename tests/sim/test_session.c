@@ -1,6 +1,6 @@
 /* test_session.c - `gpufl sim` from end to end: what the session on disk says is
  * what was generated, to the nanosecond, and the ledger closes. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "readback.h"
 #include "tests/test.h"
 

@@ -3,7 +3,7 @@
  * The number for each thread is the argument (20000 without one). */
 #include "backend/sim/sim.h"
 #include "backend/sim/tally.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "readback.h"
 #include "tests/test.h"
 

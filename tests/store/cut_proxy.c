@@ -1,7 +1,7 @@
 /* cut_proxy.c - see cut_proxy.h. A thread for the connections' arrival, and one for each. */
 #include "cut_proxy.h"
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -6,7 +6,7 @@
 #include "postgres_server.h"
 #include "child_server.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

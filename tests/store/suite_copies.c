@@ -2,7 +2,7 @@
  * the same, whatever the engine. */
 #include "asked.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/copy.h"
 #include "store/page.h"
 #include "store/tables.h"

@@ -2,8 +2,8 @@
 #include "asked.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/thread.h"
+#include "base/file/file.h"
+#include "base/process/thread.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "store/clickhouse/engine.h"
 #include "store/store.h"
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>

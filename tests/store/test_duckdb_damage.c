@@ -6,8 +6,8 @@
 #include "store/duckdb/sql.h"
 #include "store/store.h"
 
-#include "base/file.h"
-#include "base/thread.h"
+#include "base/file/file.h"
+#include "base/process/thread.h"
 
 #include <fcntl.h>
 #include <ftw.h>

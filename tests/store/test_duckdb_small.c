@@ -4,7 +4,7 @@
 #include "pack_folder.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/engine.h"
 #include "store/duckdb/pack.h"

@@ -3,7 +3,7 @@
 #include "damage.h"
 #include "pack_folder.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/engine.h"
 #include "store/duckdb/pack.h"

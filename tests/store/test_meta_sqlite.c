@@ -3,7 +3,7 @@
 #include "meta_place.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "agent/archive/archive.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* restore.c - see archive.h: a session out of the bucket. */
 #include "agent/archive/archive.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

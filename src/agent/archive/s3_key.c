@@ -2,7 +2,7 @@
 #include "agent/archive/s3_key.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* sha256.c - see sha256.h. */
 #include "agent/archive/sha256.h"
 
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "net/client/http_client.h"
 #include "net/server/listen.h"
 

@@ -3,7 +3,7 @@
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "agent/upload_sessions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <limits.h>

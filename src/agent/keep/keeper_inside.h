@@ -6,7 +6,7 @@
 #include "agent/keep/keeper.h"
 #include "agent/keep/keeper_notes.h"
 #include "agent/remote.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "net/client/backoff.h"
 
 #include <pthread.h>

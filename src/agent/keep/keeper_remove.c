@@ -9,7 +9,7 @@
 #include "agent/send/folders.h"
 #include "agent/upload_sessions.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <dirent.h>

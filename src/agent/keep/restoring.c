@@ -4,7 +4,7 @@
 #include "agent/archive/archive.h"
 #include "agent/keep/keeper.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "agent/options/options.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "base/opt_kinds.h"
 #include "net/kafka/kafka.h"

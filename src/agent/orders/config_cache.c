@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "base/log.h"
 

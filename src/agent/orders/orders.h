@@ -10,7 +10,7 @@
 
 #include "agent/options/options.h"
 #include "agent/remote.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <pthread.h>
 #include <signal.h>

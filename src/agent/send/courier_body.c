@@ -2,7 +2,7 @@
 #include "agent/send/courier.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <stdio.h>

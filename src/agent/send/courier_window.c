@@ -3,7 +3,7 @@
 #include "agent/send/courier.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <stdio.h>

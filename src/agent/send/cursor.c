@@ -4,7 +4,7 @@
 #include "agent/part_head.h"
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/keyed.h"
 #include "base/packed/lines.h"
 

@@ -3,7 +3,7 @@
 
 #include "agent/part_head.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/intern.h"
 #include "base/log.h"
 

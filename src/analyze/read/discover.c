@@ -2,7 +2,7 @@
 #include "analyze/read/discover.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/order.h"
 
 #include <dirent.h>

@@ -6,9 +6,9 @@
 #include "analyze/read/feed.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "wire/encode.h"
 
 #include <pthread.h>

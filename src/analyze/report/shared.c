@@ -8,7 +8,7 @@
 #include "analyze/report/page.h"
 
 #include "analyze/common/units.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/spelling.h"
+#include "base/file/file.h"
+#include "base/file/spelling.h"
 #include "symbol/cubin/disassemble.h"
 #include "symbol/cubin/lines.h"
 #include "symbol/cubin/symbols.h"

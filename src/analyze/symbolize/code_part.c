@@ -1,7 +1,7 @@
 /* code_part.c - which part is the one to append to, and doing so. */
 #include "analyze/symbolize/code_part.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 #include "wire/encode.h"
 

@@ -5,9 +5,9 @@
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/file/spelling.h"
 #include "base/order.h"
-#include "base/spelling.h"
 #include "symbol/elf/debug_file.h"
 #include "symbol/symbolizer.h"
 #include "wire/kept_module.h"

@@ -6,7 +6,7 @@
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "symbol/cubin/ptx.h"
 #include "symbol/source_file.h"
 

@@ -4,7 +4,7 @@
  * that a report points at. Other files are available elsewhere, and no report points at them. */
 #include "analyze/symbolize/inside.h"
 
-#include "base/spelling.h"
+#include "base/file/spelling.h"
 #include "symbol/source_file.h"
 
 #include <string.h>

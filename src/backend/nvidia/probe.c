@@ -11,8 +11,8 @@
 #include "backend/nvidia/library/nvml.h"
 #include "backend/nvidia/trace.h"
 #include "base/alloc.h"
-#include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/process/dl.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "backend/sim/generator.h"
 
 #include "backend/sim/workload.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 static struct {
     pthread_mutex_t lock;

@@ -1,7 +1,7 @@
 /* libzstd.c - see libzstd.h. */
 #include "base/packed/libzstd.h"
 
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* fd_thread.c - see fd_thread.h. */
 #include "base/process/fd_thread.h"
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "capture/log/compressor.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/fd_thread.h"
 
 #include <fcntl.h>

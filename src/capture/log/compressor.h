@@ -11,8 +11,8 @@
 #ifndef GPUFL_CAPTURE_LOG_COMPRESSOR_H
 #define GPUFL_CAPTURE_LOG_COMPRESSOR_H
 
+#include "base/process/thread.h"
 #include "base/queue.h"
-#include "base/thread.h"
 #include "capture/log/spool.h"
 
 struct compressor {

@@ -11,7 +11,7 @@
 #ifndef GPUFL_CAPTURE_LOG_DIR_H
 #define GPUFL_CAPTURE_LOG_DIR_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <limits.h>
 

@@ -2,7 +2,7 @@
 #include "capture/log/inside.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/fd_thread.h"
 #include "wire/header.h"
 

@@ -14,7 +14,7 @@
 #include "capture/nvtx/nvtx.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "capture/log/messages.h"
 #include "capture/nvtx/abi.h"
 #include "capture/records/scopes.h"

@@ -3,7 +3,7 @@
 #include "capture/options/file.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 
 #include <stdio.h>

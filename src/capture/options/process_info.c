@@ -2,7 +2,7 @@
 #include "capture/options/process_info.h"
 
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

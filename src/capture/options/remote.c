@@ -8,7 +8,7 @@
 #include "capture/options/file.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <ctype.h>
 #include <limits.h>

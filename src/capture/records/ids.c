@@ -2,7 +2,7 @@
 #include "capture/records/ids.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/fd_thread.h"
 #include "capture/records/occupancy.h"
 

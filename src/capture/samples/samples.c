@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/process/fd_thread.h"
+#include "base/process/thread.h"
 #include "base/ring.h"
-#include "base/thread.h"
 #include "capture/log/messages.h"
 #include "capture/records/sink.h"
 #include "capture/samples/frames.h"

@@ -3,7 +3,7 @@
 #include "capture/session/collector.h"
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "capture/log/messages.h"
 #include "capture/options/process_info.h"
 #include "capture/records/captures.h"

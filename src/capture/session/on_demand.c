@@ -2,7 +2,7 @@
 #include "capture/session/on_demand.h"
 
 #include "base/opt.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "capture/log/messages.h"
 #include "capture/session/engines.h"
 #include "capture/threads/exits.h"

@@ -7,7 +7,7 @@
  * own; nor do those in the public client's format, which cannot say whose samples they are. */
 #include "capture/session/sampling.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "capture/log/messages.h"
 #include "capture/options/process_info.h"
 #include "capture/records/sink.h"

@@ -5,7 +5,7 @@
 #include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <elf.h>
 #include <string.h>

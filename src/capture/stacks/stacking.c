@@ -8,8 +8,8 @@
 
 #include "backend/backend.h"
 #include "base/alloc.h"
+#include "base/file/spelling.h"
 #include "base/printable.h"
-#include "base/spelling.h"
 #include "base/tick.h"
 #include "capture/log/messages.h"
 #include "capture/stacks/folders.h"

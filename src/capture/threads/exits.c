@@ -2,7 +2,7 @@
 #include "capture/threads/exits.h"
 
 #include "base/err.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

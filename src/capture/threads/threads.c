@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "capture/threads/collector_wake.h"
 #include "capture/threads/exits.h"
 

@@ -1,9 +1,9 @@
 /* control.c - see control.h. */
 #include "capture/windows/control.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "capture/windows/windows.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "capture/windows/windows.h"
 
 #include "base/clock.h"
-#include "base/float_env.h"
+#include "base/process/float_env.h"
 #include "capture/log/messages.h"
 #include "capture/threads/collector_wake.h"
 #include "capture/threads/names.h"

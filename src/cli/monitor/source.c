@@ -2,7 +2,7 @@
 #include "cli/monitor/source.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/cmd.h"
 #include "monitor/places.h"
 #include "monitord/live.h"

@@ -8,7 +8,7 @@
 #include "cli/monitor/terminal.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/monitor/screen.h"
 
 #include <fcntl.h>

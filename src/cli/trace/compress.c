@@ -6,7 +6,7 @@
  * well as at level 6, at five times the speed, and somebody waits for the prompt. */
 #include "cli/trace/compress.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/trace/session.h"
 
 #include <ctype.h>

@@ -6,7 +6,7 @@
  * somebody might still append to is never replaced. One thread. */
 #include "cli/trace/finish.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/alive.h"
 #include "cli/cmd.h"
 #include "cli/trace/compress.h"

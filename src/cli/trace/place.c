@@ -6,7 +6,7 @@
  * before it first uses the GPU. One thread. */
 #include "cli/trace/place.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/cmd.h"
 
 #include <ctype.h>

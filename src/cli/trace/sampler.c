@@ -6,7 +6,7 @@
  * runs. */
 #include "cli/trace/sampler.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "capture/log/messages.h"
 #include "capture/options/options.h"

@@ -5,7 +5,7 @@
 #include "cli/trace/seen.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "cli/trace/session.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/fd_thread.h"
 #include "wire/end.h"
 

@@ -5,7 +5,7 @@
  * machine (fs.inotify limits), opening fails and the caller says so. */
 #include "cli/trace/watch.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
  * driver. One thread. */
 #include "cli/trace/why.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "capture/options/options.h"
 #include "cli/trace/words.h"
 

@@ -2,7 +2,7 @@
 #include "cli/trace/words.h"
 
 #include "backend/vendor.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdio.h>
 #include <string.h>

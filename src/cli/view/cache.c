@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/order.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "cli/view/server.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/cmd.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "net/client/http_client.h"
 
 #include "base/alloc.h"
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <curl/curl.h>
 #include <errno.h>

@@ -2,10 +2,10 @@
 #include "net/kafka/library.h"
 
 #include "base/alloc.h"
-#include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/dl.h"
 
 #include <ctype.h>
 #include <pthread.h>

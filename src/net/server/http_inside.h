@@ -8,7 +8,7 @@
 #ifndef GPUFL_NET_SERVER_HTTP_INSIDE_H
 #define GPUFL_NET_SERVER_HTTP_INSIDE_H
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "net/server/http.h"
 
 #include <microhttpd.h>

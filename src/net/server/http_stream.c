@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "net/server/workers.h"
 
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "server/analysis/outcome.h"
 
 #include <errno.h>

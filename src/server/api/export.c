@@ -8,7 +8,7 @@
 #include "server/request/session_ref.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "net/server/http_pipe.h"
 #include "server/common/logs.h"
 #include "wire/encode.h"

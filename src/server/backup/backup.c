@@ -2,7 +2,7 @@
 #include "server/backup/backup.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/backup/file_tree.h"
 #include "store/copy.h"
 

@@ -2,7 +2,7 @@
 #include "server/backup/file_tree.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/intern.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "store/store.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* intake.c - the order of the parts; see intake.h. */
 #include "server/intake/intake.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "server/intake/aside.h"
 

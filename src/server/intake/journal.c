@@ -12,7 +12,7 @@
 #include "server/intake/journal.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "server/intake/journal_inside.h"
 

@@ -5,7 +5,7 @@
  * file before anything else happens to the segment. Bytes that the disk does not return are
  * neither: they may be readable the next time, so the start fails and nothing is touched. */
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "server/intake/journal_inside.h"
 

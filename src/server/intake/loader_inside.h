@@ -3,7 +3,7 @@
 #ifndef GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 #define GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "server/intake/loader.h"
 #include "server/intake/loader_queue.h"
 

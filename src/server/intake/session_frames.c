@@ -2,7 +2,7 @@
 #include "server/intake/session_frames.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/intake/frame.h"
 
 #include <errno.h>

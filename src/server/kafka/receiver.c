@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "net/kafka/kafka.h"
 
 #include <inttypes.h>

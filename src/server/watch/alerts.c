@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "net/client/http_client.h"
 #include "server/auth/secret.h"
 

@@ -6,7 +6,7 @@
 #ifndef GPUFL_SERVER_WATCH_JANITOR_H
 #define GPUFL_SERVER_WATCH_JANITOR_H
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "meta/meta.h"
 #include "server/intake/sessions.h"
 #include "store/store.h"

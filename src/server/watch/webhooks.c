@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/process/thread.h"
 #include "base/region.h"
-#include "base/thread.h"
 #include "net/client/address.h"
 #include "net/client/backoff.h"
 #include "net/client/http_client.h"

@@ -14,7 +14,7 @@
 #include "stack/python/dynsym.h"
 #include "stack/python/inside.h"
 
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <dlfcn.h>
 #include <elf.h>

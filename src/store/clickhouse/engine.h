@@ -15,7 +15,7 @@
 #include "store/session_list.h"
 #include "store/tables.h"
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <stdatomic.h>
 

@@ -1,8 +1,8 @@
 /* duck.c - one attempt a process to open libduckdb. */
 #include "store/duckdb/duck.h"
 
-#include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/process/dl.h"
 
 #include <limits.h>
 #include <pthread.h>

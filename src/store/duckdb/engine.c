@@ -8,7 +8,7 @@
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <inttypes.h>
 #include <limits.h>

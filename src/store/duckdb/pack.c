@@ -2,7 +2,7 @@
 #include "store/duckdb/pack_inside.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/intern.h"
 #include "store/session_list.h"
 

@@ -9,7 +9,7 @@
 #include "store/duckdb/pack_inside.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "store/tables.h"
 

@@ -7,7 +7,7 @@
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/sandbox.h"
 #include "store/duckdb/select_cells.h"
 

@@ -7,7 +7,7 @@
 #include "store/duckdb/engine.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "store/duckdb/session_twice.h"
 #include "store/duckdb/small.h"

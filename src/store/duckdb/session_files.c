@@ -5,7 +5,7 @@
  * session deletes both. */
 #include "store/duckdb/engine.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/duckdb/small.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef GPUFL_STORE_DUCKDB_WATCH_H
 #define GPUFL_STORE_DUCKDB_WATCH_H
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "store/duckdb/duck.h"
 
 #include <stdatomic.h>

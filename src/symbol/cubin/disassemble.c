@@ -4,7 +4,7 @@
 #include "backend/vendor.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/spawn.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "symbol/cubin/lines.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/order.h"
 #include "symbol/elf/file.h"
 

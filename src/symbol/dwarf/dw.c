@@ -1,7 +1,7 @@
 /* dw.c - one attempt per process to open libdw. */
 #include "symbol/dwarf/dw.h"
 
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "symbol/elf/debug_file.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "symbol/elf/unpack.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "symbol/elf/file.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "symbol/elf/unpack.h"
 
 #include "base/alloc.h"
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * server's own, and left alone where the answer is none. */
 #include "agent/orders/config_cache.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

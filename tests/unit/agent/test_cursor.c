@@ -1,6 +1,6 @@
 /* What the agent remembers on disk: marks and sessions that are done, over restarts and crashes. */
 #include "agent/send/cursor.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

@@ -1,7 +1,7 @@
 /* Which folders are sessions, what is reported of them, and what is gone. */
 #include "agent/send/folders.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

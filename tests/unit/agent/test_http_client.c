@@ -3,7 +3,7 @@
 #include "net/client/http_client.h"
 #include "tests/test.h"
 
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

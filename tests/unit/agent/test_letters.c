@@ -1,7 +1,7 @@
 /* Dead letters: kept byte by byte, over restarts and crashes, and gone when they were delivered. */
 #include "agent/send/letters.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "backend/nvidia/library/nvml.h"
-#include "base/dl.h"
+#include "base/process/dl.h"
 #include "tests/test.h"
 
 /* ---- the library, in place of dl.c ------------------------------------------------------- */

@@ -10,7 +10,7 @@
 
 #include "backend/nvidia/library/cupti.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 
 static char root[] = "/tmp/gpufl-search-XXXXXX";

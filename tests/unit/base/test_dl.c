@@ -1,5 +1,5 @@
 /* test_dl.c - a library of our own, found, opened and read. Runs beside it. */
-#include "base/dl.h"
+#include "base/process/dl.h"
 #include "tests/test.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* test_fd_thread.c - files that the program cannot reach by their descriptors, and what of the
  * program's such a thread does not hold. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/process/fd_thread.h"
 #include "tests/test.h"
 

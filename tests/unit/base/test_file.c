@@ -1,6 +1,6 @@
 /* test_file.c - paths, directories, reading, compressing, and what goes wrong. */
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 

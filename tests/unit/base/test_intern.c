@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/intern.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "tests/test.h"
 
 #include <stdatomic.h>

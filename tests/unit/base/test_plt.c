@@ -1,5 +1,5 @@
 /* test_plt.c - calls between two libraries, led through a function of the test. */
-#include "base/plt.h"
+#include "base/process/plt.h"
 #include "tests/test.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* test_queue.c - order, and many producers against one consumer. */
+#include "base/process/thread.h"
 #include "base/queue.h"
-#include "base/thread.h"
 #include "tests/test.h"
 
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* test_ring.c - order, fullness, wrap-around, and two threads. */
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/process/thread.h"
 #include "base/ring.h"
-#include "base/thread.h"
 #include "tests/test.h"
 
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* test_spelling.c - paths that are no UTF-8 as text, and back. */
-#include "base/spelling.h"
+#include "base/file/spelling.h"
 #include "tests/test.h"
 
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 /* test_thread.c - what a started thread looks like, and wake-ups. */
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "tests/test.h"
 
 #include <signal.h>

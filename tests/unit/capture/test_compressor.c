@@ -3,7 +3,7 @@
 #include "tests/test.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 #include "tests/unit/support/parts.h"
 

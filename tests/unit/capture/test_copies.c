@@ -4,7 +4,7 @@
 #include "tests/unit/support/session_log.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #include "tests/test.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "capture/log/messages.h"
 #include "stack/native/modules.h"
 #include "symbol/elf/symbols.h"

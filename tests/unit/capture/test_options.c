@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include "tests/unit/support/document.h"

@@ -2,7 +2,7 @@
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/process/fd_thread.h"
 #include "tests/unit/support/tmpdir.h"

@@ -2,7 +2,7 @@
 #include "capture/log/spool.h"
 #include "tests/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/unit/support/parts.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "tests/unit/support/writer_fixture.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/support/writer_fixture.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 
 #include <limits.h>

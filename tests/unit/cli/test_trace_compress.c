@@ -2,7 +2,7 @@
 #include "cli/trace/compress.h"
 #include "tests/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "cli/trace/compress.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

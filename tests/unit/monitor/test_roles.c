@@ -5,7 +5,7 @@
 #include "tests/test.h"
 
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "tests/test.h"
 
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #include "monitord/journal.h"
 #include "tests/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Messages to and from librdkafka's mock cluster: what arrives, what each error becomes, what a
  * group has after a member that ended. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "net/kafka/kafka.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"

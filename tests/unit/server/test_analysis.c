@@ -1,7 +1,7 @@
 /* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
  * what their report says. */
 #include "analyze/report/kernels/view.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/analysis/analysis.h"
 #include "server/analysis/columns_report.h"
 #include "tests/test.h"

@@ -3,7 +3,7 @@
  * not be loaded of it is said. */
 #include "analyze/read/discover.h"
 #include "analyze/report/report.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 #include "server/analysis/columns_report.h"
 #include "tests/test.h"

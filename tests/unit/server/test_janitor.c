@@ -5,7 +5,7 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/watch/janitor.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_journal.c - what was acknowledged comes back; the ceiling and the full disk refuse without
  * harm; segments go when they are done; many write at once. Damage: test_journal_damage.c. */
 #include "base/err.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 #include "tests/test.h"
 #include "tests/unit/support/journal_fixture.h"
 #include "tests/unit/support/tmpdir.h"

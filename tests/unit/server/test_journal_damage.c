@@ -3,7 +3,7 @@
  * kill at any moment. */
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/journal_fixture.h"
 #include "tests/unit/support/tmpdir.h"

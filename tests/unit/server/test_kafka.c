@@ -1,6 +1,6 @@
 /* Headers of Kafka's messages, and the folder of what is refused or waits. */
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/kafka/spool.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"

@@ -1,6 +1,6 @@
 /* test_loader_failures.c - sessions whose store fails: their rows are loaded once it is well, or
  * set aside where it stays broken, and other sessions are not held up. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/intake/aside.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"

@@ -1,6 +1,6 @@
 /* test_loader_queue.c - whose turn it is: no workspace holds up another, small sessions come first,
  * and nothing waits for ever. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/intake/loader_queue.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"

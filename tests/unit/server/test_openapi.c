@@ -4,7 +4,7 @@
 #include "tests/test.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_rights.c - the table of rights, cell by cell as it was meant, and unknown words. */
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "server/auth/rights.h"
 #include "tests/test.h"
 

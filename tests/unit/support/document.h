@@ -4,7 +4,7 @@
 #define GPUFL_TESTS_DOCUMENT_H
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "net/server/http_stream.h"
 #include "tests/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <fcntl.h>
 #include <pthread.h>

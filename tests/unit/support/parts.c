@@ -1,7 +1,7 @@
 /* parts.c - see parts.h. */
 #include "tests/unit/support/parts.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/packed/lines.h"
 #include "wire/decode.h"
 

@@ -4,7 +4,7 @@
 #include "analyze/read/feed.h"
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "symbol/source_file.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"

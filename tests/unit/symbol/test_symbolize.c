@@ -4,8 +4,8 @@
 
 #include "analyze/model/load.h"
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/thread.h"
+#include "base/file/file.h"
+#include "base/process/thread.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"
 

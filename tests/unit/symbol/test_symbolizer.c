@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "symbol/elf/debug_file.h"
 #include "symbol/names/demangle.h"
 #include "tests/unit/support/tmpdir.h"

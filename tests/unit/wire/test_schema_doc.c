@@ -2,7 +2,7 @@
 #include "tests/test.h"
 #include "wire/schema_doc.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "backend/nvidia/library/profiler_host.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

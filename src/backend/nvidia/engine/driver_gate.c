@@ -3,7 +3,7 @@
 
 #include "backend/nvidia/engine/time.h"
 #include "base/clock.h"
-#include "base/float_env.h"
+#include "base/process/float_env.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "backend/nvidia/life/suspend.h"
 #include "backend/nvidia/record/activity_kinds.h"
 #include "backend/nvidia/trace.h"
-#include "base/float_env.h"
+#include "base/process/float_env.h"
 
 #include <pthread.h>
 

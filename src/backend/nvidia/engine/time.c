@@ -2,7 +2,7 @@
 #include "backend/nvidia/engine/time.h"
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include <pthread.h>
 

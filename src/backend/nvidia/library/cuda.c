@@ -7,7 +7,7 @@
 #include "backend/nvidia/library/cuda.h"
 
 #include "base/alloc.h"
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
 
 #include "backend/nvidia/library/cuda.h"
 #include "base/alloc.h"
-#include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/process/dl.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_CUPTI_H
 
 #include "backend/nvidia/abi/cupti.h"
-#include "base/dl.h"
 #include "base/err.h"
+#include "base/process/dl.h"
 
 #include <stdbool.h>
 

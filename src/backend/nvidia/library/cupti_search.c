@@ -12,7 +12,7 @@
 #include "backend/nvidia/library/cupti.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <glob.h>
 #include <limits.h>

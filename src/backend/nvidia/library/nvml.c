@@ -7,7 +7,7 @@
  * instead of waiting for them. */
 #include "backend/nvidia/library/nvml.h"
 
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

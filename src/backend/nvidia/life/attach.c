@@ -9,7 +9,7 @@
 #include "backend/nvidia/record/launches.h"
 #include "backend/nvidia/record/records.h"
 #include "base/clock.h"
-#include "base/float_env.h"
+#include "base/process/float_env.h"
 
 #include <time.h>
 

@@ -9,10 +9,10 @@
  * load and a jump. `lock` is held while the first use is handled, by that thread alone. */
 #include "backend/nvidia/life/cupti_users.h"
 
-#include "base/dl.h"
-#include "base/file.h"
-#include "base/plt.h"
-#include "base/thread.h"
+#include "base/file/file.h"
+#include "base/process/dl.h"
+#include "base/process/plt.h"
+#include "base/process/thread.h"
 
 #include <dlfcn.h>
 #include <limits.h>

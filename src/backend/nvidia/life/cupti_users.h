@@ -5,8 +5,8 @@
  * first (ADR 18). Two signs tell that it uses CUPTI:
  *   - its executable needs libcupti: it was built to use CUPTI;
  *   - it calls a function by which every use of CUPTI begins (the table is in the .c file), from
- *     any of its libraries. Such calls are led through functions of ours (base/plt.h), also those
- *     that a library finds with dlsym.
+ *     any of its libraries. Such calls are led through functions of ours (base/process/plt.h),
+ *     also those that a library finds with dlsym.
  * A library that only links or loads libcupti (PyTorch, XLA, Triton) is no sign.
  *
  * Limits: a library that is loaded while the program runs is led from the collector's next round

@@ -7,7 +7,7 @@
 #include "backend/nvidia/life/graph_cuts.h"
 #include "backend/nvidia/record/records.h"
 #include "base/clock.h"
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* test_insights.c - all rules together: clean programs, order, failing memory, and the document. */
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 

@@ -6,7 +6,7 @@
 
 #include "analyze/insight/profile.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_passes.c - passes of one command in the report: each kind of data from its pass, none
  * twice; the report says what was alike, what was not, and what is not known. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"
 #include "tests/unit/support/reported.h"

@@ -5,7 +5,7 @@
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/float_env.h"
+#include "base/process/float_env.h"
 
 #include <errno.h>
 #include <string.h>

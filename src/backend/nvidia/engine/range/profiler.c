@@ -12,7 +12,7 @@
 #include "backend/nvidia/record/call_table.h"
 #include "backend/nvidia/record/records.h"
 #include "base/clock.h"
-#include "base/float_env.h"
+#include "base/process/float_env.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *
  * Invariant: cells of a library with RELRO are read-only after loading. The page is made
  * writable for the one store and read-only again; other threads read the old or the new address. */
-#include "base/plt.h"
+#include "base/process/plt.h"
 
 #include <elf.h>
 #include <link.h>

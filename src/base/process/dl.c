@@ -2,10 +2,10 @@
  *
  * A vendor library that the program has loaded comes first everywhere: two copies
  * of one vendor's library in a process do not know of each other. */
-#include "base/dl.h"
+#include "base/process/dl.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <dlfcn.h>
 #include <limits.h>

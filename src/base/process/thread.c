@@ -8,7 +8,7 @@
  * A thread inherits the floating-point environment of its creator, and the host may
  * have turned traps on. Ours begin with the default environment, before anything
  * else: an inexact division of ours must not be the host's SIGFPE. */
-#include "base/thread.h"
+#include "base/process/thread.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

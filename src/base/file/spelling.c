@@ -1,5 +1,5 @@
 /* spelling.c - see spelling.h. */
-#include "base/spelling.h"
+#include "base/file/spelling.h"
 
 #include "base/buf.h"
 

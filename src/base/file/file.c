@@ -2,7 +2,7 @@
  *
  * Everything is written with write(2), never through a mapping: a full disk is
  * an error here and would be a SIGBUS there. */
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include "base/alloc.h"
 #include "base/zmem.h"
