@@ -349,6 +349,19 @@ class Restores(Case):
         self.restore("--since", "2001-01-02")
         self.assertEqual([p.name for p in self.into.iterdir()], ["new"])
 
+    def test_from_a_list_of_several_pages(self):
+        self.session("last", lines=5)
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+        others = self.object_of("last", "device.log").parents[1] / "first"  # a page has 1000 objects
+        others.mkdir()
+        for n in range(1001):
+            (others / f"{n:04}._S3rver_object").write_bytes(b"")
+        proxy = self.proxy()
+        self.restore("--since", "2000-01-01", url=proxy.url)
+        self.assertEqual([p.name for p in self.into.iterdir()], ["last"])
+        self.assertEqual(sum("continuation-token=" in path for _, path in proxy.seen), 1)
+
 
 class Reads(Case):
     """`gpufl` on sessions of an archive, without the agent's options: as AWS's tools, by the environment."""

@@ -110,7 +110,7 @@ class Faults(Case):
         self.assertEqual(set(self.store.manifests(PREFIX)), set(logs))
         for _ in range(20):  # what a fault that is none to wait for leaves out, comes the next time
             ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
-                                  "--timeout", "1s", "--since", "2020-01-01"], capture_output=True, text=True,
+                                  "--timeout", "5s", "--since", "2020-01-01"], capture_output=True, text=True,
                                  timeout=4 * s3_run.PATIENCE, check=False, env=s3_run.environment(self.proxy.url))
             if ran.returncode == 0 or len(list(self.into.iterdir())) == len(logs):
                 break
