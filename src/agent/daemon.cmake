@@ -6,6 +6,7 @@ gpufl_module(agent-daemon
     daemon/daemon.c
     daemon/names.c
     daemon/publish.c
+    daemon/recheck.c
     daemon/sessions.c
     keep/keeper.c
     keep/keeper_notes.c

@@ -74,8 +74,7 @@ struct remote_body {
 
 /* All: 0 where there was an answer, whatever its status; else as http_client_send. */
 int remote_ask_positions(struct remote *r, const char *session, struct remote_positions *out,
-                         struct remote_answer *a,
-                         struct err *e); /* 404: it knows no such session */
+                         struct remote_answer *a, struct err *e); /* 404: it has no such address */
 int remote_send(struct remote *r, const struct remote_body *b, struct remote_answer *a,
                 struct err *e);
 int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e);

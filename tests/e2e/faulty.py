@@ -12,8 +12,8 @@ import threading
 import zlib
 
 POISON = b"poison"
-FAULTS = ("500", "503", "429", "408", "413", "401", "403", "hang", "cut", "cut_after", "half")
-WEIGHTS = (3, 3, 3, 2, 4, 1, 1, 1, 3, 4, 4)  # what hangs takes seconds
+FAULTS = ("500", "503", "429", "425", "408", "413", "401", "403", "hang", "cut", "cut_after", "half")
+WEIGHTS = (3, 3, 3, 1, 2, 4, 1, 1, 1, 3, 4, 4)  # what hangs takes seconds
 
 
 class Proxy(http.server.ThreadingHTTPServer):

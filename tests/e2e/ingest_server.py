@@ -85,10 +85,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with self.server.lock:
             found = [{"channel": channel, "offset": len(data)}
                      for (session, channel), data in self.server.channels.items() if session == parts[4]]
-        if found:
-            self.answer(200, {"session": parts[4], "channels": found})
-        else:
-            self.problem(404, "no such session")
+        self.answer(200, {"session": parts[4], "channels": found})
 
     def do_POST(self):
         if not self.allowed():

@@ -181,6 +181,51 @@ class Reads(Case):
             log.kernel(1000)
             until(lambda: self.arrived(log) == b"".join(x + b"\n" for x in log.lines["device"]), agent.said)
 
+    def lose(self, keep=()):
+        """The server is as it was before all sessions but these."""
+        with self.server.lock:
+            self.server.channels = {k: v for k, v in self.server.channels.items() if k[0] in keep}
+            self.server.complete = [name for name in self.server.complete if name in keep]
+
+    def test_sessions_that_are_done_are_sent_again_where_the_server_lost_them(self):
+        logs = [Log(self.logs, f"over{n}") for n in range(4)]
+        for n, log in enumerate(logs):
+            log.kernel(n)
+            log.end()
+            os.utime(log.folder, (n + 1, n + 1))  # over3 is the newest
+        names = [log.name for log in logs]
+        with self.agent("--scan", "100ms") as agent:
+            agent.until_done(4)
+            self.lose(keep=("over0", "over1"))  # as with a backup of then
+            until(lambda: sorted(self.server.complete) == names, agent.said)
+            for log in logs:
+                self.until_arrived(log, agent)
+            self.assertEqual(agent.status()["counts"]["lost"], 2)
+            agent.until_done(4)
+            self.assertEqual(agent.kill(signal.SIGTERM), 0)
+        self.lose()
+        with self.agent("--scan", "100ms") as agent:  # which knows by its cursor what was there
+            until(lambda: sorted(self.server.complete) == names, agent.said)
+            for log in logs:
+                self.until_arrived(log, agent)
+            self.assertEqual(agent.status()["counts"]["lost"], 4)
+            asked = len(self.server.requests)
+            until(lambda: len(self.server.requests) > asked + 3, agent.said)  # looks, and is content
+            self.assertEqual(agent.status()["counts"]["lost"], 4)
+
+    def test_a_quiet_channel_is_sent_again_where_the_server_lost_it(self):
+        log = Log(self.logs, "quiet")
+        log.kernel(1)
+        with self.agent() as agent:
+            self.until_arrived(log, agent)
+            self.lose()
+            log.put("system", b'{"type":"kernel","rows":1,"start":[1],"duration":[1]}')
+            self.until_arrived(log, agent)  # of the channel device nothing was written
+            self.lose()
+            log.end()
+            agent.until_done(1)
+            self.until_arrived(log, agent)
+
     def test_names_of_stacks_are_looked_up_here(self):
         folder = self.simulate(100)
         with self.agent() as agent:

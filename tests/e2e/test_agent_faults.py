@@ -3,15 +3,19 @@
 
     test_agent_faults.py GPUFL_AGENT GPUFL_SERVER SOURCE [SECONDS [SEED]]
 
-Sessions are written with rotation while a proxy between agent and server answers 500, 503, 429, 408, 413, 401, 403
-and 400 for one line, hangs, and cuts connections; the server is restarted and killed, the agent killed. At the end the
-lines in the server's store and the dead letters together are the lines of the logs, each once. The report says how
-often each fault happened.
+Sessions are written with rotation while a proxy between agent and server answers 500, 503, 429, 425, 408, 413, 401,
+403 and 400 for one line, hangs, and cuts connections; the server is restarted and killed, the agent killed; the network
+of a namespace goes down and comes back, the agent's clock jumps, the disk of its state is full, the server loses all
+that it had and is as on its first day. At the end the lines in the server's store and the dead letters together are the lines of the logs, each once. The report says how often each
+fault happened. Above ten minutes the writers are slower, so that a session stays below what one answer of SQL holds.
 """
 import collections
 import json
+import mmap
+import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -23,14 +27,18 @@ import unittest
 import live_server
 from agent_run import PATIENCE, Agent, Log, letters, unzst, until
 from faulty import FAULTS, Proxy
-from live_server import bearer
+from namespace import Loopback
 
 AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 8
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else random.SystemRandom().randrange(1 << 32)
 SESSIONS, ROTATE, KILLS = 20, 6000, 4
-MOST = 60 * SECONDS  # lines of a session
-QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K")
+NETWORK = Loopback()  # before there are threads
+PACE = max(1, SECONDS / 600)  # how much slower the writers of a long run are
+MOST = min(60 * SECONDS, 90_000)  # lines of a session
+CLOCK = AGENT.parent.parent / "tests/libclock_shift.so"  # not built where a sanitizer has to come first
+DAY = 86_400_000_000_000  # ns
+QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K", "--scan", "2s")
 
 
 class Writer(threading.Thread):
@@ -38,7 +46,7 @@ class Writer(threading.Thread):
 
     def __init__(self, folder, number, seed, over):
         super().__init__(daemon=True)
-        self.log, self.number, self.dice, self.over = Log(folder, f"s{number:02}", ROTATE), number, random.Random(seed), over
+        self.log, self.number, self.dice, self.over = Log(folder, f"s{number:02}", int(ROTATE * PACE)), number, random.Random(seed), over
         self.known, self.bad, self.poison = [], 0, 0
 
     def run(self):
@@ -59,10 +67,23 @@ class Writer(threading.Thread):
                     self.poison += 1
                 else:
                     self.log.kernel(correlation)
-            if self.dice.random() < 0.05:
+            if self.dice.random() < 0.05 / PACE:
                 self.log.turn("device", packed=self.dice.random() < 0.5)
-            self.over.wait(self.dice.uniform(0.02, 0.15))
+            self.over.wait(self.dice.uniform(0.02, 0.15) * PACE)
         self.log.end()
+
+
+class Clock:
+    """The agent's clock of the day, that jumps."""
+
+    def __init__(self, path):
+        path.write_bytes(bytes(8))
+        self.environment = {"LD_PRELOAD": str(CLOCK), "CLOCK_SHIFT": str(path)} if CLOCK.exists() else {}
+        with open(path, "r+b") as file:
+            self.shift = mmap.mmap(file.fileno(), 8)
+
+    def jump(self, ns):
+        self.shift[:8] = ns.to_bytes(8, sys.byteorder, signed=True)
 
 
 def correlations(server, headers, session):
@@ -81,44 +102,79 @@ class Faults(unittest.TestCase):
         self.server = live_server.Server(SERVER, self.dir / "server")
         self.owner = live_server.set_up(self.server)
         self.key = live_server.key(self.server, self.owner, "ingest")
+        self.server.process.send_signal(signal.SIGTERM)
+        self.server.process.wait(PATIENCE)
+        self.server.process.stdout.close()
+        shutil.copytree(self.server.folder / "data", self.dir / "backup")
+        self.server.start()
         self.proxy = Proxy(self.server.port, SEED, unzst=unzst)
+        self.clock = Clock(self.dir / "clock")
 
     def tearDown(self):
         self.proxy.close()
         self.server.kill()
         shutil.rmtree(self.dir)
 
-    def torment(self, agent, writers):
-        """Kills agent and server at random moments while the writers write."""
-        dice, end, kills = random.Random(SEED + 1), time.monotonic() + SECONDS, collections.Counter()
-        while time.monotonic() < end or kills["agent killed"] < KILLS or not kills["server killed"]:
+    def agent_killed(self, _):
+        self.agent.kill()
+        self.agent.start()
+
+    def server_killed(self, _):
+        self.server.kill()
+        self.server.start()
+
+    def server_restarted(self, _):
+        self.server.process.send_signal(signal.SIGTERM)
+        self.server.process.wait(PATIENCE)
+        self.server.process.stdout.close()
+        self.server.start()
+
+    def server_loses_its_disk(self, _):
+        """All sessions are gone; what is left is the backup of the first day, with users and keys."""
+        self.server.kill()
+        shutil.rmtree(self.server.folder / "data")
+        shutil.copytree(self.dir / "backup", self.server.folder / "data")
+        self.server.start()
+
+    def network_down(self, dice):
+        with NETWORK.down():
+            time.sleep(dice.uniform(0.1, 1.5))  # how long is what this is about
+
+    def clock_jumps(self, dice):
+        self.clock.jump(dice.randrange(-DAY, DAY))
+
+    def disk_full(self, dice):
+        """No file of the agent's can grow for a while, as on a disk without room."""
+        limits = (1, resource.RLIM_INFINITY), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(self.agent.process.pid, resource.RLIMIT_FSIZE, limits[0])
+        time.sleep(dice.uniform(0.1, 1.0))  # as above
+        resource.prlimit(self.agent.process.pid, resource.RLIMIT_FSIZE, limits[1])
+
+    def torment(self):
+        """Lets things fail at random moments while the writers write: each of them at least once."""
+        dice, end, counts = random.Random(SEED + 1), time.monotonic() + SECONDS, collections.Counter()
+        weights = {"agent_killed": 14, "server_killed": 3, "server_restarted": 3, "disk_full": 2,
+                   **({} if "--meta" in self.server.options else {"server_loses_its_disk": 1}),
+                   **({"network_down": 2} if NETWORK.there else {}), **({"clock_jumps": 3} if CLOCK.exists() else {})}
+        first = dice.sample([*weights, *["agent_killed"] * (KILLS - 1)], len(weights) + KILLS - 1)
+        while time.monotonic() < end or first:
             time.sleep(dice.uniform(0.2, 1.2))  # a random moment is what this is about
-            if dice.random() < 0.7:
-                agent.kill()
-                kills["agent killed"] += 1
-                agent.start()
-            elif dice.random() < 0.5:
-                self.server.kill()
-                kills["server killed"] += 1
-                self.server.start()
-            else:
-                self.server.process.send_signal(signal.SIGTERM)
-                self.server.process.wait(PATIENCE)
-                self.server.process.stdout.close()
-                kills["server restarted"] += 1
-                self.server.start()
-        return kills
+            fault = first.pop() if first else dice.choices(list(weights), list(weights.values()))[0]
+            getattr(self, fault)(dice)
+            counts[fault.replace("_", " ")] += 1
+        return counts
 
     def test_every_line_is_there_once(self):
         over = threading.Event()
         logs = self.dir / "logs"
         writers = [Writer(logs, i, SEED + 10 + i, over) for i in range(SESSIONS)]
-        agent = Agent(AGENT, self.dir / "state", self.proxy.url, [logs], *QUICK, key=self.key)
+        agent = self.agent = Agent(AGENT, self.dir / "state", self.proxy.url, [logs], *QUICK, key=self.key,
+                                   environment=self.clock.environment)
         self.addCleanup(lambda: agent.process and agent.kill())
         agent.start()
         for writer in writers:
             writer.start()
-        kills = self.torment(agent, writers)
+        kills = self.torment()
         self.proxy.share = 0.05
         over.set()
         for writer in writers:

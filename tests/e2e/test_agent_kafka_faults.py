@@ -27,7 +27,8 @@ AGENT, SERVER, MOCK = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 10
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else random.SystemRandom().randrange(1 << 32)
 SESSIONS, ROTATE = 8, 6000
-MOST = 40 * SECONDS  # lines of a session
+PACE = max(1, SECONDS / 600)  # how much slower the writers of a long run are, as in test_agent_faults.py
+MOST = min(40 * SECONDS, 90_000)  # lines of a session
 QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K")
 PRODUCE, FETCH, COMMIT, HEARTBEAT = 0, 1, 8, 12
 # Requests and what they are answered with: errors that pass, and for Produce two that say "never".
@@ -41,7 +42,7 @@ class Writer(threading.Thread):
 
     def __init__(self, folder, number, seed, over):
         super().__init__(daemon=True)
-        self.log, self.number = Log(folder, f"f{number:02}", ROTATE), number
+        self.log, self.number = Log(folder, f"f{number:02}", int(ROTATE * PACE)), number
         self.dice, self.over, self.last = random.Random(seed), over, 0
 
     def run(self):
@@ -57,9 +58,9 @@ class Writer(threading.Thread):
                     self.log.put("device", b"\xff\xfe no JSON %d" % correlation)
                 else:
                     self.log.kernel(correlation)
-            if self.dice.random() < 0.05:
+            if self.dice.random() < 0.05 / PACE:
                 self.log.turn("device", packed=self.dice.random() < 0.5)
-            self.over.wait(self.dice.uniform(0.02, 0.15))
+            self.over.wait(self.dice.uniform(0.02, 0.15) * PACE)
         self.log.end()
 
 

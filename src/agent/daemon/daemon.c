@@ -46,6 +46,7 @@ int daemon_open(struct daemon *d, const struct options *o, const volatile sig_at
                          .stop = stop,
                          .started = clock_real(),
                          .names = SPAWNED_NONE,
+                         .recheck = {.due = clock_mono() + o->scan},
                          .folders = {.free = -1, .watch = {.fd = -1}}};
     pthread_mutex_init(&d->lock, NULL);
     int rc = open_state(d, e);
@@ -196,6 +197,8 @@ static int64_t until_when(const struct daemon *d, int64_t now, bool held)
     int64_t until = folders_next(&d->folders, d->options->delay);
     if (held && d->courier.held > now && d->courier.held < until)
         until = d->courier.held;
+    if (!held && d->recheck.due < until)
+        until = d->recheck.due;
     if (d->names.pid && until > now + SECOND / 10)
         until = now + SECOND / 10;
     bool task = d->asked[CONTROL_FLUSH] || d->asked[CONTROL_DRAIN];
@@ -219,6 +222,8 @@ int daemon_run(struct daemon *d, struct err *e)
         if (do_tasks(d, now))
             break;
         enum courier_step step = may_send(d, now) ? sessions_step(d) : COURIER_HELD;
+        if (step != COURIER_HELD)
+            recheck_step(d, now);
         if (step == COURIER_HELD || step == COURIER_CAUGHT ||
             (step == COURIER_LEFT && d->names.pid)) {
             wait_for_news(d, until_when(d, now, step == COURIER_HELD));

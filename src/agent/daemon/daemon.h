@@ -28,6 +28,14 @@ struct daemon_status {
     struct kafka_statistics kafka;
 };
 
+/* Where the looks back are. */
+struct recheck {
+    int64_t due;  /* CLOCK_MONOTONIC ns */
+    size_t at;    /* the folder of the last look in turn */
+    size_t left;  /* folders to look at, without a pause, since the server has lost something */
+    bool in_turn; /* the next look is at the next folder; else at the newest session */
+};
+
 struct daemon {
     const struct options *options;
     struct cursor *cursor;   /* owned */
@@ -43,6 +51,7 @@ struct daemon {
     struct spawned names; /* of one session at a time */
     int64_t names_until;  /* CLOCK_MONOTONIC ns */
     int32_t names_folder;
+    struct recheck recheck;
     int64_t started; /* CLOCK_REALTIME ns */
     int64_t asked
         [CONTROL_TASKS]; /* CLOCK_MONOTONIC ns: when the loop saw the task; 0: none; -1: in this turn */
@@ -60,14 +69,18 @@ int daemon_open(struct daemon *d, const struct options *o, const volatile sig_at
 int daemon_run(struct daemon *d, struct err *e);
 void daemon_close(struct daemon *d);
 
-/* ---- daemon.c, sessions.c, names.c and publish.c --------------------------------------------- */
+/* ---- daemon.c, sessions.c, names.c, recheck.c and publish.c ---------------------------------- */
 
 /* Opens the sessions in which something happened, and looks at what they have now. */
 void sessions_look(struct daemon *d, int64_t now);
 /* Sends of one session, a body a channel. HELD: not now. CAUGHT: no session has anything. */
 enum courier_step sessions_step(struct daemon *d);
+struct view *sessions_find_view(const struct daemon *d, int32_t folder); /* NULL: not at work */
 /* Says whether all that was there at that time went, or cannot go. */
 bool sessions_idle(const struct daemon *d, int64_t asked);
+
+/* Asks the server whether it still has a session that is done, if it is time for that. */
+void recheck_step(struct daemon *d, int64_t now);
 
 /* The status as JSON; arg is the daemon. [any] */
 void publish_status(void *arg, struct buf *out);

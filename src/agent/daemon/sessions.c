@@ -12,7 +12,7 @@ static const int64_t LATER = 500000000; /* ns, until there may be room for anoth
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-static struct view *find_view(const struct daemon *d, int32_t folder)
+struct view *sessions_find_view(const struct daemon *d, int32_t folder)
 {
     for (size_t i = 0; i < d->view_count; i++)
         if (d->views[i]->folder == folder)
@@ -84,7 +84,7 @@ static void look_session(struct daemon *d, int32_t index, int64_t now)
     const struct view_context x = {
         .cursor = d->cursor, .letters = d->letters, .batch = d->options->batch};
     struct folder *at = &d->folders.items[index];
-    struct view *v = find_view(d, index);
+    struct view *v = sessions_find_view(d, index);
     struct err e = {0};
     if (!v) {
         int64_t stamp = folders_time(at->path);
@@ -181,6 +181,17 @@ static bool is_as_read(struct daemon *d, struct view *v)
     return false;
 }
 
+/* Plain bytes of the session; -1: of windows they are not known. */
+static int64_t sum_of(const struct work *w)
+{
+    int64_t sum = 0;
+    if (w->session && !w->session->ours)
+        return -1;
+    for (size_t i = 0; i < w->course_count; i++)
+        sum += w->courses[i].at > 0 ? w->courses[i].at : 0;
+    return sum;
+}
+
 /* All of the folder is on the server. */
 static enum courier_step settle(struct daemon *d, struct view *v)
 {
@@ -197,6 +208,7 @@ static enum courier_step settle(struct daemon *d, struct view *v)
     int64_t stamp = v->stamp;
     bool named = v->work_count == 1 && strcmp(v->works[0].id, path_base(v->path)) == 0;
     char id[PART_ID_MAX];
+    int64_t sum = v->work_count ? sum_of(&v->works[0]) : -1;
     snprintf(id, sizeof id, "%s", v->work_count ? v->works[0].id : "");
     v->settled = done && named;
     at->done = true;
@@ -205,7 +217,7 @@ static enum courier_step settle(struct daemon *d, struct view *v)
     drop_view(d, v);
     if (!done || !named)
         return COURIER_ON;
-    if (cursor_set_done(d->cursor, id, stamp, &e))
+    if (cursor_set_done(d->cursor, id, stamp, sum, &e))
         return courier_disk(&d->courier, &e);
     keeper_offer(d->keeper, at->path, stamp);
     at->kept = stamp;

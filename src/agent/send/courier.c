@@ -155,7 +155,8 @@ void courier_paid(struct courier *c, int64_t bytes)
 /* ---- the steps of a session ---------------------------------------------------------------- */
 
 /* Takes over what the server says that it has. */
-static void take_positions(struct work *w, const struct remote_positions *p)
+static void take_positions(struct courier *courier, struct work *w,
+                           const struct remote_positions *p)
 {
     for (size_t i = 0; i < w->course_count; i++) {
         struct course *c = &w->courses[i];
@@ -167,6 +168,7 @@ static void take_positions(struct work *w, const struct remote_positions *p)
         /* With a mark, all that the server has may be from a body whose answer nobody saw. */
         if (first)
             c->tried = c->mark >= 0 ? c->server : 0;
+        courier->doubt |= !first && c->server < c->at;
         /* Below a mark nothing is sent again but what the server has lost. */
         if (c->at < 0 || c->server < c->at)
             c->at = c->server;
@@ -187,6 +189,17 @@ static void take_marks(struct work *w)
     w->asked = true;
 }
 
+/* Says whether the server has answered for each channel. */
+static bool is_known(const struct work *w)
+{
+    for (size_t i = 0; i < w->course_count; i++)
+        if (w->courses[i].server < 0)
+            return false;
+    return true;
+}
+
+/* A server that knows nothing of a session says so with 200. 404 is that of a server that has no
+ * such address: what it took is known by its answers to bodies alone. */
 static enum courier_step ask(struct courier *c, struct work *w)
 {
     struct remote_positions p;
@@ -203,9 +216,26 @@ static enum courier_step ask(struct courier *c, struct work *w)
     if (unknown)
         x.answer.status = 200;
     enum courier_step step = courier_judge(c, &x, &good);
-    if (good)
-        take_positions(w, &p);
+    if (good && !(unknown && is_known(w)))
+        take_positions(c, w, &p);
+    w->asked |= good;
     return step;
+}
+
+int64_t courier_has(struct courier *c, const char *session)
+{
+    struct remote_positions p;
+    struct remote_answer a;
+    int64_t sum = 0;
+    if (remote_ask_positions(c->remote, session, &p, &a, NULL))
+        return -1;
+    if (a.status == 410)
+        return COURIER_UNWANTED;
+    if (a.status != 200)
+        return -1;
+    for (unsigned i = 0; i < p.count; i++)
+        sum += p.items[i].offset;
+    return sum;
 }
 
 enum courier_step courier_step(struct courier *c, struct view *v, struct work *w)
@@ -252,6 +282,11 @@ enum courier_step courier_complete(struct courier *c, struct view *v, struct wor
     (void)v;
     if (w->closed)
         return COURIER_CAUGHT;
+    if (!w->checked && w->session->ours && !remote_is_blind(c->remote)) {
+        w->checked = true;
+        w->asked = false;
+        return COURIER_ON;
+    }
     struct remote_positions ends = ends_of(w);
     x.rc = remote_complete_at(c->remote, w->id, &ends, &x.answer, &x.e);
     enum courier_step step = courier_judge(c, &x, &good);

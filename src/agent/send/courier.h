@@ -33,6 +33,7 @@ enum courier_hold { HOLD_NONE, HOLD_WAIT, HOLD_KEY, HOLD_DISK };
     N(dead_lines, "Lines and windows set aside as dead letters")                                   \
     N(unnamed_lines, "Lines of windows that the server left out and did not name")                 \
     N(completed, "Sessions called complete")                                                       \
+    N(lost, "Sessions that the server had lost, and that are sent again")                          \
     N(blocked, "Times that a channel could not go on")                                             \
     N(disk_errors, "Times that the state could not be written")
 
@@ -52,6 +53,7 @@ struct courier {
     int64_t held;     /* CLOCK_MONOTONIC ns: nothing is sent before */
     int64_t in_state; /* since when it is held, or is not */
     int64_t tokens, filled;
+    bool doubt; /* the server has less than it had: perhaps it lost more than what was asked for */
     const volatile sig_atomic_t *stop;
 
     pthread_mutex_t lock;
@@ -85,10 +87,15 @@ enum courier_step {
     COURIER_LEFT,   /* this channel or session cannot go on for now */
 };
 
+#define COURIER_UNWANTED INT64_MAX
+
 /* One body of each channel of the session, at most. */
 enum courier_step courier_step(struct courier *c, struct view *v, struct work *w);
-/* Tells the server that the session is complete. */
+/* Tells the server that the session is complete, after it said once more what it has. */
 enum courier_step courier_complete(struct courier *c, struct view *v, struct work *w);
+/* Plain bytes that the server has of a session's channels together; COURIER_UNWANTED: it was
+ * deleted there; -1: not known now. */
+int64_t courier_has(struct courier *c, const char *session);
 /* Sends a dead letter once more; *delivered says whether it arrived. Non-zero: not now. */
 int courier_letter(struct courier *c, const char *session, const char *channel,
                    const struct letter *a, int fd, bool *delivered);

@@ -154,8 +154,11 @@ static enum courier_step conflict(struct courier *c, struct errand *x)
     char why[416];
     if (a->offset < 0 || ++o->stuck > CONFLICTS)
         return courier_block(c, x, "the server answers 409: %s", a->detail);
-    if (a->offset < o->at)
+    if (a->offset < o->at) { /* other channels may have lost something, too */
+        x->work->asked = false;
+        c->doubt = true;
         return stand(c, x, a->offset);
+    }
     snprintf(why, sizeof why, "%s answers 409: %.300s", remote_asked(c->remote), a->detail);
     courier_hold_until(c, HOLD_WAIT, clock_mono() + c->options->wait_least, why);
     return COURIER_HELD;

@@ -28,7 +28,8 @@ struct key {
 
 struct item {
     struct key key;
-    int64_t at; /* of a session that is done: its stamp */
+    int64_t at;  /* of a session that is done: its stamp */
+    int64_t sum; /* of a session that is done; -1: not known */
     bool set;
 };
 
@@ -58,7 +59,7 @@ static struct item *find(const struct cursor *c, const char *session, const char
     return item && item->set ? item : NULL;
 }
 
-static int put(struct cursor *c, const struct key *k, int64_t at, bool set)
+static int put(struct cursor *c, const struct key *k, int64_t at, int64_t sum, bool set)
 {
     uint32_t i;
     int rc = keyed_put(&c->items, k, &i, NULL);
@@ -68,27 +69,28 @@ static int put(struct cursor *c, const struct key *k, int64_t at, bool set)
     c->live += set - item->set;
     c->done += *k->channel ? 0 : set - item->set;
     item->at = at;
+    item->sum = sum;
     item->set = set;
     return 0;
 }
 
 /* ---- on disk ------------------------------------------------------------------------------- */
 
-static int item_line(char out[LINE_MOST], const struct key *k, int64_t at)
+static int item_line(char out[LINE_MOST], const struct key *k, int64_t at, int64_t sum)
 {
     if (!*k->channel)
-        return snprintf(out, LINE_MOST, "d %s %" PRId64 "\n", k->session, at);
+        return snprintf(out, LINE_MOST, "d %s %" PRId64 " %" PRId64 "\n", k->session, at, sum);
     return snprintf(out, LINE_MOST, "m %s %s %" PRId64 "\n", k->session, k->channel, at);
 }
 
 static int take_line(struct cursor *c, const char *line)
 {
     struct key k = {0};
-    int64_t at;
-    if (sscanf(line, "d %63s %" SCNd64, k.session, &at) == 2)
-        return put(c, &k, at, at != -1);
+    int64_t at, sum = -1;
+    if (sscanf(line, "d %63s %" SCNd64 " %" SCNd64, k.session, &at, &sum) >= 2)
+        return put(c, &k, at, sum, at != -1);
     if (sscanf(line, "m %63s %23s %" SCNd64, k.session, k.channel, &at) == 3)
-        return put(c, &k, at, at >= 0);
+        return put(c, &k, at, -1, at >= 0);
     return 0;
 }
 
@@ -144,7 +146,7 @@ static int write_items(const struct cursor *c, int fd)
     for (size_t i = 1; !rc && i < c->items.count; i++) {
         const struct item *item = keyed_at(&c->items, i);
         if (item->set)
-            buf_put(&b, line, (size_t)item_line(line, &item->key, item->at));
+            buf_put(&b, line, (size_t)item_line(line, &item->key, item->at, item->sum));
         if (b.len > (64 << 10) || i + 1 == c->items.count) {
             rc = buf_error(&b) ? -ENOMEM : file_write_all(fd, b.data, b.len);
             buf_clear(&b);
@@ -179,10 +181,10 @@ static int rewrite(struct cursor *c, struct err *e)
     return 0;
 }
 
-static int append(struct cursor *c, const struct key *k, int64_t at, bool sync, struct err *e)
+static int append(struct cursor *c, const struct item *item, bool sync, struct err *e)
 {
     char line[LINE_MOST];
-    int n = item_line(line, k, at);
+    int n = item_line(line, &item->key, item->at, item->sum);
     off_t before = lseek(c->fd, 0, SEEK_END);
     int failed = file_write_shielded(c->fd, line, (size_t)n);
     if (!failed && sync && fdatasync(c->fd))
@@ -196,13 +198,10 @@ static int append(struct cursor *c, const struct key *k, int64_t at, bool sync, 
     return c->lines > 4 * c->live + SPARE_LINES ? rewrite(c, e) : 0;
 }
 
-static int set(struct cursor *c, const char *session, const char *channel, int64_t at, bool sync,
-               struct err *e)
+static int set(struct cursor *c, const struct item *item, bool sync, struct err *e)
 {
-    struct key k;
-    make_key(&k, session, channel);
-    int rc = append(c, &k, at, sync, e);
-    if (!rc && put(c, &k, at, at != -1))
+    int rc = append(c, item, sync, e);
+    if (!rc && put(c, &item->key, item->at, item->sum, item->at != -1))
         rc = err_nomem(e);
     return rc;
 }
@@ -281,7 +280,9 @@ int64_t cursor_mark(const struct cursor *c, const char *session, const char *cha
 int cursor_set_mark(struct cursor *c, const char *session, const char *channel, int64_t at,
                     bool sync, struct err *e)
 {
-    return cursor_mark(c, session, channel) == at ? 0 : set(c, session, channel, at, sync, e);
+    struct item item = {.at = at, .sum = -1};
+    make_key(&item.key, session, channel);
+    return cursor_mark(c, session, channel) == at ? 0 : set(c, &item, sync, e);
 }
 
 bool cursor_is_done(const struct cursor *c, const char *session, int64_t stamp)
@@ -290,15 +291,24 @@ bool cursor_is_done(const struct cursor *c, const char *session, int64_t stamp)
     return item && item->at == stamp;
 }
 
-int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, struct err *e)
+int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, int64_t sum,
+                    struct err *e)
 {
-    return set(c, session, "", stamp, false, e);
+    struct item item = {.at = stamp, .sum = sum};
+    make_key(&item.key, session, "");
+    return set(c, &item, false, e);
+}
+
+int64_t cursor_done_sum(const struct cursor *c, const char *session)
+{
+    const struct item *item = find(c, session, "");
+    return item ? item->sum : -1;
 }
 
 void cursor_forget(struct cursor *c, const char *session)
 {
     if (find(c, session, ""))
-        (void)set(c, session, "", -1, false, NULL); /* a note too many does no harm */
+        (void)cursor_set_done(c, session, -1, -1, NULL); /* a note too many does no harm */
 }
 
 void cursor_keep_marks(struct cursor *c)

@@ -6,7 +6,8 @@
  * know. A mark is the position before the oldest body whose answer the agent may not have seen:
  * lines of that body which the server left out are not yet among the dead letters, so that the
  * agent sends from the mark again, which the server passes over. A session is done when all of it
- * is on the server and called complete; its stamp is the folder's time then.
+ * is on the server and called complete; its stamp is the folder's time then, its sum the plain
+ * bytes of all its channels, by which a loss on the server is seen later.
  * For the public client's windows a mark is the last number that was dealt with.
  *
  * One file, `cursor`, that grows by lines and is written anew now and then; a mark that is too old
@@ -33,9 +34,12 @@ int cursor_set_mark(struct cursor *c, const char *session, const char *channel, 
                     bool sync, struct err *e);
 
 bool cursor_is_done(const struct cursor *c, const char *session, int64_t stamp);
-/* Notes that a session is done, after the caller has removed its marks. */
-int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, struct err *e);
-/* The session's folder is gone. */
+/* Notes that a session is done, after the caller has removed its marks. sum -1: not known. */
+int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, int64_t sum,
+                    struct err *e);
+/* -1: not known, as of windows and of notes of earlier versions. */
+int64_t cursor_done_sum(const struct cursor *c, const char *session);
+/* The session's folder is gone, or it is to be sent again. */
 void cursor_forget(struct cursor *c, const char *session);
 
 /* For a far end that cannot be asked what it has: the marks are all that is known, and stay when a

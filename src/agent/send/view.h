@@ -39,6 +39,7 @@ struct work {
     struct course *courses;               /* owned */
     size_t course_count, course_cap;
     bool asked;        /* the server's positions are known */
+    bool checked;      /* and were asked for once more at the session's end */
     bool named;        /* names were looked up, or are not wanted */
     bool closed;       /* the server called it deleted, or knows that it is complete */
     uint64_t rejected; /* lines that the server left out */

@@ -202,10 +202,16 @@ void api_session_positions(struct call *c)
         json_out_int(&j, "offset", s->channels[i].offset);
         json_out_close_object(&j);
     }
+    bool dropped = s->dropped;
     pthread_mutex_unlock(&s->lock);
     sessions_put(table, s);
     json_out_close_array(&j);
     json_out_close_object(&j);
+    if (!rc && dropped) {
+        buf_fini(&j.buf);
+        http_problem(c->http, 410, "The session was deleted; it cannot be sent again.");
+        return;
+    }
     if (rc) {
         buf_fini(&j.buf);
         call_fail(c, rc, "session", &e);

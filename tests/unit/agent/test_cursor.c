@@ -28,11 +28,13 @@ TEST(test_what_was_set_is_there_after_a_restart)
     assert_int_equal(cursor_set_mark(c, "one", "scope", 7, false, NULL), 0);
     assert_int_equal(cursor_set_mark(c, "one", "device", 200, false, NULL), 0);
     assert_int_equal(cursor_set_mark(c, "one", "scope", -1, false, NULL), 0);
-    assert_int_equal(cursor_set_done(c, "two", 1234567890123456789, NULL), 0);
+    assert_int_equal(cursor_set_done(c, "two", 1234567890123456789, 77, NULL), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(cursor_mark(c, "one", "device"), 200);
         assert_int_equal(cursor_mark(c, "one", "scope"), -1);
         assert_true(cursor_is_done(c, "two", 1234567890123456789));
+        assert_int_equal(cursor_done_sum(c, "two"), 77);
+        assert_int_equal(cursor_done_sum(c, "one"), -1);
         assert_false(cursor_is_done(c, "two", 1234567890123456788));
         assert_false(cursor_is_done(c, "one", 0));
         assert_int_equal(cursor_done_count(c), 1);
