@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GROW_NS    5000000000
+#define GROW_LEAST 500000000 /* between a session's counts in the small tables */
+#define GROW_MOST  5000000000
+#define GROW_EACH  31250000 /* for each session that is open: 32 writes a second and thread */
 #define RETRY_MOST 60000000000
 #define RETRY_SOON 5000000000    /* where the reason goes by */
 #define HOPE_NS    3600000000000 /* after which frames are set aside that nothing has helped */
@@ -268,11 +270,23 @@ static void put_growth(struct loader_thread *t, struct loading *g)
         log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
 }
 
+/* Pages of a running session show these counts: soon after a commit where few sessions run, later
+ * where many do. */
+static bool growth_is_due(const struct loader_thread *t, const struct loading *g, int64_t now)
+{
+    int64_t after = GROW_EACH * (int64_t)atomic_load_explicit(&t->open, memory_order_relaxed);
+    after = after < GROW_LEAST ? GROW_LEAST : after > GROW_MOST ? GROW_MOST : after;
+    return g->open && g->registry.records != g->registry.told_records &&
+           now - g->registry.told >= after;
+}
+
 /* What follows a commit. */
 static void note_commit(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels)
 {
     g->failures = 0;
     grow(t);
+    if (growth_is_due(t, g, clock_mono()))
+        put_growth(t, g);
     newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
                         g->s->session, clock_real());
     tell(t, g, rows, kernels, false);
@@ -582,9 +596,10 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
         g->end_asked = true;
         loader_ask_end(t->loader, g->s->workspace, g->s->session, false);
     }
-    if (g->open && now - g->registry.told >= GROW_NS && g->registry.records &&
-        now - g->used < GROW_NS)
+    if (growth_is_due(t, g, now)) {
         put_growth(t, g);
+        tell(t, g, 0, 0, false); /* who follows the session asks for its counts */
+    }
     /* Others want the room of what has ended; the public client may still send a late window, and
      * then its decoder must know the names. */
     bool done = g->complete && !g->aside_upto && !g->frames;

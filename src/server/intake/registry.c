@@ -311,6 +311,7 @@ int registry_grow(struct registry *r, struct meta *m, const char *workspace, con
                   int64_t bytes, struct err *e)
 {
     r->told = clock_mono();
+    r->told_records = r->records;
     const struct meta_growth g = {.records = (int64_t)r->records,
                                   .kernels = r->kernels ? (int64_t)r->kernels : META_NONE,
                                   .bytes = bytes,

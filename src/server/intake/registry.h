@@ -53,6 +53,7 @@ struct registry {
     int64_t end;
     uint64_t records, kernels; /* all that is committed */
     int64_t told;              /* CLOCK_MONOTONIC ns of the last registry_grow */
+    uint64_t told_records;     /* which it wrote */
 };
 
 void registry_init(struct registry *r);
