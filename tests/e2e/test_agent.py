@@ -3,6 +3,7 @@
 
     test_agent.py GPUFL GPUFL_AGENT GPUFL_SERVER SOURCE
 """
+import contextlib
 import http.client
 import json
 import os
@@ -635,6 +636,39 @@ class Real(unittest.TestCase):
         answer = self.server.ask("POST", "/api/v1/sql", {"sql": "SELECT correlation FROM kernels ORDER BY 1",
                                                          "sessions": session}, self.owner)
         return [int(r[0]) for r in answer.json()["rows"]] if answer.status == 200 else answer
+
+    def events(self):
+        """The server's events as pages get them: (name, data). Fails where none comes for PATIENCE."""
+        link = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
+        link.request("GET", "/api/v1/live", headers=self.owner)
+        answer = link.getresponse()
+        self.assertEqual(answer.status, 200)
+        answer.readline()  # "retry": it listens
+        end, name = time.monotonic() + PATIENCE, None
+        with contextlib.closing(link), contextlib.closing(answer):
+            for line in answer:
+                self.assertLess(time.monotonic(), end, "no event says so")
+                if line.startswith(b"event: "):
+                    name = line[7:].decode().strip()
+                elif line.startswith(b"data: ") and name:
+                    yield name, json.loads(line[6:])
+
+    def test_events_lead_pages_to_the_counts_of_a_running_session(self):
+        """A page asks when an event comes. After the last one it has all that was written."""
+        log = Log(self.logs, "followed")
+        with self.agent():
+            for written in (3, 5):  # the second time the session is known, and was told of just now
+                with contextlib.closing(self.events()) as events:
+                    for n in range(written):
+                        log.kernel(100 * written + n)
+                    seen = 0
+                    while seen < (3 if written == 3 else 8):
+                        name, data = next(events)
+                        if name == "session" and data["session"] == "followed":
+                            row = self.server.ask("GET", "/api/v1/sessions/followed", headers=self.owner).json()
+                            self.assertEqual(row["state"], "live")
+                            seen = row["kernels"] or 0
+            log.end()
 
     def test_more_bad_lines_than_an_answer_names(self):
         log = Log(self.logs, "bad")
