@@ -8,7 +8,7 @@
 /* The part of a frame that a row compares. */
 enum look { PYTHON_FILE, MODULE, MODULE_BASE, FUNCTION, NATIVE_FILE };
 
-enum match { BEGINS, HAS, IS };
+enum match { BEGINS, HAS, IS, OF_INDUCTOR };
 
 struct rule {
     enum look look;
@@ -36,6 +36,7 @@ static const struct rule rules[] = {
     /* Modules that libraries write to a folder for temporary files, under their own names. */
     {PYTHON_FILE, HAS, "/torch_geometric.nn.", FOLD_LIBRARY, false},
     {PYTHON_FILE, HAS, "/torchinductor_", FOLD_LIBRARY, false}, /* torch.compile */
+    {PYTHON_FILE, OF_INDUCTOR, "", FOLD_LIBRARY, false},        /* in another cache's folder */
 
     {MODULE_BASE, BEGINS, "libgpufl.so", FOLD_DRIVER, false},
 
@@ -113,10 +114,25 @@ static const char *looked_at(const struct fold_frame *f, enum look look)
     return "";
 }
 
+/* ".../ab/cab<49 more>.py": torch.compile names a file "c" and 51 letters and digits (base32) of
+ * the SHA-256 of what it wrote, in a folder of the second and third (torch/_inductor/codecache.py).
+ * The folder of the cache is the user's choice (TORCHINDUCTOR_CACHE_DIR). */
+static bool is_of_inductor(const char *path)
+{
+    enum { NAME = 52, FOLDER = 2 };
+    static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+    const char *base = base_of(path);
+    return *base == 'c' && strspn(base, digits) == NAME && !strcmp(base + NAME, ".py") &&
+           base - path >= FOLDER + 2 && base[-FOLDER - 2] == '/' &&
+           !strncmp(base - FOLDER - 1, base + 1, FOLDER);
+}
+
 static bool matches(const struct rule *r, const char *text)
 {
     size_t len = strlen(r->text);
     switch (r->match) {
+    case OF_INDUCTOR:
+        return is_of_inductor(text);
     case HAS:
         return strstr(text, r->text) != NULL;
     case IS:

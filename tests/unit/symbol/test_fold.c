@@ -20,6 +20,8 @@
 #define CUDA  "/usr/lib/x86_64-linux-gnu/libcuda.so.535.1"
 #define LIBC  "/usr/lib/x86_64-linux-gnu/libc.so.6"
 #define TORCH SITE "/torch/lib/libtorch_cuda.so"
+/* the rest of a name that torch.compile gives a file, after "cab" */
+#define INDUCTOR_49 "thbabborgcusndust3hyrtqk2fxx4kwylblge2ggkel234567"
 
 TEST(test_kinds)
 {
@@ -82,6 +84,25 @@ TEST(test_kinds)
             fail_msg("%zu: %s is %s", i,
                      cases[i].frame.function ? cases[i].frame.function : "without a name",
                      fold_name(fold_classify(&cases[i].frame)));
+}
+
+/* torch.compile's files are a library's in whatever folder its cache is. */
+TEST(test_inductor)
+{
+    static const struct {
+        struct fold_frame frame;
+        enum fold_kind kind;
+    } cases[] = {
+        {PYTHON("call", "/srv/kept/ab/cab" INDUCTOR_49 ".py", 9), FOLD_LIBRARY},
+        {PYTHON("call", "ab/cab" INDUCTOR_49 ".py", 9), FOLD_USER},           /* no folder's name */
+        {PYTHON("call", "/srv/kept/ac/cab" INDUCTOR_49 ".py", 9), FOLD_USER}, /* another folder */
+        {PYTHON("call", "/srv/kept/ab/cab" INDUCTOR_49 "a.py", 9), FOLD_USER},
+        {PYTHON("call", "/srv/kept/ab/cab" INDUCTOR_49 ".pyc", 9), FOLD_USER},
+        {PYTHON("call", "/srv/kept/ab/dab" INDUCTOR_49 ".py", 9), FOLD_USER},
+        {PYTHON("call", "/srv/kept/ab/cab.py", 9), FOLD_USER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(fold_classify(&cases[i].frame), cases[i].kind);
 }
 
 static const struct {
@@ -160,6 +181,8 @@ TEST(test_stacks)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_stacks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_inductor),
+                                       cmocka_unit_test(test_stacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

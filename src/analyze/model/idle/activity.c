@@ -67,6 +67,18 @@ static uint8_t of_frame(const struct model *m, const struct stacks_frame *f)
     return (uint8_t)a;
 }
 
+static bool compiles(uint8_t a)
+{
+    return a >= ACTIVITY_COMPILE_TORCH && a <= ACTIVITY_COMPILE_OTHER;
+}
+
+/* The activity of a stack whose innermost frame has activity a. A compiler that another one calls
+ * works for that one: torch.compile has its Triton kernels compiled. */
+static uint8_t of_stack(uint8_t a, uint8_t caller)
+{
+    return !a || (compiles(a) && compiles(caller)) ? caller : a;
+}
+
 uint8_t *idle_activity_list(const struct model *m)
 {
     const struct stacks *s = &m->stacks;
@@ -76,7 +88,7 @@ uint8_t *idle_activity_list(const struct model *m)
             of[i] = of_frame(m, keyed_at(&s->frames, i));
         for (uint32_t i = 1; i < s->nodes.count; i++) { /* a caller comes before what it calls */
             const struct stacks_node *n = stacks_node_at(s, i);
-            nodes[i] = of[n->frame] ? of[n->frame] : nodes[n->parent];
+            nodes[i] = of_stack(of[n->frame], nodes[n->parent]);
         }
     } else {
         mem_free(nodes);

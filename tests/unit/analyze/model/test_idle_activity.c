@@ -246,6 +246,30 @@ TEST(test_again)
     finder_end();
 }
 
+/* torch.compile has its Triton kernels compiled: both are one activity, its own. A kernel of Triton
+ * that the program launches itself is Triton's. */
+TEST(test_compiler_of_a_compiler)
+{
+    for (int its = 0; its < 2; its++) {
+        begin("nested");
+        int64_t call = finder_python("/srv/app/train.py", "train", 30),
+                outer = called(call, SITE "torch/_dynamo/convert_frame.py", "_compile"),
+                triton = called(its ? outer : call, SITE "triton/compiler/compiler.py", "compile"),
+                step = finder_python("/srv/app/train.py", "step", 9);
+        for (int i = 0; i < 10; i++) {
+            gap(outer, step, 40000000, 8);
+            gap(triton, step, 60000000, 12);
+        }
+        finder_look();
+        const struct insight *i = finder_find("idle_cause", "train.py:30");
+        assert_non_null(i);
+        assert_string_equal(i->title, its ? "Compiling (torch.compile)"
+                                          : "Compiling or tuning Triton kernels");
+        assert_int_equal(finder_fact(i, "activity_samples"), its ? 200 : 120);
+        finder_end();
+    }
+}
+
 /* A copy of ordinary memory that blocks, made by a stack. */
 static void copy_out(int64_t stack, int64_t ns)
 {
@@ -362,11 +386,16 @@ TEST(test_loads)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),     cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_document),   cmocka_unit_test(test_line),
-        cmocka_unit_test(test_own_loader), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_made_for),   cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_native),     cmocka_unit_test(test_loads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_frames),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_document),
+                                       cmocka_unit_test(test_line),
+                                       cmocka_unit_test(test_own_loader),
+                                       cmocka_unit_test(test_again),
+                                       cmocka_unit_test(test_compiler_of_a_compiler),
+                                       cmocka_unit_test(test_made_for),
+                                       cmocka_unit_test(test_spread),
+                                       cmocka_unit_test(test_native),
+                                       cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
