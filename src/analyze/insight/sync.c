@@ -442,6 +442,50 @@ static void put_each_line(const struct model *m, const struct insights *to, size
     buf_str(out, ".");
 }
 
+/* What calls that allocate and free cost: their lines, and the lead that they take. */
+struct memory_calls {
+    int64_t idle, spent; /* ns: GPUs idle in them, all devices; in the calls, none of it twice */
+};
+
+static struct memory_calls memory_calls(const struct model *m)
+{
+    struct memory_calls c = {0};
+    for (size_t i = 0; i < m->sync.lines.count; i++) {
+        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
+                all = sum_sync_blocked(m, l);
+        c.spent = cells_sum(c.spent, all < spent ? all : spent);
+        c.idle = cells_sum(c.idle, cells_sum(l->idle_in[SYNC_FREE], l->idle_in[SYNC_ALLOC]));
+    }
+    return c;
+}
+
+/* Without these calls the host launches earlier, too: what the GPU would be idle less later on is
+ * the first finding's, since one pool mends all lines. */
+static int add_lead(const struct model *m, struct insight *i)
+{
+    struct memory_calls c = memory_calls(m);
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    int64_t wall = sum_steps_time(m),
+            later = gives_back(m, m->sync.memory_lead, c.spent) - gives_back(m, c.idle, c.spent);
+    struct buf text;
+    if (wall <= 0 || later < wall / 1000)
+        return 0;
+    buf_init(&text, TEXT_MAX);
+    buf_printf(&text,
+               "%s While the host was in such calls, nothing new was launched; without them the "
+               "GPU would be idle %s (%s of %s) less later on.",
+               i->text, units_time(a, later), units_percent(b, (double)later, (double)wall),
+               sum_steps_whole(m));
+    int rc = insight_say(&i->text, &text);
+    buf_fini(&text);
+    insight_fact(i, "gpu_idle_later_ns", later);
+    i->gives_back = cells_sum(i->gives_back, later);
+    i->severity = insight_by_share(m, i->gives_back);
+    i->of_rule = true;
+    return rc;
+}
+
 /* One pool mends the loops of all lines: the finding of the line with most of their time has the
  * time of all of them. */
 static int join_allocs(const struct model *m, struct insights *to, size_t first)
@@ -465,7 +509,7 @@ static int join_allocs(const struct model *m, struct insights *to, size_t first)
     most->gives_back = all;
     most->severity = insight_by_share(m, all);
     most->of_rule = true;
-    return rc;
+    return rc ? rc : add_lead(m, most);
 }
 
 int insight_memory_alloc_loop(const struct model *m, struct insights *to)
@@ -480,5 +524,7 @@ int insight_memory_alloc_loop(const struct model *m, struct insights *to)
             visits(l) >= INSIGHT_alloc_calls)
             rc = add_alloc(m, l, to);
     }
-    return rc || to->count < first + 2 ? rc : join_allocs(m, to, first);
+    if (rc || to->count == first)
+        return rc;
+    return to->count > first + 1 ? join_allocs(m, to, first) : add_lead(m, &to->items[first]);
 }

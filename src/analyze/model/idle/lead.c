@@ -19,12 +19,14 @@ enum {
 
 #define LATENCY 20000ll /* ns from a launch to its work on an idle GPU, at most */
 
+#define MEMORY UINT32_MAX
+
 enum { LESS_QUEUE = 4 /* a careful replay: the queue takes 1/LESS_QUEUE of LEAD_LAUNCHES */ };
 
-/* The waits of one thread at a line. */
+/* The waits of one thread at a line, or its calls that allocate and free at any line. */
 struct pair {
-    uint32_t line, thread;
-    int64_t ns; /* not of the key: blocked in what shares are of */
+    uint32_t line, thread; /* line: MEMORY for those */
+    int64_t ns;            /* not of the key: blocked in what shares are of */
 };
 
 /* A replay. Times are ns. */
@@ -65,11 +67,18 @@ static bool is_of_host(const struct idle_kept_gap *g)
     }
 }
 
+/* True for calls that a pool of memory makes needless. */
+static bool is_memory(const struct sync_wait *w)
+{
+    return !w->async && (w->call == SYNC_ALLOC || w->call == SYNC_FREE);
+}
+
 static bool is_own(const struct replay *r, size_t call)
 {
     uint32_t at = r->calls->calls[call];
-    return is_wait(&r->waits->items[at]) && r->lines[at] == r->pair.line &&
-           r->waits->items[at].end > r->begins;
+    const struct sync_wait *w = &r->waits->items[at];
+    bool own = r->pair.line == MEMORY ? is_memory(w) : is_wait(w) && r->lines[at] == r->pair.line;
+    return own && w->end > r->begins;
 }
 
 static bool is_free(const struct replay *r, uint32_t thread)
@@ -156,6 +165,19 @@ static int compare_pairs(const void *a, const void *b)
     return o ? o : ORDER(x->thread, y->thread);
 }
 
+static int add_to_pair(struct keyed *pairs, uint32_t line, const struct sync_wait *w,
+                       int64_t begins)
+{
+    struct pair key = {.line = line, .thread = w->thread};
+    uint32_t at;
+    int rc = keyed_put(pairs, &key, &at, NULL);
+    if (!rc && at) {
+        struct pair *p = keyed_at(pairs, at);
+        p->ns = cells_sum(p->ns, w->end - (w->start > begins ? w->start : begins));
+    }
+    return rc;
+}
+
 /* Sums up the waits by line and thread, and finds the line of each. */
 static int sum_pairs(struct model *m, const struct sync_list *waits, int64_t begins,
                      uint32_t *lines, struct keyed *pairs)
@@ -163,17 +185,14 @@ static int sum_pairs(struct model *m, const struct sync_list *waits, int64_t beg
     int rc = 0;
     for (size_t i = 0; !rc && i < waits->count; i++) {
         const struct sync_wait *w = &waits->items[i];
-        struct pair key = {.thread = w->thread};
-        uint32_t at;
-        if (w->end <= begins || !is_wait(w))
+        if (w->end <= begins)
             continue;
-        rc = sum_sync_line_of(m, w, &lines[i]);
-        key.line = lines[i];
-        rc = rc ? rc : keyed_put(pairs, &key, &at, NULL);
-        if (!rc && at) {
-            struct pair *p = keyed_at(pairs, at);
-            p->ns = cells_sum(p->ns, w->end - (w->start > begins ? w->start : begins));
+        if (is_wait(w)) {
+            rc = sum_sync_line_of(m, w, &lines[i]);
+            rc = rc ? rc : add_to_pair(pairs, lines[i], w, begins);
         }
+        if (!rc && is_memory(w))
+            rc = add_to_pair(pairs, MEMORY, w, begins);
     }
     return rc;
 }
@@ -194,8 +213,13 @@ static int64_t replay_devices(const struct model *m, struct replay *r, bool care
 
 static void replay_pair(struct model *m, struct replay *r)
 {
-    struct sync_line *line = keyed_at(&m->sync.lines, r->pair.line);
+    struct sync_line *line;
     int64_t most = replay_devices(m, r, false), least = replay_devices(m, r, true);
+    if (r->pair.line == MEMORY) {
+        m->sync.memory_lead = cells_sum(m->sync.memory_lead, most);
+        return;
+    }
+    line = keyed_at(&m->sync.lines, r->pair.line);
     line->lead = cells_sum(line->lead, most);
     line->lead_least = cells_sum(line->lead_least, least < most ? least : most);
     line->replayed = true;

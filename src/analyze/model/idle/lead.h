@@ -12,6 +12,9 @@
  * A bound from above: a value that the next launches depend on has to be waited for. Gaps without
  * room in the list of gaps are not counted.
  *
+ * Calls that allocate and free memory are replayed as well, those of all lines together: one pool
+ * makes all of them needless, and while the host is in them it launches nothing either.
+ *
  * A second, careful replay bounds from below what the cure gives back if these waits can go: each
  * wait saves 20 us less, since a call takes time and the GPU begins later than the launch; no gap
  * gets shorter than the GPU itself needs between kernels; gaps stay whose launching thread is not
@@ -24,8 +27,8 @@ struct model;
 enum { LEAD_LAUNCHES = 1024 /* about as many as a driver takes before a launch blocks */ };
 
 /* Adds to each line of m->sync the idle time that the session would not have without its waits
- * (sync_line.lead, and from below lead_least). Call after the gaps are in order, while the waits
- * are known. 0 or GPUFL_E_NOMEM. */
+ * (sync_line.lead, and from below lead_least), and to m->sync that without calls for memory. Call
+ * after the gaps are in order, while the waits are known. 0 or GPUFL_E_NOMEM. */
 int idle_lead_find(struct model *m);
 
 #endif

@@ -528,6 +528,7 @@ int sum_sync_merge(struct model *into, const struct model *from, int64_t shift)
         const struct sync_stack *k = keyed_at(&o->stacks, i);
         rc = add_stack(s, twins[k->line], into->stacks.merged[k->node], k->calls, k->time);
     }
+    s->memory_lead = cells_sum(s->memory_lead, o->memory_lead);
     s->calls += o->calls;
     s->beyond += o->beyond;
     s->invalid += o->invalid;

@@ -93,6 +93,7 @@ struct sum_sync {
     struct keyed lines;            /* struct sync_line; item 0: lines without room */
     struct keyed stacks;           /* struct sync_stack */
     struct busy blocked;           /* a thread was in a call that waits */
+    int64_t memory_lead;           /* ns less idle without calls for memory (idle/lead.h) */
     uint64_t calls;                /* calls that can block the host */
     uint64_t beyond;               /* calls that were only counted */
     uint64_t invalid;              /* rows without a usable interval, in no sum */

@@ -78,6 +78,54 @@ TEST(test_wait_costs_the_lead)
     finder_end();
 }
 
+/* Memory is freed in each step, which waits for the GPU, and allocated again: all that the host
+ * does after that is idle time, and a pool makes both calls needless. */
+TEST(test_memory_costs_the_lead)
+{
+    finder_begin("pool");
+    p->told = true;
+    int64_t put = finder_python("train.py", "put", 7), get = finder_python("train.py", "get", 9);
+    for (int i = 0; i < STEPS; i++) {
+        launch(2 * MS, 1);
+        program_sync(p, SYNC_FREE, put, 1);
+        program_call(p, (struct wait_row){
+                            .duration = 50 * US, .call = SYNC_ALLOC, .stack = get, .thread = 1});
+        prepare(60 * US, 1);
+    }
+    finder_look();
+    const struct insight *i = finder_find("memory_alloc_loop", "train.py:7");
+    assert_non_null(i);
+    int64_t in_calls = line_at("train.py:7")->idle + line_at("train.py:9")->idle;
+    assert_true(finder.m.sync.memory_lead > host_idle());
+    assert_int_equal(i->gives_back, finder.m.sync.memory_lead);
+    assert_int_equal(finder_fact(i, "gpu_idle_later_ns"), i->gives_back - in_calls);
+    assert_true(i->gives_back > 3 * in_calls);
+    assert_non_null(strstr(i->text, "without them the GPU would be idle "));
+    finder_end();
+}
+
+/* Calls for memory of a host that stays ahead cost what the GPU was idle in them: nothing. */
+TEST(test_memory_keeps_the_lead)
+{
+    finder_begin("ahead");
+    p->told = true;
+    int64_t get = finder_python("train.py", "get", 9), put = finder_python("train.py", "put", 7);
+    launch(10 * MS, 1);
+    for (int i = 0; i < STEPS; i++) {
+        launch(2 * MS, 1);
+        program_call(p, (struct wait_row){
+                            .duration = 5 * US, .call = SYNC_ALLOC, .stack = get, .thread = 1});
+        program_call(
+            p, (struct wait_row){.duration = 5 * US, .call = SYNC_FREE, .stack = put, .thread = 1});
+        prepare(60 * US, 1);
+    }
+    finder_look();
+    assert_true(line_at("train.py:7")->time[SYNC_FREE] > 0);
+    assert_int_equal(finder.m.sync.memory_lead, 0);
+    assert_null(finder_find("memory_alloc_loop", ""));
+    finder_end();
+}
+
 /* The host takes longer than the GPU: without the waits it still does. No more can be given back
  * than the host stood still. */
 TEST(test_host_is_next)
@@ -303,11 +351,18 @@ TEST(test_no_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wait_costs_the_lead),      cmocka_unit_test(test_host_is_next),
-        cmocka_unit_test(test_waits_that_keep_the_lead), cmocka_unit_test(test_other_waits_stay),
-        cmocka_unit_test(test_other_threads_go_on),      cmocka_unit_test(test_lead_is_bounded),
-        cmocka_unit_test(test_gain_lies_within),         cmocka_unit_test(test_interval_is_said),
-        cmocka_unit_test(test_interval_from_zero),       cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_memory_costs_the_lead),
+        cmocka_unit_test(test_memory_keeps_the_lead),
+        cmocka_unit_test(test_wait_costs_the_lead),
+        cmocka_unit_test(test_host_is_next),
+        cmocka_unit_test(test_waits_that_keep_the_lead),
+        cmocka_unit_test(test_other_waits_stay),
+        cmocka_unit_test(test_other_threads_go_on),
+        cmocka_unit_test(test_lead_is_bounded),
+        cmocka_unit_test(test_gain_lies_within),
+        cmocka_unit_test(test_interval_is_said),
+        cmocka_unit_test(test_interval_from_zero),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
