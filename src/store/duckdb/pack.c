@@ -302,26 +302,32 @@ int packs_put(struct packs *p, const char *workspace, const char *session,
     return rc;
 }
 
+/* Writes that the session is gone, if a pack has records of it, and forgets it. */
+static int drop(struct packs *p, struct pack_place *place, struct packed *s, struct pack_file *file,
+                struct pack_head *h, struct err *e)
+{
+    uint64_t at;
+    int rc = file ? pack_write(p, place, &file, h, "", &at, e) : 0;
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&p->lock);
+    if (file)
+        file->dead += sizeof *h;
+    pack_forget(p, s);
+    pthread_mutex_unlock(&p->lock);
+    if (file)
+        pack_tidy(p, place, file);
+    return 0;
+}
+
 int packs_drop(struct packs *p, const char *workspace, const char *session, struct err *e)
 {
     struct pack_head h = {.kind = PACK_DROP};
     struct pack_file *file = NULL;
-    uint64_t at;
     snprintf(h.session, sizeof h.session, "%s", session);
     struct pack_place *place = hold_place(p, workspace);
     struct packed *s = place ? look(p, workspace, session, &file) : NULL;
-    int rc = s ? 0 : session_absent(session, e);
-    if (!rc && file)
-        rc = pack_write(p, place, &file, &h, "", &at, e);
-    if (!rc) {
-        pthread_mutex_lock(&p->lock);
-        if (file)
-            file->dead += sizeof h;
-        pack_forget(p, s);
-        pthread_mutex_unlock(&p->lock);
-        if (file)
-            pack_tidy(p, place, file);
-    }
+    int rc = s ? drop(p, place, s, file, &h, e) : session_absent(session, e);
     if (place)
         pthread_mutex_unlock(&place->writing);
     return rc;
@@ -337,30 +343,37 @@ struct pack_reading {
     bool holes;
 };
 
+static int copy_records(struct packs *p, const struct packed *s, struct pack_reading *r,
+                        struct err *e)
+{
+    char path[PATH_MAX];
+    r->records = mem_array(s->count, sizeof *r->records);
+    int rc = r->records ? pack_path(p, s->place, s->file->name, path, e) : err_nomem(e);
+    if (rc)
+        return rc;
+    r->count = s->count;
+    memcpy(r->records, s->records, r->count * sizeof *r->records);
+    r->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0)
+        return err_set_vendor(e, errno == ENOENT ? GPUFL_E_CORRUPT : err_from_errno(errno), errno,
+                              "cannot open %s", path);
+    return 0;
+}
+
 static int begin_reading(struct packs *p, const char *workspace, const char *session,
                          struct pack_reading *r, struct packed_state *state, struct err *e)
 {
-    char path[PATH_MAX] = "";
     int rc = 0;
     *r = (struct pack_reading){NULL, 0, -1, false};
     pthread_mutex_lock(&p->lock);
     const struct packed *s = pack_find(p, workspace, session);
     if (!s) {
         rc = session_absent(session, e);
-    } else if (s->count) {
-        r->records = mem_array(s->count, sizeof *r->records);
-        rc = r->records ? pack_path(p, s->place, s->file->name, path, e) : err_nomem(e);
-    }
-    if (!rc) {
+    } else {
         put_state(s, state);
-        r->count = s->count;
         r->holes = s->holes;
-        if (r->count)
-            memcpy(r->records, s->records, r->count * sizeof *r->records);
-        r->fd = r->count ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-        if (r->count && r->fd < 0)
-            rc = err_set_vendor(e, errno == ENOENT ? GPUFL_E_CORRUPT : err_from_errno(errno), errno,
-                                "cannot open %s", path);
+        if (s->count)
+            rc = copy_records(p, s, r, e);
     }
     pthread_mutex_unlock(&p->lock);
     return rc;

@@ -327,9 +327,18 @@ static int open_workspace(struct packs *p, const char *workspace, struct err *e)
     return rc;
 }
 
-int packs_open(struct packs **out, const char *root, struct err *e)
+static int open_workspaces(struct packs *p, DIR *root, struct err *e)
 {
     const struct dirent *entry;
+    int rc = 0;
+    while (!rc && (entry = readdir(root)))
+        if (store_id_ok(entry->d_name))
+            rc = open_workspace(p, entry->d_name, e);
+    return rc;
+}
+
+int packs_open(struct packs **out, const char *root, struct err *e)
+{
     struct packs *p = mem_zalloc(sizeof *p);
     *out = p;
     if (!p || !(p->root = mem_strdup(root))) {
@@ -339,10 +348,8 @@ int packs_open(struct packs **out, const char *root, struct err *e)
     }
     pthread_mutex_init(&p->lock, NULL);
     DIR *d = opendir(root);
-    int rc = d ? 0 : err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", root);
-    while (!rc && (entry = readdir(d)))
-        if (store_id_ok(entry->d_name))
-            rc = open_workspace(p, entry->d_name, e);
+    int rc = d ? open_workspaces(p, d, e)
+               : err_set_vendor(e, err_from_errno(errno), errno, "cannot read %s", root);
     if (d)
         closedir(d);
     if (rc) {

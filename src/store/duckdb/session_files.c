@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define APART ".damaged" /* behind the name of the file */
+#define APART     ".damaged" /* after the name of the file */
+#define APART_LOG ".damaged.wal"
 
 int session_path(struct store *s, const char *workspace, const char *id, bool make,
                  char path[PATH_MAX], struct err *e)
@@ -30,7 +31,7 @@ int session_path(struct store *s, const char *workspace, const char *id, bool ma
 static int remove_suffixed(const char *path, size_t count, struct err *e)
 {
     static const char *const suffixes[] = {
-        ".wal.checkpoint", ".wal.recovery", ".wal", "", APART ".wal", APART};
+        ".wal.checkpoint", ".wal.recovery", ".wal", "", APART_LOG, APART};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && i < count; i++) {
         char name[PATH_MAX + 32];
         snprintf(name, sizeof name, "%s%s", path, suffixes[i]);

@@ -156,6 +156,17 @@ int small_hold_image(struct store_session *ss, const struct image **out, struct 
     return rc;
 }
 
+/* small_hold_image for the session's writer, who alone gives it a file: a small session stays small
+ * meanwhile. NULL: *rc says why. */
+static const struct image *hold_own_image(struct store_session *ss, int *rc, struct err *e)
+{
+    const struct image *image;
+    *rc = small_hold_image(ss, &image, e);
+    if (!*rc && !image)
+        *rc = err_set(e, GPUFL_E_STATE, "session %s has a file, and two writers", ss->at.id);
+    return *rc ? NULL : image;
+}
+
 void small_let_go(struct store_session *ss, const struct image *image)
 {
     struct small *m = ss->small;
@@ -204,9 +215,9 @@ static int grow(struct store_session *ss, struct err *e)
 {
     struct small *m = ss->small;
     struct store_session *g;
-    const struct image *image;
-    int rc = small_hold_image(ss, &image, e);
-    if (rc)
+    int rc;
+    const struct image *image = hold_own_image(ss, &rc, e);
+    if (!image)
         return rc;
     rc = session_open_own(ss, ss->path, &g, e);
     if (!rc) {
@@ -308,9 +319,9 @@ static int amend_row(struct store_session *ss, unsigned table, int64_t place, co
 static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
                            ask_take take, void *arg, struct err *e)
 {
-    const struct image *image;
-    int rc = small_hold_image(ss, &image, e);
-    if (rc)
+    int rc;
+    const struct image *image = hold_own_image(ss, &rc, e);
+    if (!image)
         return rc;
     rc = image_table_pages(image, table, columns, take, arg);
     small_let_go(ss, image);
@@ -332,10 +343,10 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
     static const unsigned columns[] = {COL_kernel_start, COL_kernel_duration, COL_kernel_config,
                                        COL_kernel_stream};
     const struct image_ask ask = {RECORD_kernel, columns, 4, -1, 0, 0};
-    const struct image *image;
-    int rc = small_hold_image(ss, &image, e);
+    int rc;
     (void)summed;
-    if (rc)
+    const struct image *image = hold_own_image(ss, &rc, e);
+    if (!image)
         return rc;
     rc = image_pages(image, &ask, take, arg);
     small_let_go(ss, image);
@@ -417,15 +428,13 @@ static int put_record(struct store_session *ss, struct err *e)
 {
     struct small *m = ss->small;
     struct packed_state now = {0};
-    const struct image *image;
     struct buf bytes;
     int rc = 0;
     packs_find(ss->store->packs, ss->at.workspace, ss->at.id, &now);
     struct packs_image record = {&bytes, image_bytes(&m->pending), now.records >= RECORDS_MOST};
     buf_init(&bytes, 1u << 30);
-    if (record.whole)
-        rc = small_hold_image(ss, &image, e);
-    if (!rc && record.whole) {
+    const struct image *image = record.whole ? hold_own_image(ss, &rc, e) : NULL;
+    if (image) {
         image_encode(image, &bytes);
         record.memory += image_bytes(image);
         small_let_go(ss, image);
