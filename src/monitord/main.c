@@ -2,7 +2,6 @@
 #include "base/log.h"
 #include "monitor/steady.h"
 #include "monitord/monitor.h"
-#include "net/server/listen.h"
 #include "net/server/metrics_page.h"
 
 #include <errno.h>
@@ -81,23 +80,40 @@ static void say_where(const struct monitor *m, const struct metrics_page *page)
     fflush(stdout);
 }
 
-/* With the log open: to the end. */
-static int sample(struct monitor *m, const sigset_t *set, struct err *e)
+/* With the log open: until the rounds run. */
+static int begin(struct monitor *m, struct err *e)
 {
-    struct metrics_page *page;
-    int rc = open_page(m, &page, e);
-    if (rc)
-        return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e->text);
     if (announced_open(&m->announced, m->rundir.path, e))
         log_warn("sessions of other users are not known here: %s", e->text);
-    rc = live_open(&m->live, m->rundir.path, &m->page, &m->journal, &m->announced, m->options, e);
+    int rc =
+        live_open(&m->live, m->rundir.path, &m->page, &m->journal, &m->announced, m->options, e);
     if (rc && m->options->until_eof) /* who started it sees nothing, and could not end it */
-        return say(EXIT_FAILED, e->text);
+        return rc;
     if (rc)
         log_warn("gpufl monitor cannot take samples here: %s", e->text);
+    rc = monitor_start(m);
+    return rc ? err_set(e, rc, "%s", thread_refusal()) : 0;
+}
+
+/* A program that starts a monitor without logs for itself gives it a folder of its own, and may
+ * have been killed since. */
+static void leave_folder(struct monitor *m)
+{
+    if (m->options->until_eof && m->options->no_log)
+        rundir_remove(&m->rundir);
+    else
+        rundir_close(&m->rundir);
+}
+
+/* With all that can be refused: to the end. */
+static int sample(struct monitor *m, const sigset_t *set, struct metrics_page *page, struct err *e)
+{
+    int rc = begin(m, e);
+    if (rc) {
+        journal_close(&m->journal, "failed");
+        return say(EXIT_FAILED, e->text);
+    }
     say_where(m, page);
-    if (monitor_start(m))
-        return say(EXIT_FAILED, thread_refusal());
     run(m, set);
     live_close(&m->live);
     metrics_page_close(page);
@@ -107,30 +123,43 @@ static int sample(struct monitor *m, const sigset_t *set, struct err *e)
         _exit(EXIT_FINE);
     }
     journal_close(&m->journal, "signal");
-    rundir_close(&m->rundir);
     monitor_fini(m);
+    leave_folder(m);
     return EXIT_FINE;
+}
+
+/* Where it would listen, with the run folder open: so that the port is not that of a monitor that
+ * runs here. */
+static int check_page(struct monitor *m, char *url, size_t size, struct err *e)
+{
+    struct metrics_page *page;
+    int rc = open_page(m, &page, e);
+    url[0] = '\0';
+    if (page)
+        metrics_page_url(page, url, size);
+    metrics_page_close(page);
+    return rc == GPUFL_E_INVAL ? EXIT_USAGE : rc ? EXIT_FAILED : EXIT_FINE;
 }
 
 /* Opens what can be refused, and says what it would be: `--check`. */
 static int check(struct monitor *m, int driver, struct err *e)
 {
-    char address[128];
-    uint16_t port;
+    char url[160];
     const struct monitor_options *o = m->options;
-    if (o->listen && *o->listen && listen_parse(o->listen, address, sizeof address, &port, e))
-        return say(EXIT_USAGE, e->text);
     int rc = o->no_log ? 0 : journal_check(o, e);
     if (rc)
         return say(EXIT_FAILED, e->text);
     rc = rundir_open(&m->rundir, o->run_dir, e);
-    rundir_close(&m->rundir);
     if (rc)
         return say(rc == GPUFL_E_BUSY ? EXIT_BUSY : EXIT_FAILED, e->text);
+    int code = check_page(m, url, sizeof url, e);
+    rundir_close(&m->rundir);
+    if (code)
+        return say(code, e->text);
     if (driver && !o->wait_for_driver)
         return say(EXIT_NO_DRIVER, m->gpus.problem);
-    printf("gpufl-monitor: would sample %d GPUs%s%s\n", m->gpus.count, o->no_log ? "" : " to ",
-           o->no_log ? "" : o->log_path);
+    printf("gpufl-monitor: would sample %d GPUs%s%s%s%s\n", m->gpus.count, o->no_log ? "" : " to ",
+           o->no_log ? "" : o->log_path, *url ? ", and answer at " : "", url);
     return finish_output();
 }
 
@@ -155,10 +184,14 @@ static int monitor(const struct monitor_options *o)
         return say(EXIT_NO_DRIVER, m.gpus.problem);
     if (driver)
         fprintf(stderr, "gpufl-monitor: samples the host alone for now: %s\n", m.gpus.problem);
+    struct metrics_page *page; /* before the log: a port that is taken leaves no session */
+    rc = open_page(&m, &page, &e);
+    if (rc)
+        return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e.text);
     rc = journal_open(&m.journal, o, b->name, &e);
     if (rc)
         return say(EXIT_FAILED, e.text);
-    return sample(&m, &set, &e);
+    return sample(&m, &set, page, &e);
 }
 
 int main(int argc, char **argv)

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LOCK "monitor.lock"
+
 static int find_path(struct rundir *r, const char *option, struct err *e)
 {
     const char *systemd = getenv("RUNTIME_DIRECTORY"), *user = getenv("XDG_RUNTIME_DIR");
@@ -34,6 +36,15 @@ static int find_path(struct rundir *r, const char *option, struct err *e)
                : err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
 }
 
+/* True where the file of that name is still the one that is open: a monitor that removes its folder
+ * takes the lock's file away, which this one may have opened before. */
+static bool is_there(int fd, const char *path)
+{
+    struct stat ours, named;
+    return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+           ours.st_ino == named.st_ino;
+}
+
 int rundir_open(struct rundir *r, const char *option, struct err *e)
 {
     char file[PATH_MAX];
@@ -50,13 +61,13 @@ int rundir_open(struct rundir *r, const char *option, struct err *e)
                        "%.250s must be a folder of this user that nobody else may write: name "
                        "another one with --run-dir",
                        r->path);
-    if (path_join(file, sizeof file, r->path, "monitor.lock"))
+    if (path_join(file, sizeof file, r->path, LOCK))
         return err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
     r->lock = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (r->lock < 0)
         return err_set_vendor(e, err_from_errno(errno), errno,
                               "cannot write %.200s: name another folder with --run-dir", file);
-    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0)
+    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0 && is_there(r->lock, file))
         return 0;
     close(r->lock);
     r->lock = -1;
@@ -106,4 +117,15 @@ void rundir_close(struct rundir *r)
     if (r->lock >= 0)
         close(r->lock);
     r->lock = -1;
+}
+
+void rundir_remove(struct rundir *r)
+{
+    char file[PATH_MAX];
+    roles_close(r->roles);
+    r->roles = NULL;
+    if (r->lock >= 0 && path_join(file, sizeof file, r->path, LOCK) == 0)
+        (void)unlink(file); /* with the lock: nobody else has it */
+    rundir_close(r);
+    (void)rmdir(r->path); /* stays where something is in it */
 }

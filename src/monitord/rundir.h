@@ -32,4 +32,7 @@ void rundir_step(struct rundir *r, const struct gpus *g, uint64_t generation,
 
 void rundir_close(struct rundir *r);
 
+/* Closes, and takes the folder away where nothing but the lock is left in it. */
+void rundir_remove(struct rundir *r);
+
 #endif

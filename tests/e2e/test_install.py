@@ -191,12 +191,17 @@ class Installed(unittest.TestCase):
         self.assertEqual(pages, {path.name for path in (SOURCE / "docs/man").glob("*.1")})
         self.assertTrue((self.prefix / "share/bash-completion/completions/gpufl").exists())
 
+    def test_the_monitor_finds_the_library_that_answers(self):
+        told = run(self.bin / "gpufl-monitor", "--check", "--listen", "0", "--log-path", self.top / "watched", "--run-dir",
+                   self.top / "watching", env={**self.env, "LD_LIBRARY_PATH": str(BUILD / "fake")}).stdout
+        self.assertIn("and answer at http://127.0.0.1:", told)
+
     def test_what_is_installed_is_what_product_builds(self):
         if not (BUILD / "build.ninja").exists():
             self.skipTest("not built with ninja")
         targets = {"gpufl": "gpufl-main", "gpufl-agent": "gpufl-agent-main", "gpufl-monitor": "gpufl-monitor-main",
                    "gpufl-server": "gpufl-server-main",
-                   "libgpufl.so": "gpufl", "libgpufl-analysis.so": "gpufl-analysis-lib"}
+                   "libgpufl.so": "gpufl", "libgpufl-metrics.so": "gpufl-metrics", "libgpufl-analysis.so": "gpufl-analysis-lib"}
         inputs = run("ninja", "-C", BUILD, "-t", "inputs", "product").stdout
         for path in [*self.bin.iterdir(), *self.lib.glob("libgpufl*.so")]:
             self.assertIn(f"/{targets[path.name]}.dir/", inputs.replace("gpufl-capture.dir", "gpufl.dir"))

@@ -273,6 +273,7 @@ class BadInput(unittest.TestCase):
         self.assertRegex(got.stderr.splitlines()[0], r"^gpufl-monitor: \S")
         self.assertLessEqual(len(got.stderr.splitlines()), 2, got.stderr)
         self.assertEqual(got.stdout, "")
+        self.assertEqual(glob.glob(os.path.join(m.logs, "*-*")), [], "it has begun a session")
 
     def test_interval_out_of_range(self):
         self.refused(USAGE, "interval is out of range.*100ms to 1h", "--interval", "99ms")
@@ -284,13 +285,36 @@ class BadInput(unittest.TestCase):
         self.refused(NO_DRIVER, "driver is not loaded: load it", environment={"FAKE_NVML": "missing"})
         with tempfile.TemporaryDirectory() as empty:
             self.refused(NO_DRIVER, "libnvidia-ml.so.1 was not found: install", environment={"LD_LIBRARY_PATH": empty})
+        self.refused(NO_DRIVER, "no permission to talk to NVIDIA's driver: the user needs", environment={"FAKE_NVML": "denied"})
 
     def test_port_taken(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             s.listen()
-            self.refused(FAILED, "another program does; choose another port", "--listen", f"127.0.0.1:{s.getsockname()[1]}")
+            taken = f"127.0.0.1:{s.getsockname()[1]}"
+            self.refused(FAILED, "another program does; choose another port", "--listen", taken)
+            self.refused(FAILED, "another program does; choose another port", "--check", "--listen", taken)
         self.refused(USAGE, "not ADDRESS:PORT", "--listen", "here")
+        self.refused(USAGE, "not ADDRESS:PORT", "--check", "--listen", "here")
+
+    def test_the_library_that_answers(self):
+        """It is opened where somebody listens, and its absence is told."""
+        def maps(m):
+            with open(f"/proc/{m.process.pid}/maps", encoding="utf-8") as f:
+                return f.read()
+        with monitor(listen=False) as m:
+            self.assertNotIn("libmicrohttpd", maps(m))
+            self.assertNotIn("libgnutls", maps(m))
+        with monitor() as m:
+            self.assertIn("libgpufl-metrics.so", maps(m))
+            self.assertEqual(m.get("/metrics")[0], 200)
+        with tempfile.TemporaryDirectory() as alone:
+            m = Monitor(shutil.copy(PROGRAM, alone), FAKES)
+            got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
+                                 cwd=alone)
+        self.assertEqual((got.returncode, got.stdout), (FAILED, ""))
+        self.assertRegex(got.stderr, r"^gpufl-monitor: cannot listen without libgpufl-metrics.so: .*; install it .*\n$")
+        self.assertEqual(os.listdir(m.logs) if os.path.exists(m.logs) else [], [], "a session was begun")
 
     def test_unwritable_folder(self):
         self.refused(FAILED, "/proc/nowhere", "--log-path", "/proc/nowhere")
@@ -333,6 +357,10 @@ class BadInput(unittest.TestCase):
         got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual((got.returncode, got.stderr), (FINE, ""))
         self.assertIn("would sample 2 GPUs", got.stdout)
+        self.assertNotIn("answer at", got.stdout)
+        got = subprocess.run([*m.command, "--listen", "0"], env=m.environment, capture_output=True, text=True, timeout=PATIENCE,
+                             check=False)
+        self.assertRegex(got.stdout, r"would sample 2 GPUs to .*, and answer at http://127.0.0.1:[1-9]\d*\n$")
         self.assertEqual(os.listdir(m.logs), [])
         self.refused(NO_DRIVER, "driver is not loaded", "--check", environment={"FAKE_NVML": "missing"})
 

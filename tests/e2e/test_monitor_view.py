@@ -315,6 +315,7 @@ class WithoutAMonitor(World):
         self.assertEqual(self.left(), [])
 
     def test_its_monitor_ends_with_it_however_it_ends(self):
+        os.makedirs(self.environment["XDG_RUNTIME_DIR"], exist_ok=True)
         p = subprocess.Popen([GPUFL, "monitor", "-i", "100ms"], env=self.environment, stdout=subprocess.PIPE, text=True)
         p.stdout.readline()
         (own,) = children(p.pid)
@@ -322,6 +323,7 @@ class WithoutAMonitor(World):
         p.wait()
         p.stdout.close()
         until(lambda: not lives(own), "its monitor goes on")
+        self.assertEqual(self.left(), [], "the monitor takes the folder away that it was started with")
 
     def test_logs_where_they_are_asked_for(self):
         logs = os.path.join(self.m.folder, "kept")

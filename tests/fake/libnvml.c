@@ -4,6 +4,7 @@
  * that unknown differs from zero. Values move a little with every call.
  *
  *   FAKE_NVML=missing    nvmlInit_v2 fails as without a driver
+ *   FAKE_NVML=denied     nvmlInit_v2 fails as for a user who may not open the driver's files
  *   FAKE_NVML=unknown    nvmlInit_v2 fails as where the driver does not answer
  *   FAKE_NVML=lost       devices fall off the bus after a few samples
  *   FAKE_NVML=calm       nothing holds the clocks down, and one process uses the GPU, not three;
@@ -193,6 +194,8 @@ EXPORT int nvmlInit_v2(void)
     must_not_race_with_init();
     if (fake_script_is("unknown"))
         return NVML_E_UNKNOWN;
+    if (fake_script_is("denied"))
+        return NVML_E_NO_PERMISSION;
     if (fake_script_is("missing") || fake_control()->unloaded)
         return NVML_E_DRIVER_NOT_LOADED;
     turn = (unsigned)fake_control()->turn;
