@@ -510,12 +510,12 @@ int meta_firing_list(const struct meta_ask *ask, struct meta_page *page,
 
 struct meta_above {
     const char *rule, *app, *host; /* NULL: every one */
-    double share;                  /* part of the run that a finding takes */
+    double share;                  /* part of the run that a finding gives back, at least */
     int64_t since;                 /* the session sent something at this time or later */
 };
 
-/* Findings that take more than the share, of sessions that are live or sent something since; of
- * each session the worst first. */
+/* Findings that give back the share or more, 0: all, of sessions that are live or sent something
+ * since; of each session the worst first. */
 int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
                        struct meta_found **rows, size_t *count);
 

@@ -72,6 +72,30 @@ class Alerts(unittest.TestCase):
                 self.assertNotIn(secret, log)
             self.assertIn(receiver.url, log)
 
+    def test_a_metric_that_is_read_rarely(self):
+        """Its value holds in the samples without it, until it is too old."""
+        sender, began = Sender(self.server, self.key, "rare-1", "node-rare", gpus=1), 10**9
+        sender.sample({"cpu": 1, "swap_in": 7}, {"temperature": 40, "remap_failed": 1}, at=began)
+        sender.sample({"cpu": 2}, {"temperature": 41}, at=began + 59 * 10**9)
+
+        def state(of, **known):
+            def ask():
+                answer = self.server.ask("GET", "/api/v1/" + of, Authorization=self.key)
+                got = answer.status == 200 and answer.json()["state"] or {}
+                return got if all(got.get(k) == v for k, v in known.items()) else None
+            return until(ask, f"{of} never has {known}")
+        gpu = state("gpus/GPU-node-rare-0", temperature=41)
+        self.assertEqual((gpu["temperature"], gpu["remap_failed"]), (41, 1))
+        self.assertEqual(state("hosts/node-rare", cpu=2)["swap_in"], 7)
+        rule = self.rule(subject="gpu.remap_failed", threshold=0, host="node-rare")
+
+        def now():
+            return [f["state"] for f in self.ask("GET", "firings/open")["rows"] if f["alert"] == rule["id"]]
+        until(lambda: now() == ["firing"], "what the newest sample does not have is not watched")
+        sender.sample({"cpu": 2}, {"temperature": 42}, at=began + 200 * 10**9)
+        until(lambda: now() == [], "it holds for ever")
+        self.assertNotIn("remap_failed", state("gpus/GPU-node-rare-0", temperature=42))
+
     def test_what_fails_is_tried_again(self):
         with contextlib.closing(Receiver(503)) as receiver:
             rule = self.rule(receiver.url, subject="host.cpu", threshold=50, host="node-retry")

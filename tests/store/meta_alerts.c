@@ -160,7 +160,11 @@ static void test_findings_above(void **state)
         &(struct meta_above){
             .rule = "spills", .app = "train", .host = "a", .share = 0.1, .since = 0},
         &rows, &n));
-    assert_int_equal(n, 0); /* above, not at */
+    assert_int_equal(n, 1); /* as much, or more */
+    OK(meta_finding_above(ASK(f, "w1"),
+                          &(struct meta_above){.rule = "spills", .share = 0.11, .since = 0}, &rows,
+                          &n));
+    assert_int_equal(n, 0);
     OK(meta_finding_above(ASK(f, "w1"),
                           &(struct meta_above){.app = "other", .share = 0, .since = 0}, &rows, &n));
     assert_int_equal(n, 0);

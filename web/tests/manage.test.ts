@@ -1,4 +1,5 @@
 // Settings, who is asked as, live events: the logic below the pages.
+import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { makeClient, type Transport } from "../src/api/client";
 import { may } from "../src/api/may";
@@ -10,7 +11,7 @@ import { change } from "../src/format/format";
 import { idsIn, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
 import { gpuOf, meanUtil } from "../src/pages/fleet/health";
-import { bodyOf, conditionOf, draftOf, newDraft, withKind, withMetric } from "../src/pages/alerts/rules";
+import { bodyOf, conditionOf, draftOf, METRICS, newDraft, withKind, withMetric } from "../src/pages/alerts/rules";
 import { codeOf, configsOf, hotFirst, stallsOf } from "../src/pages/kernels/deep";
 import { hashToken } from "../src/pages/login/next";
 import { readWith, sendWith, tokenLink } from "../src/pages/settings/commands";
@@ -19,6 +20,7 @@ import { endAfter, openLinks, stateOf } from "../src/pages/settings/links";
 import { askedFor, askingOf, labelOf, sinceOf } from "../src/pages/sessions/filters";
 import { wantedOf } from "../src/pages/sessions/columns";
 import { keepsLess, limitsOf, textsOf } from "../src/pages/settings/retention";
+import { alerts } from "../src/text/alerts";
 
 const me = (over: Partial<Me>): Me => ({ kind: "user", id: "u", name: "a@b", admin: false, workspace: "w", role: "member", session: null, csrf: "c", local: false, view: false, workspaces: [], ...over });
 
@@ -237,6 +239,15 @@ describe("alerts", () => {
     const found = withKind(newDraft(), "insight");
     expect([found.threshold, withKind(found, "insight"), withKind(found, "metric").threshold]).toEqual(["10", found, "85"]);
     expect([withMetric(newDraft(), "gpu.power").threshold, withMetric(newDraft(), "gpu.temperature").threshold]).toEqual(["", "85"]);
+  });
+  it("every metric can be chosen, and has a name", () => {
+    const records = readFileSync(new URL("../../schema/records.def", import.meta.url), "utf8");
+    const of = (record: string, as: string) => [...records.matchAll(new RegExp(`^COLUMN\\(${record}, (\\w+)`, "gm"))].map((m) => `${as}.${m[1]}`).filter((name) => !/\.(time|device)$/.test(name));
+    const columns = [...of("device_metric", "gpu"), ...of("host_metric", "host")];
+    expect(columns.length).toBeGreaterThan(40);
+    expect(columns.filter((name) => !METRICS[name])).toEqual([]);
+    expect(Object.keys(METRICS).filter((name) => !alerts.metrics[name])).toEqual([]);
+    expect(new Set(Object.keys(METRICS).map((name) => alerts.metrics[name])).size).toBe(Object.keys(METRICS).length);
   });
   it("what is no number is no rule", () => {
     for (const bad of [{ threshold: "" }, { threshold: "x" }, { hold: "-1" }]) expect(bodyOf({ ...newDraft(), name: "n", ...bad })).toBeNull();

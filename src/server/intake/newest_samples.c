@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { STATE_MAX = 2000 }; /* bytes of JSON: about 25 numbers with their names */
+enum { STATE_MAX = 2000 }; /* bytes of JSON: about 40 numbers with their names */
 
 void newest_samples_init(struct newest_samples *l)
 {
@@ -23,10 +23,19 @@ static int64_t cell(const struct wire_batch *b, unsigned column, size_t row)
     return b->col[column] ? b->col[column][row] : CELL_NULL;
 }
 
-static void copy_row(int64_t *to, const struct wire_batch *b, size_t row, unsigned columns)
+/* Takes what a row of that time knows, and drops what has grown too old. first: nothing is known
+ * yet. */
+static void take_row(int64_t *cells, int32_t *at, const struct wire_batch *b, size_t row,
+                     int64_t time, bool first)
 {
-    for (unsigned c = 0; c < columns; c++)
-        to[c] = cell(b, c, row);
+    int32_t now = (int32_t)(time / 1000000000);
+    for (unsigned c = 0; c < b->record->column_count; c++) {
+        int64_t v = cell(b, c, row);
+        if (v == CELL_NULL && !first && now - at[c] <= NEWEST_KEPT_S)
+            continue;
+        cells[c] = v;
+        at[c] = now;
+    }
 }
 
 /* The place of a GPU's newest row; NULL: no room. */
@@ -46,8 +55,8 @@ static void take_gpus(struct newest_samples *l, const struct wire_batch *b)
         struct newest_gpu *g = id > 0 && time != CELL_NULL ? gpu_of(l, id) : NULL;
         if (!g || (g->id && time < g->cells[COL_device_metric_time]))
             continue;
+        take_row(g->cells, g->at, b, i, time, !g->id);
         g->id = id;
-        copy_row(g->cells, b, i, COL_device_metric_COUNT);
         l->changed = true;
     }
 }
@@ -62,8 +71,8 @@ static void take_host(struct newest_samples *l, const struct wire_batch *b)
             continue;
         if (time == CELL_NULL || (l->host_known && time < l->host[COL_host_metric_time]))
             continue;
+        take_row(l->host, l->host_at, b, i, time, !l->host_known);
         l->host_known = true;
-        copy_row(l->host, b, i, COL_host_metric_COUNT);
         l->changed = true;
     }
 }

@@ -1,9 +1,10 @@
 /* newest_samples.h - the newest samples of a session's host and GPUs.
  *
  * Collected while the session is loaded, from rows of `host_metric` and `device_metric`
- * whichever client wrote them: of each GPU, and of the host, the newest row as it came.
- * Cells that it leaves unknown are unknown, whatever older rows said. After a
- * commit they go to the fleet (fleet.h), if something of them is new. One session's loader. */
+ * whichever client wrote them: of each GPU, and of the host, the newest known value of each column.
+ * A sampler reads some of them less often than others, and leaves them unknown in the rows between;
+ * a value that is older than NEWEST_KEPT_S when the newest row comes is unknown. After a commit
+ * they go to the fleet (fleet.h), if something of them is new. One session's loader. */
 #ifndef GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
 #define GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
 
@@ -11,9 +12,13 @@
 
 struct fleet;
 
+/* gpufl-monitor reads the slowest of them once a minute. */
+enum { NEWEST_KEPT_S = 130 };
+
 struct newest_gpu {
     int64_t id; /* of the log; 0: free */
     int64_t cells[COL_device_metric_COUNT];
+    int32_t at[COL_device_metric_COUNT]; /* s: time of the row that each cell is of */
 };
 
 struct newest_samples {
@@ -21,6 +26,7 @@ struct newest_samples {
     int64_t newest;  /* time of the newest row of any record; CELL_NULL: none */
     bool host_known; /* host has a row */
     int64_t host[COL_host_metric_COUNT];
+    int32_t host_at[COL_host_metric_COUNT]; /* as newest_gpu.at */
     struct newest_gpu gpus[REGISTRY_GPUS];
 };
 

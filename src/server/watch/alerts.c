@@ -190,8 +190,12 @@ static struct meta_firing *find_open(const struct round *w, const char *subject,
     return NULL;
 }
 
+/* A finding that gives back nothing, as one of errors does, holds where the threshold is 0; one
+ * whose share is unknown was asked for. */
 static bool holds(const struct meta_alert *r, double value)
 {
+    if (strcmp(r->kind, "insight") == 0)
+        return isnan(value) || value >= r->threshold;
     return r->above ? value > r->threshold : value < r->threshold;
 }
 
@@ -219,7 +223,7 @@ static int take_seen(void *arg, const struct alerts_seen *s, struct err *e)
     bool fires = !f.fired && w->now - f.started >= r->hold;
     if (fires)
         f.fired = w->now;
-    if (open && !fires && !(w->refresh && open->value != s->value))
+    if (open && !fires && !(w->refresh && open->value != s->value && !isnan(s->value)))
         return 0;
     return put_firing(w, &f, fires ? "firing" : NULL, e);
 }

@@ -252,6 +252,30 @@ static void test_insights(void **state)
     assert_int_equal(open_now(&rows), 1);
     assert_string_equal(rows[0].state, "firing"); /* at once: hold is 0 */
     assert_string_equal(rows[0].text, "train on b: Waits");
+    OK(meta_alert_remove(f.m, "w", "slow", S(6), &f.e));
+    rule((struct meta_alert){
+        .id = "failing", .kind = "insight", .subject = "gpu_failing", .above = 1, .threshold = 0});
+    look(S(6));
+    assert_int_equal(open_now(&rows), 0); /* no such finding */
+    const struct meta_finding two[] = {
+        bad, {.session = "s1", .number = 1, .rule = "gpu_failing", .share = 0, .title = "XID"}};
+    OK(meta_analysis_put(f.m, "w", &a, two, 2, &f.e));
+    look(S(6));
+    assert_int_equal(open_now(&rows), 1); /* what gives back nothing is a finding, too */
+    assert_string_equal(rows[0].text, "train on b: XID");
+    OK(meta_alert_remove(f.m, "w", "failing", S(6), &f.e));
+    rule((struct meta_alert){.id = "little",
+                             .kind = "insight",
+                             .subject = "gpu_failing",
+                             .above = 1,
+                             .threshold = 1e-9});
+    look(S(6));
+    assert_int_equal(open_now(&rows), 0);
+    OK(meta_alert_remove(f.m, "w", "little", S(6), &f.e));
+    rule((struct meta_alert){
+        .id = "again", .kind = "insight", .subject = "sync_line", .above = 1, .threshold = 0.3});
+    look(S(6));
+    assert_int_equal(open_now(&rows), 1); /* as much as the threshold */
     OK(meta_session_end(f.m, "w", "s1", "ended", S(7), &f.e));
     look(S(3000));
     assert_int_equal(open_now(&rows), 1);

@@ -5,17 +5,71 @@ import { alerts as text } from "../../text/alerts";
 
 export type RuleBody = Routes["alert_make"]["body"];
 
-/** What is offered; the server's number is the written one times `scale`. */
+const MB_S = { unit: "MB/s", scale: 1e6 };
+const MHZ = { unit: "MHz", scale: 1 };
+const CELSIUS = { unit: "°C", scale: 1 };
+const WATTS = { unit: "W", scale: 1000 };
+const PERCENT = { unit: "%", scale: 1 };
+const HUNDREDTHS = { unit: "%", scale: 100 };
+const SHARE = { unit: "%", scale: 0.01 };
+const SECONDS = { unit: "s", scale: 1 };
+const NUMBER = { unit: "", scale: 1 };
+const GB = { unit: "GB", scale: 1e9 };
+const MB = { unit: "MB", scale: 1e6 };
+/** What is offered: every column of device_metric and host_metric, and shares and silence. The server's number is the written
+ * one times `scale`. What only grows (energy, errors) counts since the driver was loaded. */
 export const METRICS: Record<string, { unit: string; scale: number }> = {
-  "gpu.temperature": { unit: "°C", scale: 1 },
-  "gpu.gpu_util": { unit: "%", scale: 1 },
-  "gpu.memory_share": { unit: "%", scale: 0.01 },
-  "gpu.power": { unit: "W", scale: 1000 },
-  "gpu.ecc_uncorrected": { unit: "", scale: 1 },
-  "gpu.silent": { unit: "s", scale: 1 },
-  "host.cpu": { unit: "%", scale: 100 },
-  "host.memory_share": { unit: "%", scale: 0.01 },
-  "host.silent": { unit: "s", scale: 1 },
+  "gpu.temperature": CELSIUS,
+  "gpu.gpu_util": PERCENT,
+  "gpu.memory_share": SHARE,
+  "gpu.power": WATTS,
+  "gpu.ecc_uncorrected": NUMBER,
+  "gpu.silent": SECONDS,
+  "gpu.processes": NUMBER,
+  "gpu.sm_active": HUNDREDTHS,
+  "gpu.sm_occupancy": HUNDREDTHS,
+  "gpu.tensor_active": HUNDREDTHS,
+  "gpu.dram_active": HUNDREDTHS,
+  "gpu.mem_util": PERCENT,
+  "gpu.memory_used": GB,
+  "gpu.memory_total": GB,
+  "gpu.temperature_memory": CELSIUS,
+  "gpu.temperature_junction": CELSIUS,
+  "gpu.power_limit": WATTS,
+  "gpu.clock_sm": MHZ,
+  "gpu.clock_gfx": MHZ,
+  "gpu.clock_mem": MHZ,
+  "gpu.pcie_rx": MB_S,
+  "gpu.pcie_tx": MB_S,
+  "gpu.pcie_total": MB_S,
+  "gpu.pcie_replays": NUMBER,
+  "gpu.nvlink_rx": MB_S,
+  "gpu.nvlink_tx": MB_S,
+  "gpu.throttle": NUMBER,
+  "gpu.fan": PERCENT,
+  "gpu.voltage": { unit: "V", scale: 1000 },
+  "gpu.energy": { unit: "kJ", scale: 1e6 },
+  "gpu.ecc_corrected": NUMBER,
+  "gpu.remapped_corrected": NUMBER,
+  "gpu.remapped_uncorrected": NUMBER,
+  "gpu.remap_failed": NUMBER,
+  "gpu.encoder_util": PERCENT,
+  "gpu.decoder_util": PERCENT,
+  "host.cpu": HUNDREDTHS,
+  "host.memory_share": SHARE,
+  "host.silent": SECONDS,
+  "host.memory_used": GB,
+  "host.memory_total": GB,
+  "host.memory_waits": HUNDREDTHS,
+  "host.swap_in": MB,
+  "host.swap_out": MB,
+  "host.faults_major": NUMBER,
+  "host.cpu_limit": HUNDREDTHS,
+  "host.cpu_periods": NUMBER,
+  "host.cpu_throttled": NUMBER,
+  "host.cpu_throttled_time": { unit: "ms", scale: 1e6 },
+  "host.process_cpu": HUNDREDTHS,
+  "host.process_rss": GB,
 };
 
 export interface Draft {
