@@ -7,9 +7,9 @@
         ...
     gpufl.shutdown()
 
-Sessions are read by gpufl.analyzer and gpufl.report and drawn by gpufl.viz; gpufl.torch, gpufl.lightning and
-gpufl.transformers mark what those frameworks do. They are imported when they are used first: this module imports neither
-them nor anything that is not part of Python. docs/python.md describes the package.
+Sessions are read by gpufl.analyzer and gpufl.report and drawn by gpufl.viz; gpufl.torch, gpufl.lightning,
+gpufl.transformers, gpufl.jax, gpufl.cupy, gpufl.numba and gpufl.triton mark what those frameworks do. They are imported
+when they are used first: this module imports neither them nor anything that is not part of Python. docs/python.md describes the package.
 """
 from gpufl._api import (
     BackendKind,
@@ -29,8 +29,9 @@ from gpufl._api import (
     window,
 )
 from gpufl._capture import version as __version__
+from gpufl._phases import steps
 
-_MODULES = ("analyzer", "lightning", "report", "torch", "transformers", "viz")
+_MODULES = ("analyzer", "cupy", "jax", "lightning", "numba", "report", "torch", "transformers", "triton", "viz")
 
 
 def __getattr__(name: str) -> object:
@@ -57,6 +58,7 @@ __all__ = [
     "session_dir",
     "session_id",
     "shutdown",
+    "steps",
     "system_start",
     "system_stop",
     "upload_logs",

@@ -1,7 +1,14 @@
-"""Scopes that callbacks open in one call and close in another."""
+"""Scopes that callbacks open in one call and close in another, and those of a loop over batches."""
 from __future__ import annotations
 
 from gpufl._capture import Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 
 class Phases:
@@ -29,3 +36,20 @@ class Phases:
         if self._inside is not None:
             self._inside.close()
         self._open, self.name = None, ""
+
+
+def steps(batches: Iterable[_T], name: str = "train_step") -> Iterator[_T]:
+    """The batches: waiting for one is the scope `data`, the loop's body is a scope of the name given.
+
+    With it the report and the dashboard speak of steps (docs/report.md). A loop that is left early closes its scopes.
+    """
+    source, wait, number = iter(batches), Scope("data"), 0
+    while True:
+        try:
+            with wait:
+                batch = next(source)
+        except StopIteration:
+            return
+        with Scope(name, str(number)):
+            yield batch
+        number += 1

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import threading
-from typing import Any, Callable, Iterable, Iterator, TypeVar
+from typing import Any, Callable, Iterator
 
 try:
     import torch
@@ -27,13 +26,12 @@ except ImportError as error:
     raise ImportError("gpufl.torch needs PyTorch: https://pytorch.org/get-started says how to install it") from error
 
 from gpufl._capture import Scope, active
-from gpufl._phases import Phases
+from gpufl._lines import Lines
+from gpufl._phases import Phases, steps
 
 __all__ = ["Instrumented", "instrument", "operators", "steps"]
 
-_T = TypeVar("_T")
-_LIBRARY = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_OWN = os.path.abspath(__file__)
+_lines = Lines(torch)
 
 
 def _compiling() -> bool:
@@ -45,17 +43,6 @@ def _compiling() -> bool:
 _pass_number = getattr(torch._C, "_current_graph_task_id", None)
 if hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling"):
     _compiling = torch.compiler.is_compiling
-
-
-def _caller() -> str:
-    """The line that called the module, "train.py:12": the first frame that is neither PyTorch's nor ours."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if path != _OWN and not path.startswith(_LIBRARY) and not path.startswith("<"):
-            return f"{os.path.basename(path)}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -143,7 +130,7 @@ def _hook_module(made: Instrumented, name: str, module: torch.nn.Module, backwar
         scope.__exit__(None, None, None)
         if backward is None or not torch.is_grad_enabled() or not active():
             return
-        line = _caller()
+        line = _lines.caller()
         for tensor in _tensors(output):
             if tensor.requires_grad:
                 tensor.register_hook(lambda gradient: backward.enter(inner, line))
@@ -212,23 +199,6 @@ def instrument(
     return made
 
 
-def steps(batches: Iterable[_T], name: str = "train_step") -> Iterator[_T]:
-    """The batches: waiting for one is the scope `data`, the loop's body is a scope of the name given.
-
-    With it the report and the dashboard speak of steps (docs/report.md). A loop that is left early closes its scopes.
-    """
-    source, wait, number = iter(batches), Scope("data"), 0
-    while True:
-        try:
-            with wait:
-                batch = next(source)
-        except StopIteration:
-            return
-        with Scope(name, str(number)):
-            yield batch
-        number += 1
-
-
 class operators:  # noqa: N801 - used as a function
     """A block in which operators of PyTorch are scopes: `with gpufl.torch.operators():` names kernels `aten::mm`.
 
@@ -237,7 +207,7 @@ class operators:  # noqa: N801 - used as a function
     """
 
     def __init__(self) -> None:
-        library = os.path.join(os.path.dirname(_OWN), "lib", "libgpufl.so.0")
+        library = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libgpufl.so.0")
         if os.path.exists(library):
             os.environ.setdefault("NVTX_INJECTION64_PATH", library)
         self._block = torch.autograd.profiler.emit_nvtx(record_shapes=False)

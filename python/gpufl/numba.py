@@ -1,0 +1,97 @@
+"""Scopes for Numba: launches of CUDA kernels, and compiling.
+
+    import gpufl, gpufl.numba
+    from numba import cuda
+
+    @gpufl.numba.scoped
+    @cuda.jit
+    def add(a, b): ...
+
+    gpufl.init(app_name="arrays", profiling_engine=gpufl.ProfilingEngine.Trace)
+    with gpufl.numba.instrument():
+        add[blocks, threads](a, b)
+    gpufl.shutdown()
+"""
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any, TypeVar
+
+try:
+    import numba
+    from numba import cuda
+except ImportError as error:
+    raise ImportError("gpufl.numba needs Numba: pip install numba-cuda, or apt install python3-numba") from error
+
+from gpufl._capture import Scope
+from gpufl._lines import Lines, beginning
+from gpufl._phases import steps
+from gpufl._scoped import Scoped, check, name_of
+
+__all__ = ["instrument", "scoped", "steps"]
+
+_K = TypeVar("_K")
+_lines = Lines(numba, cuda)  # the package numba-cuda has a folder of its own
+_EVENTS = ("numba.core.event", "numba.cuda.core.event")  # of Numba, and of numba-cuda, which has a compiler of its own
+
+
+def scoped(kernel: _K) -> _K:
+    """The kernel of cuda.jit with each launch in a scope of its name, tagged with the line on which the function begins.
+
+    A launch that has to compile does so in the scope. kernel[blocks, threads], kernel.forall(count) and all other
+    attributes are as the kernel has them. Functions of numba.jit and others can be given, too.
+    """
+    check("gpufl.numba.scoped()", kernel)
+    function = getattr(kernel, "py_func", kernel)
+    line = beginning(function)
+    made: Any = Scoped(kernel, name_of(function), (lambda: line) if line else _lines.caller, ("forall", "configure"))
+    return made
+
+
+class instrument:  # noqa: N801 - used as a function
+    """A block in which compiling is a scope, `numba_compile`, tagged with the line that needed the code.
+
+    It listens to Numba's own events (numba.core.event) on every thread.
+    """
+
+    def __init__(self) -> None:
+        scope, depth = Scope, threading.local()
+
+        def make(event: Any) -> Any:
+            class Listener(event.Listener):  # type: ignore[misc]
+                def on_start(self, event: Any) -> None:
+                    depth.now = getattr(depth, "now", 0) + 1
+                    if depth.now == 1:
+                        depth.scope = scope("numba_compile", _lines.caller() or None)
+                        depth.scope.__enter__()
+
+                def on_end(self, event: Any) -> None:
+                    depth.now = getattr(depth, "now", 0) - 1
+                    if depth.now == 0:
+                        depth.scope.__exit__(None, None, None)
+                    depth.now = max(depth.now, 0)  # compiling that had begun before the block
+
+            return Listener()
+
+        self._listeners: list[tuple[Any, Any]] = []
+        for name in _EVENTS:
+            try:
+                event = importlib.import_module(name)
+            except ImportError:
+                continue
+            self._listeners.append((event, make(event)))
+
+    def __enter__(self) -> instrument:
+        for event, listener in self._listeners:
+            event.register("numba:compiler_lock", listener)
+        return self
+
+    def remove(self) -> None:
+        """Stops to listen. Twice is once."""
+        while self._listeners:
+            event, listener = self._listeners.pop()
+            event.unregister("numba:compiler_lock", listener)
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
