@@ -1,4 +1,4 @@
-"""Display in notebooks: what a session looks like there, and the cell magic %%gpufl.
+"""Display in notebooks: what a session, its scopes and its findings look like there, and the cell magic %%gpufl.
 
     %load_ext gpufl
 
@@ -9,9 +9,10 @@ profiles the cell and shows the answer below it. Keywords of gpufl.init may foll
 """
 from __future__ import annotations
 
+import functools
 import html
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     from gpufl.analyzer import GpuFlightSession
@@ -21,6 +22,7 @@ WORK = {"kernels": "#4c78a8", "copies": "#9ecae9", "rank_wait": "#b279a2"}
 IDLE = ("#e45756", "#f58518", "#eeca3b", "#ff9da6", "#9d755d")
 OTHER = "#bab0ac"
 FINDINGS = 5
+ROWS = 15  # of a table
 
 
 def _bar(parts: list[dict[str, Any]]) -> str:
@@ -46,11 +48,90 @@ def session_html(session: GpuFlightSession) -> str:
         head += "<br><b>Simulated: no real GPU ran it; its numbers are invented.</b>"
     parts = answer["time"]["parts"]
     body = _bar(parts) if parts else "<p>Nothing is known of the time of a GPU.</p>"
-    rows = "".join(f"<li>{html.escape(row['title'])}<br><span style='opacity:.75'>{html.escape(row['next'] or '')}</span></li>"
-                   for row in answer["insights"][:FINDINGS])
     more = len(answer["insights"]) - FINDINGS
     more = f"<p>{more} more in <code>.insights</code></p>" if more > 0 else ""
-    return f'<div>{head}{body}{f"<ol>{rows}</ol>" if rows else "<p>No finding.</p>"}{more}</div>'
+    return f'<div>{head}{body}{_findings(answer["insights"][:FINDINGS])}{more}</div>'
+
+
+def _findings(rows: list[dict[str, Any]]) -> str:
+    """Findings as a list: what costs and how much, and below it what to change."""
+    items = ""
+    for row in rows:
+        gain = f" <b>{row['gives_back_ns'] / 1e6:.1f} ms</b>" if row["gives_back_ns"] else ""
+        items += f"<li>{html.escape(row['title'])}{gain}<br><span style='opacity:.75'>{html.escape(row['next'] or '')}</span></li>"
+    return f"<ol>{items}</ol>" if items else "<p>No finding.</p>"
+
+
+# ---- frames ---------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(None)
+def _frame_class(page: Callable[[Any], str]) -> Any:
+    """DataFrames with that page; what is made from it (copies, parts, sums) is a plain DataFrame again."""
+    import pandas
+
+    class Shown(pandas.DataFrame):
+        @property
+        def _constructor(self) -> Any:
+            return pandas.DataFrame
+
+        def __reduce__(self) -> Any:
+            return pandas.DataFrame, (pandas.DataFrame(self),)
+
+        def _repr_html_(self) -> str:
+            return page(self)
+
+    return Shown
+
+
+def shown(frame: Any, page: Callable[[Any], str]) -> Any:
+    """The frame as one that a notebook shows as page(frame)."""
+    return _frame_class(page)(frame, copy=False)
+
+
+def insights_html(frame: Any) -> str:
+    """All findings, the costliest first."""
+    return f"<div>{_findings(frame.to_dict('records'))}</div>"
+
+
+def _bars_html(heads: tuple[str, ...], rows: list[tuple[str, float, tuple[str, ...]]], left: int) -> str:
+    """A table of a name, a bar of its share and cells; `left` says how many rows are not in it."""
+    most = max((value for _, value, _ in rows), default=0) or 1
+    lines = "".join(
+        f"<tr><td style='text-align:left'>{html.escape(name)}</td><td style='text-align:left;min-width:12em'>"
+        f"<div style='background:{WORK['kernels']};height:.9em;width:{100 * value / most:.1f}%'></div></td>"
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for name, value, cells in rows)
+    head = "".join(f"<th>{html.escape(word)}</th>" for word in heads)
+    more = f"<p>{left} more</p>" if left > 0 else ""
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}</div>"
+
+
+def scope_events_html(frame: Any) -> str:
+    """Scopes by name: how long they took together, and one of them."""
+    if not len(frame):
+        return "<p>No scope ended.</p>"
+    sums = frame.groupby("name", observed=True).duration_ns.agg(["sum", "count", "mean", "max"]).sort_values("sum", ascending=False)
+    rows = [(str(name), row["sum"], (f"{row['sum'] / 1e6:,.3f}", f"{row['count']:,.0f}", f"{row['mean'] / 1e6:,.3f}",
+                                     f"{row['max'] / 1e6:,.3f}")) for name, row in sums.head(ROWS).iterrows()]
+    return _bars_html(("scope", "", "ms together", "calls", "ms a call", "longest, ms"), rows, len(sums) - len(rows))
+
+
+def scopes_html(frame: Any) -> str:
+    """Profile samples by function; counts of instructions by metric where there are no samples."""
+    if not len(frame):
+        return "<p>No profile samples: the engines PcSampling, SassMetrics and Deep take them.</p>"
+    samples = frame[frame.sample_kind == "pc_sampling"]
+    if not len(samples):
+        counts = frame.groupby("function_name", observed=True).size().sort_values(ascending=False)
+        rows = [(str(name), float(count), (f"{count:,}",)) for name, count in counts.head(ROWS).items()]
+        return _bars_html(("function", "", "counts of instructions"), rows, len(counts) - len(rows))
+    sums = samples.groupby("function_name", observed=True).sample_count.sum().sort_values(ascending=False)
+    total = sums.sum()
+    rows = [(str(name), float(count), (f"{count:,}", f"{100 * count / total:.1f} %")) for name, count in sums.head(ROWS).items()]
+    return _bars_html(("function", "", "samples", "share"), rows, len(sums) - len(rows))
+
+
+# ---- the cell magic -------------------------------------------------------------------------------
 
 
 def _value(name: str, text: str) -> Any:

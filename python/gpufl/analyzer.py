@@ -17,7 +17,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, Iterable
 
-from gpufl import _analysis
+from gpufl import _analysis, _notebook
 
 if TYPE_CHECKING:
     import pandas
@@ -164,7 +164,8 @@ class GpuFlightSession:
         frames = [self.frame("pc_samples").assign(sample_kind="pc_sampling"),
                   self.frame("sass_metrics").assign(sample_kind="sass_metric")]
         used = [frame for frame in frames if len(frame)]
-        return self._own(_pandas().concat(used, ignore_index=True) if used else frames[0].iloc[:0])
+        frame = self._own(_pandas().concat(used, ignore_index=True) if used else frames[0].iloc[:0])
+        return _notebook.shown(frame, _notebook.scopes_html)
 
     @property
     def scope_events(self) -> pandas.DataFrame:
@@ -173,7 +174,8 @@ class GpuFlightSession:
 
     def _scope_events(self) -> pandas.DataFrame:
         frame = self.frame("scope_events")
-        return self._own(frame.assign(mean_ns=frame["duration_ns"] / frame["repeat"].clip(lower=1)))
+        frame = self._own(frame.assign(mean_ns=frame["duration_ns"] / frame["repeat"].clip(lower=1)))
+        return _notebook.shown(frame, _notebook.scope_events_html)
 
     @property
     def perf(self) -> pandas.DataFrame:
@@ -184,6 +186,17 @@ class GpuFlightSession:
         frame = self.frame("counters")
         value = frame["value"].astype("float64") * 10.0 ** frame["exponent"].fillna(0).astype("float64")
         return self._own(frame.assign(value=value))
+
+    def sql(self, query: str, parameters: Any = None) -> pandas.DataFrame:
+        """What a query says, as a new DataFrame: `session.sql("select name, count(*) from kernels group by name")`.
+
+        The tables are the attributes (kernels, memcpy, scopes, scope_events, perf, idle, insights, …) and what tables()
+        names; parameters are values for ? or $name in the query. DuckDB computes it, over the frames' memory. Needs the
+        Python package duckdb; what is wrong with the query is an error of duckdb's.
+        """
+        from gpufl._sql import query as run
+
+        return run(self, query, parameters)
 
     # ---- answers --------------------------------------------------------------------------------
 
@@ -202,7 +215,12 @@ class GpuFlightSession:
     @property
     def insights(self) -> pandas.DataFrame:
         """What costs, and what to do: a row a finding."""
-        return self._cached("insights", lambda: _pandas().DataFrame(self.answer.get("insights", [])))
+        return self._cached("insights", self._insights)
+
+    def _insights(self) -> pandas.DataFrame:
+        frame = _pandas().DataFrame(self.answer["insights"], columns=None if self.answer["insights"] else ["id", "title", "line"])
+        frame["line"] = frame["line"].astype("Int64")
+        return _notebook.shown(self._own(frame), _notebook.insights_html)
 
     @property
     def idle(self) -> pandas.DataFrame:
@@ -258,6 +276,4 @@ class GpuFlightSession:
 
     def _repr_html_(self) -> str:
         """What a notebook shows of a session that ends a cell."""
-        from gpufl._notebook import session_html
-
-        return session_html(self)
+        return _notebook.session_html(self)

@@ -311,3 +311,45 @@ def test_reports_of_nothing(tmp_path):
     for wrong, error in ((-1, ValueError), ("x", TypeError), (True, TypeError)):
         with pytest.raises(error):
             TextReport(GpuFlightSession(TRAIN), wrong)
+
+
+def test_sql():
+    pytest.importorskip("duckdb", reason="no duckdb for Python: tests/device/python.sh runs it on a GPU machine")
+    session = GpuFlightSession(TRAIN)
+    sums = session.sql("select name, count(*) as calls, sum(duration_ns) as ns from Kernels group by name order by ns desc")
+    want = session.kernels.groupby("name", observed=True).duration_ns.agg(["count", "sum"]).sort_values("sum", ascending=False)
+    assert sums.name.tolist() == want.index.tolist() and sums.ns.astype("int64").tolist() == want["sum"].tolist()
+    assert session.sql("select count(*) as n from scope_events where name = ?", ["forward"]).n[0] == 1000
+    assert session.sql("select count(*) as n from insights i join idle d on i.place = d.place").n[0] > 0
+    unknown = session.device_metrics.energy_mj.isna().sum()
+    assert session.sql("select count(*) as n from device_metrics where energy_mj is null").n[0] == unknown > 0
+    with pytest.raises(Exception, match="nothing"):
+        session.sql("select * from nothing")
+
+
+def test_the_tables_of_sql_are_frames_with_one_type_a_column():
+    from gpufl._sql import table
+
+    session = GpuFlightSession(TRAIN)
+    for name in [*session.tables(), "scopes", "perf", "idle", "insights", "KERNELS"]:
+        frame = table(session, name)
+        for column in frame.columns[(frame.dtypes == object).to_numpy()]:
+            assert not frame[column].map(lambda cell: isinstance(cell, (list, dict))).any(), (name, column)
+    assert table(session, "nothing") is None
+    assert json.loads(table(session, "insights").evidence[0]) == session.insights.evidence[0]
+
+
+def test_sql_without_duckdb(run):
+    run(f"""
+        import sys
+        sys.modules["duckdb"] = None
+        from gpufl.analyzer import GpuFlightSession
+        session = GpuFlightSession({str(TRAIN)!r})
+        for wrong, error, text in (("select 1", ImportError, "gpufl[sql]"), (5, TypeError, "must be a str")):
+            try:
+                session.sql(wrong)
+            except error as caught:
+                assert text in str(caught), caught
+            else:
+                raise AssertionError
+        """)

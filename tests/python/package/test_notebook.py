@@ -1,7 +1,9 @@
 """What a notebook shows: HTML of a session, and %%gpufl in a real IPython."""
 import html.parser
 import pathlib
+import pickle
 
+import pandas
 import pytest
 
 import gpufl
@@ -90,3 +92,26 @@ def test_disabled(shell, monkeypatch, capsys):
     assert shell.run_cell_magic("gpufl", "", "print('ran')") is None
     out = capsys.readouterr().out
     assert "ran" in out and "nothing was recorded" in out
+
+
+def test_findings_and_scopes_have_pages():
+    session = GpuFlightSession(SOURCE / "examples/data/train_loop")
+    page = Text(session.insights._repr_html_())
+    assert all(finding["title"] in page.text and (finding["next"] or "") in page.text for finding in session.answer["insights"])
+    page = Text(session.scope_events._repr_html_())
+    sums = session.scope_events.groupby("name", observed=True).duration_ns.agg(["sum", "count"])
+    for name, row in sums.iterrows():
+        assert name in page.text and f"{row['sum'] / 1e6:,.3f}" in page.text and f"{row['count']:,}" in page.text
+    samples = GpuFlightSession(SOURCE / "examples/data/train_loop_engines/2-PcSampling").scopes
+    total = samples.groupby("function_name", observed=True).sample_count.sum()
+    assert all(name in Text(samples._repr_html_()).text and f"{count:,}" in Text(samples._repr_html_()).text
+               for name, count in total.nlargest(15).items())
+    assert "counts of instructions" in GpuFlightSession(SOURCE / "examples/data/train_loop_engines/3-SassMetrics").scopes._repr_html_()
+    assert "PcSampling" in session.scopes._repr_html_()
+
+
+def test_a_page_belongs_to_the_whole_frame_alone():
+    frame = GpuFlightSession(SOURCE / "examples/data/train_loop").scope_events
+    for part in (frame.head(3), frame[frame.name == "forward"], frame.copy(), frame.assign(one=1), pickle.loads(pickle.dumps(frame))):
+        assert type(part) is pandas.DataFrame and "ms together" not in part._repr_html_()
+    assert str(GpuFlightSession(SOURCE / "examples/data/train_loop").insights.line.dtype) == "Int64"
