@@ -8,6 +8,7 @@
  * otherwise none. */
 #include "base/alloc.h"
 #include "base/err.h"
+#include "wire/peer/detail.h"
 #include "wire/peer/reader.h"
 
 #include <stdio.h>
@@ -115,36 +116,6 @@ static int64_t config_id(struct peer *p, const struct config_row *c)
 
 /* ---- details --------------------------------------------------------------------------------- */
 
-struct detail {
-    int64_t correlation, shared_static, local_bytes, local_total, local_per_thread;
-    int64_t occupancy, by_regs, by_shared, by_blocks, max_blocks; /* shares in millionths */
-    int64_t cache_requested, cache_executed, shared_executed;
-    struct span grid, block, limiter, scope, stack;
-};
-
-#define D(name, kind, member) FIELD(detail, name, kind, member)
-
-static const struct field detail_fields[] = {
-    D("corr_id", INT, correlation),
-    D("grid", TEXT, grid),
-    D("block", TEXT, block),
-    D("static_shared", INT, shared_static),
-    D("local_bytes", INT, local_bytes),
-    D("occupancy", MILLIONTHS, occupancy),
-    D("reg_occupancy", MILLIONTHS, by_regs),
-    D("smem_occupancy", MILLIONTHS, by_shared),
-    D("block_occupancy", MILLIONTHS, by_blocks),
-    D("limiting_resource", TEXT, limiter),
-    D("max_active_blocks", INT, max_blocks),
-    D("local_mem_total_bytes", INT, local_total),
-    D("local_mem_per_thread_bytes", INT, local_per_thread),
-    D("cache_config_requested", INT, cache_requested),
-    D("cache_config_executed", INT, cache_executed),
-    D("shared_mem_executed_bytes", INT, shared_executed),
-    D("user_scope", TEXT, scope),
-    D("stack_trace", TEXT, stack),
-};
-
 /* "(4,1,1)" */
 static void read_dim3(struct span text, int64_t *x, int64_t *y, int64_t *z)
 {
@@ -208,25 +179,54 @@ static void fill_config(struct peer *p, const struct detail *d, struct config_ro
     c->occ_limiter = peer_name_span(p, d->limiter);
 }
 
-void peer_detail(struct peer *p, struct scan s)
+/* The configuration of a row and its detail. The kept line knows the id where this row has what
+ * the last one had. */
+static int64_t config_of(struct peer *p, size_t row, const struct detail *d, struct detail_kept *k)
 {
-    struct detail d;
-    memset(&d, 0, sizeof d);
-    for (int64_t *at = &d.correlation; at <= &d.shared_executed; at++)
-        *at = CELL_NULL;
-    fields_read(s, detail_fields, sizeof detail_fields / sizeof *detail_fields, &d);
-    size_t row = d.correlation == CELL_NULL ? p->kernels.count : find_row(p, d.correlation);
+    struct config_row c = bare_config(p, row);
+    struct detail_of_row of = {c.name, c.device, c.registers, c.shared_dynamic, p->only_warp};
+    if (k && k->config && !memcmp(&k->of, &of, sizeof of))
+        return k->config;
+    fill_config(p, d, &c);
+    int64_t config = config_id(p, &c);
+    if (k && !p->code) {
+        k->of = of;
+        k->config = config;
+    }
+    return config;
+}
+
+static void take_detail(struct peer *p, int64_t correlation, const struct detail *d,
+                        struct detail_kept *k)
+{
+    size_t row = correlation == CELL_NULL ? p->kernels.count : find_row(p, correlation);
     if (row == p->kernels.count) {
         p->stats->foreign_orphans++;
         return;
     }
-    struct config_row c = bare_config(p, row);
-    fill_config(p, &d, &c);
-    p->kernel_config[row] = config_id(p, &c);
-    p->kernel_scope[row] = d.scope.at ? peer_scope_of(p, d.scope) : CELL_NULL;
-    p->kernel_stack[row] = d.stack.len ? peer_stack_of(p, d.stack) : CELL_NULL;
+    p->kernel_config[row] = config_of(p, row, d, k);
+    p->kernel_scope[row] = d->scope.at ? peer_scope_of(p, d->scope) : CELL_NULL;
+    p->kernel_stack[row] = d->stack.len ? peer_stack_of(p, d->stack) : CELL_NULL;
     if (row >= p->kernel_next)
         p->kernel_next = row + 1;
+}
+
+void peer_detail(struct peer *p, struct scan s)
+{
+    struct detail d;
+    detail_read(s, &d);
+    take_detail(p, d.correlation, &d, details_keep(&p->details, s, &d));
+}
+
+bool peer_detail_again(struct peer *p, struct scan s)
+{
+    int64_t correlation;
+    struct detail_kept *k = details_find(p->details, s, &correlation);
+    if (!k)
+        return false;
+    peer_text_reset(p, (size_t)(s.end - s.at));
+    take_detail(p, correlation, &k->detail, k);
+    return true;
 }
 
 void peer_pending_kernels(struct peer *p)

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "wire/decimal.h"
 #include "wire/limits.h"
+#include "wire/peer/detail.h"
 #include "wire/peer/reader.h"
 
 #include <string.h>
@@ -129,6 +130,7 @@ void peer_close(struct peer *p)
     mem_free(p->kernel_config);
     mem_free(p->kernel_scope);
     mem_free(p->kernel_stack);
+    details_close(p->details);
     rowset_fini(&p->configs);
     rowset_fini(&p->streams);
     rowset_fini(&p->scopes);
@@ -349,6 +351,8 @@ int peer_feed(struct peer *p, int type, const char *line, size_t len, const stru
     if (rc)
         return rc;
     p->v = v;
+    if (t->line == peer_detail && peer_detail_again(p, s))
+        return finish_line(p);
     if (!t->batch)
         return feed_line(p, t, s);
     rc = parse_batch(p, s, &peer_batches[t->format]);

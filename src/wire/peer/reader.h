@@ -116,6 +116,7 @@ struct peer {
     size_t kernel_next;    /* the row whose detail should come next */
     unsigned kernel_seeks; /* details that came out of order in this batch */
     struct rowset configs, streams;
+    struct details *details; /* owned; NULL: none is kept yet */
 
     int64_t instances;            /* scope instances given out */
     struct rowset scopes;         /* open ones, by their instance id */
@@ -188,6 +189,10 @@ void peer_range_counters(struct peer *p, struct scan s);
 void peer_kernel_counters(struct peer *p, struct scan s);
 void peer_disassembly(struct peer *p, struct scan s);
 void peer_source(struct peer *p, struct scan s);
+
+/* A line of peer_detail that is one of those kept except for its correlation id, and so is
+ * sound: takes it as peer_detail does. False: it is none. */
+bool peer_detail_again(struct peer *p, struct scan s);
 
 /* A batch in p->rows. */
 void peer_kernels(struct peer *p);

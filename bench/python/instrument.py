@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What gpufl.torch.instrument adds to a step of PyTorch: processor time of the step, toggled inside one process.
+
+    PYTHONPATH=build/python bench/python/instrument.py [--rounds N] [--width N] [--depth N]
+
+A model of 6 blocks (LayerNorm, Linear, GELU, Linear) on the processor with one thread, in a session without a GPU; turns of
+20 steps without and with the hooks, in turn, medians. A small width makes the cost itself visible. On a GPU
+tests/device/python.sh does the same with the wall-clock time of a step.
+"""
+import argparse
+import statistics
+import tempfile
+import time
+
+import torch
+
+import gpufl
+import gpufl.torch
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=101)
+    parser.add_argument("--width", type=int, default=16)
+    parser.add_argument("--depth", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    width, nn = options.width, torch.nn
+    model = nn.Sequential(*[nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+                            for _ in range(6)])
+    optimizer, x = torch.optim.AdamW(model.parameters()), torch.randn(8, width)
+
+    def turn(count=20):
+        begin = time.process_time_ns()
+        for _ in range(count):
+            model(x).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return (time.process_time_ns() - begin) / count / 1e3
+
+    off, on = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        gpufl.init(log_path=folder, backend=gpufl.BackendKind.None_, profiling_engine=gpufl.ProfilingEngine.Trace)
+        turn()
+        for _ in range(options.rounds):
+            off.append(turn())
+            with gpufl.torch.instrument(model, optimizer, depth=options.depth):
+                on.append(turn())
+        gpufl.shutdown()
+    added = sorted(b - a for a, b in zip(off, on))
+    print(f"PyTorch {torch.__version__}, width {width}, depth {options.depth}, {options.rounds} rounds: step {statistics.median(off):.0f} us "
+          f"without, {statistics.median(on):.0f} us with; {statistics.median(added):.1f} us more "
+          f"[{added[len(added) // 4]:.1f}, {added[3 * len(added) // 4]:.1f}]")
+
+
+if __name__ == "__main__":
+    main()

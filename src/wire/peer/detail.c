@@ -1,0 +1,145 @@
+/* detail.c - see detail.h. */
+#include "wire/peer/detail.h"
+
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "wire/fields.h"
+#include "wire/record.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    DIGITS_MAX = 18, /* of a number that fits int64_t for certain */
+    HEAD = 512,      /* bytes of a line in which the number is looked for */
+};
+
+struct details {
+    struct detail_kept kept[DETAILS_KEPT];
+    char text[DETAIL_BYTES]; /* the present line without its number */
+};
+
+#define D(name, kind, member) FIELD(detail, name, kind, member)
+
+static const struct field detail_fields[] = {
+    D("corr_id", INT, correlation),
+    D("grid", TEXT, grid),
+    D("block", TEXT, block),
+    D("static_shared", INT, shared_static),
+    D("local_bytes", INT, local_bytes),
+    D("occupancy", MILLIONTHS, occupancy),
+    D("reg_occupancy", MILLIONTHS, by_regs),
+    D("smem_occupancy", MILLIONTHS, by_shared),
+    D("block_occupancy", MILLIONTHS, by_blocks),
+    D("limiting_resource", TEXT, limiter),
+    D("max_active_blocks", INT, max_blocks),
+    D("local_mem_total_bytes", INT, local_total),
+    D("local_mem_per_thread_bytes", INT, local_per_thread),
+    D("cache_config_requested", INT, cache_requested),
+    D("cache_config_executed", INT, cache_executed),
+    D("shared_mem_executed_bytes", INT, shared_executed),
+    D("user_scope", TEXT, scope),
+    D("stack_trace", TEXT, stack),
+};
+
+void detail_read(struct scan line, struct detail *out)
+{
+    memset(out, 0, sizeof *out);
+    for (int64_t *at = &out->correlation; at <= &out->shared_executed; at++)
+        *at = CELL_NULL;
+    fields_read(line, detail_fields, sizeof detail_fields / sizeof *detail_fields, out);
+}
+
+/* ---- the number of a line -------------------------------------------------------------------- */
+
+struct number {
+    const char *at, *end;
+    int64_t value;
+};
+
+static const char key[] = "\"corr_id\":";
+
+/* Where the number stands, by its key alone. In a string a quote has a backslash before it, so
+ * these bytes are a key wherever they are. */
+static bool find_number(struct scan line, struct number *out)
+{
+    size_t len = (size_t)(line.end - line.at);
+    const char *at = memmem(line.at, len < HEAD ? len : HEAD, key, sizeof key - 1);
+    if (!at)
+        return false;
+    out->at = out->end = at + sizeof key - 1;
+    out->value = 0;
+    while (out->end < line.end && *out->end >= '0' && *out->end <= '9' &&
+           out->end - out->at <= DIGITS_MAX)
+        out->value = out->value * 10 + (*out->end++ - '0');
+    return out->end > out->at && out->end - out->at <= DIGITS_MAX && out->end < line.end &&
+           (*out->end == ',' || *out->end == '}');
+}
+
+/* The line without the number, in d->text; its length, 0: too long. */
+static size_t cut_number(struct details *d, struct scan line, const struct number *n)
+{
+    size_t before = (size_t)(n->at - line.at), after = (size_t)(line.end - n->end);
+    if (before + after > DETAIL_BYTES)
+        return 0;
+    memcpy(d->text, line.at, before);
+    memcpy(d->text + before, n->end, after);
+    return before + after;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+struct detail_kept *details_find(struct details *d, struct scan line, int64_t *correlation)
+{
+    struct number n;
+    size_t len;
+    if (!d || !find_number(line, &n) || !(len = cut_number(d, line, &n)))
+        return NULL;
+    uint64_t hash = intern_hash(d->text, len);
+    struct detail_kept *k = &d->kept[hash % DETAILS_KEPT];
+    bool same = k->text && k->hash == hash && k->len == len && k->cut == (size_t)(n.at - line.at) &&
+                !memcmp(k->text, d->text, len);
+    *correlation = n.value;
+    return same ? k : NULL;
+}
+
+/* A span of the line as one of the text, from which the number is gone. */
+static struct span moved(struct span of, struct scan line, const struct number *n, const char *text)
+{
+    if (!of.at)
+        return of;
+    size_t at = (size_t)(of.at - line.at);
+    return (struct span){text + at - (of.at > n->at ? (size_t)(n->end - n->at) : 0), of.len};
+}
+
+struct detail_kept *details_keep(struct details **d, struct scan line, const struct detail *read)
+{
+    struct number n;
+    if (!find_number(line, &n) || n.value != read->correlation ||
+        memmem(n.end, (size_t)(line.end - n.end), key, sizeof key - 2)) /* "corr_id" :5, too */
+        return NULL;
+    if (!*d && !(*d = mem_zalloc(sizeof **d)))
+        return NULL;
+    size_t len = cut_number(*d, line, &n);
+    char *text = len ? mem_alloc(len) : NULL;
+    if (!text)
+        return NULL;
+    memcpy(text, (*d)->text, len);
+    uint64_t hash = intern_hash(text, len);
+    struct detail_kept *k = &(*d)->kept[hash % DETAILS_KEPT];
+    mem_free(k->text);
+    *k = (struct detail_kept){
+        .hash = hash, .text = text, .len = len, .cut = (size_t)(n.at - line.at), .detail = *read};
+    struct span *spans[] = {&k->detail.grid, &k->detail.block, &k->detail.limiter, &k->detail.scope,
+                            &k->detail.stack};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        *spans[i] = moved(*spans[i], line, &n, text);
+    return k;
+}
+
+void details_close(struct details *d)
+{
+    for (size_t i = 0; d && i < DETAILS_KEPT; i++)
+        mem_free(d->kept[i].text);
+    mem_free(d);
+}

@@ -1,0 +1,56 @@
+/* detail.h - detail lines of kernels in the public client's format, and a cache of those read.
+ *
+ * Such a log has a detail line for each kernel, and most of them are the same except for the number
+ * of the kernel: what was read from one is kept with its text, and a line that has the same bytes
+ * before and after the number is not read again.
+ *
+ * Invariants: a line is kept where its "corr_id" stands once, outside of other values, as plain
+ * digits, so the number is all that differs. The cache is bounded (DETAILS_KEPT lines of at most
+ * DETAIL_BYTES); a new line takes the place of the one with the same hash. Owner's thread. */
+#ifndef GPUFL_WIRE_PEER_DETAIL_H
+#define GPUFL_WIRE_PEER_DETAIL_H
+
+#include "wire/scan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DETAILS_KEPT = 4096, DETAIL_BYTES = 4096 };
+
+/* What a line says; CELL_NULL and spans without text: nothing. */
+struct detail {
+    int64_t correlation, shared_static, local_bytes, local_total, local_per_thread;
+    int64_t occupancy, by_regs, by_shared, by_blocks, max_blocks; /* shares in millionths */
+    int64_t cache_requested, cache_executed, shared_executed;
+    struct span grid, block, limiter, scope, stack;
+};
+
+/* What a row of the batch adds to a detail for its configuration. */
+struct detail_of_row {
+    int64_t name, device, registers, shared_dynamic, warp;
+};
+
+struct detail_kept {
+    uint64_t hash;        /* of the text */
+    char *text;           /* owned: the line without its number; NULL: the place is free */
+    size_t len, cut;      /* of the text; where the number was */
+    struct detail detail; /* its spans point into text; correlation is that of the first line */
+    struct detail_of_row of;
+    int64_t config; /* id of the configuration of the detail and `of`; 0: none yet */
+};
+
+struct details;
+
+/* Reads a line that is sound as JSON. */
+void detail_read(struct scan line, struct detail *out);
+
+/* The line that is kept with the same text, and the number of this one; NULL: none. */
+struct detail_kept *details_find(struct details *d, struct scan line, int64_t *correlation);
+
+/* Keeps a line and what detail_read found in it; *d is made with the first one. NULL where a line
+ * of its form is not kept, or without memory. */
+struct detail_kept *details_keep(struct details **d, struct scan line, const struct detail *read);
+
+void details_close(struct details *d);
+
+#endif
