@@ -2,6 +2,7 @@
 #include "wire/peer/detail.h"
 
 #include "base/alloc.h"
+#include "base/err.h"
 #include "base/intern.h"
 #include "wire/fields.h"
 #include "wire/record.h"
@@ -112,18 +113,22 @@ static struct span moved(struct span of, struct scan line, const struct number *
     return (struct span){text + at - (of.at > n->at ? (size_t)(n->end - n->at) : 0), of.len};
 }
 
-struct detail_kept *details_keep(struct details **d, struct scan line, const struct detail *read)
+int details_keep(struct details **d, struct scan line, const struct detail *read,
+                 struct detail_kept **out)
 {
     struct number n;
+    *out = NULL;
     if (!find_number(line, &n) || n.value != read->correlation ||
         memmem(n.end, (size_t)(line.end - n.end), key, sizeof key - 2)) /* "corr_id" :5, too */
-        return NULL;
+        return 0;
     if (!*d && !(*d = mem_zalloc(sizeof **d)))
-        return NULL;
+        return GPUFL_E_NOMEM;
     size_t len = cut_number(*d, line, &n);
-    char *text = len ? mem_alloc(len) : NULL;
+    if (!len)
+        return 0;
+    char *text = mem_alloc(len);
     if (!text)
-        return NULL;
+        return GPUFL_E_NOMEM;
     memcpy(text, (*d)->text, len);
     uint64_t hash = intern_hash(text, len);
     struct detail_kept *k = &(*d)->kept[hash % DETAILS_KEPT];
@@ -134,7 +139,8 @@ struct detail_kept *details_keep(struct details **d, struct scan line, const str
                             &k->detail.stack};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         *spans[i] = moved(*spans[i], line, &n, text);
-    return k;
+    *out = k;
+    return 0;
 }
 
 void details_close(struct details *d)

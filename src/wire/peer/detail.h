@@ -47,9 +47,10 @@ void detail_read(struct scan line, struct detail *out);
 /* The line that is kept with the same text, and the number of this one; NULL: none. */
 struct detail_kept *details_find(struct details *d, struct scan line, int64_t *correlation);
 
-/* Keeps a line and what detail_read found in it; *d is made with the first one. NULL where a line
- * of its form is not kept, or without memory. */
-struct detail_kept *details_keep(struct details **d, struct scan line, const struct detail *read);
+/* Keeps a line and what detail_read found in it; *d is made with the first one. *out: the line that
+ * is kept, NULL where one of its form is not. 0 or NOMEM. */
+int details_keep(struct details **d, struct scan line, const struct detail *read,
+                 struct detail_kept **out);
 
 void details_close(struct details *d);
 

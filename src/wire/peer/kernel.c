@@ -214,8 +214,12 @@ static void take_detail(struct peer *p, int64_t correlation, const struct detail
 void peer_detail(struct peer *p, struct scan s)
 {
     struct detail d;
+    struct detail_kept *k;
     detail_read(s, &d);
-    take_detail(p, d.correlation, &d, details_keep(&p->details, s, &d));
+    int rc = details_keep(&p->details, s, &d, &k);
+    if (rc)
+        peer_fail(p, rc);
+    take_detail(p, d.correlation, &d, k);
 }
 
 bool peer_detail_again(struct peer *p, struct scan s)
