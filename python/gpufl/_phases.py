@@ -24,7 +24,8 @@ class Phases:
 
     def switch(self, name: str, tag: str | None = None) -> None:
         """Closes what is open, and opens another."""
-        self.close()
+        if self._open is not None:
+            self.close()
         scope = Scope(name, tag)
         scope.__enter__()
         self._open, self.name = scope, name

@@ -76,9 +76,10 @@ class _Backward:
         if known is not None and (_pass_number is None or _pass_number() < 0):
             known[1].close()
 
-    def enter(self, name: str, tag: str) -> None:
-        known = getattr(self._thread, "known", None)
+    def enter(self, name: str, tag: str, gradient: torch.Tensor) -> None:
+        """The hook of a tensor; the gradient stays as it is."""
         number = self.forwards if _pass_number is None else _pass_number()
+        known = self._thread.__dict__.get("known")
         if known is None or known[0] != number or not known[1].name:
             if known is not None:
                 known[1].close()  # of a pass that raised
@@ -115,25 +116,30 @@ def _chosen(model: torch.nn.Module, depth: int) -> dict[str, torch.nn.Module]:
 
 def _hook_module(made: Instrumented, name: str, module: torch.nn.Module, backward: _Backward | None, leaf: bool) -> None:
     scope = Scope(name or "forward", type(module).__name__)
+    enter, leave, caller = scope.__enter__, scope.__exit__, _lines.caller
     inner = name if leaf else ""
+    turns: dict[str, Any] = {}  # by line that called: the module's turn in a backward pass
 
     def before(module: torch.nn.Module, arguments: Any) -> None:
         if _compiling():
             return
         if backward is not None and not name:
             backward.next_forward()
-        scope.__enter__()
+        enter()
 
     def after(module: torch.nn.Module, arguments: Any, output: Any) -> None:
         if _compiling():
             return
-        scope.__exit__(None, None, None)
-        if backward is None or not torch.is_grad_enabled() or not active():
+        leave(None, None, None)
+        if backward is None or not active() or not torch.is_grad_enabled():
             return
-        line = _lines.caller()
-        for tensor in _tensors(output):
+        line = caller()
+        turn = turns.get(line)
+        if turn is None:
+            turn = turns[line] = functools.partial(backward.enter, inner, line)
+        for tensor in (output,) if isinstance(output, torch.Tensor) else _tensors(output):
             if tensor.requires_grad:
-                tensor.register_hook(lambda gradient: backward.enter(inner, line))
+                tensor.register_hook(turn)
 
     made._undo.append(module.register_forward_pre_hook(before).remove)
     try:
