@@ -56,7 +56,7 @@ const look = (page) =>
       heads: all("th[scope=col]").map((head) => head.innerText),
       rows: all("tbody tr").slice(0, 12).map((row) => row.innerText),
       marked: all(".scope-here, .icicle [aria-live], .tl-below h2").map((element) => element.innerText),
-      time: engine && { view: [view.from, view.to].map((at) => Math.round(at / 8)), range, sel: selected && [selected.track, selected.hit.kind, selected.hit.start], pinned, closed: [...closed], scroll, follow },
+      time: engine && { view: [Math.floor(view.from), Math.ceil(view.to)] /* as the address says it */, range, sel: selected && [selected.track, selected.hit.kind, selected.hit.start], pinned, closed: [...closed], scroll, follow },
     });
   });
 

@@ -171,6 +171,7 @@ export async function host({ page, server, see, check, picture }) {
   const rows = await page.getByRole("region", { name: "Sessions in these days" }).locator("tbody tr").count();
   check(rows >= 17, `host: its sessions of these days (${rows})`);
   await picture(page, "host");
+  await page.locator("svg.days").scrollIntoViewIfNeeded(); // below the host's GPUs and captures
   const box = await page.locator("svg.days").boundingBox();
   await page.mouse.move(box.x + box.width * 0.7, box.y + 40);
   await page.mouse.down();
