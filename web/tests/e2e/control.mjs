@@ -1,5 +1,6 @@
 // control.mjs - configurations of hosts and captures on demand, with a real agent and a program over the fake driver:
-// what is written on the page is what the program takes, and the click on "Record now" is what it records.
+// what is written on the page is what the program takes, and the click on "Record now" is what it records. Then the
+// page of a host that gpufl-monitor watches.
 //   node tests/e2e/control.mjs BIN OUT
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +9,7 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
+import { watched } from "./steps_monitor.mjs";
 
 const [bin, out] = process.argv.slice(2);
 const HOST = hostname();
@@ -264,9 +266,11 @@ async function remove(page) {
 try {
   const page = await visitor();
   await firstAccount(page, server);
-  startAgent(await alertAndKey(page));
+  const key = await alertAndKey(page);
+  startAgent(key);
   await until(page, async (host) => (await (await fetch("/api/v1/agents")).json()).rows.some((row) => row.host === host && row.control), HOST);
-  await t.walk(page, { write, assign, record, viewer, remove });
+  const monitor = () => watched({ page, t, origin, bin, server, key, folder, host: HOST, api, holds });
+  await t.walk(page, { write, assign, record, viewer, remove, monitor });
 } finally {
   for (const child of children) {
     const gone = new Promise((resolve) => child.once("exit", resolve));
