@@ -107,6 +107,7 @@ export const capture = {
     lost: "no answer from the agent",
   } as Record<string, string>,
   list: "Captures that were asked for",
+  listWaits: "Loading…",
   listNone: "Nobody has asked for a capture on this host.",
   line: (engine: string, duration: string) => `${engine} for ${duration}`,
   within: (scope: string) => `inside ${scope}`,

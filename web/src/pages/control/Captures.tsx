@@ -101,17 +101,18 @@ const COLUMNS: Column<RowCapture>[] = [
   { label: text.columns.who, className: "config-who", show: (row) => row.author },
 ];
 
-/** On a host's page: the button for all of its sessions, and all requests. */
+/** On a host's page: the button for all of its sessions, and all requests. Who may ask sees the panel from the beginning, so
+ * that the requests push nothing down when they come. */
 export function HostCaptures({ host }: { host: string }) {
   const me = useMe();
   const asked = useCaptures({ host });
   const rows = asked.data?.rows ?? [];
   const asks = may(me, "CONTROL");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!asks && rows.length === 0) return null;
+  if (me && !asks && rows.length === 0) return null;
   return (
     <Panel title={text.list} aside={asks && <Button host={host} session={null} onDone={asked.again} />}>
-      {rows.length === 0 ? <p className="panel-body quiet">{text.listNone}</p> : <Listing label={text.list} columns={COLUMNS} rows={rows} keyOf={(row) => row.id} />}
+      {rows.length === 0 ? <p className="panel-body quiet">{asked.data ? text.listNone : text.listWaits}</p> : <Listing label={text.list} columns={COLUMNS} rows={rows} keyOf={(row) => row.id} />}
     </Panel>
   );
 }
