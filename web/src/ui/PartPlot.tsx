@@ -1,5 +1,5 @@
 // PartPlot.tsx - a quantity by number with uPlot: the whole as a line, a part of it as an area below, and
-// marked values as dots. Numbers in, picture out.
+// marked values as dots. Numbers in, picture out. Below the plot stand the values at the pointer.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -23,24 +23,33 @@ interface Props {
 const HEIGHT = 200;
 const WHOLE_NUMBERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000];
 
-function optionsFor(width: number, { x, whole, part, marked, show, showX }: Props): uPlot.Options {
+/** The values at a number; nothing where nothing is pointed at. */
+function captionOf({ x, whole, part, marked, show, showX }: Props, index: number | null | undefined): string {
+  const number = index === null || index === undefined ? undefined : x.values[index];
+  if (index === null || index === undefined || number === undefined) return "";
+  const values = [whole, part].map((of) => `${of.label} ${show(of.values[index] ?? null)}`);
+  return `${x.label} ${showX(number)}: ${[...values, ...(marked.values[index] === null ? [] : [marked.label])].join(", ")}`;
+}
+
+function optionsFor(width: number, { x, whole, part, marked, show, showX }: Props, tell: (index: number | null | undefined) => void): uPlot.Options {
   const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
   const [line, area, dot] = [token("--series-1"), token("--series-3"), token("--medium")];
   const none = { show: false };
-  const value = (_: uPlot, raw: number | null): string => show(raw);
   return {
     width,
     height: HEIGHT,
+    legend: { live: false }, // the keys of the colours alone
+    hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
       { ...axis, incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
       { ...axis, size: 84, values: (_, ticks) => ticks.map(show) },
     ],
     series: [
-      { label: x.label, value: (_, raw) => showX(raw) },
-      { label: whole.label, stroke: line, width: 1.5, points: none, value },
-      { label: part.label, stroke: area, width: 1, fill: `${area}50`, points: none, value },
-      { label: marked.label, stroke: dot, width: 0, paths: () => null, points: { show: true, size: 7, fill: dot }, value },
+      { label: x.label },
+      { label: whole.label, stroke: line, width: 1.5, points: none },
+      { label: part.label, stroke: area, width: 1, fill: `${area}50`, points: none },
+      { label: marked.label, stroke: dot, width: 0, paths: () => null, points: { show: true, size: 7, fill: dot } },
     ],
   };
 }
@@ -48,13 +57,17 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
 export function PartPlot(props: Props) {
   const { label, x, whole, part, marked } = props;
   const box = useRef<HTMLDivElement>(null);
+  const caption = useRef<HTMLParagraphElement>(null);
   const newest = useRef(props);
   newest.current = props;
   const theme = useTheme();
   useEffect(() => {
     const host = box.current;
     if (!host) return;
-    const plot = new uPlot(optionsFor(host.clientWidth, newest.current), [x.values, whole.values, part.values, marked.values], host);
+    const tell = (index: number | null | undefined): void => {
+      if (caption.current) caption.current.textContent = captionOf(newest.current, index);
+    };
+    const plot = new uPlot(optionsFor(host.clientWidth, newest.current, tell), [x.values, whole.values, part.values, marked.values], host);
     const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
     watch.observe(host);
     return () => {
@@ -62,5 +75,10 @@ export function PartPlot(props: Props) {
       plot.destroy();
     };
   }, [x.values, whole.values, part.values, marked.values, theme]);
-  return <div className="plot" ref={box} role="img" aria-label={label} />;
+  return (
+    <>
+      <div className="plot" ref={box} role="img" aria-label={label} />
+      <p className="plot-values small number quiet" ref={caption} />
+    </>
+  );
 }

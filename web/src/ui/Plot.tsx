@@ -1,4 +1,5 @@
-// Plot.tsx - one quantity against another with uPlot: as a line or as points. Numbers in, picture out.
+// Plot.tsx - one quantity against another with uPlot: as a line or as points. Numbers in, picture out. Below the plot
+// stand the values at the pointer.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -16,6 +17,7 @@ const HEIGHT = 320;
 
 export function Plot({ label, x, y, show, points }: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const caption = useRef<HTMLParagraphElement>(null);
   const theme = useTheme();
   useEffect(() => {
     const host = box.current;
@@ -23,18 +25,24 @@ export function Plot({ label, x, y, show, points }: Props) {
     const line = token("--series-1");
     const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
     const values = (_: uPlot, ticks: number[]) => ticks.map(show);
-    const value = (_: uPlot, raw: number | null) => (raw === null ? "" : show(raw));
+    const tell = (index: number | null | undefined): void => {
+      const at = index === null || index === undefined ? undefined : x.values[index];
+      const value = at === undefined ? null : (y.values[index!] ?? null);
+      if (caption.current) caption.current.textContent = at === undefined || value === null ? "" : `${x.label} ${show(at)}: ${y.label} ${show(value)}`;
+    };
     const options: uPlot.Options = {
       width: host.clientWidth,
       height: HEIGHT,
+      legend: { show: false }, // the axes say what they are
+      hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
       scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
       axes: [
         { ...axis, label: x.label, values },
         { ...axis, label: y.label, size: 84, values },
       ],
       series: [
-        { label: x.label, value },
-        { label: y.label, stroke: line, width: points ? 0 : 2, ...(points ? { paths: () => null } : {}), points: { show: points || x.values.length < 80, size: 6, fill: line }, value },
+        { label: x.label },
+        { label: y.label, stroke: line, width: points ? 0 : 2, ...(points ? { paths: () => null } : {}), points: { show: points || x.values.length < 80, size: 6, fill: line } },
       ],
     };
     const plot = new uPlot(options, [x.values, y.values], host);
@@ -45,5 +53,10 @@ export function Plot({ label, x, y, show, points }: Props) {
       plot.destroy();
     };
   }, [x.label, x.values, y.label, y.values, show, points, theme]);
-  return <div className="plot" ref={box} role="img" aria-label={label} />;
+  return (
+    <>
+      <div className="plot" ref={box} role="img" aria-label={label} />
+      <p className="plot-values small number quiet" ref={caption} />
+    </>
+  );
 }

@@ -81,6 +81,7 @@ async function questions(page) {
     check((await page.locator("main tbody tr").count()) > 0, `${question.title}: rows`);
     await page.getByRole("button", { name: "Plot", exact: true }).click();
     await page.locator(question.plot === "bars" ? ".sql-bars li" : ".plot canvas").first().waitFor();
+    check((await page.locator(".u-legend").count()) === 0, `${question.title}: a key of colours with empty values`);
     if (question.id === "kernels") await t.picture(page, "sql-kernels", { wide: false });
     await page.getByRole("button", { name: "Table", exact: true }).click();
   }

@@ -52,6 +52,14 @@ async function view(id, name, rule) {
   const first = page.locator(".table tbody tr[aria-rowindex='2']");
   const said = plain(await first.innerText());
   check(said.startsWith(`${steps.items.indexOf(longest) + 1} `) && /slow .*idle \+/.test(said), `${name}: the longest step comes first and says why: ${said}`);
+  // Below the plot stand the keys of its colours, and the values at the pointer alone.
+  const keys = plain(await page.locator(".u-legend").innerText());
+  check(keys.includes("GPU busy") && !keys.includes("–"), `${name}: keys of the plot: ${keys}`);
+  check((await page.locator(".plot-values").innerText()) === "", `${name}: values where nothing is pointed at`);
+  await page.locator(".u-over").hover();
+  await page.waitForFunction(() => /^Step .+: .+, GPU busy .+/.test(document.querySelector(".plot-values").textContent));
+  await page.mouse.move(0, 0);
+  await page.waitForFunction(() => document.querySelector(".plot-values").textContent === "");
   await shots(name);
   return { steps, longest, first };
 }
