@@ -86,8 +86,6 @@ export const en = {
     busyUnknown: "known after the analysis",
     unknown: "unknown",
     kernels: "Kernels",
-    records: "Records",
-    recordsText: "rows received and kept",
     gpus: "GPU",
     engine: "Engine",
     where: (host: string, pid: string) => `on ${host}, process ${pid}`,

@@ -113,7 +113,6 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
               note: s.busy === null ? unknown : <Meter part={s.busy} />,
             },
             { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
-            { label: en.session.records, value: count(s.records), exact: exact(s.records), note: en.session.recordsText },
             { label: texts.ledger, value: <Captured session={s} ledger={ledger.data} /> },
             { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
             { label: en.session.engine, value: s.engine || UNKNOWN },
