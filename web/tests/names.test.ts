@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
 import { findingOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
+import { cutMiddle } from "../src/timeline/names";
 import { piecesOf, type Piece } from "../src/ui/found";
 import { leftOutOf } from "../src/pages/upload/parts";
 
@@ -21,6 +22,12 @@ describe("what was searched for in a name", () => {
   });
   it("is found in the name of the program, too", () => expect(shown(piecesOf("fill", ["fill()", "_Z4fillILi4EEvv"], "ILi4E").lead)).toBe("…_Z4fill[ILi4E]Evv".replace("…", "")));
   it("markup is text", () => expect(piecesOf("<b>x</b>", [], "<b>").text[0]).toEqual({ text: "<b>", hit: true }));
+});
+
+describe("titles of rows that have little room", () => {
+  const rows = ["GPU 0 · stream 7", "GPU 0 · stream 13", "GPU 1 · stream 7"];
+  it("keep both ends, so that they differ", () => expect(rows.map((row) => cutMiddle(row, 11))).toEqual(["GPU 0…eam 7", "GPU 0…am 13", "GPU 1…eam 7"]));
+  it("stay whole where there is room, and go where there is none", () => expect([cutMiddle("GPU 0", 5), cutMiddle("GPU 0", 2)]).toEqual(["GPU 0", ""]));
 });
 
 describe("parts of the GPU's time", () => {

@@ -101,3 +101,10 @@ export class Names {
     return hit;
   }
 }
+
+/** A text of so many letters at most, cut in its middle. */
+export function cutMiddle(text: string, letters: number): string {
+  if (text.length <= letters) return text;
+  const tail = Math.floor((letters - 1) / 2);
+  return letters < 3 ? "" : `${text.slice(0, letters - 1 - tail)}…${text.slice(text.length - tail)}`;
+}

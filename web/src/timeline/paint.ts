@@ -10,6 +10,7 @@ import { offsetOf } from "./lanes";
 import { rowsWithin, type Row } from "./layout";
 import { paintBookmarks } from "./bookmarks";
 import { paintFlows, paintMarks } from "./marks";
+import { cutMiddle } from "./names";
 import { paintSeries } from "./series";
 import { pxPerNs, TOP, xOf, type Scene } from "./scene";
 import { isLabelled, labelOf, narrowLabelOf, tintOf } from "./tint";
@@ -164,6 +165,12 @@ export class Painter {
     return letters >= 2 ? `${name.slice(0, letters)}…` : "";
   }
 
+  /** As much of a row's title: its ends tell it apart from others ("GPU 0 · stream 13"). */
+  private titleFitted(to: CanvasRenderingContext2D, title: string, room: number): string {
+    const fitted = this.fitted(to, title, room);
+    return fitted === title ? title : cutMiddle(title, fitted.length);
+  }
+
   private title(to: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
     const { colours, side, width } = scene;
     const track = scene.tracks[row.track];
@@ -211,7 +218,7 @@ export class Painter {
     if (!title) return;
     to.font = FONT;
     to.fillStyle = colours.text;
-    to.fillText(this.fitted(to, title, side - 18 - (tall === null ? wide + 6 : 0)), 10, tall === null ? middle : tall + 14);
+    to.fillText(this.titleFitted(to, title, side - 18 - (tall === null ? wide + 6 : 0)), 10, tall === null ? middle : tall + 14);
   }
 
   private axis(to: CanvasRenderingContext2D, scene: Scene, axis: ReturnType<typeof axisOf>): void {
