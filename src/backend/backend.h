@@ -446,10 +446,10 @@ struct backend {
 
 /* In the order in which Auto tries them; NULL-terminated. */
 extern const struct backend *const backends[];
-extern const struct backend backend_nvidia, backend_sim, backend_none;
+extern const struct backend backend_nvidia, backend_amd, backend_sim, backend_none;
 
 /* The backend of an option's value; for Auto the first usable one, else none.
- * NULL and a sentence for one that is not built yet. [owner] */
+ * NULL and a sentence for a number that is none's. [owner] */
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
 
 #endif

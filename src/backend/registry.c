@@ -53,11 +53,7 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
         return first_usable();
     if (number < sizeof by_kind / sizeof *by_kind && by_kind[number])
         return by_kind[number];
-    if (kind == GPUFL_BACKEND_AMD)
-        err_set(e, GPUFL_E_NOT_BUILT,
-                "backend Amd is not built yet: use Auto, Nvidia, None or Sim in this release");
-    else
-        err_set(e, GPUFL_E_INVAL,
-                "there is no backend number %d: use Auto, Nvidia, Amd, None or Sim", (int)kind);
+    err_set(e, GPUFL_E_INVAL, "there is no backend number %d: use Auto, Nvidia, Amd, None or Sim",
+            (int)kind);
     return NULL;
 }

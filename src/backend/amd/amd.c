@@ -1,0 +1,14 @@
+/* amd.c - the AMD backend. */
+#include "backend/amd/probe.h"
+#include "backend/amd/trace.h"
+#include "backend/backend.h"
+
+extern const struct vendor vendor_amd;
+
+const struct backend backend_amd = {
+    .name = "amd",
+    .vendor = &vendor_amd,
+    .probe = amd_probe,
+    .trace = &amd_trace,
+    .usable = amd_usable,
+};

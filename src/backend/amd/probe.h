@@ -1,0 +1,14 @@
+/* probe.h - see probe.c. */
+#ifndef GPUFL_BACKEND_AMD_PROBE_H
+#define GPUFL_BACKEND_AMD_PROBE_H
+
+#include "backend/backend.h"
+
+/* What the documents, sessions and `gpufl info` say of this backend until it has run on a GPU of
+ * AMD's. */
+#define AMD_UNVERIFIED "not verified on hardware"
+
+void amd_probe(struct probe *out);
+bool amd_usable(void);
+
+#endif

@@ -1,0 +1,41 @@
+/* vendor.c - what has to be known of AMD where ROCm's libraries are not asked: see
+ * backend/vendor.h. */
+#include "backend/vendor.h"
+
+extern const struct vendor vendor_amd;
+
+static const char *const devices[] = {"/dev/kfd", NULL};
+
+static const struct vendor_module modules[] = {
+    {"libhsa-runtime64", ".", false}, {"libhsakmt", ".", false},
+    {"libdrm_amdgpu", ".", false},    {"libamd_comgr", ".-", false},
+    {"librocprofiler", "-.6", false}, /* -sdk, -register and its predecessors */
+    {"libroctracer64", ".", false},   {"librocm_smi64", ".", false},
+    {"libamd_smi", ".", false},       {"libamdhip64", ".-", true}, /* "-": of Python wheels */
+    {"libhiprtc", ".-", true},        {NULL, NULL, false},
+};
+
+static const struct vendor_rule rules[] = {
+    /* The runtime's inlined headers, and what hipcc generates: the stub of a kernel, and
+     * registration. */
+    {VENDOR_FILE, VENDOR_HAS, "/include/hip/", true, false},
+    {VENDOR_FUNCTION, VENDOR_HAS, "__device_stub__", true, false},
+    {VENDOR_FUNCTION, VENDOR_BEGINS, "__hip", true, true},
+    {VENDOR_FUNCTION, VENDOR_API, "hip", true, true},
+    {VENDOR_FUNCTION, VENDOR_BEGINS, "hsa_", true, true},
+
+    /* Libraries by where they are installed, and their headers. */
+    {VENDOR_MODULE, VENDOR_BEGINS, "/opt/rocm", false, false},
+    {VENDOR_FILE, VENDOR_HAS, "/include/rocprim/", false, false},
+    {VENDOR_FILE, VENDOR_HAS, "/include/hipcub/", false, false},
+    {VENDOR_FILE, VENDOR_HAS, NULL, false, false},
+};
+
+const struct vendor vendor_amd = {
+    .name = "amd",
+    .devices = devices,
+    .no_device = "there is no device of AMD's here (/dev/kfd is missing): load the kernel module "
+                 "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",
+    .modules = modules,
+    .rules = rules,
+};
