@@ -1,4 +1,5 @@
-/* amd.c - the AMD backend. */
+/* amd.c - the AMD backend: AMD SMI or ROCm SMI for metrics. */
+#include "backend/amd/devices.h"
 #include "backend/amd/probe.h"
 #include "backend/amd/trace.h"
 #include "backend/backend.h"
@@ -10,5 +11,6 @@ const struct backend backend_amd = {
     .vendor = &vendor_amd,
     .probe = amd_probe,
     .trace = &amd_trace,
+    .devices = &amd_devices,
     .usable = amd_usable,
 };

@@ -1,29 +1,138 @@
-/* probe.c - facts about AMD's driver here, each with what to do where it does not work.
+/* probe.c - facts about AMD's driver and libraries here, each with what to do where it does not
+ * work.
  *
- * Files tell whether the kernel driver is there, so that no library is loaded where there is
- * none: ROCm SMI prints to the terminal then. */
+ * Only a management library is loaded, and it only where files show the kernel driver, or where the
+ * user or the program has chosen one. */
 #include "backend/amd/probe.h"
 
-#include "base/file/file.h"
+#include "backend/amd/devices.h"
+#include "backend/amd/library/driver.h"
+#include "backend/amd/library/library.h"
+#include "backend/amd/trace.h"
+#include "base/process/dl.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-extern const struct vendor vendor_amd;
+enum { DEVICES_SHOWN = 8 };
+
+__attribute__((format(printf, 4, 5))) static struct probe_fact *
+fact_add(struct probe *p, const char *name, bool works, const char *fmt, ...)
+{
+    va_list args;
+    int at = p->fact_count < PROBE_FACTS_MAX ? p->fact_count++ : PROBE_FACTS_MAX - 1;
+    struct probe_fact *f = &p->facts[at];
+    *f = (struct probe_fact){.works = works};
+    snprintf(f->name, sizeof f->name, "%s", name);
+    va_start(args, fmt);
+    vsnprintf(f->value, sizeof f->value, fmt, args);
+    va_end(args);
+    return f;
+}
+
+static void advise(struct probe_fact *f, const char *text)
+{
+    snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, text);
+}
+
+static void probe_gpu(struct probe *p, struct devices *d, int index)
+{
+    struct device_row row;
+    struct device_text text;
+    char name[48], parts[64];
+    amd_devices.describe(d, index, &row, &text);
+    int64_t gib = row.memory_total == CELL_NULL ? 0 : (row.memory_total + (1 << 29)) >> 30;
+    snprintf(name, sizeof name, "GPU %d", index);
+    fact_add(p, name, true, "%.60s, %s%s%d GiB, %.32s", *text.name ? text.name : "(no name)",
+             text.arch, *text.arch ? ", " : "", (int)gib, text.pci);
+    amd_devices_parts(d, index, parts, sizeof parts);
+    if (*parts && index == 0)
+        fact_add(p, "parts of GPUs", true,
+                 "GPU 0 is in mode %.40s: each part is a GPU here; power, clocks and temperatures "
+                 "are those of the whole GPU",
+                 parts);
+}
+
+/* How many GPUs there are. */
+static int probe_devices(struct probe *p)
+{
+    struct devices *d;
+    struct err e = {0};
+    const char *path;
+    if (amd_devices.open(&d, &e) != 0) {
+        advise(fact_add(p, "GPU", false, "none"), e.text);
+        return 0;
+    }
+    const char *library = amd_devices_library(d, &path);
+    fact_add(p, library, true, "%.180s", path);
+    int count = amd_devices.count(d);
+    for (int i = 0; i < count && i < DEVICES_SHOWN; i++)
+        probe_gpu(p, d, i);
+    if (count > DEVICES_SHOWN)
+        fact_add(p, "GPUs", true, "%d in all", count);
+    amd_devices.close(d);
+    return count;
+}
+
+static void probe_permission(struct probe *p)
+{
+    struct err e = {0};
+    if (amd_driver_may_compute(&e) == 0)
+        fact_add(p, "/dev/kfd", true, "may be opened");
+    else
+        advise(fact_add(p, "/dev/kfd", false, "%s",
+                        e.code == GPUFL_E_PERM ? "may not be opened" : "missing"),
+               e.text);
+}
+
+static void probe_engine(struct probe *p, const struct engine_row *r)
+{
+    char name[48];
+    bool works = !(r->asks & ~amd_trace.engines);
+    snprintf(name, sizeof name, "engine %s", r->name);
+    struct probe_fact *f = fact_add(p, name, works, "%s",
+                                    works ? "works; " AMD_UNVERIFIED : "not built for AMD's GPUs");
+    if (!works)
+        snprintf(f->advice, sizeof f->advice, "a session that asks for it runs %s",
+                 engine_table[r->next].name);
+}
+
+static bool may_look(void)
+{
+    return amd_driver_loaded() || amd_library_chosen() ||
+           dl_find_loaded("libamd_smi.so", NULL, 0) || dl_find_loaded("librocm_smi64.so", NULL, 0);
+}
 
 void amd_probe(struct probe *out)
 {
-    bool here = amd_usable();
-    *out = (struct probe){.usable = here, .fact_count = 1};
-    struct probe_fact *f = &out->facts[0];
-    f->works = here;
-    snprintf(f->name, sizeof f->name, "AMD driver");
-    snprintf(f->value, sizeof f->value, "%s",
-             here ? "loaded; the backend Amd is " AMD_UNVERIFIED : "not loaded");
-    if (!here)
-        snprintf(f->advice, sizeof f->advice, "%s", vendor_amd.no_device);
+    char version[64];
+    memset(out, 0, sizeof *out);
+    if (!may_look()) {
+        advise(fact_add(out, "AMD driver", false, "not loaded"),
+               "without a GPU of AMD's there is nothing to do; with one, load the kernel driver "
+               "(modprobe amdgpu), or start the container with --device /dev/kfd --device "
+               "/dev/dri");
+        return;
+    }
+    amd_driver_version(version, sizeof version);
+    fact_add(out, "AMD driver", true, "amdgpu, %s", version);
+    fact_add(out, "backend Amd", true,
+             AMD_UNVERIFIED ": made from AMD's headers and tested over simulated libraries only");
+    out->usable = probe_devices(out) > 0;
+    if (!out->usable)
+        return;
+    probe_permission(out);
+    for (const struct engine_row *r = engine_table; r->name; r++)
+        probe_engine(out, r);
 }
 
+/* The driver alone is no sign: a desktop's screen may hang on it, without ROCm. */
 bool amd_usable(void)
 {
-    return file_exists("/dev/kfd");
+    struct devices *d;
+    if (!may_look() || amd_devices.open(&d, NULL) != 0)
+        return false;
+    amd_devices.close(d);
+    return true;
 }

@@ -12,6 +12,22 @@ foreach(header cupti nvml)
   endif()
 endforeach()
 
+# Debian has ROCm SMI's header and library, AMD SMI's come with ROCm alone.
+find_path(GPUFL_ROCM_SMI_INCLUDE rocm_smi/rocm_smi.h HINTS /opt/rocm/include)
+find_library(GPUFL_ROCM_SMI_LIBRARY rocm_smi64 HINTS /opt/rocm/lib)
+find_path(GPUFL_AMD_SMI_INCLUDE amd_smi/amdsmi.h HINTS /opt/rocm/include)
+gpufl_test(abi_rocm_smi DEPS backend)
+gpufl_test(abi_amd_smi)
+if(GPUFL_ROCM_SMI_INCLUDE AND GPUFL_ROCM_SMI_LIBRARY)
+  target_compile_definitions(test-unit-backend-abi_rocm_smi PRIVATE GPUFL_HAVE_ROCM_SMI_H
+    GPUFL_ROCM_SMI_LIBRARY="${GPUFL_ROCM_SMI_LIBRARY}")
+  target_include_directories(test-unit-backend-abi_rocm_smi SYSTEM PRIVATE ${GPUFL_ROCM_SMI_INCLUDE})
+endif()
+if(GPUFL_AMD_SMI_INCLUDE)
+  target_compile_definitions(test-unit-backend-abi_amd_smi PRIVATE GPUFL_HAVE_AMD_SMI_H)
+  target_include_directories(test-unit-backend-abi_amd_smi SYSTEM PRIVATE ${GPUFL_AMD_SMI_INCLUDE})
+endif()
+
 # In C++, as one of the headers that it checks.
 add_executable(test-unit-backend-abi_profiler ${CMAKE_CURRENT_LIST_DIR}/test_abi_profiler.cpp)
 set_target_properties(test-unit-backend-abi_profiler PROPERTIES
@@ -30,6 +46,11 @@ foreach(name registry nvidia_buffers nvidia_cubins nvidia_devices nvidia_device_
   gpufl_test(${name} DEPS backend)
 endforeach()
 add_dependencies(test-unit-backend-nvidia_local_memory fake-cuda)
+foreach(name amd_devices amd_driver)
+  gpufl_test(${name} DEPS backend)
+  target_compile_definitions(test-unit-backend-${name} PRIVATE FAKES="${PROJECT_BINARY_DIR}/fake")
+  add_dependencies(test-unit-backend-${name} fake-amd)
+endforeach()
 
 # A build with one more vendor: the registry and the facts are compiled with its rows.
 gpufl_test(toy_vendor DEPS capture symbol
