@@ -162,6 +162,27 @@ int64_t histogram_mean(const struct histogram *h)
     return h->count ? h->total / (int64_t)h->count : 0;
 }
 
+uint64_t histogram_above(const struct histogram *h, int64_t v, int64_t *sum)
+{
+    uint64_t n = 0;
+    double all = 0;
+    for (uint64_t i = 0; !h->pages && i < h->count; i++)
+        if (h->samples[i] > v) {
+            n++;
+            all += (double)h->samples[i];
+        }
+    for (unsigned b = 0; h->pages && b < HISTOGRAM_PAGES * HISTOGRAM_PAGE; b++) {
+        const uint32_t *page = h->pages[b / HISTOGRAM_PAGE];
+        uint32_t here = page ? page[b % HISTOGRAM_PAGE] : 0;
+        if (here && histogram_middle(b) > v) {
+            n += here;
+            all += (double)here * (double)histogram_middle(b);
+        }
+    }
+    *sum = cells_whole(all);
+    return n;
+}
+
 uint64_t histogram_count_zero(const struct histogram *h)
 {
     uint64_t n = 0;

@@ -66,6 +66,9 @@ int histogram_merge(struct histogram *h, const struct histogram *other);
  * exceed; 0.5 is the median. 0 for an empty histogram. */
 int64_t histogram_quantile(const struct histogram *h, double q);
 
+/* How many values lie above v, and their sum: of buckets, with the middle of each. */
+uint64_t histogram_above(const struct histogram *h, int64_t v, int64_t *sum);
+
 /* How many of the values are 0. */
 uint64_t histogram_count_zero(const struct histogram *h);
 

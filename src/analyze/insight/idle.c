@@ -2,6 +2,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/shortage.h"
+#include "analyze/insight/slices.h"
 #include "analyze/model/idle/table.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -535,8 +536,7 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     struct idle_longest longest = others ? l->ended_longest[c] : idle.longest;
     insight_fact_longest(m, i, longest.start, longest.end);
     if (c == IDLE_OTHER)
-        i->next = "Measure the program alone, or give each process a GPU of its own "
-                  "(CUDA_VISIBLE_DEVICES).";
+        i->next = insight_alone;
     else if (i->ended_by && (c == IDLE_LATE || c == IDLE_NOTHING))
         i->next = "See what the program does before these launches, and do that after them or in "
                   "another thread. Scopes around its parts show it.";
@@ -581,9 +581,13 @@ int insight_idle_cause(const struct model *m, struct insights *to)
     rc = rc ? rc : add_lines(m, &l, "idle_cause", true, to);
     for (int a = 1; !rc && a < ACTIVITIES; a++)
         rc = add_everywhere(m, &l, (enum idle_activity)a, to);
+    bool sliced = false;
     rc = rc ? rc : insight_states(m, to);
+    rc = rc ? rc : insight_slices(m, to, &sliced);
     for (size_t i = 0; !rc && i < sizeof causes / sizeof *causes; i++) {
         struct insight_idle rest = rest_of(m, &l, causes[i].cause);
+        if (causes[i].cause == IDLE_OTHER && sliced)
+            continue;
         if (rest.gaps && insight_is_share(m, rest.time, INSIGHT_idle_share, 100))
             rc = add_rest(m, &l, "idle_cause", causes[i].cause, causes[i].title, to);
     }

@@ -328,6 +328,9 @@ int sum_idle_finish(struct model *m)
     rc = rc ? rc : idle_lead_find(m);
     if (!rc && s->ended > INT64_MIN)
         rc = sum_steps_end(m, s->ended);
+    for (size_t i = 0; i < s->others.count; i++)
+        if (s->others.rows[i].processes > 1 && s->others.rows[i].device < s->device_count)
+            s->devices[s->others.rows[i].device].shared = true;
     s->ended = INT64_MIN;
     drop_rows(s);
     return rc;
@@ -350,6 +353,7 @@ int sum_idle_merge(struct model *into, const struct model *from, int64_t shift)
         if (rc)
             break;
         s->devices[at].any |= o->devices[i].any;
+        s->devices[at].shared |= o->devices[i].shared;
         s->devices[at].watched = cells_sum(s->devices[at].watched, o->devices[i].watched);
         s->devices[at].steady = cells_sum(s->devices[at].steady, o->devices[i].steady);
         s->devices[at].after = cells_sum(s->devices[at].after, o->devices[i].after);

@@ -62,6 +62,7 @@ struct idle_device {
     int64_t after;           /* ns after its last work in sessions with a steady part */
     int64_t start_up_engine; /* ns of IDLE_START_UP in which an engine kept the program */
     bool any;                /* there was one */
+    bool shared;             /* at some moment another process had a context on it */
 };
 
 struct idle_thread; /* the calls of a thread, while gaps are blamed */

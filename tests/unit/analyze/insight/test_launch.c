@@ -336,6 +336,75 @@ TEST(test_shared)
     finder_end();
 }
 
+/* 400 launches of one kernel, one of `every` of which takes as long as long_ns says. */
+static void interrupt(int64_t processes, int64_t every, int64_t (*long_ns)(int))
+{
+    struct config_row c = {.id = 1,
+                           .device = 1,
+                           .grid_x = 1320,
+                           .grid_y = 1,
+                           .grid_z = 1,
+                           .block_x = 128,
+                           .block_y = 1,
+                           .block_z = 1,
+                           .occ_warps = CELL_NULL,
+                           .occ_max_warps = CELL_NULL,
+                           .occ_limiter = CELL_NULL};
+    finder_begin("slices");
+    c.name = program_name(&finder.p, "gemm");
+    make_log_rows(&finder.p.log, RECORD_config, &c, 1);
+    if (processes)
+        program_processes(&finder.p, processes);
+    for (int i = 0; i < 400; i++)
+        program_launch(&finder.p,
+                       (struct program_kernel){.ns = i % every ? 190000 + i % 7 * 1000 : long_ns(i),
+                                               .config = 1,
+                                               .thread = 42});
+    finder_look();
+}
+
+static int64_t a_slice(int i)
+{
+    return 2700000 + i % 3 * 30000;
+}
+
+static int64_t more_work(int i)
+{
+    return 1000000 + i * 60000;
+}
+
+/* Another process has its slices in the middle of kernels: they last longer, without a gap. */
+TEST(test_slices)
+{
+    interrupt(2, 10, a_slice);
+    const struct insight *i = finder_find("idle_cause", "");
+    assert_non_null(i);
+    assert_string_equal(i->title, "Another process on the GPU");
+    assert_int_equal(finder_fact(i, "interrupted_launches"), 40);
+    int64_t truth = 40 * (2730000ll - 193000);
+    assert_in_range(i->gives_back, truth - truth / 50, truth + truth / 50);
+    assert_in_range(finder_fact(i, "interrupted_ns"), truth - truth / 50, truth + truth / 50);
+    assert_int_equal(i->severity, INSIGHT_HIGH);
+    assert_non_null(strstr(i->text, "in the middle of 40 launches"));
+    finder_without_memory();
+    finder_end();
+    interrupt(0, 10, a_slice); /* nobody saw another process */
+    assert_null(finder_find("idle_cause", ""));
+    finder_end();
+    interrupt(1, 10, a_slice);
+    assert_null(finder_find("idle_cause", ""));
+    finder_end();
+    interrupt(2, 3, a_slice); /* a third of the launches: their work differs */
+    assert_null(finder_find("idle_cause", ""));
+    finder_end();
+    interrupt(2, 10, more_work); /* no time that comes again */
+    assert_null(finder_find("idle_cause", ""));
+    finder_end();
+    interrupt(2, 100, a_slice); /* four launches are no habit */
+    assert_null(finder_find("idle_cause", ""));
+    finder_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_storm),
@@ -346,6 +415,7 @@ int main(void)
                                        cmocka_unit_test(test_states),
                                        cmocka_unit_test(test_state_of_a_line),
                                        cmocka_unit_test(test_shared),
+                                       cmocka_unit_test(test_slices),
                                        cmocka_unit_test(test_lock_holder),
                                        cmocka_unit_test(test_cores),
                                        cmocka_unit_test(test_pages)};

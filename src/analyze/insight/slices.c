@@ -1,0 +1,137 @@
+/* slices.c - kernels that stood still while another process had its slice of the GPU's time.
+ *
+ * A GPU that several processes use without MPS runs one of them at a time, for a slice of about two
+ * milliseconds each. It changes in the middle of kernels: such a kernel lasts longer by what the
+ * others had, and there is no gap. So launches of one configuration, which mostly take the same
+ * time, have a second time far above it, and those are alike among themselves, since slices are.
+ *
+ * Counter-evidence: no other process was seen on the device; a quarter or more of the launches are
+ * slow, as where the work differs; their times are spread. A kernel that always lasts longer than a
+ * slice is always interrupted, and nobody sees how often. */
+#include "analyze/insight/slices.h"
+
+#include "analyze/common/cells.h"
+#include "analyze/common/units.h"
+#include "base/err.h"
+
+enum {
+    TEXT_MAX = 1 << 16,
+    LEAST = 20,      /* launches of a configuration that can be judged */
+    SLOW_LEAST = 5,  /* of them, slow ones */
+    SLOW_PART = 4,   /* of them, slow ones: at most 1/SLOW_PART */
+    ALIKE_PART = 2,  /* of the slow ones, those alike: at least 1/ALIKE_PART */
+    TIMES = 2,       /* a slow launch takes more than so many times as long as most, */
+    ALL_LEAST = 10,  /* slow launches of all configurations */
+    ALIKE_WITHIN = 4 /* 1/ALIKE_WITHIN above or below */
+};
+
+#define SLICE_LEAST 500000ll /* ns: … and longer by this; the driver's shortest slice is 1 ms */
+
+const char insight_alone[] = "Measure the program alone, or give each process a GPU of its own "
+                             "(CUDA_VISIBLE_DEVICES).";
+
+/* Launches of a configuration, or of all, that were interrupted. */
+struct slices {
+    uint64_t slow, all;
+    int64_t ns;      /* by which they took longer than most */
+    int64_t usual;   /* ns of a launch that was not interrupted; as the next two of one kernel */
+    int64_t typical; /* ns of one that was */
+    uint32_t kernel; /* name */
+};
+
+/* What interrupted launches of a configuration cost; nothing where they do not look like that. */
+static struct slices of_config(const struct kernel_config *c)
+{
+    const struct histogram *h = &c->time;
+    struct slices s = {.all = h->count, .kernel = (uint32_t)c->row.name};
+    int64_t sum, unused;
+    if (h->count < LEAST)
+        return (struct slices){0};
+    s.usual = histogram_quantile(h, 0.5);
+    int64_t above = s.usual + SLICE_LEAST;
+    above = above > TIMES * s.usual ? above : TIMES * s.usual;
+    s.slow = histogram_above(h, above, &sum);
+    s.ns = sum - (int64_t)s.slow * s.usual;
+    if (s.slow < SLOW_LEAST || s.slow > h->count / SLOW_PART)
+        return (struct slices){0};
+    s.typical = histogram_quantile(h, 1 - (double)s.slow / 2 / (double)h->count);
+    int64_t part = (s.typical - s.usual) / ALIKE_WITHIN;
+    uint64_t alike = histogram_above(h, s.typical - part, &unused) -
+                     histogram_above(h, s.typical + part, &unused);
+    return alike * ALIKE_PART >= s.slow ? s : (struct slices){0};
+}
+
+/* All configurations; of_run gets what it cost of what shares are of. */
+static struct slices find(const struct model *m, int64_t *of_run)
+{
+    struct slices all = {0}, most = {0};
+    *of_run = 0;
+    for (size_t i = 0; i < m->kernels.name_count; i++) {
+        const struct kernel_name *name = &m->kernels.names[i];
+        int64_t ns = 0;
+        for (uint32_t k = 0; k < name->configs; k++) {
+            const struct kernel_config *c =
+                sum_kernels_config(&m->kernels, m->kernels.by_name[name->first + k]);
+            bool shared = c->row.device >= 0 && (size_t)c->row.device < m->idle.device_count &&
+                          m->idle.devices[c->row.device].shared;
+            struct slices s = shared ? of_config(c) : (struct slices){0};
+            all.slow += s.slow;
+            all.ns = cells_sum(all.ns, s.ns);
+            ns = cells_sum(ns, s.ns);
+            most = s.ns > most.ns ? s : most;
+        }
+        *of_run = cells_sum(*of_run, insight_of_kernel(m, name, ns));
+    }
+    most.ns = all.ns;
+    most.all = most.slow;
+    most.slow = all.slow;
+    return most;
+}
+
+static void put(const struct model *m, const struct slices *s, const struct insight_idle *idle,
+                struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+    int64_t wall = sum_steps_time(m);
+    buf_printf(out,
+               "Another process had its slices of the GPU's time in the middle of %s launches: "
+               "they took %s longer together than launches of the same kernels mostly do. ",
+               units_count(a, (int64_t)s->slow), units_time(b, s->ns));
+    insight_put_kernel(m, s->kernel, out);
+    buf_printf(out, " took %s for most launches, and about %s for %s.", units_time(a, s->usual),
+               units_time(b, s->typical), units_count(c, (int64_t)s->all));
+    if (idle->time >= wall / 1000)
+        buf_printf(out, " In %s gaps the GPU was another process's for %s more.",
+                   units_count(a, (int64_t)idle->gaps), units_time(b, idle->time));
+    buf_str(out, " Launches that have more to do now and then look like that, too; samples saw "
+                 "other processes on the GPU.");
+}
+
+int insight_slices(const struct model *m, struct insights *to, bool *found)
+{
+    int64_t of_run;
+    struct slices s = find(m, &of_run);
+    struct insight_idle idle = insight_idle_of(m, IDLE_OTHER);
+    struct insight *i;
+    struct buf text;
+    *found = s.slow >= ALL_LEAST && insight_is_share(m, of_run, INSIGHT_late_idle, 100);
+    int rc = *found ? insight_add(to, "idle_cause", &i) : 0;
+    if (rc || !*found)
+        return rc;
+    buf_init(&text, TEXT_MAX);
+    i->kernel = s.kernel;
+    i->next = insight_alone;
+    i->gives_back = cells_sum(of_run, idle.time);
+    i->severity = insight_by_share(m, i->gives_back);
+    insight_fact(i, "interrupted_launches", (int64_t)s.slow);
+    insight_fact(i, "interrupted_ns", s.ns);
+    insight_fact(i, "usual_ns", s.usual);
+    insight_fact(i, "typical_interrupted_ns", s.typical);
+    insight_fact(i, "gpu_idle_ns", idle.all);
+    buf_str(&text, "Another process on the GPU");
+    rc = insight_say(&i->title, &text);
+    put(m, &s, &idle, &text);
+    rc = rc ? rc : insight_say(&i->text, &text);
+    buf_fini(&text);
+    return rc;
+}
