@@ -294,6 +294,19 @@ static int find_repetition(const struct step_sequence *q, size_t from, size_t to
     return rc;
 }
 
+/* By the middle of the session, else by its later half: what compiles and tunes at the start may
+ * run more kernels than the steps do, and each of its own seldom. */
+static int find_anywhere(const struct step_sequence *q, size_t from, size_t to,
+                         struct step_found *found)
+{
+    size_t half = q->count / 2, wide = q->count - half < WINDOW ? q->count - half : WINDOW;
+    int rc = find_repetition(q, from, to, found);
+    if (rc || found->count)
+        return rc;
+    *found = (struct step_found){0};
+    return find_repetition(q, q->count - wide, q->count, found);
+}
+
 int step_find_sequence(const struct step_sequence *q, struct step_found *found)
 {
     size_t wide = q->count < WINDOW ? q->count : WINDOW, from = (q->count - wide) / 2,
@@ -304,7 +317,7 @@ int step_find_sequence(const struct step_sequence *q, struct step_found *found)
     for (size_t i = from; i < to; i++)
         updates += q->updates[name_at(q, i)];
     if (updates < EVENTS_LEAST)
-        return find_repetition(q, from, to, found);
+        return find_anywhere(q, from, to, found);
     struct knife k = {.is = q->updates, .ends = true};
     int rc = set_apart(q, from, to, &k);
     return rc ? rc : cut_all(q, &k, EVERY_MOST, found);

@@ -580,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_copies_after_the_steps),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_log),
+
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_early),
         cmocka_unit_test(test_merge),
