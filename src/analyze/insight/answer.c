@@ -71,12 +71,15 @@ static void put_edges(const struct model *m, int64_t idle, int64_t edges, struct
     put_top_kernel(m, a, out);
 }
 
-/* Names the finding that gives back most by theory. */
-static void put_theory(const struct model *m, const struct insight *i, struct buf *out)
+/* Names the finding that gives back most, and too little for an answer. */
+static void put_little(const struct model *m, const struct insight *i, struct buf *out)
 {
     char share[UNITS_TEXT];
-    buf_printf(out, " In theory %s more could be won at most: %s",
-               units_percent(share, (double)i->gives_back, (double)sum_steps_time(m)), i->title);
+    units_percent(share, (double)i->gives_back, (double)sum_steps_time(m));
+    if (i->rule->bound == INSIGHT_ESTIMATED)
+        buf_printf(out, " In theory %s more could be won at most: %s", share, i->title);
+    else
+        buf_printf(out, " At most %s more could be won: %s", share, i->title);
     if (i->kernel) {
         buf_str(out, ", ");
         insight_put_kernel(m, i->kernel, out);
@@ -84,9 +87,9 @@ static void put_theory(const struct model *m, const struct insight *i, struct bu
     buf_str(out, " (--section insights).");
 }
 
-/* No finding is worth 1 %: the answer is how busy the GPU was. theory: one that may be, by theory
- * alone; or NULL. */
-static void put_nothing(const struct model *m, const struct insight *theory, struct answer *a,
+/* No finding is worth 1 %, or none of a busy GPU 5 %: the answer is how busy the GPU was. little:
+ * the first one that is worth 1 %, or NULL. */
+static void put_nothing(const struct model *m, const struct insight *little, struct answer *a,
                         struct buf *out)
 {
     struct idle_sum sums[IDLE_CAUSES];
@@ -95,6 +98,7 @@ static void put_nothing(const struct model *m, const struct insight *theory, str
     unsigned devices = sum_idle_steady(m, sums, &all);
     int64_t idle = sum_idle_of_run(m, all);
     int64_t edges = sum_idle_of_run(m, sums[IDLE_BEFORE].time + sums[IDLE_AFTER].time);
+    bool estimated = little && little->rule->bound == INSIGHT_ESTIMATED;
     const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_steps_whole(m);
     if (!devices || wall <= 0) {
         a->next = "Read what was recorded and what is missing (gpufl report --section ledger).";
@@ -114,12 +118,13 @@ static void put_nothing(const struct model *m, const struct insight *theory, str
         a->cause = "nothing_to_win";
         a->next = SAMPLE_KERNELS;
         buf_printf(out,
-                   "Nothing to win here: the %s busy for %s of %s, and no %s gives back 1 %% "
+                   "Nothing to win here: the %s busy for %s of %s, and no %s gives back %d %% "
                    "of it.",
                    gpus, units_percent(share, (double)(wall - idle), (double)wall), whole,
-                   theory ? "measured finding" : "finding");
-        if (theory)
-            put_theory(m, theory, out);
+                   estimated ? "measured finding" : "finding",
+                   little && !estimated ? INSIGHT_severity_medium : 1);
+        if (little)
+            put_little(m, little, out);
         put_top_kernel(m, a, out);
     } else if (devices == 1 && (edges * 2 <= wall || edges < INSIGHT_edges * 1000000000ll) &&
                is_busy(idle - edges, wall - edges)) {
@@ -135,39 +140,33 @@ static void put_nothing(const struct model *m, const struct insight *theory, str
     }
 }
 
-/* The gain may be less than is worth a word: by theory, or by a careful replay. */
-static bool is_uncertain(const struct model *m, const struct insight *i)
-{
-    if (i->rule->bound == INSIGHT_ESTIMATED)
-        return i->severity == INSIGHT_LOW && !m->sass.rows && !m->samples.functions.count;
-    return i->least != CELL_NULL && !insight_is_share(m, i->least, INSIGHT_worth_first, 1000) &&
-           i->band <= INSIGHT_BAND_WORTH;
-}
-
-/* A bound below what varies from run to run promises nothing. Where the GPU was busy, and nobody
- * asked about kernels, it is no answer. */
-static bool is_theory(const struct model *m, const struct insight *i)
+/* A bound below what varies from run to run promises nothing. Where the GPU was busy, it is no
+ * answer, except for estimates where somebody asked about kernels. */
+static bool is_little(const struct model *m, const struct insight *i)
 {
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
-    return is_uncertain(m, i) && sum_idle_steady(m, sums, &all) > 0 &&
+    bool estimated = i->rule->bound == INSIGHT_ESTIMATED,
+         asked = m->sass.rows || m->samples.functions.count;
+    return i->band <= INSIGHT_BAND_WORTH && !(estimated && asked) &&
+           sum_idle_steady(m, sums, &all) > 0 &&
            is_busy(sum_idle_of_run(m, all), sum_steps_time(m));
 }
 
 void answer_find(const struct model *m, const struct insights *in, struct answer *a,
                  struct buf *statement)
 {
-    const struct insight *theory = NULL;
+    const struct insight *little = NULL;
     *a = (struct answer){0};
     for (size_t i = 0; i < in->count && !a->insight; i++)
         if (!in->items[i].part_of && in->items[i].band >= INSIGHT_BAND_WORTH)
             a->insight = &in->items[i];
-    if (a->insight && is_theory(m, a->insight)) {
-        theory = a->insight;
+    if (a->insight && is_little(m, a->insight)) {
+        little = a->insight;
         a->insight = NULL;
     }
     if (!a->insight) {
-        put_nothing(m, theory, a, statement);
+        put_nothing(m, little, a, statement);
         return;
     }
     const struct insight *i = a->insight;
