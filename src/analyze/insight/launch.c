@@ -16,21 +16,29 @@ struct storm {
     uint64_t tiny, all; /* single launches */
     uint64_t kernels;   /* different tiny ones */
     int64_t time;       /* ns of the tiny ones */
+    int64_t floor;      /* ns that the shortest of them take, of what shares are of */
 };
 
+/* A kernel takes the GPU about a microsecond, however little it does. The shortest kernels of the
+ * session that are launched often say how long: fused, all launches but one save it. */
 static struct storm count_tiny(const struct model *m)
 {
     struct storm s = {0};
+    int64_t shortest = INT64_MAX;
     for (size_t i = 0; i < m->kernels.configs.count; i++) {
         const struct kernel_config *c = sum_kernels_config(&m->kernels, i);
         uint64_t single = c->time.count > c->graph ? c->time.count - c->graph : 0;
         s.all += single;
-        if (!single || histogram_quantile(&c->time, 0.5) >= INSIGHT_storm_kernel)
+        int64_t median = histogram_quantile(&c->time, 0.5);
+        if (!single || median >= INSIGHT_storm_kernel)
             continue;
+        shortest = single >= INSIGHT_storm_often && median < shortest ? median : shortest;
         s.tiny += single;
         s.kernels++;
         s.time = cells_sum(s.time, c->time.total);
     }
+    if (shortest < INT64_MAX)
+        s.floor = insight_of_run(m, (int64_t)s.tiny * shortest);
     return s;
 }
 
@@ -123,13 +131,14 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
-    i->gives_back = idle;
+    i->gives_back = cells_sum(idle, s.floor);
     own(m, i, &launcher, &line, cells_sum(slow.all, between.all));
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "launches", (int64_t)s.tiny);
     insight_fact(i, "all_launches", (int64_t)s.all);
     insight_fact(i, "launch_configurations", (int64_t)s.kernels);
     insight_fact(i, "gpu_ns", s.time);
+    insight_fact(i, "gpu_floor_ns", s.floor);
     insight_fact(i, "gpu_idle_ns", cells_sum(slow.all, between.all));
     idle_longest_put(&slow.longest, &between.longest, 0);
     insight_fact_longest(m, i, slow.longest.start, slow.longest.end);
@@ -138,6 +147,11 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
     put_line(m, &launcher, &line, looks, cells_sum(slow.all, between.all), &text);
+    if (insight_is_share(m, s.floor, INSIGHT_worth, 1000))
+        buf_printf(&text,
+                   " Of the kernels' own time %s is what any kernel takes, however little it does: "
+                   "fused ones save that as well.",
+                   units_time(a, s.floor));
     if (line.place && i->place == line.place)
         rc = rc ? rc : insight_inside(m, i, 1u << IDLE_SLOW, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
