@@ -69,7 +69,7 @@ static struct small *count_small(const struct model *m)
         if (!insight_line_is_known(m, l))
             continue;
         put_small(&s->calls, l->small, l->small_time, l->small_start, l->small_end);
-        s->covered |= insight_line_loops(m, l);
+        s->covered |= insight_line_loops(m, l) || insight_reads(m, l) > 0;
     }
     for (size_t i = 1; all && i < m->work.items.count; i++) {
         const struct work *w = sum_work_item(&m->work, i);

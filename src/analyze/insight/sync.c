@@ -139,11 +139,46 @@ static void put_idle(const struct model *m, const struct waiting *w, struct buf 
                    sum_steps_whole(m));
 }
 
-/* What dropping the waits gives back, from a careful replay to a hopeful one. */
-static void put_gain(const struct model *m, const struct waiting *w, struct insight *i)
+int64_t insight_reads(const struct model *m, const struct sync_line *l)
 {
-    i->gives_back = gives_back(m, w->lead, w->ns);
+    uint64_t copies = 0;
+    int64_t ns = 0, alone = insight_copies_alone(m);
+    for (size_t i = 1; l->place && i < m->work.items.count; i++) {
+        const struct work *w = sum_work_item(&m->work, i);
+        if (w->place == l->place && w->kind == WORK_TO_HOST) {
+            copies += w->small;
+            ns = cells_sum(ns, w->small_time);
+        }
+    }
+    ns = cells_whole((double)ns * sum_steps_copy_part(m));
+    ns = ns < alone ? ns : alone;
+    bool worth = copies >= INSIGHT_small_copies && explicit_calls(l) >= copies &&
+                 insight_is_share(m, ns, INSIGHT_worth, 1000);
+    return worth ? ns : 0;
+}
+
+/* What dropping the waits gives back, from a careful replay to a hopeful one. Values that are read
+ * one by one are read in one copy then, which takes next to no time. */
+static void put_gain(const struct model *m, const struct sync_line *l, const struct waiting *w,
+                     struct insight *i)
+{
+    i->gives_back = cells_sum(gives_back(m, w->lead, w->ns), insight_reads(m, l));
     i->least = w->least == CELL_NULL ? CELL_NULL : gives_back(m, w->least, w->ns);
+}
+
+/* "The small copies that it waits for took 26 ms of the GPU's time: one copy …" */
+static void put_reads(const struct model *m, const struct sync_line *l, struct insight *i,
+                      struct buf *out)
+{
+    char a[UNITS_TEXT];
+    int64_t ns = insight_reads(m, l);
+    if (!ns)
+        return;
+    buf_printf(out,
+               " It reads small values one by one, whose copies took %s of the GPU's time: one "
+               "copy of all takes next to none.",
+               units_time(a, ns));
+    insight_fact(i, "read_copies_ns", ns);
 }
 
 /* "If these waits can go, that alone saves 12 to 15 ms of 100 ms." */
@@ -231,7 +266,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w->ns);
     i->place = l->place;
-    put_gain(m, w, i);
+    put_gain(m, l, w, i);
     add_facts(m, l, w, i);
     buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
@@ -242,6 +277,7 @@ static int add_line(const struct model *m, const struct sync_line *l, const stru
     put_blocked(m, l, w, &text);
     buf_str(&text, ".");
     put_idle(m, w, &text);
+    put_reads(m, l, i, &text);
     say_gain(m, i, &text);
     if (is_driver(m, l)) {
         i->next = "Nothing in the program calls these: the driver waits by itself, as where a "
@@ -319,7 +355,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     buf_init(&text, TEXT_MAX);
     i->severity = severity(m, w.ns);
     i->place = l->place;
-    put_gain(m, &w, i);
+    put_gain(m, l, &w, i);
     insight_fact(i, "launches_between_median", median);
     add_facts(m, l, &w, i);
     buf_printf(&text, "In-loop sync × %llu — likely blocking GPU pipelining",
@@ -332,6 +368,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
                units_percent_short(a, (double)w.ns, (double)sum_windows_time(m)),
                sum_windows_any(m) ? sum_windows_whole(m) : "session");
     put_idle(m, &w, &text);
+    put_reads(m, l, i, &text);
     say_gain(m, i, &text);
     tell_library(m, l, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);

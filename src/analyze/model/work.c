@@ -175,6 +175,7 @@ int sum_work_batch(struct model *m, const struct wire_batch *b)
 
 struct call {
     uint32_t correlation, stack;
+    bool reads; /* it waits, and may have been called for the copy of that id */
 };
 
 static int compare_calls(const void *a, const void *b)
@@ -182,24 +183,33 @@ static int compare_calls(const void *a, const void *b)
     const struct call *x = a, *y = b;
     if (x->correlation != y->correlation)
         return x->correlation < y->correlation ? -1 : 1;
+    if (x->reads != y->reads)
+        return x->reads ? 1 : -1;
     return ORDER(x->stack, y->stack);
 }
 
-/* Calls that copy and have a stack, by correlation id. */
+/* Calls that have a stack, by correlation id: those that copy, and those that wait by the id before
+ * theirs. Ids count a process' calls: who waits right after a copy waits for that one. */
 static struct call *list_calls(const struct sync_list *l, size_t *count)
 {
     struct call *calls = mem_array(l->count + 1, sizeof *calls);
     *count = 0;
-    for (size_t i = 0; calls && i < l->count; i++)
-        if (l->items[i].call == SYNC_COPY && l->items[i].stack && l->items[i].correlation)
-            calls[(*count)++] = (struct call){l->items[i].correlation, l->items[i].stack};
+    for (size_t i = 0; calls && i < l->count; i++) {
+        const struct sync_wait *w = &l->items[i];
+        bool reads = w->call == SYNC_STREAM || w->call == SYNC_CONTEXT;
+        if ((w->call == SYNC_COPY || reads) && w->stack && w->correlation > reads)
+            calls[(*count)++] = (struct call){w->correlation - reads, w->stack, reads};
+    }
     if (calls)
         qsort(calls, *count, sizeof *calls, compare_calls);
     return calls;
 }
 
-static uint32_t stack_of(const struct call *calls, size_t count, uint32_t correlation)
+/* The stack of the call that made a copy, or, of a small one to the host, of what waits for it. */
+static uint32_t stack_of(const struct call *calls, size_t count, const struct work_copy *c)
 {
+    uint32_t correlation = c->correlation;
+    bool is_read = c->kind == WORK_TO_HOST && c->bytes > 0 && c->bytes <= SYNC_SMALL;
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -208,7 +218,8 @@ static uint32_t stack_of(const struct call *calls, size_t count, uint32_t correl
         else
             high = middle;
     }
-    return low < count && calls[low].correlation == correlation ? calls[low].stack : 0;
+    bool found = low < count && calls[low].correlation == correlation;
+    return found && (is_read || !calls[low].reads) ? calls[low].stack : 0;
 }
 
 static int join_copies(struct model *m)
@@ -220,7 +231,7 @@ static int join_copies(struct model *m)
     int rc = calls ? 0 : GPUFL_E_NOMEM;
     for (size_t i = 0; !rc && i < s->copy_count; i++) {
         uint32_t at;
-        struct work one = of_copy(&s->copies[i], stack_of(calls, count, s->copies[i].correlation));
+        struct work one = of_copy(&s->copies[i], stack_of(calls, count, &s->copies[i]));
         rc = put(&s->rows, &one, &at);
     }
     mem_free(calls);

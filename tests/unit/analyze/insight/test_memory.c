@@ -205,10 +205,36 @@ TEST(test_pageable_places)
     finder_end();
 }
 
+/* Values are read one by one: a small copy to the host without a stack, and the wait for it. The
+ * line has the time of both, and what else copies or waits is not taken for that. */
+TEST(test_reads)
+{
+    enum { TO_DEVICE = 1, TO_HOST = 2, TIMES = 400, COPY = 20000 };
+    for (int kind = TO_DEVICE; kind <= TO_HOST; kind++) {
+        finder_begin("reads");
+        int64_t item = finder_python("a.py", "answers", 20);
+        for (int i = 0; i < TIMES; i++) {
+            program_launch(&finder.p, (struct program_kernel){.ns = 10000});
+            copy(kind, 2, 2, COPY, 0, false);
+            program_sync(&finder.p, SYNC_STREAM, item, 1);
+        }
+        finder_look();
+        const struct insight *i = finder_find("sync_line", "a.py:20");
+        int64_t waits = finder_fact(i, "gpu_idle_without_waits_less_ns");
+        int64_t reads = kind == TO_HOST ? TIMES * COPY : 0;
+        assert_int_equal(insight_reads(&finder.m, sum_sync_line(&finder.m.sync, 1)), reads);
+        assert_int_equal(i->gives_back, waits + reads);
+        assert_int_equal(!!strstr(i->text, "copies took 8.00 ms of the GPU's time"), !!reads);
+        assert_null(finder_find("small_copies", ""));
+        finder_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_alloc_start),
+        cmocka_unit_test(test_reads),
         cmocka_unit_test(test_pageable),       cmocka_unit_test(test_pageable_steady),
         cmocka_unit_test(test_small_copies),   cmocka_unit_test(test_small_copies_together),
         cmocka_unit_test(test_pageable_places)};
