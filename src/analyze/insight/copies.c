@@ -3,6 +3,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
+#include "analyze/insight/staged.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -178,5 +179,5 @@ int insight_pageable_copies(const struct model *m, struct insights *to)
             insight_is_share(m, sum_windows_of_whole(m, t->time), INSIGHT_worth, 1000))
             rc = add_pageable(m, k, t, steady_time(m, k, alone), to);
     }
-    return rc;
+    return rc ? rc : insight_staged(m, to);
 }

@@ -280,6 +280,8 @@ static bool has_time_of(const struct insight *i, const struct insight *other)
         return i != other;
     if (i->place != other->place || !i->place || i->gives_back < other->gives_back)
         return false;
+    if (i->of_host && (!strcmp(id, "late_launch") || !strcmp(id, "idle_cause")))
+        return !other->ended_by;
     if (i->calls && other->rule->category == INSIGHT_SYNCHRONIZATION)
         return i->calls >= other->gives_back - other->gives_back / 4;
     return strcmp(i->rule->id, "rank_wait") != 0

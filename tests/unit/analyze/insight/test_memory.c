@@ -230,11 +230,74 @@ TEST(test_reads)
     }
 }
 
+/* Frames of 64 MiB are copied from pinned memory, before which the host is at the line for so long,
+ * in a function of that file. */
+static void stage(const char *file, int64_t host)
+{
+    enum { TIMES = 20 };
+    struct program *p = &finder.p;
+    finder_begin("stage");
+    program_launch(p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    int64_t line = finder_python("/srv/app/a.py", "main", 19),
+            leaf = *file ? program_python(p, line, file, "asarray", 94) : line;
+    for (int i = 0; i < TIMES; i++) {
+        p->now = p->gpu > p->now ? p->gpu : p->now;
+        for (int k = 0; k < 4; k++)
+            program_look(p, p->now + (2 * k + 1) * host / 8, 42, leaf, IDLE_RUNNING);
+        program_work(p, host);
+        program_capture(p, 1, 42, line);
+        struct memcpy_row row = {.start = p->now + 3000,
+                                 .duration = 1200000,
+                                 .bytes = 64 << 20,
+                                 .kind = 1,
+                                 .src_memory = 2,
+                                 .dst_memory = 3,
+                                 .stream = 1,
+                                 .correlation = ++p->correlation,
+                                 .stack = line};
+        make_log_rows(&p->log, RECORD_memcpy, &row, 1);
+        p->gpu = row.start + row.duration;
+        program_launch(p, (struct program_kernel){.ns = 2000000, .thread = 42});
+    }
+    finder_look();
+}
+
+/* The host fills pinned memory as fast as a core copies: in compiled code at the line, or in a
+ * function that is known for it. Where a function of the program or the length of the time says
+ * otherwise, nothing is claimed. */
+TEST(test_staged)
+{
+    static const char cupy[] = "/venv/lib/python3.12/site-packages/cupy/_creation/from_data.py";
+    static const struct {
+        const char *file;
+        int64_t host;
+        bool is;
+    } cases[] = {{"", 8000000, true},
+                 {cupy, 8000000, true},
+                 {"/srv/app/decode.py", 8000000, false},
+                 {cupy, 90000000, false},
+                 {"", 90000000, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        stage(cases[k].file, cases[k].host);
+        const struct insight *i = finder_find("pageable_copies", "");
+        assert_int_equal(i != NULL, cases[k].is);
+        if (i) {
+            assert_true(i->gives_back > 19 * (8000000 + 1200000));
+            assert_true(i->gives_back < 21 * (8100000 + 1200000));
+            assert_int_equal(finder_fact(i, "bytes"), 20ll * (64 << 20));
+            assert_non_null(strstr(i->text, "That is 8.4 GB/s"));
+            assert_ptr_equal(&finder.found.items[finder_find("late_launch", "")->part_of - 1], i);
+            finder_without_memory();
+        }
+        finder_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_alloc_start),
-        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_reads),          cmocka_unit_test(test_staged),
         cmocka_unit_test(test_pageable),       cmocka_unit_test(test_pageable_steady),
         cmocka_unit_test(test_small_copies),   cmocka_unit_test(test_small_copies_together),
         cmocka_unit_test(test_pageable_places)};
