@@ -12,6 +12,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Argument of dl_iterate_phdr: the name looked for, and the library found. */
 struct search {
@@ -80,6 +81,23 @@ void *dl_open_first(const char *const *candidates, char *path, size_t size, stru
             buf_error(&tried) ? candidates[0] : buf_cstr(&tried), reason);
     buf_fini(&tried);
     return NULL;
+}
+
+void dl_beside_program(const char *to, const char *file, char *out, size_t size)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    *out = '\0';
+    if (n <= 0)
+        return;
+    exe[n] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (!slash)
+        return;
+    *slash = '\0';
+    int len = snprintf(out, size, "%s/%s/%s", exe, to, file);
+    if (len < 0 || (size_t)len >= size)
+        *out = '\0';
 }
 
 int dl_fill(void *handle, const struct dl_symbol *symbols, size_t count, void *table, struct err *e)

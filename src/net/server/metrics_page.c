@@ -5,6 +5,7 @@
 #include "base/process/dl.h"
 #include "net/server/metrics_http.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +14,15 @@ struct metrics_page {
     void *page; /* of the library */
 };
 
-/* The library lies where this program looks for ours (its run path). One of another version would
- * have other structures. */
+/* One of another version would have other structures. */
 static int open_library(const struct metrics_http **out, struct err *e)
 {
-    static const char *const candidates[] = {METRICS_HTTP_LIBRARY, NULL};
+    char installed[PATH_MAX], built[PATH_MAX];
+    dl_beside_program(GPUFL_LIB_FROM_BIN, METRICS_HTTP_LIBRARY, installed, sizeof installed);
+    dl_beside_program("../lib", METRICS_HTTP_LIBRARY, built, sizeof built);
+    const char *const candidates[] = {*installed ? installed : METRICS_HTTP_LIBRARY,
+                                      *built ? built : METRICS_HTTP_LIBRARY, METRICS_HTTP_LIBRARY,
+                                      NULL};
     static const struct dl_symbol symbols[] = {{METRICS_HTTP_SYMBOL, 0, true}};
     struct err why = {0};
     void *handle = dl_open_first(candidates, NULL, 0, &why);

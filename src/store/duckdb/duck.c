@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The way from programs to libraries where they are installed; set by CMake. */
 #ifndef GPUFL_LIB_FROM_BIN
@@ -32,24 +31,6 @@ static const struct dl_symbol symbols[] = {
 #undef DUCK_SYMBOL
 };
 
-/* "<folder of the program>/<to>/libduckdb.so"; "" where that is unknown. */
-static void beside_program(const char *to, char *out, size_t size)
-{
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    *out = '\0';
-    if (n <= 0)
-        return;
-    exe[n] = '\0';
-    char *slash = strrchr(exe, '/');
-    if (!slash)
-        return;
-    *slash = '\0';
-    int len = snprintf(out, size, "%s/%s/libduckdb.so", exe, to);
-    if (len < 0 || (size_t)len >= size)
-        *out = '\0';
-}
-
 static void load(void)
 {
     static const char *const places[] = {GPUFL_LIB_FROM_BIN, "../lib"}; /* installed, and built */
@@ -64,7 +45,7 @@ static void load(void)
             candidates[count++] = in_root[1];
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        beside_program(places[i], beside[i], sizeof beside[i]);
+        dl_beside_program(places[i], "libduckdb.so", beside[i], sizeof beside[i]);
         if (*beside[i])
             candidates[count++] = beside[i];
     }
