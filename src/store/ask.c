@@ -416,6 +416,10 @@ static const struct question {
     [QUERY_samplers] = {"SELECT time, device, taken_by, host, known(\"interval\") FROM {sampler} "
                         "WHERE event(time, 0) ORDER BY time, device",
                         NULL},
+    [QUERY_gpu_events] =
+        {"SELECT time, device, kind, known(code), known(\"count\") FROM {gpu_event} "
+         "WHERE event(time, 0) ORDER BY time DESC, device, kind, code LIMIT #limit",
+         NULL},
     [QUERY_counters] = {"SELECT device, metric, metric, count(*) FROM {counter} WHERE source = 1 "
                         "GROUP BY device, metric ORDER BY device, metric",
                         NULL},

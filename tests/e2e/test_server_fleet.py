@@ -82,6 +82,19 @@ class Fleet(unittest.TestCase):
         self.until("gpus/GPU-node-live-1", lambda g: g["state"].get("gpu_util") == 61)
         self.assertEqual(self.get("hosts/node-live")["state"]["cpu"], 60)
 
+    def test_events_of_gpus(self):
+        """What a monitor saw happen, newest first, with its texts."""
+        sender = Sender(self.server, self.key, "events-1", "node-events", gpus=2, app="gpufl-monitor")
+        sender.send({"type": "names", "rows": 2, "id": [20, 21], "text": ["xid", "lost"]},
+                    {"type": "gpu_event", "rows": 2, "time": [5, 4], "device": [1, 2], "kind": [20, 21], "code": [31, None],
+                     "count": [3, 1]})
+        got = self.until("sessions/events-1/gpu-events", lambda a: a["rows"] == 2)
+        kinds = [got["names"][k] for k in got["data"]["kind"]]
+        self.assertEqual(kinds, ["lost", "xid"])
+        self.assertEqual([got["data"][c] for c in ("device", "code", "count")], [[2, 1], [None, "31"], [1, 3]])
+        newest = self.get("sessions/events-1/gpu-events?limit=1")
+        self.assertEqual([newest["names"][k] for k in newest["data"]["kind"]], ["lost"])
+
     def test_samples_of_another_session(self):
         """One process of two samples the host and a GPU: the other one's series show these samples, as long as it
         relied on them, and its own process and the GPU that it samples itself. The host's state is the host's."""

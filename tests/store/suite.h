@@ -79,6 +79,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(series_of_metrics)                                                                           \
     X(counters_over_time)                                                                          \
     X(who_samples)                                                                                 \
+    X(events_of_gpus)                                                                              \
     X(counts_of_rows)                                                                              \
     X(sources_in_pieces)                                                                           \
     X(nothing_to_tell)                                                                             \

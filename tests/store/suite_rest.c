@@ -212,6 +212,32 @@ void suite_who_samples(void **state)
     suite.ops->put(ss);
 }
 
+void suite_events_of_gpus(void **state)
+{
+    struct store_session *ss = fresh("gpu_events");
+    struct asked a;
+    (void)state;
+    put_name(ss, 1, "xid");
+    put_name(ss, 2, "lost");
+    PUT(ss, gpu_event, 3, {COL_gpu_event_time, {5, 9, 7}}, {COL_gpu_event_device, {1, 2, 1}},
+        {COL_gpu_event_kind, {1, 2, 1}}, {COL_gpu_event_code, {31, CELL_NULL, 79}},
+        {COL_gpu_event_count, {4, 1, 1}});
+    done(ss);
+    asked_init(&a, QUERY_gpu_events);
+    asked_int(&a, "limit", 2);
+    EXPECT(&a, ss, 2, {9, 2}, {7, 1}); /* the newest first */
+    assert_string_equal(asked_cell(&a, 0, "kind")->text, "lost");
+    assert_false(asked_cell(&a, 0, "code")->known);
+    assert_int_equal(asked_get(&a, 1, "code"), 79);
+    asked_fini(&a);
+    asked_init(&a, QUERY_gpu_events);
+    asked_int(&a, "limit", 10);
+    EXPECT(&a, ss, 3, {9, 2}, {7, 1}, {5, 1});
+    assert_int_equal(asked_get(&a, 2, "count"), 4);
+    asked_fini(&a);
+    suite.ops->put(ss);
+}
+
 void suite_counts_of_rows(void **state)
 {
     struct store_session *ss = suite_loaded("counts", &suite.recorded);

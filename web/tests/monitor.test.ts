@@ -1,7 +1,7 @@
-// Which session of a host's monitor its page shows.
+// Which session of a host's monitor its page shows, and its events.
 import { describe, expect, it } from "vitest";
-import type { RowSession } from "../src/api/schema";
-import { chosenOf } from "../src/pages/fleet/monitor";
+import type { AnswerGpuEvents, RowSession } from "../src/api/schema";
+import { chosenOf, gpuEventsOf } from "../src/pages/fleet/monitor";
 
 const rows = ["c", "b", "a"].map((id) => ({ id }) as RowSession); // newest first
 
@@ -15,5 +15,15 @@ describe("the session of a monitor that is shown", () => {
   });
   it("is none where the monitor has none", () => {
     expect(chosenOf([], "a")).toBeUndefined();
+  });
+});
+
+describe("events of GPUs", () => {
+  it("have their time, their GPU and their number; what is unknown stays so", () => {
+    const answer = { epoch: "1700000000000000000", columns: [], names: ["xid", "driver"], mangled: [], short_names: [], rows: 2, data: { at: [2_000_000_000, 1], device: [2, 0], kind: [0, 1], code: ["31", null], count: [4, 1] } } as AnswerGpuEvents;
+    expect(gpuEventsOf(answer, ["H200", "H100"])).toEqual([
+      { at: "1700000002000000000", gpu: "1 H100", kind: "xid", code: "31", count: 4 },
+      { at: "1700000000000000001", gpu: "", kind: "driver", code: null, count: 1 },
+    ]);
   });
 });

@@ -48,7 +48,16 @@ export const fleet = {
     findings: "What the monitor found",
     which: "Which session of the monitor is shown",
     all: "All metrics of this session",
-    columns: { severity: "Severity", finding: "Finding", text: "Who, and how long", since: "In the session from" },
+    columns: { host: "Host", severity: "Severity", finding: "Finding", text: "Who, and how long", since: "In the session from" },
+    foundAside: "GPUs that are held without work, held down, or failing, in sessions of gpufl-monitor that began in the days below.",
+    events: {
+      title: "Events", none: "No event in this session.", more: (n: string) => `The newest ${n} events; the session has more.`,
+      at: "When", gpu: "GPU", kind: "What", code: "Number", count: "Times",
+      kinds: {
+        xid: "XID error", ecc_corrected: "corrected memory errors", ecc_uncorrected: "uncorrected memory errors", lost: "does not answer", back: "answers again", appeared: "appeared",
+        gone: "is no longer listed", renumbered: "has another number; before", mig_changed: "its parts (MIG) changed", driver: "the driver answers",
+      } as Record<string, string>,
+    },
     severities: ["low", "medium", "high"],
   },
   running: "Running now",

@@ -22,6 +22,7 @@ import { FRESH, LIVE_MS, useNow } from "./fresh";
 import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, type Gpu, type Health } from "./health";
 import { History } from "./History";
 import { LocalHome } from "./LocalHome";
+import { MonitorsFound } from "./Watched";
 
 const c = text.columns;
 
@@ -185,6 +186,7 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
         ))
       )}
       <Running />
+      <MonitorsFound />
       <History />
       {leaving !== undefined && (
         <Ask danger title={text.host.forgetTitle(leaving)} action={text.host.forget} busy={forget.busy} problem={forget.problem} onDo={() => void forget.run(leaving)} onClose={() => setLeaving(undefined)}>

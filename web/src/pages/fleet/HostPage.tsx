@@ -12,7 +12,7 @@ import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { HostCaptures } from "../control/Captures";
 import { gpuNames } from "../session/facts";
 import { StateChips } from "../sessions/StateChips";
-import { barsOf, DAY_MS, sumOf, type Range } from "./days";
+import { barsOf, nsOf, sumOf, type Range } from "./days";
 import { Bars, energy, hours, RangeBar, useRange } from "./DayBars";
 import "./fleet.css";
 import { FRESH, useNow } from "./fresh";
@@ -23,7 +23,6 @@ import { Watched } from "./Watched";
 
 const text = fleet.hostPage;
 const SHOWN = 100;
-const nsOf = (day: number): string => String(BigInt(day) * BigInt(DAY_MS) * 1_000_000n);
 
 const columns: Column<RowSession>[] = [
   { label: text.columns.app, className: "wrap", show: (s) => <Link href={href("session", { session: s.id, tab: "insights" })}>{s.app || s.id.slice(0, 8)}</Link> },

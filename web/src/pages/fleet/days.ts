@@ -3,6 +3,8 @@ import type { RowUsageSum } from "../../api/schema";
 
 export const DAY_MS = 86_400_000;
 export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+/** Ns since the epoch, as the API takes them. */
+export const nsOf = (day: number): string => String(BigInt(day) * BigInt(DAY_MS) * 1_000_000n);
 /** 2026-11-22 */
 export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 export function dayFrom(text: string): number | null {

@@ -1,5 +1,6 @@
-// monitor.ts - which session of a host's monitor is shown.
-import type { RowSession } from "../../api/schema";
+// monitor.ts - which session of a host's monitor is shown, and the events in it.
+import { nameOf, rowsOf } from "../../api/columns";
+import type { AnswerGpuEvents, RowSession } from "../../api/schema";
 
 /** The application that gpufl-monitor names in its sessions, unless it is told another name. */
 export const MONITOR = "gpufl-monitor";
@@ -9,3 +10,21 @@ export const CHOICES_MOST = 31;
 
 /** The session of that id, or else the newest one; rows are newest first. None: nothing is shown. */
 export const chosenOf = (rows: readonly RowSession[], id: string): RowSession | undefined => rows.find((row) => row.id === id) ?? rows[0];
+
+export interface GpuEvent {
+  at: string; // ns since the epoch
+  gpu: string; // number and name; "": none, or unknown
+  kind: string;
+  code: string | null;
+  count: number | null;
+}
+
+/** gpus: the session's, whose device ids count from 1. */
+export const gpuEventsOf = (answer: AnswerGpuEvents, gpus: readonly string[]): GpuEvent[] =>
+  rowsOf(answer).map((row) => ({
+    at: String(BigInt(answer.epoch) + BigInt(row.at ?? 0)),
+    gpu: row.device ? `${row.device - 1} ${gpus[row.device - 1] ?? ""}`.trim() : "",
+    kind: nameOf(answer, row.kind) ?? "",
+    code: row.code,
+    count: row.count,
+  }));
