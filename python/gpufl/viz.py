@@ -20,7 +20,7 @@ from gpufl.analyzer import GpuFlightSession
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["idle_lines", "init", "kernel_time", "occupancy", "show", "stalls", "timeline", "transfers", "utilisation"]
+__all__ = ["idle_lines", "init", "kernel_time", "occupancy", "roofline", "roofline_points", "show", "stalls", "timeline", "transfers", "utilisation"]
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d", "#9ecae9")
 OTHER = "#bab0ac"
@@ -183,6 +183,93 @@ def utilisation(session: GpuFlightSession) -> Figure:
     return figure
 
 
+# What an instruction of a thread does, and how many FP32 ones an SM begins in a cycle (by compute capability).
+OPERATIONS = {f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum.per_second": count
+              for name, count in (("fadd", 1), ("fmul", 1), ("ffma", 2), ("dadd", 1), ("dmul", 1), ("dfma", 2))}
+TRAFFIC = ("dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second")
+THROUGHPUT = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+FP32_LANES = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 7): 128, (8, 9): 128, (9, 0): 128, (10, 0): 128,
+              (10, 3): 128, (12, 0): 128}
+RANGE, KERNEL = 2, 3  # `source` of a counter
+
+
+def roofline_points(session: GpuFlightSession) -> Any:
+    """A row for each kernel or range whose arithmetic and memory traffic were counted, longest first.
+
+    Columns: name, flops (FP32 and FP64 operations a second, without those of tensor cores), bytes (of DRAM, a second),
+    intensity (operations a byte), weight (its time, or how often it was counted where no time was), peak_bytes (the most
+    that DRAM can move, as dram__throughput says; NaN without it). Rates are means over the time.
+    """
+    perf = session.perf
+    perf = perf[perf["source"].isin((RANGE, KERNEL))]
+    name = perf["kernel"].astype(object).where(perf["kernel"].notna(), perf["range"].astype(object))
+    frame = perf.assign(name=name, metric_name=perf["metric_name"].astype(object))
+    wide = frame.pivot_table(index=["device_id", "ts_ns", "source", "name"], columns="metric_name", values="value", aggfunc="first")
+    counted = [metric for metric in OPERATIONS if metric in wide]
+    if not counted or any(metric not in wide for metric in TRAFFIC):
+        raise ValueError("the session has no counts of arithmetic and memory traffic; the engine RangeProfiler takes them with "
+                         "counter_metrics=roofline")
+    wide = wide.dropna(subset=[*counted, *TRAFFIC])  # what is unknown is not 0
+    wide["weight"] = wide["gpu__time_duration.sum"].fillna(1) if "gpu__time_duration.sum" in wide else 1.0
+    wide["flops"] = sum(OPERATIONS[metric] * wide[metric] for metric in counted) * wide["weight"]
+    wide["bytes"] = sum(wide[metric] for metric in TRAFFIC)
+    wide["peak_bytes"] = wide["bytes"] / (wide[THROUGHPUT] / 100).where(wide[THROUGHPUT] > 1) if THROUGHPUT in wide else float("nan")
+    wide["bytes"] *= wide["weight"]
+    points = wide.groupby("name").agg({"flops": "sum", "bytes": "sum", "weight": "sum", "peak_bytes": "median"})
+    points[["flops", "bytes"]] = points[["flops", "bytes"]].div(points["weight"], axis=0)
+    points["intensity"] = points["flops"] / points["bytes"].where(points["bytes"] > 0)
+    return points.sort_values("weight", ascending=False).reset_index()
+
+
+def _fp32_peak(session: GpuFlightSession) -> float | None:
+    """FP32 operations a second at the highest clock; None where the device is not known, or devices differ."""
+    peaks = set()
+    for device in session.answer["devices"]:
+        lanes = FP32_LANES.get((device.get("compute_major"), device.get("compute_minor")))
+        known = lanes and device.get("vendor") == "nvidia" and device.get("sm_count") and device.get("clock_max_sm")
+        peaks.add(2e6 * lanes * device["sm_count"] * device["clock_max_sm"] if known else None)
+    return peaks.pop() if len(peaks) == 1 else None
+
+
+def roofline(session: GpuFlightSession, top: int = 10, peak_gbps: float | None = None) -> Figure:
+    """Arithmetic beside memory traffic of kernels or ranges, below what the device can do.
+
+    The flat roof is FP32 at the highest clock. The slanted one is peak_gbps (GB/s of DRAM), or what the counter
+    dram__throughput says; without either there is none. Operations of tensor cores are not counted.
+    """
+    points = roofline_points(session)
+    shown = points[(points["flops"] > 0) & (points["bytes"] > 0)].head(top)
+    shown = _need(shown, "kernel with arithmetic of FP32 or FP64 and memory traffic", "the engine RangeProfiler")
+    figure, axes = _axes(session, "Roofline", 5.5)
+    total = points["weight"].sum()
+    for number, row in enumerate(shown.assign(name=_short_names(session, shown["name"])).itertuples()):
+        axes.scatter([row.intensity], [row.flops / 1e9], s=40 + 400 * row.weight / total, alpha=0.8, color=COLOURS[number % len(COLOURS)],
+                     label=f"{_short(row.name, 40)}  {100 * row.weight / total:.0f} %", zorder=3)
+    peak = _fp32_peak(session)
+    estimates = points["peak_bytes"].dropna()
+    memory = peak_gbps * 1e9 if peak_gbps else estimates.median() if len(estimates) else None
+    low, high = shown["intensity"].min() / 4, shown["intensity"].max() * 4
+    if memory and peak:
+        high = max(high, 4 * peak / memory)
+    notes = ["FP32 and FP64, without tensor cores"]
+    if memory:
+        until = min(high, peak / memory) if peak else high
+        axes.plot([low, until], [low * memory / 1e9, until * memory / 1e9], color="#444", linewidth=1.2)
+        notes.append(f"DRAM {memory / 1e9:,.0f} GB/s" + ("" if peak_gbps else ", estimated from dram__throughput"))
+    else:
+        notes.append("memory roof unknown: give peak_gbps")
+    if peak:
+        axes.plot([peak / memory if memory else low, high], [peak / 1e9] * 2, color="#444", linewidth=1.2)
+        notes.append(f"FP32 {peak / 1e9:,.0f} GFLOP/s")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("operations a byte of DRAM; " + "; ".join(notes))
+    axes.set_ylabel("GFLOP/s")
+    axes.grid(alpha=0.3)
+    axes.legend(title="share of the counted time", fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return figure
+
+
 def _lanes(session: GpuFlightSession) -> tuple[list[tuple[str, Any]], int]:
     """Lanes of a timeline with their rows, and how many rows were left out."""
     lanes: list[tuple[str, Any]] = []
@@ -227,7 +314,8 @@ def timeline(session: GpuFlightSession, start_ns: int | None = None, end_ns: int
     return figure
 
 
-FIGURES: tuple[Callable[[GpuFlightSession], Figure], ...] = (timeline, kernel_time, idle_lines, occupancy, transfers, stalls, utilisation)
+FIGURES: tuple[Callable[[GpuFlightSession], Figure], ...] = (timeline, kernel_time, idle_lines, occupancy, transfers, stalls, utilisation,
+                                                                   roofline)
 
 
 def init(log_path: str | os.PathLike[str], session_id: str | None = None) -> GpuFlightSession:

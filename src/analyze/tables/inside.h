@@ -43,6 +43,7 @@ enum field_how {
     HOW_DEVICE,
     HOW_SCOPE,
     HOW_FUNCTION,
+    HOW_SYMBOL,
     HOW_REASON,
     HOW_FRAME,
     HOW_FRAME_TEXT,

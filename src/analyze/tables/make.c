@@ -46,7 +46,8 @@ static int dict_of(enum field_how how)
 static bool is_text(enum field_how how)
 {
     return how == HOW_TEXT || how == HOW_KERNEL || how == HOW_CONFIG_TEXT || how == HOW_DIM ||
-           how == HOW_SCOPE || how == HOW_FUNCTION || how == HOW_REASON || how == HOW_FRAME_TEXT;
+           how == HOW_SCOPE || how == HOW_FUNCTION || how == HOW_SYMBOL || how == HOW_REASON ||
+           how == HOW_FRAME_TEXT;
 }
 
 /* Shares: seven digits are more than they have. */
@@ -138,7 +139,9 @@ static void put_text(struct buf *b, const struct source *s, int64_t cell)
     } else {
         text = name_of(t, cell);
     }
-    if (text)
+    if (text && s->f->how == HOW_SYMBOL)
+        demangle_put(b, text);
+    else if (text)
         buf_str(b, text);
 }
 

@@ -45,7 +45,7 @@ class Log:
                 total = 0
                 columns[name] = [total := total + delta for delta in columns[name]]
         for name in ("name", "tag", "value", "source", "text", "code", "reason") :
-            if name in columns and all(isinstance(cell, int) for cell in columns[name]):
+            if name in columns and line["type"] != "counter" and all(isinstance(cell, int) for cell in columns[name]):
                 columns[name] = [self.names.get(cell, "") for cell in columns[name]]
         return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 

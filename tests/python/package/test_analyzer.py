@@ -69,6 +69,8 @@ def test_profile_samples_and_counters():
     assert set(samples.sample_kind) == {"pc_sampling"} and samples.function_name.notna().all()
     assert set(GpuFlightSession(engines / "3-SassMetrics").scopes.sample_kind) == {"sass_metric"}
     assert (GpuFlightSession(engines / "4-RangeProfiler").perf.value.dropna() >= 0).any()
+    counted = GpuFlightSession(SOURCE / "examples/data/train_loop_kernels")
+    assert set(counted.perf.kernel.dropna()) <= set(counted.kernels.name)  # one name in both frames
 
 
 def test_the_public_clients_session():

@@ -1,7 +1,9 @@
 """gpufl.viz: what the pictures show is what the frames have."""
+import gzip
 import pathlib
 
 import pytest
+from conftest import Log
 
 import gpufl
 from gpufl.analyzer import GpuFlightSession
@@ -60,6 +62,61 @@ def test_occupancy_and_transfers(train, tmp_path):
 def test_utilisation(train, tmp_path):
     axes = saved(gpufl.viz.utilisation(train), tmp_path)
     assert axes[2].lines[0].get_ydata().tolist() == (train.device_metrics.power_mw / 1000).tolist()
+
+
+RATES = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed": "dram__bytes_read.sum.per_second",
+         "sm__inst_executed.avg.per_cycle_elapsed": "dram__bytes_write.sum.per_second",
+         "sm__warps_active.avg.pct_of_peak_sustained_active": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_second",
+         "lts__t_sector_hit_rate.pct": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_second",
+         "dram__throughput.avg.pct_of_peak_sustained_elapsed": "too small to tell",
+         "l1tex__t_sector_hit_rate.pct": "dram__throughput.avg.pct_of_peak_sustained_elapsed"}
+
+
+@pytest.fixture
+def rated(tmp_path):
+    """The recorded session of kernels, its counters under the names of rates: the values are no rates, but its own."""
+    for path in (DATA / "train_loop_kernels").rglob("*.log.gz"):
+        text = gzip.decompress(path.read_bytes()).decode()
+        for name, rate in RATES.items():
+            text = text.replace(f'"{name}"', f'"{rate}"')
+        (tmp_path / "rated" / path.parent.name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "rated" / path.parent.name / path.name).write_bytes(gzip.compress(text.encode()))
+    return tmp_path / "rated"
+
+
+def test_roofline(rated, tmp_path):
+    session = GpuFlightSession(rated)
+    sums = {}
+    launches = {}
+    for row in Log(rated).rows("counter"):
+        launches.setdefault((row["start"], row["kernel"]), {})[row["metric"]] = row["value"] * 10.0 ** (row["exponent"] or 0)
+    names = Log(rated).names
+    for (_, kernel), values in launches.items():
+        values = {names[metric]: value for metric, value in values.items()}
+        read, write, fma, add = (values[rate] for rate in list(RATES.values())[:4])
+        time = values["gpu__time_duration.sum"]
+        total = sums.setdefault(kernel, [0, 0, 0])
+        for place, part in enumerate((time, time * (2 * fma + add), time * (read + write))):
+            total[place] += part
+    points = gpufl.viz.roofline_points(session)
+    assert len(points) == len(sums) > 3 and "void (anonymous namespace)::matmul" in points.name[0]
+    assert sorted(points.weight) == pytest.approx(sorted(time for time, _, _ in sums.values()))
+    assert sorted(points.flops) == pytest.approx(sorted(flops / time for time, flops, _ in sums.values()))
+    assert sorted(points.intensity) == pytest.approx(sorted(flops / moved for _, flops, moved in sums.values()))
+    (axes,) = saved(gpufl.viz.roofline(session, top=100, peak_gbps=4800), tmp_path)
+    drawn = [tuple(dot.get_offsets()[0]) for dot in axes.collections]
+    assert drawn == [pytest.approx((row.intensity, row.flops / 1e9)) for row in points.itertuples()]
+    slanted, flat = axes.lines
+    assert flat.get_ydata().tolist() == [2 * 128 * 132 * 1980e6 / 1e9] * 2 and slanted.get_ydata()[1] == pytest.approx(flat.get_ydata()[0])
+    assert "4,800 GB/s" in axes.get_xlabel() and "without tensor cores" in axes.get_xlabel()
+    assert "matmul<false, false>" in axes.get_legend().get_texts()[0].get_text()
+    (axes,) = saved(gpufl.viz.roofline(session), tmp_path)
+    peak = points.peak_bytes.median()
+    x, y = axes.lines[0].get_xydata()[0]
+    assert y == pytest.approx(x * peak / 1e9)
+    assert "estimated from dram__throughput" in axes.get_xlabel()
+    with pytest.raises(ValueError, match="counter_metrics=roofline"):
+        gpufl.viz.roofline(GpuFlightSession(DATA / "train_loop_kernels"))
 
 
 def test_the_timeline_keeps_the_longest(train, tmp_path, monkeypatch):
