@@ -5,7 +5,7 @@
     %%gpufl
     model(x).sum().backward()
 
-profiles the cell and shows the answer below it. Keywords of gpufl.init may follow: %%gpufl profiling_engine=PcSampling.
+profiles the cell and shows the answer below it; the session is gpufl_session then. Keywords of gpufl.init may follow: %%gpufl profiling_engine=PcSampling.
 """
 from __future__ import annotations
 
@@ -185,6 +185,7 @@ def load_ipython_extension(shell: Any) -> None:
                 return None
             session = GpuFlightSession(options["log_path"], session_id=running.id)
             session.answer  # read while the folder is there
+            shell.user_ns["gpufl_session"] = session
             return session
 
     shell.register_magic_function(profile, "cell", "gpufl")

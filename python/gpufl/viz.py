@@ -11,7 +11,9 @@ is a ValueError that says which engine takes it; show() leaves those out.
 """
 from __future__ import annotations
 
+import functools
 import glob
+import io
 import os
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -31,12 +33,25 @@ COPIES = {1: "host to device", 2: "device to host", 3: "host to array", 4: "arra
 _session: list[GpuFlightSession] = []
 
 
-def _new_figure(width: float, height: float) -> Figure:
+@functools.lru_cache(None)
+def _figure_class() -> type[Figure]:
+    """Figures that a notebook shows without pyplot and its backends."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("gpufl.viz needs matplotlib: pip install 'gpufl[viz]', or apt install python3-matplotlib") from error
-    return Figure(figsize=(width, height), layout="constrained")
+
+    class Shown(Figure):
+        def _repr_png_(self) -> bytes:
+            page = io.BytesIO()
+            self.savefig(page, format="png", dpi=100)
+            return page.getvalue()
+
+    return Shown
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    return _figure_class()(figsize=(width, height), layout="constrained")
 
 
 def _axes(session: GpuFlightSession, title: str, height: float, rows: int = 1) -> tuple[Figure, Any]:

@@ -62,7 +62,7 @@ def shell():
 def test_a_cell_is_profiled(shell, tmp_path):
     shell.user_ns["seen"] = []
     session = shell.run_cell_magic("gpufl", "backend=Sim app_name=mine", "import gpufl\nwith gpufl.Scope('inside'):\n    seen.append(5)\n")
-    assert shell.user_ns["seen"] == [5] and session.app_name == "mine"
+    assert shell.user_ns["seen"] == [5] and session.app_name == "mine" and shell.user_ns["gpufl_session"] is session
     assert "inside" in set(session.scope_events.name) and "mine" in session._repr_html_()
     assert not gpufl.active()
 
