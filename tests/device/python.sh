@@ -219,6 +219,118 @@ count = len(session._session.column("kernels", "start_ns"))
 where = collections.Counter(column(session, "kernels", "user_scope"))
 check("JAX: kernels in the scope", count >= 10 and where["jax_loop"] >= 10, (count, dict(where)))
 PY
+cat > jaxfn.py <<'PY'
+from common import *
+try:
+    import jax, jax.numpy as jnp
+except ImportError as error:
+    print("SKIP JAX:", error); sys.exit()
+import gpufl.jax
+@gpufl.jax.jit
+def scoped_step(x): return jnp.sin(x @ x).sum()
+with gpufl.session(app_name="jaxfn", log_path=LOGS, profiling_engine=gpufl.ProfilingEngine.Trace, upload=False):
+    for x in gpufl.jax.steps([jnp.ones((512, 512))] * 9 + [jnp.ones((256, 256))]):
+        scoped_step(x).block_until_ready()
+session = GpuFlightSession(LOGS)
+n = scopes(session)
+check("gpufl.jax: a scope for each call, two traces", n["scoped_step"] == 10 and n["trace scoped_step"] == 2, dict(n))
+where = collections.Counter(column(session, "kernels", "user_scope"))
+check("gpufl.jax: kernels are in the function's scope", where["scoped_step"] >= 10, dict(where))
+tags = {t for k, t in zip(column(session, "scope_events", "name"), column(session, "scope_events", "tag")) if k == "scoped_step"}
+check("gpufl.jax: the line that called", len(tags) == 1 and all(t.startswith("jaxfn.py:") for t in tags), tags)
+PY
+cat > cupied.py <<'PY'
+from common import *
+try:
+    import cupy
+except ImportError as error:
+    print("SKIP CuPy:", error); sys.exit()
+import gpufl.cupy
+square = gpufl.cupy.scoped(cupy.ElementwiseKernel("float32 x", "float32 y", "y = x * x", "square"))
+with gpufl.session(app_name="cupied", log_path=LOGS, profiling_engine=gpufl.ProfilingEngine.Trace, upload=False), gpufl.cupy.instrument():
+    for _ in range(20):
+        y = square(cupy.ones(1 << 20, dtype=cupy.float32))
+    cupy.cuda.Device().synchronize()
+session = GpuFlightSession(LOGS)
+n = scopes(session)
+check("CuPy: a scope for each call, and the pool's allocations", n["square"] == 20 and n["cupy_alloc"] >= 1, dict(n))
+where = collections.Counter(column(session, "kernels", "user_scope"))
+check("CuPy: kernels are in the scope", where["square"] >= 20, dict(where))
+PY
+cat > numbaed.py <<'PY'
+from common import *
+try:
+    import numba
+    from numba import cuda
+except ImportError as error:
+    print("SKIP Numba:", error); sys.exit()
+import gpufl.numba
+@gpufl.numba.scoped
+@cuda.jit
+def scale(x, factor):
+    i = cuda.grid(1)
+    if i < x.size: x[i] *= factor
+with gpufl.session(app_name="numbaed", log_path=LOGS, profiling_engine=gpufl.ProfilingEngine.Trace, upload=False), gpufl.numba.instrument():
+    x = cuda.to_device(numpy.ones(1 << 16, numpy.float32))
+    for _ in range(10): scale[512, 128](x, 0.5)
+    scale.forall(1 << 16)(x, 2.0)
+    check("Numba: same result", x.copy_to_host()[0] == 0.5 ** 9)
+session = GpuFlightSession(LOGS)
+n = scopes(session)
+check("Numba: a scope for each launch, and compiling", n["scale"] == 11 and n["numba_compile"] >= 1, dict(n))
+where = collections.Counter(column(session, "kernels", "user_scope"))
+check("Numba: kernels are in the scope", where["scale"] == 11, dict(where))
+PY
+cat > tritoned.py <<'PY'
+from common import *
+try:
+    import torch, triton, triton.language as tl
+except ImportError as error:
+    print("SKIP Triton:", error); sys.exit()
+if not torch.cuda.is_available(): print("SKIP Triton: no GPU"); sys.exit()
+import gpufl.triton
+@triton.jit
+def add(x, y, out, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < count) + tl.load(y + at, mask=at < count), mask=at < count)
+with start("tritoned"), gpufl.triton.instrument() as block:
+    x = torch.ones(1 << 16, device="cuda")
+    for _ in range(10): add[(64,)](x, x, x, x.numel(), BLOCK=1024)
+    torch.cuda.synchronize()
+    block.remove()
+    add[(64,)](x, x, x, x.numel(), BLOCK=1024)
+session = GpuFlightSession(LOGS)
+n = scopes(session)
+check("Triton: a scope for each launch until the hooks are off", n["add"] == 10, dict(n))
+tags = {t for k, t in zip(column(session, "scope_events", "name"), column(session, "scope_events", "tag")) if k == "add"}
+check("Triton: file and line of the function", all(t and t.startswith("tritoned.py:") for t in tags), tags)
+where = collections.Counter(column(session, "kernels", "user_scope"))
+check("Triton: kernels are in the scope", where["add"] == 10, dict(where))
+PY
+cat > roofed.py <<'PY'
+from common import *
+import torch
+if device() != "cuda": print("SKIP roofline: no GPU"); sys.exit()
+with gpufl.session(app_name="roofed", log_path=LOGS, profiling_engine=gpufl.ProfilingEngine.RangeProfiler, range_mode="kernels",
+                   counter_metrics="roofline", upload=False):
+    a = torch.randn(2048, 2048, device="cuda", dtype=torch.float64)
+    (a @ a).relu().sum().item()
+session = GpuFlightSession(LOGS)
+try:
+    import duckdb
+except ImportError:
+    print("SKIP sql: no duckdb")
+else:
+    check("session.sql counts kernels", session.sql("select count(*) as n from counters where kernel is not null").n[0] > 0)
+try:
+    import matplotlib, pandas
+except ImportError as error:
+    print("SKIP roofline:", error); sys.exit()
+import gpufl.viz
+points = gpufl.viz.roofline_points(session)
+check("roofline: kernels with arithmetic and traffic", (points.flops > 0).any() and (points.bytes > 0).any(), points.head(3).to_dict("records"))
+gpufl.viz.roofline(session).savefig(os.path.join(os.environ["OUTDIR"], "roofline.png"))
+PY
 cat > toggle.py <<'PY'
 from common import *
 import statistics, time, torch, gpufl.torch
@@ -245,8 +357,9 @@ with start("toggle"):
 print("FIGURE instrument: step %.3f ms without, %.3f ms with (medians of %d turns of 20 steps, in turn); ratio %.4f [%.4f, %.4f]" % (
     1e3 * statistics.median(off), 1e3 * statistics.median(on), len(off), statistics.median(ratios), ratios[len(ratios) // 4], ratios[3 * len(ratios) // 4]))
 PY
-for name in loop compiled operators pl hf jaxed; do ( timeout 70 python3 $name.py "$work/logs-$name" >$name.out 2>$name.err; echo $? >$name.rc ) & done; wait
-for name in loop compiled operators pl hf jaxed; do
+NAMES="loop compiled operators pl hf jaxed jaxfn cupied numbaed tritoned roofed"
+for name in $NAMES; do ( timeout 70 python3 $name.py "$work/logs-$name" >$name.out 2>$name.err; echo $? >$name.rc ) & done; wait
+for name in $NAMES; do
     echo "== $name"; cat $name.out
     [ "$(cat $name.rc)" = 0 ] || { echo "FAIL $name ended with $(cat $name.rc)"; tail -15 $name.err; }
 done >all.txt
