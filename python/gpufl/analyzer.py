@@ -41,8 +41,8 @@ class GpuFlightSession:
 
     session_id names it (the name of its folder), or log_prefix does in the flat layout of the public client; without a
     name it is the session that was written last. Raises FileNotFoundError where there is none, ValueError where nothing in
-    it can be read. Lines that are damaged are left out, with a RuntimeWarning that counts them; a session that is still
-    being written is read as far as it goes.
+    it can be read. Lines that are damaged are left out, with a RuntimeWarning that counts them, and so are lines that a newer
+    version wrote and this one does not know; a session that is still being written is read as far as it goes.
     """
 
     def __init__(
@@ -64,6 +64,9 @@ class GpuFlightSession:
             ("missing_parts", "missing files")) if self.info[key]]
         if damage:
             warnings.warn(f"{self.path}: the session is not complete: {', '.join(damage)}", RuntimeWarning, 2)
+        if self.info["unknown_lines"]:
+            warnings.warn(f"{self.path}: {self.info['unknown_lines']} lines are left out: they are of kinds that this version does "
+                          "not know, so a newer one wrote the session", RuntimeWarning, 2)
 
     @staticmethod
     def _newest(log_dir: str | os.PathLike[str], prefix: str | None) -> _analysis.Session:

@@ -239,6 +239,15 @@ def test_damaged_lines_are_counted(tmp_path):
     assert len(session.kernels) == 10000
 
 
+def test_a_session_of_a_newer_version(tmp_path):
+    shutil.copytree(TRAIN, tmp_path / "logs")
+    part = next((tmp_path / "logs").rglob("device.*"))
+    text = gzip.decompress(part.read_bytes())
+    part.write_bytes(gzip.compress(text + b'{"type":"thought","rows":1,"start":5}\n{"type":"thought","rows":1,"start":6}\n'))
+    with pytest.warns(RuntimeWarning, match="2 lines are left out: .* a newer one wrote"):
+        assert len(GpuFlightSession(tmp_path / "logs").kernels) == 10000
+
+
 def test_a_session_that_is_being_written(begin, tmp_path):
     assert begin(flush_interval_ms=10)
     until = time.monotonic() + PATIENCE
