@@ -1,5 +1,6 @@
 /* loader_inside.h - the part that the files of the loader share: loader.c has the queues and the
- * threads, loader_session.c what a thread does with one of its sessions. */
+ * threads, loader_session.c what a thread does with one of its sessions,
+ * loader_counts.c its counts, and what is reported of it. */
 #ifndef GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 #define GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 
@@ -59,7 +60,7 @@ struct loader {
 /* ns for which the next frame of a thread has waited. */
 int64_t loader_thread_lag(struct loader_thread *t);
 
-/* ---- loader_session.c: all by the session's thread ------------------------------------------- */
+/* ---- loader_session.c and loader_counts.c: all by the session's thread ----------------------- */
 
 /* The session's part of the loader, made where it has none; NULL: out of memory. */
 struct loading *loader_session(struct loader_thread *t, struct intake_session *s);
@@ -81,6 +82,13 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
 
 /* Adds what the session holds that is not committed. */
 void loader_hold(const struct loading *g, struct loader_queue_load *sum);
+
+/* Says whether the counts in the small tables are older than they should be. */
+bool loader_counts_due(const struct loader_thread *t, const struct loading *g, int64_t now);
+void loader_put_counts(struct loader_thread *t, struct loading *g);
+/* Tells who follows the session that it has more rows (0: new counts), or that it ended. */
+void loader_tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels,
+                 bool ended);
 
 /* Puts the frame that ends a session into the journal, so that it has its place in the order. */
 void loader_ask_end(struct loader *l, const char *workspace, const char *session, bool silent);

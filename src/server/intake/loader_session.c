@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GROW_LEAST 500000000 /* between a session's counts in the small tables */
-#define GROW_MOST  5000000000
-#define GROW_EACH  31250000 /* for each session that is open: 32 writes a second and thread */
 #define RETRY_MOST 60000000000
 #define RETRY_SOON 5000000000    /* where the reason goes by */
 #define HOPE_NS    3600000000000 /* after which frames are set aside that nothing has helped */
@@ -248,48 +245,16 @@ static void note_failure(struct loader_thread *t, struct loading *g, int rc, con
     }
 }
 
-static void tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels,
-                 bool ended)
-{
-    const struct loader_config *c = &t->loader->config;
-    const struct loader_news n = {g->s->workspace, g->s->session, rows,
-                                  kernels,         ended,         loader_thread_lag(t)};
-    if (c->news)
-        c->news(c->arg, &n);
-}
-
-static void put_growth(struct loader_thread *t, struct loading *g)
-{
-    const struct sessions_config *c = sessions_config(t->loader->config.sessions);
-    struct err e = {0};
-    int64_t bytes = 0;
-    int rc = c->ops->size(c->store, g->s->workspace, g->s->session, &bytes, &e);
-    if (rc == 0)
-        rc = registry_grow(&g->registry, c->meta, g->s->workspace, g->s->session, bytes, &e);
-    if (rc && rc != GPUFL_E_NOENT)
-        log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
-}
-
-/* Pages of a running session show these counts: soon after a commit where few sessions run, later
- * where many do. */
-static bool growth_is_due(const struct loader_thread *t, const struct loading *g, int64_t now)
-{
-    int64_t after = GROW_EACH * (int64_t)atomic_load_explicit(&t->open, memory_order_relaxed);
-    after = after < GROW_LEAST ? GROW_LEAST : after > GROW_MOST ? GROW_MOST : after;
-    return g->open && g->registry.records != g->registry.told_records &&
-           now - g->registry.told >= after;
-}
-
 /* What follows a commit. */
 static void note_commit(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels)
 {
     g->failures = 0;
     grow(t);
-    if (growth_is_due(t, g, clock_mono()))
-        put_growth(t, g);
+    if (loader_counts_due(t, g, clock_mono()))
+        loader_put_counts(t, g);
     newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
                         g->s->session, clock_real());
-    tell(t, g, rows, kernels, false);
+    loader_tell(t, g, rows, kernels, false);
 }
 
 void loader_commit(struct loader_thread *t, struct loading *g)
@@ -423,7 +388,7 @@ static void ended(struct loader_thread *t, struct loading *g, int rc, const stru
     else
         loading_release(g, &g->ends);
     g->announce_end = false;
-    tell(t, g, 0, 0, true);
+    loader_tell(t, g, 0, 0, true);
 }
 
 void loader_end(struct loader_thread *t, struct loading *g)
@@ -596,9 +561,9 @@ bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
         g->end_asked = true;
         loader_ask_end(t->loader, g->s->workspace, g->s->session, false);
     }
-    if (growth_is_due(t, g, now)) {
-        put_growth(t, g);
-        tell(t, g, 0, 0, false); /* who follows the session asks for its counts */
+    if (loader_counts_due(t, g, now)) {
+        loader_put_counts(t, g);
+        loader_tell(t, g, 0, 0, false); /* who follows the session asks for its counts */
     }
     /* Others want the room of what has ended; the public client may still send a late window, and
      * then its decoder must know the names. */
