@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -82,10 +83,10 @@ class Case(unittest.TestCase):
         until(lambda: not any(f.exists() for f in folders), lambda: f"{agent.status()} {agent.said()[-2000:]}")
         until(lambda: agent.status()["archive"]["removed"] >= len(folders), agent.said)
 
-    def restore(self, *args, url=None, code=0):
+    def restore(self, *args, url=None, code=0, **more):
         ran = subprocess.run([AGENT, "restore", "--archive", self.place, "--into", self.into, *args],
                              capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
-                             env=s3_run.environment(url or self.gate.url))
+                             env=s3_run.environment(url or self.gate.url), **more)
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         return ran
 
@@ -139,6 +140,24 @@ class Archives(Case):
         self.assertIn("restored 3 sessions", ran.stdout)
         self.assertEqual({name: contents(self.into / name) for name in folders}, before)
         self.assertEqual({p.name: p.stat().st_mtime_ns for p in (self.into / "two").iterdir()}, times["two"])
+
+    @unittest.skipIf(os.environ.get("GPUFL_SANITIZE"), "a sanitizer's memory is another")
+    def test_memory_does_not_grow_with_the_session(self):
+        most = 24 << 20
+        log = Log(self.logs, "large")
+        log.files["device"].write((os.urandom(256).hex().encode() + b"\n") * 50_000)
+        log.end()
+        self.assertGreater((log.folder / "device.log").stat().st_size, most)
+
+        def bound():
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        before = contents(log.folder)
+        with self.agent() as agent:
+            self.until_archived(agent, 1)
+            status = pathlib.Path(f"/proc/{agent.process.pid}/status").read_text()
+            self.assertLess(1024 * int(re.search(r"VmHWM:\s+(\d+)", status)[1]), most)
+        self.restore("large", preexec_fn=bound)
+        self.assertEqual(contents(self.into / "large"), before)
 
     def test_the_next_agent_archives_nothing_again(self):
         self.session("once")

@@ -2,6 +2,7 @@
 #include "agent/archive/archive.h"
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,15 @@ static void be_patient(struct backoff *b)
     backoff_init(b, TRIES, SECOND / 5, 10 * SECOND, (uint64_t)clock_real());
 }
 
+/* Waits for the next try. Who waits is told why, once. */
+static bool try_again(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop,
+                      const struct err *e)
+{
+    if (b->tries == 0)
+        log_warn("%s; it is tried again for about 20 s", e->text);
+    return archive_wait(b, retry_after, stop);
+}
+
 static int get_file_patiently(struct s3 *s, const char *session, const struct manifest_file *f,
                               const char *folder, const volatile sig_atomic_t *stop, struct err *e)
 {
@@ -109,7 +119,7 @@ static int get_file_patiently(struct s3 *s, const char *session, const struct ma
     be_patient(&b);
     do
         rc = get_file(s, session, f, folder, &why, e);
-    while (rc == GPUFL_E_UNAVAILABLE && archive_wait(&b, why.retry_after, stop));
+    while (rc == GPUFL_E_UNAVAILABLE && try_again(&b, why.retry_after, stop, e));
     return rc;
 }
 
@@ -122,7 +132,7 @@ static int get_manifest_patiently(struct s3 *s, const char *session, struct mani
     be_patient(&b);
     do
         rc = archive_manifest(s, session, m, &why, e);
-    while (rc == GPUFL_E_UNAVAILABLE && archive_wait(&b, why.retry_after, stop));
+    while (rc == GPUFL_E_UNAVAILABLE && try_again(&b, why.retry_after, stop, e));
     return rc;
 }
 
